@@ -1,0 +1,1 @@
+"""Publish and subscribe: connections, topics, subscriptions, and the way between them."""

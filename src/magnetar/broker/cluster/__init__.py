@@ -1,0 +1,1 @@
+"""Which broker owns a topic: bundles, ownership, lookup."""

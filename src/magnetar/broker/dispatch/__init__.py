@@ -1,0 +1,1 @@
+"""Who gets which entry: pure choices, one file per rule."""

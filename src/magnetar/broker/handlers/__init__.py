@@ -1,0 +1,1 @@
+"""Commands to calls, by family; each handler is given only the rooms it uses."""

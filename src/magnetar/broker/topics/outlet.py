@@ -1,0 +1,59 @@
+"""What a topic asks of a client: the only way up out of the topics room, and the only inversion.
+
+``broker/session.py`` satisfies it. Nothing here waits: bytes go to the connection's outbox.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from magnetar.errors import MagnetarError
+from magnetar.message.send_run import SendRun
+from magnetar.storage.managed_ledger.run import EntryRun
+
+
+class Outlet(Protocol):
+    """One client's connection, as seen by the topics it uses."""
+
+    @property
+    def address(self) -> str:
+        """The client's address, ``host:port``, for stats."""
+
+    @property
+    def client_version(self) -> str: ...
+
+    @property
+    def writable(self) -> bool:
+        """False while the client reads too slowly; entries wait in the log until it is True."""
+
+    def when_writable(self, wake: Callable[[], None]) -> None:
+        """Call ``wake`` once, when ``writable`` turns True."""
+
+    async def alive(self) -> bool:
+        """Ask the client for a sign of life; False when none came in time (and it is cut off)."""
+
+    def send_receipts(self, run: SendRun, ledger_id: int, first_entry_id: int) -> None:
+        """Every send of the run is durable, as consecutive entries from ``first_entry_id`` on."""
+
+    def send_errors(self, run: SendRun, error: MagnetarError) -> None:
+        """No send of the run was stored."""
+
+    def send_entries(
+        self,
+        consumer_id: int,
+        run: EntryRun,
+        *,
+        partition: int,
+        redelivery_counts: Sequence[int] | None = None,
+        ack_sets: Sequence[Sequence[int]] | None = None,
+        consumer_epoch: int | None = None,
+    ) -> None:
+        """Deliver a run. The sequences run parallel to it; 0 and [] say nothing about an entry."""
+
+    def send_active_change(self, consumer_id: int, *, active: bool) -> None:
+        """A Failover consumer became active, or no longer is."""
+
+    def close_producer(self, producer_id: int) -> None:
+        """The topic lets go of the producer (unload, deletion, a failed write)."""
+
+    def close_consumer(self, consumer_id: int) -> None:
+        """The topic lets go of the consumer (unload, deletion, seek, forced unsubscribe)."""

@@ -1,0 +1,1 @@
+"""The Python client: asyncio-native, typed, pure Python."""

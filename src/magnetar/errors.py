@@ -1,0 +1,198 @@
+"""Every error Magnetar raises, as one tree.
+
+    MagnetarError                   retriable = False
+      ProtocolError                 the peer broke the protocol: log a reason, hang up
+        MalformedFrame  FrameTooLarge  UnexpectedCommand
+      ChecksumMismatch              the bytes are not those that were sent; the connection stays
+      AccessError
+        NotAuthenticated  NotAuthorized
+      NotFound
+        TenantNotFound  NamespaceNotFound  TopicNotFound  SubscriptionNotFound  ConsumerNotFound
+      Conflict
+        ProducerBusy  ConsumerBusy  ConsumerAssignFailed  AlreadyExists
+      Refused
+        InvalidName  InvalidValue  MessageTooLarge  NotAllowed  TopicTerminated
+      Unavailable                   retriable = True
+        NotOwner  TopicClosed  Fenced  NotReady  ConnectionLost  TimedOut
+      StorageError
+        LedgerNotFound  EntryNotFound  LedgerFenced  CorruptEntry  WriteFailed
+        VersionMismatch  StoreLocked
+      UnknownFailure                an error from a peer whose code we do not know
+
+What an error becomes outside is a table at that edge: ``wire/errors.py`` and
+``broker/admin/errors.py``. A test walks this tree to prove both tables total.
+"""
+
+
+class MagnetarError(Exception):
+    """The root. ``retriable`` says whether the same call may succeed later."""
+
+    retriable = False
+
+
+class ProtocolError(MagnetarError):
+    """The peer broke the protocol; the connection is closed."""
+
+
+class MalformedFrame(ProtocolError):
+    """Bytes that are no frame of the protocol."""
+
+
+class FrameTooLarge(ProtocolError):
+    """A frame beyond the agreed size."""
+
+
+class UnexpectedCommand(ProtocolError):
+    """A well-formed command that its sender may not send, or not now."""
+
+
+class ChecksumMismatch(MagnetarError):
+    """The bytes that arrived are not the bytes that were sent."""
+
+
+class AccessError(MagnetarError):
+    """The caller may not."""
+
+
+class NotAuthenticated(AccessError):
+    """We do not know who the caller is."""
+
+
+class NotAuthorized(AccessError):
+    """We know who the caller is, and they may not."""
+
+
+class NotFound(MagnetarError):
+    """What was named does not exist."""
+
+
+class TenantNotFound(NotFound):
+    pass
+
+
+class NamespaceNotFound(NotFound):
+    pass
+
+
+class TopicNotFound(NotFound):
+    pass
+
+
+class SubscriptionNotFound(NotFound):
+    pass
+
+
+class ConsumerNotFound(NotFound):
+    pass
+
+
+class Conflict(MagnetarError):
+    """Somebody else holds what was asked for."""
+
+
+class ProducerBusy(Conflict):
+    pass
+
+
+class ConsumerBusy(Conflict):
+    pass
+
+
+class ConsumerAssignFailed(Conflict):
+    """A Key_Shared consumer's hash ranges cannot be assigned."""
+
+
+class AlreadyExists(Conflict):
+    pass
+
+
+class Refused(MagnetarError):
+    """The request is understood and will never be granted as it is."""
+
+
+class InvalidName(Refused):
+    """A tenant, namespace, topic or subscription name that breaks the rules for names."""
+
+
+class InvalidValue(Refused):
+    """A setting or an argument that is out of range or of the wrong form."""
+
+
+class MessageTooLarge(Refused):
+    pass
+
+
+class NotAllowed(Refused):
+    pass
+
+
+class TopicTerminated(Refused):
+    pass
+
+
+class Unavailable(MagnetarError):
+    """Not now, or not here: trying again may help."""
+
+    retriable = True
+
+
+class NotOwner(Unavailable):
+    """The topic's bundle is not served here; look it up again."""
+
+
+class TopicClosed(Unavailable):
+    """The topic was unloaded or deleted while it was in use."""
+
+
+class Fenced(Unavailable):
+    """Somebody else took over, or a failed write closed the door."""
+
+
+class NotReady(Unavailable):
+    pass
+
+
+class ConnectionLost(Unavailable):
+    pass
+
+
+class TimedOut(Unavailable):
+    pass
+
+
+class StorageError(MagnetarError):
+    """Bytes at rest could not be written, or not be read back."""
+
+
+class LedgerNotFound(StorageError):
+    pass
+
+
+class EntryNotFound(StorageError):
+    pass
+
+
+class LedgerFenced(StorageError):
+    """The ledger takes no more entries: it was opened elsewhere, or a write failed."""
+
+
+class CorruptEntry(StorageError):
+    """Stored bytes fail their checksum."""
+
+
+class WriteFailed(StorageError):
+    """The disk refused a write or a sync; nothing of it was answered."""
+
+    retriable = True
+
+
+class VersionMismatch(StorageError):
+    """A compare-and-set found another version than expected."""
+
+
+class StoreLocked(StorageError):
+    """Another process holds the data folder."""
+
+
+class UnknownFailure(MagnetarError):
+    """An error from a peer whose code we do not know."""

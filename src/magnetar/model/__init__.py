@@ -1,0 +1,1 @@
+"""Values: names, positions, hashes, records. Parsed, printed, compared; no I/O, no clock."""

@@ -1,0 +1,48 @@
+"""Starts, names, awaits and cancels tasks. The only caller of ``create_task``.
+
+Every task has an owner: a ``Tasks`` that keeps it from being collected, logs it when it fails,
+and ends it when the owner closes. Nothing here is called per message.
+"""
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+
+class Tasks:
+    """The running tasks of one owner."""
+
+    def __init__(self, owner: str) -> None:
+        self._owner = owner
+        self._running: set[asyncio.Task[Any]] = set()
+
+    def __len__(self) -> int:
+        return len(self._running)
+
+    def spawn(self, name: str, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """Run ``work`` until it ends or the owner closes. A failure nobody awaits is logged."""
+        task = asyncio.get_running_loop().create_task(work, name=f"{self._owner}:{name}")
+        self._running.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    async def close(self) -> None:
+        """Cancel what still runs and wait until it has ended."""
+        current = asyncio.current_task()
+        running = [task for task in self._running if task is not current]
+        for task in running:
+            task.cancel()
+        if running:
+            await asyncio.gather(*running, return_exceptions=True)
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._running.discard(task)
+        if task.cancelled():
+            return
+        error = task.exception()
+        if error is not None:
+            log.error("task.failed name=%s error=%r", task.get_name(), error, exc_info=error)

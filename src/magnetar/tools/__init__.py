@@ -1,0 +1,1 @@
+"""The commands: ``magnetar standalone``, ``magnetar quickstart`` and the rest."""
