@@ -1,0 +1,19 @@
+"""How a subscription shares its messages, and where a new one starts. Pure."""
+
+from enum import IntEnum
+
+
+class SubscriptionType(IntEnum):
+    """Who gets the messages of a subscription; the numbers are those on the wire."""
+
+    EXCLUSIVE = 0  # One consumer; a second is refused.
+    SHARED = 1  # Each message to any one consumer; no order.
+    FAILOVER = 2  # One active consumer, the others stand by.
+    KEY_SHARED = 3  # Each message to the consumer that owns its key; order per key.
+
+
+class InitialPosition(IntEnum):
+    """Where a subscription starts when it is created; the numbers are those on the wire."""
+
+    LATEST = 0  # After the last message.
+    EARLIEST = 1  # At the first message still stored.
