@@ -1,0 +1,1 @@
+"""Generated from proto/PulsarApi.proto by `make proto`; never edited."""
