@@ -1,0 +1,227 @@
+"""Which consumer of a Key_Shared subscription owns which hash slots: three rules, one interface.
+
+A sticky key is hashed to a slot, and a slot is owned by at most one consumer. Ranges, counts and
+error texts are those of Apache Pulsar 4.0.7, so that its clients and tools see what they know:
+
+    ConsistentHashRanges   slots 1..65535; each consumer marks many points on a ring, and a slot
+                           belongs to the next point at or above it (the first one after the top)
+    AutoSplitRanges        slots 0..65535; a newcomer takes the lower half of the biggest range
+    StickyRanges           slots 0..65535; consumers say which ranges they want
+
+Slot 0 is never given to a key: Pulsar reads it as "no slot", and uses 1. Pure.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Hashable, Sequence
+from typing import Generic, Protocol, TypeVar
+
+from magnetar.errors import ConsumerAssignFailed
+from magnetar.model.hashing import murmur3_32
+
+C = TypeVar("C", bound=Hashable)
+
+Range = tuple[int, int]
+"""The first and the last slot; both belong to it."""
+
+RING_SIZE = 65_535
+SPLIT_SIZE = 65_536
+POINTS = 100
+
+
+class HashRanges(Protocol[C]):
+    """Slots and their owners. Consumers are told apart by equality; names may repeat."""
+
+    def add(self, consumer: C, name: str, ranges: Sequence[Range] | None = None) -> None:
+        """Give ``consumer`` its slots. Raises ConsumerAssignFailed, and changes nothing then."""
+
+    def remove(self, consumer: C) -> None:
+        """Take all slots from ``consumer``; a stranger is ignored."""
+
+    def select(self, slot: int) -> C | None:
+        """The owner of ``slot``."""
+
+    def slot(self, sticky_key: bytes) -> int:
+        """Where a key belongs."""
+
+    def ranges(self) -> dict[C, list[Range]]:
+        """All slots by owner, ascending, touching ranges joined."""
+
+
+class ConsistentHashRanges(Generic[C]):
+    """A ring of points: the order of joins matters only where two points fall together."""
+
+    def __init__(self, points: int = POINTS) -> None:
+        self._points_per_consumer = points
+        self._names: dict[C, tuple[str, int]] = {}
+        self._indexes: dict[str, set[int]] = {}
+        # Invariant: no list is empty; its first consumer owns the point, later ones wait for it.
+        self._ring: dict[int, list[C]] = {}
+        self._points: list[int] = []  # Invariant: the keys of _ring, ascending.
+
+    def add(self, consumer: C, name: str, ranges: Sequence[Range] | None = None) -> None:
+        used = self._indexes.setdefault(name, set())
+        index = next(i for i in range(len(used) + 1) if i not in used)
+        used.add(index)
+        self._names[consumer] = (name, index)
+        for point in self._points_of(name, index):
+            self._ring.setdefault(point, []).append(consumer)
+        self._points = sorted(self._ring)
+
+    def remove(self, consumer: C) -> None:
+        if consumer not in self._names:
+            return
+        name, index = self._names.pop(consumer)
+        used = self._indexes[name]
+        used.remove(index)
+        if not used:
+            del self._indexes[name]
+        for point in self._points_of(name, index):
+            waiting = self._ring[point]
+            waiting.remove(consumer)
+            if not waiting:
+                del self._ring[point]
+        self._points = sorted(self._ring)
+
+    def select(self, slot: int) -> C | None:
+        points = self._points
+        if not points:
+            return None
+        at = bisect_left(points, slot)
+        return self._ring[points[at if at < len(points) else 0]][0]
+
+    def slot(self, sticky_key: bytes) -> int:
+        return murmur3_32(sticky_key) % RING_SIZE + 1
+
+    def ranges(self) -> dict[C, list[Range]]:
+        result: dict[C, list[Range]] = {consumer: [] for consumer in self._names}
+        start = 1
+        for point in self._points:
+            _extend(result[self._ring[point][0]], start, point)
+            start = point + 1
+        if self._points and start <= RING_SIZE:
+            _extend(result[self._ring[self._points[0]][0]], start, RING_SIZE)
+        return result
+
+    def _points_of(self, name: str, index: int) -> list[int]:
+        return [
+            self.slot(f"{name}\0{index}\0{i}".encode()) for i in range(self._points_per_consumer)
+        ]
+
+
+class AutoSplitRanges(Generic[C]):
+    """One range each, halved when somebody comes, joined with a neighbour when somebody leaves."""
+
+    def __init__(self) -> None:
+        # Invariant: parallel; _tops ascends, and ends at SPLIT_SIZE unless both are empty.
+        self._tops: list[int] = []
+        self._owners: list[C] = []
+
+    def add(self, consumer: C, name: str, ranges: Sequence[Range] | None = None) -> None:
+        if not self._tops:
+            self._tops.append(SPLIT_SIZE)
+            self._owners.append(consumer)
+            return
+        sizes = [top - below for below, top in zip([0, *self._tops], self._tops, strict=False)]
+        size = max(sizes)
+        if size <= 1:
+            raise ConsumerAssignFailed(
+                f"No more range can assigned to new consumer, assigned consumers {len(self._tops)}"
+            )
+        at = sizes.index(size)
+        self._tops.insert(at, self._tops[at] - size // 2)
+        self._owners.insert(at, consumer)
+
+    def remove(self, consumer: C) -> None:
+        if consumer not in self._owners:
+            return
+        at = self._owners.index(consumer)
+        last = at == len(self._owners) - 1
+        del self._owners[at]
+        # A range goes to the consumer above it; the top one to the consumer below.
+        del self._tops[max(at - 1, 0) if last else at]
+
+    def select(self, slot: int) -> C | None:
+        at = bisect_left(self._tops, slot)
+        return self._owners[at] if at < len(self._owners) else None
+
+    def slot(self, sticky_key: bytes) -> int:
+        return murmur3_32(sticky_key) % SPLIT_SIZE or 1
+
+    def ranges(self) -> dict[C, list[Range]]:
+        starts = [0, *(top + 1 for top in self._tops)]
+        return {
+            owner: [(start, top)]
+            for owner, start, top in zip(self._owners, starts, self._tops, strict=False)
+        }
+
+
+class StickyRanges(Generic[C]):
+    """Ranges that consumers declare. Slots nobody declared have no owner."""
+
+    def __init__(self) -> None:
+        # Invariant: parallel; _ranges ascends and its ranges are disjoint.
+        self._ranges: list[Range] = []
+        self._owners: list[C] = []
+
+    def add(self, consumer: C, name: str, ranges: Sequence[Range] | None = None) -> None:
+        other = self.conflict(ranges)
+        if other is not None:
+            raise ConsumerAssignFailed(f"Range conflict with consumer {other}")
+        for declared in ranges or ():
+            at = bisect_left(self._ranges, declared)
+            self._ranges.insert(at, declared)
+            self._owners.insert(at, consumer)
+
+    def conflict(self, ranges: Sequence[Range] | None) -> C | None:
+        """Who owns slots of ``ranges`` already: to be asked for a sign of life before ``add``.
+
+        Raises ConsumerAssignFailed for ranges that nobody could be given.
+        """
+        if not ranges:
+            raise ConsumerAssignFailed("Ranges for KeyShared policy must not be empty.")
+        ascending = sorted(ranges)
+        for at, (start, end) in enumerate(ascending):
+            if start > end:
+                raise ConsumerAssignFailed(
+                    f"Fixed hash range start > end for range: [{start},{end}]"
+                )
+            if at + 1 < len(ascending) and ascending[at + 1][0] <= end:
+                following = ascending[at + 1]
+                raise ConsumerAssignFailed(
+                    f"Consumer's own ranges conflict: [{start},{end}] overlaps with "
+                    f"[{following[0]},{following[1]}]"
+                )
+        for start, end in ranges:
+            for (taken_start, taken_end), owner in zip(self._ranges, self._owners, strict=True):
+                if start <= taken_end and taken_start <= end:
+                    return owner
+        return None
+
+    def remove(self, consumer: C) -> None:
+        kept = [
+            (taken, owner)
+            for taken, owner in zip(self._ranges, self._owners, strict=True)
+            if owner != consumer
+        ]
+        self._ranges = [taken for taken, _ in kept]
+        self._owners = [owner for _, owner in kept]
+
+    def select(self, slot: int) -> C | None:
+        at = bisect_right(self._ranges, (slot, SPLIT_SIZE)) - 1
+        return self._owners[at] if at >= 0 and slot <= self._ranges[at][1] else None
+
+    def slot(self, sticky_key: bytes) -> int:
+        return murmur3_32(sticky_key) % SPLIT_SIZE or 1
+
+    def ranges(self) -> dict[C, list[Range]]:
+        result: dict[C, list[Range]] = {}
+        for taken, owner in zip(self._ranges, self._owners, strict=True):
+            result.setdefault(owner, []).append(taken)
+        return result
+
+
+def _extend(ranges: list[Range], start: int, end: int) -> None:
+    if ranges and ranges[-1][1] + 1 == start:
+        ranges[-1] = (ranges[-1][0], end)
+    else:
+        ranges.append((start, end))
