@@ -1,0 +1,92 @@
+"""Records of the metadata store, kept once read and dropped when a watch says that they changed."""
+
+from collections.abc import Callable
+from typing import Final, Protocol, TypeVar, cast
+
+from magnetar.errors import Conflict, VersionMismatch
+from magnetar.model.records import Json, from_bytes, to_bytes
+from magnetar.storage.metadata.store import ABSENT, MetadataStore
+
+RECORDS_MAX: Final = 50_000
+ATTEMPTS_MAX: Final = 20  # Of one change, against others who change the same record.
+
+
+class Stored(Protocol):
+    """A record of ``model/records.py``. Never changed in place: the cache hands out its own."""
+
+    def to_json(self) -> Json: ...
+
+
+T = TypeVar("T", bound=Stored)
+
+
+class RecordCache:
+    """The records below one path, parsed. What this process wrote, it reads back at once."""
+
+    def __init__(self, metadata: MetadataStore, prefix: str) -> None:
+        self._metadata = metadata
+        self._kept: dict[str, Stored | None] = {}  # None: known to be absent.
+        self._changes = 0  # Counts what dropped records, so that no read from before it is kept.
+        self._watch = metadata.watch(prefix, self._drop)
+
+    def close(self) -> None:
+        """Stop watching. Nothing may be asked afterwards."""
+        self._watch.cancel()
+        self._kept.clear()
+
+    async def get(self, path: str, parse: Callable[[Json], T]) -> T | None:
+        """The record at ``path``, or None."""
+        if path in self._kept:
+            return cast("T | None", self._kept[path])
+        changes = self._changes
+        record = await self._metadata.get(path)
+        value = None if record is None else parse(from_bytes(record.value))
+        if changes == self._changes:
+            if len(self._kept) >= RECORDS_MAX:
+                del self._kept[next(iter(self._kept))]
+            self._kept[path] = value
+        return value
+
+    async def children(self, path: str) -> list[str]:
+        return await self._metadata.children(path)
+
+    async def create(self, path: str, value: Stored) -> bool:
+        """Write a record that must not exist yet; False when it does."""
+        return await self._put(path, value, ABSENT)
+
+    async def change(self, path: str, parse: Callable[[Json], T], change: Callable[[T], T]) -> bool:
+        """Replace a record by what ``change`` makes of it; False when there is none.
+
+        ``change`` is called again when somebody else was faster, and may raise to leave the record
+        as it is. Raises Conflict when somebody else was faster every time.
+        """
+        for _ in range(ATTEMPTS_MAX):
+            record = await self._metadata.get(path)
+            if record is None:
+                return False
+            value = change(parse(from_bytes(record.value)))
+            if await self._put(path, value, record.version):
+                return True
+        raise Conflict(f"{path} is being changed by others, without end: try again later")
+
+    async def delete(self, path: str) -> None:
+        """Remove a record; absent is fine."""
+        try:
+            await self._metadata.delete(path)
+        finally:
+            self._drop(path)
+
+    async def _put(self, path: str, value: Stored, expected_version: int) -> bool:
+        try:
+            await self._metadata.put(
+                path, to_bytes(value.to_json()), expected_version=expected_version
+            )
+        except VersionMismatch:
+            return False
+        finally:
+            self._drop(path)
+        return True
+
+    def _drop(self, path: str) -> None:
+        self._changes += 1
+        self._kept.pop(path, None)

@@ -1,0 +1,238 @@
+"""Clusters, tenants, namespaces, partitioned topics: what the metadata store says exists.
+
+Every change is a compare-and-set: of two administrators who do the same, one is told.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from magnetar.broker.record_cache import RecordCache
+from magnetar.errors import (
+    AlreadyExists,
+    Conflict,
+    InvalidValue,
+    NamespaceNotFound,
+    NotFound,
+    TenantNotFound,
+    TopicNotFound,
+)
+from magnetar.model.names import PERSISTENT, NamespaceName, TopicName
+from magnetar.model.records import (
+    ClusterData,
+    NamespacePolicies,
+    PartitionedTopicMetadata,
+    TenantInfo,
+)
+from magnetar.storage.metadata import paths
+from magnetar.storage.metadata.store import MetadataStore
+
+DEFAULT_NAMESPACES: Final = (NamespaceName("public", "default"), NamespaceName("pulsar", "system"))
+
+
+class Resources:
+    """What exists, and its creation and deletion."""
+
+    def __init__(self, metadata: MetadataStore) -> None:
+        self._metadata = metadata
+        self._records = RecordCache(metadata, paths.ADMIN)
+
+    def close(self) -> None:
+        """Stop watching the metadata store. Nothing may be asked afterwards."""
+        self._records.close()
+
+    async def ensure_defaults(
+        self, cluster: str, service_url: str, broker_service_url: str
+    ) -> None:
+        """Make sure that the cluster, at these URLs, and Pulsar's own namespaces exist."""
+        here = ClusterData.of(service_url, broker_service_url)
+        stored = await self.cluster(cluster)
+        if stored is None:
+            await self._records.create(paths.cluster(cluster), here)
+        elif stored.moved_to(here) != stored:
+            await self.update_cluster(cluster, lambda data: data.moved_to(here))
+        for namespace in DEFAULT_NAMESPACES:
+            tenant = TenantInfo(allowed_clusters=[cluster])
+            await self._records.create(paths.tenant(namespace.tenant), tenant)
+            await self._records.create(paths.namespace(namespace), NamespacePolicies.fresh(cluster))
+
+    async def clusters(self) -> list[str]:
+        return await self._records.children(paths.CLUSTERS)
+
+    async def cluster(self, name: str) -> ClusterData | None:
+        return await self._records.get(paths.cluster(name), ClusterData.from_json)
+
+    async def create_cluster(self, name: str, data: ClusterData) -> None:
+        """Raises AlreadyExists."""
+        if not await self._records.create(paths.cluster(name), data):
+            raise AlreadyExists("Cluster already exists")
+
+    async def update_cluster(self, name: str, change: Callable[[ClusterData], ClusterData]) -> None:
+        """Raises NotFound."""
+        if not await self._records.change(paths.cluster(name), ClusterData.from_json, change):
+            raise NotFound("Cluster does not exist")
+
+    async def delete_cluster(self, name: str) -> None:
+        """Raises NotFound."""
+        if await self.cluster(name) is None:
+            raise NotFound("Cluster does not exist")
+        await self._records.delete(paths.cluster(name))
+
+    async def tenants(self) -> list[str]:
+        return await self._records.children(paths.TENANTS)
+
+    async def tenant(self, name: str) -> TenantInfo | None:
+        return await self._records.get(paths.tenant(name), TenantInfo.from_json)
+
+    async def create_tenant(self, name: str, info: TenantInfo) -> None:
+        """Raises AlreadyExists."""
+        if not await self._records.create(paths.tenant(name), info):
+            raise AlreadyExists("Tenant already exist")
+
+    async def update_tenant(self, name: str, info: TenantInfo) -> None:
+        """Raises TenantNotFound."""
+
+        def change(stored: TenantInfo) -> TenantInfo:
+            return TenantInfo(info.admin_roles, info.allowed_clusters, stored.other)
+
+        if not await self._records.change(paths.tenant(name), TenantInfo.from_json, change):
+            raise TenantNotFound(f"Tenant {name} not found")
+
+    async def delete_tenant(self, name: str) -> None:
+        """Raises TenantNotFound, or Conflict while the tenant has namespaces."""
+        if await self.tenant(name) is None:
+            raise TenantNotFound("Tenant doesn't exist")
+        if await self.namespaces(name):
+            raise Conflict("The tenant still has active namespaces")
+        await self._records.delete(paths.tenant(name))
+
+    async def namespaces(self, tenant: str) -> list[NamespaceName]:
+        """The tenant's namespaces; [] where there is no such tenant."""
+        names = await self._records.children(paths.tenant(tenant))
+        found = [NamespaceName(tenant, name) for name in names]
+        return [name for name in found if await self.policies(name) is not None]
+
+    async def policies(self, namespace: NamespaceName) -> NamespacePolicies | None:
+        """None where there is no such namespace, or one that is being deleted."""
+        path = paths.namespace(namespace)
+        policies = await self._records.get(path, NamespacePolicies.from_json)
+        return None if policies is None or policies.deleted else policies
+
+    async def require_namespace(self, namespace: NamespaceName) -> NamespacePolicies:
+        """The policies of a namespace something is to be done in. Raises NamespaceNotFound."""
+        policies = await self.policies(namespace)
+        if policies is None:
+            raise NamespaceNotFound("Namespace not found")
+        return policies
+
+    async def create_namespace(self, namespace: NamespaceName, policies: NamespacePolicies) -> None:
+        """Raises TenantNotFound, AlreadyExists."""
+        if await self.tenant(namespace.tenant) is None:
+            raise TenantNotFound("Tenant does not exist")
+        path = paths.namespace(namespace)
+        if await self._records.create(path, policies):
+            return
+
+        def replace_deleted(stored: NamespacePolicies) -> NamespacePolicies:
+            if not stored.deleted:
+                raise AlreadyExists("Namespace already exists")
+            return policies
+
+        if not await self._records.change(path, NamespacePolicies.from_json, replace_deleted):
+            raise Conflict(f"Namespace {namespace} is being deleted: try again")
+
+    async def delete_namespace(self, namespace: NamespaceName) -> None:
+        """Raises NamespaceNotFound, or Conflict while the namespace has topics.
+
+        The namespace is marked first and removed last: nobody finds it in between, and a deletion
+        that was cut short can be done again.
+        """
+        path = paths.namespace(namespace)
+        if await self.policies(namespace) is None or not await self._mark(path, deleted=True):
+            raise NamespaceNotFound(f"Namespace {namespace} does not exist.")
+        if await self.topics(namespace) or await self.partitioned_topics(namespace):
+            await self._mark(path, deleted=False)
+            raise Conflict("Cannot delete non empty namespace")
+        await self._records.delete(path)
+
+    async def _mark(self, path: str, *, deleted: bool) -> bool:
+        return await self._records.change(
+            path, NamespacePolicies.from_json, lambda stored: stored.marked(deleted=deleted)
+        )
+
+    async def partitioned_topic(self, topic: TopicName) -> PartitionedTopicMetadata | None:
+        """None where the topic is not partitioned, or does not exist."""
+        path = paths.partitioned_topic(topic)
+        return await self._records.get(path, PartitionedTopicMetadata.from_json)
+
+    async def partitions(self, topic: TopicName) -> int:
+        """How many partitions a topic has; 0 where it is not partitioned, or does not exist."""
+        metadata = await self.partitioned_topic(topic)
+        return 0 if metadata is None else metadata.partitions
+
+    async def create_partitioned_topic(
+        self, topic: TopicName, partitions: int, properties: dict[str, str] | None = None
+    ) -> None:
+        """Store that a topic is partitioned; the partitions themselves are the caller's to create.
+
+        Raises InvalidValue, NamespaceNotFound, or AlreadyExists (as a plain topic, too).
+        """
+        if partitions < 1:
+            raise InvalidValue("Number of partitions should be more than 0")
+        await self.require_namespace(topic.namespace)
+        created = PartitionedTopicMetadata(partitions, properties)
+        if await self.topic_exists(topic) or not await self._records.create(
+            paths.partitioned_topic(topic), created
+        ):
+            raise AlreadyExists("This topic already exists")
+
+    async def grow_partitions(self, topic: TopicName, partitions: int) -> int:
+        """Give a partitioned topic more partitions (as many is fine); return how many it had.
+
+        Raises Conflict when the topic is not partitioned, InvalidValue when it has more already.
+        """
+        had = 0
+
+        def grow(stored: PartitionedTopicMetadata) -> PartitionedTopicMetadata:
+            nonlocal had
+            had = stored.partitions
+            if partitions < had:
+                raise InvalidValue(
+                    f"Desired partitions {partitions} can't be less than the current "
+                    f"partitions {had}."
+                )
+            return stored.grown(partitions)
+
+        path = paths.partitioned_topic(topic)
+        if not await self._records.change(path, PartitionedTopicMetadata.from_json, grow):
+            raise Conflict(f"Topic {topic} is not the partitioned topic.")
+        return had
+
+    async def delete_partitioned_topic(self, topic: TopicName) -> None:
+        """Forget that a topic is partitioned; its partitions are the caller's to delete first.
+
+        Raises TopicNotFound.
+        """
+        if await self.partitioned_topic(topic) is None:
+            raise TopicNotFound(f"Partitioned Topic {topic} not found")
+        await self._records.delete(paths.partitioned_topic(topic))
+
+    async def partitioned_topics(
+        self, namespace: NamespaceName, domain: str = PERSISTENT
+    ) -> list[TopicName]:
+        """The partitioned topics of a namespace, by their base names, sorted."""
+        return await self._topics_at(paths.partitioned_topics(namespace, domain), namespace, domain)
+
+    async def topic_exists(self, topic: TopicName) -> bool:
+        """Whether a plain topic, or this partition, has been created."""
+        path = paths.managed_ledger(paths.managed_ledger_name(topic))
+        return await self._metadata.get(path) is not None
+
+    async def topics(self, namespace: NamespaceName) -> list[TopicName]:
+        """The persistent topics of a namespace that have been created, partitions one by one."""
+        path = paths.managed_ledgers(namespace, PERSISTENT)
+        return await self._topics_at(path, namespace, PERSISTENT)
+
+    async def _topics_at(self, path: str, namespace: NamespaceName, domain: str) -> list[TopicName]:
+        tenant, local = namespace.tenant, namespace.local
+        names = sorted(paths.decode(child) for child in await self._records.children(path))
+        return [TopicName(domain, tenant, local, name) for name in names]

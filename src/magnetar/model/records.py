@@ -1,0 +1,240 @@
+"""What the metadata store holds: typed records <-> JSON. Pure.
+
+The JSON is Pulsar's, so that it can be shown as it is. Fields of a stored record that this version
+does not know are kept and written back: an older broker does not lose what a newer one stored.
+"""
+
+import json
+import zlib
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Self, TypeAlias
+
+from magnetar.errors import InvalidValue
+from magnetar.model.names import TopicName
+
+Json: TypeAlias = dict[str, Any]
+
+BUNDLES_DEFAULT = 4
+BUNDLES_MAX = 4096  # They are one record, read whole.
+RING_END = 0xFFFF_FFFF  # Hashes are 32 bits, unsigned; the last bundle includes this one.
+
+_CLUSTER_DEFAULTS: Json = {
+    "brokerClientTlsEnabled": False,
+    "tlsAllowInsecureConnection": False,
+    "brokerClientTlsEnabledWithKeyStore": False,
+}
+
+# What Pulsar shows of a namespace nobody configured; the rest is left out until it is set.
+_POLICY_DEFAULTS: Json = {
+    "auth_policies": {"namespace_auth": {}, "destination_auth": {}, "subscription_auth_roles": {}},
+    "allowed_clusters": [],
+    "backlog_quota_map": {},
+    "clusterDispatchRate": {},
+    "topicDispatchRate": {},
+    "subscriptionDispatchRate": {},
+    "replicatorDispatchRate": {},
+    "clusterSubscribeRate": {},
+    "publishMaxMessageRate": {},
+    "latency_stats_sample_rate": {},
+    "deleted": False,
+    "encryption_required": False,
+    "subscription_auth_mode": "None",
+    "offload_threshold": -1,
+    "offload_threshold_in_seconds": -1,
+    "schema_compatibility_strategy": "UNDEFINED",
+    "is_allow_auto_update_schema": True,
+    "schema_validation_enforced": False,
+    "subscription_types_enabled": [],
+    "properties": {},
+    "migrated": False,
+}
+
+
+def to_bytes(value: Mapping[str, Any]) -> bytes:
+    """JSON as it is stored."""
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+def from_bytes(value: bytes) -> Json:
+    """A stored record's JSON object. Raises InvalidValue when it is none."""
+    try:
+        parsed = json.loads(value)
+    except ValueError as error:
+        raise InvalidValue(f"a metadata record is not JSON: {error}") from error
+    if not isinstance(parsed, dict):
+        raise InvalidValue(f"a metadata record is a JSON {type(parsed).__name__}, not an object")
+    return parsed
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterData:
+    """Where a cluster is reached. ``fields`` are Pulsar's, those set only."""
+
+    fields: Json = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, service_url: str, broker_service_url: str) -> Self:
+        return cls({"serviceUrl": service_url, "brokerServiceUrl": broker_service_url})
+
+    @classmethod
+    def from_json(cls, value: Json) -> Self:
+        return cls({key: item for key, item in value.items() if item is not None})
+
+    @property
+    def service_url(self) -> str | None:
+        return self.fields.get("serviceUrl")
+
+    @property
+    def broker_service_url(self) -> str | None:
+        return self.fields.get("brokerServiceUrl")
+
+    def to_json(self) -> Json:
+        return self.fields
+
+    def moved_to(self, other: "ClusterData") -> "ClusterData":
+        """The same cluster, with all that ``other`` sets."""
+        return ClusterData({**self.fields, **other.fields})
+
+    def shown(self) -> Json:
+        """As an administrator sees it: what is set, then the defaults of what is not."""
+        return {**self.fields, **_unset(_CLUSTER_DEFAULTS, self.fields)}
+
+
+@dataclass(frozen=True, slots=True)
+class TenantInfo:
+    """Who administers a tenant, and in which clusters it may live."""
+
+    admin_roles: list[str] = field(default_factory=list)
+    allowed_clusters: list[str] = field(default_factory=list)
+    other: Json = field(default_factory=dict)
+
+    @classmethod
+    def from_json(cls, value: Json) -> Self:
+        other = dict(value)
+        roles = _strings(other.pop("adminRoles", None))
+        clusters = _strings(other.pop("allowedClusters", None))
+        return cls(roles, clusters, other)
+
+    def to_json(self) -> Json:
+        return {**self.other, **self.shown()}
+
+    def shown(self) -> Json:
+        return {"adminRoles": self.admin_roles, "allowedClusters": self.allowed_clusters}
+
+
+@dataclass(frozen=True, slots=True)
+class Bundles:
+    """How a namespace's topics are cut into bundles: ranges that tile the ring of hashes."""
+
+    boundaries: tuple[int, ...]  # Invariant: ascending, from 0 to RING_END.
+
+    @classmethod
+    def even(cls, count: int) -> Self:
+        """``count`` bundles of the same width."""
+        if not 1 <= count <= BUNDLES_MAX:
+            raise InvalidValue(f"a namespace has 1 to {BUNDLES_MAX} bundles, not {count}")
+        width = (RING_END + 1) // count
+        return cls((*(index * width for index in range(count)), RING_END))
+
+    @classmethod
+    def from_json(cls, value: Json) -> Self:
+        texts = value.get("boundaries")
+        if not texts:
+            count = value.get("numBundles", 0)
+            return cls.even(count if isinstance(count, int) and count > 0 else BUNDLES_DEFAULT)
+        try:
+            boundaries = tuple(sorted({int(text, 16) for text in texts}))
+        except (TypeError, ValueError) as error:
+            raise InvalidValue(f"Invalid bundle boundaries: {texts}") from error
+        if len(boundaries) < 2 or boundaries[0] != 0 or boundaries[-1] != RING_END:
+            raise InvalidValue(
+                f"Invalid bundle boundaries: {texts} must reach from 0x00000000 to 0xffffffff"
+            )
+        return cls(boundaries)
+
+    def to_json(self) -> Json:
+        texts = [f"0x{boundary:08x}" for boundary in self.boundaries]
+        return {"boundaries": texts, "numBundles": len(texts) - 1}
+
+    def range_of(self, topic: TopicName) -> str:
+        """The bundle of a topic, as ``0x00000000_0x40000000``: lower bound in, upper bound out."""
+        place = zlib.crc32(str(topic).encode())
+        upper = min(bisect_right(self.boundaries, place), len(self.boundaries) - 1)
+        return f"0x{self.boundaries[upper - 1]:08x}_0x{self.boundaries[upper]:08x}"
+
+
+@dataclass(frozen=True, slots=True)
+class NamespacePolicies:
+    """A namespace: its bundles, and the policies somebody set (``other``, in Pulsar's names)."""
+
+    bundles: Bundles
+    replication_clusters: list[str] = field(default_factory=list)
+    deleted: bool = False  # Being deleted: as good as absent.
+    other: Json = field(default_factory=dict)
+
+    @classmethod
+    def fresh(cls, cluster: str, bundles: int = BUNDLES_DEFAULT) -> Self:
+        return cls(Bundles.even(bundles), [cluster])
+
+    @classmethod
+    def from_json(cls, value: Json) -> Self:
+        other = dict(value)
+        bundles = Bundles.from_json(other.pop("bundles", None) or {})
+        clusters = _strings(other.pop("replication_clusters", None))
+        deleted = other.pop("deleted", False) is True
+        return cls(bundles, clusters, deleted, other)
+
+    def to_json(self) -> Json:
+        return {
+            **self.other,
+            "replication_clusters": self.replication_clusters,
+            "bundles": self.bundles.to_json(),
+            "deleted": self.deleted,
+        }
+
+    def shown(self) -> Json:
+        """As an administrator sees it: what is set, and the defaults Pulsar shows of the rest."""
+        return {**_POLICY_DEFAULTS, **self.to_json()}
+
+    def marked(self, *, deleted: bool) -> "NamespacePolicies":
+        return replace(self, deleted=deleted)
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionedTopicMetadata:
+    """That a topic is partitioned, and into how many. ``properties`` None: never set."""
+
+    partitions: int
+    properties: dict[str, str] | None = None
+    other: Json = field(default_factory=dict)
+
+    @classmethod
+    def from_json(cls, value: Json) -> Self:
+        other = dict(value)
+        partitions = other.pop("partitions", 0)
+        properties = other.pop("properties", None)
+        other.pop("deleted", None)
+        return cls(partitions, properties, other)
+
+    def to_json(self) -> Json:
+        return {**self.other, **self.shown()}
+
+    def shown(self) -> Json:
+        shown: Json = {"partitions": self.partitions, "deleted": False}
+        if self.properties:
+            shown["properties"] = self.properties
+        return shown
+
+    def grown(self, partitions: int) -> "PartitionedTopicMetadata":
+        return replace(self, partitions=partitions)
+
+
+def _strings(value: Iterable[str] | None) -> list[str]:
+    """A set of names, as a sorted list: Pulsar's sets have no order of their own."""
+    return sorted(set(value or ()))
+
+
+def _unset(defaults: Json, fields: Json) -> Json:
+    return {key: item for key, item in defaults.items() if key not in fields}

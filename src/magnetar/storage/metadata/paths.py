@@ -1,0 +1,72 @@
+"""Where every record lives in the metadata store. Pure.
+
+    /admin/clusters/{cluster}                                          ClusterData
+    /admin/policies/{tenant}                                           TenantInfo
+    /admin/policies/{tenant}/{namespace}                               NamespacePolicies
+    /admin/partitioned-topics/{tenant}/{namespace}/{domain}/{local}    PartitionedTopicMetadata
+    /managed-ledgers/{tenant}/{namespace}/{domain}/{local}             a managed ledger
+    /managed-ledgers/{tenant}/{namespace}/{domain}/{local}/{cursor}    one of its cursors
+
+Local names and cursor names are URL-encoded, so that each is one segment whatever it contains.
+"""
+
+from urllib.parse import quote, unquote
+
+from magnetar.model.names import NamespaceName, TopicName
+
+ADMIN = "/admin"
+CLUSTERS = "/admin/clusters"
+TENANTS = "/admin/policies"
+PARTITIONED_TOPICS = "/admin/partitioned-topics"
+MANAGED_LEDGERS = "/managed-ledgers"
+
+
+def cluster(name: str) -> str:
+    return f"{CLUSTERS}/{name}"
+
+
+def tenant(name: str) -> str:
+    """A tenant; its children are its namespaces."""
+    return f"{TENANTS}/{name}"
+
+
+def namespace(name: NamespaceName) -> str:
+    return f"{TENANTS}/{name.tenant}/{name.local}"
+
+
+def partitioned_topics(name: NamespaceName, domain: str) -> str:
+    """Where a namespace's partitioned topics are children."""
+    return f"{PARTITIONED_TOPICS}/{name.tenant}/{name.local}/{domain}"
+
+
+def partitioned_topic(topic: TopicName) -> str:
+    return f"{partitioned_topics(topic.namespace, topic.domain)}/{encode(topic.local)}"
+
+
+def managed_ledgers(name: NamespaceName, domain: str) -> str:
+    """Where the managed ledgers of a namespace's topics are children."""
+    return f"{MANAGED_LEDGERS}/{name.tenant}/{name.local}/{domain}"
+
+
+def managed_ledger_name(topic: TopicName) -> str:
+    """What the managed ledger of a topic is called: ``tenant/namespace/domain/local``, encoded."""
+    return f"{topic.tenant}/{topic.namespace_local}/{topic.domain}/{encode(topic.local)}"
+
+
+def managed_ledger(name: str) -> str:
+    """A managed ledger, by ``managed_ledger_name``; its children are its durable cursors."""
+    return f"{MANAGED_LEDGERS}/{name}"
+
+
+def cursor(managed_ledger_name: str, cursor_name: str) -> str:
+    return f"{MANAGED_LEDGERS}/{managed_ledger_name}/{encode(cursor_name)}"
+
+
+def encode(name: str) -> str:
+    """Any name as one segment of a path."""
+    return quote(name, safe="")
+
+
+def decode(segment: str) -> str:
+    """The name that ``encode`` made a segment of."""
+    return unquote(segment)
