@@ -85,7 +85,7 @@ class TopicName:
     @staticmethod
     @lru_cache(maxsize=10_000)
     def parse(text: str) -> "TopicName":
-        """Any of ``x``, ``tenant/namespace/x``, ``domain://tenant/namespace/x``. Raises InvalidName."""
+        """``x``, ``tenant/namespace/x`` or ``domain://tenant/namespace/x``. Raises InvalidName."""
         domain, separator, rest = text.partition("://")
         if not separator:
             domain, rest = PERSISTENT, text

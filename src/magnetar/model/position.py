@@ -6,7 +6,7 @@ LONG_MAX = 2**63 - 1
 
 
 class Position(NamedTuple):
-    """An entry's place: entry ``entry_id`` (0-based) of ledger ``ledger_id``. Compares in log order.
+    """An entry's place: entry ``entry_id`` (0-based) of ledger ``ledger_id``, in log order.
 
     ``entry_id`` -1 is the place before a ledger's first entry.
     """

@@ -1,1 +1,1 @@
-"""Bytes at rest: metadata records, ledgers, and the endless logs made of them. Blind to messages."""
+"""Bytes at rest: metadata records, ledgers, endless logs made of them. Blind to messages."""

@@ -46,7 +46,7 @@ class LedgerWriter(LedgerReader, Protocol):
     """Appends to one ledger, and reads what it appended."""
 
     async def append(self, data: list[bytes], checksums: list[int]) -> int:
-        """Append; return the first entry's id once all are as durable as the store is set to make them.
+        """Append; return the first entry's id once all are as durable as the store is set to be.
 
         Appends complete in the order of their calls. Raises WriteFailed when the disk refused
         (then none of this call's entries was answered, and the ledger is fenced) and LedgerFenced

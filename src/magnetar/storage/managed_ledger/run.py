@@ -1,4 +1,4 @@
-"""A run: consecutive entries of one ledger, as parallel lists. What moves through the broker. Pure."""
+"""A run: consecutive entries of one ledger, as parallel lists; what moves in the broker. Pure."""
 
 from dataclasses import dataclass, field
 from typing import Any

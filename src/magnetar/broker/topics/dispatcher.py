@@ -1,0 +1,56 @@
+"""What a subscription asks of its dispatcher: the loop that reads entries and deals them out.
+
+A dispatcher works in turns. ``wake`` says that there may be something to do; the turn then runs as
+far as entries in memory go, at once and without a task, and only waits for the disk in a task.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from magnetar.broker.topics.consumer import Consumer
+from magnetar.model.position import Position
+from magnetar.storage.managed_ledger.cursor import Cursor
+from magnetar.storage.managed_ledger.run import EntryRun
+
+
+class Dispatcher(Protocol):
+    """Reads at a cursor and delivers to consumers, until it is closed."""
+
+    @property
+    def active(self) -> Consumer | None:
+        """The one consumer that is served, where the subscription type has such a one."""
+
+    def join(self, consumer: Consumer) -> None:
+        """A consumer came. Raises ConsumerAssignFailed (Key_Shared) and changes nothing then."""
+
+    def leave(self, consumer: Consumer) -> None:
+        """A consumer went; what it held goes to the others."""
+
+    def wake(self) -> None:
+        """There may be something to deliver: entries, permits, or a client that reads again."""
+
+    def flowed(self, consumer: Consumer) -> None:
+        """A consumer got permits."""
+
+    def acknowledged(self, consumer: Consumer, positions: Sequence[Position]) -> None:
+        """These entries are acknowledged as a whole."""
+
+    def acknowledged_part(self, consumer: Consumer, position: Position, pending: int) -> None:
+        """A batch is acknowledged in part; ``pending`` messages are not."""
+
+    def redeliver(self, consumer: Consumer, positions: Sequence[Position] | None) -> None:
+        """The consumer wants these again; None: all it holds."""
+
+    def close(self) -> None:
+        """Deliver nothing more. A read under way is dropped."""
+
+
+def ack_sets_of(cursor: Cursor, run: EntryRun) -> list[list[int]] | None:
+    """The batch-index acknowledgements within a run, parallel to it; None when there are none."""
+    if not cursor.has_batch_acks:
+        return None
+    found = [
+        cursor.ack_set(Position(run.ledger_id, entry)) or []
+        for entry in range(run.first_entry_id, run.last_entry_id + 1)
+    ]
+    return found if any(found) else None

@@ -1,0 +1,80 @@
+"""An attached producer: where its sends come in and its receipts go out."""
+
+import asyncio
+from collections.abc import Callable
+
+from magnetar.broker.topics.outlet import Outlet
+from magnetar.errors import MagnetarError
+from magnetar.message.send_run import SendRun
+
+
+class Producer:
+    """One producer of one topic, on one connection."""
+
+    def __init__(
+        self,
+        *,
+        producer_id: int,
+        name: str,
+        epoch: int,
+        metadata: dict[str, str],
+        outlet: Outlet,
+        publish: Callable[["Producer", SendRun], None],
+        detach: Callable[["Producer"], None],
+        connected_at_ms: int,
+    ) -> None:
+        self.producer_id = producer_id
+        self.name = name
+        self.epoch = epoch
+        self.metadata = metadata
+        self.outlet = outlet
+        self.connected_at_ms = connected_at_ms
+        self.message_count = 0
+        self.size_bytes = 0
+        self.entries_pending = 0
+        self._publish = publish
+        self._detach = detach
+        self._closed = False
+        self._settled: asyncio.Future[None] | None = None
+
+    def publish(self, run: SendRun) -> None:
+        """Hand a run to the topic; the answer comes through the outlet. Dropped after close."""
+        if self._closed:
+            return
+        self.entries_pending += len(run)
+        self._publish(self, run)
+
+    def stored(self, run: SendRun, ledger_id: int, first_entry_id: int) -> None:
+        """The topic made the run durable."""
+        self.message_count += sum(run.message_counts)
+        self.size_bytes += run.size_bytes
+        self.outlet.send_receipts(run, ledger_id, first_entry_id)
+        self._settle(len(run))
+
+    def refused(self, run: SendRun, error: MagnetarError) -> None:
+        """The topic could not store the run."""
+        self.outlet.send_errors(run, error)
+        self._settle(len(run))
+
+    def dropped(self, run: SendRun) -> None:
+        """The topic is closing: the client is told so, and sends again elsewhere."""
+        self._settle(len(run))
+
+    async def close(self) -> None:
+        """Let go of the topic once everything sent before is answered. May be called again."""
+        self._closed = True
+        if self.entries_pending:
+            if self._settled is None:
+                self._settled = asyncio.get_running_loop().create_future()
+            await asyncio.shield(self._settled)
+        self.detach()
+
+    def detach(self) -> None:
+        """Let go of the topic now: the connection is lost, or the topic closes."""
+        self._closed = True
+        self._detach(self)
+
+    def _settle(self, count: int) -> None:
+        self.entries_pending -= count
+        if not self.entries_pending and self._settled is not None and not self._settled.done():
+            self._settled.set_result(None)

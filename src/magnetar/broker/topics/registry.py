@@ -1,0 +1,166 @@
+"""The topics open here: load, unload, delete."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+from magnetar.broker.topics.settings import TopicSettings
+from magnetar.broker.topics.topic import Topic
+from magnetar.clock import Clock
+from magnetar.errors import MagnetarError, NotAllowed, TopicClosed, TopicNotFound
+from magnetar.model.names import TopicName
+from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
+from magnetar.tasks import Tasks
+
+log = logging.getLogger(__name__)
+
+
+class Catalogue(Protocol):
+    """What the registry asks about topics that are not open: ``Resources`` answers."""
+
+    async def topic_exists(self, topic: TopicName) -> bool: ...
+
+    async def partitions(self, topic: TopicName) -> int:
+        """Of a partitioned topic's own name; 0 for any other."""
+
+
+class TopicRegistry:
+    """Every topic is opened once, by the first to ask, and stays until it is unloaded."""
+
+    def __init__(
+        self,
+        *,
+        open_ledger: Callable[[TopicName], Awaitable[ManagedLedger]],
+        catalogue: Catalogue,
+        settings: TopicSettings,
+        clock: Clock,
+        producer_name: Callable[[], str],
+        auto_creation: bool = True,
+    ) -> None:
+        self.loaded: dict[TopicName, Topic] = {}
+        self._opening: dict[TopicName, asyncio.Task[Topic]] = {}
+        self._closing: dict[TopicName, asyncio.Task[None]] = {}
+        self._open_ledger = open_ledger
+        self._catalogue = catalogue
+        self._settings = settings
+        self._clock = clock
+        self._producer_name = producer_name
+        self._auto_creation = auto_creation
+        self._tasks = Tasks("topics")
+        self._closed = False
+
+    async def get(self, name: TopicName, *, create: bool) -> Topic:
+        """The topic, opened if need be; created if it does not exist and ``create`` allows.
+
+        Raises TopicNotFound, NotAllowed (not persistent), TopicClosed while the broker stops, and
+        what opening its log raises.
+        """
+        topic = self.loaded.get(name)
+        if topic is not None:
+            return topic
+        if not name.persistent:
+            raise NotAllowed(
+                f"Non-persistent topics are not supported by this broker: use persistent:// "
+                f"instead of {name}"
+            )
+        if self._closed:
+            raise TopicClosed("The broker is stopping")
+        closing = self._closing.get(name)
+        if closing is not None:
+            await asyncio.wait([closing])
+        while (opening := self._opening.get(name)) is not None:
+            await asyncio.wait([opening])  # Its failure need not be ours: we may create.
+        return self.loaded.get(name) or await self._open_once(name, create=create)
+
+    async def create(self, name: TopicName) -> Topic:
+        """Open a topic, created whatever auto-creation says: an administrator asked."""
+        return self.loaded.get(name) or await self._open_once(name, create=True, asked=True)
+
+    async def unload(self, name: TopicName) -> None:
+        """Close a topic; clients come back and it is opened again. Raises TopicNotFound."""
+        topic = self._loaded(name)
+        await self._close(topic, topic.close())
+
+    async def delete(self, name: TopicName, *, force: bool = False) -> None:
+        """Delete a topic and its subscriptions.
+
+        Raises TopicNotFound; NotAllowed while clients are connected, unless forced.
+        """
+        topic = await self.get(name, create=False)
+        if topic.busy and not force:
+            raise NotAllowed(f"Topic has {topic.busy} connected producers/consumers")
+        await self._close(topic, topic.delete())
+
+    async def close(self) -> None:
+        """Close every topic: everything answered is durable, every cursor saved."""
+        self._closed = True
+        if self._opening:
+            await asyncio.wait(list(self._opening.values()))
+        for topic in list(self.loaded.values()):
+            await self._close(topic, topic.close())
+        await self._tasks.close()
+
+    async def _open_once(self, name: TopicName, *, create: bool, asked: bool = False) -> Topic:
+        """Open in a task of our own, so that a client that gives up does not leave half a topic."""
+        opening = self._tasks.spawn(f"open {name}", self._open(name, create=create, asked=asked))
+        self._opening[name] = opening
+        opening.add_done_callback(lambda _: self._opening.pop(name, None))
+        return await asyncio.shield(opening)
+
+    async def _open(self, name: TopicName, *, create: bool, asked: bool = False) -> Topic:
+        await self._check_may_exist(name, create=create, asked=asked)
+        ledger = await self._open_ledger(name)
+        assert name not in self.loaded, f"{name} is opened by one task at a time"
+        topic = Topic(
+            name,
+            ledger,
+            settings=self._settings,
+            clock=self._clock,
+            producer_name=self._producer_name,
+            failed=self._write_failed,
+        )
+        self.loaded[name] = topic
+        return topic
+
+    async def _check_may_exist(self, name: TopicName, *, create: bool, asked: bool) -> None:
+        if await self._catalogue.topic_exists(name):
+            return
+        missing = TopicNotFound(f"Topic not found {name}")
+        index = name.partition_index
+        partitions = await self._catalogue.partitions(name.partitioned_name) if index >= 0 else 0
+        if partitions:
+            if index >= partitions:
+                raise missing
+        elif not asked and not (create and self._auto_creation):
+            raise missing
+
+    def _loaded(self, name: TopicName) -> Topic:
+        topic = self.loaded.get(name)
+        if topic is None:
+            raise TopicNotFound(f"Topic {name} not found")
+        return topic
+
+    async def _close(self, topic: Topic, work: Awaitable[None]) -> None:
+        """Whoever asks for the topic meanwhile waits, and opens it afresh."""
+        closing = self._tasks.spawn(f"close {topic.name}", _awaited(work))
+        self._closing[topic.name] = closing
+        self.loaded.pop(topic.name, None)
+        try:
+            await asyncio.shield(closing)
+        finally:
+            self._closing.pop(topic.name, None)
+
+    def _write_failed(self, topic: Topic) -> None:
+        if self.loaded.get(topic.name) is topic:
+            self._tasks.spawn(f"drop {topic.name}", self._drop(topic))
+
+    async def _drop(self, topic: Topic) -> None:
+        try:
+            await self._close(topic, topic.close())
+        except MagnetarError as error:
+            log.warning("topic.close_failed topic=%s error=%s", topic.name, error)
+
+
+async def _awaited(work: Awaitable[None]) -> None:
+    await work

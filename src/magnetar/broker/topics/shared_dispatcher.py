@@ -1,0 +1,271 @@
+"""Shared: each entry goes to any one consumer that has room; what comes back goes out again."""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from itertools import repeat
+
+from magnetar.broker.dispatch.shared import RoundRobin, Seat
+from magnetar.broker.topics.consumer import Consumer
+from magnetar.broker.topics.dispatcher import ack_sets_of
+from magnetar.broker.topics.redelivery import RedeliveryCounts, ReplayQueue
+from magnetar.broker.topics.settings import TopicSettings
+from magnetar.broker.topics.weighing import Chunk, chunks_of, readable
+from magnetar.model.position import Position
+from magnetar.storage.managed_ledger.cursor import Cursor
+from magnetar.storage.managed_ledger.run import EntryRun
+from magnetar.tasks import Tasks
+
+
+class SharedDispatcher:
+    """Deals runs out round robin. Key_Shared overrides how a run is dealt, and what may replay."""
+
+    def __init__(self, cursor: Cursor, *, settings: TopicSettings, tasks: Tasks) -> None:
+        self._cursor = cursor
+        self._settings = settings
+        self._tasks = tasks
+        self._consumers: list[Consumer] = []  # Invariant: best priority first, then oldest first.
+        self.replay = ReplayQueue()
+        self.redelivery_counts = RedeliveryCounts()
+        self._round_robin: RoundRobin[Consumer] = RoundRobin()
+        self._chunk_owners: dict[str, Consumer] = {}
+        self._reading: asyncio.Task[None] | None = None
+        self._turn_running = False
+        self._replay_stuck = False  # True: nothing queued can go out until somebody has room.
+        self._reads_paused = False  # True: too much is unacknowledged on the subscription.
+        self._term = 0  # Counts the times that nobody was left: older reads are dropped.
+        self._closed = False
+
+    @property
+    def active(self) -> Consumer | None:
+        return None
+
+    @property
+    def unacked(self) -> int:
+        return sum(consumer.unacked for consumer in self._consumers)
+
+    def join(self, consumer: Consumer) -> None:
+        if not self._consumers:
+            self._begin()
+        self._consumers.append(consumer)
+        self._consumers.sort(key=lambda c: c.priority)
+        self._replay_stuck = False
+
+    def leave(self, consumer: Consumer) -> None:
+        self._consumers.remove(consumer)
+        for uuid in [u for u, owner in self._chunk_owners.items() if owner is consumer]:
+            del self._chunk_owners[uuid]
+        released = consumer.release_all()
+        if self._consumers:
+            self._requeue(released)
+        else:
+            self.replay.clear()
+            self.redelivery_counts.clear()
+            self._term += 1
+        self.wake()
+
+    def flowed(self, consumer: Consumer) -> None:
+        self._replay_stuck = False
+        self.wake()
+
+    def acknowledged(self, consumer: Consumer, positions: Sequence[Position]) -> None:
+        room_before = self._room_total()
+        released = consumer.release(positions)
+        if len(released) < len(positions):
+            elsewhere = set(positions).difference(released)
+            for other in self._consumers:
+                if other is not consumer:
+                    other.release(elsewhere)
+        self.redelivery_counts.discard(positions)
+        self.replay.discard(positions)
+        self._after_release(room_grew=self._room_total() > room_before)
+
+    def acknowledged_part(self, consumer: Consumer, position: Position, pending: int) -> None:
+        room_before = self._room_total()
+        consumer.release_part(position, pending)
+        self._after_release(room_grew=self._room_total() > room_before)
+
+    def redeliver(self, consumer: Consumer, positions: Sequence[Position] | None) -> None:
+        released = consumer.release_all() if positions is None else consumer.release(positions)
+        if released:
+            self.redelivery_counts.add(released)
+            self._requeue(released)
+            self.wake()
+
+    def close(self) -> None:
+        self._closed = True
+        self._term += 1
+
+    def wake(self) -> None:
+        if self._reading is not None or self._turn_running or self._closed:
+            return
+        self._turn_running = True
+        try:
+            self._turn()
+        finally:
+            self._turn_running = False
+
+    # The turn: first what waits to go out again, then what is new.
+
+    def _turn(self) -> None:
+        while (room := self._room()) > 0:
+            if len(self.replay) and not self._replay_stuck:
+                again = self._replayable(min(room, self._settings.replay_entries_max))
+                if again:
+                    self._reading = self._tasks.spawn("replay", self._read_again(again))
+                    return
+                self._replay_stuck = True
+            if not self._may_read_on():
+                return
+            wanted = min(room, self._settings.read_entries_max)
+            runs = self._cursor.cached(wanted, self._settings.read_bytes_max)
+            if runs is None:
+                self._reading = self._tasks.spawn("read", self._read(wanted))
+                return
+            if not runs:
+                return
+            self._deliver(runs, again=False)
+
+    async def _read(self, wanted: int) -> None:
+        term = self._term
+        runs: list[EntryRun] = []
+        try:
+            runs = await self._cursor.read(wanted, self._settings.read_bytes_max)
+            self._deliver_unless_stale(runs, term, again=False)
+        finally:
+            self._reading = None
+        if runs:
+            self.wake()
+
+    async def _read_again(self, positions: list[Position]) -> None:
+        term = self._term
+        try:
+            runs = await self._cursor.read_at(positions)
+            if term == self._term:
+                self.replay.discard(positions)
+                self._take_up(positions)
+            self._deliver_unless_stale(runs, term, again=True)
+        finally:
+            self._reading = None
+        self.wake()
+
+    def _deliver_unless_stale(self, runs: list[EntryRun], term: int, *, again: bool) -> None:
+        if self._closed:
+            return
+        if term == self._term:
+            self._deliver(runs, again=again)
+        else:
+            # Everybody left meanwhile; who comes next starts at the mark.
+            self._cursor.rewind()
+
+    def _deliver(self, runs: list[EntryRun], *, again: bool) -> None:
+        """Deal out what was read; ``again``: it comes from the replay queue."""
+        for run in runs:
+            parts, corrupt = readable(run)
+            if corrupt:
+                self._cursor.acknowledge(corrupt)
+            for part in parts:
+                self._deal(part, again=again)
+
+    def _deal(self, run: EntryRun, *, again: bool) -> None:
+        """Give a weighed run to consumers with room; the rest waits in the replay queue."""
+        chunks = chunks_of(run)
+        if chunks:
+            self._deal_with_chunks(run, chunks)
+            return
+        seats = [Seat(c, c.priority, c.room) for c in self._consumers if c.room > 0]
+        shares = self._round_robin.assign(run.weights, seats)
+        for share in shares:
+            self._hand_over(share.consumer, run.part(share.start, share.stop))
+        done = shares[-1].stop if shares else 0
+        if done < len(run):
+            self._requeue(positions_of(run.part(done, len(run))))
+
+    def _deal_with_chunks(self, run: EntryRun, chunks: dict[int, Chunk]) -> None:
+        """All parts of a chunked message go to one consumer, wherever the others go."""
+        for index in range(len(run)):
+            entry = run.part(index, index + 1)
+            chunk = chunks.get(index)
+            owner = self._chunk_owners.get(chunk.uuid) if chunk else None
+            if owner is None:
+                seats = [Seat(c, c.priority, c.room) for c in self._consumers if c.room > 0]
+                shares = self._round_robin.assign(entry.weights, seats)
+                owner = shares[0].consumer if shares else None
+            if owner is None or owner.room <= 0:
+                self._requeue(positions_of(entry))
+                continue
+            if chunk:
+                if chunk.last:
+                    self._chunk_owners.pop(chunk.uuid, None)
+                else:
+                    self._chunk_owners[chunk.uuid] = owner
+            self._hand_over(owner, entry)
+
+    def _hand_over(self, consumer: Consumer, run: EntryRun) -> None:
+        counts = self.redelivery_counts.of(run.ledger_id, run.first_entry_id, len(run))
+        ack_sets = ack_sets_of(self._cursor, run)
+        consumer.hold(run, ack_sets)
+        consumer.deliver(run, redelivery_counts=counts, ack_sets=ack_sets)
+
+    # What decides whether there is a turn.
+
+    def _room(self) -> int:
+        """Messages that may go out now, over all consumers."""
+        if self._closed or self._over_unacked_limit():
+            return 0
+        room = 0
+        for consumer in self._consumers:
+            if not consumer.outlet.writable:
+                consumer.outlet.when_writable(self._writable_again)
+            else:
+                room += max(consumer.room, 0)
+        return room
+
+    def _room_total(self) -> int:
+        return sum(consumer.room for consumer in self._consumers if consumer.room > 0)
+
+    def _over_unacked_limit(self) -> bool:
+        limit = self._settings.unacked_per_subscription_max
+        if not limit:
+            return False
+        unacked = self.unacked
+        if self._reads_paused:
+            self._reads_paused = unacked >= limit // 2
+        else:
+            self._reads_paused = unacked >= limit
+        return self._reads_paused
+
+    def _may_read_on(self) -> bool:
+        """Shared entries have no owner: whatever waits goes before what is new."""
+        return not len(self.replay)
+
+    def _replayable(self, count_max: int) -> list[Position]:
+        return self.replay.first(count_max)
+
+    def _writable_again(self) -> None:
+        self._replay_stuck = False
+        self.wake()
+
+    def _after_release(self, *, room_grew: bool) -> None:
+        if room_grew or self._reads_paused:
+            self._replay_stuck = False
+            self.wake()
+
+    # What Key_Shared adds to: entries come into and leave our keeping.
+
+    def _begin(self) -> None:
+        """The first consumer is here: start at the mark."""
+        self._cursor.rewind()
+
+    def _requeue(self, positions: Iterable[Position]) -> None:
+        """These entries are in nobody's hands."""
+        self.replay.add(list(positions))
+        self._replay_stuck = False
+
+    def _take_up(self, positions: Iterable[Position]) -> None:
+        """These entries left the replay queue, to be dealt out."""
+
+
+def positions_of(run: EntryRun) -> list[Position]:
+    """The positions of a run's entries."""
+    entries = range(run.first_entry_id, run.first_entry_id + len(run))
+    return list(map(Position, repeat(run.ledger_id, len(run)), entries))

@@ -1,0 +1,338 @@
+"""A subscription: a cursor, the consumers attached to it, and the dispatcher between them."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from magnetar.broker.dispatch.active_consumer import choose
+from magnetar.broker.dispatch.hash_ranges import (
+    AutoSplitRanges,
+    ConsistentHashRanges,
+    HashRanges,
+    StickyRanges,
+)
+from magnetar.broker.topics.consumer import Consumer, SubscribeRequest, pending_in
+from magnetar.broker.topics.dispatcher import Dispatcher
+from magnetar.broker.topics.key_shared_dispatcher import KeySharedDispatcher
+from magnetar.broker.topics.outlet import Outlet
+from magnetar.broker.topics.settings import TopicSettings
+from magnetar.broker.topics.shared_dispatcher import SharedDispatcher
+from magnetar.broker.topics.single_dispatcher import SingleDispatcher
+from magnetar.clock import Clock
+from magnetar.errors import ConsumerBusy, Fenced, NotAllowed
+from magnetar.model.names import TopicName
+from magnetar.model.position import Position
+from magnetar.model.subscriptions import SubscriptionType
+from magnetar.storage.managed_ledger.cursor import Cursor
+from magnetar.tasks import Tasks
+
+TYPE_NAMES = {
+    SubscriptionType.EXCLUSIVE: "Exclusive",
+    SubscriptionType.SHARED: "Shared",
+    SubscriptionType.FAILOVER: "Failover",
+    SubscriptionType.KEY_SHARED: "Key_Shared",
+}
+"""As Pulsar prints them."""
+
+_SINGLE = (SubscriptionType.EXCLUSIVE, SubscriptionType.FAILOVER)
+
+
+@dataclass(slots=True)
+class Departed:
+    """What consumers that have left did, so that a subscription's totals go on."""
+
+    messages: int = 0
+    size_bytes: int = 0
+    redelivered: int = 0
+    acked: int = 0
+    last_acked_ms: int = 0
+    last_consumed_ms: int = 0
+
+
+class Subscription:
+    """One subscription of one topic."""
+
+    def __init__(
+        self,
+        name: str,
+        cursor: Cursor,
+        *,
+        topic: TopicName,
+        settings: TopicSettings,
+        tasks: Tasks,
+        clock: Clock,
+    ) -> None:
+        self.name = name
+        self.cursor = cursor
+        self.consumers: list[Consumer] = []
+        self.departed = Departed()
+        # What the connected consumers agree on; decided anew when the first one comes.
+        self.type: SubscriptionType | None = None
+        self.dispatcher: Dispatcher | None = None
+        self._topic = topic
+        self._settings = settings
+        self._tasks = tasks
+        self._clock = clock
+        self._fenced = False  # True while a seek or a deletion is under way.
+
+    @property
+    def durable(self) -> bool:
+        return self.cursor.durable
+
+    @property
+    def active(self) -> Consumer | None:
+        return self.dispatcher.active if self.dispatcher else None
+
+    # Consumers come and go.
+
+    async def add(self, request: SubscribeRequest, outlet: Outlet) -> Consumer:
+        """Attach a consumer.
+
+        Raises ConsumerBusy (another type is connected, or an Exclusive consumer that lives),
+        ConsumerAssignFailed (Key_Shared), Fenced.
+        """
+        self._check_agreement(request)
+        if request.type is SubscriptionType.EXCLUSIVE and self.consumers:
+            await self._expect_gone(self.consumers[0], ConsumerBusy(_EXCLUSIVE_TAKEN))
+            self._check_agreement(request)
+        if request.type is SubscriptionType.KEY_SHARED and request.hash_ranges is not None:
+            await self._expect_ranges_free(request)
+            self._check_agreement(request)
+        consumer = Consumer(
+            request,
+            outlet=outlet,
+            partition=self._topic.partition_index,
+            unacked_max=0 if request.type in _SINGLE else self._settings.unacked_per_consumer_max,
+            connected_at_ms=self._clock.wall_ms(),
+        )
+        dispatcher = self.dispatcher
+        if dispatcher is None:
+            dispatcher = self._dispatcher_for(request)
+        dispatcher.join(consumer)
+        self.dispatcher = dispatcher
+        self.type = request.type
+        self.consumers.append(consumer)
+        return consumer
+
+    def remove(self, consumer: Consumer) -> None:
+        """Detach a consumer; a stranger is ignored."""
+        if consumer not in self.consumers:
+            return
+        self.consumers.remove(consumer)
+        left = self.departed
+        left.messages += consumer.message_count
+        left.size_bytes += consumer.size_bytes
+        left.redelivered += consumer.redelivered_count
+        left.acked += consumer.acked_count
+        left.last_acked_ms = max(left.last_acked_ms, consumer.last_acked_ms)
+        left.last_consumed_ms = max(left.last_consumed_ms, consumer.last_consumed_ms)
+        dispatcher = self.dispatcher
+        assert dispatcher is not None, "a subscription with consumers has a dispatcher"
+        dispatcher.leave(consumer)
+        if not self.consumers:
+            dispatcher.close()
+            self.dispatcher = None
+
+    def disconnect_all(self, *, but: Consumer | None = None) -> None:
+        """Tell consumers that they are closed, and detach them."""
+        for consumer in [c for c in self.consumers if c is not but]:
+            self.remove(consumer)
+            consumer.outlet.close_consumer(consumer.consumer_id)
+
+    def wake(self) -> None:
+        """The topic grew."""
+        if self.dispatcher is not None:
+            self.dispatcher.wake()
+
+    # What a consumer asks.
+
+    def flow(self, consumer: Consumer, permits: int) -> None:
+        """Permits for more messages."""
+        consumer.add_permits(permits)
+        if self.dispatcher is not None:
+            self.dispatcher.flowed(consumer)
+
+    def acknowledge(
+        self,
+        consumer: Consumer,
+        positions: Sequence[Position],
+        parts: Sequence[tuple[Position, list[int]]] = (),
+    ) -> None:
+        """Individual acknowledgement of entries, and of messages within batches (``parts``).
+
+        An ack set has a bit per message of the batch: 1 is pending. Positions that do not exist
+        are ignored.
+        """
+        if positions:
+            self.cursor.acknowledge(list(positions))
+            self._acknowledged(consumer, positions)
+        if parts and self._settings.batch_index_acks:
+            for position, words in parts:
+                self._acknowledge_part(consumer, position, words)
+
+    def acknowledge_cumulative(
+        self, consumer: Consumer, position: Position, ack_set: list[int] | None = None
+    ) -> None:
+        """Acknowledge everything up to ``position``; with an ack set, the batch there in part."""
+        if self.type not in _SINGLE:
+            return
+        if ack_set:
+            self.cursor.acknowledge_cumulative(self.cursor.previous(position))
+            if self._settings.batch_index_acks and any(ack_set):
+                self.cursor.acknowledge_batch(position, ack_set)
+        else:
+            self.cursor.acknowledge_cumulative(position)
+        consumer.acked_count += 1
+        consumer.last_acked_ms = self._clock.wall_ms()
+
+    def redeliver(
+        self, consumer: Consumer, positions: Sequence[Position] | None, epoch: int | None = None
+    ) -> None:
+        """Deliver again: ``positions`` of what the consumer holds, or all of it (None)."""
+        if epoch is not None and (consumer.epoch is None or epoch > consumer.epoch):
+            consumer.epoch = epoch
+        if self.dispatcher is not None and consumer in self.consumers:
+            self.dispatcher.redeliver(consumer, positions)
+
+    def check_unsubscribe(self, consumer: Consumer, *, force: bool) -> None:
+        """Whether ``consumer`` may delete the subscription; others are told when forced.
+
+        Raises NotAllowed.
+        """
+        alone = self.consumers == [consumer]
+        if self.type in _SINGLE:
+            alone = alone and self.active is consumer
+        if not alone and not force:
+            raise NotAllowed("Unconnected or shared consumer attempting to unsubscribe")
+        self._fenced = True
+        self.disconnect_all(but=consumer)
+        self.remove(consumer)
+
+    async def seek(self, target: Callable[[], Awaitable[Position]], ack_set: list[int]) -> None:
+        """Close all consumers, and make ``target()`` the next entry to be delivered.
+
+        Raises Fenced while another seek is under way.
+        """
+        if self._fenced:
+            raise Fenced("Failed to fence subscription")
+        self._fenced = True
+        try:
+            self.disconnect_all()
+            await self.cursor.reset(await target(), ack_set or None)
+        finally:
+            self._fenced = False
+
+    async def close(self) -> None:
+        """The topic closes: consumers are told, the cursor is saved."""
+        self._fenced = True
+        self.disconnect_all()
+        await self.cursor.flush()
+
+    # Rules for joining.
+
+    def _check_agreement(self, request: SubscribeRequest) -> None:
+        if self._fenced:
+            raise Fenced(f"Subscription {self.name} is fenced: a seek or deletion is under way")
+        if not self.consumers or self.type is None:
+            return
+        if request.type is not self.type:
+            raise ConsumerBusy(
+                "Subscription is of different type. Active subscription type of "
+                f"'{TYPE_NAMES[self.type]}' is different than the connecting consumer's type "
+                f"'{TYPE_NAMES[request.type]}'."
+            )
+        if self.type is SubscriptionType.KEY_SHARED:
+            self._check_key_shared(self.consumers[0].request, request)
+
+    def _check_key_shared(self, present: SubscribeRequest, asked: SubscribeRequest) -> None:
+        modes = [key_shared_mode(request) for request in (present, asked)]
+        if modes[0] != modes[1]:
+            raise ConsumerBusy(
+                "Subscription is of different type. Active subscription key_shared mode of "
+                f"'{modes[0]}' is different than the connecting consumer's key_shared mode "
+                f"'{modes[1]}'."
+            )
+        if present.allow_out_of_order != asked.allow_out_of_order:
+            says = [
+                "allows" if r.allow_out_of_order else "does not allow" for r in (present, asked)
+            ]
+            raise ConsumerBusy(
+                f"Subscription is of different type. Active subscription {says[0]} out of order "
+                f"delivery while the connecting consumer {says[1]} it."
+            )
+
+    async def _expect_gone(self, holder: Consumer, otherwise: Exception) -> None:
+        """Ask a consumer that is in the way for a sign of life; raise if it lives."""
+        if await holder.outlet.alive():
+            raise otherwise
+        self.remove(holder)
+
+    async def _expect_ranges_free(self, request: SubscribeRequest) -> None:
+        """Whoever holds one of these STICKY ranges must be dead, or the request fails."""
+        if not isinstance(self.dispatcher, KeySharedDispatcher):
+            StickyRanges[Consumer]().conflict(request.hash_ranges)
+            return
+        ranges = self.dispatcher.ranges
+        if not isinstance(ranges, StickyRanges):
+            return
+        holder = ranges.conflict(request.hash_ranges)
+        if holder is not None and not await holder.outlet.alive():
+            self.remove(holder)
+
+    def _dispatcher_for(self, request: SubscribeRequest) -> Dispatcher:
+        if request.type is SubscriptionType.KEY_SHARED:
+            return KeySharedDispatcher(
+                self.cursor,
+                ranges=self._ranges_for(request),
+                ordered=request.hash_ranges is None and not request.allow_out_of_order,
+                settings=self._settings,
+                tasks=self._tasks,
+            )
+        if request.type is SubscriptionType.SHARED:
+            return SharedDispatcher(self.cursor, settings=self._settings, tasks=self._tasks)
+        return SingleDispatcher(
+            self.cursor,
+            elect=self._elect,
+            announce=request.type is SubscriptionType.FAILOVER,
+            settings=self._settings,
+            tasks=self._tasks,
+            clock=self._clock,
+        )
+
+    def _ranges_for(self, request: SubscribeRequest) -> HashRanges[Consumer]:
+        if request.hash_ranges is not None:
+            return StickyRanges()
+        if self._settings.key_shared_consistent_hashing:
+            return ConsistentHashRanges(self._settings.key_shared_points)
+        return AutoSplitRanges()
+
+    def _elect(self, consumers: Sequence[Consumer]) -> Consumer:
+        return choose(
+            [(consumer.priority, consumer.name, consumer) for consumer in consumers],
+            topic=str(self._topic),
+            partition_index=self._topic.partition_index,
+            consistent_hashing=self._settings.failover_consistent_hashing,
+        )
+
+    # Acknowledged.
+
+    def _acknowledged(self, consumer: Consumer, positions: Sequence[Position]) -> None:
+        consumer.acked_count += len(positions)
+        consumer.last_acked_ms = self._clock.wall_ms()
+        if self.dispatcher is not None:
+            self.dispatcher.acknowledged(consumer, positions)
+
+    def _acknowledge_part(self, consumer: Consumer, position: Position, words: list[int]) -> None:
+        self.cursor.acknowledge_batch(position, words)
+        if self.cursor.is_acknowledged(position):
+            self._acknowledged(consumer, [position])
+        elif self.dispatcher is not None:
+            left = pending_in(self.cursor.ack_set(position) or [])
+            self.dispatcher.acknowledged_part(consumer, position, left)
+
+
+_EXCLUSIVE_TAKEN = "Exclusive consumer is already connected"
+
+
+def key_shared_mode(request: SubscribeRequest) -> str:
+    """How a Key_Shared consumer gets its slots, as Pulsar prints it."""
+    return "AUTO_SPLIT" if request.hash_ranges is None else "STICKY"

@@ -1,0 +1,338 @@
+"""A topic: publish, and the writer loop. Producers and subscriptions hang on it."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from magnetar.broker.topics.consumer import Consumer, SubscribeRequest
+from magnetar.broker.topics.outlet import Outlet
+from magnetar.broker.topics.producer import Producer
+from magnetar.broker.topics.settings import TopicSettings
+from magnetar.broker.topics.subscription import Subscription
+from magnetar.clock import Clock
+from magnetar.errors import (
+    ConsumerBusy,
+    MagnetarError,
+    NotAllowed,
+    ProducerBusy,
+    SubscriptionNotFound,
+    TopicClosed,
+)
+from magnetar.message import metadata
+from magnetar.message.send_run import SendRun
+from magnetar.model.names import TopicName
+from magnetar.model.position import EARLIEST, LATEST, Position
+from magnetar.model.subscriptions import InitialPosition
+from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
+from magnetar.tasks import Tasks
+
+log = logging.getLogger(__name__)
+
+RESERVED_SUBSCRIPTIONS: Final = ("pulsar.repl", "pulsar.dedup")
+
+
+class Topic:
+    """One topic, loaded here.
+
+    ``failed`` is called once when a write failed: the topic is of no more use and must be unloaded,
+    so that the next one to ask for it opens its log afresh.
+    """
+
+    def __init__(
+        self,
+        name: TopicName,
+        ledger: ManagedLedger,
+        *,
+        settings: TopicSettings,
+        clock: Clock,
+        producer_name: Callable[[], str],
+        failed: Callable[["Topic"], None],
+    ) -> None:
+        self.name = name
+        self.ledger = ledger
+        self.producers: dict[str, Producer] = {}
+        self.subscriptions: dict[str, Subscription] = {}
+        self.message_count = 0
+        self.size_bytes = 0
+        self.last_publish_ms = 0
+        self.loaded_at_ms = clock.wall_ms()
+        # What subscriptions that are gone delivered.
+        self.removed_message_count = 0
+        self.removed_size_bytes = 0
+        self._settings = settings
+        self._clock = clock
+        self._producer_name = producer_name
+        self._failed = failed
+        self._tasks = Tasks(f"topic {name}")
+        self._inbox: list[tuple[Producer, SendRun]] = []
+        self._writer: asyncio.Task[None] | None = None  # Runs only while something waits.
+        self._closed = False
+        for cursor_name, cursor in ledger.cursors.items():
+            self.subscriptions[cursor_name] = self._subscription(cursor_name)
+            assert cursor.durable, "a topic that was just opened has durable cursors only"
+
+    # Publish.
+
+    def publish(self, producer: Producer, run: SendRun) -> None:
+        """Take a run; it is answered through the producer when it is durable."""
+        if self._closed:
+            producer.dropped(run)
+            return
+        self._inbox.append((producer, run))
+        if self._writer is None:
+            self._writer = self._tasks.spawn("write", self._write())
+
+    async def _write(self) -> None:
+        """Loop 2: take all that waits, append it once, answer, wake."""
+        try:
+            while self._inbox:
+                runs, self._inbox = self._inbox, []
+                await self._append(runs)
+        finally:
+            self._writer = None
+
+    async def _append(self, runs: list[tuple[Producer, SendRun]]) -> None:
+        data: list[bytes] = []
+        checksums: list[int] = []
+        weights: list[int] = []
+        for _, run in runs:
+            data.extend(run.data)
+            checksums.extend(run.checksums)
+            weights.extend(run.message_counts)
+        try:
+            ledger_id, entry_id = await self.ledger.append(data, checksums, weights)
+        except MagnetarError as error:
+            self._fail(runs, error)
+            return
+        self.message_count += sum(weights)
+        self.size_bytes += sum(map(len, data))
+        self.last_publish_ms = self._clock.wall_ms()
+        for producer, run in runs:
+            producer.stored(run, ledger_id, entry_id)
+            entry_id += len(run)
+        for subscription in self.subscriptions.values():
+            subscription.wake()
+
+    def _fail(self, runs: list[tuple[Producer, SendRun]], error: MagnetarError) -> None:
+        """A write failed. Nobody is told that it worked; everybody is sent away to try again."""
+        log.error("topic.write_failed topic=%s error=%s", self.name, error)
+        waiting, self._inbox = runs + self._inbox, []
+        for producer, run in waiting:
+            producer.refused(run, error)
+        if not self._closed:
+            self._closed = True
+            self._disconnect_producers()
+            self._failed(self)
+
+    # Producers.
+
+    async def attach_producer(
+        self,
+        outlet: Outlet,
+        producer_id: int,
+        name: str | None,
+        *,
+        epoch: int = 0,
+        metadata: dict[str, str] | None = None,
+    ) -> Producer:
+        """Attach a producer; a name is made up where there is None.
+
+        Raises ProducerBusy while another with the name lives, TopicClosed.
+        """
+        self._check_open()
+        if name is None:
+            name = self._producer_name()
+        present = self.producers.get(name)
+        if present is not None and not await self._gives_way(present, outlet, producer_id, epoch):
+            raise ProducerBusy(
+                f"Producer with name '{name}' is already connected to topic '{self.name}'"
+            )
+        self._check_open()
+        producer = Producer(
+            producer_id=producer_id,
+            name=name,
+            epoch=epoch,
+            metadata=metadata or {},
+            outlet=outlet,
+            publish=self.publish,
+            detach=self._detach_producer,
+            connected_at_ms=self._clock.wall_ms(),
+        )
+        self.producers[name] = producer
+        return producer
+
+    async def _gives_way(
+        self, present: Producer, outlet: Outlet, producer_id: int, epoch: int
+    ) -> bool:
+        """Whether a producer of the same name is dead, or the newcomer's own former self."""
+        if present.outlet is outlet:
+            if present.producer_id != producer_id or present.epoch >= epoch:
+                return False
+        elif await present.outlet.alive():
+            return False
+        present.detach()
+        return True
+
+    def _detach_producer(self, producer: Producer) -> None:
+        if self.producers.get(producer.name) is producer:
+            del self.producers[producer.name]
+
+    def _disconnect_producers(self) -> None:
+        for producer in list(self.producers.values()):
+            producer.detach()
+            producer.outlet.close_producer(producer.producer_id)
+
+    # Subscriptions.
+
+    async def subscribe(
+        self, request: SubscribeRequest, outlet: Outlet
+    ) -> tuple[Subscription, Consumer]:
+        """Attach a consumer; the subscription is created where it does not exist.
+
+        Raises what ``Subscription.add`` raises, ProducerBusy for a bad subscription name (as Pulsar
+        does), NotAllowed when a durable and a non-durable subscription clash, TopicClosed.
+        """
+        self._check_open()
+        check_subscription_name(request.subscription)
+        subscription = self.subscriptions.get(request.subscription)
+        if subscription is None:
+            subscription = await self._create_for(request)
+        elif subscription.durable is not request.durable:
+            kind = "Durable" if subscription.durable else "NonDurable"
+            raise NotAllowed(f"{kind} subscription with the same name already exists.")
+        elif not request.durable and not subscription.consumers:
+            raise NotAllowed("NonDurable subscription with the same name already exists.")
+        if request.start_rollback_s > 0 and not subscription.consumers:
+            since = self._clock.wall_ms() - request.start_rollback_s * 1000
+            await subscription.cursor.reset(await self.position_at(since))
+        try:
+            consumer = await subscription.add(request, outlet)
+        except MagnetarError:
+            if not subscription.durable and not subscription.consumers:
+                await self._drop(subscription)
+            raise
+        return subscription, consumer
+
+    async def leave(self, subscription: Subscription, consumer: Consumer) -> None:
+        """A consumer goes. A non-durable subscription goes with its last consumer."""
+        subscription.remove(consumer)
+        if not subscription.durable and not subscription.consumers:
+            await self._drop(subscription)
+
+    async def create_subscription(
+        self, name: str, start: Position, properties: dict[str, str] | None = None
+    ) -> Subscription:
+        """A durable subscription whose first message is at ``start``. Raises ConsumerBusy."""
+        self._check_open()
+        check_subscription_name(name)
+        if name in self.subscriptions:
+            raise ConsumerBusy(f"Subscription {name} already exists for topic {self.name}")
+        await self.ledger.open_cursor(name, start, properties=properties or {})
+        if name not in self.subscriptions:
+            self.subscriptions[name] = self._subscription(name)
+        return self.subscriptions[name]
+
+    async def delete_subscription(self, name: str, *, force: bool = False) -> None:
+        """Delete a subscription and its place in the log.
+
+        Raises SubscriptionNotFound; ConsumerBusy while consumers are connected, unless forced.
+        """
+        subscription = self.subscriptions.get(name)
+        if subscription is None:
+            raise SubscriptionNotFound(f"Subscription {name} not found for topic {self.name}")
+        if subscription.consumers and not force:
+            raise ConsumerBusy(f"Subscription {name} has active connected consumers")
+        subscription.disconnect_all()
+        await self._drop(subscription)
+
+    async def unsubscribe(
+        self, subscription: Subscription, consumer: Consumer, *, force: bool
+    ) -> None:
+        """A consumer deletes its subscription. Raises NotAllowed when others are connected."""
+        subscription.check_unsubscribe(consumer, force=force)
+        await self._drop(subscription)
+
+    async def position_at(self, publish_time_ms: int) -> Position:
+        """The first entry published at ``publish_time_ms`` or later; the end where none was."""
+        return await self.ledger.first_where(
+            lambda entry: metadata.publish_time_ms(entry) >= publish_time_ms
+        )
+
+    async def last_message_id(self) -> tuple[Position, int]:
+        """The last entry, and the index of its last message (-1 outside a batch).
+
+        ``EARLIEST`` when nothing is stored.
+        """
+        last = self.ledger.last_position
+        run = await self.ledger.read(last, 1, 1) if self.ledger.entry_count else None
+        if run is None:
+            return EARLIEST, -1
+        seen = metadata.peek(run.data[0])
+        return run.first, seen.message_count - 1 if seen.is_batch else -1
+
+    # The end.
+
+    @property
+    def busy(self) -> int:
+        """Producers and consumers connected."""
+        return len(self.producers) + sum(len(s.consumers) for s in self.subscriptions.values())
+
+    async def close(self) -> None:
+        """Let go of everybody, in order: what was sent before is stored and answered."""
+        self._closed = True
+        if self._writer is not None:
+            await asyncio.wait([self._writer])
+        self._disconnect_producers()
+        for subscription in list(self.subscriptions.values()):
+            await subscription.close()
+        await self._tasks.close()
+        await self.ledger.close()
+
+    async def delete(self) -> None:
+        """Close, and delete the log with all subscriptions."""
+        await self.close()
+        await self.ledger.delete()
+
+    async def _create_for(self, request: SubscribeRequest) -> Subscription:
+        latest = request.initial_position is InitialPosition.LATEST
+        start = LATEST if latest else EARLIEST
+        name = request.subscription
+        if request.durable:
+            await self.ledger.open_cursor(name, start, properties=request.properties)
+        elif name not in self.ledger.cursors:
+            at = request.start if request.start is not None else start
+            self.ledger.open_reader(name, at)
+        # Two requests may have waited for the same cursor; the first to get here makes it.
+        if name not in self.subscriptions:
+            self.subscriptions[name] = self._subscription(name)
+        return self.subscriptions[name]
+
+    def _subscription(self, name: str) -> Subscription:
+        return Subscription(
+            name,
+            self.ledger.cursors[name],
+            topic=self.name,
+            settings=self._settings,
+            tasks=self._tasks,
+            clock=self._clock,
+        )
+
+    async def _drop(self, subscription: Subscription) -> None:
+        if self.subscriptions.get(subscription.name) is subscription:
+            del self.subscriptions[subscription.name]
+            self.removed_message_count += subscription.departed.messages
+            self.removed_size_bytes += subscription.departed.size_bytes
+            await self.ledger.delete_cursor(subscription.name)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise TopicClosed(f"Topic {self.name} is being closed here; look it up again")
+
+
+def check_subscription_name(name: str) -> None:
+    """Raises ProducerBusy for a name that breaks Pulsar's rules: that is what it answers."""
+    if not name:
+        raise ProducerBusy("Empty subscription name")
+    if name.startswith(RESERVED_SUBSCRIPTIONS):
+        raise ProducerBusy("Subscription with reserved subscription name attempted")

@@ -1,0 +1,92 @@
+"""A snapshot of a topic's counters, for whoever shows them. Reading changes nothing."""
+
+from magnetar.broker.topics.consumer import Consumer
+from magnetar.broker.topics.key_shared_dispatcher import KeySharedDispatcher
+from magnetar.broker.topics.producer import Producer
+from magnetar.broker.topics.shared_dispatcher import SharedDispatcher
+from magnetar.broker.topics.subscription import Subscription, key_shared_mode
+from magnetar.broker.topics.topic import Topic
+from magnetar.model.stats import ConsumerStats, PublisherStats, SubscriptionStats, TopicStats
+from magnetar.model.subscriptions import SubscriptionType
+
+
+def topic_stats(topic: Topic) -> TopicStats:
+    """Totals since the topic was loaded, and what is attached to it now."""
+    return TopicStats(
+        msg_in_counter=topic.message_count,
+        bytes_in_counter=topic.size_bytes,
+        msg_out_of_removed=topic.removed_message_count,
+        bytes_out_of_removed=topic.removed_size_bytes,
+        storage_bytes=topic.ledger.size_bytes,
+        created_ms=topic.loaded_at_ms,
+        last_publish_ms=topic.last_publish_ms,
+        publishers=[_publisher(producer) for producer in topic.producers.values()],
+        subscriptions={name: _subscription(s) for name, s in topic.subscriptions.items()},
+    )
+
+
+def _publisher(producer: Producer) -> PublisherStats:
+    return PublisherStats(
+        producer_id=producer.producer_id,
+        producer_name=producer.name,
+        address=producer.outlet.address,
+        client_version=producer.outlet.client_version,
+        connected_since_ms=producer.connected_at_ms,
+        msg_in_counter=producer.message_count,
+        bytes_in_counter=producer.size_bytes,
+        metadata=producer.metadata,
+    )
+
+
+def _subscription(subscription: Subscription) -> SubscriptionStats:
+    consumers = subscription.consumers
+    left = subscription.departed
+    active = subscription.active
+    dispatcher = subscription.dispatcher
+    first = consumers[0].request if consumers else None
+    key_shared = first is not None and first.type is SubscriptionType.KEY_SHARED
+    shared = isinstance(dispatcher, SharedDispatcher)
+    return SubscriptionStats(
+        type=subscription.type,
+        durable=subscription.durable,
+        active_consumer_name=active.name if active else None,
+        key_shared_mode=key_shared_mode(first) if first and key_shared else None,
+        allow_out_of_order=bool(first and first.allow_out_of_order),
+        msg_out_counter=left.messages + sum(c.message_count for c in consumers),
+        bytes_out_counter=left.size_bytes + sum(c.size_bytes for c in consumers),
+        redelivered_counter=left.redelivered + sum(c.redelivered_count for c in consumers),
+        acknowledged_counter=left.acked + sum(c.acked_count for c in consumers),
+        backlog_entries=subscription.cursor.backlog,
+        unacked_messages=sum(c.unacked for c in consumers),
+        replay_entries=len(dispatcher.replay) if isinstance(dispatcher, SharedDispatcher) else 0,
+        blocked_on_unacked=shared and any(c.blocked for c in consumers),
+        last_acked_ms=max([left.last_acked_ms, *(c.last_acked_ms for c in consumers)]),
+        last_consumed_ms=max([left.last_consumed_ms, *(c.last_consumed_ms for c in consumers)]),
+        consumers=[_consumer(consumer, subscription) for consumer in consumers],
+        properties=dict(subscription.cursor.properties),
+    )
+
+
+def _consumer(consumer: Consumer, subscription: Subscription) -> ConsumerStats:
+    dispatcher = subscription.dispatcher
+    ranges = None
+    if isinstance(dispatcher, KeySharedDispatcher):
+        ranges = dispatcher.ranges.ranges().get(consumer, [])
+    return ConsumerStats(
+        consumer_id=consumer.consumer_id,
+        consumer_name=consumer.name,
+        address=consumer.outlet.address,
+        client_version=consumer.outlet.client_version,
+        connected_since_ms=consumer.connected_at_ms,
+        msg_out_counter=consumer.message_count,
+        bytes_out_counter=consumer.size_bytes,
+        redelivered_counter=consumer.redelivered_count,
+        acknowledged_counter=consumer.acked_count,
+        available_permits=consumer.permits,
+        unacked_messages=consumer.unacked,
+        blocked_on_unacked=consumer.blocked,
+        last_acked_ms=consumer.last_acked_ms,
+        last_consumed_ms=consumer.last_consumed_ms,
+        key_hash_ranges=ranges,
+        metadata=consumer.request.metadata,
+    )
