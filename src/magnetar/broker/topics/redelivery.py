@@ -25,12 +25,12 @@ class ReplayQueue:
 
     def add(self, positions: Collection[Position]) -> None:
         """Queue ``positions``; those already queued stay once."""
-        fresh = [position for position in positions if position not in self._members]
+        fresh = set(positions).difference(self._members)
         if not fresh:
             return
         self._members.update(fresh)
         if len(fresh) == 1:
-            insort(self._ordered, fresh[0])
+            insort(self._ordered, fresh.pop())
         else:
             self._ordered.extend(fresh)
             self._ordered.sort()  # nearly sorted input: timsort merges the two parts
