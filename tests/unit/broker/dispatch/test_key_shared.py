@@ -6,7 +6,7 @@ from magnetar.broker.dispatch.key_shared import DrainingSlots
 
 
 def moved_to(owner):
-    return lambda slot: owner
+    return lambda _slot: owner
 
 
 def test_a_slot_drains_while_its_old_owner_holds_messages_of_it():

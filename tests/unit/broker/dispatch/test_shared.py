@@ -60,7 +60,9 @@ def test_shares_cover_the_run_in_order_and_only_the_last_entry_may_overdraw(weig
     seats = [Seat(i, priority, room) for i, (priority, room) in enumerate(sorted(rooms))]
     before = {seat.consumer: seat.room for seat in seats}
     shares = RoundRobin().assign(weights, seats)
-    assert [share.start for share in shares] == [0, *(share.stop for share in shares)][: len(shares)]
+    assert [share.start for share in shares] == [0, *(share.stop for share in shares)][
+        : len(shares)
+    ]
     taken = {consumer: [] for consumer in before}
     for share in shares:
         taken[share.consumer].extend(weights[share.start : share.stop])

@@ -10,9 +10,7 @@ positions = st.builds(Position, st.integers(0, 2), st.integers(0, 9))
 
 
 @given(
-    steps=st.lists(
-        st.tuples(st.sampled_from(["add", "discard"]), st.lists(positions)), max_size=30
-    )
+    steps=st.lists(st.tuples(st.sampled_from(["add", "discard"]), st.lists(positions)), max_size=30)
 )
 def test_the_queue_is_a_sorted_set(steps):
     queue, naive = ReplayQueue(), set()

@@ -1,0 +1,216 @@
+"""A topic on memory stores, and a client's end that writes down what it is sent."""
+
+import asyncio
+
+import pytest
+
+from magnetar.broker.topics.consumer import SubscribeRequest
+from magnetar.broker.topics.settings import TopicSettings
+from magnetar.broker.topics.topic import Topic
+from magnetar.clock import SystemClock
+from magnetar.message.entry import checksum, join
+from magnetar.message.send_run import SendRun
+from magnetar.model.names import TopicName
+from magnetar.model.subscriptions import InitialPosition
+from magnetar.storage.ledger.memory import MemoryLedgerStore
+from magnetar.storage.managed_ledger.cache import EntryCache
+from magnetar.storage.managed_ledger.cursor_store import CursorSaver
+from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger, ManagedLedgerSettings
+from magnetar.storage.metadata.memory import MemoryMetadataStore
+from magnetar.tasks import Tasks
+from magnetar.wire.proto import PulsarApi_pb2 as pb
+
+
+class ClientEnd:
+    """An outlet that keeps everything it is asked to send, in order."""
+
+    def __init__(self, address="127.0.0.1:1"):
+        self.address = address
+        self.client_version = "test"
+        self.writable = True
+        self.lives = True
+        self.sent = []
+        self.waiting = []
+        self._changed = asyncio.Event()
+
+    def _note(self, *what):
+        self.sent.append(what)
+        self._changed.set()
+
+    def when_writable(self, wake):
+        self.waiting.append(wake)
+
+    def reads_again(self):
+        self.writable = True
+        waiting, self.waiting = self.waiting, []
+        for wake in waiting:
+            wake()
+
+    async def alive(self):
+        return self.lives
+
+    def send_receipts(self, run, ledger_id, first_entry_id):
+        self._note("receipts", run.producer_id, len(run), ledger_id, first_entry_id)
+
+    def send_errors(self, run, error):
+        self._note("errors", run.producer_id, len(run), error)
+
+    def send_entries(
+        self,
+        consumer_id,
+        run,
+        *,
+        partition,
+        redelivery_counts=None,
+        ack_sets=None,
+        consumer_epoch=None,
+    ):
+        counts = redelivery_counts or [0] * len(run)
+        sets = ack_sets or [[]] * len(run)
+        for index, entry in enumerate(run.data):
+            position = (run.ledger_id, run.first_entry_id + index)
+            self._note("entry", consumer_id, position, payload(entry), counts[index], sets[index])
+
+    def send_active_change(self, consumer_id, *, active):
+        self._note("active", consumer_id, active)
+
+    def close_producer(self, producer_id):
+        self._note("close_producer", producer_id)
+
+    def close_consumer(self, consumer_id):
+        self._note("close_consumer", consumer_id)
+
+    def got(self, consumer_id=None):
+        """Payloads delivered so far, to one consumer or to all."""
+        return [s[3] for s in self.sent if s[0] == "entry" and consumer_id in (None, s[1])]
+
+    def positions(self, consumer_id=None):
+        return [s[2] for s in self.sent if s[0] == "entry" and consumer_id in (None, s[1])]
+
+    async def until(self, condition):
+        """Wait until something is sent that makes ``condition(self)`` true."""
+        async with asyncio.timeout(10):
+            while not condition(self):
+                self._changed.clear()
+                await self._changed.wait()
+
+
+def entry(text, *, key=None, batch=None, **fields):
+    """An entry holding ``text``; ``batch`` is its number of messages, where it is a batch."""
+    metadata = pb.MessageMetadata(producer_name="p", sequence_id=0, publish_time=1, **fields)
+    if key is not None:
+        metadata.partition_key = key
+    if batch is not None:
+        metadata.num_messages_in_batch = batch
+    return join(metadata.SerializeToString(), text.encode())
+
+
+def payload(data):
+    size = int.from_bytes(data[:4], "big")
+    return data[4 + size :].decode()
+
+
+def run_of(*entries, counts=None, producer_id=1):
+    return SendRun(
+        producer_id=producer_id,
+        sequences=[b"\0"] * len(entries),
+        data=list(entries),
+        checksums=[checksum(e) for e in entries],
+        message_counts=counts or [1] * len(entries),
+    )
+
+
+class Bench:
+    """A topic, and short words for what tests do to it."""
+
+    def __init__(self, topic, tasks):
+        self.topic = topic
+        self.failed = []
+        self._tasks = tasks
+        self.ends = []
+        self._producer = None
+        self._end = ClientEnd()
+
+    async def publish(self, *entries, counts=None):
+        """Publish and wait for the receipt; strings become plain entries."""
+        if self._producer is None:
+            self._producer = await self.topic.attach_producer(self._end, 1, "bench")
+        before = len(self._end.sent)
+        made = [e if isinstance(e, bytes) else entry(e) for e in entries]
+        self._producer.publish(run_of(*made, counts=counts))
+        await self._end.until(lambda end: len(end.sent) > before)
+        return self._end.sent[-1]
+
+    async def consumer(self, kind, name="c", *, permits=1000, consumer_id=1, end=None, **fields):
+        """Subscribe ``name`` to subscription ``s`` and give it permits."""
+        end = end or ClientEnd()
+        request = SubscribeRequest(
+            subscription=fields.pop("subscription", "s"),
+            type=kind,
+            consumer_id=consumer_id,
+            consumer_name=name,
+            initial_position=fields.pop("initial_position", InitialPosition.EARLIEST),
+            **fields,
+        )
+        subscription, consumer = await self.topic.subscribe(request, end)
+        if permits:
+            subscription.flow(consumer, permits)
+        return end, subscription, consumer
+
+
+@pytest.fixture
+async def open_bench():
+    """Opens benches with the settings asked for; all are closed after the test."""
+    benches = []
+
+    async def open_one(**settings):
+        tasks = Tasks("bench")
+        clock = SystemClock()
+        metadata = MemoryMetadataStore()
+        ledger = await ManagedLedger.open(
+            "public/default/persistent/t",
+            metadata=metadata,
+            ledgers=MemoryLedgerStore(),
+            cache=EntryCache(),
+            saver=CursorSaver(metadata, tasks=tasks, clock=clock),
+            clock=clock,
+            tasks=tasks,
+            settings=ManagedLedgerSettings(),
+        )
+        bench = None
+        topic = Topic(
+            TopicName.parse("persistent://public/default/t"),
+            ledger,
+            settings=TopicSettings(**{"failover_delay_s": 0.01, **settings}),
+            clock=clock,
+            producer_name=iter(f"standalone-0-{n}" for n in range(1000)).__next__,
+            failed=lambda topic: bench.failed.append(topic),  # noqa: PLW0108 - bench comes later
+        )
+        bench = Bench(topic, tasks)
+        benches.append(bench)
+        return bench
+
+    yield open_one
+    for bench in benches:
+        await bench.topic.close()
+        await bench._tasks.close()
+
+
+@pytest.fixture
+async def bench(open_bench):
+    return await open_bench()
+
+
+@pytest.fixture(scope="session")
+def make_entry():
+    return entry
+
+
+@pytest.fixture(scope="session")
+def client_end():
+    return ClientEnd
+
+
+@pytest.fixture(scope="session")
+def make_run():
+    return run_of

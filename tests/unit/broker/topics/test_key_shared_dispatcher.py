@@ -1,0 +1,111 @@
+"""Key_Shared: a key's messages in order, whoever comes and goes."""
+
+from magnetar.model.position import Position
+from magnetar.model.subscriptions import SubscriptionType
+
+KEY_SHARED = SubscriptionType.KEY_SHARED
+KEYS = [f"key-{n}" for n in range(20)]
+
+
+def texts(keys, number):
+    return [f"{key}/{number}" for key in keys]
+
+
+def entries(make_entry, keys, number):
+    return [make_entry(f"{key}/{number}", key=key) for key in keys]
+
+
+async def test_a_key_always_goes_to_the_same_consumer(bench, make_entry):
+    a, _, _ = await bench.consumer(KEY_SHARED, "a")
+    b, _, _ = await bench.consumer(KEY_SHARED, "b")
+    for number in range(3):
+        await bench.publish(*entries(make_entry, KEYS, number))
+    await a.until(lambda _: len(a.got()) + len(b.got()) == 60)
+    assert a.got()
+    assert b.got()
+    keys_a, keys_b = ({text.split("/")[0] for text in end.got()} for end in (a, b))
+    assert not keys_a & keys_b
+    for end, keys in ((a, keys_a), (b, keys_b)):
+        for key in keys:
+            mine = [text for text in end.got() if text.startswith(f"{key}/")]
+            assert mine == [f"{key}/{number}" for number in range(3)]
+
+
+async def test_a_slow_consumers_keys_wait_in_order_while_others_go_on(bench, make_entry):
+    a, subscription, slow = await bench.consumer(KEY_SHARED, "a", permits=1)
+    b, _, _ = await bench.consumer(KEY_SHARED, "b")
+    for number in range(3):
+        await bench.publish(*entries(make_entry, KEYS, number))
+    b_keys = [k for k in KEYS if f"{k}/0" in b.got()]
+    await b.until(lambda e: len(e.got()) == 3 * len(b_keys))
+    assert len(a.got()) == 1
+    subscription.flow(slow, 1000)
+    await a.until(lambda e: len(e.got()) + len(b.got()) == 60)
+    for key in KEYS:
+        for end in (a, b):
+            mine = [t for t in end.got() if t.startswith(f"{key}/")]
+            assert mine in ([], [f"{key}/{n}" for n in range(3)])
+
+
+async def test_a_moved_key_waits_until_its_old_owner_has_acknowledged(bench, make_entry):
+    a, subscription, first = await bench.consumer(KEY_SHARED, "a")
+    await bench.publish(*entries(make_entry, KEYS, 0))
+    await a.until(lambda e: len(e.got()) == 20)
+    b, _, _ = await bench.consumer(KEY_SHARED, "b")
+    await bench.publish(*entries(make_entry, KEYS, 1))
+    moved = [k for k in KEYS if f"{k}/1" not in a.got()]
+    assert moved
+    assert b.got() == []
+    held = {text: Position(*p) for text, p in zip(a.got(), a.positions(), strict=True)}
+    subscription.acknowledge(first, [held[f"{moved[0]}/0"]])
+    await b.until(lambda e: e.got() == [f"{moved[0]}/1"])
+    subscription.acknowledge(first, [held[f"{key}/0"] for key in moved[1:]])
+    await b.until(lambda e: sorted(e.got()) == sorted(texts(moved, 1)))
+
+
+async def test_when_a_consumer_leaves_its_keys_go_to_the_others_in_order(bench, make_entry):
+    a, _, _ = await bench.consumer(KEY_SHARED, "a")
+    b, subscription, second = await bench.consumer(KEY_SHARED, "b")
+    for number in range(3):
+        await bench.publish(*entries(make_entry, KEYS, number))
+    await b.until(lambda _: len(a.got()) + len(b.got()) == 60)
+    lost = b.got()
+    before = len(a.got())
+    await bench.topic.leave(subscription, second)
+    await a.until(lambda e: len(e.got()) == 60)
+    again = a.got()[before:]
+    for key in {text.split("/")[0] for text in lost}:
+        assert [t for t in again if t.startswith(f"{key}/")] == [f"{key}/{n}" for n in range(3)]
+
+
+async def test_redelivery_hands_a_moved_key_to_its_new_owner(bench, make_entry):
+    a, subscription, first = await bench.consumer(KEY_SHARED, "a")
+    await bench.publish(*entries(make_entry, KEYS, 0))
+    await a.until(lambda e: len(e.got()) == 20)
+    b, _, _ = await bench.consumer(KEY_SHARED, "b")
+    subscription.redeliver(first, None)
+    await b.until(lambda _: len(a.got()) + len(b.got()) == 40)
+    assert b.got()
+    assert all(sent[4] == 1 for sent in b.sent)
+
+
+async def test_with_out_of_order_delivery_nothing_waits(bench, make_entry):
+    a, _, _ = await bench.consumer(KEY_SHARED, "a", allow_out_of_order=True)
+    await bench.publish(*entries(make_entry, KEYS, 0))
+    await a.until(lambda e: len(e.got()) == 20)
+    b, _, _ = await bench.consumer(KEY_SHARED, "b", allow_out_of_order=True)
+    await bench.publish(*entries(make_entry, KEYS, 1))
+    await b.until(lambda _: len(a.got()) + len(b.got()) == 40)
+    assert b.got()
+
+
+async def test_sticky_slots_nobody_declared_are_not_delivered_until_somebody_does(
+    bench, make_entry
+):
+    a, _, _ = await bench.consumer(KEY_SHARED, "a", hash_ranges=((0, 32767),))
+    await bench.publish(*entries(make_entry, KEYS, 0))
+    covered = len(a.got())
+    assert 0 < covered < 20
+    b, _, _ = await bench.consumer(KEY_SHARED, "b", hash_ranges=((32768, 65535),))
+    await b.until(lambda e: len(e.got()) == 20 - covered)
+    assert sorted(a.got() + b.got()) == sorted(texts(KEYS, 0))

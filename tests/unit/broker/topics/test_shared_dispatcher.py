@@ -1,0 +1,130 @@
+"""Shared: everything goes to somebody once, and comes back when it must."""
+
+from magnetar.model.position import Position
+from magnetar.model.subscriptions import SubscriptionType
+
+SHARED = SubscriptionType.SHARED
+
+
+async def two(bench, **fields):
+    a = await bench.consumer(SHARED, "a", **fields)
+    b = await bench.consumer(SHARED, "b", **fields)
+    return a, b
+
+
+async def test_entries_go_round_and_each_to_one_consumer(bench):
+    (a, _, _), (b, _, _) = await two(bench)
+    await bench.publish(*[str(n) for n in range(60)])
+    await a.until(lambda _: len(a.got()) + len(b.got()) == 60)
+    assert len(a.got()) in (20, 40)
+    assert sorted(a.got() + b.got(), key=int) == [str(n) for n in range(60)]
+
+
+async def test_permits_bound_what_each_consumer_gets(bench):
+    (a, _, _), (b, subscription, second) = await two(bench, permits=2)
+    await bench.publish(*"abcdef")
+    await b.until(lambda _: len(a.got()) + len(b.got()) == 4)
+    subscription.flow(second, 5)
+    await b.until(lambda _: len(a.got()) + len(b.got()) == 6)
+    assert len(b.got()) == 4
+
+
+async def test_redelivery_counts_and_goes_out_again(bench):
+    end, subscription, consumer = await bench.consumer(SHARED)
+    await bench.publish("a", "b")
+    await end.until(lambda e: len(e.got()) == 2)
+    first = Position(*end.positions()[0])
+    subscription.redeliver(consumer, [first])
+    await end.until(lambda e: len(e.got()) == 3)
+    assert end.sent[-1][3:5] == ("a", 1)
+    subscription.redeliver(consumer, None)
+    await end.until(lambda e: len(e.got()) == 5)
+    assert [(s[3], s[4]) for s in end.sent[-2:]] == [("a", 2), ("b", 1)]
+
+
+async def test_what_a_lost_consumer_held_goes_to_the_others_without_a_count(bench):
+    (a, subscription, first), (b, _, _) = await two(bench)
+    await bench.publish("x")
+    await a.until(lambda _: a.got() or b.got())
+    loser, keeper = (a, b) if a.got() else (b, a)
+    await bench.topic.leave(subscription, first if loser is a else subscription.consumers[1])
+    await keeper.until(lambda e: e.got() == ["x"])
+    assert keeper.sent[-1][4] == 0
+
+
+async def test_the_first_consumer_after_nobody_starts_at_the_mark(bench):
+    end, subscription, consumer = await bench.consumer(SHARED)
+    await bench.publish("a", "b", "c")
+    await end.until(lambda e: len(e.got()) == 3)
+    subscription.acknowledge(consumer, [Position(*end.positions()[1])])
+    subscription.redeliver(consumer, [Position(*end.positions()[0])])
+    await bench.topic.leave(subscription, consumer)
+    again, _, _ = await bench.consumer(SHARED)
+    await again.until(lambda e: len(e.got()) == 2)
+    assert [(s[3], s[4]) for s in again.sent] == [("a", 0), ("c", 0)]
+
+
+async def test_an_acknowledgement_by_another_consumer_counts(bench):
+    (a, subscription, first), (b, _, second) = await two(bench)
+    await bench.publish("x")
+    await a.until(lambda _: a.got() or b.got())
+    holder, other = (first, second) if a.got() else (second, first)
+    position = Position(*(a.positions() + b.positions())[0])
+    subscription.acknowledge(other, [position])
+    assert holder.unacked == 0
+    assert subscription.cursor.backlog == 0
+
+
+async def test_a_consumer_stops_at_its_unacked_limit_and_goes_on_at_half(open_bench):
+    bench = await open_bench(unacked_per_consumer_max=3)
+    end, subscription, consumer = await bench.consumer(SHARED, permits=10)
+    await bench.publish(*"abcdefgh")
+    await end.until(lambda e: len(e.got()) == 3)
+    assert consumer.blocked
+    subscription.flow(consumer, 5)
+    subscription.acknowledge(consumer, [Position(*end.positions()[0])])
+    assert end.got() == ["a", "b", "c"]
+    subscription.acknowledge(consumer, [Position(*end.positions()[1])])
+    await end.until(lambda e: len(e.got()) == 5)
+    assert consumer.permits == 10 - 5 + 5
+
+
+async def test_reading_stops_at_the_subscriptions_unacked_limit(open_bench):
+    bench = await open_bench(unacked_per_subscription_max=4)
+    end, subscription, consumer = await bench.consumer(SHARED, permits=4)
+    await bench.publish(*"abcd")
+    await end.until(lambda e: len(e.got()) == 4)
+    subscription.flow(consumer, 4)
+    await bench.publish("e")
+    assert end.got() == list("abcd")
+    subscription.acknowledge(consumer, [Position(*p) for p in end.positions()[:3]])
+    await end.until(lambda e: e.got() == list("abcde"))
+
+
+async def test_all_chunks_of_a_message_go_to_one_consumer(bench, make_entry):
+    (a, _, _), (b, _, _) = await two(bench)
+
+    def chunk(uuid, index):
+        return make_entry(f"{uuid}{index}", uuid=uuid, chunk_id=index, num_chunks_from_msg=3)
+
+    entries = [chunk(uuid, index) for index in range(3) for uuid in ("m", "n")]
+    await bench.publish(*entries, counts=[0] * 6)
+    await a.until(lambda _: len(a.got()) + len(b.got()) == 6)
+    for end in (a, b):
+        assert {text[0] for text in end.got()} in ({"m"}, {"n"})
+        assert [text[1] for text in end.got()] == ["0", "1", "2"]
+
+
+async def test_messages_of_a_batch_are_acknowledged_one_by_one(open_bench, make_entry):
+    bench = await open_bench(batch_index_acks=True)
+    end, subscription, consumer = await bench.consumer(SHARED)
+    await bench.publish(make_entry("x", batch=3), counts=[3])
+    await end.until(lambda e: len(e.got()) == 1)
+    position = Position(*end.positions()[0])
+    subscription.acknowledge(consumer, [], [(position, [0b110])])
+    assert consumer.unacked == 2
+    subscription.redeliver(consumer, None)
+    await end.until(lambda e: len(e.got()) == 2)
+    assert end.sent[-1][5] == [0b110]
+    subscription.acknowledge(consumer, [], [(position, [0b000])])
+    assert (consumer.unacked, subscription.cursor.backlog) == (0, 0)

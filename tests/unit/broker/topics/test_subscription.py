@@ -1,0 +1,145 @@
+"""Who may join a subscription, leave it, delete it, and move its place."""
+
+import asyncio
+
+import pytest
+
+from magnetar.errors import ConsumerAssignFailed, ConsumerBusy, Fenced, NotAllowed
+from magnetar.model.position import EARLIEST, Position
+from magnetar.model.subscriptions import SubscriptionType
+
+EXCLUSIVE = SubscriptionType.EXCLUSIVE
+SHARED = SubscriptionType.SHARED
+FAILOVER = SubscriptionType.FAILOVER
+KEY_SHARED = SubscriptionType.KEY_SHARED
+
+
+async def test_a_second_exclusive_consumer_is_refused_while_the_first_lives(bench):
+    await bench.consumer(EXCLUSIVE)
+    with pytest.raises(ConsumerBusy, match="Exclusive consumer is already connected"):
+        await bench.consumer(EXCLUSIVE, "d")
+
+
+async def test_a_dead_exclusive_consumer_makes_way(bench):
+    end, subscription, _ = await bench.consumer(EXCLUSIVE)
+    end.lives = False
+    _, _, second = await bench.consumer(EXCLUSIVE, "d")
+    assert subscription.consumers == [second]
+
+
+async def test_another_type_is_refused_while_somebody_is_connected(bench):
+    _, subscription, consumer = await bench.consumer(SHARED)
+    with pytest.raises(ConsumerBusy, match=r"type of 'Shared' is different.*'Failover'"):
+        await bench.consumer(FAILOVER)
+    await bench.topic.leave(subscription, consumer)
+    await bench.consumer(FAILOVER)
+    assert subscription.type is FAILOVER
+
+
+async def test_key_shared_modes_must_agree(bench):
+    await bench.consumer(KEY_SHARED, hash_ranges=((0, 100),))
+    with pytest.raises(ConsumerBusy, match=r"mode of 'STICKY'.*'AUTO_SPLIT'"):
+        await bench.consumer(KEY_SHARED)
+    with pytest.raises(ConsumerBusy, match="does not allow out of order"):
+        await bench.consumer(KEY_SHARED, hash_ranges=((200, 300),), allow_out_of_order=True)
+
+
+async def test_sticky_ranges_in_use_are_refused_while_their_holder_lives(bench):
+    end, subscription, _ = await bench.consumer(KEY_SHARED, hash_ranges=((0, 100),))
+    with pytest.raises(ConsumerAssignFailed, match="Range conflict with consumer Consumer"):
+        await bench.consumer(KEY_SHARED, "d", hash_ranges=((100, 150),))
+    assert len(subscription.consumers) == 1
+    end.lives = False
+    await bench.consumer(KEY_SHARED, "d", hash_ranges=((100, 150),))
+    assert [c.name for c in subscription.consumers] == ["d"]
+
+
+@pytest.mark.parametrize("ranges", [(), ((5, 1),), ((0, 10), (5, 20))])
+async def test_sticky_ranges_that_nobody_could_have_are_refused(bench, ranges):
+    with pytest.raises(ConsumerAssignFailed):
+        await bench.consumer(KEY_SHARED, hash_ranges=ranges)
+    assert bench.topic.subscriptions["s"].consumers == []
+
+
+async def test_the_only_consumer_may_unsubscribe(bench):
+    _, subscription, consumer = await bench.consumer(SHARED)
+    await bench.topic.unsubscribe(subscription, consumer, force=False)
+    assert "s" not in bench.topic.subscriptions
+    assert "s" not in bench.topic.ledger.cursors
+
+
+async def test_with_others_connected_only_force_unsubscribes(bench):
+    _, subscription, consumer = await bench.consumer(SHARED)
+    other, _, _ = await bench.consumer(SHARED, "d")
+    with pytest.raises(NotAllowed, match="Unconnected or shared consumer"):
+        await bench.topic.unsubscribe(subscription, consumer, force=False)
+    await bench.topic.unsubscribe(subscription, consumer, force=True)
+    assert ("close_consumer", 1) in other.sent
+    assert "s" not in bench.topic.subscriptions
+
+
+async def test_a_seek_closes_consumers_first_and_moves_the_place(bench):
+    end, subscription, _ = await bench.consumer(EXCLUSIVE)
+    await bench.publish("a", "b", "c")
+    await end.until(lambda e: len(e.got()) == 3)
+    second = Position(*end.positions()[1])
+
+    async def target():
+        assert end.sent[-1] == ("close_consumer", 1)
+        return second
+
+    await subscription.seek(target, [])
+    again, _, _ = await bench.consumer(EXCLUSIVE)
+    await again.until(lambda e: e.got() == ["b", "c"])
+
+
+async def test_two_seeks_at_once_are_one_too_many(bench):
+    _, subscription, _ = await bench.consumer(EXCLUSIVE)
+    arrived = asyncio.Event()
+    release = asyncio.Event()
+
+    async def slow():
+        arrived.set()
+        await release.wait()
+        return EARLIEST
+
+    first = asyncio.ensure_future(subscription.seek(slow, []))
+    await arrived.wait()
+    with pytest.raises(Fenced, match="Failed to fence subscription"):
+        await subscription.seek(slow, [])
+    release.set()
+    await first
+
+
+async def test_cumulative_acknowledgement_is_not_for_shared_subscriptions(bench):
+    end, subscription, consumer = await bench.consumer(SHARED)
+    await bench.publish("a", "b")
+    await end.until(lambda e: len(e.got()) == 2)
+    subscription.acknowledge_cumulative(consumer, Position(*end.positions()[1]))
+    assert subscription.cursor.backlog == 2
+
+
+async def test_a_cumulative_ack_set_acknowledges_up_to_the_batch(open_bench, make_entry):
+    bench = await open_bench(batch_index_acks=True)
+    end, subscription, consumer = await bench.consumer(EXCLUSIVE)
+    await bench.publish("a", make_entry("x", batch=3), counts=[1, 3])
+    await end.until(lambda e: len(e.got()) == 2)
+    position = Position(*end.positions()[1])
+    subscription.acknowledge_cumulative(consumer, position, [0b100])
+    assert subscription.cursor.mark == Position(*end.positions()[0])
+    assert subscription.cursor.ack_set(position) == [0b100]
+
+
+async def test_positions_that_do_not_exist_are_ignored(bench):
+    end, subscription, consumer = await bench.consumer(EXCLUSIVE)
+    await bench.publish("a")
+    await end.until(lambda e: len(e.got()) == 1)
+    ledger_id = end.positions()[0][0]
+    subscription.acknowledge(
+        consumer, [Position(ledger_id, 99), Position(ledger_id + 7, 0), Position(-1, -1)]
+    )
+    subscription.acknowledge_cumulative(consumer, Position(ledger_id, 99))
+    assert subscription.cursor.backlog == 1
+    await bench.publish("b")
+    await end.until(lambda e: e.got() == ["a", "b"])
+    assert subscription.cursor.backlog == 2

@@ -1,0 +1,154 @@
+"""Publishing, attaching, and what happens when a write fails."""
+
+import pytest
+
+from magnetar.errors import (
+    ConsumerBusy,
+    NotAllowed,
+    ProducerBusy,
+    SubscriptionNotFound,
+    TopicClosed,
+)
+from magnetar.model.position import EARLIEST, LATEST, Position
+from magnetar.model.subscriptions import InitialPosition, SubscriptionType
+
+EXCLUSIVE = SubscriptionType.EXCLUSIVE
+
+
+async def test_receipts_name_consecutive_entries(bench):
+    _, _, count, ledger_id, first = await bench.publish("a", "b")
+    assert (count, first) == (2, 0)
+    assert (await bench.publish("c"))[3:] == (ledger_id, 2)
+
+
+async def test_a_name_is_made_up_and_is_unique(bench, client_end):
+    one = await bench.topic.attach_producer(client_end(), 1, None)
+    two = await bench.topic.attach_producer(client_end(), 1, None)
+    assert one.name != two.name
+
+
+async def test_a_name_in_use_is_refused_while_its_holder_lives(bench, client_end):
+    end = client_end()
+    await bench.topic.attach_producer(end, 1, "p")
+    with pytest.raises(ProducerBusy, match="'p' is already connected to topic 'persistent://"):
+        await bench.topic.attach_producer(client_end(), 1, "p")
+    end.lives = False
+    newcomer = await bench.topic.attach_producer(client_end(), 1, "p")
+    assert bench.topic.producers["p"] is newcomer
+
+
+async def test_a_producer_that_comes_back_with_a_higher_epoch_takes_its_own_place(
+    bench, client_end
+):
+    end = client_end()
+    await bench.topic.attach_producer(end, 1, "p", epoch=0)
+    with pytest.raises(ProducerBusy):
+        await bench.topic.attach_producer(end, 2, "p", epoch=5)
+    with pytest.raises(ProducerBusy):
+        await bench.topic.attach_producer(end, 1, "p", epoch=0)
+    again = await bench.topic.attach_producer(end, 1, "p", epoch=1)
+    assert bench.topic.producers["p"] is again
+
+
+async def test_a_producer_closes_when_all_it_sent_is_answered(
+    bench, client_end, make_entry, make_run
+):
+    end = client_end()
+    producer = await bench.topic.attach_producer(end, 1, "p")
+    await bench.publish("warm")
+    for text in "abc":
+        producer.publish(make_run(make_entry(text)))
+    await producer.close()
+    assert sum(sent[2] for sent in end.sent if sent[0] == "receipts") == 3
+    assert "p" not in bench.topic.producers
+
+
+async def test_a_failed_write_answers_nobody_and_sends_everybody_away(
+    bench, client_end, make_entry, make_run
+):
+    end = client_end()
+    producer = await bench.topic.attach_producer(end, 1, "p")
+    producer.publish(make_run(make_entry("a")))
+    await end.until(lambda e: len(e.sent) == 1)
+    await bench.topic.ledger.close()  # From here on every append fails.
+    producer.publish(make_run(make_entry("b")))
+    await end.until(lambda e: ("close_producer", 1) in e.sent)
+    assert [sent[0] for sent in end.sent] == ["receipts", "errors", "close_producer"]
+    assert bench.failed == [bench.topic]
+    with pytest.raises(TopicClosed):
+        await bench.topic.attach_producer(end, 2, "q")
+
+
+async def test_a_subscription_starts_where_it_was_asked_to(bench):
+    await bench.publish("a")
+    latest, _, _ = await bench.consumer(
+        EXCLUSIVE, subscription="l", initial_position=InitialPosition.LATEST
+    )
+    earliest, _, _ = await bench.consumer(EXCLUSIVE, subscription="e")
+    await bench.publish("b")
+    await latest.until(lambda e: e.got() == ["b"])
+    await earliest.until(lambda e: e.got() == ["a", "b"])
+
+
+async def test_a_reader_starts_at_its_entry_and_leaves_nothing_behind(bench):
+    _, _, _, ledger_id, _ = await bench.publish("a", "b", "c")
+    end, subscription, consumer = await bench.consumer(
+        EXCLUSIVE, subscription="r", durable=False, start=Position(ledger_id, 1)
+    )
+    await end.until(lambda e: e.got() == ["b", "c"])
+    await bench.topic.leave(subscription, consumer)
+    assert "r" not in bench.topic.subscriptions
+    assert "r" not in bench.topic.ledger.cursors
+
+
+async def test_durable_and_non_durable_subscriptions_of_one_name_clash(bench):
+    await bench.consumer(EXCLUSIVE)
+    with pytest.raises(NotAllowed, match="Durable subscription with the same name already exists"):
+        await bench.consumer(EXCLUSIVE, durable=False)
+    await bench.consumer(EXCLUSIVE, subscription="r", durable=False)
+    with pytest.raises(NotAllowed, match="NonDurable subscription with the same name"):
+        await bench.consumer(EXCLUSIVE, subscription="r")
+
+
+@pytest.mark.parametrize("name", ["", "pulsar.repl.x", "pulsar.dedup"])
+async def test_a_subscription_name_must_be_free_for_use(bench, name):
+    with pytest.raises(ProducerBusy):
+        await bench.consumer(EXCLUSIVE, subscription=name)
+
+
+async def test_subscriptions_are_created_and_deleted_by_name(bench):
+    await bench.publish("a")
+    subscription = await bench.topic.create_subscription("x", EARLIEST)
+    assert subscription.cursor.backlog == 1
+    with pytest.raises(ConsumerBusy):
+        await bench.topic.create_subscription("x", LATEST)
+    await bench.consumer(EXCLUSIVE, subscription="x")
+    with pytest.raises(ConsumerBusy, match="active connected consumers"):
+        await bench.topic.delete_subscription("x")
+    await bench.topic.delete_subscription("x", force=True)
+    with pytest.raises(SubscriptionNotFound):
+        await bench.topic.delete_subscription("x")
+
+
+async def test_the_last_message_id_counts_within_a_batch(bench, make_entry):
+    assert await bench.topic.last_message_id() == (EARLIEST, -1)
+    await bench.publish("a")
+    position, index = await bench.topic.last_message_id()
+    assert (position.entry_id, index) == (0, -1)
+    await bench.publish(make_entry("x", batch=4), counts=[4])
+    position, index = await bench.topic.last_message_id()
+    assert (position.entry_id, index) == (1, 3)
+
+
+async def test_closing_answers_what_was_sent_and_tells_everybody(
+    bench, client_end, make_entry, make_run
+):
+    end, _, _ = await bench.consumer(EXCLUSIVE)
+    sender = client_end()
+    producer = await bench.topic.attach_producer(sender, 5, "p")
+    producer.publish(make_run(make_entry("a")))
+    await bench.topic.close()
+    assert [sent[0] for sent in sender.sent] == ["receipts", "close_producer"]
+    assert end.sent[-1] == ("close_consumer", 1)
+    with pytest.raises(TopicClosed):
+        await bench.consumer(EXCLUSIVE)
