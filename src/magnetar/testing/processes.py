@@ -1,0 +1,142 @@
+"""A broker as a process of its own: to be started, killed and started again on the same data."""
+
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType, TracebackType
+from typing import Final, Self
+
+from magnetar.broker.config import Config
+from magnetar.broker.setting import text_of, variable_of
+from magnetar.errors import NotReady
+
+STARTUP_TIMEOUT_S: Final = 30.0
+STOP_TIMEOUT_S: Final = 30.0
+_LOG_SHOWN_MAX: Final = 4000
+
+
+class BrokerProcess:
+    """``magnetar standalone`` on a data folder. Leaving the ``with`` block always ends it.
+
+    The ports are free ones, picked at the first start and kept at every later one, so that clients
+    find the broker again. ``settings`` are by Pulsar's names, as in a configuration file.
+    """
+
+    def __init__(
+        self,
+        data_directory: Path,
+        *,
+        settings: Mapping[str, object] = MappingProxyType({}),
+        startup_timeout_s: float = STARTUP_TIMEOUT_S,
+    ) -> None:
+        Config.read(flags=settings)  # Refuses a name or value that the process would stumble on.
+        self._data = data_directory
+        self._environment = {variable_of(key): text_of(value) for key, value in settings.items()}
+        self._startup_timeout_s = startup_timeout_s
+        self._process: subprocess.Popen[str] | None = None
+        self.log_file = data_directory.with_name(f"{data_directory.name}.log")
+        self.port = 0
+        self.web_port = 0
+
+    @property
+    def service_url(self) -> str:
+        return f"pulsar://127.0.0.1:{self.port}"
+
+    @property
+    def web_url(self) -> str:
+        return f"http://127.0.0.1:{self.web_port}"
+
+    @property
+    def pid(self) -> int:
+        return self._running().pid
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._process is not None:
+            self.kill()
+
+    def start(self) -> None:
+        """Start it and wait until it serves. Raises NotReady, with its log, when it does not."""
+        assert self._process is None, "it runs already: kill or terminate it first"
+        ready_file = self._data.with_name(f"{self._data.name}.ready")
+        ready_file.unlink(missing_ok=True)
+        command = [sys.executable, "-m", "magnetar.tools.cli", "standalone"]
+        command += ["--data-dir", str(self._data), "--ready-file", str(ready_file)]
+        command += ["--port", str(self.port), "--http-port", str(self.web_port)]
+        self._data.parent.mkdir(parents=True, exist_ok=True)
+        with self.log_file.open("ab") as log:
+            self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env={**os.environ, **self._environment},
+                text=True,
+            )
+        try:
+            self._await_ready_line()
+            ready = json.loads(ready_file.read_text(encoding="utf-8"))
+        except BaseException:
+            self.kill()
+            raise
+        self.port, self.web_port = ready["port"], ready["http_port"]
+
+    def kill(self) -> None:
+        """End it at once, as a crash would. Nothing is flushed and nobody is told."""
+        process = self._running()
+        process.kill()
+        self._ended(process)
+
+    def terminate(self) -> int:
+        """Ask it to stop, wait until it has, and return its exit code; 0 is a clean stop."""
+        process = self._running()
+        process.send_signal(signal.SIGTERM)
+        return self._ended(process)
+
+    def log_text(self) -> str:
+        """The end of what it logged so far, over all its lives."""
+        text = self.log_file.read_text(encoding="utf-8", errors="replace")
+        return text[-_LOG_SHOWN_MAX:]
+
+    def _await_ready_line(self) -> None:
+        """It writes one line when it serves; the pipe ends when it dies before."""
+        stdout = self._running().stdout
+        assert stdout is not None, "started with a pipe"
+        with selectors.DefaultSelector() as selector:
+            selector.register(stdout, selectors.EVENT_READ)
+            in_time = selector.select(self._startup_timeout_s)
+        if not in_time:
+            raise NotReady(
+                f"the broker was not ready within {self._startup_timeout_s:g} s; its log ends: "
+                f"{self.log_text()}"
+            )
+        if not stdout.readline():
+            raise NotReady(f"the broker ended before it was ready; its log ends: {self.log_text()}")
+
+    def _ended(self, process: subprocess.Popen[str]) -> int:
+        try:
+            code = process.wait(STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            code = process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+        self._process = None
+        return code
+
+    def _running(self) -> subprocess.Popen[str]:
+        assert self._process is not None, "it does not run: call start first"
+        return self._process

@@ -1,0 +1,72 @@
+"""The source tree as data, for the tests of its order."""
+
+import ast
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "magnetar"
+TESTS = ROOT / "tests"
+GENERATED = "wire/proto/"
+
+
+@cache
+def files() -> list[str]:
+    """Every source file that people write, relative to the package."""
+    found = sorted(path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py"))
+    return [name for name in found if not name.startswith(GENERATED)]
+
+
+@cache
+def tree(name: str) -> ast.Module:
+    return ast.parse((SOURCE / name).read_text(), name)
+
+
+def lines(name: str) -> int:
+    return len((SOURCE / name).read_text().splitlines())
+
+
+def imported(name: str) -> set[str]:
+    """The first names of all modules a file imports, wherever in it."""
+    found = set()
+    for node in ast.walk(tree(name)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
+            found.add(node.module.partition(".")[0])
+    return found
+
+
+def calls(name: str) -> list[tuple[int, str]]:
+    """Line and dotted name of everything called by a plain or dotted name."""
+    found = []
+    for node in ast.walk(tree(name)):
+        if isinstance(node, ast.Call):
+            dotted = _dotted(node.func)
+            if dotted:
+                found.append((node.lineno, dotted))
+    return found
+
+
+def functions(name: str) -> set[str]:
+    """``function``, ``Class`` and ``Class.method`` for all that a file defines at those levels."""
+    found = set()
+    for node in tree(name).body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found.add(node.name)
+        if isinstance(node, ast.ClassDef):
+            found |= {
+                f"{node.name}.{inner.name}"
+                for inner in node.body
+                if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef)
+            }
+    return found
+
+
+def _dotted(node: ast.expr) -> str:
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        inner = _dotted(node.value)
+        return f"{inner}.{node.attr}" if inner else node.attr
+    return ""

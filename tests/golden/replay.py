@@ -1,0 +1,228 @@
+"""Plays the clients' side of a recorded conversation against our broker, and compares the answers.
+
+Frames of one connection must come in the recorded order; those of different connections may
+overtake each other, as they could then. Where the recording shows that nothing more came, nothing
+more may come from us.
+"""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import aiohttp
+from golden.conversation import Conversation, Step
+from golden.frames import Decoded, decode
+from golden.normal import Names
+from golden.rest_results import result_of
+
+from magnetar.errors import TimedOut
+from magnetar.testing.network import WireConnection
+
+QUIET_MS = 250
+SETTLE_S = 0.04
+ANSWER_TIMEOUT_S = 3.0
+NOTHING = "nothing"
+IDENTITY = ("request_id", "consumer_id", "producer_id", "sequence_id")
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One place where our answer is not theirs. ``field`` is empty for a whole frame."""
+
+    conversation: str
+    line: int
+    command: str
+    field: str
+    pulsar: Any
+    magnetar: Any
+
+    def __str__(self) -> str:
+        place = f"{self.conversation}.jsonl:{self.line} {self.command}"
+        field = f" {self.field}" if self.field else ""
+        return f"{place}{field}: Pulsar {_shown(self.pulsar)}, Magnetar {_shown(self.magnetar)}"
+
+
+class Link:
+    """One of the clients' connections."""
+
+    def __init__(self, wire: WireConnection) -> None:
+        self.wire = wire
+        self.early: list[Decoded] = []  # Arrived, and not what was expected next.
+        self.ended = False
+
+    async def next(self, timeout_s: float) -> Decoded | None:
+        frame = await self.wire.receive(timeout_s)
+        return None if frame is None else decode(frame)
+
+
+class Replay:
+    def __init__(self, conversation: Conversation, broker_port: int, web_port: int) -> None:
+        self._conversation = conversation
+        self._broker_port = broker_port
+        self._web = f"http://127.0.0.1:{web_port}"
+        self._links: dict[str, Link] = {}
+        self._names = Names()
+        self.differences: list[Difference] = []
+
+    async def run(self) -> list[Difference]:
+        before = 0
+        async with aiohttp.ClientSession() as self._http:
+            try:
+                for step in self._conversation.steps:
+                    if step.kind != "<" and step.ms - before >= QUIET_MS:
+                        await self._expect_nothing(step)
+                    before = step.ms
+                    await self._play(step)
+                await self._expect_nothing(self._conversation.steps[-1])
+            finally:
+                for link in self._links.values():
+                    link.wire.abort()
+        return self.differences
+
+    async def _play(self, step: Step) -> None:
+        if step.kind == "open":
+            self._links[step.connection] = Link(
+                await WireConnection.open("127.0.0.1", self._broker_port)
+            )
+        elif step.kind == ">":
+            self._links[step.connection].wire.send(self._names.rewritten(step.frame))
+        elif step.kind == "<":
+            await self._expect(step)
+        elif step.kind == "close":
+            self._links[step.connection].wire.close()
+        elif step.kind == "closed":
+            await self._expect_end(step)
+        elif step.kind == "rest":
+            await self._request(step)
+        elif step.kind == "ranges":
+            await self._expect_ranges(step)
+        else:
+            assert step.kind == "note", f"unknown kind of step: {step.kind}"
+
+    async def _expect(self, step: Step) -> None:
+        theirs = decode(step.frame)
+        link = self._links[step.connection]
+        ours = await self._find(link, theirs)
+        if ours is None:
+            self._report(step, theirs.command, "", theirs.fields, NOTHING)
+            return
+        self._names.learn(theirs.fields, ours.fields)
+        expected = self._names.translated(theirs)
+        for field, pulsar, magnetar in _compare(
+            self._names.masked(expected).fields, self._names.masked(ours).fields
+        ):
+            self._report(step, theirs.command, field, pulsar, magnetar)
+
+    async def _find(self, link: Link, theirs: Decoded) -> Decoded | None:
+        """The next frame, or one that arrived before and is what was expected."""
+        for at, frame in enumerate(link.early):
+            if _same_subject(frame, theirs):
+                return link.early.pop(at)
+        while not link.ended:
+            try:
+                frame = await link.next(ANSWER_TIMEOUT_S)
+            except TimedOut:
+                return None
+            if frame is None:
+                link.ended = True
+                return None
+            if _same_subject(frame, theirs):
+                if link.early:
+                    frame.fields["(came after)"] = [early.command for early in link.early]
+                return frame
+            link.early.append(frame)
+        return None
+
+    async def _expect_end(self, step: Step) -> None:
+        link = self._links[step.connection]
+        while not link.ended:
+            try:
+                frame = await link.next(ANSWER_TIMEOUT_S)
+            except TimedOut:
+                self._report(step, "(end of connection)", "", "closes the connection", NOTHING)
+                return
+            if frame is None:
+                link.ended = True
+            else:
+                link.early.append(frame)
+
+    async def _expect_nothing(self, step: Step) -> None:
+        await self._settle()
+        for name, link in self._links.items():
+            while link.wire.waiting:
+                frame = await link.next(0)
+                assert frame is not None
+                link.early.append(frame)
+            for frame in link.early:
+                self._report(step, f"{frame.command} on {name}", "", NOTHING, frame.fields)
+            link.early.clear()
+            if link.wire.closed and not link.ended:
+                link.ended = True
+
+    async def _settle(self) -> None:
+        """Wait until no connection has received anything for a moment."""
+        waiting = -1
+        while waiting != (now := sum(link.wire.waiting for link in self._links.values())):
+            waiting = now
+            await asyncio.sleep(SETTLE_S)
+
+    async def _request(self, step: Step) -> None:
+        method, path, body, status, expected, *about = step.rest
+        got_status, text = await self._http_request(method, path, body)
+        subject = f"{method} {path}"
+        if got_status != status:
+            self._report(step, subject, "status", status, got_status)
+        else:
+            for field, pulsar, magnetar in result_of(
+                expected, text, self._names, about[0] if about else None
+            ):
+                self._report(step, subject, field, pulsar, magnetar)
+
+    async def _expect_ranges(self, step: Step) -> None:
+        path = f"/admin/v2/persistent/public/default/g-{self._conversation.name}/stats"
+        status, text = await self._http_request("GET", path, None)
+        ours: dict[str, Any] = {}
+        if status == 200:
+            for consumer in json.loads(text)["subscriptions"]["s"]["consumers"]:
+                ours[consumer["consumerName"]] = consumer.get("keyHashRangeArrays")
+        if ours != step.rest[1]:
+            self._report(step, "hash ranges", step.rest[0], step.rest[1], ours or status)
+
+    async def _http_request(self, method: str, path: str, body: Any) -> tuple[int, str]:
+        data = None if body is None else json.dumps(body)
+        headers = {} if body is None else {"Content-Type": "application/json"}
+        async with self._http.request(
+            method, self._web + path, data=data, headers=headers
+        ) as response:
+            return response.status, await response.text()
+
+    def _report(self, step: Step, command: str, field: str, pulsar: Any, magnetar: Any) -> None:
+        self.differences.append(
+            Difference(self._conversation.name, step.number, command, field, pulsar, magnetar)
+        )
+
+
+def _same_subject(one: Decoded, other: Decoded) -> bool:
+    if one.command != other.command:
+        return False
+    if one.command == "MESSAGE":
+        keys: tuple[str, ...] = ("consumer_id",)
+    else:
+        keys = IDENTITY
+    return all(one.fields.get(key) == other.fields.get(key) for key in keys)
+
+
+def _compare(theirs: Any, ours: Any, path: str = "") -> Iterator[tuple[str, Any, Any]]:
+    if isinstance(theirs, dict) and isinstance(ours, dict):
+        for key in theirs.keys() | ours.keys():
+            inner = f"{path}.{key}" if path else key
+            yield from _compare(theirs.get(key, NOTHING), ours.get(key, NOTHING), inner)
+    elif theirs != ours:
+        yield path, theirs, ours
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= 300 else f"{text[:300]}..."

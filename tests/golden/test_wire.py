@@ -1,0 +1,45 @@
+"""Recorded conversations with Apache Pulsar 4.0.7, played against our broker."""
+
+import os
+
+import pytest
+from golden import conversation
+from golden.brokers import broker_for
+from golden.differences import DOCUMENT, document, known, unlisted
+from golden.replay import Difference, Replay
+
+PLAYED: dict[str, list[Difference]] = {}
+
+
+async def differences_of(name: str) -> list[Difference]:
+    if name not in PLAYED:
+        recorded = conversation.load(name)
+        async with broker_for(recorded) as broker:
+            PLAYED[name] = await Replay(recorded, broker.port, broker.web_port).run()
+    return PLAYED[name]
+
+
+@pytest.mark.parametrize("name", conversation.names())
+async def test_our_broker_answers_as_pulsar_did(name):
+    found = unlisted(await differences_of(name), known())
+    assert not found, "unlisted differences:\n" + "\n".join(map(str, found))
+
+
+@pytest.mark.parametrize("entry", known(), ids=lambda entry: f"{entry.command}-{entry.number}")
+async def test_a_listed_difference_still_differs(entry):
+    for name in conversation.names():
+        if entry.concerns(name):
+            found = any(entry.covers(one) for one in await differences_of(name))
+            if found and entry.conversations == ["*"]:
+                return
+            assert found or entry.conversations == ["*"], (
+                f"{name}: no longer differs; take it out of wire/differences.json"
+            )
+    assert entry.conversations != ["*"], "differs nowhere; take it out of wire/differences.json"
+
+
+def test_the_document_says_what_the_table_says():
+    text = document(known())
+    if os.environ.get("REWRITE"):
+        DOCUMENT.write_text(text)
+    assert DOCUMENT.read_text() == text, "run it with REWRITE=1 and look at the diff"
