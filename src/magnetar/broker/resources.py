@@ -109,9 +109,9 @@ class Resources:
         """The tenant's namespaces; [] where there is no such tenant."""
         names = await self._records.children(paths.tenant(tenant))
         found = [NamespaceName(tenant, name) for name in names]
-        return [name for name in found if await self.policies(name) is not None]
+        return [name for name in found if await self.namespace(name) is not None]
 
-    async def policies(self, namespace: NamespaceName) -> NamespacePolicies | None:
+    async def namespace(self, namespace: NamespaceName) -> NamespacePolicies | None:
         """None where there is no such namespace, or one that is being deleted."""
         path = paths.namespace(namespace)
         policies = await self._records.get(path, NamespacePolicies.from_json)
@@ -119,7 +119,7 @@ class Resources:
 
     async def require_namespace(self, namespace: NamespaceName) -> NamespacePolicies:
         """The policies of a namespace something is to be done in. Raises NamespaceNotFound."""
-        policies = await self.policies(namespace)
+        policies = await self.namespace(namespace)
         if policies is None:
             raise NamespaceNotFound("Namespace not found")
         return policies
@@ -147,7 +147,7 @@ class Resources:
         that was cut short can be done again.
         """
         path = paths.namespace(namespace)
-        if await self.policies(namespace) is None or not await self._mark(path, deleted=True):
+        if await self.namespace(namespace) is None or not await self._mark(path, deleted=True):
             raise NamespaceNotFound(f"Namespace {namespace} does not exist.")
         if await self.topics(namespace) or await self.partitioned_topics(namespace):
             await self._mark(path, deleted=False)
