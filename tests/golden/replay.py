@@ -24,6 +24,8 @@ QUIET_MS = 250
 SETTLE_S = 0.04
 ANSWER_TIMEOUT_S = 3.0
 NOTHING = "nothing"
+ORDER = "(order)"
+CLIENT_ACTS = (">", "open", "close", "rest", "ranges")
 IDENTITY = ("request_id", "consumer_id", "producer_id", "sequence_id")
 
 
@@ -44,12 +46,20 @@ class Difference:
         return f"{place}{field}: Pulsar {_shown(self.pulsar)}, Magnetar {_shown(self.magnetar)}"
 
 
+@dataclass(slots=True)
+class Early:
+    """A frame that arrived when another was expected."""
+
+    decoded: Decoded
+    reported: bool = False
+
+
 class Link:
     """One of the clients' connections."""
 
     def __init__(self, wire: WireConnection) -> None:
         self.wire = wire
-        self.early: list[Decoded] = []  # Arrived, and not what was expected next.
+        self.early: list[Early] = []
         self.ended = False
 
     async def next(self, timeout_s: float) -> Decoded | None:
@@ -71,9 +81,10 @@ class Replay:
         async with aiohttp.ClientSession() as self._http:
             try:
                 for step in self._conversation.steps:
-                    if step.kind != "<" and step.ms - before >= QUIET_MS:
+                    if step.kind in CLIENT_ACTS and step.ms - before >= QUIET_MS:
                         await self._expect_nothing(step)
-                    before = step.ms
+                    if step.kind != "note":
+                        before = step.ms
                     await self._play(step)
                 await self._expect_nothing(self._conversation.steps[-1])
             finally:
@@ -105,6 +116,10 @@ class Replay:
         theirs = decode(step.frame)
         link = self._links[step.connection]
         ours = await self._find(link, theirs)
+        for early in link.early:
+            if ours is not None and not early.reported:
+                early.reported = True
+                self._report(step, theirs.command, ORDER, "first", f"after {early.decoded.command}")
         if ours is None:
             self._report(step, theirs.command, "", theirs.fields, NOTHING)
             return
@@ -117,9 +132,9 @@ class Replay:
 
     async def _find(self, link: Link, theirs: Decoded) -> Decoded | None:
         """The next frame, or one that arrived before and is what was expected."""
-        for at, frame in enumerate(link.early):
-            if _same_subject(frame, theirs):
-                return link.early.pop(at)
+        for at, early in enumerate(link.early):
+            if _same_subject(early.decoded, theirs):
+                return link.early.pop(at).decoded
         while not link.ended:
             try:
                 frame = await link.next(ANSWER_TIMEOUT_S)
@@ -127,12 +142,10 @@ class Replay:
                 return None
             if frame is None:
                 link.ended = True
-                return None
-            if _same_subject(frame, theirs):
-                if link.early:
-                    frame.fields["(came after)"] = [early.command for early in link.early]
+            elif _same_subject(frame, theirs):
                 return frame
-            link.early.append(frame)
+            else:
+                link.early.append(Early(frame))
         return None
 
     async def _expect_end(self, step: Step) -> None:
@@ -146,7 +159,7 @@ class Replay:
             if frame is None:
                 link.ended = True
             else:
-                link.early.append(frame)
+                link.early.append(Early(frame))
 
     async def _expect_nothing(self, step: Step) -> None:
         await self._settle()
@@ -154,9 +167,10 @@ class Replay:
             while link.wire.waiting:
                 frame = await link.next(0)
                 assert frame is not None
-                link.early.append(frame)
-            for frame in link.early:
-                self._report(step, f"{frame.command} on {name}", "", NOTHING, frame.fields)
+                link.early.append(Early(frame))
+            for early in link.early:
+                command, fields = early.decoded
+                self._report(step, f"{command} on {name}", "", NOTHING, fields)
             link.early.clear()
             if link.wire.closed and not link.ended:
                 link.ended = True

@@ -6,7 +6,7 @@ import dataclasses
 import pytest
 from golden import conversation
 from golden.frames import join, parse, split
-from golden.replay import NOTHING, Replay
+from golden.replay import NOTHING, ORDER, Replay
 
 
 class RecordedBroker:
@@ -122,5 +122,5 @@ async def test_a_frame_nobody_expects_is_found():
     recorded = conversation.load("flow-unknown")
     number = first(recorded, "error: MetadataError")
     found = await replay(recorded, changed(recorded, number, lambda frame: frame + frame))
-    assert [one.command for one in found] == ["ERROR on a"]
-    assert found[0].pulsar == NOTHING
+    assert [(one.command, one.field) for one in found] == [("ERROR", ORDER), ("ERROR on a", "")]
+    assert found[1].pulsar == NOTHING
