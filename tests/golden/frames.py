@@ -30,9 +30,10 @@ def join(command: bytes, rest: bytes) -> bytes:
 def parse(frame: bytes) -> pb.BaseCommand | None:
     """The command, or None for bytes that are none: some conversations send such on purpose."""
     try:
-        return pb.BaseCommand.FromString(split(frame)[0])
+        command = pb.BaseCommand.FromString(split(frame)[0])
     except DecodeError:
         return None
+    return command if command.IsInitialized() else None
 
 
 def decode(frame: bytes) -> Decoded:
