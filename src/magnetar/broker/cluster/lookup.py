@@ -1,0 +1,59 @@
+"""Where a topic is served: the answer to LOOKUP and to its HTTP twin."""
+
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import Final
+
+from magnetar.errors import TopicNotFound
+from magnetar.model.names import TopicName
+
+from .ownership import Namespaces, Ownership
+
+LOOPBACK_NAMES: Final = frozenset({"localhost", "localhost.localdomain", "ip6-localhost"})
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerAddress:
+    """A broker's URLs, as clients are told. An absent one is ""."""
+
+    service_url: str
+    web_url: str
+    loopback: bool
+    """The host name means this machine wherever it is read, so clients keep the one they know."""
+
+    @classmethod
+    def of(cls, host: str, port: int, web_port: int | None) -> "BrokerAddress":
+        shown = f"[{host}]" if ":" in host else host
+        return cls(
+            service_url=f"pulsar://{shown}:{port}",
+            web_url=f"http://{shown}:{web_port}" if web_port is not None else "",
+            loopback=_is_loopback(host),
+        )
+
+
+class Lookup:
+    """Finds the broker of a topic; here, always this one."""
+
+    def __init__(self, namespaces: Namespaces, ownership: Ownership, own: BrokerAddress) -> None:
+        self._namespaces = namespaces
+        self._ownership = ownership
+        self._own = own
+
+    async def find(self, topic: TopicName) -> BrokerAddress:
+        """The broker that serves ``topic``, from now on if nobody did. The topic need not exist.
+
+        Raises TopicNotFound when its namespace does not.
+        """
+        if await self._namespaces.namespace(topic.namespace) is None:
+            raise TopicNotFound("Namespace not found")
+        await self._ownership.take(topic)
+        return self._own
+
+
+def _is_loopback(host: str) -> bool:
+    if host in LOOPBACK_NAMES:
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False

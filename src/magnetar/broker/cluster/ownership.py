@@ -1,0 +1,53 @@
+"""Which bundles this broker serves: those that somebody looked up.
+
+A bundle is taken by a lookup, over either protocol, and by an administrator who touches a topic; a
+client that comes without is told to look up first, as Pulsar does. This is the ownership of a
+broker that is alone in its cluster: nobody else can hold a bundle, so taking one never fails.
+"""
+
+from typing import Protocol
+
+from magnetar.errors import NotOwner
+from magnetar.model.names import NamespaceName, TopicName
+from magnetar.model.records import Bundles, NamespacePolicies
+
+_WHOLE_RING = Bundles.even(1)
+
+
+class Namespaces(Protocol):
+    """What ownership asks of the metadata store: a namespace's bundles."""
+
+    async def namespace(self, namespace: NamespaceName) -> NamespacePolicies | None: ...
+
+
+class Ownership:
+    """The bundles of the only broker of a cluster."""
+
+    def __init__(self, namespaces: Namespaces, *, address: str) -> None:
+        """``address`` is how refused clients know this broker: ``host:web_port``."""
+        self._namespaces = namespaces
+        self._address = address
+        self._taken: set[str] = set()
+
+    @property
+    def bundles(self) -> list[str]:
+        """The bundles served here, as ``tenant/namespace/0x00000000_0x40000000``, sorted."""
+        return sorted(self._taken)
+
+    async def take(self, topic: TopicName) -> None:
+        """Serve the topic's bundle from now on. Its namespace must exist."""
+        self._taken.add(await self._bundle_of(topic))
+
+    async def check(self, topic: TopicName) -> None:
+        """Raise NotOwner unless the topic's bundle is served here."""
+        bundle = await self._bundle_of(topic)
+        if bundle not in self._taken:
+            raise NotOwner(
+                f"Namespace bundle ({bundle}) for topic ({topic}) not served by this "
+                f"instance:{self._address}. Please redo the lookup."
+            )
+
+    async def _bundle_of(self, topic: TopicName) -> str:
+        policies = await self._namespaces.namespace(topic.namespace)
+        bundles = _WHOLE_RING if policies is None else policies.bundles
+        return f"{topic.namespace}/{bundles.range_of(topic)}"

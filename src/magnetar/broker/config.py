@@ -1,0 +1,365 @@
+"""Every setting of a broker, in sections, read once, frozen.
+
+A setting is known outside by its key, which is Pulsar's own name where the meaning is the same. Its
+value comes from, the later the stronger: its default, a file in Java's properties format, the
+environment (``MAGNETAR_BROKER_SERVICE_PORT`` for ``brokerServicePort``), a command line's flag.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated, Final, Literal, Self
+
+from magnetar.errors import InvalidValue
+
+from .properties import parse_properties
+from .setting import ENVIRONMENT_PREFIX, Key, section_from, settings_of, text_of, variable_of
+
+MIB: Final = 1024 * 1024
+
+Durability = Literal["fsync", "interval", "none"]
+TopicType = Literal["non-partitioned", "partitioned"]
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """Where the broker listens, and what it calls itself."""
+
+    bind_address: Annotated[
+        str, Key("bindAddress", "address to listen on; 0.0.0.0 lets other machines in")
+    ] = "127.0.0.1"
+    advertised_address: Annotated[
+        str, Key("advertisedAddress", "host name or address that lookups tell clients")
+    ] = "localhost"
+    broker_port: Annotated[
+        int,
+        Key(
+            "brokerServicePort",
+            "port of the binary protocol; 0 picks a free one",
+            minimum=0,
+            maximum=65535,
+        ),
+    ] = 6650
+    web_port: Annotated[
+        int,
+        Key(
+            "webServicePort",
+            "port of the admin REST API; 0 picks a free one, -1 switches it off",
+            minimum=-1,
+            maximum=65535,
+        ),
+    ] = 8080
+    cluster: Annotated[str, Key("clusterName", "name of the cluster this broker serves")] = (
+        "standalone"
+    )
+    shutdown_timeout_ms: Annotated[
+        int, Key("brokerShutdownTimeoutMs", "how long a clean shutdown may take", minimum=0)
+    ] = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionSettings:
+    """What a client's connection may do, and how a dead one is noticed."""
+
+    message_size_max: Annotated[
+        int,
+        Key(
+            "maxMessageSize",
+            "largest message in bytes, as told to clients",
+            minimum=1024,
+            maximum=1024 * MIB,
+        ),
+    ] = 5 * MIB
+    keep_alive_interval_s: Annotated[
+        int,
+        Key(
+            "keepAliveIntervalSeconds",
+            "a silent peer is pinged after this, closed after twice this",
+            minimum=1,
+        ),
+    ] = 30
+    liveness_timeout_ms: Annotated[
+        int,
+        Key(
+            "connectionLivenessCheckTimeoutMillis",
+            "how long a client may take to answer when another claims its place",
+            minimum=1,
+        ),
+    ] = 5000
+    pending_publishes_max: Annotated[
+        int,
+        Key(
+            "maxPendingPublishRequestsPerConnection",
+            "sends of one connection not yet answered before it is no longer read",
+            minimum=1,
+        ),
+    ] = 16_384
+    pending_publish_bytes_max: Annotated[
+        int, Key("maxPendingPublishBytesPerConnection", "the same, in bytes", minimum=1)
+    ] = 32 * MIB
+    publish_buffer_mb_max: Annotated[
+        int,
+        Key(
+            "maxMessagePublishBufferSizeInMB",
+            "the same for all connections together, in MiB",
+            minimum=1,
+        ),
+    ] = 512
+    connections_max: Annotated[
+        int, Key("brokerMaxConnections", "connections at the same time; 0 is no limit", minimum=0)
+    ] = 0
+    lookups_max: Annotated[
+        int, Key("maxConcurrentLookupRequest", "lookups under way at the same time", minimum=1)
+    ] = 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSettings:
+    """How topics and subscriptions come to be, and their limits."""
+
+    auto_creation: Annotated[
+        bool, Key("allowAutoTopicCreation", "a topic is made when a client first uses it")
+    ] = True
+    auto_creation_type: Annotated[
+        TopicType, Key("allowAutoTopicCreationType", "what is made then")
+    ] = "non-partitioned"
+    partitions_default: Annotated[
+        int, Key("defaultNumPartitions", "partitions of a partitioned topic made then", minimum=1)
+    ] = 1
+    partitions_max: Annotated[
+        int, Key("maxNumPartitionsPerPartitionedTopic", "0 is no limit", minimum=0)
+    ] = 0
+    auto_subscription: Annotated[
+        bool, Key("allowAutoSubscriptionCreation", "a subscription is made when first used")
+    ] = True
+    producers_max: Annotated[
+        int, Key("maxProducersPerTopic", "producers of a topic; 0 is no limit", minimum=0)
+    ] = 0
+    consumers_max: Annotated[
+        int, Key("maxConsumersPerTopic", "consumers of a topic; 0 is no limit", minimum=0)
+    ] = 0
+    subscriptions_max: Annotated[
+        int, Key("maxSubscriptionsPerTopic", "subscriptions of a topic; 0 is no limit", minimum=0)
+    ] = 0
+    batch_index_acknowledgement: Annotated[
+        bool,
+        Key(
+            "acknowledgmentAtBatchIndexLevelEnabled",
+            "single messages of a batch can be acknowledged",
+        ),
+    ] = True
+    unacked_per_consumer_max: Annotated[
+        int,
+        Key(
+            "maxUnackedMessagesPerConsumer",
+            "unacknowledged messages before a Shared consumer gets no more; 0 is no limit",
+            minimum=0,
+        ),
+    ] = 50_000
+    unacked_per_subscription_max: Annotated[
+        int,
+        Key(
+            "maxUnackedMessagesPerSubscription",
+            "the same for all consumers of a subscription; 0 is no limit",
+            minimum=0,
+        ),
+    ] = 200_000
+    key_shared_consistent_hashing: Annotated[
+        bool,
+        Key(
+            "subscriptionKeySharedUseConsistentHashing",
+            "Key_Shared places consumers on a ring, else it splits ranges",
+        ),
+    ] = True
+    key_shared_ring_points: Annotated[
+        int,
+        Key(
+            "subscriptionKeySharedConsistentHashingReplicaPoints",
+            "points of each consumer on that ring",
+            minimum=1,
+        ),
+    ] = 100
+    failover_delay_ms: Annotated[
+        int,
+        Key(
+            "activeConsumerFailoverDelayTimeMillis",
+            "pause before a newly active Failover consumer gets messages",
+            minimum=0,
+        ),
+    ] = 1000
+    read_entries_max: Annotated[
+        int, Key("dispatcherMaxReadBatchSize", "entries a dispatcher reads at once", minimum=1)
+    ] = 100
+    read_bytes_max: Annotated[
+        int, Key("dispatcherMaxReadSizeBytes", "bytes a dispatcher reads at once", minimum=1)
+    ] = 5 * MIB
+    round_robin_max: Annotated[
+        int,
+        Key(
+            "dispatcherMaxRoundRobinBatchSize",
+            "messages a Shared consumer gets in its turn",
+            minimum=1,
+        ),
+    ] = 20
+
+
+@dataclass(frozen=True, slots=True)
+class StorageSettings:
+    """Where messages are kept, how safely and how long."""
+
+    data_directory: Annotated[
+        Path, Key("dataDirectory", "folder of everything stored; made when absent")
+    ] = Path("data")
+    in_memory: Annotated[bool, Key("storageInMemory", "keep everything in memory, for tests")] = (
+        False
+    )
+    durability: Annotated[
+        Durability,
+        Key(
+            "durability",
+            "fsync: a receipt means it is on disk; interval: synced every so often; none: the "
+            "operating system decides",
+        ),
+    ] = "fsync"
+    sync_interval_ms: Annotated[
+        int, Key("durabilityIntervalMillis", "how often with durability=interval", minimum=1)
+    ] = 1000
+    cache_mb: Annotated[
+        int,
+        Key(
+            "managedLedgerCacheSizeMB",
+            "memory for recent entries, for all topics together, in MiB",
+            minimum=0,
+        ),
+    ] = 64
+    entries_per_ledger_max: Annotated[
+        int, Key("managedLedgerMaxEntriesPerLedger", "then a new ledger starts", minimum=1)
+    ] = 50_000
+    ledger_size_mb_max: Annotated[
+        int, Key("managedLedgerMaxSizePerLedgerMbytes", "then a new ledger starts", minimum=1)
+    ] = 2048
+    ledger_age_min_minutes: Annotated[
+        int,
+        Key(
+            "managedLedgerMinLedgerRolloverTimeMinutes", "no new ledger before this age", minimum=0
+        ),
+    ] = 10
+    ledger_age_max_minutes: Annotated[
+        int,
+        Key("managedLedgerMaxLedgerRolloverTimeMinutes", "a new ledger after this age", minimum=1),
+    ] = 240
+    cursor_saves_per_s: Annotated[
+        float,
+        Key(
+            "managedLedgerDefaultMarkDeleteRateLimit",
+            "how often a second a cursor's acknowledgements are written",
+            minimum=0.001,
+        ),
+    ] = 1.0
+    cursor_ranges_max: Annotated[
+        int,
+        Key(
+            "managedLedgerMaxUnackedRangesToPersist",
+            "ranges of acknowledgements kept for a cursor",
+            minimum=1,
+        ),
+    ] = 10_000
+    retention_minutes: Annotated[
+        int,
+        Key(
+            "defaultRetentionTimeInMinutes",
+            "how long acknowledged messages are kept; -1 is for ever",
+            minimum=-1,
+        ),
+    ] = 0
+    retention_mb: Annotated[
+        int,
+        Key(
+            "defaultRetentionSizeInMB",
+            "how much of acknowledged messages is kept for a topic, in MiB; -1 is no limit",
+            minimum=-1,
+        ),
+    ] = 0
+    retention_check_s: Annotated[
+        int,
+        Key("retentionCheckIntervalInSeconds", "how often old ledgers are looked for", minimum=1),
+    ] = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """The settings of one broker, and where each came from."""
+
+    server: ServerSettings = ServerSettings()
+    connections: ConnectionSettings = ConnectionSettings()
+    topics: TopicSettings = TopicSettings()
+    storage: StorageSettings = StorageSettings()
+    sources: Mapping[str, str] = field(
+        default_factory=dict
+    )  # By key; a key at its default is absent.
+    unknown: tuple[str, ...] = ()  # What was set and is no setting of ours, in order of its name.
+
+    @classmethod
+    def read(
+        cls,
+        *,
+        file: Path | None = None,
+        environment: Mapping[str, str] = MappingProxyType({}),
+        flags: Mapping[str, object] = MappingProxyType({}),
+    ) -> Self:
+        """Put the sources together. Raises InvalidValue naming key, value and remedy.
+
+        ``flags`` are by key, ``None`` where the flag was not given.
+        """
+        given, sources, unknown = _from_file(file) if file is not None else ({}, {}, [])
+        for variable, value in environment.items():
+            key = _KEYS_BY_VARIABLE.get(variable)
+            if key is not None:
+                given[key], sources[key] = value, f"environment {variable}"
+            elif variable.startswith(ENVIRONMENT_PREFIX):
+                unknown.append(variable)
+        for key, flag in flags.items():
+            assert key in _KEYS, key
+            if flag is not None:
+                given[key], sources[key] = text_of(flag), "flag"
+        return cls(
+            server=section_from(ServerSettings, given, sources),
+            connections=section_from(ConnectionSettings, given, sources),
+            topics=section_from(TopicSettings, given, sources),
+            storage=section_from(StorageSettings, given, sources),
+            sources=MappingProxyType(sources),
+            unknown=tuple(sorted(unknown)),
+        )
+
+    def rows(self) -> list[tuple[str, str, str, str]]:
+        """Key, value, source and explanation of every setting, in the order of this file."""
+        return [
+            (
+                one.key,
+                text_of(getattr(section, one.name)),
+                self.sources.get(one.key, "default"),
+                one.outside.about,
+            )
+            for section in (self.server, self.connections, self.topics, self.storage)
+            for one in settings_of(type(section))
+        ]
+
+
+_SECTIONS = (ServerSettings, ConnectionSettings, TopicSettings, StorageSettings)
+_KEYS = frozenset(one.key for section in _SECTIONS for one in settings_of(section))
+_KEYS_BY_VARIABLE = {variable_of(key): key for key in _KEYS}
+
+
+def _from_file(file: Path) -> tuple[dict[str, str], dict[str, str], list[str]]:
+    """What a file sets, where each came from, and keys that are none of ours.
+
+    Pulsar's own files leave many keys empty to mean their default; so do we.
+    """
+    try:
+        pairs = parse_properties(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidValue(f"cannot read the configuration file {file}: {error}") from error
+    given = {key: value for key, value in pairs.items() if key in _KEYS and value}
+    unknown = [key for key in pairs if key not in _KEYS]
+    return given, dict.fromkeys(given, f"file {file}"), unknown

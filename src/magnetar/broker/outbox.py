@@ -1,0 +1,126 @@
+"""Bytes out: collected for a turn of the loop, then written once.
+
+A write costs more than a small frame does, so frames wait for the end of the turn and go together.
+Topics ask ``writable`` before they deliver; answers to requests always get in, and when a client
+asks on without reading them, ``backed_up`` tells the connection to stop listening to it.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+HIGH_WATER_BYTES: Final = 1024 * 1024  # Unwritten bytes beyond which nothing more is delivered.
+LOW_WATER_BYTES: Final = 256 * 1024  # And below which deliveries go on.
+BACKED_UP_BYTES_MAX: Final = 32 * 1024 * 1024  # Unwritten answers before we stop listening.
+_JOIN_SIZE_MAX: Final = 4096  # Below this mean size, one copy is cheaper than many buffers.
+
+
+class Outbox:
+    """What is on its way to one client."""
+
+    def __init__(
+        self,
+        transport: asyncio.WriteTransport,
+        loop: asyncio.AbstractEventLoop,
+        *,
+        backed_up: Callable[[bool], None],
+    ) -> None:
+        """``backed_up`` hears True at ``BACKED_UP_BYTES_MAX``, and False when that is over."""
+        self._transport = transport
+        self._loop = loop
+        self._backed_up = backed_up
+        self._pieces: list[bytes] = []
+        self._size = 0  # Invariant: the bytes in _pieces.
+        self._congested = False  # The transport holds more than the high-water mark.
+        self._told_backed_up = False
+        self._closed = False
+        self._waiting: dict[Callable[[], None], None] = {}  # In order, each once.
+        transport.set_write_buffer_limits(high=HIGH_WATER_BYTES, low=LOW_WATER_BYTES)
+
+    @property
+    def writable(self) -> bool:
+        """False while the client reads too slowly, or is gone."""
+        return not self._congested and self._size < HIGH_WATER_BYTES and not self._closed
+
+    def when_writable(self, wake: Callable[[], None]) -> None:
+        """Call ``wake`` once, when ``writable`` turns True."""
+        if self.writable:
+            self._loop.call_soon(wake)
+        else:
+            self._waiting[wake] = None
+
+    def put(self, data: bytes) -> None:
+        """Send ``data``, one or more whole frames, at the end of this turn."""
+        if self._closed:
+            return
+        if not self._pieces:
+            self._loop.call_soon(self.flush)
+        self._pieces.append(data)
+        self._size += len(data)
+
+    def put_all(self, pieces: list[bytes]) -> None:
+        """Send ``pieces``, which together are whole frames, at the end of this turn."""
+        if self._closed or not pieces:
+            return
+        if not self._pieces:
+            self._loop.call_soon(self.flush)
+        self._pieces.extend(pieces)
+        self._size += sum(map(len, pieces))
+
+    def flush(self) -> None:
+        """Hand everything to the transport now."""
+        pieces = self._pieces
+        if not pieces:
+            return
+        size = self._size
+        self._pieces = []
+        self._size = 0
+        if len(pieces) == 1:
+            self._transport.write(pieces[0])
+        elif size < len(pieces) * _JOIN_SIZE_MAX:
+            self._transport.write(b"".join(pieces))
+        else:
+            self._transport.writelines(pieces)
+        if self._congested:
+            self._watch_the_backlog()
+        else:
+            self._wake()
+
+    def congested(self) -> None:
+        """The transport's buffer passed the high-water mark."""
+        self._congested = True
+        self._watch_the_backlog()
+
+    def drained(self) -> None:
+        """The transport's buffer is below the low-water mark again."""
+        self._congested = False
+        if self._told_backed_up:
+            self._told_backed_up = False
+            self._backed_up(False)
+        self._wake()
+
+    def close(self) -> None:
+        """Write what is there and take no more. Who waits for ``writable`` waits for ever."""
+        self.flush()
+        self._closed = True
+        self._waiting.clear()
+
+    def drop(self) -> None:
+        """The connection is gone: forget what was not written."""
+        self._closed = True
+        self._pieces.clear()
+        self._size = 0
+        self._waiting.clear()
+
+    def _watch_the_backlog(self) -> None:
+        if self._told_backed_up or self._transport.get_write_buffer_size() < BACKED_UP_BYTES_MAX:
+            return
+        self._told_backed_up = True
+        self._backed_up(True)
+
+    def _wake(self) -> None:
+        if not self._waiting or not self.writable:
+            return
+        waiting, self._waiting = self._waiting, {}
+        for wake in waiting:
+            wake()

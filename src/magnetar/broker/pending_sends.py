@@ -1,0 +1,122 @@
+"""Sends that came and are not answered: how many may wait, on a connection and on all. Pure."""
+
+from collections.abc import Callable
+
+
+class SendBudget:
+    """Memory for all pending sends. Who overdraws it waits until half of it is free."""
+
+    def __init__(self, bytes_max: int) -> None:
+        self._bytes_max = bytes_max
+        self._used_bytes = 0  # Invariant: taken and not given back; never negative.
+        self._waiting: list[Callable[[], None]] = []
+
+    @property
+    def used_bytes(self) -> int:
+        return self._used_bytes
+
+    def take(self, size_bytes: int) -> bool:
+        """Count bytes that are there already. False when the caller must now wait."""
+        self._used_bytes += size_bytes
+        return self._used_bytes < self._bytes_max
+
+    def when_free(self, wake: Callable[[], None]) -> None:
+        """Call ``wake`` once, when half of the budget is free."""
+        self._waiting.append(wake)
+
+    def give_back(self, size_bytes: int) -> None:
+        self._used_bytes -= size_bytes
+        assert self._used_bytes >= 0, self._used_bytes
+        if self._waiting and self._used_bytes <= self._bytes_max // 2:
+            waiting, self._waiting = self._waiting, []
+            for wake in waiting:
+                wake()
+
+
+class PendingSends:
+    """The pending sends of one connection, by producer.
+
+    ``hold`` is called when there are too many, ``release`` when half of them are answered.
+    """
+
+    def __init__(
+        self,
+        budget: SendBudget,
+        *,
+        count_max: int,
+        bytes_max: int,
+        hold: Callable[[], None],
+        release: Callable[[], None],
+    ) -> None:
+        self._budget = budget
+        self._count_max = count_max
+        self._bytes_max = bytes_max
+        self._hold = hold
+        self._release = release
+        self._held = False
+        self._budget_spent = False
+        # Invariant: the two sums are those over all producers.
+        self._by_producer: dict[int, tuple[int, int]] = {}
+        self._count = 0
+        self._bytes = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def size_bytes(self) -> int:
+        return self._bytes
+
+    def add(self, producer_id: int, count: int, size_bytes: int) -> None:
+        counted, sized = self._by_producer.get(producer_id, (0, 0))
+        self._by_producer[producer_id] = (counted + count, sized + size_bytes)
+        self._count += count
+        self._bytes += size_bytes
+        if not self._budget.take(size_bytes) and not self._budget_spent:
+            self._budget_spent = True
+            self._budget.when_free(self._budget_is_free)
+        self._decide()
+
+    def settle(self, producer_id: int, count: int, size_bytes: int) -> None:
+        """That many sends of a producer are answered. What was forgotten before is passed over."""
+        counted, sized = self._by_producer.get(producer_id, (0, 0))
+        if count >= counted:
+            self.forget(producer_id)
+            return
+        size_bytes = min(size_bytes, sized)
+        self._by_producer[producer_id] = (counted - count, sized - size_bytes)
+        self._less(count, size_bytes)
+
+    def forget(self, producer_id: int) -> None:
+        """The producer is gone; what is pending of it will not be answered."""
+        count, size_bytes = self._by_producer.pop(producer_id, (0, 0))
+        if count:
+            self._less(count, size_bytes)
+
+    def forget_all(self) -> None:
+        for producer_id in list(self._by_producer):
+            self.forget(producer_id)
+
+    def _less(self, count: int, size_bytes: int) -> None:
+        self._count -= count
+        self._bytes -= size_bytes
+        self._budget.give_back(size_bytes)
+        self._decide()
+
+    def _budget_is_free(self) -> None:
+        self._budget_spent = False
+        self._decide()
+
+    def _decide(self) -> None:
+        if not self._held:
+            too_many = self._count >= self._count_max or self._bytes >= self._bytes_max
+            if too_many or self._budget_spent:
+                self._held = True
+                self._hold()
+        elif (
+            not self._budget_spent
+            and self._count <= self._count_max // 2
+            and self._bytes <= self._bytes_max // 2
+        ):
+            self._held = False
+            self._release()

@@ -1,0 +1,60 @@
+"""The ``magnetar`` command: a thin group that imports a command only when it is run."""
+
+import importlib
+import sys
+from typing import Final, NamedTuple
+
+import click
+
+from magnetar import __version__
+from magnetar.errors import MagnetarError
+
+
+class Lazy(NamedTuple):
+    """Where a command is, and what ``--help`` says of it without importing it."""
+
+    module: str
+    name: str
+    about: str
+
+
+COMMANDS: Final = {
+    "standalone": Lazy(
+        "magnetar.tools.standalone", "standalone", "Run a broker on this machine, storage and all."
+    ),
+    "config": Lazy("magnetar.tools.config", "config", "Show settings and where they come from."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are named in ``COMMANDS``."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        lazy = COMMANDS.get(cmd_name)
+        if lazy is None:
+            return None
+        command = getattr(importlib.import_module(lazy.module), lazy.name)
+        assert isinstance(command, click.Command), lazy
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, lazy.about) for name, lazy in COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="magnetar")
+def magnetar() -> None:
+    """Apache Pulsar's messaging system in Python."""
+
+
+def main() -> None:
+    """Run the command line; what a user can mend is said in one line, with exit code 1."""
+    try:
+        magnetar()
+    except MagnetarError as error:
+        click.echo(f"magnetar: {error}", err=True)
+        sys.exit(1)

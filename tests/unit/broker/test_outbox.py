@@ -1,0 +1,138 @@
+import asyncio
+
+import pytest
+
+from magnetar.broker.outbox import (
+    BACKED_UP_BYTES_MAX,
+    HIGH_WATER_BYTES,
+    LOW_WATER_BYTES,
+    Outbox,
+)
+
+
+class Wire(asyncio.WriteTransport):
+    """Takes everything, and says it holds what the test says it holds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.writes: list[bytes] = []
+        self.held_bytes = 0
+
+    def set_write_buffer_limits(self, high=None, low=None):
+        assert (high, low) == (HIGH_WATER_BYTES, LOW_WATER_BYTES)
+
+    def get_write_buffer_size(self):
+        return self.held_bytes
+
+    def write(self, data):
+        self.writes.append(bytes(data))
+
+    def writelines(self, list_of_data):
+        self.writes.append(b"lines:" + b"".join(list_of_data))
+
+
+class Side:
+    """A client's end of an outbox."""
+
+    def __init__(self) -> None:
+        self.wire = Wire()
+        self.backed_up: list[bool] = []
+        self.woken: list[str] = []
+        self.outbox = Outbox(self.wire, asyncio.get_running_loop(), backed_up=self.backed_up.append)
+
+    def wake_a(self) -> None:
+        self.woken.append("a")
+
+    def wake_b(self) -> None:
+        self.woken.append("b")
+
+
+@pytest.fixture
+async def side() -> Side:
+    return Side()
+
+
+async def turn() -> None:
+    await asyncio.sleep(0)
+
+
+async def test_small_pieces_of_a_turn_are_written_once(side):
+    side.outbox.put(b"one ")
+    side.outbox.put_all([b"two ", b"three"])
+    assert side.wire.writes == []
+    await turn()
+    assert side.wire.writes == [b"one two three"]
+    side.outbox.put(b"four")
+    await turn()
+    assert side.wire.writes == [b"one two three", b"four"]
+
+
+async def test_big_pieces_are_not_copied_together(side):
+    side.outbox.put_all([b"x" * 10_000, b"y" * 10_000])
+    await turn()
+    assert side.wire.writes == [b"lines:" + b"x" * 10_000 + b"y" * 10_000]
+
+
+async def test_a_turn_with_too_much_to_write_is_not_writable_until_it_ends(side):
+    side.outbox.put(b"x" * HIGH_WATER_BYTES)
+    assert not side.outbox.writable
+    side.outbox.when_writable(side.wake_a)
+    assert side.woken == []
+    await turn()
+    assert side.outbox.writable
+    assert side.woken == ["a"]
+
+
+async def test_a_slow_client_wakes_each_waiter_once_when_it_reads_again(side):
+    side.outbox.congested()
+    side.outbox.when_writable(side.wake_a)
+    side.outbox.when_writable(side.wake_b)
+    side.outbox.when_writable(side.wake_a)
+    side.outbox.put(b"answer")
+    await turn()
+    assert (side.outbox.writable, side.woken) == (False, [])
+    assert side.wire.writes == [b"answer"]
+    side.outbox.drained()
+    assert (side.outbox.writable, side.woken) == (True, ["a", "b"])
+    side.outbox.drained()
+    assert side.woken == ["a", "b"]
+
+
+async def test_who_asks_while_it_is_writable_is_woken_in_the_next_turn(side):
+    side.outbox.when_writable(side.wake_a)
+    assert side.woken == []
+    await turn()
+    assert side.woken == ["a"]
+
+
+async def test_answers_that_nobody_reads_are_reported_once(side):
+    side.wire.held_bytes = HIGH_WATER_BYTES
+    side.outbox.congested()
+    assert side.backed_up == []
+    side.wire.held_bytes = BACKED_UP_BYTES_MAX
+    for _ in range(3):
+        side.outbox.put(b"answer")
+        await turn()
+    assert side.backed_up == [True]
+    side.outbox.drained()
+    assert side.backed_up == [True, False]
+
+
+async def test_closing_writes_what_is_there_and_takes_no_more(side):
+    side.outbox.put(b"last")
+    side.outbox.close()
+    side.outbox.put(b"late")
+    side.outbox.put_all([b"later"])
+    side.outbox.flush()
+    await turn()
+    assert side.wire.writes == [b"last"]
+    assert not side.outbox.writable
+
+
+async def test_a_lost_connection_is_written_to_no_more(side):
+    side.outbox.put(b"too late")
+    side.outbox.when_writable(side.wake_a)
+    side.outbox.drop()
+    side.outbox.drained()
+    await turn()
+    assert side.wire.writes == []

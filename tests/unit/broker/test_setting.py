@@ -1,0 +1,75 @@
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import pytest
+
+from magnetar.broker.setting import Key, section_from, settings_of, text_of, variable_of
+from magnetar.errors import InvalidValue
+
+
+@dataclass(frozen=True)
+class Section:
+    count: Annotated[int, Key("theCount", "how many", minimum=1, maximum=9)] = 3
+    ratio: Annotated[float, Key("theRatio", "how much", minimum=0)] = 0.5
+    eager: Annotated[bool, Key("isEager", "whether")] = False
+    colour: Annotated[Literal["red", "green"], Key("colour", "which")] = "red"
+    place: Annotated[Path, Key("place", "where")] = Path("here")
+
+
+def read(**given: str) -> Section:
+    return section_from(Section, given, dict.fromkeys(given, "test"))
+
+
+def test_what_is_not_given_keeps_its_default():
+    assert read() == Section()
+
+
+def test_every_kind_of_value_is_parsed():
+    section = read(theCount=" 7 ", theRatio="1e-1", isEager="TRUE", colour="green", place="a/b")
+    assert section == Section(7, 0.1, eager=True, colour="green", place=Path("a/b"))
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"theCount": "0"}, "theCount='0' (test): use a whole number from 1 to 9"),
+        ({"theCount": "10"}, "theCount='10' (test): use a whole number from 1 to 9"),
+        ({"theCount": "1.5"}, "theCount='1.5' (test): use a whole number from 1 to 9"),
+        ({"theRatio": "nan"}, "theRatio='nan' (test): use a number of at least 0"),
+        ({"isEager": "maybe"}, "isEager='maybe' (test): use true or false"),
+        ({"colour": "blue"}, "colour='blue' (test): use one of red, green"),
+        ({"place": ""}, "place='' (test): give it a value, or leave the key out"),
+    ],
+)
+def test_a_bad_value_is_refused_by_key_value_and_remedy(given, text):
+    with pytest.raises(InvalidValue) as refused:
+        read(**given)
+    assert str(refused.value) == text
+
+
+def test_a_section_knows_its_settings_in_order():
+    keys = [one.key for one in settings_of(Section)]
+    assert keys == ["theCount", "theRatio", "isEager", "colour", "place"]
+
+
+def test_a_value_is_printed_as_it_would_be_written():
+    assert [text_of(v) for v in (True, False, 3, 0.5, Path("a/b"))] == [
+        "true",
+        "false",
+        "3",
+        "0.5",
+        "a/b",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("key", "variable"),
+    [
+        ("brokerServicePort", "MAGNETAR_BROKER_SERVICE_PORT"),
+        ("managedLedgerCacheSizeMB", "MAGNETAR_MANAGED_LEDGER_CACHE_SIZE_MB"),
+        ("durability", "MAGNETAR_DURABILITY"),
+    ],
+)
+def test_a_key_has_an_environment_variable(key, variable):
+    assert variable_of(key) == variable
