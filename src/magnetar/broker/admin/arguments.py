@@ -1,0 +1,139 @@
+"""What a request names and carries: tenants, topics, subscriptions, bodies. Pure.
+
+A name is refused with the words Pulsar has for it, before anybody looks for what it names.
+"""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any, Final
+from urllib.parse import unquote, unquote_plus
+
+from magnetar.broker.admin.errors import Misdirected, Rejection, Unreadable
+from magnetar.broker.admin.exchange import JSON, Request
+from magnetar.errors import InvalidName
+from magnetar.model.names import PERSISTENT, NamespaceName, TopicName, check_entity
+from magnetar.model.position import EARLIEST_MESSAGE, LATEST_MESSAGE, MessageId
+
+_ENDS: Final = {"earliest": EARLIEST_MESSAGE, "latest": LATEST_MESSAGE}
+
+
+def entity(request: Request, segment: str, kind: str) -> str:
+    """A cluster's, tenant's or namespace's name."""
+    try:
+        return check_entity(unquote_plus(request.segments[segment]))
+    except InvalidName as error:
+        raise Rejection(412, f"{kind} name is not valid") from error
+
+
+def namespace(request: Request) -> NamespaceName:
+    tenant = entity(request, "tenant", "Namespace")
+    return NamespaceName(tenant, entity(request, "namespace", "Namespace"))
+
+
+def topic(request: Request, domain: str = PERSISTENT) -> TopicName:
+    """The topic of a path, whose local name is one segment, encoded once."""
+    where = namespace(request)
+    local = unquote_plus(request.segments["topic"])
+    try:
+        return TopicName.parse(f"{domain}://{where}/{local}")
+    except InvalidName as error:
+        raise Rejection(412, "Topic name is not valid") from error
+
+
+def subscription(request: Request) -> str:
+    """A subscription's name, which clients encode once or twice."""
+    return unquote(unquote_plus(request.segments["subscription"]))
+
+
+def integer(request: Request, segment: str) -> int:
+    """A number in the path; one that is none makes it another path, which does not exist."""
+    try:
+        return int(request.segments[segment])
+    except ValueError as error:
+        raise Misdirected(404) from error
+
+
+def body(request: Request) -> Any:
+    """The JSON of a body, None when it is empty."""
+    if not request.body.strip():
+        return None
+    try:
+        return json.loads(request.body)
+    except ValueError as error:
+        raise Unreadable(f"The body is not JSON: {error}") from error
+
+
+def json_object(request: Request) -> dict[str, Any] | None:
+    """A body that is a JSON object, or is not there (empty or ``null``)."""
+    value = body(request)
+    if value is not None and not isinstance(value, dict):
+        raise Unreadable(f"The body is a JSON {type(value).__name__}, not an object")
+    return value
+
+
+def string_map(value: Any, what: str) -> dict[str, str] | None:
+    """A JSON object of strings; numbers and truth values are taken at their word."""
+    if value is None:
+        return None
+    if not isinstance(value, dict) or any(isinstance(item, dict | list) for item in value.values()):
+        raise Unreadable(f"{what} are not an object of strings: {json.dumps(value)[:200]}")
+    return {key: item if isinstance(item, str) else json.dumps(item) for key, item in value.items()}
+
+
+def string_list(value: Any, what: str) -> list[str] | None:
+    if value is None:
+        return None
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise Unreadable(f"{what} is not a list of strings: {json.dumps(value)[:200]}")
+    return value
+
+
+def number(request: Request) -> int:
+    """A body that is one whole number, which may be quoted."""
+    value = body(request)
+    if value is None:
+        raise Unreadable("The request entity cannot be empty.", JSON)
+    try:
+        return _whole(value)
+    except ValueError as error:
+        raise Unreadable(f"The body is not a whole number: {json.dumps(value)[:200]}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A message in a topic: which, whether it is left out, and what is written beside it."""
+
+    message: MessageId
+    excluded: bool = False
+    properties: dict[str, str] = field(default_factory=dict)
+
+
+def place(request: Request) -> Place | None:
+    """A body that is ``"earliest"``, ``"latest"`` or a message id; None when it is not there."""
+    value = body(request)
+    if value is None:
+        return None
+    if isinstance(value, str):
+        if value not in _ENDS:
+            raise Unreadable(
+                f"Invalid value {value} for the position. Allowed values are [latest, earliest]"
+            )
+        return Place(_ENDS[value])
+    if not isinstance(value, dict):
+        raise Unreadable(f"A message id is an object, not {json.dumps(value)[:200]}")
+    try:
+        ledger, entry = _whole(value.get("ledgerId", 0)), _whole(value.get("entryId", 0))
+        partition = _whole(value.get("partitionIndex", -1))
+        batch = _whole(value.get("batchIndex", -1))
+    except ValueError as error:
+        raise Unreadable(f"A message id is made of whole numbers: {json.dumps(value)}") from error
+    properties = string_map(value.get("properties"), "properties") or {}
+    message = MessageId(ledger, entry, partition, batch)
+    return Place(message, value.get("excluded") is True, properties)
+
+
+def _whole(value: Any) -> int:
+    """A JSON number, or the same in quotes. Raises ValueError."""
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise ValueError(value)  # noqa: TRY004  (callers tell what was wrong)
+    return int(value)

@@ -1,0 +1,57 @@
+"""A request and its reply, as the routes see them: no HTTP library in sight. Pure."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+JSON: Final = "application/json"
+
+
+@dataclass(slots=True)
+class Request:
+    """What was asked. ``path`` is as it was sent, and so are ``segments``, its named parts."""
+
+    method: str
+    path: str
+    query: Mapping[str, str] = field(default_factory=dict)
+    accept: str = "*/*"
+    content_type: str | None = None
+    body: bytes = b""
+    segments: dict[str, str] = field(default_factory=dict)
+
+    def accepts(self, content_type: str) -> bool:
+        """Whether the client takes this type, by itself or by a wildcard."""
+        family = content_type.partition("/")[0]
+        offers = {offer.partition(";")[0].strip().lower() for offer in self.accept.split(",")}
+        return not offers.isdisjoint({content_type, f"{family}/*", "*/*", ""})
+
+    def flag(self, name: str, *, default: bool = False) -> bool:
+        """A parameter that is on when it says ``true``."""
+        text = self.query.get(name)
+        return default if text is None else text.strip().lower() == "true"
+
+
+@dataclass(slots=True)
+class Reply:
+    """What is answered. No body has no content type either."""
+
+    status: int
+    body: bytes = b""
+    content_type: str | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+def shown(value: Any) -> Reply:
+    """A value, as JSON."""
+    return Reply(200, json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(), JSON)
+
+
+def text(value: str) -> Reply:
+    """Plain words, which Pulsar labels JSON all the same."""
+    return Reply(200, value.encode(), JSON)
+
+
+def done() -> Reply:
+    """A change that has nothing to say for itself."""
+    return Reply(204)

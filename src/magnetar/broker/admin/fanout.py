@@ -1,0 +1,59 @@
+"""What is asked of a partitioned topic, done to each of its partitions.
+
+A partitioned topic's record comes first and goes last, so that one cut short can be done again; a
+partition that is missing is made when a client first uses it.
+"""
+
+from magnetar.broker.admin.errors import Rejection
+from magnetar.broker.admin.topic_access import TopicAccess
+from magnetar.broker.resources import Resources
+from magnetar.broker.topics.topic import Topic
+from magnetar.model.names import TopicName
+from magnetar.model.position import EARLIEST
+
+
+class Fanout:
+    """Creates, grows, unloads and deletes all partitions of a topic."""
+
+    def __init__(self, resources: Resources, access: TopicAccess) -> None:
+        self._resources = resources
+        self._access = access
+
+    async def create(
+        self, topic: TopicName, partitions: int, properties: dict[str, str] | None = None
+    ) -> None:
+        """Raises what ``Resources.create_partitioned_topic`` raises."""
+        await self._resources.create_partitioned_topic(topic, partitions, properties)
+        for name in await self._access.partitions(topic):
+            await self._access.create(name)
+
+    async def grow(self, topic: TopicName, partitions: int) -> None:
+        """More partitions, each with the durable subscriptions of the first, from its beginning.
+
+        Raises what ``Resources.grow_partitions`` raises.
+        """
+        had = await self._resources.grow_partitions(topic, partitions)
+        first = topic.partition(0)
+        model = await self._access.open(first) if await self._access.exists(first) else None
+        for index in range(had, partitions):
+            await self._grow_by(topic.partition(index), model)
+
+    async def _grow_by(self, name: TopicName, model: Topic | None) -> None:
+        partition = await self._access.create(name)
+        for subscription in list(model.subscriptions.values()) if model else []:
+            if subscription.durable and subscription.name not in partition.subscriptions:
+                properties = dict(subscription.cursor.properties)
+                await partition.create_subscription(subscription.name, EARLIEST, properties)
+
+    async def unload(self, topic: TopicName) -> None:
+        for name in await self._access.partitions(topic):
+            await self._access.unload(name)
+
+    async def delete(self, topic: TopicName, *, force: bool) -> None:
+        """Delete all partitions, or none when one is in use and ``force`` is off."""
+        names = await self._access.created_partitions(topic)
+        if not force and any(self._access.busy(name) for name in names):
+            raise Rejection(412, "Topic has active producers/subscriptions")
+        for name in names:
+            await self._access.delete(name, force=force)
+        await self._resources.delete_partitioned_topic(topic)

@@ -1,0 +1,104 @@
+"""Which handler a request is for. Paths are matched as sent: ``%2F`` separates nothing."""
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from magnetar.broker.admin.errors import Misdirected
+from magnetar.broker.admin.exchange import JSON, Reply, Request
+
+Handler: TypeAlias = Callable[[Request], Awaitable[Reply]]
+
+ANY: Final = "*/*"
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One method on one path. A path is literal but for its ``{names}``, each one segment.
+
+    ``takes`` are the content types of the body it reads; () where it reads none.
+    """
+
+    method: str
+    path: str
+    handler: Handler
+    takes: tuple[str, ...] = ()
+    gives: str = JSON
+
+
+@dataclass(slots=True)
+class _Node:
+    literals: dict[str, "_Node"] = field(default_factory=dict)
+    any: "_Node | None" = None
+    routes: dict[str, Route] = field(default_factory=dict)
+
+    def ends(self, segments: list[str]) -> Iterator["_Node"]:
+        """Where the path may end; literal segments come before named ones."""
+        if not segments:
+            if self.routes:
+                yield self
+            return
+        head, rest = segments[0], segments[1:]
+        if head in self.literals:
+            yield from self.literals[head].ends(rest)
+        if head and self.any is not None:
+            yield from self.any.ends(rest)
+
+
+class Router:
+    """Every route, as a tree of path segments."""
+
+    def __init__(self, routes: Iterable[Route]) -> None:
+        self._root = _Node()
+        for route in routes:
+            node = self._root
+            for part in _split(route.path):
+                if part.startswith("{"):
+                    node.any = node.any or _Node()
+                    node = node.any
+                else:
+                    node = node.literals.setdefault(part, _Node())
+            assert route.method not in node.routes, f"two routes for {route.method} {route.path}"
+            node.routes[route.method] = route
+
+    async def answer(self, request: Request) -> Reply:
+        """Call the handler a request is for. Raises Misdirected when there is none."""
+        segments = _split(request.path)
+        ends = list(self._root.ends(segments))
+        if not ends:
+            raise Misdirected(404)
+        if request.method == "OPTIONS":
+            return Reply(200, content_type=JSON, headers={"Allow": _allowed(ends)})
+        method = "GET" if request.method == "HEAD" else request.method
+        route = next((end.routes[method] for end in ends if method in end.routes), None)
+        if route is None:
+            raise Misdirected(405, _allowed(ends))
+        _check_types(route, request)
+        names = _split(route.path)
+        request.segments = {
+            name[1:-1]: segment
+            for name, segment in zip(names, segments, strict=True)
+            if name.startswith("{")
+        }
+        return await route.handler(request)
+
+
+def _split(path: str) -> list[str]:
+    """The segments of a path; one slash at its end says nothing."""
+    return path.removeprefix("/").removesuffix("/").split("/")
+
+
+def _allowed(ends: list[_Node]) -> str:
+    methods = {"OPTIONS"}.union(*(end.routes for end in ends))
+    return ",".join(sorted(methods | ({"HEAD"} if "GET" in methods else set())))
+
+
+def _check_types(route: Route, request: Request) -> None:
+    if route.takes:
+        sent = request.content_type
+        if sent is None and request.body:
+            raise Misdirected(415)
+        if sent is not None and sent.partition(";")[0].strip().lower() not in route.takes:
+            raise Misdirected(415)
+    if route.gives != ANY and request.method in ("GET", "HEAD") and not request.accepts(JSON):
+        raise Misdirected(406)

@@ -1,0 +1,49 @@
+"""Brokers: which there are, and whether this one is well."""
+
+from magnetar.broker.admin.errors import Misdirected
+from magnetar.broker.admin.exchange import Reply, Request, shown, text
+from magnetar.broker.admin.router import ANY, Route
+from magnetar.broker.resources import Resources
+
+
+class Brokers:
+    """``/brokers``, of a broker that is alone in its cluster."""
+
+    def __init__(self, resources: Resources, *, web_url: str, version: str) -> None:
+        self._resources = resources
+        self._web_url = web_url
+        self._broker_id = broker_id(web_url)
+        self._version = version
+
+    def routes(self) -> list[Route]:
+        return [
+            Route("GET", "/admin/v2/brokers", self.names),
+            Route("GET", "/admin/v2/brokers/{cluster}", self.names),
+            Route("GET", "/admin/v2/brokers/leaderBroker", self.leader),
+            Route("GET", "/admin/v2/brokers/health", self.health, gives=ANY),
+            Route("GET", "/admin/v2/brokers/ready", self.ready, gives=ANY),
+            Route("GET", "/admin/v2/brokers/version", self.version, gives=ANY),
+        ]
+
+    async def names(self, request: Request) -> Reply:
+        return shown([self._broker_id])
+
+    async def leader(self, request: Request) -> Reply:
+        return shown({"serviceUrl": self._web_url, "brokerId": self._broker_id})
+
+    async def health(self, request: Request) -> Reply:
+        if request.query.get("topicVersion", "V2") not in ("V1", "V2"):
+            raise Misdirected(404)
+        await self._resources.clusters()  # A metadata store that does not answer is no health.
+        return text("ok")
+
+    async def ready(self, request: Request) -> Reply:
+        return text("ok")
+
+    async def version(self, request: Request) -> Reply:
+        return text(self._version)
+
+
+def broker_id(web_url: str) -> str:
+    """How brokers call each other: ``host:port`` of their HTTP door."""
+    return web_url.removeprefix("http://").removesuffix("/")

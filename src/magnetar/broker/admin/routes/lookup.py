@@ -1,0 +1,77 @@
+"""Which broker serves a topic, for clients that ask over HTTP."""
+
+from typing import Final
+from urllib.parse import unquote_plus
+
+from magnetar.broker.admin import arguments
+from magnetar.broker.admin.errors import Misdirected
+from magnetar.broker.admin.exchange import Reply, Request, shown, text
+from magnetar.broker.admin.router import ANY, Route
+from magnetar.broker.admin.topic_access import TopicAccess
+from magnetar.broker.cluster.lookup import Lookup
+from magnetar.broker.resources import Resources
+from magnetar.errors import TopicNotFound
+from magnetar.model.names import NON_PERSISTENT, PERSISTENT, TopicName
+from magnetar.model.records import Bundles
+
+_WHOLE_RING: Final = Bundles.even(1)
+
+
+class TopicLookup:
+    """``/lookup/v2/topic``."""
+
+    def __init__(
+        self,
+        lookup: Lookup,
+        resources: Resources,
+        access: TopicAccess,
+        *,
+        auto_creation: bool,
+    ) -> None:
+        self._lookup = lookup
+        self._resources = resources
+        self._access = access
+        self._auto_creation = auto_creation
+
+    def routes(self) -> list[Route]:
+        one = "/lookup/v2/topic/{domain}/{tenant}/{namespace}/{topic}"
+        return [
+            Route("GET", one, self.find),
+            Route("GET", f"{one}/bundle", self.bundle, gives=ANY),
+        ]
+
+    async def find(self, request: Request) -> Reply:
+        """The URLs of the broker. Clients differ in how they spell the keys for TLS."""
+        topic = _topic(request)
+        address = await self._lookup.find(topic)
+        if topic.persistent and not self._auto_creation and not await self._known(topic):
+            raise TopicNotFound(f"Topic not found {topic}")
+        return shown(
+            {
+                "brokerUrl": address.service_url,
+                "httpUrl": address.web_url,
+                "nativeUrl": address.service_url,
+                "brokerUrlSsl": "",
+                "brokerUrlTls": "",
+                "httpUrlTls": "",
+            }
+        )
+
+    async def bundle(self, request: Request) -> Reply:
+        """The bundle of a topic, which need not exist; nor need its namespace."""
+        topic = _topic(request)
+        policies = await self._resources.namespace(topic.namespace)
+        bundles = _WHOLE_RING if policies is None else policies.bundles
+        return text(bundles.range_of(topic))
+
+    async def _known(self, topic: TopicName) -> bool:
+        """Whether a topic exists, or would be made as a partition of one that does."""
+        base = await self._resources.partitions(topic.partitioned_name)
+        return base > topic.partition_index if base else await self._access.exists(topic)
+
+
+def _topic(request: Request) -> TopicName:
+    domain = unquote_plus(request.segments["domain"])
+    if domain not in (PERSISTENT, NON_PERSISTENT):
+        raise Misdirected(404)
+    return arguments.topic(request, domain)

@@ -1,0 +1,81 @@
+"""What a topic counts and holds: stats, internal stats, the last message."""
+
+from magnetar.broker.admin import arguments, stats, sums
+from magnetar.broker.admin.exchange import Reply, Request, shown
+from magnetar.broker.admin.internal_stats import internal_stats
+from magnetar.broker.admin.router import Route
+from magnetar.broker.admin.stats import Wanted
+from magnetar.broker.admin.topic_access import TopicAccess
+from magnetar.broker.resources import Resources
+from magnetar.broker.topics.topic_stats import topic_stats
+from magnetar.errors import TopicNotFound
+from magnetar.model.names import TopicName
+from magnetar.model.position import EARLIEST
+from magnetar.model.stats import RateBook, TopicStats
+
+
+class TopicNumbers:
+    """``/persistent``, as far as it only reads."""
+
+    def __init__(
+        self, resources: Resources, access: TopicAccess, rates: RateBook, *, owner: str
+    ) -> None:
+        self._resources = resources
+        self._access = access
+        self._rates = rates
+        self._owner = owner
+
+    def routes(self) -> list[Route]:
+        one = "/admin/v2/persistent/{tenant}/{namespace}/{topic}"
+        return [
+            Route("GET", f"{one}/stats", self.stats),
+            Route("GET", f"{one}/partitioned-stats", self.partitioned_stats),
+            Route("GET", f"{one}/internalStats", self.internal_stats),
+            Route("GET", f"{one}/lastMessageId", self.last_message_id),
+        ]
+
+    async def stats(self, request: Request) -> Reply:
+        found = await self._stats(arguments.topic(request))
+        return shown(stats.topic_json(found, Wanted.by(request), owner=self._owner))
+
+    async def partitioned_stats(self, request: Request) -> Reply:
+        topic, wanted = arguments.topic(request), Wanted.by(request)
+        metadata = await self._resources.partitioned_topic(topic)
+        if metadata is None:
+            raise TopicNotFound(f"Partitioned Topic {topic} not found")
+        names = await self._access.created_partitions(topic)
+        each = {str(name): await self._stats(name) for name in names}
+        answer = stats.partitioned_json(
+            sums.total(each.values()), wanted, metadata=metadata.shown()
+        )
+        if request.flag("perPartition", default=True):
+            answer["partitions"] = {
+                name: stats.topic_json(found, wanted, owner=self._owner)
+                for name, found in each.items()
+            }
+        return shown(answer)
+
+    async def internal_stats(self, request: Request) -> Reply:
+        topic = await self._access.open(arguments.topic(request))
+        return shown(internal_stats(topic.ledger))
+
+    async def last_message_id(self, request: Request) -> Reply:
+        topic = await self._access.open(arguments.topic(request))
+        position, batch_index = await topic.last_message_id()
+        if position == EARLIEST:
+            position = topic.ledger.last_position
+        answer = {
+            "ledgerId": position.ledger_id,
+            "entryId": position.entry_id,
+            "partitionIndex": topic.name.partition_index,
+            "batchIndex": batch_index,
+            "batchSize": 0,
+        }
+        if batch_index >= 0:
+            answer |= {"originalBatchSize": 0, "outstandingAcksInSameBatch": 0}
+        return shown(answer)
+
+    async def _stats(self, name: TopicName) -> TopicStats:
+        found = topic_stats(await self._access.open(name))
+        self._rates.fill(str(name), found)
+        return found

@@ -1,0 +1,83 @@
+"""HTTP in, HTTP out: the only file here that knows the HTTP library."""
+
+import logging
+import socket
+from typing import Final, Self
+
+from aiohttp import web
+
+from magnetar.broker.admin import errors
+from magnetar.broker.admin.errors import Misdirected, Rejection
+from magnetar.broker.admin.exchange import Reply, Request
+from magnetar.broker.admin.router import Router
+from magnetar.errors import MagnetarError
+
+log = logging.getLogger(__name__)
+
+SHUTDOWN_TIMEOUT_S: Final = 1.0
+"""How long requests under way may go on when the server closes."""
+
+
+class AdminServer:
+    """The listening API. ``port`` is the one it was given, or the free one that was picked."""
+
+    def __init__(self, runner: web.ServerRunner, port: int) -> None:
+        self._runner = runner
+        self.port = port
+
+    @classmethod
+    async def start(cls, router: Router, listener: socket.socket) -> Self:
+        """Accept connections on ``listener``, which is closed with the server."""
+        port: int = listener.getsockname()[1]
+        runner = web.ServerRunner(
+            web.Server(_Door(router).answer, access_log=None),
+            handle_signals=False,
+            shutdown_timeout=SHUTDOWN_TIMEOUT_S,
+        )
+        await runner.setup()
+        await web.SockSite(runner, listener).start()
+        return cls(runner, port)
+
+    async def close(self) -> None:
+        """Take no more requests, and wait a moment for those under way."""
+        await self._runner.cleanup()
+
+
+class _Door:
+    """One request after another, each answered whatever happens."""
+
+    def __init__(self, router: Router) -> None:
+        self._router = router
+
+    async def answer(self, http: web.BaseRequest) -> web.StreamResponse:
+        path, _, _ = http.raw_path.partition("?")
+        request = Request(
+            method=http.method,
+            path=path,
+            query=http.rel_url.query,
+            accept=http.headers.get("Accept", "*/*"),
+            content_type=http.headers.get("Content-Type"),
+        )
+        reply = await self._reply(request, http)
+        if not 200 <= reply.status < 300:
+            log.info("admin.refused %s %s status=%d", request.method, path, reply.status)
+        headers = dict(reply.headers)
+        if reply.content_type is not None:
+            headers["Content-Type"] = reply.content_type
+        return web.Response(status=reply.status, body=reply.body or None, headers=headers)
+
+    async def _reply(self, request: Request, http: web.BaseRequest) -> Reply:
+        try:
+            request.body = await http.read()
+            return await self._router.answer(request)
+        except Misdirected as error:
+            return errors.page(request, error.status, error.allow)
+        except Rejection as error:
+            return error.reply()
+        except MagnetarError as error:
+            return errors.answer(error)
+        except web.HTTPException as error:
+            return errors.page(request, error.status)
+        except Exception as error:
+            log.exception("admin.failed %s %s", request.method, request.path)
+            return errors.unexpected(error)

@@ -1,0 +1,239 @@
+"""Counters as the JSON that Pulsar's clients expect, with every key they know. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from magnetar.broker.admin.exchange import Request
+from magnetar.model.stats import ConsumerStats, PublisherStats, SubscriptionStats, TopicStats
+from magnetar.model.subscriptions import SubscriptionType
+
+_TYPES: Final = {
+    None: "None",
+    SubscriptionType.EXCLUSIVE: "Exclusive",
+    SubscriptionType.SHARED: "Shared",
+    SubscriptionType.FAILOVER: "Failover",
+    SubscriptionType.KEY_SHARED: "Key_Shared",
+}
+
+# What belongs to features this broker does not have, with the values that say so.
+_DRAINING: Final[Mapping[str, int]] = {
+    "drainingHashesCount": 0,
+    "drainingHashesClearedTotal": 0,
+    "drainingHashesUnackedMessages": 0,
+}
+_SUBSCRIPTION_REST: Final[Mapping[str, int]] = {
+    "filterProcessedMsgCount": 0,
+    "filterAcceptedMsgCount": 0,
+    "filterRejectedMsgCount": 0,
+    "filterRescheduledMsgCount": 0,
+    "dispatchThrottledMsgEventsBySubscriptionLimit": 0,
+    "dispatchThrottledBytesEventsBySubscriptionLimit": 0,
+    "dispatchThrottledMsgEventsByTopicLimit": 0,
+    "dispatchThrottledBytesEventsByTopicLimit": 0,
+    "dispatchThrottledMsgEventsByBrokerLimit": 0,
+    "dispatchThrottledBytesEventsByBrokerLimit": 0,
+}
+_TOPIC_MIDDLE: Final[Mapping[str, int]] = {
+    "backlogQuotaLimitSize": -1,
+    "backlogQuotaLimitTime": -1,
+    "oldestBacklogMessageAgeSeconds": -1,
+    "publishRateLimitedTimes": 0,
+}
+_TOPIC_OFFLOAD: Final[Mapping[str, int]] = {
+    "offloadedStorageSize": 0,
+    "lastOffloadLedgerId": 0,
+    "lastOffloadSuccessTimeStamp": 0,
+    "lastOffloadFailureTimeStamp": 0,
+    "ongoingTxnCount": 0,
+    "abortedTxnCount": 0,
+    "committedTxnCount": 0,
+}
+_COMPACTION: Final[Mapping[str, int]] = {
+    "lastCompactionRemovedEventCount": 0,
+    "lastCompactionSucceedTimestamp": 0,
+    "lastCompactionFailedTimestamp": 0,
+    "lastCompactionDurationTimeInMills": 0,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What of a topic's stats was asked for."""
+
+    backlog_size: bool = True
+    earliest_in_backlog: bool = False
+    publishers: bool = True
+    consumers: bool = True
+
+    @classmethod
+    def by(cls, request: Request) -> "Wanted":
+        return cls(
+            backlog_size=request.flag("subscriptionBacklogSize", default=True),
+            earliest_in_backlog=request.flag("getEarliestTimeInBacklog"),
+            publishers=not request.flag("excludePublishers"),
+            consumers=not request.flag("excludeConsumers"),
+        )
+
+
+def topic_json(stats: TopicStats, wanted: Wanted, *, owner: str) -> dict[str, Any]:
+    """A topic served by the broker ``owner`` (``host:port``)."""
+    shown = _sum_json(stats, wanted)
+    shown["deduplicationStatus"] = "Disabled"
+    shown["ownerBroker"] = owner
+    return shown
+
+
+def partitioned_json(
+    stats: TopicStats, wanted: Wanted, *, metadata: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The sum of a partitioned topic's partitions; they themselves are the caller's to add."""
+    shown = _sum_json(stats, wanted)
+    shown["oldestBacklogMessageAgeSeconds"] = 0  # As Pulsar sums it up.
+    return {**shown, "metadata": metadata, "partitions": {}}
+
+
+def _sum_json(stats: TopicStats, wanted: Wanted) -> dict[str, Any]:
+    subscriptions = stats.subscriptions.values()
+    earliest = [each.earliest_backlog_publish_ms for each in subscriptions]
+    oldest = min((time for time in earliest if time >= 0), default=-1)
+    return {
+        "msgRateIn": stats.msg_rate_in,
+        "msgThroughputIn": stats.msg_throughput_in,
+        "msgRateOut": sum((each.msg_rate_out for each in subscriptions), 0.0),
+        "msgThroughputOut": sum((each.msg_throughput_out for each in subscriptions), 0.0),
+        "bytesInCounter": stats.bytes_in_counter,
+        "msgInCounter": stats.msg_in_counter,
+        "systemTopicBytesInCounter": 0,
+        "bytesOutCounter": stats.bytes_out_counter,
+        "msgOutCounter": stats.msg_out_counter,
+        "bytesOutInternalCounter": 0,
+        "averageMsgSize": stats.average_msg_size,
+        "msgChunkPublished": stats.chunk_in_counter > 0,
+        "storageSize": stats.storage_bytes,
+        "backlogSize": stats.backlog_bytes,
+        **_TOPIC_MIDDLE,
+        "earliestMsgPublishTimeInBacklogs": oldest if wanted.earliest_in_backlog else 0,
+        **_TOPIC_OFFLOAD,
+        "publishers": [_publisher(each) for each in stats.publishers if wanted.publishers],
+        "waitingPublishers": stats.waiting_publishers,
+        "subscriptions": {
+            name: _subscription(each, wanted) for name, each in stats.subscriptions.items()
+        },
+        "replication": {},
+        "nonContiguousDeletedMessagesRanges": sum(each.acked_ranges for each in subscriptions),
+        "nonContiguousDeletedMessagesRangesSerializedSize": sum(
+            each.acked_ranges_bytes for each in subscriptions
+        ),
+        "delayedMessageIndexSizeInBytes": 0,
+        "compaction": _COMPACTION,
+        "topicCreationTimeStamp": stats.created_ms,
+        "lastPublishTimeStamp": stats.last_publish_ms,
+    }
+
+
+def _publisher(stats: PublisherStats) -> dict[str, Any]:
+    return {
+        "accessMode": stats.access_mode,
+        "msgRateIn": stats.msg_rate_in,
+        "msgThroughputIn": stats.msg_throughput_in,
+        "averageMsgSize": stats.average_msg_size,
+        "chunkedMessageRate": stats.chunked_message_rate,
+        "producerId": stats.producer_id,
+        "supportsPartialProducer": False,
+        "producerName": stats.producer_name,
+        "address": _address(stats.address),
+        "connectedSince": _instant(stats.connected_since_ms),
+        "clientVersion": stats.client_version,
+        "metadata": stats.metadata,
+    }
+
+
+def _subscription(stats: SubscriptionStats, wanted: Wanted) -> dict[str, Any]:
+    shown = {
+        **_delivered(stats),
+        "msgBacklog": stats.backlog_entries,
+        "backlogSize": stats.backlog_bytes if wanted.backlog_size else -1,
+        "earliestMsgPublishTimeInBacklog": (
+            stats.earliest_backlog_publish_ms if wanted.earliest_in_backlog else 0
+        ),
+        "msgBacklogNoDelayed": stats.backlog_entries,
+        "blockedSubscriptionOnUnackedMsgs": stats.blocked_on_unacked,
+        "msgDelayed": 0,
+        "msgInReplay": stats.replay_entries,
+        "unackedMessages": stats.unacked_messages,
+        "type": _TYPES[stats.type],
+        "activeConsumerName": stats.active_consumer_name,
+        "msgRateExpired": 0.0,
+        "totalMsgExpired": 0,
+        "lastExpireTimestamp": 0,
+        "lastConsumedFlowTimestamp": stats.last_flow_ms,
+        "lastConsumedTimestamp": stats.last_consumed_ms,
+        "lastAckedTimestamp": stats.last_acked_ms,
+        "lastMarkDeleteAdvancedTimestamp": stats.last_mark_moved_ms,
+        "consumers": [_consumer(each, stats.type) for each in stats.consumers if wanted.consumers],
+        "isDurable": stats.durable,
+        "isReplicated": False,
+        "allowOutOfOrderDelivery": stats.allow_out_of_order,
+        "keySharedMode": stats.key_shared_mode,
+        "consumersAfterMarkDeletePosition": {},
+        **_DRAINING,
+        "nonContiguousDeletedMessagesRanges": stats.acked_ranges,
+        "nonContiguousDeletedMessagesRangesSerializedSize": stats.acked_ranges_bytes,
+        "delayedMessageIndexSizeInBytes": 0,
+        "subscriptionProperties": stats.properties,
+        **_SUBSCRIPTION_REST,
+        "durable": stats.durable,
+        "replicated": False,
+    }
+    return {key: value for key, value in shown.items() if value is not None}
+
+
+def _consumer(stats: ConsumerStats, kind: SubscriptionType | None) -> dict[str, Any]:
+    entries = stats.entries_out_counter
+    shown = {
+        **_delivered(stats),
+        "consumerName": stats.consumer_name,
+        "availablePermits": stats.available_permits,
+        "unackedMessages": stats.unacked_messages,
+        "avgMessagesPerEntry": round(stats.msg_out_counter / entries) if entries else 0,
+        "blockedConsumerOnUnackedMsgs": stats.blocked_on_unacked,
+        **_DRAINING,
+        "drainingHashes": [] if kind is SubscriptionType.KEY_SHARED else None,
+        "address": _address(stats.address),
+        "connectedSince": _instant(stats.connected_since_ms),
+        "clientVersion": stats.client_version,
+        "lastAckedTimestamp": stats.last_acked_ms,
+        "lastConsumedTimestamp": stats.last_consumed_ms,
+        "lastConsumedFlowTimestamp": stats.last_flow_ms,
+        "keyHashRangeArrays": stats.key_hash_ranges,
+        "metadata": stats.metadata,
+        "lastAckedTime": _instant(stats.last_acked_ms),
+        "lastConsumedTime": _instant(stats.last_consumed_ms),
+    }
+    return {key: value for key, value in shown.items() if value is not None}
+
+
+def _delivered(stats: SubscriptionStats | ConsumerStats) -> dict[str, Any]:
+    return {
+        "msgRateOut": stats.msg_rate_out,
+        "msgThroughputOut": stats.msg_throughput_out,
+        "bytesOutCounter": stats.bytes_out_counter,
+        "msgOutCounter": stats.msg_out_counter,
+        "msgRateRedeliver": stats.msg_rate_redeliver,
+        "messageAckRate": stats.message_ack_rate,
+        "chunkedMessageRate": stats.chunked_message_rate,
+    }
+
+
+def _address(address: str) -> str:
+    """As Java prints one: after a slash, where its host name would be."""
+    return f"/{address}" if address else ""
+
+
+def _instant(time_ms: int) -> str:
+    """Milliseconds since the epoch, as ISO-8601."""
+    whole = datetime.fromtimestamp(time_ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    rest = f".{time_ms % 1000:03d}".rstrip("0").rstrip(".")
+    return f"{whole}{rest}Z"

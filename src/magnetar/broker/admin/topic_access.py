@@ -1,0 +1,70 @@
+"""The topics an administrator names: found and opened, or refused in Pulsar's words."""
+
+from magnetar.broker.cluster.ownership import Ownership
+from magnetar.broker.resources import Resources
+from magnetar.broker.topics.registry import TopicRegistry
+from magnetar.broker.topics.topic import Topic
+from magnetar.errors import SubscriptionNotFound, TopicNotFound
+from magnetar.model.names import TopicName
+
+
+class TopicAccess:
+    """The way from a name to a topic. Whoever touches a topic here makes this broker serve it."""
+
+    def __init__(self, resources: Resources, registry: TopicRegistry, ownership: Ownership) -> None:
+        self._resources = resources
+        self._registry = registry
+        self._ownership = ownership
+
+    async def open(self, topic: TopicName) -> Topic:
+        """A topic that exists, opened. Raises NamespaceNotFound, TopicNotFound."""
+        await self._resources.require_namespace(topic.namespace)
+        return await self.open_anywhere(topic)
+
+    async def open_anywhere(self, topic: TopicName) -> Topic:
+        """The same for requests that look for the topic before its namespace."""
+        if topic not in self._registry.loaded and not await self._resources.topic_exists(topic):
+            raise await self._missing(topic)
+        await self._ownership.take(topic)
+        return await self._registry.get(topic, create=False)
+
+    async def create(self, topic: TopicName) -> Topic:
+        """A topic, made if it does not exist. Its namespace must."""
+        await self._ownership.take(topic)
+        return await self._registry.create(topic)
+
+    async def exists(self, topic: TopicName) -> bool:
+        return topic in self._registry.loaded or await self._resources.topic_exists(topic)
+
+    async def partitions(self, topic: TopicName) -> list[TopicName]:
+        """The partitions of a partitioned topic, by name; [] for any other."""
+        count = await self._resources.partitions(topic)
+        return [topic.partition(index) for index in range(count)]
+
+    async def created_partitions(self, topic: TopicName) -> list[TopicName]:
+        """Those that have been created: the rest is, when a client first uses it."""
+        return [name for name in await self.partitions(topic) if await self.exists(name)]
+
+    def busy(self, topic: TopicName) -> int:
+        """Producers and consumers connected to a topic."""
+        loaded = self._registry.loaded.get(topic)
+        return 0 if loaded is None else loaded.busy
+
+    async def unload(self, topic: TopicName) -> None:
+        """Close a topic here; clients look it up again. One that is not open is fine."""
+        if topic in self._registry.loaded:
+            await self._registry.unload(topic)
+
+    async def delete(self, topic: TopicName, *, force: bool) -> None:
+        await self._registry.delete(topic, force=force)
+
+    async def _missing(self, topic: TopicName) -> TopicNotFound:
+        if topic.partition_index < 0:
+            return TopicNotFound(f"Topic {topic} not found")
+        if await self._resources.partitions(topic.partitioned_name) == 0:
+            return TopicNotFound(f"Partitioned Topic not found: {topic} has zero partitions")
+        return TopicNotFound("Topic partitions were not yet created")
+
+
+def no_subscription(name: str, topic: TopicName) -> SubscriptionNotFound:
+    return SubscriptionNotFound(f"Subscription {name} not found for topic {topic}")
