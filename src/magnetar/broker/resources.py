@@ -30,7 +30,7 @@ DEFAULT_NAMESPACES: Final = (NamespaceName("public", "default"), NamespaceName("
 
 
 class Resources:
-    """What exists, and its creation and deletion."""
+    """What exists, and its creation and deletion. Made inside a running event loop."""
 
     def __init__(self, metadata: MetadataStore) -> None:
         self._metadata = metadata
