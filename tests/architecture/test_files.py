@@ -2,14 +2,12 @@
 
 import ast
 
-import pytest
 from architecture.source import SOURCE, TESTS, files, lines, tree
 
 LINES_MAX = 500
 
 # Tested elsewhere than in a unit test of their own name, and where.
 TESTED_ELSEWHERE = {
-    "__init__.py": "names only",
     "errors.py": "classes only; tests/architecture/test_error_tables.py walks the tree",
     "storage/metadata/store.py": "a contract; tests/contract runs every implementation",
     "storage/ledger/store.py": "a contract; tests/contract runs every implementation",
@@ -19,38 +17,46 @@ TESTED_ELSEWHERE = {
 }
 
 
-def plain_values(name: str) -> bool:
-    """Whether a file only declares: no function bodies beyond docstrings and ``...``."""
+def only_declares(name: str) -> bool:
+    """No function anywhere: constants, types and records."""
     return not any(
         isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) for node in ast.walk(tree(name))
     )
 
 
-@pytest.mark.parametrize("name", files())
-def test_no_file_is_too_long(name):
-    assert lines(name) <= LINES_MAX, f"{name}: split it where it would want a heading"
-
-
-@pytest.mark.parametrize("name", files())
-def test_every_file_has_its_unit_test(name):
-    if name in TESTED_ELSEWHERE or name.endswith("/__init__.py") or plain_values(name):
-        return
+def unit_test_of(name: str) -> str:
     folder, _, file = name.rpartition("/")
-    expected = TESTS / "unit" / folder / f"test_{file}"
-    assert expected.exists(), (
-        f"write {expected.relative_to(TESTS.parent)}, or say in TESTED_ELSEWHERE who tests {name}"
-    )
+    return (TESTS / "unit" / folder / f"test_{file}").relative_to(TESTS.parent).as_posix()
 
 
-@pytest.mark.parametrize("name", sorted(TESTED_ELSEWHERE))
-def test_exceptions_name_files_that_exist_and_need_them(name):
-    assert (SOURCE / name).exists(), f"{name} is gone: take it out of TESTED_ELSEWHERE"
-    folder, _, file = name.rpartition("/")
-    assert not (TESTS / "unit" / folder / f"test_{file}").exists(), (
-        f"{name} has a unit test now: take it out of TESTED_ELSEWHERE"
-    )
+def has_unit_test(name: str) -> bool:
+    return (TESTS.parent / unit_test_of(name)).exists()
 
 
-@pytest.mark.parametrize("name", files())
-def test_every_file_says_what_it_is(name):
-    assert ast.get_docstring(tree(name)), f"{name}: begin with one line saying what it is"
+def test_no_file_is_too_long():
+    long = [f"{name}: {lines(name)} lines" for name in files() if lines(name) > LINES_MAX]
+    assert not long, f"over {LINES_MAX} lines; split where a heading would stand"
+
+
+def test_every_file_has_its_unit_test():
+    missing = [
+        unit_test_of(name)
+        for name in files()
+        if not has_unit_test(name)
+        and name not in TESTED_ELSEWHERE
+        and not name.endswith("__init__.py")
+        and not only_declares(name)
+    ]
+    assert not missing, "write them, or say in TESTED_ELSEWHERE who tests the file"
+
+
+def test_exceptions_name_files_that_exist_and_need_them():
+    gone = [name for name in TESTED_ELSEWHERE if not (SOURCE / name).exists()]
+    assert not gone, "take them out of TESTED_ELSEWHERE"
+    tested = [name for name in TESTED_ELSEWHERE if has_unit_test(name)]
+    assert not tested, "they have unit tests now: take them out of TESTED_ELSEWHERE"
+
+
+def test_every_file_says_what_it_is():
+    silent = [name for name in files() if not ast.get_docstring(tree(name))]
+    assert not silent, "begin with a docstring of one line"
