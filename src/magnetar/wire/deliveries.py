@@ -1,0 +1,133 @@
+"""Messages for a consumer out of a run of entries, column by column. Pure.
+
+As with receipts, all heads of a run differ in a few bytes only: entry id, sizes, checksum. One head
+is written and repeated, each byte that differs is put into all of them by one assignment to a slice
+with a stride, and heads and entries are interleaved by C loops. ``replies.message`` makes the same
+bytes one by one.
+
+    totalSize(4) commandSize(4) 08 09 4a size  08 consumer 12 size { 08 ledger 10 entry
+    18 partition }  [18 redeliveries] [20 word ...] [28 epoch]  0e 01 checksum(4) entry
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import chain, groupby, repeat
+from struct import Struct, pack
+from typing import Protocol
+
+from magnetar.message.varint import Stretch, stretches, varint
+
+# Entries that are smaller on average are joined into one piece: copying them costs less than
+# handing each of them to the transport.
+JOINED_SIZE_MAX = 4096
+
+_SIZES = Struct(">II").pack
+_SINGLY_MAX = 3  # runs that short are quicker made one by one
+
+
+class Run(Protocol):
+    """Consecutive entries of one ledger, as parallel lists: the form of the log's own runs."""
+
+    ledger_id: int
+    first_entry_id: int
+    data: list[bytes]
+    checksums: list[int]
+
+    def __len__(self) -> int: ...
+
+
+def message_frames(
+    consumer_id: int,
+    run: Run,
+    *,
+    partition: int,
+    redelivery_counts: Sequence[int] | None = None,
+    ack_sets: Sequence[Sequence[int]] | None = None,
+    consumer_epoch: int | None = None,
+) -> list[bytes]:
+    """One MESSAGE for each entry of the run, as pieces to be written one after the other.
+
+    The sequences run parallel to the run. A redelivery count of 0, an empty ack set and an epoch
+    of None are not sent.
+    """
+    consumer, ledger = varint(consumer_id), varint(run.ledger_id)
+    pieces: list[bytes] = []
+    epoch = b"" if consumer_epoch is None else b"\x28" + varint(consumer_epoch)
+    for start, stop, rest in _alike(len(run), redelivery_counts, ack_sets):
+        command = _Command(consumer, ledger, varint(partition), rest + epoch)
+        if stop - start <= _SINGLY_MAX:
+            pieces += command.singly(run, start, stop)
+            continue
+        for stretch in stretches(run.first_entry_id + start, stop - start):
+            part = slice(start + stretch.start, start + stretch.stop)
+            pieces += command.over(stretch, run.data[part], run.checksums[part])
+    return pieces
+
+
+def _alike(
+    count: int,
+    redelivery_counts: Sequence[int] | None,
+    ack_sets: Sequence[Sequence[int]] | None,
+) -> Iterator[tuple[int, int, bytes]]:
+    """Parts of the run, from and to, with the fields that all their messages have in common."""
+    if not (redelivery_counts and any(redelivery_counts)) and not (ack_sets and any(ack_sets)):
+        yield 0, count, b""
+        return
+    counts = redelivery_counts or [0] * count
+    words = map(tuple, ack_sets) if ack_sets else repeat((), count)
+    start = 0
+    for (redeliveries, ack_set), group in groupby(zip(counts, words, strict=True)):
+        stop = start + sum(1 for _ in group)
+        fields = b"\x18" + varint(redeliveries) if redeliveries else b""
+        yield start, stop, fields + b"".join(b"\x20" + varint(word) for word in ack_set)
+        start = stop
+
+
+class _Command:
+    """The command of some messages, all but the entry id."""
+
+    def __init__(self, consumer: bytes, ledger: bytes, partition: bytes, rest: bytes) -> None:
+        self._consumer = consumer
+        self._ledger = ledger
+        self._behind_entry = b"\x18" + partition
+        self._rest = rest
+
+    def _with(self, entry_id: bytes) -> bytes:
+        message_id = b"\x08%b\x10%b%b" % (self._ledger, entry_id, self._behind_entry)
+        message = b"\x08%b\x12%c%b%b" % (self._consumer, len(message_id), message_id, self._rest)
+        return b"\x08\x09\x4a%b%b" % (varint(len(message)), message)
+
+    def singly(self, run: Run, start: int, stop: int) -> list[bytes]:
+        pieces = []
+        for index in range(start, stop):
+            entry = run.data[index]
+            command = self._with(varint(run.first_entry_id + index))
+            checksum = run.checksums[index].to_bytes(4)
+            sizes = _SIZES(10 + len(command) + len(entry), len(command))
+            pieces += [b"%b%b\x0e\x01%b" % (sizes, command, checksum), entry]
+        if sum(map(len, pieces)) < JOINED_SIZE_MAX * (stop - start):
+            return [b"".join(pieces)]
+        return pieces
+
+    def over(self, stretch: Stretch, data: list[bytes], checksums: list[int]) -> list[bytes]:
+        count = len(data)
+        command = self._with(bytes(len(stretch.columns)) + stretch.rest)
+        head = _SIZES(10 + len(command) + len(data[0]), len(command)) + command
+        head += b"\x0e\x01" + bytes(4)
+        size = len(head)
+        heads = bytearray(head * count)
+        sizes = list(map(len, data))
+        if sizes.count(sizes[0]) != count:
+            totals = pack(f">{count}I", *map((10 + len(command)).__add__, sizes))
+            for byte in range(4):
+                heads[byte::size] = totals[byte::4]
+        at = size - 6 - len(self._rest) - len(self._behind_entry) - stretch.width
+        for byte, column in enumerate(stretch.columns, at):
+            heads[byte::size] = column
+        sums = pack(f">{count}I", *checksums)
+        for byte in range(4):
+            heads[size - 4 + byte :: size] = sums[byte::4]
+        each = chain.from_iterable(Struct(f"{size}s").iter_unpack(heads))
+        pieces = chain.from_iterable(zip(each, data, strict=True))
+        if sum(sizes) < JOINED_SIZE_MAX * count:
+            return [b"".join(pieces)]
+        return list(pieces)

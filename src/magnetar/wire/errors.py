@@ -1,0 +1,70 @@
+"""Our errors as the protocol's codes, and back; total both ways. Pure."""
+
+from magnetar import errors
+
+from .proto import PulsarApi_pb2 as pb
+
+# A class answers for its subclasses, unless they are named too.
+_CODES: dict[type[errors.MagnetarError], pb.ServerError] = {
+    errors.MagnetarError: pb.UnknownError,
+    errors.ChecksumMismatch: pb.ChecksumError,
+    errors.AccessError: pb.AuthorizationError,
+    errors.NotAuthenticated: pb.AuthenticationError,
+    errors.NotFound: pb.TopicNotFound,
+    errors.SubscriptionNotFound: pb.SubscriptionNotFound,
+    # Pulsar has a code for it, but answers UNSUBSCRIBE and SEEK with this one.
+    errors.ConsumerNotFound: pb.MetadataError,
+    errors.Conflict: pb.NotAllowedError,
+    errors.ProducerBusy: pb.ProducerBusy,
+    errors.ConsumerBusy: pb.ConsumerBusy,
+    errors.ConsumerAssignFailed: pb.ConsumerAssignError,
+    errors.Refused: pb.NotAllowedError,
+    errors.InvalidName: pb.InvalidTopicName,
+    errors.InvalidValue: pb.MetadataError,
+    errors.TopicTerminated: pb.TopicTerminatedError,
+    errors.Unavailable: pb.ServiceNotReady,
+    errors.StorageError: pb.PersistenceError,
+    errors.VersionMismatch: pb.MetadataError,
+}
+
+# What a client makes of a code. Retriable are those that official clients try again.
+_ERRORS: dict[int, type[errors.MagnetarError]] = {
+    pb.UnknownError: errors.UnknownFailure,
+    pb.MetadataError: errors.NotReady,
+    pb.PersistenceError: errors.WriteFailed,
+    pb.AuthenticationError: errors.NotAuthenticated,
+    pb.AuthorizationError: errors.NotAuthorized,
+    pb.ConsumerBusy: errors.ConsumerBusy,
+    pb.ServiceNotReady: errors.NotReady,
+    pb.ProducerBlockedQuotaExceededError: errors.Refused,
+    pb.ProducerBlockedQuotaExceededException: errors.Refused,
+    pb.ChecksumError: errors.ChecksumMismatch,
+    pb.UnsupportedVersionError: errors.NotAllowed,
+    pb.TopicNotFound: errors.TopicNotFound,
+    pb.SubscriptionNotFound: errors.SubscriptionNotFound,
+    pb.ConsumerNotFound: errors.ConsumerNotFound,
+    pb.TooManyRequests: errors.Refused,
+    pb.TopicTerminatedError: errors.TopicTerminated,
+    pb.ProducerBusy: errors.ProducerBusy,
+    pb.InvalidTopicName: errors.InvalidName,
+    pb.IncompatibleSchema: errors.NotAllowed,
+    pb.ConsumerAssignError: errors.ConsumerAssignFailed,
+    pb.TransactionCoordinatorNotFound: errors.NotReady,
+    pb.InvalidTxnStatus: errors.Refused,
+    pb.NotAllowedError: errors.NotAllowed,
+    pb.TransactionConflict: errors.Conflict,
+    pb.TransactionNotFound: errors.NotFound,
+    pb.ProducerFenced: errors.Conflict,
+}
+
+
+def to_code(error: errors.MagnetarError) -> pb.ServerError:
+    """The code a peer is told."""
+    return next(_CODES[kind] for kind in type(error).__mro__ if kind in _CODES)
+
+
+def from_code(code: int, message: str) -> errors.MagnetarError:
+    """The error a peer's code stands for, to be raised; an unknown code is an UnknownFailure."""
+    if code not in _ERRORS:
+        return errors.UnknownFailure(f"error code {code}: {message}")
+    return _ERRORS[code](message or pb.ServerError.Name(pb.ServerError.ValueType(code)))

@@ -1,0 +1,254 @@
+"""Bytes to frames: commands, entries, and runs of sends. Pure.
+
+    simple    totalSize(4) commandSize(4) BaseCommand
+    payload   the same, then [0e02 size(4) BrokerEntryMetadata] [0e01 crc32c(4)] entry
+
+Big-endian; totalSize does not count itself. Only SEND and MESSAGE have a payload: bytes behind any
+other command are ignored. An entry is ``metadataSize(4) MessageMetadata body``, and the checksum is
+that of the entry. It travels on without its checksum's head: a checksum that is missing is made.
+
+The consecutive sends of one producer come out as one ``SendRun`` (``sends.py`` cuts the usual ones
+quickly), everything else as a ``Frame``, in the order of the wire.
+"""
+
+from dataclasses import dataclass
+from struct import Struct
+
+from google.protobuf.message import Message
+from google_crc32c import value as crc32c
+
+from magnetar.errors import FrameTooLarge, MalformedFrame, ProtocolError
+from magnetar.message.send_run import SendRun
+from magnetar.message.varint import varint
+
+from .commands import parse, serialize
+from .proto import PulsarApi_pb2 as pb
+from .sends import cut_sends
+
+MESSAGE_SIZE_MAX = 5 * 1024 * 1024  # what CONNECTED advertises
+FRAME_SIZE_MAX = MESSAGE_SIZE_MAX + 10 * 1024  # with room for command and metadata
+
+# From here on a frame that is not complete gets a buffer of its own, so that its bytes need not be
+# moved with every read.
+BIG_FRAME_SIZE = 32 * 1024
+
+_SIZE = Struct(">I").unpack_from
+_SIZES = Struct(">II").unpack_from
+_pack_sizes = Struct(">II").pack
+_pack_checksum = Struct(">2sI").pack
+_BROKER_ENTRY_METADATA = b"\x0e\x02"
+_CHECKSUM = b"\x0e\x01"
+
+_SEND = pb.BaseCommand.SEND
+_MESSAGE = pb.BaseCommand.MESSAGE
+
+
+@dataclass(slots=True)
+class Frame:
+    """A command, and the entry that came with it if it is a SEND or a MESSAGE.
+
+    A SEND is a frame, not part of a run, when ``checksum_ok`` is False, or when it belongs to a
+    transaction. ``checksum`` is the entry's own, whatever came with it.
+    """
+
+    command: pb.BaseCommand
+    entry: bytes | None = None
+    checksum: int = 0
+    checksum_ok: bool = True
+
+
+class FrameDecoder:
+    """Turns what one peer sends into frames, however it was cut in transit.
+
+    Give it bytes with ``feed``, or, while ``buffer`` returns one, write them there and say so with
+    ``filled``. Both return what is complete. On a bad frame they return what came before it and set
+    ``failure``; with nothing before it, and from then on, they raise it.
+    """
+
+    failure: ProtocolError | None  # Invariant: once set, nothing is decoded any more.
+    _rest: bytes  # the beginning of a frame that is not complete, and not big
+    _big: bytearray | None  # a big frame that is not complete; then _rest is empty
+    _big_filled: int  # how much of it is there
+    _spare: bytearray | None  # the buffer of the big frame before, for the next one
+
+    def __init__(self, frame_size_max: int = FRAME_SIZE_MAX) -> None:
+        self.failure = None
+        self._total_size_max = frame_size_max - 4
+        self._rest = b""
+        self._big = None
+        self._big_size = 0
+        self._big_filled = 0
+        self._spare = None
+
+    def feed(self, data: bytes) -> list[Frame | SendRun]:
+        """Take bytes as they came. Returns the frames they complete."""
+        out: list[Frame | SendRun] = []
+        if self._big is not None:
+            size = min(len(data), self._big_size - self._big_filled)
+            self._big[self._big_filled : self._big_filled + size] = data[:size]
+            out = self.filled(size)
+            data = data[size:]
+            if not data:
+                return out
+        if self.failure is not None:
+            raise self.failure
+        if self._rest:
+            data = self._rest + data
+        try:
+            position = self._decode(data, out)
+        except ProtocolError as error:
+            self.failure = error
+            if not out:
+                raise
+            return out
+        self._keep(data, position)
+        return out
+
+    def buffer(self, _size_hint: int = -1) -> memoryview | None:
+        """Where the rest of a big frame belongs, or None when no big frame is under way."""
+        if self._big is None:
+            return None
+        return memoryview(self._big)[self._big_filled : self._big_size]
+
+    def filled(self, size: int) -> list[Frame | SendRun]:
+        """``size`` bytes were written to the beginning of ``buffer``."""
+        assert self._big is not None, "filled() needs a buffer() that was not None"
+        self._big_filled += size
+        assert self._big_filled <= self._big_size, "more bytes than buffer() had room for"
+        if self._big_filled < self._big_size:
+            return []
+        self._spare, self._big = self._big, None
+        with memoryview(self._spare) as view, view[: self._big_size] as frame:
+            try:
+                return [decode(frame, 0, self._big_size)]
+            except ProtocolError as error:
+                self.failure = error
+                raise
+
+    def _decode(self, data: bytes, out: list[Frame | SendRun]) -> int:
+        """Add the complete frames of ``data`` to ``out``. Returns where the first other begins."""
+        position, size = 0, len(data)
+        in_stretches = True
+        while size - position >= 8:
+            total_size = _SIZE(data, position)[0]
+            end = position + 4 + total_size
+            if end > size or not 4 <= total_size <= self._total_size_max:
+                break
+            if total_size > 8 and data[position + 9] == _SEND:
+                run, position = cut_sends(
+                    data,
+                    position,
+                    total_size_max=self._total_size_max,
+                    in_stretches=in_stretches,
+                )
+                if run is not None:
+                    _add(out, run)
+                    continue
+            frame = decode(data, position, end)
+            _add(out, frame)
+            # A wrong checksum ends a stretch; without this many of them could make us check
+            # the same entries again and again.
+            in_stretches = in_stretches and not (isinstance(frame, Frame) and not frame.checksum_ok)
+            position = end
+        if size - position >= 4:
+            self._check_size(_SIZE(data, position)[0])
+        return position
+
+    def _check_size(self, total_size: int) -> None:
+        if total_size > self._total_size_max:
+            raise FrameTooLarge(
+                f"a frame of {total_size + 4} bytes; at most {self._total_size_max + 4} are "
+                "accepted (something else than Pulsar's protocol reads as a very large one)"
+            )
+        if total_size < 4:
+            raise MalformedFrame(f"total size {total_size}, which has no room for a command size")
+
+    def _keep(self, data: bytes, position: int) -> None:
+        """Set aside what is left of ``data``: the beginning of a frame, or nothing."""
+        left = len(data) - position
+        if left >= 4:
+            size = 4 + _SIZE(data, position)[0]
+            if size > BIG_FRAME_SIZE:
+                if self._spare is None or len(self._spare) < size:
+                    self._spare = bytearray(size)
+                self._big, self._spare = self._spare, None
+                self._big_size, self._big_filled = size, left
+                self._big[:left] = data[position:]
+                self._rest = b""
+                return
+        self._spare = None
+        self._rest = data[position:]
+
+
+def encode(command: Message) -> bytes:
+    """The frame of ``command``, such as a CommandSuccess, which has no payload."""
+    data = serialize(command)
+    return _pack_sizes(4 + len(data), len(data)) + data
+
+
+def encode_with_entry(command: Message, entry: bytes, checksum: int) -> list[bytes]:
+    """The frame of a SEND or a MESSAGE, in two pieces: all before the entry, and the entry."""
+    data = serialize(command)
+    sizes = _pack_sizes(10 + len(data) + len(entry), len(data))
+    return [sizes + data + _pack_checksum(_CHECKSUM, checksum), entry]
+
+
+def decode(data: bytes | memoryview, start: int, end: int) -> Frame | SendRun:
+    """The whole frame from ``start`` to ``end``, whatever it is. A plain send is a run of one."""
+    total_size, command_size = _SIZES(data, start)
+    payload = start + 8 + command_size
+    if payload > end:
+        raise MalformedFrame(f"command size {command_size} in a frame of total size {total_size}")
+    command = parse(bytes(data[start + 8 : payload]))
+    if command.type not in {_SEND, _MESSAGE}:
+        return Frame(command)
+    entry, expected = _entry(data, payload, end)
+    checksum = crc32c(entry)
+    checksum_ok = expected is None or expected == checksum
+    send = command.send
+    if (
+        command.type == _MESSAGE
+        or not checksum_ok
+        or (send.HasField("txnid_most_bits") and send.HasField("txnid_least_bits"))
+    ):
+        return Frame(command, entry, checksum, checksum_ok)
+    unclear = send.is_chunk or send.marker or send.num_messages < 0
+    return SendRun(
+        send.producer_id,
+        [varint(send.sequence_id)],
+        [entry],
+        [checksum],
+        [0 if unclear else send.num_messages],
+        [varint(send.highest_sequence_id)] if send.HasField("highest_sequence_id") else None,
+    )
+
+
+def _entry(data: bytes | memoryview, position: int, end: int) -> tuple[bytes, int | None]:
+    """The entry behind the command, and the checksum that came with it, if one did."""
+    checksum: int | None = None
+    if data[position : position + 2] == _BROKER_ENTRY_METADATA and position + 6 <= end:
+        position += 6 + _SIZE(data, position + 2)[0]
+    if data[position : position + 2] == _CHECKSUM and position + 6 <= end:
+        checksum = _SIZE(data, position + 2)[0]
+        position += 6
+    if position >= end:
+        raise MalformedFrame("a SEND or MESSAGE with no entry behind its command")
+    return bytes(data[position:end]), checksum
+
+
+def _add(out: list[Frame | SendRun], item: Frame | SendRun) -> None:
+    """Append; a run goes on where the last one, of the same producer, ended."""
+    last = out[-1] if out else None
+    if (
+        not isinstance(item, SendRun)
+        or not isinstance(last, SendRun)
+        or last.producer_id != item.producer_id
+    ):
+        out.append(item)
+        return
+    if last.highest is not None or item.highest is not None:
+        last.highest = (last.highest or [b""] * len(last)) + (item.highest or [b""] * len(item))
+    last.sequences += item.sequences
+    last.data += item.data
+    last.checksums += item.checksums
+    last.message_counts += item.message_counts

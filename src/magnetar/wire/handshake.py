@@ -1,0 +1,50 @@
+"""CONNECT and CONNECTED: what client and broker tell each other before anything else. Pure."""
+
+from magnetar.errors import UnexpectedCommand
+
+from . import requests
+from .frames import MESSAGE_SIZE_MAX, Frame
+
+PROTOCOL_VERSION_MAX = 21  # the newest spoken here
+SERVER_VERSION = "Magnetar 0.1.0"
+CLIENT_VERSION = "Magnetar-Python-0.1.0"
+
+# What a broker may count on with this client: fields of FeatureFlags. Entries with broker metadata
+# in front are understood; credentials are never refreshed, since there are none.
+CLIENT_FEATURES = ("supports_broker_entry_metadata",)
+
+
+class ClientHandshake:
+    """The client's side of one connection: send ``hello``, then wait for CONNECTED."""
+
+    connected: bool
+    server_version: str  # "" until connected
+    protocol_version: int  # what both speak; 0 until connected
+    max_message_size: int  # bytes of payload the broker takes in one entry
+
+    def __init__(self, *, proxy_to_broker_url: str | None = None) -> None:
+        """``proxy_to_broker_url`` is the broker's host:port when a proxy stands in between."""
+        self.connected = False
+        self.server_version = ""
+        self.protocol_version = 0
+        self.max_message_size = MESSAGE_SIZE_MAX
+        self._proxy_to_broker_url = proxy_to_broker_url
+
+    def hello(self) -> bytes:
+        return requests.connect(
+            CLIENT_VERSION,
+            PROTOCOL_VERSION_MAX,
+            features=CLIENT_FEATURES,
+            proxy_to_broker_url=self._proxy_to_broker_url,
+        )
+
+    def received(self, frame: Frame) -> None:
+        """Take the CONNECTED; a second one, or anything else, is UnexpectedCommand."""
+        if self.connected or not frame.command.HasField("connected"):
+            raise UnexpectedCommand(f"command {frame.command.type} in place of the CONNECTED")
+        answer = frame.command.connected
+        self.connected = True
+        self.server_version = answer.server_version
+        self.protocol_version = min(answer.protocol_version, PROTOCOL_VERSION_MAX)
+        if answer.max_message_size > 0:
+            self.max_message_size = answer.max_message_size
