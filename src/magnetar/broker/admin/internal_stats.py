@@ -1,12 +1,15 @@
-"""A topic's log as Pulsar shows it: how much there is, where it ends, and its cursors."""
+"""A topic's log as Pulsar shows it: its ledgers, where it ends, and its cursors."""
 
 from typing import Any, Final
 from urllib.parse import quote_plus
 
-from magnetar.storage.managed_ledger.cursor import Cursor
+from magnetar.broker.admin.stats import instant
+from magnetar.storage.managed_ledger.info import CursorInfo, LedgerInfo
 from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
 
-# There are no compacted ledgers.
+_STATES: Final = {"open": "LedgerOpened", "fenced": "Fenced", "closed": "Closed"}
+
+# There is no compaction.
 _COMPACTED: Final = {
     "ledgerId": -1,
     "entries": -1,
@@ -17,25 +20,66 @@ _COMPACTED: Final = {
 
 
 def internal_stats(ledger: ManagedLedger) -> dict[str, Any]:
-    """Cursors are named as they are stored: encoded, blanks as ``+``."""
+    """Cursors are named as Pulsar stores them: encoded, with ``+`` for a blank."""
+    info = ledger.info()
     return {
-        "numberOfEntries": ledger.entry_count,
-        "totalSize": ledger.size_bytes,
-        "lastConfirmedEntry": str(ledger.last_position),
-        "state": "LedgerOpened",
+        "entriesAddedCounter": info.entries_added,
+        "numberOfEntries": info.entry_count,
+        "totalSize": info.size_bytes,
+        "currentLedgerEntries": info.open_entry_count,
+        "currentLedgerSize": info.open_size_bytes,
+        "lastLedgerCreatedTimestamp": instant(info.open_began_ms),
+        "waitingCursorsCount": 0,
+        "pendingAddEntriesCount": 0,
+        "lastConfirmedEntry": str(info.last_position),
+        "state": _STATES[info.state],
+        "ledgers": [_ledger(each) for each in info.ledgers],
         "cursors": {
-            quote_plus(name, safe=""): _cursor(cursor) for name, cursor in ledger.cursors.items()
+            quote_plus(name, safe=""): _cursor(each, ledger) for name, each in info.cursors.items()
         },
         "schemaLedgers": [],
         "compactedLedger": _COMPACTED,
     }
 
 
-def _cursor(cursor: Cursor) -> dict[str, Any]:
+def _ledger(info: LedgerInfo) -> dict[str, Any]:
+    """A ledger that still takes appends shows neither entries nor size, as in Pulsar."""
+    sealed = info.sealed_ms > 0
     return {
-        "markDeletePosition": str(cursor.mark),
-        "readPosition": str(cursor.read_position),
-        "numberOfEntriesSinceFirstNotAckedMessage": cursor.backlog,
+        "ledgerId": info.ledger_id,
+        "entries": info.entry_count if sealed else 0,
+        "size": info.size_bytes if sealed else 0,
+        "offloaded": False,
+        "underReplicated": False,
+    }
+
+
+def _cursor(info: CursorInfo, ledger: ManagedLedger) -> dict[str, Any]:
+    beyond_the_end = info.read_position > ledger.last_position
+    entries = ledger.entries_between(info.mark, info.read_position) + beyond_the_end
+    return {
+        "markDeletePosition": str(info.mark),
+        "readPosition": str(info.read_position),
+        "waitingReadOp": False,
+        "pendingReadOps": 0,
+        "messagesConsumedCounter": 0,
+        "cursorLedger": -1,
+        "cursorLedgerLastEntry": -1,
+        "individuallyDeletedMessages": _ranges(info),
+        "lastLedgerSwitchTimestamp": instant(0),
         "state": "Open",
+        "active": True,
+        "numberOfEntriesSinceFirstNotAckedMessage": entries,
+        "totalNonContiguousDeletedMessagesRange": len(info.ranges),
+        "subscriptionHavePendingRead": False,
+        "subscriptionHavePendingReplayRead": False,
         "properties": {},
     }
+
+
+def _ranges(info: CursorInfo) -> str:
+    """Ranges without their lower ends: ``[(54:1..54:4]]`` is 54:2 to 54:4."""
+    texts = (
+        f"({each.ledger_id}:{each.first - 1}..{each.ledger_id}:{each.last}]" for each in info.ranges
+    )
+    return f"[{','.join(texts)}]"

@@ -144,7 +144,7 @@ def _publisher(stats: PublisherStats) -> dict[str, Any]:
         "supportsPartialProducer": False,
         "producerName": stats.producer_name,
         "address": _address(stats.address),
-        "connectedSince": _instant(stats.connected_since_ms),
+        "connectedSince": instant(stats.connected_since_ms),
         "clientVersion": stats.client_version,
         "metadata": stats.metadata,
     }
@@ -202,15 +202,15 @@ def _consumer(stats: ConsumerStats, kind: SubscriptionType | None) -> dict[str, 
         **_DRAINING,
         "drainingHashes": [] if kind is SubscriptionType.KEY_SHARED else None,
         "address": _address(stats.address),
-        "connectedSince": _instant(stats.connected_since_ms),
+        "connectedSince": instant(stats.connected_since_ms),
         "clientVersion": stats.client_version,
         "lastAckedTimestamp": stats.last_acked_ms,
         "lastConsumedTimestamp": stats.last_consumed_ms,
         "lastConsumedFlowTimestamp": stats.last_flow_ms,
         "keyHashRangeArrays": stats.key_hash_ranges,
         "metadata": stats.metadata,
-        "lastAckedTime": _instant(stats.last_acked_ms),
-        "lastConsumedTime": _instant(stats.last_consumed_ms),
+        "lastAckedTime": instant(stats.last_acked_ms),
+        "lastConsumedTime": instant(stats.last_consumed_ms),
     }
     return {key: value for key, value in shown.items() if value is not None}
 
@@ -232,7 +232,7 @@ def _address(address: str) -> str:
     return f"/{address}" if address else ""
 
 
-def _instant(time_ms: int) -> str:
+def instant(time_ms: int) -> str:
     """Milliseconds since the epoch, as ISO-8601."""
     whole = datetime.fromtimestamp(time_ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S")
     rest = f".{time_ms % 1000:03d}".rstrip("0").rstrip(".")

@@ -1,9 +1,14 @@
 """Brokers: which there are, and whether this one is well."""
 
+from typing import Final
+
 from magnetar.broker.admin.errors import Misdirected
 from magnetar.broker.admin.exchange import Reply, Request, shown, text
 from magnetar.broker.admin.router import ANY, Route
 from magnetar.broker.resources import Resources
+
+# Pulsar's routes that this broker does not have, and that are no clusters either.
+_ABSENT: Final = ("backlog-quota-check", "configuration", "internal-configuration")
 
 
 class Brokers:
@@ -18,7 +23,7 @@ class Brokers:
     def routes(self) -> list[Route]:
         return [
             Route("GET", "/admin/v2/brokers", self.names),
-            Route("GET", "/admin/v2/brokers/{cluster}", self.names),
+            Route("GET", "/admin/v2/brokers/{cluster}", self.names_in),
             Route("GET", "/admin/v2/brokers/leaderBroker", self.leader),
             Route("GET", "/admin/v2/brokers/health", self.health, gives=ANY),
             Route("GET", "/admin/v2/brokers/ready", self.ready, gives=ANY),
@@ -27,6 +32,12 @@ class Brokers:
 
     async def names(self, request: Request) -> Reply:
         return shown([self._broker_id])
+
+    async def names_in(self, request: Request) -> Reply:
+        """The same for any cluster, as Pulsar answers it."""
+        if request.segments["cluster"] in _ABSENT:
+            raise Misdirected(404)
+        return await self.names(request)
 
     async def leader(self, request: Request) -> Reply:
         return shown({"serviceUrl": self._web_url, "brokerId": self._broker_id})

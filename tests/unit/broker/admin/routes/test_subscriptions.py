@@ -1,0 +1,202 @@
+import pytest
+from unit.broker.admin.world import SilentEnd, open_world
+
+from magnetar.broker.admin.routes import subscriptions
+from magnetar.broker.admin.routes.topics import TopicCreation
+from magnetar.broker.topics.consumer import SubscribeRequest
+from magnetar.model.subscriptions import SubscriptionType
+
+ALL = "/admin/v2/persistent/public/default"
+NAME = "persistent://public/default/x"
+S = f"{ALL}/x/subscription/s"
+
+
+def message(position, **more):
+    return {"ledgerId": position[0], "entryId": position[1], "partitionIndex": -1, **more}
+
+
+async def next_index(world, positions, name="s"):
+    """Which of the positions is delivered next; their number where none is."""
+    topic = await world.topic(NAME)
+    cursor = topic.subscriptions[name].cursor
+    unread = [at for at in positions if not cursor.is_acknowledged(at)]
+    return positions.index(unread[0]) if unread else len(positions)
+
+
+async def connect(world, name="s"):
+    topic = await world.topic(NAME)
+    end = SilentEnd()
+    request = SubscribeRequest(
+        subscription=name, type=SubscriptionType.SHARED, consumer_id=1, consumer_name="c"
+    )
+    await topic.subscribe(request, end)
+    return end
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (None, 5),
+        (b"null", 5),
+        ("latest", 5),
+        ({"ledgerId": 2**63 - 1, "entryId": 2**63 - 1}, 5),
+        ("earliest", 0),
+        ({"ledgerId": -1, "entryId": -1}, 0),
+        (2, 2),
+    ],
+)
+async def test_a_subscription_starts_where_it_is_told(world, body, expected):
+    positions = await world.publish(NAME, *range(5))
+    body = message(positions[body]) if isinstance(body, int) else body
+    assert (await world.ask("PUT", S, body)).status == 204
+    assert await next_index(world, positions) == expected
+
+
+async def test_what_is_excluded_is_the_first_all_the_same_when_a_subscription_is_made(world):
+    positions = await world.publish(NAME, *range(5))
+    await world.ask("PUT", S, message(positions[2], excluded=True))
+    assert await next_index(world, positions) == 2
+
+
+@pytest.mark.parametrize("segment", ["a%2Fb%20c", "a%252Fb%2520c"])
+async def test_a_name_is_the_same_encoded_once_or_twice(world, segment):
+    await world.topic(NAME)
+    await world.ask("PUT", f"{ALL}/x/subscription/{segment}")
+    assert (await world.ask("GET", f"{ALL}/x/subscriptions")).json == ["a/b c"]
+    assert (await world.ask("DELETE", f"{ALL}/x/subscription/a%2Fb%20c")).status == 204
+    assert (await world.ask("GET", f"{ALL}/x/subscriptions")).json == []
+
+
+async def test_properties_are_kept(world):
+    await world.topic(NAME)
+    await world.ask("PUT", S, {"ledgerId": -1, "entryId": -1, "properties": {"k": "v"}})
+    shown = (await world.ask("GET", f"{ALL}/x/stats")).json
+    assert shown["subscriptions"]["s"]["subscriptionProperties"] == {"k": "v"}
+
+
+async def test_a_missing_topic_is_made_where_clients_may(world):
+    assert (await world.ask("PUT", S)).status == 204
+    async with open_world(TopicCreation(auto=False)) as closed:
+        answer = await closed.ask("PUT", S)
+        assert (answer.status, answer.reason) == (404, f"Topic {NAME} not found")
+
+
+async def test_a_subscription_of_a_partitioned_topic_is_on_every_partition(world):
+    await world.ask("PUT", f"{ALL}/x/partitions", 2)
+    await world.ask("PUT", f"{ALL}/x-partition-0/subscription/s")
+    assert (await world.ask("PUT", S)).status == 204
+    assert (await world.ask("PUT", S)).status == 409
+    assert (await world.ask("GET", f"{ALL}/x-partition-1/subscriptions")).json == ["s"]
+    assert (await world.ask("DELETE", S)).status == 204
+    assert (await world.ask("GET", f"{ALL}/x-partition-0/subscriptions")).json == []
+    assert (await world.ask("DELETE", S)).reason == "Subscription not found"
+
+
+async def test_a_subscription_in_use_is_deleted_only_by_force(world):
+    await world.topic(NAME)
+    end = await connect(world)
+    answer = await world.ask("DELETE", S)
+    assert (answer.status, answer.reason) == (412, "Subscription has active connected consumers")
+    assert (await world.ask("DELETE", f"{S}?force=true")).status == 204
+    assert end.closed == [("consumer", 1)]
+
+
+async def test_a_reserved_name_is_refused(world):
+    await world.topic(NAME)
+    answer = await world.ask("PUT", f"{ALL}/x/subscription/pulsar.repl.x")
+    assert answer.status == 412
+    assert (await world.ask("GET", f"{ALL}/x/subscriptions")).json == []
+
+
+@pytest.mark.parametrize(("skipped", "expected"), [(0, 0), (-1, 0), (1, 1), (3, 3), (99, 5)])
+async def test_so_many_entries_are_skipped(world, skipped, expected):
+    positions = await world.publish(NAME, *range(5))
+    await world.ask("PUT", S, "earliest")
+    assert (await world.ask("POST", f"{S}/skip/{skipped}")).status == 204
+    assert await next_index(world, positions) == expected
+
+
+async def test_only_what_is_not_acknowledged_counts_as_skipped(world, monkeypatch):
+    monkeypatch.setattr(subscriptions, "STEPS_PER_TURN", 2)
+    positions = await world.publish(NAME, *range(9))
+    await world.ask("PUT", S, "earliest")
+    topic = await world.topic(NAME)
+    cursor = topic.subscriptions["s"].cursor
+    cursor.acknowledge([positions[index] for index in (0, 2, 3)])
+    await world.ask("POST", f"{S}/skip/3")
+    assert await next_index(world, positions) == 6
+
+
+async def test_everything_is_skipped_on_every_partition(world):
+    await world.ask("PUT", f"{ALL}/x/partitions", 2)
+    for index in range(2):
+        await world.publish(f"{NAME}-partition-{index}", 1, 2)
+    await world.ask("PUT", S, "earliest")
+    backlog = f"{ALL}/x/partitioned-stats"
+    assert (await world.ask("GET", backlog)).json["subscriptions"]["s"]["msgBacklog"] == 4
+    assert (await world.ask("POST", f"{S}/skip_all")).status == 204
+    assert (await world.ask("GET", backlog)).json["subscriptions"]["s"]["msgBacklog"] == 0
+
+
+async def test_everything_of_an_empty_topic_is_skipped(world):
+    await world.topic(NAME)
+    await world.ask("PUT", S)
+    assert (await world.ask("POST", f"{S}/skip_all")).status == 204
+    positions = await world.publish(NAME, 1)
+    assert await next_index(world, positions) == 0
+
+
+@pytest.mark.parametrize(
+    ("time_ms", "expected"), [(0, 0), (-1, 0), (100, 0), (250, 2), (300, 2), (10**13, 5)]
+)
+async def test_a_subscription_goes_to_a_time(world, time_ms, expected):
+    positions = await world.publish(NAME, 100, 200, 300, 400, 500)
+    await world.ask("PUT", S)
+    assert (await world.ask("POST", f"{S}/resetcursor/{time_ms}")).status == 204
+    assert await next_index(world, positions) == expected
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("earliest", 0),
+        ("latest", 5),
+        ({"ledgerId": 999999, "entryId": 4}, 5),
+        ((3, {}), 3),
+        ((3, {"excluded": True}), 4),
+        ((3, {"isExcluded": True}), 3),
+        ((4, {"excluded": True}), 5),
+    ],
+)
+async def test_a_subscription_goes_to_a_message(world, body, expected):
+    positions = await world.publish(NAME, *range(5))
+    await world.ask("PUT", S, message(positions[1]))
+    body = message(positions[body[0]], **body[1]) if isinstance(body, tuple) else body
+    assert (await world.ask("POST", f"{S}/resetcursor", body)).status == 204
+    assert await next_index(world, positions) == expected
+
+
+async def test_consumers_are_sent_away_first(world):
+    await world.publish(NAME, *range(5))
+    end = await connect(world)
+    await world.ask("POST", f"{S}/resetcursor/0")
+    assert end.closed == [("consumer", 1)]
+
+
+async def test_where_to_go_must_be_said(world):
+    await world.topic(NAME)
+    await world.ask("PUT", S)
+    answer = await world.ask("POST", f"{S}/resetcursor")
+    assert answer.status == 400
+    assert "earliest" in answer.text
+
+
+async def test_a_partitioned_topic_goes_to_a_time_as_a_whole_and_to_no_message(world):
+    await world.ask("PUT", f"{ALL}/x/partitions", 2)
+    await world.publish(f"{NAME}-partition-1", 100, 200)
+    await world.ask("PUT", S)
+    assert (await world.ask("POST", f"{S}/resetcursor/150")).status == 204
+    shown = (await world.ask("GET", f"{ALL}/x/partitioned-stats")).json
+    assert shown["subscriptions"]["s"]["msgBacklog"] == 1
+    assert (await world.ask("POST", f"{S}/resetcursor", "earliest")).status == 405
+    assert (await world.ask("POST", f"{S}/skip/1")).status == 405

@@ -1,0 +1,83 @@
+from unit.broker.admin.world import SilentEnd
+
+from magnetar.broker.topics.topic_stats import topic_stats
+
+ALL = "/admin/v2/persistent/public/default"
+NAME = "persistent://public/default/x"
+
+
+async def test_stats_count_what_is_stored_and_who_is_there(world):
+    await world.publish(NAME, 1, 2, 3)
+    await world.ask("PUT", f"{ALL}/x/subscription/s", "earliest")
+    topic = await world.topic(NAME)
+    await topic.attach_producer(SilentEnd("10.0.0.1:5"), 7, "p", metadata={"k": "v"})
+    shown = (await world.ask("GET", f"{ALL}/x/stats")).json
+    assert shown["storageSize"] == topic.ledger.size_bytes > 0
+    assert shown["subscriptions"]["s"]["msgBacklog"] == 3
+    assert shown["ownerBroker"] == "localhost:8080"
+    [publisher] = shown["publishers"]
+    assert (publisher["producerName"], publisher["address"]) == ("p", "/10.0.0.1:5")
+    assert publisher["metadata"] == {"k": "v"}
+
+
+async def test_rates_come_from_the_book(world):
+    topic = await world.topic(NAME)
+    book = world.services.rates
+    book.tick(NAME, topic_stats(topic), 0.0)
+    topic.message_count, topic.size_bytes = 600, 6000
+    book.tick(NAME, topic_stats(topic), 60.0)
+    shown = (await world.ask("GET", f"{ALL}/x/stats")).json
+    assert (shown["msgRateIn"], shown["msgThroughputIn"], shown["averageMsgSize"]) == (10, 100, 10)
+
+
+async def test_a_partitioned_topic_s_stats_are_the_sum_of_those_created(world):
+    await world.ask("PUT", f"{ALL}/p/partitions", 3)
+    await world.ask("DELETE", f"{ALL}/p-partition-2")
+    for index, count in enumerate((1, 2)):
+        await world.publish(f"persistent://public/default/p-partition-{index}", *range(count))
+        await world.ask("PUT", f"{ALL}/p-partition-{index}/subscription/s", "earliest")
+    shown = (await world.ask("GET", f"{ALL}/p/partitioned-stats")).json
+    assert shown["subscriptions"]["s"]["msgBacklog"] == 3
+    assert shown["metadata"]["partitions"] == 3
+    backlogs = {
+        name: each["subscriptions"]["s"]["msgBacklog"] for name, each in shown["partitions"].items()
+    }
+    assert backlogs == {
+        "persistent://public/default/p-partition-0": 1,
+        "persistent://public/default/p-partition-1": 2,
+    }
+    brief = (await world.ask("GET", f"{ALL}/p/partitioned-stats?perPartition=false")).json
+    assert brief["partitions"] == {}
+    assert brief["subscriptions"] == shown["subscriptions"]
+
+
+async def test_internal_stats_show_the_log(world):
+    [*_, (ledger_id, last)] = await world.publish(NAME, 1, 2, 3)
+    shown = (await world.ask("GET", f"{ALL}/x/internalStats")).json
+    assert shown["lastConfirmedEntry"] == f"{ledger_id}:{last}"
+    assert shown["numberOfEntries"] == 3
+
+
+async def test_the_last_message_is_the_last_of_its_batch(world):
+    [(ledger_id, _), (_, last)] = await world.publish(NAME, 1, batches=[8])
+    assert (await world.ask("GET", f"{ALL}/x/lastMessageId")).json == {
+        "ledgerId": ledger_id,
+        "entryId": last,
+        "partitionIndex": -1,
+        "batchIndex": 7,
+        "batchSize": 0,
+        "originalBatchSize": 0,
+        "outstandingAcksInSameBatch": 0,
+    }
+
+
+async def test_the_last_message_of_a_partition_names_it(world):
+    await world.ask("PUT", f"{ALL}/p/partitions", 2)
+    await world.publish("persistent://public/default/p-partition-1", 1)
+    shown = (await world.ask("GET", f"{ALL}/p-partition-1/lastMessageId")).json
+    assert (shown["partitionIndex"], shown["batchIndex"]) == (1, -1)
+
+
+async def test_an_empty_topic_has_no_last_message(world):
+    await world.topic(NAME)
+    assert (await world.ask("GET", f"{ALL}/x/lastMessageId")).json["entryId"] == -1

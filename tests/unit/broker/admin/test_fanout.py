@@ -1,0 +1,64 @@
+import pytest
+
+from magnetar.broker.admin.fanout import Fanout
+from magnetar.broker.admin.topic_access import TopicAccess
+from magnetar.errors import AlreadyExists, Conflict, TopicNotFound
+from magnetar.model.names import TopicName
+from magnetar.model.position import EARLIEST
+
+TOPIC = TopicName.parse("persistent://public/default/p")
+
+
+@pytest.fixture
+def fanout(world):
+    access = TopicAccess(world.resources, world.registry, world.services.ownership)
+    return Fanout(world.resources, access)
+
+
+async def made(world) -> list[str]:
+    return [topic.local for topic in await world.resources.topics(TOPIC.namespace)]
+
+
+async def test_every_partition_is_made(world, fanout):
+    await fanout.create(TOPIC, 3, {"a": "b"})
+    assert await made(world) == ["p-partition-0", "p-partition-1", "p-partition-2"]
+    with pytest.raises(AlreadyExists):
+        await fanout.create(TOPIC, 3)
+
+
+async def test_growing_adds_what_is_missing_with_the_first_one_s_durable_subscriptions(
+    world, fanout
+):
+    await fanout.create(TOPIC, 1)
+    first = await world.topic(str(TOPIC.partition(0)))
+    await first.create_subscription("kept", EARLIEST, {"k": "v"})
+    first.ledger.open_reader("reader", EARLIEST)
+    await fanout.grow(TOPIC, 3)
+    assert len(await made(world)) == 3
+    last = await world.topic(str(TOPIC.partition(2)))
+    assert list(last.subscriptions) == ["kept"]
+    assert last.subscriptions["kept"].cursor.properties == {"k": "v"}
+    with pytest.raises(Conflict):
+        await fanout.grow(TopicName.parse("persistent://public/default/none"), 2)
+
+
+async def test_growing_needs_no_first_partition(world, fanout):
+    await world.resources.create_partitioned_topic(TOPIC, 1)
+    await fanout.grow(TOPIC, 2)
+    assert await made(world) == ["p-partition-1"]
+
+
+async def test_unloading_closes_those_that_are_open(world, fanout):
+    await fanout.create(TOPIC, 2)
+    await world.registry.unload(TOPIC.partition(0))
+    await fanout.unload(TOPIC)
+    assert world.registry.loaded == {}
+
+
+async def test_deletion_takes_the_record_last(world, fanout):
+    await fanout.create(TOPIC, 2)
+    await fanout.delete(TOPIC, force=False)
+    assert await made(world) == []
+    assert await world.resources.partitions(TOPIC) == 0
+    with pytest.raises(TopicNotFound):
+        await fanout.delete(TOPIC, force=False)

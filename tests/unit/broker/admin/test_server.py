@@ -1,0 +1,136 @@
+import asyncio
+import json
+
+import pytest
+
+from magnetar.broker.admin.app import bind
+from magnetar.broker.admin.exchange import JSON, Reply, Request, shown
+from magnetar.broker.admin.router import Route, Router
+from magnetar.broker.admin.server import AdminServer
+from magnetar.errors import Fenced
+
+
+async def echo(request: Request) -> Reply:
+    return shown(
+        {
+            "path": request.path,
+            "query": dict(request.query),
+            "body": request.body.decode(),
+            "segments": request.segments,
+            "type": request.content_type,
+        }
+    )
+
+
+async def nothing(_: Request) -> Reply:
+    return Reply(204)
+
+
+async def fenced(_: Request) -> Reply:
+    raise Fenced("the log is fenced")
+
+
+async def broken(_: Request) -> Reply:
+    raise ZeroDivisionError("oh")
+
+
+@pytest.fixture
+async def server():
+    routes = [
+        Route("GET", "/echo/{x}", echo),
+        Route("PUT", "/echo/{x}", echo, takes=(JSON,)),
+        Route("PUT", "/nothing", nothing),
+        Route("GET", "/fenced", fenced),
+        Route("GET", "/broken", broken),
+    ]
+    server = await AdminServer.start(Router(routes), bind("127.0.0.1", 0))
+    yield server
+    await server.close()
+
+
+async def raw(server, request: str) -> tuple[str, dict[str, str], bytes]:
+    """Send bytes as they are; the status line, headers and body of the answer."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    writer.write(request.encode())
+    head, _, body = (await reader.read()).partition(b"\r\n\r\n")
+    writer.close()
+    await writer.wait_closed()
+    status, *lines = head.decode().split("\r\n")
+    return status, dict(line.lower().split(": ", 1) for line in lines), body
+
+
+def get(path: str, method: str = "GET", more: str = "", body: str = "") -> str:
+    size = f"Content-Length: {len(body)}\r\n" if body else ""
+    return f"{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{size}{more}\r\n{body}"
+
+
+async def test_a_path_arrives_as_it_was_sent(server):
+    _, headers, body = await raw(server, get("/echo/a%2Fb%20c%252F?k=v%20w&e="))
+    seen = json.loads(body)
+    assert seen["path"] == "/echo/a%2Fb%20c%252F"
+    assert seen["segments"] == {"x": "a%2Fb%20c%252F"}
+    assert seen["query"] == {"k": "v w", "e": ""}
+    assert headers["content-type"] == "application/json"
+
+
+async def test_a_body_arrives_with_its_type(server):
+    request = get("/echo/x", "PUT", "Content-Type: application/json\r\n", '{"a": 1}')
+    _, _, body = await raw(server, request)
+    seen = json.loads(body)
+    assert (seen["body"], seen["type"]) == ('{"a": 1}', "application/json")
+
+
+async def test_no_body_has_no_type_either(server):
+    status, headers, body = await raw(server, get("/nothing", "PUT"))
+    assert status == "HTTP/1.1 204 No Content"
+    assert "content-type" not in headers
+    assert body == b""
+
+
+async def test_head_is_get_without_the_body(server):
+    status, headers, body = await raw(server, get("/echo/x", "HEAD"))
+    assert status == "HTTP/1.1 200 OK"
+    assert headers["content-type"] == "application/json"
+    assert body == b""
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [("/fenced", "503 Service Unavailable"), ("/none", "404 Not Found"), ("/broken", "500")],
+)
+async def test_every_failure_is_an_answer(server, path, status, caplog):
+    line, _, body = await raw(server, get(path, more="Accept: application/json\r\n"))
+    assert status in line
+    assert json.loads(body)
+    assert ("ZeroDivisionError" in caplog.text) is (path == "/broken")
+
+
+async def test_a_wrong_method_learns_the_right_ones(server):
+    status, headers, _ = await raw(server, get("/nothing", "POST"))
+    assert "405" in status
+    assert headers["allow"] == "options,put"
+
+
+async def test_a_body_beyond_reason_is_refused(server):
+    body = "x" * (2 * 1024 * 1024)
+    request = get("/echo/x", "PUT", "Content-Type: application/json\r\n", body)
+    status, _, _ = await raw(server, request)
+    assert "413" in status
+
+
+async def test_closing_lets_a_request_under_way_finish():
+    entered, leave = asyncio.Event(), asyncio.Event()
+
+    async def slow(_: Request) -> Reply:
+        entered.set()
+        await leave.wait()
+        return shown("done")
+
+    server = await AdminServer.start(Router([Route("GET", "/slow", slow)]), bind("127.0.0.1", 0))
+    asking = asyncio.gather(raw(server, get("/slow")))
+    await entered.wait()
+    closing = asyncio.gather(server.close())
+    leave.set()
+    [(status, _, body)] = await asking
+    await closing
+    assert (status, body) == ("HTTP/1.1 200 OK", b'"done"')

@@ -1,0 +1,179 @@
+"""The admin API on memory stores, over a real socket."""
+
+import json
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import aiohttp
+from yarl import URL
+
+from magnetar.broker.admin.app import AdminServices, start_admin
+from magnetar.broker.admin.routes.topics import TopicCreation
+from magnetar.broker.cluster.lookup import BrokerAddress, Lookup
+from magnetar.broker.cluster.ownership import Ownership
+from magnetar.broker.resources import Resources
+from magnetar.broker.topics.registry import TopicRegistry
+from magnetar.broker.topics.settings import TopicSettings
+from magnetar.clock import SystemClock
+from magnetar.message.entry import checksum
+from magnetar.model.names import TopicName
+from magnetar.model.position import Position
+from magnetar.model.stats import RateBook
+from magnetar.storage.ledger.memory import MemoryLedgerStore
+from magnetar.storage.managed_ledger.cache import EntryCache
+from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
+from magnetar.storage.metadata import paths
+from magnetar.storage.metadata.memory import MemoryMetadataStore
+from magnetar.tasks import Tasks
+from magnetar.wire.proto import PulsarApi_pb2 as pb
+
+USUAL = {"Accept": "application/json", "Content-Type": "application/json"}
+
+
+class SilentEnd:
+    """A client that takes what it is sent and says nothing."""
+
+    client_version = "test"
+    writable = True
+
+    def __init__(self, address="127.0.0.1:1"):
+        self.address = address
+        self.closed = []
+
+    async def alive(self):
+        return True
+
+    def when_writable(self, wake): ...
+
+    def send_receipts(self, run, ledger_id, first_entry_id): ...
+
+    def send_errors(self, run, error): ...
+
+    def send_entries(self, consumer_id, run, **more): ...
+
+    def send_active_change(self, consumer_id, *, active): ...
+
+    def close_producer(self, producer_id):
+        self.closed.append(("producer", producer_id))
+
+    def close_consumer(self, consumer_id):
+        self.closed.append(("consumer", consumer_id))
+
+
+@dataclass
+class Answer:
+    status: int
+    content_type: str | None
+    text: str
+    headers: Any
+
+    @property
+    def json(self):
+        return json.loads(self.text)
+
+    @property
+    def reason(self):
+        return self.json["reason"]
+
+
+class World:
+    """The broker's rooms, and a client of their admin API."""
+
+    def __init__(self, services, *, metadata, port, session):
+        self.services = services
+        self.resources = services.resources
+        self.registry = services.topics
+        self.metadata = metadata
+        self.port = port
+        self._session = session
+
+    async def ask(self, method, path, body=None, **headers) -> Answer:
+        """Send a request; ``body`` is JSON, or bytes as they are; a header None is left out."""
+        data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+        sent = {k: v for k, v in {**USUAL, **headers}.items() if v is not None}
+        async with self._session.request(
+            method,
+            URL(f"http://127.0.0.1:{self.port}{path}", encoded=True),
+            data=data,
+            headers=sent,
+            skip_auto_headers=("Accept", "Content-Type", "User-Agent"),
+            allow_redirects=False,
+        ) as response:
+            text = (await response.read()).decode()
+            kind = response.headers.get("Content-Type")
+            return Answer(response.status, kind, text, response.headers)
+
+    async def topic(self, name):
+        """A topic, made where it is missing."""
+        return await self.registry.create(TopicName.parse(name))
+
+    async def publish(self, name, *times_ms, batches=()):
+        """Store one message for each publish time, then one batch for each size; all positions."""
+        topic = await self.topic(name)
+        entries = [entry(time) for time in times_ms] + [entry(1, count) for count in batches]
+        counts = [1] * len(times_ms) + list(batches)
+        checksums = [checksum(each) for each in entries]
+        ledger_id, first = await topic.ledger.append(entries, checksums, counts)
+        return [Position(ledger_id, first + index) for index in range(len(entries))]
+
+
+def entry(publish_time_ms, batch=None):
+    """An entry without a body."""
+    metadata = pb.MessageMetadata(producer_name="p", sequence_id=0, publish_time=publish_time_ms)
+    if batch is not None:
+        metadata.num_messages_in_batch = batch
+    serialized = metadata.SerializeToString()
+    return len(serialized).to_bytes(4, "big") + serialized
+
+
+@asynccontextmanager
+async def open_world(creation=None):
+    """Cluster ``standalone`` with Pulsar's namespaces, on a free port."""
+    clock, tasks, metadata = SystemClock(), Tasks("admin test"), MemoryMetadataStore()
+    ledgers, cache = MemoryLedgerStore(), EntryCache()
+    address = BrokerAddress.of("localhost", 6650, 8080)
+    creation = creation or TopicCreation()
+
+    async def open_ledger(name):
+        return await ManagedLedger.open(
+            paths.managed_ledger_name(name),
+            metadata=metadata,
+            ledgers=ledgers,
+            cache=cache,
+            clock=clock,
+            tasks=tasks,
+        )
+
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(metadata.close)
+        stack.push_async_callback(ledgers.close)
+        stack.push_async_callback(tasks.close)
+        resources = Resources(metadata)
+        stack.callback(resources.close)
+        await resources.ensure_defaults("standalone", address.web_url, address.service_url)
+        registry = TopicRegistry(
+            open_ledger=open_ledger,
+            catalogue=resources,
+            settings=TopicSettings(),
+            clock=clock,
+            producer_name=iter(f"standalone-0-{n}" for n in range(1000)).__next__,
+            auto_creation=creation.auto,
+        )
+        stack.push_async_callback(registry.close)
+        ownership = Ownership(resources, address="localhost:8080")
+        services = AdminServices(
+            resources=resources,
+            topics=registry,
+            lookup=Lookup(resources, ownership, address),
+            ownership=ownership,
+            address=address,
+            cluster="standalone",
+            version="9.9.9",
+            creation=creation,
+            rates=RateBook(),
+        )
+        server = await start_admin(services, port=0)
+        stack.push_async_callback(server.close)
+        session = await stack.enter_async_context(aiohttp.ClientSession())
+        yield World(services, metadata=metadata, port=server.port, session=session)
