@@ -14,7 +14,6 @@ from magnetar.model.names import TopicName
 from magnetar.model.subscriptions import InitialPosition
 from magnetar.storage.ledger.memory import MemoryLedgerStore
 from magnetar.storage.managed_ledger.cache import EntryCache
-from magnetar.storage.managed_ledger.cursor_store import CursorSaver
 from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger, ManagedLedgerSettings
 from magnetar.storage.metadata.memory import MemoryMetadataStore
 from magnetar.tasks import Tasks
@@ -172,7 +171,6 @@ async def open_bench():
             metadata=metadata,
             ledgers=MemoryLedgerStore(),
             cache=EntryCache(),
-            saver=CursorSaver(metadata, tasks=tasks, clock=clock),
             clock=clock,
             tasks=tasks,
             settings=ManagedLedgerSettings(),

@@ -74,7 +74,7 @@ async def test_an_entry_nobody_can_read_is_dropped_and_acknowledged(bench):
 async def test_a_standby_hears_that_it_is_not_active_and_takes_over_when_it_is(bench):
     first, subscription, consumer = await bench.consumer(FAILOVER, "m")
     await first.until(lambda e: ("active", 1, True) in e.sent)
-    second, _, _ = await bench.consumer(FAILOVER, "z")
+    second, _, _ = await bench.consumer(FAILOVER, "z", priority_level=1)
     assert second.sent == [("active", 1, False)]
     await bench.publish("a", "b")
     await first.until(lambda e: len(e.got()) == 2)
@@ -86,7 +86,7 @@ async def test_a_standby_hears_that_it_is_not_active_and_takes_over_when_it_is(b
 
 async def test_only_the_active_consumer_may_ask_for_redelivery(bench):
     first, subscription, _ = await bench.consumer(FAILOVER, "m")
-    _, _, standby = await bench.consumer(FAILOVER, "z")
+    _, _, standby = await bench.consumer(FAILOVER, "z", priority_level=1)
     await bench.publish("a")
     await first.until(lambda e: e.got() == ["a"])
     subscription.redeliver(standby, None)
