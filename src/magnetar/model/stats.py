@@ -174,9 +174,16 @@ class RateBook:
     def __init__(self) -> None:
         self._topics: dict[str, _TopicRates] = {}
 
-    def tick(self, topic: str, stats: TopicStats, now: float) -> None:
-        """Note a topic's totals at ``now`` seconds; what has left the topic is forgotten."""
+    def tick(
+        self, topic: str, stats: TopicStats, now: float, *, since: float | None = None
+    ) -> None:
+        """Note a topic's totals at ``now`` seconds; what has left the topic is forgotten.
+
+        The totals of a topic that was never shown before began at 0 at ``since``, if that is given.
+        """
         before = self._topics.get(topic)
+        if before is None and since is not None:
+            before = _TopicRates(since, {})
         counters: dict[Key, RateCounter] = {}
         for key, part, rates in _parts(stats):
             for total_name, _ in rates:

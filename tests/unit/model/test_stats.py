@@ -94,6 +94,15 @@ def test_who_came_between_two_ticks_counts_from_the_first_of_them():
     assert stats.subscriptions["s"].consumers[0].msg_rate_out == 10
 
 
+def test_the_totals_of_a_new_topic_began_when_the_last_round_was():
+    book = RateBook()
+    book.tick("t", snapshot(600, 1200), now=60.0, since=0.0)
+    stats = snapshot(600, 1200)
+    book.fill("t", stats)
+    assert stats.msg_rate_in == 10
+    assert stats.subscriptions["s"].msg_rate_out == 20
+
+
 def test_who_left_is_forgotten():
     book = RateBook()
     book.tick("t", snapshot(0, 0), now=0.0)

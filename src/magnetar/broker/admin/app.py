@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from magnetar.broker.admin.fanout import Fanout
+from magnetar.broker.admin.rates import keep_rates
 from magnetar.broker.admin.router import Route, Router
 from magnetar.broker.admin.routes.brokers import Brokers, broker_id
 from magnetar.broker.admin.routes.clusters import Clusters
@@ -25,8 +26,10 @@ from magnetar.broker.cluster.lookup import BrokerAddress, Lookup
 from magnetar.broker.cluster.ownership import Ownership
 from magnetar.broker.resources import Resources
 from magnetar.broker.topics.registry import TopicRegistry
+from magnetar.clock import Clock, SystemClock
 from magnetar.errors import Conflict
 from magnetar.model.stats import RateBook
+from magnetar.tasks import Tasks
 
 if TYPE_CHECKING:
     from magnetar.broker.admin.server import AdminServer
@@ -47,6 +50,7 @@ class AdminServices:
     version: str
     creation: TopicCreation = field(default_factory=TopicCreation)
     rates: RateBook = field(default_factory=RateBook)
+    clock: Clock = field(default_factory=SystemClock)
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -81,7 +85,9 @@ async def start_admin(
     """
     listener = bound if bound is not None else bind(host, port)
     server: type[AdminServer] = import_module("magnetar.broker.admin.server").AdminServer
-    return await server.start(Router(routes(services)), listener)
+    tasks = Tasks("admin")
+    tasks.spawn("rates", keep_rates(services.rates, services.topics, services.clock))
+    return await server.start(Router(routes(services)), listener, tasks)
 
 
 def routes(services: AdminServices) -> Iterator[Route]:

@@ -11,6 +11,7 @@ from magnetar.broker.admin.errors import Misdirected, Rejection
 from magnetar.broker.admin.exchange import Reply, Request
 from magnetar.broker.admin.router import Router
 from magnetar.errors import MagnetarError
+from magnetar.tasks import Tasks
 
 log = logging.getLogger(__name__)
 
@@ -21,13 +22,14 @@ SHUTDOWN_TIMEOUT_S: Final = 1.0
 class AdminServer:
     """The listening API. ``port`` is the one it was given, or the free one that was picked."""
 
-    def __init__(self, runner: web.ServerRunner, port: int) -> None:
+    def __init__(self, runner: web.ServerRunner, port: int, tasks: Tasks) -> None:
         self._runner = runner
+        self._tasks = tasks
         self.port = port
 
     @classmethod
-    async def start(cls, router: Router, listener: socket.socket) -> Self:
-        """Accept connections on ``listener``, which is closed with the server."""
+    async def start(cls, router: Router, listener: socket.socket, tasks: Tasks) -> Self:
+        """Accept connections on ``listener``, which is closed with the server, as ``tasks`` are."""
         port: int = listener.getsockname()[1]
         runner = web.ServerRunner(
             web.Server(_Door(router).answer, access_log=None),
@@ -36,11 +38,12 @@ class AdminServer:
         )
         await runner.setup()
         await web.SockSite(runner, listener).start()
-        return cls(runner, port)
+        return cls(runner, port, tasks)
 
     async def close(self) -> None:
         """Take no more requests, and wait a moment for those under way."""
         await self._runner.cleanup()
+        await self._tasks.close()
 
 
 class _Door:

@@ -8,6 +8,7 @@ from magnetar.broker.admin.exchange import JSON, Reply, Request, shown
 from magnetar.broker.admin.router import Route, Router
 from magnetar.broker.admin.server import AdminServer
 from magnetar.errors import Fenced
+from magnetar.tasks import Tasks
 
 
 async def echo(request: Request) -> Reply:
@@ -43,7 +44,7 @@ async def server():
         Route("GET", "/fenced", fenced),
         Route("GET", "/broken", broken),
     ]
-    server = await AdminServer.start(Router(routes), bind("127.0.0.1", 0))
+    server = await AdminServer.start(Router(routes), bind("127.0.0.1", 0), Tasks("test"))
     yield server
     await server.close()
 
@@ -126,7 +127,9 @@ async def test_closing_lets_a_request_under_way_finish():
         await leave.wait()
         return shown("done")
 
-    server = await AdminServer.start(Router([Route("GET", "/slow", slow)]), bind("127.0.0.1", 0))
+    server = await AdminServer.start(
+        Router([Route("GET", "/slow", slow)]), bind("127.0.0.1", 0), Tasks("test")
+    )
     asking = asyncio.gather(raw(server, get("/slow")))
     await entered.wait()
     closing = asyncio.gather(server.close())

@@ -128,9 +128,10 @@ def entry(publish_time_ms, batch=None):
 
 
 @asynccontextmanager
-async def open_world(creation=None):
+async def open_world(creation=None, clock=None):
     """Cluster ``standalone`` with Pulsar's namespaces, on a free port."""
-    clock, tasks, metadata = SystemClock(), Tasks("admin test"), MemoryMetadataStore()
+    rates_clock, clock = clock or SystemClock(), SystemClock()
+    tasks, metadata = Tasks("admin test"), MemoryMetadataStore()
     ledgers, cache = MemoryLedgerStore(), EntryCache()
     address = BrokerAddress.of("localhost", 6650, 8080)
     creation = creation or TopicCreation()
@@ -172,6 +173,7 @@ async def open_world(creation=None):
             version="9.9.9",
             creation=creation,
             rates=RateBook(),
+            clock=rates_clock,
         )
         server = await start_admin(services, port=0)
         stack.push_async_callback(server.close)

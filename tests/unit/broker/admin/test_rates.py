@@ -1,0 +1,79 @@
+import asyncio
+
+import pytest
+from unit.broker.admin.world import open_world
+
+from magnetar.broker.admin import rates
+from magnetar.broker.admin.rates import INTERVAL_S
+from magnetar.broker.topics.topic_stats import topic_stats
+from magnetar.model.stats import TopicStats
+
+
+class SlowClock:
+    """A clock that moves when it is told to; one may wait for it at a time."""
+
+    def __init__(self):
+        self.time = 1000.0
+        self._asleep = asyncio.Event()
+        self._woken = asyncio.Event()
+
+    def now(self):
+        return self.time
+
+    def wall_ms(self):
+        return 0
+
+    async def sleep(self, seconds):
+        if seconds == 0:
+            await asyncio.sleep(0)
+            return
+        self._asleep.set()
+        await self._woken.wait()
+        self._woken.clear()
+
+    async def minute(self):
+        """A minute passes, and whoever waited for it has done its work and waits again."""
+        await self._asleep.wait()
+        self._asleep.clear()
+        self.time += INTERVAL_S
+        self._woken.set()
+        await self._asleep.wait()
+
+
+@pytest.fixture
+def clock():
+    return SlowClock()
+
+
+async def rate_in(world, name):
+    path = name.replace("://", "/")
+    return (await world.ask("GET", f"/admin/v2/{path}/stats")).json["msgRateIn"]
+
+
+async def test_rates_are_those_of_the_last_minute(clock, monkeypatch):
+    monkeypatch.setattr(rates, "TOPICS_PER_TURN", 1)
+    names = [f"persistent://public/default/{letter}" for letter in "ab"]
+    async with open_world(clock=clock) as world:
+        topics = [await world.topic(name) for name in names]
+        for topic, count in zip(topics, (600, 60), strict=True):
+            topic.message_count = count
+        await clock.minute()
+        assert [await rate_in(world, name) for name in names] == [10, 1]
+        topics[0].message_count = 1800
+        assert [await rate_in(world, name) for name in names] == [10, 1]
+        await clock.minute()
+        assert [await rate_in(world, name) for name in names] == [20, 0]
+
+
+async def test_a_topic_that_is_gone_leaves_no_rates(clock):
+    name = "persistent://public/default/a"
+    async with open_world(clock=clock) as world:
+        topic = await world.topic(name)
+        topic.message_count = 60
+        await clock.minute()
+        seen = topic_stats(topic)
+        await world.registry.delete(topic.name)
+        await clock.minute()
+        world.services.rates.fill(name, seen)
+        assert seen.msg_rate_in == 0.0
+        assert seen != TopicStats()
