@@ -101,7 +101,9 @@ def routes(services: AdminServices) -> Iterator[Route]:
     yield from Namespaces(resources, services.cluster).routes()
     yield from Topics(resources, access, fanout, creation).routes()
     yield from TopicNumbers(resources, access, services.rates, owner=broker_id(web_url)).routes()
-    yield from Subscriptions(resources, access, auto_creation=creation.auto).routes()
+    yield from Subscriptions(
+        resources, access, services.clock, auto_creation=creation.auto
+    ).routes()
     lookup = TopicLookup(services.lookup, resources, access, auto_creation=creation.auto)
     yield from lookup.routes()
     yield from Brokers(resources, web_url=web_url, version=services.version).routes()

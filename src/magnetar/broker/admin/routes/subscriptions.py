@@ -1,6 +1,5 @@
 """Subscriptions: lists, creation, deletion, and moving them along the log."""
 
-import asyncio
 from typing import Final
 
 from magnetar.broker.admin import arguments
@@ -12,6 +11,7 @@ from magnetar.broker.admin.topic_access import TopicAccess, no_subscription
 from magnetar.broker.resources import Resources
 from magnetar.broker.topics.subscription import Subscription
 from magnetar.broker.topics.topic import Topic
+from magnetar.clock import Clock
 from magnetar.errors import AlreadyExists, SubscriptionNotFound, TopicNotFound
 from magnetar.model.names import TopicName
 from magnetar.model.position import LATEST_MESSAGE, Position
@@ -23,9 +23,12 @@ _AT_THE_END: Final = Place(LATEST_MESSAGE)
 class Subscriptions:
     """``/persistent``, as far as it is about subscriptions."""
 
-    def __init__(self, resources: Resources, access: TopicAccess, *, auto_creation: bool) -> None:
+    def __init__(
+        self, resources: Resources, access: TopicAccess, clock: Clock, *, auto_creation: bool
+    ) -> None:
         self._resources = resources
         self._access = access
+        self._clock = clock
         self._auto_creation = auto_creation
 
     def routes(self) -> list[Route]:
@@ -86,7 +89,7 @@ class Subscriptions:
             request, "Skip messages on a partitioned topic is not allowed"
         )
         for topic, subscription in await self._all_of(request):
-            await _skip(topic, subscription, count)
+            await self._skip(topic, subscription, count)
         return done()
 
     async def reset_to_time(self, request: Request) -> Reply:
@@ -145,6 +148,21 @@ class Subscriptions:
         if await self._resources.partitions(arguments.topic(request)):
             raise Rejection(405, reason)
 
+    async def _skip(self, topic: Topic, subscription: Subscription, count: int) -> None:
+        cursor = subscription.cursor
+        if count >= cursor.backlog:
+            cursor.acknowledge_cumulative(topic.ledger.last_position)
+            return
+        position = cursor.mark
+        steps = 0
+        while count > 0 and position < topic.ledger.last_position:
+            position = topic.ledger.next_position(position)
+            count -= not cursor.is_acknowledged(position)
+            steps += 1
+            if steps % STEPS_PER_TURN == 0:
+                await self._clock.sleep(0)
+        cursor.acknowledge_cumulative(position)
+
 
 def _first_after(topic: Topic, place: Place) -> Position:
     position = place.message.position
@@ -160,19 +178,3 @@ async def _seek(subscription: Subscription, position: Position) -> None:
 
 async def _seek_to_time(topic: Topic, subscription: Subscription, time_ms: int) -> None:
     await subscription.seek(lambda: topic.position_at(time_ms), [])
-
-
-async def _skip(topic: Topic, subscription: Subscription, count: int) -> None:
-    cursor = subscription.cursor
-    if count >= cursor.backlog:
-        cursor.acknowledge_cumulative(topic.ledger.last_position)
-        return
-    position = cursor.mark
-    steps = 0
-    while count > 0 and position < topic.ledger.last_position:
-        position = topic.ledger.next_position(position)
-        count -= not cursor.is_acknowledged(position)
-        steps += 1
-        if steps % STEPS_PER_TURN == 0:
-            await asyncio.sleep(0)
-    cursor.acknowledge_cumulative(position)
