@@ -1,19 +1,16 @@
 """The topics open here: load, unload, delete."""
 
 import asyncio
-import logging
-from collections.abc import Awaitable, Callable
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, Protocol
 
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.broker.topics.topic import Topic
 from magnetar.clock import Clock
-from magnetar.errors import MagnetarError, NotAllowed, TopicClosed, TopicNotFound
+from magnetar.errors import NotAllowed, TopicClosed, TopicNotFound
 from magnetar.model.names import TopicName
 from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
 from magnetar.tasks import Tasks
-
-log = logging.getLogger(__name__)
 
 
 class Catalogue(Protocol):
@@ -80,7 +77,7 @@ class TopicRegistry:
     async def unload(self, name: TopicName) -> None:
         """Close a topic; clients come back and it is opened again. Raises TopicNotFound."""
         topic = self._loaded(name)
-        await self._close(topic, topic.close())
+        await asyncio.shield(self._close(topic, topic.close()))
 
     async def delete(self, name: TopicName, *, force: bool = False) -> None:
         """Delete a topic and its subscriptions.
@@ -90,7 +87,7 @@ class TopicRegistry:
         topic = await self.get(name, create=False)
         if topic.busy and not force:
             raise NotAllowed(f"Topic has {topic.busy} connected producers/consumers")
-        await self._close(topic, topic.delete())
+        await asyncio.shield(self._close(topic, topic.delete()))
 
     async def close(self) -> None:
         """Close every topic: everything answered is durable, every cursor saved."""
@@ -98,7 +95,7 @@ class TopicRegistry:
         if self._opening:
             await asyncio.wait(list(self._opening.values()))
         for topic in list(self.loaded.values()):
-            await self._close(topic, topic.close())
+            await asyncio.shield(self._close(topic, topic.close()))
         await self._tasks.close()
 
     async def _open_once(self, name: TopicName, *, create: bool, asked: bool = False) -> Topic:
@@ -141,26 +138,15 @@ class TopicRegistry:
             raise TopicNotFound(f"Topic {name} not found")
         return topic
 
-    async def _close(self, topic: Topic, work: Awaitable[None]) -> None:
-        """Whoever asks for the topic meanwhile waits, and opens it afresh."""
-        closing = self._tasks.spawn(f"close {topic.name}", _awaited(work))
-        self._closing[topic.name] = closing
-        self.loaded.pop(topic.name, None)
-        try:
-            await asyncio.shield(closing)
-        finally:
-            self._closing.pop(topic.name, None)
+    def _close(self, topic: Topic, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Let go of a topic. Whoever asks for it meanwhile waits, and opens it afresh."""
+        name = topic.name
+        closing = self._tasks.spawn(f"close {name}", work)
+        self._closing[name] = closing
+        closing.add_done_callback(lambda _: self._closing.pop(name, None))
+        self.loaded.pop(name, None)
+        return closing
 
     def _write_failed(self, topic: Topic) -> None:
         if self.loaded.get(topic.name) is topic:
-            self._tasks.spawn(f"drop {topic.name}", self._drop(topic))
-
-    async def _drop(self, topic: Topic) -> None:
-        try:
-            await self._close(topic, topic.close())
-        except MagnetarError as error:
-            log.warning("topic.close_failed topic=%s error=%s", topic.name, error)
-
-
-async def _awaited(work: Awaitable[None]) -> None:
-    await work
+            self._close(topic, topic.close())

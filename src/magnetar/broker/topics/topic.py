@@ -93,13 +93,7 @@ class Topic:
             self._writer = None
 
     async def _append(self, runs: list[tuple[Producer, SendRun]]) -> None:
-        data: list[bytes] = []
-        checksums: list[int] = []
-        weights: list[int] = []
-        for _, run in runs:
-            data.extend(run.data)
-            checksums.extend(run.checksums)
-            weights.extend(run.message_counts)
+        data, checksums, weights = _joined(runs)
         try:
             ledger_id, entry_id = await self.ledger.append(data, checksums, weights)
         except MagnetarError as error:
@@ -328,6 +322,21 @@ class Topic:
     def _check_open(self) -> None:
         if self._closed:
             raise TopicClosed(f"Topic {self.name} is being closed here; look it up again")
+
+
+def _joined(runs: list[tuple[Producer, SendRun]]) -> tuple[list[bytes], list[int], list[int]]:
+    """All runs as one: entries, checksums, message counts. A single run is not copied."""
+    first = runs[0][1]
+    if len(runs) == 1:
+        return first.data, first.checksums, first.message_counts
+    data: list[bytes] = []
+    checksums: list[int] = []
+    weights: list[int] = []
+    for _, run in runs:
+        data += run.data
+        checksums += run.checksums
+        weights += run.message_counts
+    return data, checksums, weights
 
 
 def check_subscription_name(name: str) -> None:

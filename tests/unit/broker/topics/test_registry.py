@@ -1,0 +1,143 @@
+"""Topics are opened once, closed once, and opened afresh after a failed write."""
+
+import asyncio
+
+import pytest
+
+from magnetar.broker.topics.registry import TopicRegistry
+from magnetar.broker.topics.settings import TopicSettings
+from magnetar.clock import SystemClock
+from magnetar.errors import NotAllowed, TopicClosed, TopicNotFound
+from magnetar.model.names import TopicName
+from magnetar.storage.ledger.memory import MemoryLedgerStore
+from magnetar.storage.managed_ledger.cache import EntryCache
+from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
+from magnetar.storage.metadata import paths
+from magnetar.storage.metadata.memory import MemoryMetadataStore
+from magnetar.tasks import Tasks
+
+PLAIN = TopicName.parse("persistent://public/default/t")
+PARTITIONED = TopicName.parse("persistent://public/default/p")
+
+
+class Opened:
+    """A registry, and how often it opened a log."""
+
+    def __init__(self, *, auto_creation=True):
+        self.metadata = MemoryMetadataStore()
+        self.ledgers = MemoryLedgerStore()
+        self.tasks = Tasks("test")
+        self.count = 0
+        self.registry = TopicRegistry(
+            open_ledger=self.open_ledger,
+            catalogue=self,
+            settings=TopicSettings(),
+            clock=SystemClock(),
+            producer_name=lambda: "made-up",
+            auto_creation=auto_creation,
+        )
+
+    async def open_ledger(self, topic):
+        self.count += 1
+        return await ManagedLedger.open(
+            paths.managed_ledger_name(topic),
+            metadata=self.metadata,
+            ledgers=self.ledgers,
+            cache=EntryCache(),
+            clock=SystemClock(),
+            tasks=self.tasks,
+        )
+
+    async def topic_exists(self, topic):
+        path = paths.managed_ledger(paths.managed_ledger_name(topic))
+        return await self.metadata.get(path) is not None
+
+    async def partitions(self, topic):
+        return 3 if topic == PARTITIONED else 0
+
+
+@pytest.fixture
+async def opened():
+    opened = Opened()
+    yield opened
+    await opened.registry.close()
+    await opened.tasks.close()
+
+
+async def test_a_topic_is_opened_once_for_all_who_ask_at_once(opened):
+    topics = await asyncio.gather(*(opened.registry.get(PLAIN, create=True) for _ in range(5)))
+    assert len(set(map(id, topics))) == 1
+    assert opened.count == 1
+
+
+async def test_a_missing_topic_is_created_only_where_that_is_allowed(opened):
+    with pytest.raises(TopicNotFound, match="Topic not found persistent://public/default/t"):
+        await opened.registry.get(PLAIN, create=False)
+    await opened.registry.get(PLAIN, create=True)
+    await opened.registry.unload(PLAIN)
+    await opened.registry.get(PLAIN, create=False)
+
+
+async def test_without_auto_creation_only_an_administrator_creates():
+    opened = Opened(auto_creation=False)
+    with pytest.raises(TopicNotFound):
+        await opened.registry.get(PLAIN, create=True)
+    await opened.registry.create(PLAIN)
+    assert await opened.registry.get(PLAIN, create=False)
+    await opened.registry.get(PARTITIONED.partition(2), create=True)
+    await opened.registry.close()
+
+
+async def test_a_partition_beyond_the_count_is_not_found(opened):
+    await opened.registry.get(PARTITIONED.partition(2), create=False)
+    with pytest.raises(TopicNotFound):
+        await opened.registry.get(PARTITIONED.partition(3), create=True)
+
+
+async def test_a_request_that_may_create_does_not_fail_with_one_that_may_not(opened):
+    refused, created = await asyncio.gather(
+        opened.registry.get(PLAIN, create=False),
+        opened.registry.get(PLAIN, create=True),
+        return_exceptions=True,
+    )
+    assert isinstance(refused, TopicNotFound)
+    assert created is opened.registry.loaded[PLAIN]
+
+
+async def test_non_persistent_topics_are_refused_with_a_remedy(opened):
+    with pytest.raises(NotAllowed, match="use persistent://"):
+        await opened.registry.get(TopicName.parse("non-persistent://public/default/t"), create=True)
+
+
+async def test_a_busy_topic_is_deleted_only_by_force(opened, client_end):
+    topic = await opened.registry.get(PLAIN, create=True)
+    await topic.attach_producer(client_end(), 1, "p")
+    with pytest.raises(NotAllowed, match="Topic has 1 connected producers/consumers"):
+        await opened.registry.delete(PLAIN)
+    await opened.registry.delete(PLAIN, force=True)
+    assert not await opened.topic_exists(PLAIN)
+    with pytest.raises(TopicNotFound):
+        await opened.registry.unload(PLAIN)
+
+
+async def test_after_a_failed_write_the_topic_is_opened_afresh(
+    opened, client_end, make_entry, make_run
+):
+    topic = await opened.registry.get(PLAIN, create=True)
+    end = client_end()
+    producer = await topic.attach_producer(end, 1, "p")
+    producer.publish(make_run(make_entry("a")))
+    await end.until(lambda e: e.sent)
+    await topic.ledger.close()
+    producer.publish(make_run(make_entry("b")))
+    await end.until(lambda e: ("close_producer", 1) in e.sent)
+    again = await opened.registry.get(PLAIN, create=False)
+    assert again is not topic
+    assert again.ledger.entry_count == 1
+
+
+async def test_a_closed_registry_opens_nothing(opened):
+    await opened.registry.get(PLAIN, create=True)
+    await opened.registry.close()
+    with pytest.raises(TopicClosed):
+        await opened.registry.get(PLAIN, create=True)
