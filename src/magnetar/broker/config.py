@@ -109,9 +109,6 @@ class ConnectionSettings:
     connections_max: Annotated[
         int, Key("brokerMaxConnections", "connections at the same time; 0 is no limit", minimum=0)
     ] = 0
-    lookups_max: Annotated[
-        int, Key("maxConcurrentLookupRequest", "lookups under way at the same time", minimum=1)
-    ] = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +177,29 @@ class TopicSettings:
             minimum=1,
         ),
     ] = 100
+    key_shared_look_ahead_per_consumer_max: Annotated[
+        int,
+        Key(
+            "keySharedLookAheadMsgInReplayThresholdPerConsumer",
+            "Key_Shared: entries per consumer that wait for their key before reading on stops",
+            minimum=1,
+        ),
+    ] = 2000
+    key_shared_look_ahead_per_subscription_max: Annotated[
+        int,
+        Key(
+            "keySharedLookAheadMsgInReplayThresholdPerSubscription",
+            "the same for all consumers of a subscription",
+            minimum=1,
+        ),
+    ] = 20_000
+    failover_consistent_hashing: Annotated[
+        bool,
+        Key(
+            "activeConsumerFailoverConsistentHashing",
+            "Failover chooses by a hash ring for partitions too",
+        ),
+    ] = False
     failover_delay_ms: Annotated[
         int,
         Key(
@@ -190,18 +210,13 @@ class TopicSettings:
     ] = 1000
     read_entries_max: Annotated[
         int, Key("dispatcherMaxReadBatchSize", "entries a dispatcher reads at once", minimum=1)
-    ] = 100
+    ] = 1000
+    consumer_metadata_bytes_max: Annotated[
+        int, Key("maxConsumerMetadataSize", "bytes of a consumer's own properties", minimum=0)
+    ] = 1024
     read_bytes_max: Annotated[
         int, Key("dispatcherMaxReadSizeBytes", "bytes a dispatcher reads at once", minimum=1)
     ] = 5 * MIB
-    round_robin_max: Annotated[
-        int,
-        Key(
-            "dispatcherMaxRoundRobinBatchSize",
-            "messages a Shared consumer gets in its turn",
-            minimum=1,
-        ),
-    ] = 20
 
 
 @dataclass(frozen=True, slots=True)

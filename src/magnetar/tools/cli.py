@@ -58,3 +58,7 @@ def main() -> None:
     except MagnetarError as error:
         click.echo(f"magnetar: {error}", err=True)
         sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

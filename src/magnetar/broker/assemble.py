@@ -1,0 +1,220 @@
+"""Builds a broker: the only file that names implementations.
+
+What is opened first is closed last. A broker that cannot be opened leaves nothing open.
+"""
+
+import socket
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from itertools import count
+from typing import Final
+
+from magnetar import __version__
+from magnetar.clock import Clock, SystemClock
+from magnetar.model.names import TopicName
+from magnetar.storage.ledger.local.log_thread import Durability
+from magnetar.storage.ledger.local.store import LocalLedgerSettings, LocalLedgerStore
+from magnetar.storage.ledger.memory import MemoryLedgerStore
+from magnetar.storage.ledger.store import LedgerStore
+from magnetar.storage.managed_ledger.cache import EntryCache
+from magnetar.storage.managed_ledger.cursor_saver import CursorSaver
+from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger, ManagedLedgerSettings
+from magnetar.storage.metadata import paths
+from magnetar.storage.metadata.memory import MemoryMetadataStore
+from magnetar.storage.metadata.store import MetadataStore
+from magnetar.tasks import Tasks
+
+from .admin.app import AdminServices, start_admin
+from .admin.routes.topics import TopicCreation
+from .broker import Broker, listen
+from .cluster.lookup import BrokerAddress, Lookup
+from .cluster.ownership import Ownership
+from .config import MIB, Config, StorageSettings
+from .handlers.connect import Connect
+from .handlers.consume import Consume
+from .handlers.lookup import Finding
+from .handlers.produce import Produce
+from .handlers.table import CommandTable
+from .resources import Resources
+from .topics.registry import TopicRegistry
+from .topics.settings import TopicSettings
+
+_SYSTEM_CLOCK: Final = SystemClock()
+
+
+@asynccontextmanager
+async def running_broker(config: Config, *, clock: Clock = _SYSTEM_CLOCK) -> AsyncIterator[Broker]:
+    """A broker that serves until the block ends.
+
+    Raises InvalidValue, StoreLocked and other things that a user can mend, before it serves.
+    """
+    async with AsyncExitStack() as stack:
+        server = config.server
+        listener = _listen(stack, server.bind_address, server.broker_port)
+        web_listener = None
+        if server.web_port >= 0:
+            web_listener = _listen(stack, server.bind_address, server.web_port)
+        web_port = _port(web_listener) if web_listener is not None else None
+        tasks = Tasks("broker")
+        stack.push_async_callback(tasks.close)
+        metadata, ledgers = await _open_storage(stack, config.storage, clock)
+        resources = Resources(metadata)
+        stack.callback(resources.close)
+        address = BrokerAddress.of(server.advertised_address, _port(listener), web_port)
+        await resources.ensure_defaults(server.cluster, address.web_url, address.service_url)
+        instance = f"{server.advertised_address}:{web_port or _port(listener)}"
+        ownership = Ownership(resources, address=instance)
+        lookup = Lookup(resources, ownership, address)
+        registry = _registry(
+            config,
+            metadata=metadata,
+            ledgers=ledgers,
+            resources=resources,
+            clock=clock,
+            tasks=tasks,
+        )
+        broker = Broker(
+            config,
+            listener=listener,
+            address=address,
+            web_port=web_port,
+            registry=registry,
+            table=CommandTable(
+                connect=Connect(message_size_max=config.connections.message_size_max),
+                produce=Produce(registry, ownership, config.topics),
+                consume=Consume(registry, ownership, config.topics),
+                finding=Finding(resources, lookup, config.topics),
+                tasks=tasks,
+            ),
+            clock=clock,
+            tasks=tasks,
+        )
+        stack.push_async_callback(broker.stop)
+        if web_listener is not None:
+            services = AdminServices(
+                resources=resources,
+                topics=registry,
+                lookup=lookup,
+                ownership=ownership,
+                address=address,
+                cluster=server.cluster,
+                version=__version__,
+                creation=_creation(config),
+                clock=clock,
+            )
+            admin = await start_admin(services, bound=web_listener)
+            stack.push_async_callback(admin.close)
+        await broker.start()
+        yield broker
+
+
+def _listen(stack: AsyncExitStack, host: str, port: int) -> socket.socket:
+    listener = listen(host, port)
+    stack.callback(listener.close)
+    return listener
+
+
+def _port(listener: socket.socket) -> int:
+    port: int = listener.getsockname()[1]
+    return port
+
+
+async def _open_storage(
+    stack: AsyncExitStack, settings: StorageSettings, clock: Clock
+) -> tuple[MetadataStore, LedgerStore]:
+    """The ledgers first: they lock the folder, which keeps a second broker off the metadata too."""
+    if settings.in_memory:
+        return MemoryMetadataStore(), MemoryLedgerStore()
+    from magnetar.storage.metadata.sqlite import SqliteMetadataStore
+
+    folder = settings.data_directory
+    ledgers = await LocalLedgerStore.start(
+        folder / "ledgers",
+        settings=LocalLedgerSettings(
+            durability=Durability(settings.durability), interval_s=settings.sync_interval_ms / 1000
+        ),
+        clock=clock,
+    )
+    stack.push_async_callback(ledgers.close)
+    metadata = await SqliteMetadataStore.open(folder / "metadata.sqlite")
+    stack.push_async_callback(metadata.close)
+    return metadata, ledgers
+
+
+def _registry(
+    config: Config,
+    *,
+    metadata: MetadataStore,
+    ledgers: LedgerStore,
+    resources: Resources,
+    clock: Clock,
+    tasks: Tasks,
+) -> TopicRegistry:
+    storage, topics = config.storage, config.topics
+    settings = _managed_ledger_settings(storage)
+    cache = EntryCache(settings.cache_size_max)
+    saver = CursorSaver(tasks, clock, interval_s=settings.cursor_save_interval_s)
+
+    async def open_ledger(topic: TopicName) -> ManagedLedger:
+        return await ManagedLedger.open(
+            paths.managed_ledger_name(topic),
+            metadata=metadata,
+            ledgers=ledgers,
+            cache=cache,
+            clock=clock,
+            tasks=tasks,
+            settings=settings,
+            saver=saver,
+        )
+
+    numbers = count()
+    return TopicRegistry(
+        open_ledger=open_ledger,
+        catalogue=resources,
+        settings=TopicSettings(
+            unacked_per_consumer_max=topics.unacked_per_consumer_max,
+            unacked_per_subscription_max=topics.unacked_per_subscription_max,
+            failover_delay_s=topics.failover_delay_ms / 1000,
+            failover_consistent_hashing=topics.failover_consistent_hashing,
+            key_shared_consistent_hashing=topics.key_shared_consistent_hashing,
+            key_shared_points=topics.key_shared_ring_points,
+            look_ahead_per_consumer_max=topics.key_shared_look_ahead_per_consumer_max,
+            look_ahead_per_subscription_max=topics.key_shared_look_ahead_per_subscription_max,
+            batch_index_acks=topics.batch_index_acknowledgement,
+            read_entries_max=topics.read_entries_max,
+            read_bytes_max=topics.read_bytes_max,
+            consumer_metadata_bytes_max=topics.consumer_metadata_bytes_max,
+        ),
+        clock=clock,
+        producer_name=lambda: f"{config.server.cluster}-0-{next(numbers)}",
+        auto_creation=topics.auto_creation,
+    )
+
+
+def _managed_ledger_settings(storage: StorageSettings) -> ManagedLedgerSettings:
+    return ManagedLedgerSettings(
+        entries_per_ledger_max=storage.entries_per_ledger_max,
+        ledger_size_max=storage.ledger_size_mb_max * MIB,
+        ledger_age_min_s=storage.ledger_age_min_minutes * 60,
+        ledger_age_max_s=storage.ledger_age_max_minutes * 60,
+        cache_size_max=storage.cache_mb * MIB,
+        cursor_save_interval_s=1 / storage.cursor_saves_per_s,
+        cursor_ranges_max=storage.cursor_ranges_max,
+        retention_time_s=_limit(storage.retention_minutes, 60),
+        retention_size_bytes=_limit(storage.retention_mb, MIB),
+    )
+
+
+def _limit(value: int, unit: int) -> int:
+    """In smaller units; -1 stays what it is, no limit."""
+    return value * unit if value > 0 else value
+
+
+def _creation(config: Config) -> TopicCreation:
+    topics = config.topics
+    partitioned = topics.auto_creation_type == "partitioned"
+    return TopicCreation(
+        auto=topics.auto_creation,
+        auto_partitions=topics.partitions_default if partitioned else 0,
+        partitions_max=topics.partitions_max,
+    )

@@ -1,0 +1,137 @@
+"""A running broker: start, drain, stop."""
+
+import asyncio
+import logging
+import socket
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from magnetar.clock import Clock
+from magnetar.errors import InvalidValue
+from magnetar.tasks import Tasks
+
+from .cluster.lookup import BrokerAddress
+from .config import Config
+from .connection import SHARED_BUFFER_BYTES, Connection, Surroundings
+from .handlers.table import CommandTable
+from .housekeeping import KeepAliveSweep, trim_for_ever
+from .pending_sends import SendBudget
+from .topics.registry import TopicRegistry
+
+log = logging.getLogger(__name__)
+
+BACKLOG: Final = 1024  # Connections the kernel keeps for us while we are busy.
+_MIB: Final = 1024 * 1024
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A bound socket, not yet taking connections. Raises InvalidValue with the remedy."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.setblocking(False)
+        listener.bind((host, port))
+        listener.listen(BACKLOG)
+    except OSError as error:
+        listener.close()
+        raise InvalidValue(
+            f"cannot listen on {host}:{port}: {error.strerror}. Stop what uses the port, or choose "
+            "another (--port, brokerServicePort; 0 picks a free one)"
+        ) from error
+    return listener
+
+
+class Broker:
+    """Takes connections for the topics of one registry."""
+
+    def __init__(
+        self,
+        config: Config,
+        *,
+        listener: socket.socket,
+        address: BrokerAddress,
+        web_port: int | None,
+        registry: TopicRegistry,
+        table: CommandTable,
+        clock: Clock,
+        tasks: Tasks,
+    ) -> None:
+        """``tasks`` are those of the connections and what they asked for; ``stop`` ends them."""
+        self.address = address
+        self.port: int = listener.getsockname()[1]
+        self.web_port = web_port
+        self.registry = registry
+        self._config = config
+        self._listener = listener
+        self._table = table
+        self._clock = clock
+        self._tasks = tasks
+        self._connections: KeepAliveSweep[Connection] = KeepAliveSweep(
+            config.connections.keep_alive_interval_s, clock
+        )
+        self._all_closed = asyncio.Event()
+        self._all_closed.set()
+        self._server: asyncio.Server | None = None
+
+    @property
+    def connection_count(self) -> int:
+        return len(self._connections)
+
+    async def start(self) -> None:
+        """Take connections, and begin what runs on a timer."""
+        loop = asyncio.get_running_loop()
+        surroundings = Surroundings(
+            table=self._table,
+            settings=self._config.connections,
+            budget=SendBudget(self._config.connections.publish_buffer_mb_max * _MIB),
+            clock=self._clock,
+            tasks=self._tasks,
+            buffer=memoryview(bytearray(SHARED_BUFFER_BYTES)),
+            opened=self._opened,
+            closed=self._closed,
+        )
+        self._server = await loop.create_server(
+            lambda: Connection(surroundings, loop), sock=self._listener, backlog=BACKLOG
+        )
+        self._tasks.spawn("keep-alive", self._connections.run())
+        check_s = self._config.storage.retention_check_s
+        self._tasks.spawn("trim", trim_for_ever(self.registry, check_s, self._clock))
+
+    async def stop(self) -> None:
+        """Take no more connections, close every topic, then every connection.
+
+        Clients are told that their producers and consumers are closed, and everything they sent
+        before is stored and answered.
+        """
+        if self._server is not None:
+            self._server.close()
+        timeout_s = self._config.server.shutdown_timeout_ms / 1000
+        await self._in_time(self.registry.close, timeout_s, "topics")
+        for connection in self._connections.members():
+            connection.hang_up("the broker stops")
+        await self._in_time(self._all_closed.wait, 1.0, "connections")
+        for connection in self._connections.members():
+            connection.cut_off("the broker stops")
+        await self._tasks.close()
+
+    def _opened(self, connection: Connection) -> bool:
+        connections_max = self._config.connections.connections_max
+        room = not connections_max or len(self._connections) < connections_max
+        self._connections.add(connection)
+        self._all_closed.clear()
+        return room
+
+    def _closed(self, connection: Connection) -> None:
+        self._connections.discard(connection)
+        if not len(self._connections):
+            self._all_closed.set()
+
+    async def _in_time(
+        self, work: Callable[[], Awaitable[object]], timeout_s: float, what: str
+    ) -> None:
+        try:
+            async with asyncio.timeout(timeout_s):
+                await work()
+        except TimeoutError:
+            log.warning("broker.stop_timed_out waiting_for=%s after_s=%g", what, timeout_s)

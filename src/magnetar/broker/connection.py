@@ -1,0 +1,213 @@
+"""One client's connection: bytes in to handlers. Loop 1; nothing in here waits.
+
+Bytes arrive in one buffer that all connections of the loop share; only a frame too big for it gets
+its own memory, which the decoder provides and the kernel fills. A read is decoded as a whole and
+goes, frame by frame and run by run, to the command table.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, cast
+
+from magnetar.clock import Clock
+from magnetar.errors import NotAllowed, ProtocolError
+from magnetar.message.send_run import SendRun
+from magnetar.tasks import Tasks
+from magnetar.wire import replies
+from magnetar.wire.frames import FRAME_SIZE_MAX, MESSAGE_SIZE_MAX, FrameDecoder
+from magnetar.wire.keepalive import KeepAlive
+
+from .config import ConnectionSettings
+from .handlers.table import CommandTable
+from .listening import Hold, Listening
+from .outbox import Outbox
+from .pending_sends import PendingSends, SendBudget
+from .session import Session
+
+log = logging.getLogger(__name__)
+
+SHARED_BUFFER_BYTES: Final = 256 * 1024
+FRAME_PADDING: Final = FRAME_SIZE_MAX - MESSAGE_SIZE_MAX  # For the command and the metadata.
+PING_SINCE: Final = 1  # The protocol version from which a client understands PING.
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What every connection of a broker uses."""
+
+    table: CommandTable
+    settings: ConnectionSettings
+    budget: SendBudget
+    clock: Clock
+    tasks: Tasks
+    buffer: memoryview
+    opened: Callable[["Connection"], bool]  # False: there are too many, it must close at once.
+    closed: Callable[["Connection"], None]
+
+
+class Connection(asyncio.BufferedProtocol):
+    """A client's TCP connection."""
+
+    _transport: asyncio.Transport
+    _outbox: Outbox
+    _session: Session
+
+    def __init__(self, surroundings: Surroundings, loop: asyncio.AbstractEventLoop) -> None:
+        self._surroundings = surroundings
+        self._loop = loop
+        settings = surroundings.settings
+        self._decoder = FrameDecoder(settings.message_size_max + FRAME_PADDING)
+        self._keep_alive = KeepAlive(settings.keep_alive_interval_s, surroundings.clock.now())
+        self._listening = Listening(pause=self._pause, resume=self._resume)
+        self._buffer = surroundings.buffer
+        self._into_own_memory = False  # The last get_buffer handed out a big frame's memory.
+        self._closing = False
+
+    @property
+    def due(self) -> float:
+        """When ``tick`` is to be called."""
+        return self._keep_alive.due
+
+    @property
+    def address(self) -> str:
+        return self._session.address
+
+    # From the loop.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # A cast, since the transports of uvloop do not inherit from those of asyncio.
+        self._transport = cast(asyncio.Transport, transport)
+        around, settings = self._surroundings, self._surroundings.settings
+        self._outbox = Outbox(self._transport, self._loop, backed_up=self._answers_pile_up)
+        self._session = Session(
+            address=_address(transport.get_extra_info("peername")),
+            outbox=self._outbox,
+            listening=self._listening,
+            pending_sends=PendingSends(
+                around.budget,
+                count_max=settings.pending_publishes_max,
+                bytes_max=settings.pending_publish_bytes_max,
+                hold=self._sends_pile_up,
+                release=self._sends_are_stored,
+            ),
+            liveness_timeout_s=settings.liveness_timeout_ms / 1000,
+            hang_up=self.hang_up,
+            cut_off=self.cut_off,
+            clock=around.clock,
+            tasks=around.tasks,
+        )
+        if not around.opened(self):
+            error = NotAllowed("Reached the maximum number of connections")
+            self._outbox.put(replies.error(replies.NO_REQUEST, error))
+            self.hang_up("too many connections")
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        own = self._decoder.buffer(sizehint)
+        self._into_own_memory = own is not None
+        return self._buffer if own is None else own
+
+    def buffer_updated(self, nbytes: int) -> None:
+        if self._closing:
+            return
+        self._keep_alive.received(self._surroundings.clock.now())
+        session, table = self._session, self._surroundings.table
+        session.heard()
+        try:
+            if self._into_own_memory:
+                arrived = self._decoder.filled(nbytes)
+            else:
+                arrived = self._decoder.feed(bytes(self._buffer[:nbytes]))
+            for item in arrived:
+                if isinstance(item, SendRun):
+                    table.on_sends(session, item)
+                else:
+                    table.on_frame(session, item)
+                if self._over():
+                    return
+            if self._decoder.failure is not None:
+                raise self._decoder.failure
+        except ProtocolError as error:
+            self.hang_up(f"{type(error).__name__}: {error}")
+
+    def pause_writing(self) -> None:
+        self._outbox.congested()
+
+    def resume_writing(self) -> None:
+        self._outbox.drained()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if exc is not None:
+            log.info("connection.lost address=%s error=%s", self.address, exc)
+        elif not self._closing:
+            log.info("connection.closed address=%s reason=by the client", self.address)
+        self._closing = True
+        self._outbox.drop()
+        self._surroundings.closed(self)
+        self._surroundings.tasks.spawn("close", self._session.close())
+
+    # From the broker.
+
+    def tick(self) -> None:
+        """A keep-alive interval is over: ask a silent client whether it is there, or give it up."""
+        verdict = self._keep_alive.tick(self._surroundings.clock.now())
+        if self._closing:
+            self._transport.abort()  # It had the time to take what was left to write.
+        elif not self._session.connected:
+            self.cut_off("no CONNECT in time")
+        elif self._session.protocol_version < PING_SINCE:
+            return  # Too old to be asked.
+        elif verdict == "ping":
+            self._outbox.put(replies.ping())
+        elif verdict == "close" and not self._listening.held:
+            self.cut_off("nothing heard for too long")
+
+    def hang_up(self, reason: str) -> None:
+        """Close once everything put before is written. May be called again."""
+        if self._closing:
+            return
+        self._closing = True
+        log.info("connection.closed address=%s reason=%s", self.address, reason)
+        self._outbox.close()
+        self._transport.close()
+
+    def cut_off(self, reason: str) -> None:
+        """Close at once: the client does not take anything any more."""
+        if not self._closing:
+            log.info("connection.cut_off address=%s reason=%s", self.address, reason)
+        self._closing = True
+        self._transport.abort()
+
+    def _over(self) -> bool:
+        return self._closing
+
+    # Holding the client up.
+
+    def _sends_pile_up(self) -> None:
+        self._listening.hold(Hold.SENDS)
+
+    def _sends_are_stored(self) -> None:
+        self._listening.lift(Hold.SENDS)
+
+    def _answers_pile_up(self, too_many: bool) -> None:  # noqa: FBT001 - the one thing it is told
+        if too_many:
+            self._listening.hold(Hold.ANSWERS)
+        else:
+            self._listening.lift(Hold.ANSWERS)
+
+    def _pause(self) -> None:
+        if not self._closing:
+            self._transport.pause_reading()
+
+    def _resume(self) -> None:
+        if not self._closing:
+            self._transport.resume_reading()
+
+
+def _address(peer: object) -> str:
+    """``host:port`` of a socket's peer name."""
+    if isinstance(peer, tuple) and len(peer) >= 2:
+        host, port = peer[:2]
+        return f"[{host}]:{port}" if ":" in str(host) else f"{host}:{port}"
+    return "unknown"

@@ -1,0 +1,40 @@
+"""CONNECT and keep-alive: the commands a client may send before anything else."""
+
+from typing import Final
+
+from magnetar.broker.session import Session
+from magnetar.errors import NotAuthenticated, UnexpectedCommand
+from magnetar.wire import replies
+from magnetar.wire.commands import CommandAuthResponse, CommandConnect, CommandPing, CommandPong
+from magnetar.wire.handshake import PROTOCOL_VERSION_MAX, SERVER_VERSION
+
+SERVER_FEATURES: Final = ("supports_get_partitioned_metadata_without_auto_creation",)
+
+
+class Connect:
+    """Agrees with a client on a protocol version. Nobody is asked who they are."""
+
+    def __init__(self, *, message_size_max: int) -> None:
+        self._message_size_max = message_size_max
+
+    def on_connect(self, session: Session, command: CommandConnect) -> None:
+        if session.connected:
+            raise UnexpectedCommand("a second CONNECT")
+        version = min(command.protocol_version, PROTOCOL_VERSION_MAX)
+        session.greet(command.client_version, version)
+        session.reply(
+            replies.connected(
+                SERVER_VERSION, version, self._message_size_max, features=SERVER_FEATURES
+            )
+        )
+
+    def on_auth_response(self, session: Session, _: CommandAuthResponse) -> None:
+        """Nobody was challenged."""
+        session.reply(replies.error(replies.NO_REQUEST, NotAuthenticated("Failed to authenticate")))
+        session.hang_up("AUTH_RESPONSE without a challenge")
+
+    def on_ping(self, session: Session, _: CommandPing) -> None:
+        session.reply(replies.pong())
+
+    def on_pong(self, session: Session, _: CommandPong) -> None:
+        """That something came is all it says, and the connection noticed."""

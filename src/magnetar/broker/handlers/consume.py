@@ -1,0 +1,263 @@
+"""SUBSCRIBE and what a consumer says afterwards."""
+
+from collections.abc import Coroutine
+from datetime import UTC, datetime
+from typing import Final
+
+from magnetar.broker.cluster.ownership import Ownership
+from magnetar.broker.config import TopicSettings
+from magnetar.broker.session import OpenConsumer, Session
+from magnetar.broker.topics.consumer import SubscribeRequest
+from magnetar.broker.topics.registry import TopicRegistry
+from magnetar.broker.topics.subscription import TYPE_NAMES
+from magnetar.broker.topics.topic import Topic
+from magnetar.errors import (
+    ConsumerBusy,
+    ConsumerNotFound,
+    InvalidValue,
+    NotAllowed,
+    NotReady,
+    SubscriptionNotFound,
+    TopicNotFound,
+    UnexpectedCommand,
+)
+from magnetar.model.names import TopicName
+from magnetar.model.position import Position
+from magnetar.model.subscriptions import InitialPosition, SubscriptionType
+from magnetar.wire import replies
+from magnetar.wire.commands import (
+    CommandAck,
+    CommandCloseConsumer,
+    CommandConsumerStats,
+    CommandFlow,
+    CommandGetLastMessageId,
+    CommandRedeliverUnacknowledgedMessages,
+    CommandSeek,
+    CommandSubscribe,
+    CommandUnsubscribe,
+    MessageIdData,
+)
+
+from .names import topic_name
+from .schemas import check_schema
+
+_CUMULATIVE: Final = 1
+_STICKY: Final = 1
+_SINGLE: Final = (SubscriptionType.EXCLUSIVE, SubscriptionType.FAILOVER)
+
+
+class Consume:
+    """Attaches consumers to subscriptions and passes on what they ask."""
+
+    def __init__(
+        self, registry: TopicRegistry, ownership: Ownership, settings: TopicSettings
+    ) -> None:
+        self._registry = registry
+        self._ownership = ownership
+        self._settings = settings
+
+    async def on_subscribe(self, session: Session, command: CommandSubscribe) -> None:
+        """Answer with SUCCESS, also for an id that is open."""
+        name = topic_name(command.topic)
+        consumer_id = command.consumer_id
+        if consumer_id in session.opening_consumers:
+            raise NotReady("Consumer is already present on the connection")
+        if consumer_id not in session.consumers:
+            session.opening_consumers.add(consumer_id)
+            try:
+                opened = await self._attach(session, name, command)
+                if session.closed or consumer_id not in session.opening_consumers:
+                    await opened.leave()  # The connection was lost, or the client closed it.
+                    return
+                session.consumers[consumer_id] = opened
+            finally:
+                session.opening_consumers.discard(consumer_id)
+        session.reply(replies.success(command.request_id))
+
+    def on_flow(self, session: Session, command: CommandFlow) -> None:
+        if not command.messagePermits:
+            raise UnexpectedCommand(f"FLOW of 0 permits for consumer {command.consumer_id}")
+        opened = session.consumers.get(command.consumer_id)
+        if opened is not None:
+            opened.subscription.flow(opened.consumer, command.messagePermits)
+
+    def on_ack(self, session: Session, command: CommandAck) -> None:
+        """An acknowledgement never fails; only a consumer that is not open gets no answer."""
+        opened = session.consumers.get(command.consumer_id)
+        if opened is None:
+            return
+        if command.HasField("txnid_most_bits"):
+            error = NotAllowed("Transactions are not enabled.")
+            session.reply(replies.ack_response(command.consumer_id, command.request_id, error))
+            return
+        ids = command.message_id
+        if command.ack_type != _CUMULATIVE:
+            whole = [Position(one.ledgerId, one.entryId) for one in ids if not one.ack_set]
+            parts = [(_position(one), list(one.ack_set)) for one in ids if one.ack_set]
+            opened.subscription.acknowledge(opened.consumer, whole, parts)
+        elif len(ids) == 1:
+            opened.subscription.acknowledge_cumulative(
+                opened.consumer, _position(ids[0]), list(ids[0].ack_set)
+            )
+        if command.HasField("request_id"):
+            session.reply(replies.ack_response(command.consumer_id, command.request_id))
+
+    def on_redeliver(
+        self, session: Session, command: CommandRedeliverUnacknowledgedMessages
+    ) -> None:
+        opened = session.consumers.get(command.consumer_id)
+        if opened is None:
+            return
+        positions = [_position(one) for one in command.message_ids] or None
+        epoch = command.consumer_epoch if command.HasField("consumer_epoch") else None
+        opened.subscription.redeliver(opened.consumer, positions, epoch)
+
+    async def on_unsubscribe(self, session: Session, command: CommandUnsubscribe) -> None:
+        opened = _open(session, command.consumer_id)
+        try:
+            await opened.topic.unsubscribe(
+                opened.subscription, opened.consumer, force=command.force
+            )
+        except NotAllowed as error:  # Pulsar answers MetadataError.
+            raise InvalidValue(str(error)) from None
+        session.consumers.pop(command.consumer_id, None)
+        session.reply(replies.success(command.request_id))
+
+    async def on_seek(self, session: Session, command: CommandSeek) -> None:
+        """Every consumer of the subscription gets CLOSE_CONSUMER, and then this one SUCCESS."""
+        opened = _open(session, command.consumer_id)
+        topic = opened.topic
+        if command.HasField("message_id"):
+            target = _position(command.message_id)
+            await opened.subscription.seek(lambda: _known(target), list(command.message_id.ack_set))
+        elif command.HasField("message_publish_time"):
+            since_ms = command.message_publish_time
+            await opened.subscription.seek(lambda: topic.position_at(since_ms), [])
+        else:
+            raise InvalidValue("Message id and message publish time were not present")
+        session.reply(replies.success(command.request_id))
+
+    def on_close_consumer(
+        self, session: Session, command: CommandCloseConsumer
+    ) -> Coroutine[None, None, None] | None:
+        session.opening_consumers.discard(command.consumer_id)
+        opened = session.consumers.pop(command.consumer_id, None)
+        if opened is not None:
+            return self._close(session, opened, command.request_id)
+        session.reply(replies.success(command.request_id))
+        return None
+
+    async def on_last_message_id(self, session: Session, command: CommandGetLastMessageId) -> None:
+        opened = _open(session, command.consumer_id)
+        position, batch_index = await opened.topic.last_message_id()
+        session.reply(
+            replies.last_message_id(
+                command.request_id,
+                position,
+                partition=opened.topic.name.partition_index,
+                batch_index=batch_index,
+                mark=opened.subscription.cursor.mark,
+            )
+        )
+
+    def on_consumer_stats(self, session: Session, command: CommandConsumerStats) -> None:
+        opened = session.consumers.get(command.consumer_id)
+        if opened is None:
+            raise UnexpectedCommand(f"CONSUMER_STATS for consumer {command.consumer_id}, not open")
+        consumer = opened.consumer
+        connected = datetime.fromtimestamp(consumer.connected_at_ms / 1000, UTC)
+        stats = replies.ConsumerStats(
+            consumer_name=consumer.name,
+            address=f"/{session.address}",
+            connected_since=connected.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            subscription_type=TYPE_NAMES[consumer.request.type],
+            available_permits=consumer.permits,
+            unacked_messages=consumer.unacked,
+            backlog=opened.subscription.cursor.backlog,
+            blocked_on_unacked=consumer.blocked,
+        )
+        session.reply(replies.consumer_stats(command.request_id, stats))
+
+    async def _close(self, session: Session, opened: OpenConsumer, request_id: int) -> None:
+        await opened.leave()
+        session.reply(replies.success(request_id))
+
+    async def _attach(
+        self, session: Session, name: TopicName, command: CommandSubscribe
+    ) -> OpenConsumer:
+        request = _request(command, self._settings.consumer_metadata_bytes_max)
+        if command.HasField("schema"):
+            check_schema(command.schema, name)
+        await self._ownership.check(name)
+        try:
+            topic = await self._registry.get(name, create=command.force_topic_creation)
+        except TopicNotFound:
+            raise TopicNotFound(f"Topic {name} does not exist") from None
+        self._admit(topic, request)
+        subscription, consumer = await topic.subscribe(request, session)
+        return OpenConsumer(topic, subscription, consumer)
+
+    def _admit(self, topic: Topic, request: SubscribeRequest) -> None:
+        """The broker's limits on what hangs on a topic."""
+        settings = self._settings
+        connected = sum(len(one.consumers) for one in topic.subscriptions.values())
+        if settings.consumers_max and connected >= settings.consumers_max:
+            raise ConsumerBusy("Topic reached max consumers limit")
+        if request.subscription in topic.subscriptions or not request.durable:
+            return
+        if not settings.auto_subscription:
+            raise SubscriptionNotFound("Subscription does not exist")
+        durable = sum(one.durable for one in topic.subscriptions.values())
+        if settings.subscriptions_max and durable >= settings.subscriptions_max:
+            raise NotAllowed(
+                f"Exceed the maximum number of subscriptions of the topic: {topic.name}"
+            )
+
+
+def _request(command: CommandSubscribe, metadata_bytes_max: int) -> SubscribeRequest:
+    """What is asked for. Raises for what can never be granted."""
+    kind = SubscriptionType(command.subType)
+    if command.read_compacted and kind not in _SINGLE:  # Nothing is ever compacted here.
+        raise NotAllowed("readCompacted only allowed on failover or exclusive subscriptions")
+    metadata = {pair.key: pair.value for pair in command.metadata}
+    if sum(len(key) + len(value) for key, value in metadata.items()) > metadata_bytes_max:
+        raise InvalidValue(f"metadata has a max size of {metadata_bytes_max} bytes")
+    ranges = None
+    if kind is SubscriptionType.KEY_SHARED and command.keySharedMeta.keySharedMode == _STICKY:
+        ranges = tuple((one.start, one.end) for one in command.keySharedMeta.hashRanges)
+    return SubscribeRequest(
+        subscription=command.subscription,
+        type=kind,
+        consumer_id=command.consumer_id,
+        consumer_name=command.consumer_name,
+        priority_level=command.priority_level,
+        durable=command.durable,
+        initial_position=InitialPosition(command.initialPosition),
+        start=_position(command.start_message_id) if command.HasField("start_message_id") else None,
+        start_rollback_s=command.start_message_rollback_duration_sec,
+        hash_ranges=ranges,
+        allow_out_of_order=command.keySharedMeta.allowOutOfOrderDelivery,
+        metadata=metadata,
+        properties={pair.key: pair.value for pair in command.subscription_properties},
+        consumer_epoch=command.consumer_epoch if command.HasField("consumer_epoch") else None,
+    )
+
+
+def _open(session: Session, consumer_id: int) -> OpenConsumer:
+    opened = session.consumers.get(consumer_id)
+    if opened is None:
+        raise ConsumerNotFound("Consumer not found")
+    return opened
+
+
+def _position(message_id: MessageIdData) -> Position:
+    """A position as it travels: -1 comes as 2^64-1."""
+    return Position(_signed(message_id.ledgerId), _signed(message_id.entryId))
+
+
+def _signed(value: int) -> int:
+    return value - 2**64 if value >= 2**63 else value
+
+
+async def _known(position: Position) -> Position:
+    return position

@@ -1,0 +1,138 @@
+"""PRODUCER, SEND, CLOSE_PRODUCER."""
+
+from collections.abc import Coroutine
+from typing import Final
+
+from magnetar.broker.cluster.ownership import Ownership
+from magnetar.broker.config import TopicSettings
+from magnetar.broker.session import Session
+from magnetar.broker.topics.producer import Producer
+from magnetar.broker.topics.registry import TopicRegistry
+from magnetar.broker.topics.topic import Topic
+from magnetar.errors import (
+    ChecksumMismatch,
+    MagnetarError,
+    NotAllowed,
+    NotReady,
+    ProducerBusy,
+    UnexpectedCommand,
+)
+from magnetar.message.send_run import SendRun
+from magnetar.model.names import TopicName
+from magnetar.model.position import EARLIEST
+from magnetar.wire import replies
+from magnetar.wire.commands import CommandCloseProducer, CommandProducer, CommandSend
+
+from .names import topic_name
+from .schemas import check_schema
+
+_SHARED_ACCESS: Final = 0
+
+
+class Produce:
+    """Attaches producers to topics and hands them their sends."""
+
+    def __init__(
+        self, registry: TopicRegistry, ownership: Ownership, settings: TopicSettings
+    ) -> None:
+        self._registry = registry
+        self._ownership = ownership
+        self._settings = settings
+
+    async def on_producer(self, session: Session, command: CommandProducer) -> None:
+        """Answer with PRODUCER_SUCCESS; for an id that is open, with the name it has."""
+        name = topic_name(command.topic)
+        producer_id = command.producer_id
+        present = session.producers.get(producer_id)
+        if present is not None:
+            session.reply(replies.producer_success(command.request_id, present.name))
+            return
+        if producer_id in session.opening_producers:
+            raise NotReady("Producer is already present on the connection")
+        session.opening_producers.add(producer_id)
+        try:
+            producer = await self._attach(session, name, command)
+            if session.closed or producer_id not in session.opening_producers:
+                producer.detach()  # The connection was lost, or the client closed it meanwhile.
+                return
+            session.producers[producer_id] = producer
+        finally:
+            session.opening_producers.discard(producer_id)
+        session.reply(replies.producer_success(command.request_id, producer.name))
+
+    def on_sends(self, session: Session, run: SendRun) -> None:
+        """A run of sends. Raises UnexpectedCommand when its producer is not open."""
+        producer = session.producers.get(run.producer_id)
+        if producer is None:
+            self._stray(session, run.producer_id)
+        else:
+            session.publish(producer, run)
+
+    def on_odd_send(self, session: Session, command: CommandSend) -> None:
+        """A send that was not stored: damaged on the way, or part of a transaction."""
+        producer_id = command.producer_id
+        if producer_id not in session.producers:
+            self._stray(session, producer_id)
+            return
+        error: MagnetarError = ChecksumMismatch("Checksum failed on the broker")
+        if command.HasField("txnid_most_bits"):
+            error = NotAllowed("Transactions are not enabled.")
+        session.reply(replies.send_error(producer_id, command.sequence_id, error))
+
+    def on_close_producer(
+        self, session: Session, command: CommandCloseProducer
+    ) -> Coroutine[None, None, None] | None:
+        """Later sends find no producer; SUCCESS comes when all earlier ones are answered."""
+        session.opening_producers.discard(command.producer_id)
+        producer = session.producers.pop(command.producer_id, None)
+        if producer is not None:
+            return self._close(session, producer, command.request_id)
+        session.reply(replies.success(command.request_id))
+        return None
+
+    async def _close(self, session: Session, producer: Producer, request_id: int) -> None:
+        await producer.close()
+        session.producer_gone(producer.producer_id)
+        session.reply(replies.success(request_id))
+
+    async def _attach(
+        self, session: Session, name: TopicName, command: CommandProducer
+    ) -> Producer:
+        if command.producer_access_mode != _SHARED_ACCESS:
+            raise NotAllowed(
+                "Exclusive producers are not supported by this broker: use access mode Shared"
+            )
+        if command.txn_enabled:
+            raise NotAllowed("Transactions are not enabled.")
+        if command.HasField("schema"):
+            check_schema(command.schema, name)
+        await self._ownership.check(name)
+        topic = await self._registry.get(name, create=True)
+        producers_max = self._settings.producers_max
+        if producers_max and len(topic.producers) >= producers_max:
+            raise ProducerBusy(f"Topic '{name}' reached max producers limit")
+        if command.initial_subscription_name:
+            await self._subscribe_first(topic, command.initial_subscription_name)
+        return await topic.attach_producer(
+            session,
+            command.producer_id,
+            command.producer_name if command.HasField("producer_name") else None,
+            epoch=command.epoch,
+            metadata={pair.key: pair.value for pair in command.metadata},
+        )
+
+    async def _subscribe_first(self, topic: Topic, subscription: str) -> None:
+        """The subscription that must not miss what this producer sends."""
+        if subscription in topic.subscriptions:
+            return
+        if not self._settings.auto_subscription:
+            raise NotAllowed(
+                "Could not create the initial subscription due to the auto subscription creation "
+                "is not allowed."
+            )
+        await topic.create_subscription(subscription, EARLIEST)
+
+    def _stray(self, session: Session, producer_id: int) -> None:
+        """Sends on the way while we closed the producer are passed over; others break the rules."""
+        if not session.may_stray(producer_id):
+            raise UnexpectedCommand(f"SEND for producer {producer_id}, which is not open")

@@ -1,0 +1,215 @@
+"""Which command goes to which method, and what becomes of an error: the only place that decides.
+
+A method takes the session and the command. It answers at once and returns None, or returns the rest
+of its work, which then runs in a task of its own. What it raises is answered to the request it
+belongs to; a ProtocolError ends the connection instead.
+"""
+
+import logging
+from collections.abc import Callable, Coroutine
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
+
+from magnetar.broker.session import Session
+from magnetar.errors import (
+    MagnetarError,
+    NotAllowed,
+    ProtocolError,
+    TopicNotFound,
+    UnexpectedCommand,
+    UnknownFailure,
+)
+from magnetar.message.send_run import SendRun
+from magnetar.tasks import Tasks
+from magnetar.wire import replies
+from magnetar.wire.commands import (
+    BaseCommand,
+    CommandGetSchema,
+    CommandWatchTopicListClose,
+)
+from magnetar.wire.frames import Frame
+
+from .connect import Connect
+from .consume import Consume
+from .lookup import Finding
+from .produce import Produce
+
+log = logging.getLogger(__name__)
+
+Work: TypeAlias = Coroutine[Any, Any, None]
+Method: TypeAlias = Callable[[Session, Any], Work | None]
+
+
+class Refusal(Protocol):
+    """Makes the answer to a request that failed."""
+
+    def __call__(self, request_id: int, error: MagnetarError, /) -> bytes: ...
+
+
+class Row(NamedTuple):
+    """One kind of command."""
+
+    name: str  # For the log.
+    field: str  # Of BaseCommand.
+    method: Method
+    refusal: Refusal = replies.error
+    before_connect: bool = False
+
+
+class CommandTable:
+    """Takes every frame of every connection."""
+
+    def __init__(
+        self,
+        *,
+        connect: Connect,
+        produce: Produce,
+        consume: Consume,
+        finding: Finding,
+        tasks: Tasks,
+    ) -> None:
+        self._produce = produce
+        self._tasks = tasks
+        self._rows = _rows(connect, produce, consume, finding)
+
+    def on_sends(self, session: Session, run: SendRun) -> None:
+        """Raises ProtocolError, upon which the connection must be closed."""
+        if not session.connected:
+            raise UnexpectedCommand("SEND before CONNECT")
+        self._produce.on_sends(session, run)
+
+    def on_frame(self, session: Session, frame: Frame) -> None:
+        """Raises ProtocolError, upon which the connection must be closed."""
+        row = self._rows.get(frame.command.type)
+        if row is None:
+            raise UnexpectedCommand(f"command {frame.command.type} is not a client's")
+        if not (session.connected or row.before_connect):
+            raise UnexpectedCommand(f"{row.name} before CONNECT")
+        command = getattr(frame.command, row.field)
+        try:
+            work = row.method(session, command)
+        except Exception as error:  # noqa: BLE001 - a defect of ours is logged there
+            self._failed(session, row, command, error)
+        else:
+            if work is not None:
+                session.request_began()
+                self._tasks.spawn(row.name, self._finish(session, row, command, work))
+
+    async def _finish(self, session: Session, row: Row, command: Any, work: Work) -> None:
+        try:
+            await work
+        except ProtocolError as error:
+            session.hang_up(f"{type(error).__name__}: {error}")
+        except Exception as error:  # noqa: BLE001 - a defect of ours is logged there
+            self._failed(session, row, command, error)
+        finally:
+            session.request_ended()
+
+    def _failed(self, session: Session, row: Row, command: Any, error: Exception) -> None:
+        """Answer with the error. A defect of ours is logged, and costs nobody the connection."""
+        if isinstance(error, ProtocolError):
+            raise error
+        if not isinstance(error, MagnetarError):
+            log.error(
+                "command.failed command=%s address=%s", row.name, session.address, exc_info=error
+            )
+            error = UnknownFailure(f"{type(error).__name__}: {error}")
+        log.info(
+            "command.refused command=%s address=%s error=%s: %s",
+            row.name,
+            session.address,
+            type(error).__name__,
+            error,
+        )
+        request_id = getattr(command, "request_id", None)
+        if request_id is not None:
+            session.reply(row.refusal(request_id, error))
+
+
+def _rows(connect: Connect, produce: Produce, consume: Consume, finding: Finding) -> dict[int, Row]:
+    kinds = BaseCommand
+    rows: dict[int, Row] = {
+        kinds.CONNECT: Row("CONNECT", "connect", connect.on_connect, before_connect=True),
+        kinds.PING: Row("PING", "ping", connect.on_ping, before_connect=True),
+        kinds.PONG: Row("PONG", "pong", connect.on_pong, before_connect=True),
+        kinds.AUTH_RESPONSE: Row(
+            "AUTH_RESPONSE", "authResponse", connect.on_auth_response, before_connect=True
+        ),
+        kinds.LOOKUP: Row("LOOKUP", "lookupTopic", finding.on_lookup, replies.lookup_failed),
+        kinds.PARTITIONED_METADATA: Row(
+            "PARTITIONED_METADATA",
+            "partitionMetadata",
+            finding.on_partitioned_metadata,
+            replies.partitioned_metadata_failed,
+        ),
+        kinds.GET_TOPICS_OF_NAMESPACE: Row(
+            "GET_TOPICS_OF_NAMESPACE", "getTopicsOfNamespace", finding.on_topics_of_namespace
+        ),
+        kinds.PRODUCER: Row("PRODUCER", "producer", produce.on_producer),
+        kinds.SEND: Row("SEND", "send", produce.on_odd_send),
+        kinds.CLOSE_PRODUCER: Row("CLOSE_PRODUCER", "close_producer", produce.on_close_producer),
+        kinds.SUBSCRIBE: Row("SUBSCRIBE", "subscribe", consume.on_subscribe),
+        kinds.FLOW: Row("FLOW", "flow", consume.on_flow),
+        kinds.ACK: Row("ACK", "ack", consume.on_ack),
+        kinds.REDELIVER_UNACKNOWLEDGED_MESSAGES: Row(
+            "REDELIVER_UNACKNOWLEDGED_MESSAGES",
+            "redeliverUnacknowledgedMessages",
+            consume.on_redeliver,
+        ),
+        kinds.UNSUBSCRIBE: Row("UNSUBSCRIBE", "unsubscribe", consume.on_unsubscribe),
+        kinds.SEEK: Row("SEEK", "seek", consume.on_seek),
+        kinds.CLOSE_CONSUMER: Row("CLOSE_CONSUMER", "close_consumer", consume.on_close_consumer),
+        kinds.GET_LAST_MESSAGE_ID: Row(
+            "GET_LAST_MESSAGE_ID", "getLastMessageId", consume.on_last_message_id
+        ),
+        kinds.CONSUMER_STATS: Row("CONSUMER_STATS", "consumerStats", consume.on_consumer_stats),
+    }
+    return rows | _absent()
+
+
+def _absent() -> dict[int, Row]:
+    """What this broker does not do. The client is told so, and keeps its connection."""
+    kinds = BaseCommand
+    watchers = "Topic list watchers are not supported by this broker: poll GET_TOPICS_OF_NAMESPACE"
+    rows: dict[int, Row] = {
+        kinds.GET_SCHEMA: Row("GET_SCHEMA", "getSchema", _no_schema, replies.get_schema_failed),
+        kinds.GET_OR_CREATE_SCHEMA: Row(
+            "GET_OR_CREATE_SCHEMA",
+            "getOrCreateSchema",
+            _refuses("Schemas are not supported by this broker: use bytes"),
+            replies.get_or_create_schema_failed,
+        ),
+        kinds.WATCH_TOPIC_LIST: Row("WATCH_TOPIC_LIST", "watchTopicList", _refuses(watchers)),
+        kinds.WATCH_TOPIC_LIST_CLOSE: Row(
+            "WATCH_TOPIC_LIST_CLOSE", "watchTopicListClose", _no_watcher
+        ),
+    }
+    for name, field in _TRANSACTION_COMMANDS.items():
+        rows[kinds.Type.Value(name)] = Row(name, field, _refuses("Transactions are not enabled."))
+    return rows
+
+
+_TRANSACTION_COMMANDS: Final = {
+    "TC_CLIENT_CONNECT_REQUEST": "tcClientConnectRequest",
+    "NEW_TXN": "newTxn",
+    "ADD_PARTITION_TO_TXN": "addPartitionToTxn",
+    "ADD_SUBSCRIPTION_TO_TXN": "addSubscriptionToTxn",
+    "END_TXN": "endTxn",
+    "END_TXN_ON_PARTITION": "endTxnOnPartition",
+    "END_TXN_ON_SUBSCRIPTION": "endTxnOnSubscription",
+}
+
+
+def _refuses(text: str) -> Method:
+    def refuse(_session: Session, _command: Any) -> None:
+        raise NotAllowed(text)
+
+    return refuse
+
+
+def _no_schema(_session: Session, command: CommandGetSchema) -> None:
+    raise TopicNotFound(f"Topic not found or no-schema {command.topic}")
+
+
+def _no_watcher(session: Session, command: CommandWatchTopicListClose) -> None:
+    """Closing what is not there succeeds, as in Pulsar."""
+    session.reply(replies.success(command.request_id))

@@ -1,0 +1,237 @@
+"""What one client has open, and the way back to it. Satisfies ``topics/outlet.py``."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from magnetar.clock import Clock
+from magnetar.errors import MagnetarError
+from magnetar.message.send_run import SendRun
+from magnetar.storage.managed_ledger.run import EntryRun
+from magnetar.tasks import Tasks
+from magnetar.wire import replies
+
+from .listening import Hold, Listening
+from .outbox import Outbox
+from .pending_sends import PendingSends
+from .topics.consumer import Consumer
+from .topics.producer import Producer
+from .topics.subscription import Subscription
+from .topics.topic import Topic
+
+log = logging.getLogger(__name__)
+
+REQUESTS_PENDING_MAX: Final = 1000
+STRAY_SENDS_S: Final = 30.0  # So long sends to a producer that we closed may still be on the way.
+_CLOSE_COMMANDS_SINCE: Final = 5  # Protocol versions: what an older client does not understand.
+_ACTIVE_CHANGE_SINCE: Final = 12
+
+
+@dataclass(frozen=True, slots=True)
+class OpenConsumer:
+    """A consumer, and what it hangs on."""
+
+    topic: Topic
+    subscription: Subscription
+    consumer: Consumer
+
+    async def leave(self) -> None:
+        await self.topic.leave(self.subscription, self.consumer)
+
+
+class Session:
+    """One client's producers and consumers."""
+
+    def __init__(
+        self,
+        *,
+        address: str,
+        outbox: Outbox,
+        listening: Listening,
+        pending_sends: PendingSends,
+        liveness_timeout_s: float,
+        hang_up: Callable[[str], None],
+        cut_off: Callable[[str], None],
+        clock: Clock,
+        tasks: Tasks,
+    ) -> None:
+        self.client_version = ""
+        self.protocol_version = -1  # Until CONNECT.
+        self.producers: dict[int, Producer] = {}
+        self.consumers: dict[int, OpenConsumer] = {}
+        self.opening_producers: set[int] = set()
+        self.opening_consumers: set[int] = set()
+        self._address = address
+        self._outbox = outbox
+        self._listening = listening
+        self._sends = pending_sends
+        self._liveness_timeout_s = liveness_timeout_s
+        self._hang_up = hang_up
+        self._cut_off = cut_off
+        self._clock = clock
+        self._tasks = tasks
+        self._requests_pending = 0
+        self._closed_producers: dict[int, float] = {}  # By us, and until when strays may come.
+        self._sign_of_life: asyncio.Future[bool] | None = None
+        self._closed = False
+
+    # From the connection and the handlers.
+
+    @property
+    def connected(self) -> bool:
+        """CONNECT was exchanged."""
+        return self.protocol_version >= 0
+
+    @property
+    def closed(self) -> bool:
+        """The connection is gone; what is attached now must be detached by who attached it."""
+        return self._closed
+
+    def greet(self, client_version: str, protocol_version: int) -> None:
+        self.client_version = client_version
+        self.protocol_version = protocol_version
+
+    def heard(self) -> None:
+        """Something came from the client."""
+        if self._sign_of_life is not None and not self._sign_of_life.done():
+            self._sign_of_life.set_result(True)
+
+    def publish(self, producer: Producer, run: SendRun) -> None:
+        """Hand a run to its producer, and count it until it is answered."""
+        self._sends.add(run.producer_id, len(run), run.size_bytes)
+        producer.publish(run)
+
+    def may_stray(self, producer_id: int) -> bool:
+        """Whether sends to a producer that is not open may be excused: we closed it just now."""
+        deadline = self._closed_producers.get(producer_id)
+        return deadline is not None and self._clock.now() < deadline
+
+    def producer_gone(self, producer_id: int) -> None:
+        """The client closed the producer: nothing of it will be answered any more."""
+        self._sends.forget(producer_id)
+
+    def reply(self, data: bytes) -> None:
+        """Answer a request with a whole frame."""
+        self._outbox.put(data)
+
+    def request_began(self) -> None:
+        self._requests_pending += 1
+        if self._requests_pending >= REQUESTS_PENDING_MAX:
+            self._listening.hold(Hold.REQUESTS)
+
+    def request_ended(self) -> None:
+        self._requests_pending -= 1
+        if self._requests_pending <= REQUESTS_PENDING_MAX // 2:
+            self._listening.lift(Hold.REQUESTS)
+
+    def hang_up(self, reason: str) -> None:
+        """Close the connection once everything sent before is written."""
+        self._hang_up(reason)
+
+    async def close(self) -> None:
+        """The connection is gone: let go of everything. Must be called just once."""
+        self._closed = True
+        if self._sign_of_life is not None and not self._sign_of_life.done():
+            self._sign_of_life.set_result(False)
+        self._sends.forget_all()
+        producers, self.producers = self.producers, {}
+        consumers, self.consumers = self.consumers, {}
+        for producer in producers.values():
+            producer.detach()
+        for opened in consumers.values():
+            try:
+                await opened.leave()
+            except MagnetarError as error:
+                log.warning("consumer.leave_failed topic=%s error=%s", opened.topic.name, error)
+
+    # From the topics.
+
+    @property
+    def address(self) -> str:
+        return self._address
+
+    @property
+    def writable(self) -> bool:
+        return self._outbox.writable
+
+    def when_writable(self, wake: Callable[[], None]) -> None:
+        self._outbox.when_writable(wake)
+
+    async def alive(self) -> bool:
+        """Ask for a sign of life. A client that we keep waiting ourselves passes unasked."""
+        if self._closed:
+            return False
+        if self._listening.held:
+            return True
+        if self._sign_of_life is None or self._sign_of_life.done():
+            self._sign_of_life = asyncio.get_running_loop().create_future()
+        sign = self._sign_of_life
+        self._outbox.put(replies.ping())
+        timer = self._tasks.spawn("liveness", self._give_up_without(sign))
+        try:
+            return await asyncio.shield(sign)
+        finally:
+            timer.cancel()
+
+    def send_receipts(self, run: SendRun, ledger_id: int, first_entry_id: int) -> None:
+        self._outbox.put(replies.send_receipts(run, ledger_id, first_entry_id))
+        self._sends.settle(run.producer_id, len(run), run.size_bytes)
+
+    def send_errors(self, run: SendRun, error: MagnetarError) -> None:
+        self._outbox.put(replies.send_errors(run, error))
+        self._sends.settle(run.producer_id, len(run), run.size_bytes)
+
+    def send_entries(
+        self,
+        consumer_id: int,
+        run: EntryRun,
+        *,
+        partition: int,
+        redelivery_counts: Sequence[int] | None = None,
+        ack_sets: Sequence[Sequence[int]] | None = None,
+        consumer_epoch: int | None = None,
+    ) -> None:
+        self._outbox.put_all(
+            replies.message_frames(
+                consumer_id,
+                run,
+                partition=partition,
+                redelivery_counts=redelivery_counts,
+                ack_sets=ack_sets,
+                consumer_epoch=consumer_epoch,
+            )
+        )
+
+    def send_active_change(self, consumer_id: int, *, active: bool) -> None:
+        if self.protocol_version >= _ACTIVE_CHANGE_SINCE:
+            self._outbox.put(replies.active_consumer_change(consumer_id, active=active))
+
+    def close_producer(self, producer_id: int) -> None:
+        self.producers.pop(producer_id, None)
+        self._sends.forget(producer_id)
+        self._expect_strays(producer_id)
+        if self.protocol_version < _CLOSE_COMMANDS_SINCE:
+            self._hang_up("its topic closed, and it is too old to be told")
+        else:
+            self._outbox.put(replies.close_producer(producer_id))
+
+    def close_consumer(self, consumer_id: int) -> None:
+        self.consumers.pop(consumer_id, None)
+        if self.protocol_version < _CLOSE_COMMANDS_SINCE:
+            self._hang_up("its subscription closed, and it is too old to be told")
+        else:
+            self._outbox.put(replies.close_consumer(consumer_id))
+
+    async def _give_up_without(self, sign: asyncio.Future[bool]) -> None:
+        await self._clock.sleep(self._liveness_timeout_s)
+        if not sign.done():
+            self._cut_off("no sign of life when asked")
+
+    def _expect_strays(self, producer_id: int) -> None:
+        now = self._clock.now()
+        closed = self._closed_producers
+        for other in [other for other, deadline in closed.items() if deadline <= now]:
+            del closed[other]
+        closed[producer_id] = now + STRAY_SENDS_S

@@ -1,0 +1,130 @@
+"""``magnetar standalone``: a broker, its storage and its admin API in one process."""
+
+import asyncio
+import contextlib
+import gc
+import json
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import click
+
+from magnetar.broker.assemble import running_broker
+from magnetar.broker.broker import Broker
+from magnetar.broker.config import Config
+from magnetar.clock import SystemClock
+
+log = logging.getLogger(__name__)
+
+# The broker makes hardly any garbage that needs collecting, and has much that is there to stay.
+_GC_THRESHOLDS: Final = (50_000, 20, 100)
+
+
+@click.command()
+@click.option("--data-dir", type=click.Path(path_type=Path), help="Where to store. [./data]")
+@click.option("--port", type=int, help="Of the binary protocol; 0 picks one. [6650]")
+@click.option("--http-port", type=int, help="Of the admin API; 0 picks one, -1: none. [8080]")
+@click.option("--host", help="Address to listen on; 0.0.0.0 lets others in. [127.0.0.1]")
+@click.option("--advertised-address", help="Host name that clients are told. [localhost]")
+@click.option(
+    "--durability",
+    type=click.Choice(["fsync", "interval", "none"]),
+    help="When is a message safe? fsync: when its receipt is sent. [fsync]",
+)
+@click.option("--memory", is_flag=True, help="Store nothing: all is gone when it stops.")
+@click.option(
+    "--conf", type=click.Path(path_type=Path), help="A file in the format of Pulsar's *.conf."
+)
+@click.option(
+    "--ready-file", type=click.Path(path_type=Path), help="Write ports and pid here when ready."
+)
+@click.option("--verbose", "-v", is_flag=True, help="Log connections and topics too.")
+def standalone(
+    *,
+    data_dir: Path | None,
+    port: int | None,
+    http_port: int | None,
+    host: str | None,
+    advertised_address: str | None,
+    durability: str | None,
+    memory: bool,
+    conf: Path | None,
+    ready_file: Path | None,
+    verbose: bool,
+) -> None:
+    """Run a broker on this machine, storage and all. Ctrl-C stops it."""
+    started = SystemClock().now()
+    logging.basicConfig(
+        level=logging.INFO if verbose else logging.WARNING,
+        format="%(asctime)s %(levelname)s %(message)s",
+        stream=sys.stderr,
+    )
+    flags = {
+        "dataDirectory": data_dir,
+        "brokerServicePort": port,
+        "webServicePort": http_port,
+        "bindAddress": host,
+        "advertisedAddress": advertised_address,
+        "durability": durability,
+        "storageInMemory": True if memory else None,
+    }
+    config = Config.read(file=conf, environment=os.environ, flags=flags)
+    if config.unknown:
+        log.warning("config.unknown_settings ignored=%s", ",".join(config.unknown))
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        try:
+            runner.run(_serve(config, started, ready_file))
+        finally:
+            if ready_file is not None:
+                ready_file.unlink(missing_ok=True)
+
+
+async def _serve(config: Config, started: float, ready_file: Path | None) -> None:
+    """Run until a signal asks for the end."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with contextlib.suppress(NotImplementedError):  # Windows has no such handlers.
+            loop.add_signal_handler(number, stop.set)
+    async with running_broker(config) as broker:
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(*_GC_THRESHOLDS)
+        if ready_file is not None:
+            _write_ready_file(ready_file, broker)
+        click.echo(_ready_line(config, broker, SystemClock().now() - started))
+        await stop.wait()
+        click.echo("Stopping: clients are told, everything is written.")
+
+
+def _ready_line(config: Config, broker: Broker, took_s: float) -> str:
+    storage = config.storage
+    kept = (
+        "nothing is stored"
+        if storage.in_memory
+        else f"stored in {storage.data_directory} (durability={storage.durability})"
+    )
+    web = f" and {broker.address.web_url}" if broker.address.web_url else ""
+    return f"Magnetar is ready after {took_s:.2f} s: {broker.address.service_url}{web}, {kept}"
+
+
+def _write_ready_file(path: Path, broker: Broker) -> None:
+    """Appear whole or not at all: somebody is waiting for it."""
+    ready = {"port": broker.port, "http_port": broker.web_port, "pid": os.getpid()}
+    unfinished = path.with_name(f"{path.name}.{os.getpid()}")
+    unfinished.write_text(json.dumps(ready), encoding="utf-8")
+    unfinished.replace(path)
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
+    """Where uvloop is installed, it: the same loop, faster with many connections."""
+    try:
+        import uvloop  # noqa: PLC0415 - absent on some platforms
+    except ImportError:
+        return asyncio.new_event_loop
+    return uvloop.new_event_loop

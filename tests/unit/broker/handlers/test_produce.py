@@ -1,0 +1,180 @@
+import pytest
+from unit.broker.peer import TOPIC, Peer, send
+
+from magnetar.model.names import TopicName
+from magnetar.wire.proto import PulsarApi_pb2 as pb
+
+
+async def refused(peer: Peer, **values) -> tuple[int, str]:
+    values = {"topic": TOPIC, "producer_id": 1, "request_id": 5, **values}
+    error = (await peer.ask("producer", **values)).error
+    assert error.request_id == 5
+    return error.error, error.message
+
+
+async def test_a_producer_without_a_name_gets_one_of_its_own(peer):
+    names = {await peer.produce(1), await peer.produce(2)}
+    assert len(names) == 2
+    assert all(name.startswith("standalone-0-") for name in names)
+
+
+async def test_an_open_producer_id_is_answered_with_its_name(peer):
+    await peer.produce(1, producer_name="first")
+    assert await peer.produce(1, producer_name="second", epoch=1) == "first"
+
+
+async def test_an_empty_name_is_taken_literally(peer):
+    assert await peer.produce(1, producer_name="") == ""
+
+
+async def test_a_name_is_taken_as_long_as_its_owner_lives(peer, other):
+    await peer.produce(1, producer_name="p")
+    taken = (
+        pb.ProducerBusy,
+        f"Producer with name 'p' is already connected to topic '{TOPIC}'",
+    )
+    assert await refused(peer, producer_id=2, producer_name="p") == taken
+    other.tell("producer", topic=TOPIC, producer_id=1, request_id=7, producer_name="p")
+    assert (await peer.hear()).HasField("ping")
+    peer.tell("pong")
+    answer = await other.hear()
+    assert (answer.error.error, answer.error.message) == taken
+
+
+async def test_a_silent_owner_loses_its_name_and_its_connection(peer, other):
+    await peer.produce(1, producer_name="p")
+    other.tell("producer", topic=TOPIC, producer_id=1, request_id=7, producer_name="p")
+    assert (await peer.hear()).HasField("ping")
+    assert await peer.hung_up_on()
+    assert (await other.hear()).producer_success.producer_name == "p"
+
+
+async def test_sends_are_receipted_in_order(peer):
+    await peer.produce(1)
+    peer.wire.send(b"".join(send(1, number, b"x") for number in range(5)))
+    receipts = [(await peer.hear()).send_receipt for _ in range(5)]
+    assert [receipt.sequence_id for receipt in receipts] == [0, 1, 2, 3, 4]
+    assert [receipt.message_id.entryId for receipt in receipts] == [0, 1, 2, 3, 4]
+
+
+async def test_a_damaged_send_is_refused_alone(peer):
+    await peer.produce(1)
+    peer.wire.send(send(1, 0, b"a") + send(1, 1, b"b", damaged=True) + send(1, 2, b"c"))
+    answers = [await peer.hear() for _ in range(3)]
+    error = next(answer.send_error for answer in answers if answer.HasField("send_error"))
+    assert (error.sequence_id, error.error) == (1, pb.ChecksumError)
+    assert error.message == "Checksum failed on the broker"
+    assert [a.send_receipt.sequence_id for a in answers if a.HasField("send_receipt")] == [0, 2]
+    await peer.nothing_more()
+
+
+async def test_a_send_in_a_transaction_is_refused(peer):
+    await peer.produce(1)
+    peer.wire.send(send(1, 0, b"a", txnid_most_bits=0, txnid_least_bits=1))
+    error = (await peer.hear()).send_error
+    assert (error.error, error.message) == (pb.NotAllowedError, "Transactions are not enabled.")
+
+
+async def test_closing_is_answered_behind_the_receipts(peer):
+    await peer.produce(1)
+    peer.wire.send(b"".join(send(1, number, b"x") for number in range(3)))
+    peer.tell("close_producer", producer_id=1, request_id=2)
+    answers = [await peer.hear() for _ in range(4)]
+    assert [answer.HasField("send_receipt") for answer in answers] == [True, True, True, False]
+    assert answers[3].success.request_id == 2
+
+
+async def test_closing_what_is_not_open_succeeds(peer):
+    assert (await peer.ask("close_producer", producer_id=77, request_id=2)).HasField("success")
+
+
+async def test_a_send_after_closing_ends_the_connection(peer):
+    await peer.produce(1)
+    await peer.ask("close_producer", producer_id=1, request_id=2)
+    peer.wire.send(send(1, 0, b"x"))
+    assert await peer.hung_up_on()
+
+
+async def test_a_send_to_a_producer_never_opened_ends_the_connection(peer):
+    await peer.produce(1)
+    peer.wire.send(send(7, 0, b"x"))
+    assert await peer.hung_up_on()
+
+
+async def test_strays_are_excused_when_the_topic_closed_the_producer(broker, peer):
+    await peer.produce(1)
+    await broker.broker.registry.unload(TopicName.parse(TOPIC))
+    closed = (await peer.hear()).close_producer
+    assert (closed.producer_id, closed.request_id) == (1, 2**64 - 1)
+    peer.wire.send(send(1, 0, b"late") + send(1, 1, b"late", damaged=True))
+    await peer.nothing_more()
+    assert await peer.produce(1, producer_name="again") == "again"
+    peer.wire.send(send(1, 0, b"x"))
+    assert (await peer.hear()).HasField("send_receipt")
+
+
+async def test_a_client_too_old_for_the_command_is_hung_up_on_instead(broker):
+    old = await Peer.open(broker.port, protocol_version=4)
+    await old.produce(1)
+    await broker.broker.registry.unload(TopicName.parse(TOPIC))
+    assert await old.hung_up_on()
+
+
+async def test_a_bundle_must_be_looked_up_first(peer):
+    code, text = await refused(peer)
+    assert code == pb.ServiceNotReady
+    assert text.startswith("Namespace bundle (public/default/0x")
+    assert "Please redo the lookup." in text
+    await peer.produce(1)
+
+
+@pytest.mark.parametrize(
+    ("values", "code", "text"),
+    [
+        (
+            {"topic": "bad://x"},
+            pb.InvalidTopicName,
+            "Invalid topic name: Invalid topic domain: 'bad'",
+        ),
+        (
+            {"producer_access_mode": pb.Exclusive},
+            pb.NotAllowedError,
+            "Exclusive producers are not supported by this broker: use access mode Shared",
+        ),
+        ({"txn_enabled": True}, pb.NotAllowedError, "Transactions are not enabled."),
+        (
+            {"schema": pb.Schema(name="s", schema_data=b"", type=pb.Schema.String)},
+            pb.NotAllowedError,
+            (
+                "Schemas are not supported by this broker: use bytes for persistent://public/default/t,"
+                " and encode and decode them in the application"
+            ),
+        ),
+    ],
+)
+async def test_what_is_not_supported_is_refused_with_a_remedy(peer, values, code, text):
+    await peer.produce(9)
+    assert await refused(peer, **values) == (code, text)
+    await peer.nothing_more()
+
+
+async def test_a_non_persistent_topic_is_refused(peer):
+    topic = "non-persistent://public/default/np"
+    await peer.ask("lookupTopic", topic=topic, request_id=1)
+    code, text = await refused(peer, topic=topic)
+    assert code == pb.NotAllowedError
+    assert text.startswith("Non-persistent topics are not supported by this broker")
+
+
+async def test_an_initial_subscription_sees_what_is_sent(peer):
+    await peer.produce(1, initial_subscription_name="first")
+    peer.wire.send(send(1, 0, b"kept"))
+    assert (await peer.hear()).HasField("send_receipt")
+    await peer.consume(1, subscription="first", permits=1)
+    assert (await peer.hear()).message.message_id.entryId == 0
+
+
+@pytest.mark.parametrize("schema_type", [pb.Schema.NoSchema, pb.Schema.AutoConsume])
+async def test_bytes_are_no_schema(peer, schema_type):
+    schema = pb.Schema(name="b", schema_data=b"", type=schema_type)
+    await peer.produce(1, schema=schema)

@@ -1,0 +1,170 @@
+import asyncio
+
+import pytest
+from unit.broker.manual_clock import ManualClock
+from unit.broker.peer import Peer, command, entry, framed, send
+
+from magnetar.testing.local_broker import LocalBroker
+from magnetar.wire.proto import PulsarApi_pb2 as pb
+
+QUIET = {"webServicePort": -1}
+MIB = 1024 * 1024
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+async def timed(clock):
+    """A broker whose time is in the test's hands."""
+    async with LocalBroker(settings=QUIET, clock=clock) as broker:
+        yield broker
+
+
+async def test_a_silent_client_is_pinged_and_then_cut_off(timed, clock):
+    peer = await Peer.open(timed.port)
+    await clock.advance(29)
+    await peer.nothing_more()
+    await clock.advance(2)
+    assert (await peer.hear()).type == pb.BaseCommand.PING
+    await clock.advance(28)
+    assert not peer.wire.closed
+    await clock.advance(4)
+    assert await peer.hung_up_on()
+
+
+async def test_a_client_that_answers_is_pinged_for_ever(timed, clock):
+    peer = await Peer.open(timed.port)
+    for _ in range(4):
+        await clock.advance(31)
+        assert (await peer.hear()).type == pb.BaseCommand.PING
+        peer.tell("pong")
+        await peer.nothing_more()
+    peer.wire.close()
+
+
+async def test_who_does_not_say_connect_is_cut_off(timed, clock):
+    peer = await Peer.open(timed.port, protocol_version=None)
+    await peer.nothing_more()
+    await clock.advance(32)
+    assert await peer.hung_up_on()
+
+
+async def test_a_client_too_old_for_ping_is_left_alone(timed, clock):
+    peer = await Peer.open(timed.port, protocol_version=0)
+    await clock.advance(120)
+    await peer.nothing_more()
+    peer.wire.close()
+
+
+MALFORMED = {
+    "unknown command": framed(b"\x08\x63"),
+    "a command of brokers": command("success", request_id=5),
+    "type and field differ": framed(
+        b"\x08\x15" + pb.BaseCommand(type=23, ping=pb.CommandPing()).SerializeToString()[2:]
+    ),
+    "not protobuf": framed(b"\xff\xff\xff\xff"),
+    "required fields missing": framed(b"\x08\x17\xba\x01\x00"),
+    "command longer than its frame": b"\x00\x00\x00\x06\x00\x00\x00\x99\x08\x12",
+    "total size 0": b"\x00\x00\x00\x00\x00\x00\x00\x00",
+    "total size 2": b"\x00\x00\x00\x02\x00\x00\x00\x00",
+    "negative size": b"\xff\xff\xff\xff",
+    "a size beyond the limit": (5253117).to_bytes(4, "big"),
+    "something else than the protocol": b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+    "a SEND with nothing behind it": framed(
+        pb.BaseCommand(
+            type=pb.BaseCommand.SEND, send=pb.CommandSend(producer_id=1, sequence_id=1)
+        ).SerializeToString()
+    ),
+}
+
+
+@pytest.mark.parametrize("what", MALFORMED)
+async def test_what_is_no_frame_ends_the_connection(peer, what):
+    peer.wire.send(MALFORMED[what])
+    assert await peer.hung_up_on()
+
+
+async def test_frames_before_a_malformed_one_are_answered(peer):
+    peer.wire.send(command("ping") + command("ping") + b"\xff\xff\xff\xff")
+    assert len(await peer.wire.receive_end()) == 2
+
+
+async def test_bytes_behind_a_command_without_payload_are_ignored(peer):
+    peer.wire.send(framed(command("ping")[8:], b"xyz"))
+    assert (await peer.hear()).type == pb.BaseCommand.PONG
+    await peer.nothing_more()
+
+
+async def test_nothing_is_heard_after_the_connection_was_ended(peer):
+    peer.wire.send(command("connect", client_version="again") + command("ping"))
+    assert await peer.hung_up_on()
+
+
+@pytest.mark.parametrize("size", [10, 40_000, 300_000, 5 * MIB])
+async def test_entries_of_any_size_arrive_whole(peer, size):
+    await peer.produce(1)
+    payload = bytes(range(256)) * (size // 256 + 1)
+    peer.wire.send(send(1, 0, payload[:size]) + send(1, 1, b"after"))
+    receipts = [(await peer.hear()).send_receipt.sequence_id for _ in range(2)]
+    assert receipts == [0, 1]
+    await peer.consume(1, subscription="s", initialPosition=pb.CommandSubscribe.Earliest)
+    peer.tell("flow", consumer_id=1, messagePermits=2)
+    stored = [await peer.wire.receive() for _ in range(2)]
+    assert stored[0].endswith(entry(payload[:size]))
+    assert stored[1].endswith(b"after")
+
+
+async def test_frames_cut_anywhere_are_put_together(peer):
+    await peer.produce(1)
+    data = b"".join(send(1, number, b"x" * number * 50) for number in range(20))
+    for start in range(0, len(data), 333):
+        peer.wire.send(data[start : start + 333])
+        await asyncio.sleep(0)
+    receipts = [(await peer.hear()).send_receipt.sequence_id for _ in range(20)]
+    assert receipts == list(range(20))
+
+
+async def test_more_sends_than_may_wait_are_all_stored():
+    settings = {**QUIET, "maxPendingPublishRequestsPerConnection": 8}
+    async with LocalBroker(settings=settings) as broker:
+        peer = await Peer.open(broker.port)
+        await peer.produce(1)
+        peer.wire.send(b"".join(send(1, number, b"x" * 2000) for number in range(2000)))
+        receipts = [(await peer.hear()).send_receipt.sequence_id for _ in range(2000)]
+        assert receipts == list(range(2000))
+        peer.wire.close()
+
+
+async def test_a_broker_that_is_full_says_so():
+    async with LocalBroker(settings={**QUIET, "brokerMaxConnections": 1}) as broker:
+        first = await Peer.open(broker.port)
+        second = await Peer.open(broker.port, protocol_version=None)
+        error = (await second.hear()).error
+        assert (error.request_id, error.error) == (2**64 - 1, pb.NotAllowedError)
+        assert error.message == "Reached the maximum number of connections"
+        assert await second.hung_up_on()
+        first.wire.close()
+        await first.wire.receive_end()
+        third = await Peer.open(broker.port)
+        third.wire.close()
+
+
+async def test_a_stopping_broker_closes_everything_in_order():
+    async with LocalBroker(settings=QUIET) as broker:
+        peer = await Peer.open(broker.port)
+        await peer.produce(1)
+        await peer.consume(2)
+        peer.wire.send(b"".join(send(1, number, b"x") for number in range(3)))
+        await peer.hear()
+    rest = [
+        pb.BaseCommand.FromString(f[8 : 8 + int.from_bytes(f[4:8], "big")])
+        for f in await peer.wire.receive_end()
+    ]
+    assert [one.send_receipt.sequence_id for one in rest if one.HasField("send_receipt")] == [1, 2]
+    assert {one.type for one in rest[2:]} == {
+        pb.BaseCommand.CLOSE_PRODUCER,
+        pb.BaseCommand.CLOSE_CONSUMER,
+    }

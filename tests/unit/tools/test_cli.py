@@ -1,0 +1,56 @@
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from magnetar import __version__
+from magnetar.tools import cli
+
+
+def test_help_lists_every_command():
+    result = CliRunner().invoke(cli.magnetar, ["--help"])
+    assert result.exit_code == 0
+    for name, lazy in cli.COMMANDS.items():
+        assert name in result.output
+        assert lazy.about.split(".", maxsplit=1)[0] in result.output
+
+
+def test_help_imports_no_command():
+    code = (
+        "import sys\n"
+        "from magnetar.tools.cli import magnetar\n"
+        "magnetar(['--help'], standalone_mode=False)\n"
+        "heavy = {'asyncio', 'aiohttp', 'google.protobuf', 'pyspark', 'magnetar.broker'}\n"
+        "sys.exit(f'imported {heavy & set(sys.modules)}' if heavy & set(sys.modules) else 0)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("name", list(cli.COMMANDS))
+def test_every_command_can_be_imported_and_helps(name):
+    result = CliRunner().invoke(cli.magnetar, [name, "--help"])
+    assert result.exit_code == 0, result.output
+    assert "Usage" in result.output
+
+
+def test_the_version_is_told():
+    result = CliRunner().invoke(cli.magnetar, ["--version"])
+    assert __version__ in result.output
+
+
+def test_an_unknown_command_is_a_usage_error():
+    assert CliRunner().invoke(cli.magnetar, ["no-such"]).exit_code == 2
+
+
+def test_what_a_user_can_mend_is_said_in_one_line(monkeypatch, capsys):
+    monkeypatch.setattr(
+        sys, "argv", ["magnetar", "config", "show", "--conf", "/no/such/standalone.conf"]
+    )
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 1
+    said = capsys.readouterr().err
+    assert said.startswith("magnetar: cannot read the configuration file /no/such/standalone.conf")
+    assert said.count("\n") == 1
