@@ -1,5 +1,6 @@
 """Topics: creation, partitions, lists, deletion."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -193,7 +194,8 @@ class Topics:
             raise TopicNotFound(f"Topic {topic} not found")
         if not self._creation.auto_partitions or topic.partition_index >= 0:
             return None
-        await self._fanout.create(topic, self._creation.auto_partitions)
+        with suppress(AlreadyExists):  # Somebody else asked at the same moment.
+            await self._fanout.create(topic, self._creation.auto_partitions)
         return await self._resources.partitioned_topic(topic)
 
     def _asked(self, request: Request) -> tuple[int, dict[str, str] | None]:

@@ -1,3 +1,5 @@
+import asyncio
+
 import pytest
 from unit.broker.admin.world import SilentEnd, open_world
 
@@ -117,6 +119,13 @@ async def test_asking_makes_a_partitioned_topic_where_clients_make_such(partitio
     assert await names(world) == ["p-partition-0", "p-partition-1"]
     like = f"{ALL}/p-partition-7/partitions?checkAllowAutoCreation=true"
     assert (await world.ask("GET", like)).status == 404
+
+
+async def test_many_may_ask_at_once(partitioning_world):
+    asked = f"{ALL}/p/partitions?checkAllowAutoCreation=true"
+    asking = (partitioning_world.ask("GET", asked) for _ in range(5))
+    answers = await asyncio.gather(*asking)
+    assert [answer.json["partitions"] for answer in answers] == [2] * 5
 
 
 async def test_there_is_a_most_of_partitions(partitioning_world):
