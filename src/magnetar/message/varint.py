@@ -5,6 +5,8 @@ Every byte but the last has its top bit set.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
+from struct import Struct
 
 BLOCK = 1 << 14  # the numbers of two bytes; greater ones share all but their two lowest groups
 
@@ -74,6 +76,14 @@ class Stretch:
     def width(self) -> int:
         """The length of each of the varints."""
         return len(self.columns) + len(self.rest)
+
+    def varints(self) -> list[bytes]:
+        """They, one by one."""
+        width, count = self.width, self.stop - self.start
+        joined = bytearray((bytes(len(self.columns)) + self.rest) * count)
+        for index, column in enumerate(self.columns):
+            joined[index::width] = column
+        return list(chain.from_iterable(Struct(f"{width}s").iter_unpack(joined)))
 
 
 def stretches(first: int, count: int) -> Iterator[Stretch]:

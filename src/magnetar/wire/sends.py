@@ -16,6 +16,7 @@ from struct import Struct
 
 from google_crc32c import value as crc32c
 
+from magnetar.message.columns import count_alike
 from magnetar.message.send_run import SendRun
 from magnetar.message.varint import varint_value
 
@@ -33,11 +34,6 @@ _PLAIN = re.compile(
 
 _STRETCH_MIN = 8  # shorter ones are quicker one by one
 _STRETCH_MAX = 256  # what a look ahead may cost in vain
-
-# Bytes of a varint by kind: with more to come, last, last and zero. The second table is for
-# varints of one byte, where zero is as good as any.
-_KINDS = bytes((not byte) + 2 * (byte > 0x7F) for byte in range(256))
-_KINDS_SINGLE = bytes(2 * (byte > 0x7F) for byte in range(256))
 
 
 def cut_sends(
@@ -92,49 +88,29 @@ def _take_stretch(
     run: SendRun, data: bytes, match: re.Match[bytes], *, start: int, end: int, count: int
 ) -> int:
     """Add the frames from ``start`` on that are alike, as far as their checksums are right."""
-    size = end - start
-    alike = _count_alike(data, start, size, match)
-    fields = [match.span(2)] if match[4] is None else [match.span(2), match.span(4)]
-    layout = ">"
-    at = start
-    for first, behind in fields:
+    size, head_size = end - start, match.end() - start
+    groups = (2,) if match[4] is None else (2, 4)
+    varints = [(match.start(group) - start, match.end(group) - start) for group in groups]
+    alike = count_alike(
+        data, start, size, head_size=head_size, varints=varints, count_max=_STRETCH_MAX
+    )
+    layout, at = ">", 0
+    for first, behind in varints:
         layout += f"{first - at}x{behind - first}s"
         at = behind
-    layout += f"{match.end() - at}xI{end - match.end() - 4}s"
+    layout += f"{head_size - at}xI{size - head_size - 4}s"
     with memoryview(data) as view, view[start : start + alike * size] as stretch:
-        *varints, checksums, entries = zip(*Struct(layout).iter_unpack(stretch), strict=True)
+        *ids, checksums, entries = zip(*Struct(layout).iter_unpack(stretch), strict=True)
     found = tuple(map(crc32c, entries))
     if found != checksums:
         alike = next(
             i for i, pair in enumerate(zip(found, checksums, strict=True)) if pair[0] != pair[1]
         )
-    _note_highest(run, varints[1][:alike] if len(varints) > 1 else (None,) * alike)
-    run.sequences += varints[0][:alike]
+    _note_highest(run, ids[1][:alike] if len(ids) > 1 else (None,) * alike)
+    run.sequences += ids[0][:alike]
     run.data += entries[:alike]
     run.checksums += checksums[:alike]
     run.message_counts += [count] * alike
-    return alike
-
-
-def _count_alike(data: bytes, start: int, size: int, match: re.Match[bytes]) -> int:
-    """How many frames of ``size`` bytes from ``start`` on are laid out as the first one, ``match``.
-
-    Column by column: byte n of all of them is one slice with a stride. Outside of the sequence ids
-    they must be equal, inside of one kind.
-    """
-    alike = min((len(data) - start) // size, _STRETCH_MAX)
-    kinds: dict[int, bytes] = {}
-    for group in (2, 4):
-        first, behind = match.span(group)
-        table = _KINDS if behind - first > 1 else _KINDS_SINGLE
-        kinds.update(dict.fromkeys(range(first, behind), table))
-    for at in range(start, match.end()):
-        column = data[at : start + alike * size : size]
-        if at in kinds:
-            column = column.translate(kinds[at])
-        same = column[:1]
-        if column != same * alike:
-            alike -= len(column.lstrip(same))
     return alike
 
 

@@ -1,0 +1,118 @@
+"""One message in many entries: cut it up, and put it together again. Pure.
+
+The chunks of a message come in order, though not always one right after the other, and not always
+once: a producer that lost its connection repeats what had no receipt, and a broker redelivers.
+"""
+
+from dataclasses import dataclass
+
+from magnetar.errors import CorruptEntry, MessageTooLarge
+from magnetar.model.position import Position
+
+from .metadata import ChunkPlace
+
+
+def split(payload: bytes, size_max: int) -> list[bytes]:
+    """The payload in chunks of ``size_max`` bytes, the last one smaller; at least one."""
+    assert size_max > 0, "a chunk needs room for at least one byte"
+    return [payload[at : at + size_max] for at in range(0, len(payload) or 1, size_max)]
+
+
+@dataclass(slots=True)
+class _Beginning:
+    """A message of which some chunks are there: all before a certain one."""
+
+    place: ChunkPlace  # of the first chunk
+    positions: list[Position]
+    parts: list[bytes]
+    size: int
+    since: float  # when the first chunk came
+
+
+class Reassembly:
+    """Puts the chunked messages of one consumer together.
+
+    Holds at most ``messages_max`` incomplete ones, each for at most ``age_max_s`` seconds and of
+    at most ``size_max`` bytes; the oldest goes first.
+    """
+
+    _beginnings: dict[str, _Beginning]  # By uuid, the oldest first.
+
+    def __init__(self, *, messages_max: int, age_max_s: float, size_max: int) -> None:
+        self._messages_max = messages_max
+        self._age_max_s = age_max_s
+        self._size_max = size_max
+        self._beginnings = {}
+        self._dropped: list[Position] = []
+
+    def add(
+        self, place: ChunkPlace, part: bytes, position: Position, now: float
+    ) -> tuple[bytes, tuple[Position, ...]] | None:
+        """Take one chunk. When it was the last: the payload, and where all of its chunks lie.
+
+        Raises CorruptEntry for a chunk that contradicts itself or the ones before it, and
+        MessageTooLarge; such a chunk is not kept.
+        """
+        self._expire(now)
+        if not 0 <= place.index < place.count:
+            raise CorruptEntry(f"chunk {place.index} of {place.count}")
+        if place.total_size > self._size_max:
+            raise MessageTooLarge(
+                f"a chunked message of {place.total_size} bytes; {self._size_max} are accepted"
+            )
+        if place.index == 0:
+            self._begin(place, position, now)
+        beginning = self._beginnings.get(place.uuid)
+        if beginning is None or place.index > len(beginning.parts):
+            self._drop(place.uuid)  # A chunk is missing, and will not come any more.
+            self._dropped.append(position)
+            return None
+        if place.index < len(beginning.parts):
+            if position != beginning.positions[place.index]:
+                self._dropped.append(position)  # Sent twice. Delivered twice is no matter.
+            return None
+        beginning.positions.append(position)
+        beginning.parts.append(part)
+        beginning.size += len(part)
+        complete = place.index == place.count - 1
+        if beginning.size > place.total_size or (complete and beginning.size < place.total_size):
+            self._drop(place.uuid)
+            self._dropped.remove(position)
+            raise CorruptEntry(f"{beginning.size} bytes of chunks instead of {place.total_size}")
+        if not complete:
+            return None
+        del self._beginnings[place.uuid]
+        return b"".join(beginning.parts), tuple(beginning.positions)
+
+    def take_dropped(self) -> list[Position]:
+        """The entries, since the last call, of which no message will come: to be acknowledged."""
+        dropped, self._dropped = self._dropped, []
+        return dropped
+
+    def clear(self) -> None:
+        """Forget everything: it will be delivered again."""
+        self._beginnings.clear()
+        self._dropped.clear()
+
+    def _begin(self, place: ChunkPlace, position: Position, now: float) -> None:
+        before = self._beginnings.get(place.uuid)
+        if before is not None:
+            if before.positions[0] == position:
+                del self._beginnings[place.uuid]  # Redelivered, and so will be what follows it.
+            else:
+                self._drop(place.uuid)
+        while len(self._beginnings) >= self._messages_max:
+            self._drop(next(iter(self._beginnings)))
+        self._beginnings[place.uuid] = _Beginning(place, [], [], 0, now)
+
+    def _expire(self, now: float) -> None:
+        while self._beginnings:
+            uuid, oldest = next(iter(self._beginnings.items()))
+            if now - oldest.since < self._age_max_s:
+                return
+            self._drop(uuid)
+
+    def _drop(self, uuid: str) -> None:
+        beginning = self._beginnings.pop(uuid, None)
+        if beginning is not None:
+            self._dropped += beginning.positions

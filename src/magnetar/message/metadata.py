@@ -1,0 +1,219 @@
+"""What an entry says of itself: all of it, or the few fields a broker peeks at. Pure."""
+
+from base64 import b64decode
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from google.protobuf.message import DecodeError, EncodeError
+
+from magnetar.errors import CorruptEntry
+from magnetar.wire.proto import PulsarApi_pb2 as pb
+
+from .compression import CompressionType
+from .entry import payload_start
+from .varint import varint
+
+_NUM_MESSAGES = b"\x58"  # the tag of num_messages_in_batch
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkPlace:
+    """Which part of a message an entry is, when the message was split."""
+
+    uuid: str
+    index: int  # 0-based
+    count: int
+    total_size: int  # bytes of the whole payload as it was split: compressed
+
+
+@dataclass(slots=True)
+class Metadata:
+    """What a consumer wants to know of an entry.
+
+    In a batch key, properties, event time and sequence id are those of each message (``batch.py``).
+    """
+
+    payload_start: int  # where the payload begins in the entry
+    producer_name: str
+    sequence_id: int
+    publish_time_ms: int
+    is_batch: bool
+    message_count: int  # 1 outside a batch
+    key: str | None
+    key_b64: bool  # the key is bytes, written as base64
+    ordering_key: bytes | None
+    properties: dict[str, str]
+    event_time_ms: int | None
+    compression: int  # a CompressionType, if it is one that is known
+    uncompressed_size: int
+    null_value: bool
+    chunk: ChunkPlace | None
+    encrypted: bool
+
+
+class Peek(NamedTuple):
+    """What a broker wants to know of an entry."""
+
+    is_batch: bool
+    message_count: int  # 1 outside a batch
+    producer_name: str
+    sequence_id: int
+    publish_time_ms: int
+    compression: int
+    chunk_uuid: str | None  # None: the entry is no chunk
+    chunk_id: int
+    num_chunks: int
+
+
+def parse(entry: bytes) -> Metadata:
+    """Raises CorruptEntry."""
+    start = payload_start(entry)
+    found = _parsed(entry[4:start])
+    return Metadata(
+        start,
+        found.producer_name,
+        found.sequence_id,
+        found.publish_time,
+        found.HasField("num_messages_in_batch"),
+        found.num_messages_in_batch,
+        found.partition_key if found.HasField("partition_key") else None,
+        found.partition_key_b64_encoded,
+        found.ordering_key if found.HasField("ordering_key") else None,
+        {pair.key: pair.value for pair in found.properties},
+        found.event_time if found.HasField("event_time") else None,
+        found.compression,
+        found.uncompressed_size,
+        found.null_value,
+        _chunk_place(found),
+        bool(found.encryption_keys),
+    )
+
+
+def peek(entry: bytes) -> Peek:
+    """Raises CorruptEntry."""
+    found = _parsed(entry[4 : payload_start(entry)])
+    chunk = _chunk_place(found)
+    return Peek(
+        found.HasField("num_messages_in_batch"),
+        found.num_messages_in_batch,
+        found.producer_name,
+        found.sequence_id,
+        found.publish_time,
+        found.compression,
+        chunk.uuid if chunk else None,
+        chunk.index if chunk else 0,
+        chunk.count if chunk else 0,
+    )
+
+
+def message_count(entry: bytes) -> int:
+    """How many messages an entry holds; 1 if nobody can read it."""
+    # Most entries without a batch do not have the tag's byte at all.
+    if _NUM_MESSAGES not in entry[4 : 4 + int.from_bytes(entry[:4])]:
+        return 1
+    try:
+        return peek(entry).message_count
+    except CorruptEntry:
+        return 1
+
+
+def publish_time_ms(entry: bytes) -> int:
+    """When the entry was published, by its producer's clock; 0 if nobody can read it."""
+    try:
+        return peek(entry).publish_time_ms
+    except CorruptEntry:
+        return 0
+
+
+def sticky_key(entry: bytes) -> bytes:
+    """By what a Key_Shared subscription chooses the entry's consumer; b"" if nobody can read it.
+
+    The ordering key, or else the key, or else a name for the entry.
+    """
+    try:
+        found = _parsed(entry[4 : payload_start(entry)])
+        if found.HasField("ordering_key"):
+            return found.ordering_key
+        if not found.HasField("partition_key"):
+            return f"{found.producer_name}-{found.sequence_id}".encode()
+        key = found.partition_key
+        return b64decode(key) if found.partition_key_b64_encoded else key.encode()
+    except (CorruptEntry, ValueError):  # The latter: a key that is not base64, or not text.
+        return b""
+
+
+def build(
+    producer_name: str,
+    sequence_id: int,
+    publish_time_ms: int,
+    *,
+    message_count: int | None = None,
+    highest_sequence_id: int | None = None,
+    key: str | None = None,
+    key_b64: bool = False,
+    ordering_key: bytes | None = None,
+    properties: Mapping[str, str] | None = None,
+    event_time_ms: int | None = None,
+    compression: CompressionType = CompressionType.NONE,
+    uncompressed_size: int | None = None,
+    null_value: bool = False,
+    chunk: ChunkPlace | None = None,
+) -> bytes:
+    """The metadata of a message, or of a batch of ``message_count``, as it goes into the entry.
+
+    ``key_b64``: the key is bytes, already written as base64. ``uncompressed_size`` is needed with
+    a ``compression``.
+    """
+    name = producer_name.encode()
+    required = b"\x0a%b%b\x10%b\x18%b" % (
+        varint(len(name)),
+        name,
+        varint(sequence_id),
+        varint(publish_time_ms),
+    )
+    others: dict[str, Any] = {
+        "num_messages_in_batch": message_count,
+        "highest_sequence_id": highest_sequence_id,
+        "partition_key": key,
+        "partition_key_b64_encoded": key_b64 or None,
+        "ordering_key": ordering_key,
+        "event_time": event_time_ms,
+        "null_value": null_value or None,
+        "properties": _pairs(properties) if properties else None,
+    }
+    if compression != CompressionType.NONE:
+        assert uncompressed_size is not None, "compression needs uncompressed_size"
+        others |= {"compression": compression, "uncompressed_size": uncompressed_size}
+    if chunk is not None:
+        others |= {
+            "uuid": chunk.uuid,
+            "chunk_id": chunk.index,
+            "num_chunks_from_msg": chunk.count,
+            "total_chunk_msg_size": chunk.total_size,
+        }
+    if not any(value is not None for value in others.values()):
+        return required
+    # All of them have higher numbers than the required ones, so they may be written apart.
+    return required + pb.MessageMetadata(**others).SerializePartialToString()
+
+
+def _pairs(properties: Mapping[str, str]) -> list[pb.KeyValue]:
+    return [pb.KeyValue(key=key, value=value) for key, value in properties.items()]
+
+
+def _parsed(data: bytes) -> pb.MessageMetadata:
+    try:
+        metadata = pb.MessageMetadata.FromString(data)
+        metadata.SerializeToString()  # finds missing fields, which parsing does not
+    except (DecodeError, EncodeError) as error:
+        raise CorruptEntry(f"metadata that cannot be read: {error}") from error
+    return metadata
+
+
+def _chunk_place(found: pb.MessageMetadata) -> ChunkPlace | None:
+    if not found.HasField("uuid") or found.num_chunks_from_msg < 2:
+        return None
+    return ChunkPlace(
+        found.uuid, found.chunk_id, found.num_chunks_from_msg, found.total_chunk_msg_size
+    )
