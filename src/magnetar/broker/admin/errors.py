@@ -111,4 +111,4 @@ def _html(facts: dict[str, str]) -> str:
 
 
 def _reason(status: int, reason: str) -> Reply:
-    return Reply(status, json.dumps({"reason": reason}).encode(), JSON)
+    return Reply(status, json.dumps({"reason": reason}, separators=(",", ":")).encode(), JSON)
