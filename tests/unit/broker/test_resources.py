@@ -180,6 +180,24 @@ async def test_a_namespace_whose_deletion_was_cut_short_is_absent_and_can_be_mad
     assert await resources.namespace(name) == fresh
 
 
+async def test_a_namespace_that_is_removed_just_now_can_be_made_a_moment_later(resources, store):
+    name = NamespaceName("public", "n")
+    policies = NamespacePolicies.fresh("standalone")
+    await resources.create_namespace(name, policies)
+    get = store.get
+
+    async def removed_meanwhile(path):
+        if path == paths.namespace(name):
+            await store.delete(path)
+        return await get(path)
+
+    store.get = removed_meanwhile
+    with pytest.raises(Conflict, match="is being deleted: try again"):
+        await resources.create_namespace(name, policies)
+    store.get = get
+    await resources.create_namespace(name, policies)
+
+
 async def test_partitioned_topics_come_grow_and_go(resources):
     assert await resources.partitions(TOPIC) == 0
     await resources.create_partitioned_topic(TOPIC, 2, {"a": "b"})

@@ -1,9 +1,14 @@
+import zlib
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from magnetar.errors import InvalidValue
 from magnetar.model.names import TopicName
 from magnetar.model.records import (
     BUNDLES_MAX,
+    RING_END,
     Bundles,
     ClusterData,
     NamespacePolicies,
@@ -104,6 +109,21 @@ def test_every_hash_lies_in_a_bundle_also_the_first_and_the_last(count):
     last = TopicName.parse("persistent://public/default/ME6ajal")  # CRC-32 0xffffffff
     assert bundles.range_of(first).startswith("0x00000000_")
     assert bundles.range_of(last).endswith("_0xffffffff")
+
+
+@given(
+    st.sets(st.integers(1, RING_END - 1), max_size=20),
+    st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(str.strip),
+)
+def test_bundles_tile_the_ring(cuts, local):
+    bundles = Bundles((0, *sorted(cuts), RING_END))
+    topic = TopicName("persistent", "t", "n", local)
+    place = zlib.crc32(str(topic).encode())
+    lower, _, upper = bundles.range_of(topic).partition("_")
+    assert int(lower, 16) <= place
+    assert place < int(upper, 16) or (place == int(upper, 16) == RING_END)
+    assert f"{lower},{upper}" in ",".join(bundles.to_json()["boundaries"])
+    assert Bundles.from_json(bundles.to_json()) == bundles
 
 
 def test_a_cluster_shows_what_is_set_and_the_defaults_of_the_rest():
