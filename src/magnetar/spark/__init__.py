@@ -1,1 +1,1 @@
-"""Pulsar in Spark: the ``pulsar`` format for batch and streams, through PySpark's data source API."""
+"""Pulsar in Spark: the ``pulsar`` format for batch and streams, as a Python data source."""

@@ -1,0 +1,58 @@
+"""``spark.read.format("pulsar")``: what is between two offsets, one task per partition."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from magnetar.spark import topics
+from magnetar.spark.connections import client_for
+from magnetar.spark.options import EARLIEST, LATEST, ReadOptions
+from magnetar.spark.planning import Range, ranges, resolve
+from magnetar.spark.range_read import RangeReader
+from magnetar.spark.rows import to_rows
+from magnetar.spark.schema import check_read
+
+
+@dataclass
+class RangePartition(InputPartition):
+    """A task's share of the work: one range of one partition of a topic."""
+
+    wanted: Range
+
+
+class BatchReader(DataSourceReader):
+    """Plans in one worker, reads in others: all it knows is pickled."""
+
+    def __init__(self, options: ReadOptions, schema: StructType) -> None:
+        self._options = options
+        self._schema = check_read(schema)
+
+    def partitions(self) -> Sequence[RangePartition]:
+        """The ranges between the starting and the ending offsets, as they are now."""
+        options = self._options
+        client = client_for(options.service_url, options.timeout_s)
+        last = topics.last_offsets(client, topics.partitions(client, options))
+        start = resolve(options.starting_offsets, last, otherwise=EARLIEST)
+        end = resolve(options.ending_offsets, last, otherwise=LATEST)
+        return [RangePartition(wanted) for wanted in ranges(start, end)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, RangePartition), "Spark hands back what partitions() returned"
+        return rows_of(partition.wanted, self._options, self._schema)
+
+
+def rows_of(wanted: Range, options: ReadOptions, schema: StructType) -> Iterator[pa.RecordBatch]:
+    """The messages of a range as Arrow batches; raises as ``RangeReader.read`` does."""
+    arrow_schema = to_arrow_schema(schema, timezone="UTC")
+    reader = RangeReader(
+        client_for(options.service_url, options.timeout_s),
+        rows_max=options.rows_per_batch,
+        timeout_s=options.timeout_s,
+        fail_on_data_loss=options.fail_on_data_loss,
+    )
+    for messages in reader.read(wanted):
+        yield to_rows(messages, arrow_schema)

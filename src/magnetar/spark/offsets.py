@@ -1,0 +1,72 @@
+"""How far a topic was read: one offset per partition, as Spark's checkpoint keeps them. Pure.
+
+An offset names *the last message that was read*, ``ledger:entry:batch``; a read between two
+offsets is ``(start, end]``. Every offset that a read ended at was a message of the log when it was
+written down, so nothing has to be known about what comes next: not whether the entry is a batch,
+nor whether the ledger goes on. Offsets compare in log order:
+
+    -1:-1:-1   nothing was read
+    7:-1:-1    everything before ledger 7 was read
+    7:3:-1     entry 3, a message of its own, was read
+    7:4:0      of the batch in entry 4, the first message was read; the second comes next
+
+A batch may therefore be divided between two reads, and no message is in both or in neither.
+
+As JSON: ``{"persistent://public/default/orders-partition-0": "7:4:0", ...}``.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple, TypeAlias
+
+from magnetar.errors import InvalidValue
+
+_OFFSET = re.compile(r"(-1|\d{1,19}):(-1|\d{1,19}):(-1|\d{1,10})")
+
+
+class Offset(NamedTuple):
+    """The last message that was read of one partition. Compares in log order."""
+
+    ledger_id: int
+    entry_id: int
+    batch_index: int = -1
+
+    def __str__(self) -> str:
+        return f"{self.ledger_id}:{self.entry_id}:{self.batch_index}"
+
+    @property
+    def names_a_message(self) -> bool:
+        """False for a place between ledgers, where no message is."""
+        return self.entry_id >= 0
+
+    @staticmethod
+    def parse(text: str) -> "Offset":
+        match = _OFFSET.fullmatch(text)
+        if match is None:
+            raise InvalidValue(
+                f"'{text}' is not an offset: write 'ledger:entry:batch' of the last message read, "
+                "for example '7:4:0', with batch -1 for a message outside a batch"
+            )
+        ledger_id, entry_id, batch_index = match.groups()
+        return Offset(int(ledger_id), int(entry_id), int(batch_index))
+
+
+NOTHING_READ = Offset(-1, -1, -1)
+
+Offsets: TypeAlias = Mapping[str, Offset]
+"""By the partition's full name; of a topic without partitions, the topic's."""
+
+
+def to_json(offsets: Offsets) -> dict[str, str]:
+    """What goes into the checkpoint, in the order of the names."""
+    return {topic: str(offsets[topic]) for topic in sorted(offsets)}
+
+
+def from_json(value: Mapping[str, str]) -> dict[str, Offset]:
+    """Read back what ``to_json`` wrote. Raises InvalidValue."""
+    return {topic: Offset.parse(text) for topic, text in value.items()}
+
+
+def covers(done: Offsets, wanted: Offsets) -> bool:
+    """Whether everything up to ``wanted`` was read, in each of its partitions."""
+    return all(done.get(topic, NOTHING_READ) >= offset for topic, offset in wanted.items())

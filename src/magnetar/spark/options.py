@@ -1,0 +1,212 @@
+"""The options of ``format("pulsar")``: Spark's strings, checked, with their defaults. Pure."""
+
+import difflib
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from magnetar.errors import InvalidName, InvalidValue
+from magnetar.model.names import TopicName
+from magnetar.spark.offsets import Offset
+
+T = TypeVar("T")
+
+EARLIEST = "earliest"
+LATEST = "latest"
+ROWS_PER_BATCH = 10_000
+"""Rows of an Arrow batch: 1,000 to 100,000 are equally fast, and this is a few MB at most."""
+TIMEOUT_S = 30.0
+
+READ_OPTIONS = (
+    "service.url",
+    "topic",
+    "topics",
+    "topicsPattern",
+    "startingOffsets",
+    "endingOffsets",
+    "subscription",
+    "maxMessagesPerTrigger",
+    "rowsPerBatch",
+    "failOnDataLoss",
+    "timeoutSeconds",
+)
+WRITE_OPTIONS = ("service.url", "topic", "timeoutSeconds")
+
+NamedOffsets = str | Mapping[str, str]
+"""``earliest``, ``latest``, or by topic or partition name ``earliest``, ``latest`` or an offset."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """What to read, from where to where, and how."""
+
+    service_url: str
+    topics: tuple[str, ...]
+    topics_pattern: str | None
+    starting_offsets: NamedOffsets
+    ending_offsets: NamedOffsets
+    subscription: str | None
+    messages_per_trigger_max: int | None
+    rows_per_batch: int
+    fail_on_data_loss: bool
+    timeout_s: float
+
+    @staticmethod
+    def parse(options: Mapping[str, str], *, streaming: bool) -> "ReadOptions":
+        """Read Spark's options, whose names compare without case. Raises InvalidValue."""
+        given = _known(options, READ_OPTIONS)
+        if streaming and "endingOffsets" in given:
+            raise InvalidValue("option endingOffsets is for batch reads only: remove it")
+        for name in () if streaming else ("subscription", "maxMessagesPerTrigger"):
+            if name in given:
+                raise InvalidValue(f"option {name} is for readStream only: remove it")
+        topics, pattern = _topics(given)
+        return ReadOptions(
+            service_url=_service_url(given),
+            topics=topics,
+            topics_pattern=pattern,
+            starting_offsets=_offsets(given, "startingOffsets", LATEST if streaming else EARLIEST),
+            ending_offsets=_offsets(given, "endingOffsets", LATEST),
+            subscription=given.get("subscription"),
+            messages_per_trigger_max=_optional(given, "maxMessagesPerTrigger", _count),
+            rows_per_batch=_optional(given, "rowsPerBatch", _count) or ROWS_PER_BATCH,
+            fail_on_data_loss=_truth(given, "failOnDataLoss", default=True),
+            timeout_s=_optional(given, "timeoutSeconds", _seconds) or TIMEOUT_S,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """Where to write; ``topic`` may be left to a column of the rows."""
+
+    service_url: str
+    topic: str | None
+    timeout_s: float
+
+    @staticmethod
+    def parse(options: Mapping[str, str]) -> "WriteOptions":
+        """Read Spark's options, whose names compare without case. Raises InvalidValue."""
+        given = _known(options, WRITE_OPTIONS)
+        topic = given.get("topic")
+        return WriteOptions(
+            service_url=_service_url(given),
+            topic=None if topic is None else _topic(topic),
+            timeout_s=_optional(given, "timeoutSeconds", _seconds) or TIMEOUT_S,
+        )
+
+
+def _known(options: Mapping[str, str], names: tuple[str, ...]) -> dict[str, str]:
+    """Our options under their own spelling; what looks like a slip of the pen is an error.
+
+    Others pass: Spark puts options of its own (``path``, ``checkpointLocation``) into the same map.
+    """
+    spelling = {name.lower(): name for name in names}
+    found: dict[str, str] = {}
+    for name, value in options.items():
+        lower = name.lower()
+        if lower in spelling:
+            found[spelling[lower]] = value.strip()
+            continue
+        close = difflib.get_close_matches(lower, spelling, n=1, cutoff=0.8)
+        if close:
+            raise InvalidValue(f"unknown option '{name}': did you mean '{spelling[close[0]]}'?")
+    return found
+
+
+def _service_url(given: Mapping[str, str]) -> str:
+    url = given.get("service.url", "")
+    if not url.startswith(("pulsar://", "http://")):
+        raise InvalidValue(
+            f"option service.url is '{url}': set it to where the broker is, "
+            "for example pulsar://localhost:6650"
+        )
+    return url
+
+
+def _topics(given: Mapping[str, str]) -> tuple[tuple[str, ...], str | None]:
+    names = [name for name in ("topic", "topics", "topicsPattern") if name in given]
+    if len(names) != 1:
+        found = " and ".join(names) if names else "none of them"
+        raise InvalidValue(
+            "give exactly one of the options topic, topics (with commas between) and "
+            f"topicsPattern (namespace and regular expression); found {found}"
+        )
+    value = given[names[0]]
+    if names[0] == "topicsPattern":
+        return (), _pattern(value)
+    parts = value.split(",") if names[0] == "topics" else [value]
+    return tuple(dict.fromkeys(_topic(part.strip()) for part in parts)), None
+
+
+def _topic(text: str) -> str:
+    try:
+        name = TopicName.parse(text)
+    except InvalidName as error:
+        raise InvalidValue(f"option topic: {error}") from error
+    if not name.persistent:
+        raise InvalidValue(
+            f"{name} keeps no messages: Spark reads and writes persistent topics only"
+        )
+    return str(name)
+
+
+def _pattern(text: str) -> str:
+    """The expression for full topic names; what comes before the last ``/`` is a namespace."""
+    try:
+        pattern = str(TopicName.parse(text))
+        re.compile(pattern)
+    except (InvalidName, re.error) as error:
+        raise InvalidValue(
+            f"option topicsPattern: '{text}' is not <tenant>/<namespace>/<expression>: {error}"
+        ) from error
+    return pattern
+
+
+def _offsets(given: Mapping[str, str], name: str, default: str) -> NamedOffsets:
+    text = given.get(name, default)
+    if text.lower() in (EARLIEST, LATEST):
+        return text.lower()
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InvalidValue(
+            f"option {name} is '{text}': write earliest, latest, or JSON such as "
+            '{"my-topic-partition-0": "7:4:0"}'
+        ) from error
+    if not isinstance(value, dict):
+        raise InvalidValue(f"option {name}: the JSON has to be an object, topic to offset")
+    found = {}
+    for topic, offset in value.items():
+        if offset not in (EARLIEST, LATEST):
+            Offset.parse(str(offset))
+        found[_topic(topic)] = str(offset)
+    return found
+
+
+def _optional(given: Mapping[str, str], name: str, convert: Callable[[str, str], T]) -> T | None:
+    return convert(name, given[name]) if name in given else None
+
+
+def _count(name: str, text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise InvalidValue(f"option {name} is '{text}': it has to be a whole number above 0")
+    return int(text)
+
+
+def _seconds(name: str, text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise InvalidValue(f"option {name} is '{text}': it has to be a number of seconds above 0")
+    return value
+
+
+def _truth(given: Mapping[str, str], name: str, *, default: bool) -> bool:
+    text = given.get(name, str(default)).lower()
+    if text not in ("true", "false"):
+        raise InvalidValue(f"option {name} is '{text}': it has to be true or false")
+    return text == "true"

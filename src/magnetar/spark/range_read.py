@@ -1,0 +1,125 @@
+"""Reads one range of one partition: every message of it, once, or an error; never just fewer."""
+
+import logging
+from collections.abc import Generator, Sequence
+from contextlib import closing
+
+from magnetar.client import blocking
+from magnetar.client.message import Message
+from magnetar.errors import EntryNotFound, TimedOut
+from magnetar.model.names import TopicName
+from magnetar.model.position import EARLIEST_MESSAGE, MessageId
+from magnetar.spark.offsets import Offset
+from magnetar.spark.planning import Range
+from magnetar.spark.range_progress import RangeProgress, offset_of
+
+log = logging.getLogger(__name__)
+
+_WAIT_S = 1.0
+"""So long without a message, and the broker is asked whether there is one to wait for."""
+
+
+class RangeReader:
+    """Reads ranges the way the options say."""
+
+    def __init__(
+        self, client: blocking.Client, *, rows_max: int, timeout_s: float, fail_on_data_loss: bool
+    ) -> None:
+        self._client = client
+        self._rows_max = rows_max
+        self._timeout_s = timeout_s
+        self._fail_on_data_loss = fail_on_data_loss
+
+    def read(self, wanted: Range) -> Generator[Sequence[Message], None, None]:
+        """The messages of the range, in lists of at most ``rows_max``.
+
+        The read begins *at* the message that was read last: that it is still there proves that
+        nothing after it was trimmed. It ends with a message that was there when the range was
+        planned. Raises EntryNotFound when either is missing (or logs so and goes on, when data
+        may be lost), and TimedOut when nothing comes for ``timeout_s``.
+        """
+        progress = RangeProgress(wanted)
+        with closing(self._received(wanted, progress)) as received:
+            for messages in received:
+                at_first = progress.first is None
+                rows = progress.take(messages)
+                if at_first and not progress.begins_where_it_should:
+                    self._check_start(wanted)
+                if rows:
+                    yield rows
+                if progress.done:
+                    break
+        if progress.reached != wanted.upto:
+            self._lost(
+                f"{wanted.topic} has no message {wanted.upto}, where the range to read ends: "
+                f"the last one found is {progress.reached}"
+            )
+
+    def end_after(self, wanted: Range, count: int) -> Offset:
+        """Where the range's first ``count`` messages end: at its own end when it has no more."""
+        with closing(self.read(wanted)) as received:
+            for messages in received:
+                if len(messages) >= count:
+                    return offset_of(messages[count - 1])
+                count -= len(messages)
+        return wanted.upto
+
+    def _received(
+        self, wanted: Range, progress: RangeProgress
+    ) -> Generator[Sequence[Message], None, None]:
+        """What comes, until the topic ends before the range does (then the range was trimmed)."""
+        start = _start(wanted)
+        reader = self._client.create_reader(
+            wanted.topic, start, inclusive=True, receiver_queue_size=self._rows_max
+        )
+        with closing(reader):
+            waited_s = 0.0
+            while True:
+                messages = reader.receive_many(self._rows_max, _WAIT_S)
+                if messages:
+                    waited_s = 0.0
+                    yield messages
+                    continue
+                waited_s += _WAIT_S
+                last = reader.last_message_id()
+                if last is None or (last.ledger_id, last.entry_id) < wanted.upto[:2]:
+                    return
+                if waited_s >= self._timeout_s:
+                    raise TimedOut(
+                        f"{wanted.topic}: nothing came for {waited_s:g} s after "
+                        f"{progress.reached}, though the range goes on to {wanted.upto}. If the "
+                        "broker is only slow, raise the option timeoutSeconds; if the range ends "
+                        "inside a message in chunks, read up to another one"
+                    )
+
+    def _check_start(self, wanted: Range) -> None:
+        """The first message received lies after the one read last. Is that one still there?
+
+        It may be, unseen: a reader cannot begin at the last chunk of a message in chunks.
+        """
+        reader = self._client.create_reader(
+            wanted.topic, EARLIEST_MESSAGE, inclusive=True, receiver_queue_size=1
+        )
+        with closing(reader):
+            first = reader.receive(self._timeout_s).message_id
+        if Offset(first.ledger_id, first.entry_id, first.batch_index) > wanted.after:
+            self._lost(
+                f"{wanted.topic} was read up to {wanted.after}, but now begins at {first}: "
+                "messages in between may have been trimmed before they were read"
+            )
+
+    def _lost(self, what: str) -> None:
+        if self._fail_on_data_loss:
+            raise EntryNotFound(
+                f"{what}. To read on from what is left, set failOnDataLoss=false; to keep unread "
+                "messages in future, set the option subscription, or raise the topic's retention"
+            )
+        log.warning("spark.data_lost what=%s", what)
+
+
+def _start(wanted: Range) -> MessageId:
+    after = wanted.after
+    if not after.names_a_message:
+        return EARLIEST_MESSAGE  # What is before the range, if anything, is passed over.
+    partition = TopicName.parse(wanted.topic).partition_index
+    return MessageId(after.ledger_id, after.entry_id, partition, after.batch_index)

@@ -1,0 +1,94 @@
+"""The columns of a message in Spark: the same for batch, streams and, one day, history. Pure."""
+
+from pyspark.sql.types import (
+    BinaryType,
+    DataType,
+    IntegerType,
+    LongType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from magnetar.errors import InvalidValue
+
+MESSAGE_ID = StructType(
+    [
+        StructField("ledger_id", LongType()),
+        StructField("entry_id", LongType()),
+        StructField("batch_index", IntegerType()),
+        StructField("partition", IntegerType()),
+    ]
+)
+PROPERTIES = MapType(StringType(), StringType())
+
+READ_SCHEMA = StructType(
+    [
+        StructField("key", BinaryType()),
+        StructField("value", BinaryType()),
+        StructField("topic", StringType()),
+        StructField("partition", IntegerType()),
+        StructField("properties", PROPERTIES),
+        StructField("publish_time", TimestampType()),
+        StructField("event_time", TimestampType()),
+        StructField("message_id", MESSAGE_ID),
+        StructField("ordering_key", BinaryType()),
+        StructField("producer_name", StringType()),
+        StructField("sequence_id", LongType()),
+    ]
+)
+"""``topic`` is the partition's full name; ``partition`` is -1 on a topic without partitions."""
+
+_BYTES: tuple[DataType, ...] = (BinaryType(), StringType())
+WRITE_COLUMNS: dict[str, tuple[DataType, ...]] = {
+    "value": _BYTES,
+    "key": _BYTES,
+    "topic": (StringType(),),
+    "properties": (PROPERTIES,),
+    "event_time": (TimestampType(),),
+    "ordering_key": _BYTES,
+}
+"""What a written row may hold, and as which types. Strings are written as UTF-8."""
+
+
+def check_read(schema: StructType) -> StructType:
+    """The columns asked for, or InvalidValue: any of ``READ_SCHEMA``, in any order."""
+    known = {field.name: field.dataType for field in READ_SCHEMA}
+    for field in schema:
+        if known.get(field.name) != field.dataType:
+            raise InvalidValue(
+                f"there is no column '{field.name} {field.dataType.simpleString()}' in a message; "
+                f"choose from: {READ_SCHEMA.simpleString()}"
+            )
+    return schema
+
+
+def check_write(schema: StructType, *, topic: str | None) -> None:
+    """Raise InvalidValue unless rows of this schema can be written as messages."""
+    for field in schema:
+        allowed = WRITE_COLUMNS.get(field.name)
+        if allowed is None:
+            raise InvalidValue(
+                f"column '{field.name}' is no part of a message: select only "
+                f"{', '.join(WRITE_COLUMNS)}, for example "
+                "df.select(to_json(struct('*')).alias('value'))"
+            )
+        if not any(_same(field.dataType, choice) for choice in allowed):
+            raise InvalidValue(
+                f"column '{field.name}' is {field.dataType.simpleString()}: cast it to "
+                f"{' or '.join(choice.simpleString() for choice in allowed)}"
+            )
+    names = schema.fieldNames()
+    if "value" not in names:
+        raise InvalidValue("there is no column 'value': a message's content comes from it")
+    if topic is None and "topic" not in names:
+        raise InvalidValue("where to? Set the option topic, or add a column 'topic' to the rows")
+
+
+def _same(found: DataType, wanted: DataType) -> bool:
+    """Equal, whether or not a map's values may be null."""
+    if isinstance(found, MapType) and isinstance(wanted, MapType):
+        return found.keyType == wanted.keyType and found.valueType == wanted.valueType
+    return found == wanted

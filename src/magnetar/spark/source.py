@@ -1,0 +1,51 @@
+"""The ``pulsar`` format: what Spark calls first, and what it is handed.
+
+Imported by Spark whenever any Python data source is used (``pyspark_pulsar``): the readers and
+writers, with the client and Arrow behind them, are imported by the calls that need them.
+"""
+# ruff: noqa: FBT001, N802 - the names and signatures are Spark's.
+# ruff: noqa: PLC0415 - imported when called, see above.
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import DataSource
+from pyspark.sql.types import StructType
+
+from magnetar.spark.options import ReadOptions, WriteOptions
+from magnetar.spark.schema import READ_SCHEMA
+
+if TYPE_CHECKING:
+    from magnetar.spark.batch_reader import BatchReader
+    from magnetar.spark.stream_reader import StreamReader
+    from magnetar.spark.writer import BatchWriter, StreamWriter
+
+
+class PulsarDataSource(DataSource):
+    """``spark.read``, ``readStream``, ``write`` and ``writeStream`` with ``format("pulsar")``."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "pulsar"
+
+    def schema(self) -> StructType:
+        return READ_SCHEMA
+
+    def reader(self, schema: StructType) -> "BatchReader":
+        from magnetar.spark.batch_reader import BatchReader
+
+        return BatchReader(ReadOptions.parse(self.options, streaming=False), schema)
+
+    def streamReader(self, schema: StructType) -> "StreamReader":
+        from magnetar.spark.stream_reader import StreamReader
+
+        return StreamReader(ReadOptions.parse(self.options, streaming=True), schema)
+
+    def writer(self, schema: StructType, overwrite: bool) -> "BatchWriter":
+        from magnetar.spark.writer import BatchWriter
+
+        return BatchWriter(WriteOptions.parse(self.options), schema, overwrite=overwrite)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> "StreamWriter":
+        from magnetar.spark.writer import StreamWriter
+
+        return StreamWriter(WriteOptions.parse(self.options), schema)

@@ -1,0 +1,113 @@
+"""``spark.readStream.format("pulsar")``: offsets for Spark's checkpoint, and the rows between them.
+
+Spark keeps one process per query that plans, and asks it one thing at a time; rows are read in
+other processes. The checkpoint alone says how far a query came. The subscription, when there is
+one, follows behind, so that the broker keeps what was not read and shows how far behind a query is.
+"""
+# ruff: noqa: N802 - the names are Spark's.
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
+from pyspark.sql.types import StructType
+
+from magnetar.spark import topics
+from magnetar.spark.batch_reader import RangePartition, rows_of
+from magnetar.spark.connections import client_for
+from magnetar.spark.held_positions import HeldPositions
+from magnetar.spark.offsets import Offset, from_json, to_json
+from magnetar.spark.options import EARLIEST, ReadOptions
+from magnetar.spark.planning import advance, ranges, resolve, shares
+from magnetar.spark.range_read import RangeReader
+from magnetar.spark.schema import check_read
+
+
+class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """One instance plans, a second one (pickled before any call) reads: they share nothing."""
+
+    def __init__(self, options: ReadOptions, schema: StructType) -> None:
+        self._options = options
+        self._schema = check_read(schema)
+        self._target: dict[str, Offset | None] | None = None  # Set: read up to here and no further.
+        self._held: HeldPositions | None = None
+
+    def initialOffset(self) -> dict[str, str]:
+        """Where a new query begins. Spark may ask twice, and uses the first answer."""
+        start = resolve(self._options.starting_offsets, self._last(), otherwise=EARLIEST)
+        self._hold(start)
+        return to_json(start)
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        count = self._options.messages_per_trigger_max
+        return ReadAllAvailable() if count is None else ReadMaxRows(count)
+
+    def latestOffset(self, start: dict[str, str], limit: ReadLimit) -> dict[str, str]:
+        """The end of the next batch: one question per partition, or a count when there is a limit.
+
+        A limit cannot be told from message ids, so it is measured by reading that far ahead.
+        """
+        begin = from_json(start)
+        last = self._last() if self._target is None else self._target
+        end = advance(begin, last, fail_on_data_loss=self._options.fail_on_data_loss)
+        if isinstance(limit, ReadMaxRows):
+            end = self._limited(begin, end, limit.max_rows)
+        return to_json(end)
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        self._target = self._last()
+
+    def reportLatestOffset(self) -> dict[str, str]:
+        """For the query's progress: where the topic ends, whatever the limit."""
+        return to_json({name: last for name, last in self._last().items() if last is not None})
+
+    def partitions(self, start: dict[str, str], end: dict[str, str]) -> Sequence[RangePartition]:
+        return [RangePartition(wanted) for wanted in ranges(from_json(start), from_json(end))]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, RangePartition), "Spark hands back what partitions() returned"
+        return rows_of(partition.wanted, self._options, self._schema)
+
+    def commit(self, end: dict[str, str]) -> None:
+        """A batch is done for good. Spark calls this one batch late, and not after the last."""
+        self._hold(from_json(end))
+
+    def stop(self) -> None:
+        """Let go of the subscription. Spark may end the process without calling this."""
+        if self._held is not None:
+            self._held.close()
+
+    def _last(self) -> dict[str, Offset | None]:
+        client = client_for(self._options.service_url, self._options.timeout_s)
+        return topics.last_offsets(client, topics.partitions(client, self._options))
+
+    def _limited(
+        self, begin: Mapping[str, Offset], end: Mapping[str, Offset], count: int
+    ) -> dict[str, Offset]:
+        """``end``, no more than ``count`` messages away; each partition gets its share."""
+        limited = {**end}
+        options = self._options
+        waiting = ranges(begin, end)
+        for wanted, share in zip(waiting, shares(count, len(waiting)), strict=True):
+            reader = RangeReader(
+                client_for(options.service_url, options.timeout_s),
+                rows_max=min(share, options.rows_per_batch),
+                timeout_s=options.timeout_s,
+                fail_on_data_loss=options.fail_on_data_loss,
+            )
+            limited[wanted.topic] = reader.end_after(wanted, share)
+        return limited
+
+    def _hold(self, offsets: Mapping[str, Offset]) -> None:
+        if self._options.subscription is None:
+            return
+        if self._held is None:
+            client = client_for(self._options.service_url, self._options.timeout_s)
+            self._held = HeldPositions(client, self._options.subscription)
+        self._held.move(offsets)

@@ -1,0 +1,1 @@
+"""``magnetar quickstart``: a year of real flights through broker, client and Spark, added up."""

@@ -1,0 +1,151 @@
+"""``magnetar quickstart``: its options, what it starts and ends, its exit code."""
+
+import json
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Final
+
+import click
+from rich.console import Console
+
+from magnetar.clock import SystemClock
+from magnetar.errors import MagnetarError
+from magnetar.tools.quickstart.board import Board
+from magnetar.tools.quickstart.broker_process import BrokerAddress, running_broker
+from magnetar.tools.quickstart.crew import Crew, Interrupted
+from magnetar.tools.quickstart.reconcile import Reconciliation
+from magnetar.tools.quickstart.run import Plan, Run, interruptible
+from magnetar.tools.quickstart.show import LiveShow, PlainShow, Show
+from magnetar.tools.quickstart.summary import to_json
+from magnetar.tools.quickstart.topics import QuickstartTopics
+
+EXIT_DIFFERENT: Final = 1
+EXIT_INTERRUPTED: Final = 130
+PORT: Final = 6650
+HTTP_PORT: Final = 8080
+
+
+@click.command()
+@click.option("--flights", type=click.IntRange(min=1), help="Replay only the first so many. [all]")
+@click.option("--partitions", type=click.IntRange(1, 64), default=4, show_default=True)
+@click.option(
+    "--report", type=click.Path(dir_okay=False, path_type=Path), help="Write the outcome as JSON."
+)
+@click.option("--serve", is_flag=True, help="Leave the broker up afterwards, until Ctrl-C.")
+@click.option("--port", type=int, help="Of the broker. [a free one; with --serve 6650]")
+@click.option("--http-port", type=int, help="Of its admin API. [a free one; with --serve 8080]")
+@click.option(
+    "--data-dir",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Where the broker stores, and what it keeps afterwards. [a temporary folder]",
+)
+@click.option("--service-url", help="Use this broker, pulsar://host:port, instead of a new one.")
+@click.option("--web-url", help="Its admin API. [http:// on the same host, port 8080]")
+@click.option("--prefix", help="What the topics' names begin with. [a new one for each run]")
+def quickstart(
+    *,
+    flights: int | None,
+    partitions: int,
+    report: Path | None,
+    serve: bool,
+    port: int | None,
+    http_port: int | None,
+    data_dir: Path | None,
+    service_url: str | None,
+    web_url: str | None,
+    prefix: str | None,
+) -> None:
+    """Replay a year of flights through a broker and a Spark pipeline, and add it all up.
+
+    Exit code 0: every flight is accounted for, and every figure is the one that plain Python
+    computes. 1: not so, or something failed. 130: Ctrl-C.
+    """
+    clock = SystemClock()
+    console = Console()
+    crew = Crew()
+    topics = QuickstartTopics.named(prefix or f"quickstart-{clock.wall_ms():x}")
+    board = Board(clock)
+    try:
+        with ExitStack() as ending:
+            ending.enter_context(interruptible(crew))
+            folder = ending.enter_context(_scratch_folder())
+            with board.during(board.broker) as stage:
+                if service_url is not None:
+                    broker = BrokerAddress(service_url, web_url or _web_url(service_url))
+                else:
+                    broker = ending.enter_context(
+                        running_broker(
+                            data_dir or folder / "data",
+                            folder / "broker.log",
+                            port=_port(port, PORT, serve=serve),
+                            http_port=_port(http_port, HTTP_PORT, serve=serve),
+                        )
+                    )
+                stage.note = f"{broker.service_url} {broker.web_url}"
+            plan = Plan(topics=topics, partitions=partitions, flights_max=flights, folder=folder)
+            outcome = _run(plan, broker, board, crew, console)
+            if report is not None:
+                report.write_text(json.dumps(to_json(outcome, board), indent=2) + "\n")
+            if serve:
+                console.print(f"The broker serves on at {broker.service_url}; Ctrl-C ends it.")
+                crew.stopping.wait()
+    except (Interrupted, KeyboardInterrupt):
+        console.print("Interrupted: everything that was started has ended.")
+        sys.exit(EXIT_INTERRUPTED)
+    if not outcome.adds_up:
+        sys.exit(EXIT_DIFFERENT)
+
+
+def _run(
+    plan: Plan, broker: BrokerAddress, board: Board, crew: Crew, console: Console
+) -> Reconciliation:
+    run = Run(plan, broker, board, crew)
+    show: Show = (
+        LiveShow(console, board, run.results, run.airlines)
+        if console.is_terminal
+        else PlainShow(console, board)
+    )
+    try:
+        with show:
+            run.start()
+            crew.watch(show.tick)
+            if crew.interrupted:
+                show.say("Stopping ...")
+            crew.join()
+            show.tick()
+            outcome = run.reconcile()
+            show.close(outcome)
+            return outcome
+    finally:
+        run.close()
+
+
+@contextmanager
+def _scratch_folder() -> Iterator[Path]:
+    """For checkpoints and logs; it stays, and is named, when something fails."""
+    folder = Path(tempfile.mkdtemp(prefix="magnetar-quickstart-"))
+    try:
+        yield folder
+    except MagnetarError as error:
+        raise click.ClickException(f"{error}\nLogs are in {folder}") from error
+    except (Interrupted, KeyboardInterrupt):
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    else:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _port(asked: int | None, well_known: int, *, serve: bool) -> int:
+    if asked is not None:
+        return asked
+    return well_known if serve else 0
+
+
+def _web_url(service_url: str) -> str:
+    """``pulsar://host:6650`` has its admin API on port 8080 unless somebody moved it."""
+    host = service_url.partition("://")[2].split(",")[0].rpartition(":")[0]
+    return f"http://{host}:{HTTP_PORT}"

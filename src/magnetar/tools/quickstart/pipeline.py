@@ -1,0 +1,115 @@
+"""The Spark pipeline: two queries over the topic of flights.
+
+One keeps, for each carrier and day of scheduled departure, the count and the delays, and writes
+all figures that changed to the topic of results. The other passes on the messages of cancelled
+flights, as they are, to a topic of their own.
+
+Why no flight can be lost or counted twice, whatever the timing, is told in ``docs/spark.md``: the
+figures of a window are a running total under the window's name, so the last message of each name
+is the answer however often it was written; and with no watermark there is no such thing as late.
+"""
+
+from pathlib import Path
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.streaming.query import StreamingQuery
+
+from magnetar.tools.quickstart.topics import QuickstartTopics
+
+FLIGHT = "id int, carrier string, departed string, departure_delay int, arrival_delay int"
+"""What the pipeline needs of a message's content, which ``flights.content`` writes."""
+TRIGGER = "500 milliseconds"
+
+
+class Pipeline:
+    """Builds and starts the queries of one run."""
+
+    def __init__(
+        self, spark: SparkSession, service_url: str, topics: QuickstartTopics, checkpoints: Path
+    ) -> None:
+        self._spark = spark
+        self._url = service_url
+        self._topics = topics
+        self._checkpoints = checkpoints
+
+    def start_windows(self) -> StreamingQuery:
+        """Flights by carrier and day, to the topic of results.
+
+        A Python sink takes no updates from Spark, so each micro-batch is written as a batch.
+        """
+        options = {"service.url": self._url, "topic": str(self._topics.results)}
+
+        def write(changed: DataFrame, _batch_id: int) -> None:
+            changed.write.format("pulsar").mode("append").options(**options).save()
+
+        return (
+            to_results(carrier_days(self._messages()))
+            .writeStream.foreachBatch(write)
+            .outputMode("update")
+            .queryName("windows")
+            .option("checkpointLocation", str(self._checkpoints / "windows"))
+            .trigger(processingTime=TRIGGER)
+            .start()
+        )
+
+    def start_cancelled(self) -> StreamingQuery:
+        """The messages of cancelled flights, to a topic of their own."""
+        return (
+            cancelled(self._messages())
+            .writeStream.format("pulsar")
+            .options(**{"service.url": self._url, "topic": str(self._topics.cancelled)})
+            .outputMode("append")
+            .queryName("cancelled")
+            .option("checkpointLocation", str(self._checkpoints / "cancelled"))
+            .trigger(processingTime=TRIGGER)
+            .start()
+        )
+
+    def _messages(self) -> DataFrame:
+        return (
+            self._spark.readStream.format("pulsar")
+            .schema("key binary, value binary, event_time timestamp")
+            .option("service.url", self._url)
+            .option("topic", str(self._topics.flights))
+            .option("startingOffsets", "earliest")
+            .load()
+        )
+
+
+def carrier_days(messages: DataFrame) -> DataFrame:
+    """The figures of each carrier's day, over flights that were not cancelled."""
+    flight = f.col("flight")
+    return (
+        messages.select("event_time", _flight().alias("flight"))
+        .where(flight.departed.isNotNull())
+        .groupBy(f.window("event_time", "1 day").alias("day"), flight.carrier.alias("carrier"))
+        .agg(
+            f.count("*").alias("flights"),
+            f.avg(flight.departure_delay).alias("mean_departure_delay"),
+            f.max(flight.departure_delay).alias("worst_departure_delay"),
+            f.avg(flight.arrival_delay).alias("mean_arrival_delay"),
+            f.max(flight.arrival_delay).alias("worst_arrival_delay"),
+            # Which flights these figures are about: the reconciliation counts them one by one.
+            f.collect_list(flight.id).alias("flight_ids"),
+        )
+        .withColumn("day", f.date_format("day.start", "yyyy-MM-dd"))
+    )
+
+
+def to_results(days: DataFrame) -> DataFrame:
+    """As messages: the window's name is the key, so a topic of results can be compacted."""
+    return days.select(
+        f.concat_ws(" ", "carrier", "day").alias("key"),
+        f.to_json(f.struct("*")).alias("value"),
+        f.to_timestamp("day").alias("event_time"),
+    )
+
+
+def cancelled(messages: DataFrame) -> DataFrame:
+    """The messages of flights that never departed, unchanged."""
+    return messages.where(_flight().departed.isNull()).select("key", "value", "event_time")
+
+
+def _flight() -> Column:
+    return f.from_json(f.col("value").cast("string"), FLIGHT)

@@ -1,0 +1,82 @@
+"""What the pipeline says: the messages of its two topics, read back as they appear."""
+
+import json
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+
+from magnetar.client import blocking
+from magnetar.client.message import Message
+from magnetar.model.names import TopicName
+from magnetar.model.position import EARLIEST_MESSAGE
+from magnetar.tools.quickstart.board import Stage
+from magnetar.tools.quickstart.figures import CarrierDay, Figures
+from magnetar.tools.quickstart.reconcile import Window
+
+_RECEIVED_MAX = 1000
+_WAIT_S = 0.2
+
+
+class Results:
+    """The answers so far. A window's last message counts: its figures are a running total."""
+
+    def __init__(self, stage: Stage) -> None:
+        """``stage`` counts the flights that are accounted for, in windows or as cancelled."""
+        self._stage = stage
+        self.windows: dict[CarrierDay, Window] = {}
+        self.updates = 0  # Messages with figures, over all windows.
+        self.cancelled: list[tuple[str, int]] = []  # Carrier and flight id, each time it came.
+
+    def add_windows(self, messages: Sequence[Message]) -> None:
+        for message in messages:
+            where, window = parse_window(message.data)
+            before = self.windows.get(where)
+            self._stage.count += len(window.flight_ids) - (len(before.flight_ids) if before else 0)
+            self.windows[where] = window
+        self.updates += len(messages)
+        self._stage.note = f"{len(self.windows):,} windows, {self.updates:,} updates"
+
+    def add_cancelled(self, messages: Sequence[Message]) -> None:
+        for message in messages:
+            flight = json.loads(message.data)
+            self.cancelled.append((flight["carrier"], flight["id"]))
+        self._stage.count += len(messages)
+
+
+def parse_window(content: bytes) -> tuple[CarrierDay, Window]:
+    """A message of the topic of results; the pipeline leaves out a figure that there is none of."""
+    value = json.loads(content)
+    figures = Figures(
+        flights=value["flights"],
+        mean_departure_delay=value.get("mean_departure_delay"),
+        worst_departure_delay=value.get("worst_departure_delay"),
+        mean_arrival_delay=value.get("mean_arrival_delay"),
+        worst_arrival_delay=value.get("worst_arrival_delay"),
+    )
+    return CarrierDay(value["carrier"], value["day"]), Window(figures, value["flight_ids"])
+
+
+def follow(
+    client: blocking.Client,
+    takers: Mapping[TopicName, Callable[[Sequence[Message]], None]],
+    complete: threading.Event,
+    stopping: threading.Event,
+) -> None:
+    """Read the topics from their beginnings, until ``complete`` is set and all of them was read.
+
+    Nobody may write to them after ``complete`` was set: only then do they have an end.
+    """
+    with ExitStack() as closing:
+        open_readers = []
+        for topic, take in takers.items():
+            reader = client.create_reader(str(topic), EARLIEST_MESSAGE, inclusive=True)
+            closing.callback(reader.close)
+            open_readers.append((reader, take))
+        while open_readers and not stopping.is_set():
+            all_written = complete.is_set()
+            for reader, take in list(open_readers):
+                messages = reader.receive_many(_RECEIVED_MAX, _WAIT_S)
+                if messages:
+                    take(messages)
+                elif all_written and not reader.has_message_available():
+                    open_readers.remove((reader, take))

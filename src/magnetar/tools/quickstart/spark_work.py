@@ -1,0 +1,136 @@
+"""The thread that has Spark: starts it, runs both queries to the end of the input, stops it."""
+
+import json
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql.streaming.query import StreamingQuery
+
+from magnetar.errors import NotReady
+from magnetar.spark.offsets import Offset, covers, from_json
+from magnetar.spark.session import session, shut_down
+from magnetar.tools.quickstart.board import Board, Stage
+from magnetar.tools.quickstart.crew import Crew
+from magnetar.tools.quickstart.pipeline import Pipeline
+from magnetar.tools.quickstart.topics import QuickstartTopics
+
+_POLL_S = 0.2
+_SETTINGS = {
+    # Every micro-batch is counted at the end; the default forgets all but the last hundred.
+    "spark.sql.streaming.numRecentProgressUpdates": "100000",
+    # The whole job takes less time than compiling it better would.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+}
+
+
+class SparkWork:
+    """Two queries, from the first message to the last one published."""
+
+    def __init__(
+        self, service_url: str, topics: QuickstartTopics, folder: Path, board: Board, crew: Crew
+    ) -> None:
+        self._service_url = service_url
+        self._topics = topics
+        self._folder = folder
+        self._board = board
+        self._crew = crew
+        self.log_file = folder / "spark.log"
+        self.listening = threading.Event()  # Set when the first query runs.
+        self.complete = threading.Event()  # Set when both queries have ended, having read it all.
+
+    def run(self, ends: Mapping[str, Offset], all_published: threading.Event) -> None:
+        """``ends`` is where the input ends, once ``all_published`` is set."""
+        with self._board.during(self._board.spark):
+            spark = session(
+                "magnetar quickstart",
+                settings=_SETTINGS,
+                log_level="warn",
+                log_file=self.log_file,
+            )
+        try:
+            pipeline = Pipeline(spark, self._service_url, self._topics, self._folder)
+            self._run_queries(pipeline, ends, all_published)
+        finally:
+            shut_down(spark)
+
+    def _run_queries(
+        self, pipeline: Pipeline, ends: Mapping[str, Offset], all_published: threading.Event
+    ) -> None:
+        running: list[_Watched] = []
+        try:
+            running.append(_Watched(pipeline.start_windows(), self._board, self._board.windows))
+            self.listening.set()
+            # Spark 4 may mix up the first two queries of a format that start at the same time.
+            while not running[0].has_read and not self._stop_asked(running):
+                continue
+            running.append(_Watched(pipeline.start_cancelled(), self._board, self._board.cancelled))
+            while not self._stop_asked(running):
+                if all_published.is_set() and all(one.finished(ends) for one in running):
+                    self.complete.set()
+                    return
+        finally:
+            for one in running:
+                one.stop()
+
+    def _stop_asked(self, running: list["_Watched"]) -> bool:
+        """Look at the queries, and wait a moment. Raises NotReady when one has failed."""
+        for one in running:
+            one.look()
+        return self._crew.stopping.wait(_POLL_S)
+
+
+def _cause(failure: StreamingQueryException) -> str:
+    """The last line of what went wrong says most; the log has the rest."""
+    said = str(failure).strip().splitlines()
+    ours = [line for line in said if line.startswith("magnetar.")]
+    return (ours or said or ["no reason given"])[-1 if ours else 0]
+
+
+class _Watched:
+    """A query and what it has read so far, by its own account."""
+
+    def __init__(self, query: StreamingQuery, board: Board, stage: Stage) -> None:
+        self._query = query
+        self._board = board
+        self._stage = stage
+        self._rows: dict[int, int] = {}
+        self._reached: dict[str, Offset] = {}
+        stage.began_s = board.clock.now()
+
+    @property
+    def has_read(self) -> bool:
+        return bool(self._rows)
+
+    def look(self) -> None:
+        failure = self._query.exception()
+        if failure is not None:
+            raise NotReady(f"the query '{self._query.name}' failed: {_cause(failure)}")
+        progress: Any = self._query.lastProgress
+        if progress is not None:
+            self._note(progress)
+
+    def finished(self, ends: Mapping[str, Offset]) -> bool:
+        """Whether it has read up to ``ends``; if so, every micro-batch is counted."""
+        if not covers(self._reached, ends):
+            return False
+        if self._stage.ended_s is None:
+            for progress in self._query.recentProgress:
+                self._note(progress)
+            self._stage.ended_s = self._board.clock.now()
+        return True
+
+    def stop(self) -> None:
+        self._query.stop()
+
+    def _note(self, progress: Any) -> None:
+        source = progress["sources"][0]
+        self._rows[progress["batchId"]] = source["numInputRows"]
+        self._stage.count = sum(self._rows.values())
+        self._stage.note = f"{len(self._rows)} micro-batches"
+        end = source["endOffset"]
+        if end:
+            offsets = from_json(json.loads(end) if isinstance(end, str) else end)
+            self._reached.update(offsets)

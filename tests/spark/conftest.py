@@ -1,0 +1,48 @@
+"""One Spark for all tests here, and a broker in this process. Each test has topics of its own."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from magnetar.client import blocking
+from magnetar.spark.session import session, shut_down
+from magnetar.testing.local_broker import BrokerThread
+
+SETTINGS = {
+    # Tests are over before better compiled code would pay for its compilation.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.sql.streaming.numRecentProgressUpdates": "1000",
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.spark)
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    log_file = tmp_path_factory.mktemp("spark") / "spark.log"
+    running = session("tests", master="local[2]", settings=SETTINGS, log_file=log_file)
+    yield running
+    shut_down(running)
+
+
+@pytest.fixture(scope="session")
+def broker() -> Iterator[BrokerThread]:
+    with BrokerThread() as running:
+        yield running
+
+
+@pytest.fixture
+def client(broker: BrokerThread) -> Iterator[blocking.Client]:
+    with blocking.Client(broker.service_url) as connected:
+        yield connected
+
+
+@pytest.fixture
+def topic(request: pytest.FixtureRequest) -> str:
+    return f"persistent://public/default/{request.node.name.replace('[', '-').replace(']', '')}"

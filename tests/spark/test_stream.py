@@ -1,0 +1,193 @@
+"""Streams from topic to topic: restarts, limits, lost data. Nothing here sleeps."""
+
+import json
+import urllib.request
+
+import pytest
+from pyspark.errors import StreamingQueryException
+
+from magnetar.client.message import OutMessage
+from magnetar.model.names import TopicName
+from magnetar.model.position import EARLIEST_MESSAGE
+from magnetar.spark.offsets import from_json
+from magnetar.tools.quickstart.admin import create_partitioned_topic
+
+
+class Stream:
+    """A copy of ``topic`` to ``topic-copy`` that can be run as often as one likes."""
+
+    def __init__(self, spark, broker, topic, checkpoint):
+        self._spark, self._broker, self._topic = spark, broker, topic
+        self._checkpoint = checkpoint
+        self.copy = f"{topic}-copy"
+
+    def query(self, *, available_now=True, **options):
+        reader = self._spark.readStream.format("pulsar").schema("key binary, value binary")
+        reader = reader.option("service.url", self._broker.service_url)
+        frame = reader.options(**{"topic": self._topic, "startingOffsets": "earliest", **options})
+        writer = frame.load().writeStream.format("pulsar").option("topic", self.copy)
+        writer = writer.option("service.url", self._broker.service_url)
+        writer = writer.option("checkpointLocation", str(self._checkpoint))
+        if available_now:
+            return writer.trigger(availableNow=True).start()
+        return writer.trigger(processingTime="100 milliseconds").start()
+
+    def run(self, **options):
+        """Everything that is there now; the progress of the micro-batches that had something."""
+        query = self.query(**options)
+        query.awaitTermination(90)
+        assert query.exception() is None
+        return [one for one in query.recentProgress if one["numInputRows"]]
+
+
+@pytest.fixture
+def stream(spark, broker, topic, tmp_path):
+    return Stream(spark, broker, topic, tmp_path / "checkpoint")
+
+
+def send(client, topic, numbers, **options):
+    with client.create_producer(topic, **options) as producer:
+        return list(producer.send_many([OutMessage(b"%d" % n, key=f"{n % 5}") for n in numbers]))
+
+
+def received(client, topic):
+    with client.create_reader(topic, EARLIEST_MESSAGE) as reader:
+        numbers = []
+        while reader.has_message_available():
+            numbers += [int(message.data) for message in reader.receive_many(1000, 10.0)]
+        return numbers
+
+
+def test_all_that_is_available_now_is_copied_and_no_more(client, stream, topic):
+    send(client, topic, range(3000))
+    progress = stream.run()
+    assert sum(one["numInputRows"] for one in progress) == 3000
+    assert sorted(received(client, stream.copy)) == list(range(3000))
+
+
+def test_a_stream_that_starts_again_goes_on_from_its_checkpoint(client, stream, topic):
+    send(client, topic, range(1000))
+    stream.run()
+    send(client, topic, range(1000, 1500))
+    progress = stream.run()
+    assert sum(one["numInputRows"] for one in progress) == 500
+    assert stream.run() == []
+    assert sorted(received(client, stream.copy)) == list(range(1500))
+
+
+def test_micro_batches_stay_below_their_limit_and_divide_batches(client, stream, topic):
+    send(client, topic, range(1000))
+    progress = stream.run(maxMessagesPerTrigger="300")
+    assert [one["numInputRows"] for one in progress] == [300, 300, 300, 100]
+    assert received(client, stream.copy) == list(range(1000))
+
+
+def test_a_limit_is_shared_out_between_partitions(client, broker, stream, topic):
+    create_partitioned_topic(broker.web_url, TopicName.parse(topic), 3)
+    send(client, topic, range(1000))
+    progress = stream.run(maxMessagesPerTrigger="200")
+    rows = [one["numInputRows"] for one in progress]
+    assert max(rows) <= 200
+    assert sum(rows) == 1000
+    assert sorted(received(client, stream.copy)) == list(range(1000))
+
+
+def test_new_messages_are_read_while_the_query_runs(client, stream, topic):
+    send(client, topic, range(10))
+    query = stream.query(available_now=False)
+    try:
+        query.processAllAvailable()
+        send(client, topic, range(10, 20))
+        query.processAllAvailable()
+    finally:
+        query.stop()
+    assert sorted(received(client, stream.copy)) == list(range(20))
+
+
+def test_a_stream_starts_with_what_comes_next(client, stream, topic):
+    send(client, topic, range(10))
+    query = stream.query(available_now=False, startingOffsets="latest")
+    try:
+        query.processAllAvailable()
+        send(client, topic, range(10, 20))
+        query.processAllAvailable()
+    finally:
+        query.stop()
+    assert sorted(received(client, stream.copy)) == list(range(10, 20))
+
+
+def test_a_micro_batch_that_failed_is_read_again_as_it_was(spark, client, broker, topic, tmp_path):
+    send(client, topic, range(100))
+    seen = []
+
+    def run(write):
+        reader = spark.readStream.format("pulsar").option("service.url", broker.service_url)
+        frame = reader.options(topic=topic, startingOffsets="earliest").load()
+        writer = frame.writeStream.foreachBatch(write)
+        writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
+        query = writer.trigger(availableNow=True).start()
+        query.awaitTermination(90)
+
+    def fail(batch, batch_id):
+        seen.append((batch_id, sorted(bytes(row.value) for row in batch.collect())))
+        raise RuntimeError("the sink is full")
+
+    def work(batch, batch_id):
+        seen.append((batch_id, sorted(bytes(row.value) for row in batch.collect())))
+
+    with pytest.raises(StreamingQueryException, match="the sink is full"):
+        run(fail)
+    send(client, topic, range(100, 150))
+    run(work)
+    assert seen[0] == seen[1]
+    assert [len(values) for _, values in seen] == [100, 100, 50]
+
+
+def test_the_subscription_follows_one_message_behind(client, stream, topic):
+    """Spark tells of a micro-batch when the next one begins: here of the first of two."""
+    send(client, topic, range(20), batching=False)
+    stream.run(subscription="follower", maxMessagesPerTrigger="10")
+    with client.subscribe(topic, "follower") as consumer:
+        assert int(consumer.receive(10.0).data) == 9
+
+
+def test_a_stream_without_a_subscription_leaves_nothing_behind(client, broker, stream, topic):
+    send(client, topic, range(20))
+    stream.run()
+    local = TopicName.parse(topic).local
+    url = f"{broker.web_url}/admin/v2/persistent/public/default/{local}/subscriptions"
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        assert json.load(answer) == []
+
+
+def recreate(broker, topic):
+    url = f"{broker.web_url}/admin/v2/persistent/public/default/{TopicName.parse(topic).local}"
+    request = urllib.request.Request(f"{url}?force=true", method="DELETE")
+    with urllib.request.urlopen(request, timeout=10):
+        pass
+
+
+def test_messages_that_are_gone_unread_stop_the_query(client, broker, stream, topic):
+    send(client, topic, range(100))
+    stream.run()
+    recreate(broker, topic)
+    send(client, topic, range(100, 200))
+    query = stream.query()
+    with pytest.raises(StreamingQueryException, match=r"now begins at.*failOnDataLoss=false"):
+        query.awaitTermination(90)
+
+
+def test_a_query_that_may_lose_data_goes_on_with_what_is_left(client, broker, stream, topic):
+    send(client, topic, range(100))
+    stream.run()
+    recreate(broker, topic)
+    send(client, topic, range(100, 200))
+    stream.run(failOnDataLoss="false")
+    assert sorted(received(client, stream.copy)) == list(range(200))
+
+
+def test_the_end_offset_is_the_last_message(client, stream, topic):
+    ids = send(client, topic, range(10))
+    (progress,) = stream.run()
+    end = from_json(json.loads(progress["sources"][0]["endOffset"]))
+    assert end == {topic: (ids[-1].ledger_id, ids[-1].entry_id, ids[-1].batch_index)}

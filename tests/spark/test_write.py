@@ -1,0 +1,85 @@
+from datetime import UTC, datetime
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import functions as f
+
+from magnetar.model.position import EARLIEST_MESSAGE
+
+
+@pytest.fixture
+def write(broker):
+    def write(frame, **options):
+        writer = frame.write.format("pulsar").mode("append")
+        writer.option("service.url", broker.service_url).options(**options).save()
+
+    return write
+
+
+def received(client, topic, count):
+    with client.create_reader(topic, EARLIEST_MESSAGE) as reader:
+        messages = []
+        while len(messages) < count:
+            more = reader.receive_many(count, 10.0)
+            assert more, f"{len(messages)} of {count} messages came"
+            messages += more
+        assert not reader.has_message_available()
+        return messages
+
+
+def test_a_row_becomes_a_message_with_all_it_says(spark, client, write, topic):
+    when = datetime(2013, 1, 1, 5, 15, 0, 999, tzinfo=UTC)
+    row = (bytearray(b"\x00v"), "k", topic, {"a": "1", "b": None}, when, bytearray(b"o"))
+    names = "value binary, key string, topic string, properties map<string,string>, "
+    names += "event_time timestamp, ordering_key binary"
+    write(spark.createDataFrame([row], names))
+    (message,) = received(client, topic, 1)
+    assert (message.data, message.key, message.ordering_key) == (b"\x00v", "k", b"o")
+    assert message.properties == {"a": "1"}
+    assert message.event_time_ms == int(when.timestamp() * 1000)
+
+
+def test_rows_of_many_tasks_are_all_written_once(spark, client, write, topic):
+    frame = spark.range(20_000, numPartitions=4).select(f.col("id").cast("string").alias("value"))
+    write(frame, topic=topic)
+    values = [int(message.data) for message in received(client, topic, 20_000)]
+    assert sorted(values) == list(range(20_000))
+
+
+def test_the_topic_column_goes_before_the_option(spark, client, write, topic):
+    frame = spark.createDataFrame([("a", topic + "-a"), ("b", None)], "value string, topic string")
+    write(frame, topic=topic)
+    assert [message.data for message in received(client, topic + "-a", 1)] == [b"a"]
+    assert [message.data for message in received(client, topic, 1)] == [b"b"]
+
+
+def test_what_was_read_is_written_as_it_was(spark, broker, client, write, topic):
+    frame = spark.createDataFrame([("v", "text"), ("w", None)], "value string, key string")
+    write(frame, topic=topic)
+    reader = spark.read.format("pulsar").option("service.url", broker.service_url)
+    again = reader.option("topic", topic).load().select("key", "value", "event_time", "properties")
+    write(again, topic=topic + "-again")
+    messages = received(client, topic + "-again", 2)
+    assert {(one.data, one.key) for one in messages} == {(b"v", "text"), (b"w", None)}
+
+
+@pytest.mark.parametrize(
+    ("columns", "says"),
+    [
+        ({"value": "1", "price": "2.0"}, "column 'price' is no part of a message"),
+        ({"value": "1"}, "column 'value' is int"),
+        ({"key": "'a'"}, "no column 'value'"),
+        ({"value": "cast(null as string)"}, "has no value"),
+    ],
+)
+def test_rows_that_are_no_messages_are_refused(spark, write, topic, columns, says):
+    frame = spark.range(1).selectExpr(*(f"{text} as {name}" for name, text in columns.items()))
+    with pytest.raises(PySparkException, match=says):
+        write(frame, topic=topic)
+
+
+def test_overwriting_is_refused(spark, broker, topic):
+    writer = spark.range(1).selectExpr("'a' as value").write.format("pulsar").mode("overwrite")
+    writer = writer.option("service.url", broker.service_url).option("topic", topic)
+    with pytest.raises(PySparkException, match="cannot be overwritten"):
+        writer.save()

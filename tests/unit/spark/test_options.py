@@ -1,0 +1,105 @@
+import pytest
+
+from magnetar.errors import InvalidValue
+from magnetar.spark.options import ReadOptions, WriteOptions
+
+URL = "pulsar://localhost:6650"
+
+
+def read(*, streaming=True, **given):
+    return ReadOptions.parse({"service.url": URL, "topic": "orders", **given}, streaming=streaming)
+
+
+def test_a_stream_needs_a_url_and_a_topic_and_starts_at_the_latest_message():
+    options = read()
+    assert options.service_url == URL
+    assert options.topics == ("persistent://public/default/orders",)
+    assert options.starting_offsets == "latest"
+    assert options.fail_on_data_loss
+    assert options.messages_per_trigger_max is None
+    assert options.rows_per_batch == 10_000
+
+
+def test_a_batch_read_is_of_everything_by_default():
+    options = read(streaming=False)
+    assert (options.starting_offsets, options.ending_offsets) == ("earliest", "latest")
+
+
+def test_names_compare_without_case_as_spark_hands_them_over():
+    options = ReadOptions.parse(
+        {"SERVICE.URL": URL, "topics": "a, t/n/b ,a", "maxmessagespertrigger": "5"}, streaming=True
+    )
+    assert options.topics == ("persistent://public/default/a", "persistent://t/n/b")
+    assert options.messages_per_trigger_max == 5
+
+
+def test_offsets_are_by_topic_under_its_full_name():
+    options = read(
+        startingOffsets='{"orders-partition-0": "7:4:0", "orders-partition-1": "latest"}'
+    )
+    assert options.starting_offsets == {
+        "persistent://public/default/orders-partition-0": "7:4:0",
+        "persistent://public/default/orders-partition-1": "latest",
+    }
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"service.url": "localhost:6650"}, "pulsar://localhost:6650"),
+        ({"topics": "b"}, "exactly one"),
+        ({"startingOffset": "earliest"}, "did you mean 'startingOffsets'"),
+        ({"startingOffsets": "beginning"}, "write earliest, latest, or JSON"),
+        ({"startingOffsets": "[1]"}, "object"),
+        ({"startingOffsets": '{"orders": "7:4"}'}, "ledger:entry:batch"),
+        ({"endingOffsets": "latest"}, "batch reads only"),
+        ({"maxMessagesPerTrigger": "0"}, "whole number above 0"),
+        ({"maxMessagesPerTrigger": "many"}, "whole number above 0"),
+        ({"rowsPerBatch": "-3"}, "whole number above 0"),
+        ({"failOnDataLoss": "no"}, "true or false"),
+        ({"timeoutSeconds": "nan"}, "seconds above 0"),
+        ({"timeoutSeconds": "soon"}, "seconds above 0"),
+        ({"topic": "non-persistent://public/default/x"}, "persistent topic"),
+        ({"topic": "a/b"}, "option topic"),
+    ],
+)
+def test_what_is_wrong_with_an_option_is_said_with_the_remedy(given, says):
+    with pytest.raises(InvalidValue, match=says):
+        read(**given)
+
+
+@pytest.mark.parametrize("name", ["subscription", "maxMessagesPerTrigger"])
+def test_options_of_streams_are_refused_in_a_batch_read(name):
+    with pytest.raises(InvalidValue, match="readStream only"):
+        read(streaming=False, **{name: "5"})
+
+
+def test_no_topic_at_all_is_refused():
+    with pytest.raises(InvalidValue, match="none of them"):
+        ReadOptions.parse({"service.url": URL}, streaming=True)
+
+
+def test_sparks_own_options_pass():
+    assert read(path="/x", checkpointLocation="/y").subscription is None
+
+
+def test_a_pattern_is_of_full_names():
+    options = ReadOptions.parse(
+        {"service.url": URL, "topicsPattern": "public/default/orders-.*"}, streaming=True
+    )
+    assert options.topics == ()
+    assert options.topics_pattern == "persistent://public/default/orders-.*"
+    with pytest.raises(InvalidValue, match="<expression>"):
+        ReadOptions.parse({"service.url": URL, "topicsPattern": "a/("}, streaming=True)
+
+
+def test_a_sink_may_leave_the_topic_to_its_rows():
+    assert WriteOptions.parse({"service.url": URL}).topic is None
+    assert WriteOptions.parse({"service.url": URL, "topic": "x"}).topic == (
+        "persistent://public/default/x"
+    )
+
+
+def test_a_sink_without_a_url_is_refused():
+    with pytest.raises(InvalidValue, match=r"service\.url"):
+        WriteOptions.parse({"topic": "x"})

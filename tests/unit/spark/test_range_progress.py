@@ -1,0 +1,96 @@
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from magnetar.client.message import Delivery, Message
+from magnetar.model.position import Position
+from magnetar.spark.offsets import NOTHING_READ, Offset
+from magnetar.spark.planning import Range
+from magnetar.spark.range_progress import RangeProgress, offset_of
+
+
+def message(offset):
+    position = Position(offset.ledger_id, offset.entry_id)
+    delivery = Delivery("t", position, -1, 0, None, 0, redelivered=False)
+    return Message(delivery, offset.batch_index, b"", b"")
+
+
+def log(entries):
+    """Offsets of a log: (ledger, entry, messages of the batch or None)."""
+    offsets = []
+    for ledger_id, entry_id, size in entries:
+        indices = [-1] if size is None else range(size)
+        offsets += [Offset(ledger_id, entry_id, index) for index in indices]
+    return offsets
+
+
+LOG = log([(3, 0, None), (3, 1, 3), (3, 2, None), (7, 0, 2), (7, 1, None)])
+
+
+def taken(progress, offsets):
+    return [offset_of(one) for one in progress.take([message(offset) for offset in offsets])]
+
+
+def test_only_what_is_in_the_range_is_taken():
+    progress = RangeProgress(Range("t", LOG[1], LOG[5]))
+    assert taken(progress, LOG[1:4]) == LOG[2:4]
+    assert not progress.done
+    assert taken(progress, LOG[4:]) == LOG[4:6]
+    assert progress.done
+
+
+def test_a_batch_is_divided_between_two_ranges():
+    first = RangeProgress(Range("t", NOTHING_READ, LOG[2]))
+    second = RangeProgress(Range("t", LOG[2], LOG[-1]))
+    assert taken(first, LOG) + taken(second, LOG) == LOG
+    assert LOG[2] == Offset(3, 1, 1)
+
+
+@given(st.data())
+def test_any_ranges_and_any_lists_give_each_message_once(data):
+    cuts = data.draw(st.lists(st.integers(0, len(LOG) - 1), unique=True).map(sorted))
+    ends = [NOTHING_READ, *(LOG[cut] for cut in cuts if cut < len(LOG) - 1), LOG[-1]]
+    found = []
+    for after, upto in pairwise(ends):
+        progress = RangeProgress(Range("t", after, upto))
+        start = 0 if after == NOTHING_READ else LOG.index(after)
+        while not progress.done:
+            size = data.draw(st.integers(1, 4))
+            # A reader that reconnects begins again a little before the place it had reached.
+            back = data.draw(st.integers(0, 2))
+            found += taken(progress, LOG[max(0, start - back) : start + size])
+            start += size
+    assert found == LOG
+
+
+def test_what_comes_twice_in_one_list_is_taken_once():
+    progress = RangeProgress(Range("t", NOTHING_READ, LOG[-1]))
+    assert taken(progress, [*LOG[:3], *LOG[1:5]]) == LOG[:5]
+
+
+def test_a_read_that_begins_at_the_last_message_proves_that_nothing_is_missing():
+    progress = RangeProgress(Range("t", LOG[2], LOG[-1]))
+    taken(progress, LOG[2:4])
+    assert progress.begins_where_it_should
+
+
+def test_a_read_that_begins_later_proves_nothing():
+    progress = RangeProgress(Range("t", LOG[2], LOG[-1]))
+    taken(progress, LOG[4:])
+    assert not progress.begins_where_it_should
+
+
+@pytest.mark.parametrize("after", [NOTHING_READ, Offset(3, -1)])
+def test_a_range_from_the_beginning_has_nothing_before_it(after):
+    progress = RangeProgress(Range("t", after, LOG[-1]))
+    taken(progress, LOG[4:])
+    assert progress.begins_where_it_should
+
+
+def test_a_range_is_done_when_a_later_message_comes():
+    progress = RangeProgress(Range("t", LOG[0], LOG[4]))
+    assert taken(progress, LOG[6:]) == []
+    assert progress.done
+    assert progress.reached == LOG[-1]

@@ -1,0 +1,99 @@
+"""Against a real broker, in memory, in this process."""
+
+import pytest
+
+from magnetar.client import blocking
+from magnetar.client.message import OutMessage
+from magnetar.errors import EntryNotFound
+from magnetar.spark.offsets import NOTHING_READ, Offset
+from magnetar.spark.planning import Range
+from magnetar.spark.range_read import RangeReader
+
+
+@pytest.fixture
+def client(magnetar_broker):
+    with blocking.Client(magnetar_broker.service_url) as connected:
+        yield connected
+
+
+@pytest.fixture
+def topic(request):
+    return f"persistent://public/default/{request.node.name}"
+
+
+def reader(client, *, rows_max=1000, fail_on_data_loss=True):
+    return RangeReader(
+        client, rows_max=rows_max, timeout_s=10.0, fail_on_data_loss=fail_on_data_loss
+    )
+
+
+def send(client, topic, numbers, **options):
+    with client.create_producer(topic, **options) as producer:
+        ids = producer.send_many([OutMessage(b"%d" % number) for number in numbers])
+        return [Offset(one.ledger_id, one.entry_id, one.batch_index) for one in ids]
+
+
+def numbers(read):
+    return [int(message.data) for messages in read for message in messages]
+
+
+def test_a_range_is_read_whole_in_lists_that_are_not_too_long(client, topic):
+    offsets = send(client, topic, range(1000))
+    lists = list(reader(client, rows_max=300).read(Range(topic, NOTHING_READ, offsets[-1])))
+    assert max(map(len, lists)) <= 300
+    assert numbers(lists) == list(range(1000))
+
+
+@pytest.mark.parametrize("batching", [True, False])
+def test_two_ranges_meet_at_any_message(client, topic, batching):
+    offsets = send(client, topic, range(100), batching=batching)
+    for cut in (0, 1, 49, 98):
+        first = reader(client).read(Range(topic, NOTHING_READ, offsets[cut]))
+        second = reader(client).read(Range(topic, offsets[cut], offsets[-1]))
+        assert numbers(first) == list(range(cut + 1))
+        assert numbers(second) == list(range(cut + 1, 100))
+
+
+def test_what_was_published_later_is_not_read(client, topic):
+    offsets = send(client, topic, range(10))
+    send(client, topic, range(10, 20))
+    assert numbers(reader(client).read(Range(topic, NOTHING_READ, offsets[-1]))) == list(range(10))
+
+
+def test_a_range_that_goes_on_beyond_the_topic_is_an_error(client, topic):
+    offsets = send(client, topic, range(10))
+    beyond = Offset(offsets[-1].ledger_id, offsets[-1].entry_id + 5)
+    with pytest.raises(EntryNotFound, match="where the range to read ends"):
+        numbers(reader(client).read(Range(topic, NOTHING_READ, beyond)))
+
+
+def test_a_range_that_begins_before_the_topic_is_an_error(client, topic):
+    (before,) = send(client, f"{topic}-earlier", [0])
+    offsets = send(client, topic, range(10))
+    with pytest.raises(EntryNotFound, match=r"now begins at .*subscription"):
+        numbers(reader(client).read(Range(topic, before, offsets[-1])))
+
+
+def test_an_end_that_is_no_message_is_an_error(client, topic):
+    offsets = send(client, topic, range(10), batch_delay_s=0.05)
+    inside = offsets[-1]._replace(batch_index=-1)
+    with pytest.raises(EntryNotFound, match="has no message"):
+        numbers(reader(client).read(Range(topic, NOTHING_READ, inside)))
+
+
+def test_when_data_may_be_lost_there_is_a_warning_and_the_rest(client, topic, caplog):
+    (before,) = send(client, f"{topic}-earlier", [0])
+    offsets = send(client, topic, range(10))
+    beyond = Offset(offsets[-1].ledger_id, offsets[-1].entry_id + 5)
+    lenient = reader(client, fail_on_data_loss=False)
+    assert numbers(lenient.read(Range(topic, before, beyond))) == list(range(10))
+    assert caplog.text.count("spark.data_lost") == 2
+
+
+def test_the_end_of_so_many_messages_is_found_by_reading(client, topic):
+    offsets = send(client, topic, range(100))
+    whole = Range(topic, NOTHING_READ, offsets[-1])
+    assert reader(client, rows_max=7).end_after(whole, 30) == offsets[29]
+    assert reader(client).end_after(whole, 100) == offsets[-1]
+    assert reader(client).end_after(whole, 1000) == offsets[-1]
+    assert reader(client).end_after(Range(topic, offsets[9], offsets[-1]), 1) == offsets[10]

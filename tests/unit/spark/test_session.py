@@ -1,0 +1,46 @@
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from magnetar.spark import session
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="links need rights on Windows")
+
+
+@pytest.fixture
+def environment(tmp_path):
+    return {"XDG_CACHE_HOME": str(tmp_path), "PATH": os.environ["PATH"]}
+
+
+def test_workers_run_in_this_python_and_find_this_package(environment):
+    session.prepare(environment)
+    assert environment["PYSPARK_PYTHON"] == sys.executable
+    source = environment["PYTHONPATH"].split(os.pathsep)[0]
+    assert (Path(source) / "pyspark_pulsar" / "__init__.py").is_file()
+
+
+def test_spark_has_a_home_without_the_zipped_pyspark(environment):
+    session.prepare(environment, log_level="error")
+    home = Path(environment["SPARK_HOME"])
+    assert (home / "bin" / "spark-submit").is_file()
+    assert list((home / "jars").glob("spark-core_*.jar"))
+    assert not (home / "python").exists()
+    assert "rootLogger.level = error" in (home / "conf" / "log4j2.properties").read_text()
+
+
+def test_what_the_user_set_stays(environment):
+    mine = {"SPARK_HOME": "/opt/spark", "PYSPARK_PYTHON": "/opt/python", "PYTHONPATH": "/mine"}
+    environment.update(mine)
+    session.prepare(environment)
+    assert environment["SPARK_HOME"] == "/opt/spark"
+    assert environment["PYSPARK_PYTHON"] == "/opt/python"
+    assert environment["PYTHONPATH"].endswith(os.pathsep + "/mine")
+
+
+def test_preparing_twice_changes_nothing(environment):
+    session.prepare(environment)
+    once = dict(environment)
+    session.prepare(environment)
+    assert environment == once

@@ -1,0 +1,58 @@
+import subprocess
+import sys
+
+import pytest
+from pyspark.sql.types import StructType
+
+from magnetar.errors import InvalidValue, NotAllowed
+from magnetar.spark.batch_reader import BatchReader
+from magnetar.spark.schema import READ_SCHEMA
+from magnetar.spark.source import PulsarDataSource
+from magnetar.spark.stream_reader import StreamReader
+from magnetar.spark.writer import BatchWriter, StreamWriter
+
+OPTIONS = {"service.url": "pulsar://localhost:6650", "topic": "orders"}
+WRITTEN = StructType().add("value", "string")
+
+
+@pytest.fixture
+def source():
+    return PulsarDataSource(OPTIONS)
+
+
+def test_the_format_is_called_pulsar_and_has_the_columns_of_a_message(source):
+    assert source.name() == "pulsar"
+    assert source.schema() == READ_SCHEMA
+
+
+def test_spark_gets_the_reader_or_writer_it_asks_for(source):
+    assert isinstance(source.reader(READ_SCHEMA), BatchReader)
+    assert isinstance(source.streamReader(READ_SCHEMA), StreamReader)
+    assert isinstance(source.writer(WRITTEN, overwrite=False), BatchWriter)
+    assert isinstance(source.streamWriter(WRITTEN, overwrite=False), StreamWriter)
+
+
+def test_what_is_wrong_is_said_before_anything_runs(source):
+    with pytest.raises(InvalidValue, match="no column 'count"):
+        source.reader(StructType().add("count", "long"))
+    with pytest.raises(InvalidValue, match="no column 'value'"):
+        source.streamWriter(StructType().add("key", "string"), overwrite=False)
+    with pytest.raises(NotAllowed, match="append"):
+        source.writer(WRITTEN, overwrite=True)
+    with pytest.raises(InvalidValue, match=r"service\.url"):
+        PulsarDataSource({"topic": "orders"}).reader(READ_SCHEMA)
+
+
+def test_the_module_that_spark_imports_for_every_format_is_light():
+    """It may not need the client, Arrow or the broker: they would be imported for nothing."""
+    program = (
+        "import sys, pyspark.sql.datasource; before = set(sys.modules); import pyspark_pulsar; "
+        "new = set(sys.modules) - before; assert pyspark_pulsar.DefaultSource.name() == 'pulsar'; "
+        "print([m for m in new if m.startswith(('magnetar.client', 'magnetar.wire', 'pyarrow', "
+        "'google', 'asyncio', 'pandas', 'aiohttp'))])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "[]"

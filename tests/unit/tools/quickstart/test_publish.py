@@ -1,0 +1,59 @@
+import json
+import threading
+
+import pytest
+
+from magnetar.client import blocking
+from magnetar.model.names import TopicName
+from magnetar.spark.offsets import NOTHING_READ
+from magnetar.spark.planning import Range
+from magnetar.spark.range_read import RangeReader
+from magnetar.tools.quickstart import flights
+from magnetar.tools.quickstart.admin import create_partitioned_topic
+from magnetar.tools.quickstart.board import Stage
+from magnetar.tools.quickstart.publish import publish, to_messages
+
+
+@pytest.fixture
+def client(magnetar_broker):
+    with blocking.Client(magnetar_broker.service_url) as connected:
+        yield connected
+
+
+def test_each_flight_is_a_message_with_its_carrier_and_time():
+    some = flights.load(20).flights
+    messages = to_messages(some)
+    assert [one.key for one in messages] == [flight.carrier for flight in some]
+    assert [json.loads(one.data)["id"] for one in messages] == [one.flight_id for one in some]
+    assert [one.event_time_ms for one in messages] == flights.event_times_ms(some)
+
+
+@pytest.mark.parametrize("partitions", [0, 3])
+def test_every_message_is_published_and_the_ends_are_known(client, magnetar_broker, partitions):
+    topic = TopicName.parse(f"public/default/published-{partitions}")
+    if partitions:
+        create_partitioned_topic(magnetar_broker.web_url, topic, partitions)
+    messages = to_messages(flights.load(6000).flights)
+    stage = Stage("Publish")
+    ends = publish(client, topic, messages, stage, threading.Event())
+    assert stage.count == 6000
+    reader = RangeReader(client, rows_max=1000, timeout_s=10.0, fail_on_data_loss=True)
+    carriers: dict[str, set[str]] = {}
+    ids = []
+    for name, end in ends.items():
+        for part in reader.read(Range(name, NOTHING_READ, end)):
+            ids += [json.loads(one.data)["id"] for one in part]
+            for one in part:
+                carriers.setdefault(one.key, set()).add(name)
+    assert sorted(ids) == sorted(json.loads(one.data)["id"] for one in messages)
+    assert all(len(names) == 1 for names in carriers.values())  # A carrier has one partition.
+
+
+def test_publishing_stops_when_asked(client):
+    stopping = threading.Event()
+    stopping.set()
+    stage = Stage("Publish")
+    messages = to_messages(flights.load(10).flights)
+    topic = TopicName.parse("public/default/unpublished")
+    assert publish(client, topic, messages, stage, stopping) == {}
+    assert stage.count == 0

@@ -1,0 +1,64 @@
+import json
+import threading
+
+import pytest
+
+from magnetar.client import blocking
+from magnetar.model.names import TopicName
+from magnetar.tools.quickstart.board import Stage
+from magnetar.tools.quickstart.figures import CarrierDay, Figures
+from magnetar.tools.quickstart.reconcile import Window
+from magnetar.tools.quickstart.results import Results, follow, parse_window
+
+
+def window(day, flight_ids, **given):
+    value = {"carrier": "UA", "day": day, "flights": len(flight_ids), "flight_ids": flight_ids}
+    return json.dumps({**value, **given}).encode()
+
+
+@pytest.fixture
+def client(magnetar_broker):
+    with blocking.Client(magnetar_broker.service_url) as connected:
+        yield connected
+
+
+@pytest.fixture
+def topics(request):
+    names = (f"public/default/{request.node.name}-{what}" for what in ("results", "cancelled"))
+    return [TopicName.parse(name) for name in names]
+
+
+def test_a_figure_that_is_left_out_is_none():
+    content = window("2013-01-01", [7], mean_departure_delay=1.5, worst_departure_delay=2)
+    where, found = parse_window(content)
+    assert where == CarrierDay("UA", "2013-01-01")
+    assert found == Window(Figures(1, 1.5, 2, None, None), [7])
+
+
+def test_topics_are_followed_to_their_ends_and_the_last_word_counts(client, topics):
+    results, cancelled = topics
+    stage = Stage("Consume results")
+    found = Results(stage)
+    complete = threading.Event()
+    takers = {results: found.add_windows, cancelled: found.add_cancelled}
+    arguments = (client, takers, complete, threading.Event())
+    thread = threading.Thread(target=follow, args=arguments)
+    thread.start()
+    with client.create_producer(str(results)) as producer:
+        producer.send_many([window("2013-01-01", [1]), window("2013-01-02", [2, 3])])
+        producer.send_many([window("2013-01-01", [1, 4, 5])])
+    with client.create_producer(str(cancelled)) as producer:
+        producer.send_many([b'{"carrier": "DL", "id": 6}', b'{"carrier": "DL", "id": 6}'])
+    complete.set()
+    thread.join(30)
+    assert not thread.is_alive()
+    assert found.windows[CarrierDay("UA", "2013-01-01")].flight_ids == [1, 4, 5]
+    assert found.updates == 3
+    assert found.cancelled == [("DL", 6), ("DL", 6)]
+    assert stage.count == 7
+
+
+def test_following_stops_when_asked(client, topics):
+    stopping = threading.Event()
+    stopping.set()
+    follow(client, {topics[0]: Results(Stage("x")).add_windows}, threading.Event(), stopping)

@@ -1,0 +1,68 @@
+import json
+
+from magnetar.tools.quickstart.board import Board
+from magnetar.tools.quickstart.reconcile import Counts, Reconciliation
+from magnetar.tools.quickstart.summary import lines, seconds, to_json
+
+
+class Clock:
+    time = 100.0
+
+    def now(self):
+        return self.time
+
+
+def finished_board():
+    clock = Clock()
+    board = Board(clock)
+    for stage in board.stages:
+        with board.during(stage):
+            stage.count = 336_776
+            clock.time += 2.0
+    return board
+
+
+def outcome(**given):
+    values = {
+        "flights": 336_776,
+        "counts": Counts(336_776, 336_776, 336_776),
+        "in_windows": 328_521,
+        "in_cancelled": 8_255,
+        "lost": 0,
+        "duplicated": 0,
+        "misplaced": 0,
+        "unknown": 0,
+        "windows": 5_420,
+        "windows_differing": 0,
+    }
+    return Reconciliation(**{**values, **given})
+
+
+def test_the_lines_say_what_went_in_and_what_came_out():
+    text = [" ".join(line.split()) for line in lines(outcome(), finished_board())]
+    assert text[0] == "published 336,776 in 2.0 s, 168,388/s"
+    assert text[1].startswith("read by Spark 336,776 in 2.0 s")
+    assert text[3] == (
+        "accounted for in the results 336,776 328,521 in 5,420 windows, 8,255 cancelled"
+    )
+    assert text[4:6] == ["lost 0", "duplicated 0"]
+    assert text[-1] == "seconds 14.0"
+
+
+def test_what_is_amiss_gets_lines_of_its_own():
+    found = outcome(misplaced=2, unknown=3, examples=["flight in the wrong result: 7"])
+    text = [" ".join(line.split()) for line in lines(found, finished_board())]
+    assert "in the wrong result 2" in text
+    assert "never published 3" in text
+    assert text[-1] == "flight in the wrong result: 7"
+
+
+def test_the_json_has_times_and_rates():
+    value = json.loads(json.dumps(to_json(outcome(), finished_board())))
+    assert value["adds_up"] is True
+    assert value["seconds"] == 14.0
+    assert value["stages"]["Publish"] == {"seconds": 2.0, "count": 336_776, "per_second": 168_388}
+
+
+def test_nothing_begun_takes_no_time():
+    assert seconds(Board(Clock())) == 0.0
