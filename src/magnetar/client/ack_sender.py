@@ -1,0 +1,122 @@
+"""Takes acknowledgements from the application, and sends them to the broker in groups."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import Final
+
+from magnetar.clock import Clock
+from magnetar.model.position import MessageId, Position
+from magnetar.wire import requests
+
+from .acknowledgements import Acknowledgements
+from .config import ConsumerConfig
+from .connection import Connection
+from .message import Delivery, Message
+
+_delivery: Final = itemgetter(0)
+_index: Final = itemgetter(1)
+
+
+class AckSender:
+    """The way of one consumer's acknowledgements. What waits survives a reconnection."""
+
+    state: Acknowledgements
+
+    def __init__(
+        self,
+        consumer_id: int,
+        config: ConsumerConfig,
+        clock: Clock,
+        connection: Callable[[], Connection | None],
+    ) -> None:
+        """``connection`` tells the one to use now; None keeps everything for later."""
+        self.state = Acknowledgements(
+            group_max=config.ack_group_max, batch_index=config.batch_index_ack
+        )
+        self._id = consumer_id
+        self._group_time_s = config.ack_group_time_s
+        self._clock = clock
+        self._connection = connection
+        self._loop = asyncio.get_running_loop()
+        self._timer: asyncio.TimerHandle | None = None
+
+    def acknowledge(self, messages: Iterable[Message | MessageId]) -> None:
+        """The application is done with these."""
+        given = messages if isinstance(messages, Sequence) else list(messages)
+        if set(map(type, given)) == {Message}:
+            for delivery, group in groupby(given, _delivery):
+                indexes = list(map(_index, group))
+                self._acknowledge_indexes(delivery, indexes)
+        else:
+            for message in given:
+                if isinstance(message, Message):
+                    self._acknowledge_indexes(message.delivery, [message.batch_index])
+                else:
+                    self._acknowledge_id(message)
+        self._sent_soon()
+
+    def acknowledge_cumulative(self, message: Message | MessageId) -> None:
+        """The application is done with this one and all before it."""
+        message_id = message.message_id if isinstance(message, Message) else message
+        self.state.cumulative(message_id.position, message_id.batch_index, message_id.batch_size)
+        self._sent_soon()
+
+    def reject(self, position: Position, reason: int) -> None:
+        """An entry cannot be read: it counts as acknowledged, and the broker is told why."""
+        connection = self._connection()
+        if connection is not None:
+            connection.write(requests.ack(self._id, [position], validation_error=reason))
+
+    def send(self) -> None:
+        """Send what waits, now; it goes on waiting while there is no connection."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        connection = self._connection()
+        if connection is not None:
+            self.send_to(connection)
+
+    def send_to(self, connection: Connection) -> None:
+        """Send what waits on this connection."""
+        if not self.state.count:
+            return
+        batch = self.state.drain(self._clock.now())
+        if batch.positions:
+            connection.write(requests.ack(self._id, batch.positions, ack_sets=batch.sets))
+        if batch.cumulative is not None:
+            sets = [batch.cumulative_set] if batch.cumulative_set else None
+            connection.write(
+                requests.ack(self._id, [batch.cumulative], ack_sets=sets, cumulative=True)
+            )
+
+    def close(self) -> None:
+        """Nothing more is sent."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _acknowledge_indexes(self, delivery: Delivery, indexes: list[int]) -> None:
+        if delivery.chunks:
+            for position in delivery.chunks:
+                self.state.entry(position)
+        elif len(indexes) >= delivery.batch_size and len(set(indexes)) >= delivery.batch_size:
+            self.state.entry(delivery.position)
+        else:
+            self.state.indexes(delivery.position, indexes, delivery.batch_size)
+
+    def _acknowledge_id(self, message_id: MessageId) -> None:
+        if message_id.batch_index < 0 or message_id.batch_size <= 1:
+            self.state.entry(message_id.position)
+        else:
+            self.state.indexes(
+                message_id.position, (message_id.batch_index,), message_id.batch_size
+            )
+
+    def _sent_soon(self) -> None:
+        if not self.state.count:
+            return
+        if self.state.due or not self._group_time_s:
+            self.send()
+        elif self._timer is None:
+            self._timer = self._loop.call_later(self._group_time_s, self.send)

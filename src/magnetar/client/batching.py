@@ -1,0 +1,106 @@
+"""Messages that wait to leave together, as one entry. Pure.
+
+A batch leaves when it holds enough messages or bytes, or when its first message has waited long
+enough; the producer keeps the time. ``OneBatch`` is the usual way; ``BatchPerKey`` never mixes
+keys, because a Key_Shared subscription hands out whole entries.
+"""
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from typing import Generic, Protocol, TypeVar
+
+from .message import OutMessage
+
+W = TypeVar("W")
+
+
+@dataclass(slots=True)
+class Batch(Generic[W]):
+    """Messages of one entry, in order. ``waiters`` are (first index, count, who waits).
+
+    Sequence ids count up from the first message's, but for what ``details`` says otherwise.
+    """
+
+    first_sequence_id: int
+    deadline: float  # When its sending is given up, in seconds of the clock.
+    payloads: list[bytes] = field(default_factory=list)
+    details: dict[int, OutMessage] = field(default_factory=dict)  # What has more than a payload.
+    size_bytes: int = 0
+    waiters: list[tuple[int, int, W]] = field(default_factory=list)
+
+    @property
+    def last_sequence_id(self) -> int:
+        last = len(self.payloads) - 1
+        details = self.details.get(last)
+        if details is not None and details.sequence_id is not None:
+            return details.sequence_id
+        return self.first_sequence_id + last
+
+    def __len__(self) -> int:
+        return len(self.payloads)
+
+
+class OpenBatches(Protocol[W]):
+    """The batches of one producer that have not left yet."""
+
+    messages: int  # How many messages wait, and how many bytes they count.
+    size_bytes: int
+
+    def batch_for(self, key: str | bytes | None) -> Batch[W] | None:
+        """The open batch that a message with this key belongs to."""
+
+    def open(self, key: str | bytes | None, batch: Batch[W]) -> None:
+        """Start a batch for messages with this key, where ``batch_for`` found none."""
+
+    def take(self) -> list[Batch[W]]:
+        """Every batch, by first sequence id; none is left open."""
+
+
+class OneBatch(Generic[W]):
+    """All messages in one batch."""
+
+    def __init__(self) -> None:
+        self.messages = 0
+        self.size_bytes = 0
+        self._batch: Batch[W] | None = None
+
+    def batch_for(self, key: str | bytes | None) -> Batch[W] | None:
+        return self._batch
+
+    def open(self, key: str | bytes | None, batch: Batch[W]) -> None:
+        self._batch = batch
+
+    def take(self) -> list[Batch[W]]:
+        batch, self._batch = self._batch, None
+        self.messages = self.size_bytes = 0
+        return [] if batch is None else [batch]
+
+
+class BatchPerKey(Generic[W]):
+    """One batch per key; the limits count over all of them, and they leave together."""
+
+    def __init__(self) -> None:
+        self.messages = 0
+        self.size_bytes = 0
+        self._batches: dict[str | bytes | None, Batch[W]] = {}
+
+    def batch_for(self, key: str | bytes | None) -> Batch[W] | None:
+        return self._batches.get(key)
+
+    def open(self, key: str | bytes | None, batch: Batch[W]) -> None:
+        self._batches[key] = batch
+
+    def take(self) -> list[Batch[W]]:
+        batches = sorted(self._batches.values(), key=lambda batch: batch.first_sequence_id)
+        self._batches.clear()
+        self.messages = self.size_bytes = 0
+        return batches
+
+
+def fitting(ends: list[int], at: int, messages_max: int, bytes_max: int) -> int:
+    """Up to which index a run of messages from ``at`` on stays within the limits.
+
+    ``ends`` are the running sums of the messages' sizes, beginning with 0.
+    """
+    stop_max = min(at + messages_max, len(ends) - 1)
+    return bisect_right(ends, ends[at] + bytes_max, at, stop_max + 1) - 1

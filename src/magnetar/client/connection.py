@@ -1,0 +1,362 @@
+"""One TCP connection to one broker, shared by every producer and consumer that needs that broker.
+
+Loop one of the client: bytes become frames, and each frame becomes one call to whom it concerns.
+Nothing here waits. What is written in one turn of the event loop leaves in one write.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Final, Protocol, cast
+
+from magnetar.clock import Clock
+from magnetar.errors import ConnectionLost, MagnetarError, ProtocolError, TimedOut
+from magnetar.message.send_run import SendRun
+from magnetar.wire.commands import BaseCommand
+from magnetar.wire.errors import from_code
+from magnetar.wire.frames import Frame, FrameDecoder
+from magnetar.wire.handshake import ClientHandshake
+from magnetar.wire.keepalive import KeepAlive
+from magnetar.wire.requests import ping, pong
+
+from .requests import Requests
+
+log = logging.getLogger(__name__)
+
+READ_SIZE: Final = 256 * 1024  # Bytes per read; frames that do not fit get a buffer of their own.
+JOIN_SIZE_MAX: Final = 256 * 1024  # Up to here one joined write is cheaper than many pieces.
+
+_request_id_of: Final[Mapping[int, Callable[[object], int]]] = {
+    BaseCommand.SUCCESS: attrgetter("success.request_id"),
+    BaseCommand.PRODUCER_SUCCESS: attrgetter("producer_success.request_id"),
+    BaseCommand.LOOKUP_RESPONSE: attrgetter("lookupTopicResponse.request_id"),
+    BaseCommand.PARTITIONED_METADATA_RESPONSE: attrgetter("partitionMetadataResponse.request_id"),
+    BaseCommand.GET_LAST_MESSAGE_ID_RESPONSE: attrgetter("getLastMessageIdResponse.request_id"),
+    BaseCommand.GET_TOPICS_OF_NAMESPACE_RESPONSE: attrgetter(
+        "getTopicsOfNamespaceResponse.request_id"
+    ),
+}
+
+
+class ProducerSide(Protocol):
+    """What a connection tells a producer."""
+
+    def on_receipt(self, frame: Frame) -> None: ...
+
+    def on_send_error(self, frame: Frame) -> None: ...
+
+    def on_detached(self, connection: "Connection", error: MagnetarError | None) -> None:
+        """The broker let go of it (``error`` None), or the connection is gone."""
+
+
+class ConsumerSide(Protocol):
+    """What a connection tells a consumer."""
+
+    def on_message(self, frame: Frame) -> None: ...
+
+    def on_active_change(self, frame: Frame) -> None: ...
+
+    def on_end_of_topic(self) -> None: ...
+
+    def on_detached(self, connection: "Connection", error: MagnetarError | None) -> None:
+        """The broker let go of it (``error`` None), or the connection is gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where to connect: the broker's own address, and the address that leads there."""
+
+    logical: str  # host:port as the broker calls itself.
+    physical: str  # host:port to open; another one when a proxy stands in front.
+
+
+class Connection(asyncio.BufferedProtocol):
+    """Made by ``open``; usable until ``closed``."""
+
+    producers: dict[int, ProducerSide]  # Who gets receipts, by producer id.
+    consumers: dict[int, ConsumerSide]  # Who gets messages, by consumer id.
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        handshake: ClientHandshake,
+        *,
+        keep_alive_interval_s: float,
+        read_buffer: memoryview,
+        next_request_id: Callable[[], int],
+        clock: Clock,
+    ) -> None:
+        self.endpoint = endpoint
+        self.producers = {}
+        self.consumers = {}
+        self._handshake = handshake
+        self._decoder = FrameDecoder()
+        self._read_buffer = read_buffer
+        self._reads_big = False
+        self._requests = Requests(next_request_id)
+        self._clock = clock
+        self._loop = asyncio.get_running_loop()
+        self._keep_alive = KeepAlive(keep_alive_interval_s, clock.now())
+        self._keep_alive_timer: asyncio.TimerHandle | None = None
+        self._transport: asyncio.Transport | None = None
+        self._out: list[bytes] = []
+        self._connected: asyncio.Future[None] = self._loop.create_future()
+        self._lost: asyncio.Future[None] = self._loop.create_future()
+        self._cause: MagnetarError | None = None
+        self._rare: Mapping[int, Callable[[Frame], None]] = {
+            BaseCommand.CONNECTED: self._on_connected,
+            BaseCommand.ERROR: self._on_error,
+            BaseCommand.PING: self._on_ping,
+            BaseCommand.PONG: self._on_pong,
+            BaseCommand.SEND_ERROR: self._on_send_error,
+            BaseCommand.CLOSE_PRODUCER: self._on_close_producer,
+            BaseCommand.CLOSE_CONSUMER: self._on_close_consumer,
+            BaseCommand.ACTIVE_CONSUMER_CHANGE: self._on_active_change,
+            BaseCommand.REACHED_END_OF_TOPIC: self._on_end_of_topic,
+        }
+
+    @classmethod
+    async def open(
+        cls,
+        endpoint: Endpoint,
+        *,
+        timeout_s: float,
+        keep_alive_interval_s: float,
+        read_buffer: memoryview,
+        next_request_id: Callable[[], int],
+        clock: Clock,
+    ) -> "Connection":
+        """Connect and shake hands.
+
+        Raises ConnectionLost, TimedOut after ``timeout_s`` seconds, or the broker's own error.
+        Nothing stays open when it fails or is cancelled.
+        """
+        host, _, port = endpoint.physical.rpartition(":")
+        proxied = endpoint.logical if endpoint.logical != endpoint.physical else None
+        connection = cls(
+            endpoint,
+            ClientHandshake(proxy_to_broker_url=proxied),
+            keep_alive_interval_s=keep_alive_interval_s,
+            read_buffer=read_buffer,
+            next_request_id=next_request_id,
+            clock=clock,
+        )
+        opened = False
+        try:
+            async with asyncio.timeout(timeout_s):
+                await connection._loop.create_connection(
+                    lambda: connection, host.strip("[]"), int(port)
+                )
+                await connection._connected
+            opened = True
+        except TimeoutError:
+            raise TimedOut(f"{endpoint.physical} did not answer within {timeout_s:g} s") from None
+        except OSError as error:
+            raise ConnectionLost(f"cannot connect to {endpoint.physical}: {error}") from error
+        finally:
+            if not opened:
+                connection.abort(ConnectionLost("the connection was not completed"))
+        return connection
+
+    @property
+    def closed(self) -> bool:
+        """Nothing can be sent or received any more."""
+        return self._cause is not None
+
+    @property
+    def max_message_size(self) -> int:
+        """Bytes of payload the broker takes in one entry."""
+        return self._handshake.max_message_size
+
+    @property
+    def server_version(self) -> str:
+        return self._handshake.server_version
+
+    async def request(self, build: Callable[[int], bytes], timeout_s: float) -> Frame:
+        """Ask the broker ``build(request_id)``; its answer, or its error raised.
+
+        Raises TimedOut, ConnectionLost.
+        """
+        if self._cause is not None:
+            raise ConnectionLost(str(self._cause))
+        return await self._requests.ask(build, self.write, timeout_s)
+
+    def post(self, build: Callable[[int], bytes]) -> None:
+        """Ask, and do not wait for the answer."""
+        self.write(build(self._requests.next_id()))
+
+    def write(self, frame: bytes) -> None:
+        """Send one frame at the end of this turn of the loop; dropped when closed."""
+        if not self._out:
+            self._loop.call_soon(self.flush)
+        self._out.append(frame)
+
+    def write_pieces(self, pieces: list[bytes]) -> None:
+        """Send the pieces of a frame at the end of this turn of the loop; dropped when closed."""
+        if not self._out:
+            self._loop.call_soon(self.flush)
+        self._out += pieces
+
+    def flush(self) -> None:
+        """Hand what was written to the socket now, not at the end of the turn."""
+        pieces, self._out = self._out, []
+        if not pieces or self._cause is not None or self._transport is None:
+            return
+        if len(pieces) == 1:
+            self._transport.write(pieces[0])
+        elif sum(map(len, pieces)) <= JOIN_SIZE_MAX:
+            self._transport.write(b"".join(pieces))
+        else:
+            self._transport.writelines(pieces)
+
+    async def close(self) -> None:
+        """Send what was written, then hang up. Returns when the socket is closed."""
+        self.flush()
+        self._end(ConnectionLost("the client closed the connection"))
+        if self._transport is not None:
+            self._transport.close()
+            await asyncio.shield(self._lost)
+
+    def abort(self, error: MagnetarError) -> None:
+        """Hang up at once; everyone who uses the connection is told ``error``."""
+        self._end(error)
+        if self._transport is not None:
+            self._transport.abort()
+
+    # What asyncio calls.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's does not subclass it.
+        if self._cause is not None:
+            self._transport.abort()
+            return
+        self._watch_peer()
+        self.write(self._handshake.hello())
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        big = self._decoder.buffer(sizehint)
+        self._reads_big = big is not None
+        return self._read_buffer if big is None else big
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self._keep_alive.received(self._clock.now())
+        try:
+            if self._reads_big:
+                frames = self._decoder.filled(nbytes)
+            else:
+                frames = self._decoder.feed(bytes(self._read_buffer[:nbytes]))
+            for frame in frames:
+                self._on_frame(frame)
+            if self._decoder.failure is not None:
+                raise self._decoder.failure
+        except ProtocolError as error:
+            log.warning("connection.protocol_error broker=%s error=%s", self.endpoint, error)
+            self.abort(ConnectionLost(f"{self.endpoint.physical} broke the protocol: {error}"))
+
+    def eof_received(self) -> bool:
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        reason = f": {exc}" if exc else ""
+        self._end(ConnectionLost(f"{self.endpoint.physical} closed the connection{reason}"))
+        if not self._lost.done():
+            self._lost.set_result(None)
+
+    # Frames, by whom they concern.
+
+    def _on_frame(self, frame: Frame | SendRun) -> None:
+        if isinstance(frame, SendRun):
+            raise ProtocolError("a broker does not send SEND")
+        command = frame.command
+        kind = command.type
+        if kind == BaseCommand.MESSAGE:
+            consumer = self.consumers.get(command.message.consumer_id)
+            if consumer is not None:
+                consumer.on_message(frame)
+        elif kind == BaseCommand.SEND_RECEIPT:
+            producer = self.producers.get(command.send_receipt.producer_id)
+            if producer is not None:
+                producer.on_receipt(frame)
+        elif kind in _request_id_of:
+            self._requests.answered(_request_id_of[kind](command), frame)
+        elif kind in self._rare:
+            self._rare[kind](frame)
+        else:
+            raise ProtocolError(f"command {kind} is not for a client")
+
+    def _on_connected(self, frame: Frame) -> None:
+        self._handshake.received(frame)
+        if not self._connected.done():
+            self._connected.set_result(None)
+
+    def _on_error(self, frame: Frame) -> None:
+        refusal = frame.command.error
+        error = from_code(refusal.error, refusal.message)
+        if self._connected.done():
+            self._requests.failed(refusal.request_id, error)
+        else:
+            self.abort(error)
+
+    def _on_ping(self, frame: Frame) -> None:
+        self.write(pong())
+
+    def _on_pong(self, frame: Frame) -> None:
+        """Any sign of life was counted when the bytes came."""
+
+    def _on_send_error(self, frame: Frame) -> None:
+        producer = self.producers.get(frame.command.send_error.producer_id)
+        if producer is not None:
+            producer.on_send_error(frame)
+
+    def _on_close_producer(self, frame: Frame) -> None:
+        producer = self.producers.pop(frame.command.close_producer.producer_id, None)
+        if producer is not None:
+            producer.on_detached(self, None)
+
+    def _on_close_consumer(self, frame: Frame) -> None:
+        consumer = self.consumers.pop(frame.command.close_consumer.consumer_id, None)
+        if consumer is not None:
+            consumer.on_detached(self, None)
+
+    def _on_active_change(self, frame: Frame) -> None:
+        consumer = self.consumers.get(frame.command.active_consumer_change.consumer_id)
+        if consumer is not None:
+            consumer.on_active_change(frame)
+
+    def _on_end_of_topic(self, frame: Frame) -> None:
+        consumer = self.consumers.get(frame.command.reachedEndOfTopic.consumer_id)
+        if consumer is not None:
+            consumer.on_end_of_topic()
+
+    def _keep_alive_tick(self) -> None:
+        verdict = self._keep_alive.tick(self._clock.now())
+        if verdict == "close":
+            self.abort(ConnectionLost(f"{self.endpoint.physical} does not answer any more"))
+            return
+        if verdict == "ping":
+            self.write(ping())
+        self._watch_peer()
+
+    def _watch_peer(self) -> None:
+        wait_s = max(self._keep_alive.due - self._clock.now(), 0.0)
+        self._keep_alive_timer = self._loop.call_later(wait_s, self._keep_alive_tick)
+
+    def _end(self, error: MagnetarError) -> None:
+        if self._cause is not None:
+            return
+        self._cause = error
+        self._out = []
+        if self._keep_alive_timer is not None:
+            self._keep_alive_timer.cancel()
+        if not self._connected.done():
+            self._connected.set_exception(error)
+            self._connected.exception()  # Seen, even when nobody waits any more.
+        self._requests.fail_all(error)
+        for producer in list(self.producers.values()):
+            producer.on_detached(self, error)
+        for consumer in list(self.consumers.values()):
+            consumer.on_detached(self, error)
+        self.producers.clear()
+        self.consumers.clear()

@@ -1,0 +1,98 @@
+"""What an application sends with, whether one topic or many partitions stand behind it.
+
+Calls that wait are coroutines and may be cancelled at any time; the others return at once. All
+may only be called on the client's event loop.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Protocol, Self
+
+from magnetar.model.position import MessageId
+
+from .message import OutMessage
+
+
+class Producer(Protocol):
+    """Sends messages to one topic.
+
+    At most ``max_pending_messages`` and ``max_pending_bytes`` wait for their receipts. A message
+    sent on one producer is stored behind those sent before it, also across reconnections; after a
+    reconnection it may be stored twice.
+    """
+
+    @property
+    def topic(self) -> str:
+        """The full name of the topic; without the partition on a partitioned one."""
+
+    @property
+    def name(self) -> str:
+        """The producer's name: as given, or as the broker made it up."""
+
+    @property
+    def last_sequence_id(self) -> int:
+        """The highest sequence id that has a receipt; -1 before the first."""
+
+    @property
+    def connected(self) -> bool:
+        """It is attached to its broker now. It need not be: sends wait for the reconnection."""
+
+    def send(
+        self,
+        data: bytes,
+        *,
+        key: str | bytes | None = None,
+        ordering_key: bytes | None = None,
+        properties: Mapping[str, str] | None = None,
+        event_time_ms: int | None = None,
+        sequence_id: int | None = None,
+    ) -> asyncio.Future[MessageId]:
+        """Send one message; the future brings its id when the broker has stored it.
+
+        ``OutMessage`` says what the arguments mean. Raises at once: NotReady when the queue is
+        full (await ``ready``), NotAllowed when closed, MessageTooLarge. The future raises
+        TimedOut after ``send_timeout_s`` seconds, or the broker's error. A message whose future
+        is cancelled is sent all the same.
+        """
+
+    def send_nowait(
+        self,
+        data: bytes,
+        *,
+        key: str | bytes | None = None,
+        ordering_key: bytes | None = None,
+        properties: Mapping[str, str] | None = None,
+        event_time_ms: int | None = None,
+        sequence_id: int | None = None,
+    ) -> None:
+        """Send one message and do not wait; what goes wrong later is raised by ``flush``.
+
+        Raises at once what ``send`` raises at once.
+        """
+
+    async def send_many(self, messages: Sequence[bytes | OutMessage]) -> Sequence[MessageId]:
+        """Send messages, waiting for room as needed; their ids, in the same order.
+
+        The cheapest way to send. Raises the first error, after everything that was taken has been
+        settled. When cancelled, the messages already taken are sent all the same.
+        """
+
+    async def ready(self) -> None:
+        """Return when there is room for a message. Raises NotAllowed when closed."""
+
+    async def flush(self) -> None:
+        """Send what waits in batches, and return when all that was sent has been settled.
+
+        Raises the first error of a ``send_nowait`` since the last flush.
+        """
+
+    async def close(self) -> None:
+        """Flush for at most the operation timeout, and detach. May be called again.
+
+        What is then still without receipt fails with NotAllowed.
+        """
+
+    async def __aenter__(self) -> Self: ...
+
+    async def __aexit__(self, *exc: object) -> None:
+        """Closes it."""

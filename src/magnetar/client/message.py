@@ -1,0 +1,178 @@
+"""Messages as the application sees them: those it sends, and those it receives. Pure."""
+
+from base64 import b64decode
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from magnetar.message.batch import Single, parse_single
+from magnetar.message.metadata import Metadata
+from magnetar.model.position import MessageId, Position
+
+
+@dataclass(slots=True)
+class OutMessage:
+    """A message to send, when it is more than its bytes.
+
+    A key in bytes is written as base64, as Pulsar's other clients do. ``ordering_key`` takes the
+    key's place where a Key_Shared subscription shares messages out. ``event_time_ms`` is the
+    application's own time, milliseconds since the epoch. ``sequence_id`` must rise from message
+    to message; leave it out to have the producer count.
+    """
+
+    data: bytes
+    key: str | bytes | None = None
+    ordering_key: bytes | None = None
+    properties: Mapping[str, str] | None = None
+    event_time_ms: int | None = None
+    sequence_id: int | None = None
+
+    @property
+    def size(self) -> int:
+        """Bytes it counts: the payload and what else is written beside it."""
+        size = len(self.data) + len(self.key or "") + len(self.ordering_key or b"")
+        if self.properties:
+            size += sum(len(name) + len(value) for name, value in self.properties.items())
+        return size
+
+
+def details(  # noqa: PLR0917 - positional, because it is called for every message
+    data: bytes,
+    key: str | bytes | None,
+    ordering_key: bytes | None,
+    properties: Mapping[str, str] | None,
+    event_time_ms: int | None,
+    sequence_id: int | None,
+) -> OutMessage | None:
+    """The message, when it is more than its bytes; None when it is just ``data``."""
+    if (
+        key is None
+        and ordering_key is None
+        and properties is None
+        and event_time_ms is None
+        and sequence_id is None
+    ):
+        return None
+    return OutMessage(data, key, ordering_key, properties, event_time_ms, sequence_id)
+
+
+class ChunkedMessageId(MessageId):
+    """The id of a message that was split: that of its last entry, and where the first one is.
+
+    It equals, sorts and prints as the plain id of the last entry.
+    """
+
+    first_chunk: Position
+
+    @classmethod
+    def of(
+        cls, ledger_id: int, entry_id: int, partition: int, *, first_chunk: Position
+    ) -> "ChunkedMessageId":
+        made = cls(ledger_id, entry_id, partition)
+        made.first_chunk = first_chunk
+        return made
+
+
+@dataclass(slots=True, eq=False)
+class Delivery:
+    """One entry as it reached a consumer; shared by the messages in it."""
+
+    topic: str
+    position: Position
+    partition: int  # -1 on a topic without partitions.
+    batch_size: int  # 0 when the entry is no batch.
+    metadata: Metadata
+    redelivery_count: int
+    redelivered: bool
+    chunks: tuple[Position, ...] = ()  # Every entry of a message that was split.
+
+
+class Message(NamedTuple):
+    """A received message. ``data`` is its payload; the properties say the rest.
+
+    A tuple, because making one must cost next to nothing: the other three fields are how it came.
+    """
+
+    delivery: Delivery
+    batch_index: int  # 0-based; -1 outside a batch.
+    head: bytes  # What the batch says of this message alone; b"" outside a batch.
+    data: bytes
+
+    @property
+    def message_id(self) -> MessageId:
+        delivery = self.delivery
+        ledger_id, entry_id = delivery.position
+        if delivery.chunks:
+            return ChunkedMessageId.of(
+                ledger_id, entry_id, delivery.partition, first_chunk=delivery.chunks[0]
+            )
+        return MessageId(
+            ledger_id, entry_id, delivery.partition, self.batch_index, delivery.batch_size
+        )
+
+    @property
+    def topic(self) -> str:
+        """The topic's full name; of a partition, the partition's."""
+        return self.delivery.topic
+
+    @property
+    def partition(self) -> int:
+        """The partition's index, -1 on a topic without partitions."""
+        return self.delivery.partition
+
+    @property
+    def key(self) -> str | None:
+        """The key as text; base64 when it was sent as bytes (see ``key_bytes``)."""
+        return self._own().key
+
+    @property
+    def key_bytes(self) -> bytes | None:
+        """The key as bytes: as they were sent, or the text in UTF-8."""
+        own = self._own()
+        if own.key is None:
+            return None
+        return b64decode(own.key) if own.key_b64 else own.key.encode()
+
+    @property
+    def ordering_key(self) -> bytes | None:
+        return self._own().ordering_key
+
+    @property
+    def properties(self) -> dict[str, str]:
+        return dict(self._own().properties)
+
+    @property
+    def event_time_ms(self) -> int | None:
+        """The application's own time, milliseconds since the epoch; None when not set."""
+        return self._own().event_time_ms
+
+    @property
+    def publish_time_ms(self) -> int:
+        """When the producer sent it, milliseconds since the epoch by the producer's clock."""
+        return self.delivery.metadata.publish_time_ms
+
+    @property
+    def producer_name(self) -> str:
+        return self.delivery.metadata.producer_name
+
+    @property
+    def sequence_id(self) -> int:
+        """The producer's number for it."""
+        own = self._own().sequence_id
+        return self.delivery.metadata.sequence_id + self.batch_index if own is None else own
+
+    @property
+    def redelivery_count(self) -> int:
+        """How often a Shared or Key_Shared subscription had delivered it before."""
+        return self.delivery.redelivery_count
+
+    @property
+    def redelivered(self) -> bool:
+        """The application may have seen it before: it was not acknowledged then."""
+        return self.delivery.redelivered
+
+    def __repr__(self) -> str:
+        return f"Message({self.topic} {self.message_id}, {len(self.data)} bytes)"
+
+    def _own(self) -> "Single | Metadata":
+        return parse_single(self.head) if self.batch_index >= 0 else self.delivery.metadata

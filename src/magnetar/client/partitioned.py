@@ -1,0 +1,165 @@
+"""A producer of a partitioned topic: one producer for each partition, and a router in front."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import Self
+
+from magnetar.clock import Clock
+from magnetar.model.position import MessageId
+
+from .encoding import key_text
+from .growth import Growth
+from .message import OutMessage
+from .producer import TopicProducer
+from .receipts import ManyReceipts
+from .routing import Router
+from .together import together
+
+
+class PartitionedProducer:
+    """Made by ``Client.create_producer``; ``contracts.Producer`` says what the methods promise.
+
+    Order holds within a partition, hence for all messages with one key.
+    """
+
+    def __init__(
+        self,
+        topic: str,
+        partitions: list[TopicProducer],
+        router: Router,
+        *,
+        clock: Clock,
+        closed: Callable[["PartitionedProducer"], None],
+    ) -> None:
+        """``partitions`` are attached, by index; they belong to this producer from now on."""
+        self._topic = topic
+        self._partitions = partitions
+        self._router = router
+        self._clock = clock
+        self._on_closed = closed
+        self._growth: Growth | None = None
+        self._closed = False
+
+    @property
+    def topic(self) -> str:
+        return self._topic
+
+    @property
+    def name(self) -> str:
+        return self._partitions[0].name
+
+    @property
+    def last_sequence_id(self) -> int:
+        return max(producer.last_sequence_id for producer in self._partitions)
+
+    @property
+    def connected(self) -> bool:
+        return all(producer.connected for producer in self._partitions)
+
+    @property
+    def partitions(self) -> int:
+        """How many partitions it sends to."""
+        return len(self._partitions)
+
+    def send(
+        self,
+        data: bytes,
+        *,
+        key: str | bytes | None = None,
+        ordering_key: bytes | None = None,
+        properties: Mapping[str, str] | None = None,
+        event_time_ms: int | None = None,
+        sequence_id: int | None = None,
+    ) -> asyncio.Future[MessageId]:
+        return self._route(key, len(data)).send(
+            data,
+            key=key,
+            ordering_key=ordering_key,
+            properties=properties,
+            event_time_ms=event_time_ms,
+            sequence_id=sequence_id,
+        )
+
+    def send_nowait(
+        self,
+        data: bytes,
+        *,
+        key: str | bytes | None = None,
+        ordering_key: bytes | None = None,
+        properties: Mapping[str, str] | None = None,
+        event_time_ms: int | None = None,
+        sequence_id: int | None = None,
+    ) -> None:
+        self._route(key, len(data)).send_nowait(
+            data,
+            key=key,
+            ordering_key=ordering_key,
+            properties=properties,
+            event_time_ms=event_time_ms,
+            sequence_id=sequence_id,
+        )
+
+    async def send_many(self, messages: Sequence[bytes | OutMessage]) -> Sequence[MessageId]:
+        """Raises the first error, after everything that was taken has been settled."""
+        receipts = ManyReceipts()
+        at = 0
+        while at < len(messages):
+            producer, count = self._run(messages, at)
+            await producer.put_many(messages[at : at + count], receipts)
+            at += count
+        for producer in self._partitions:
+            producer.close_batches()
+        return await receipts.ids()
+
+    async def ready(self) -> None:
+        """Return when every partition has room: nobody knows where the next message goes."""
+        for producer in self._partitions:
+            await producer.ready()
+
+    async def flush(self) -> None:
+        await together(producer.flush() for producer in self._partitions)
+
+    async def close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        self._on_closed(self)
+        if self._growth is not None:
+            await self._growth.close()
+        await together(producer.close() for producer in self._partitions)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.close()
+
+    def watch(self, growth: Growth) -> None:
+        """Let ``growth`` add partitions, until this producer is closed."""
+        self._growth = growth
+        growth.start()
+
+    def add(self, producer: TopicProducer) -> None:
+        """One more partition; it gets messages from now on."""
+        self._partitions.append(producer)
+
+    def _route(self, key: str | bytes | None, size: int) -> TopicProducer:
+        count = len(self._partitions)
+        index = self._router.choose(key_text(key), size, count, self._clock.now())
+        return self._partitions[index]
+
+    def _run(self, messages: Sequence[bytes | OutMessage], at: int) -> tuple[TopicProducer, int]:
+        """Who takes the message at ``at``, and how many of those behind it."""
+        first = messages[at]
+        if isinstance(first, OutMessage):
+            return self._route(first.key, first.size), 1
+        now = self._clock.now()
+        index, count_max, size_max = self._router.room(len(self._partitions), now)
+        count, size = 0, 0
+        for message in messages[at : at + max(count_max, 1)]:
+            if isinstance(message, OutMessage) or (count and size + len(message) > size_max):
+                break
+            count += 1
+            size += len(message)
+        self._router.took(count, size)
+        return self._partitions[index], count

@@ -1,0 +1,140 @@
+"""What a producer has sent and not yet heard of, in the order it was sent. Pure.
+
+The broker answers every send once, in order. A receipt for a lower sequence id than the oldest
+pending one belongs to something given up or sent twice; one for a higher id means that the order
+broke, and only a fresh connection mends that.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from magnetar.model.position import Position
+
+W = TypeVar("W")
+
+
+@dataclass(slots=True)
+class ChunkedSend:
+    """One message sent as several entries; shared by their pending sends."""
+
+    first: Position | None = None  # Where the first chunk was stored, once that is known.
+
+
+@dataclass(slots=True, eq=False)
+class PendingSend(Generic[W]):
+    """One entry on its way to the broker."""
+
+    sequence_id: int  # Of the first message; what the receipt names.
+    last_sequence_id: int
+    pieces: list[bytes]  # The frame; written again after a reconnection.
+    message_count: int  # 0 for every chunk but the last.
+    batch_size: int  # 0 outside a batch.
+    size_bytes: int  # What it counts against the bound on bytes.
+    deadline: float  # When to give up, in seconds of the clock; infinity for never.
+    waiters: list[tuple[int, int, W]] = field(default_factory=list)  # (first index, count, who)
+    chunked: ChunkedSend | None = None
+    number: int = 0  # Its place among all sends of the producer, from 1; given by ``append``.
+
+
+class PendingSends(Generic[W]):
+    """The sends of one producer that have no answer yet, bounded by messages and by bytes.
+
+    ``messages`` and ``size_bytes`` also count what was admitted and is still in an open batch.
+    """
+
+    messages: int  # Invariant: at least the sum over the queue.
+    size_bytes: int
+
+    def __init__(self, *, messages_max: int, bytes_max: int) -> None:
+        self.messages = 0
+        self.size_bytes = 0
+        self._messages_max = messages_max
+        self._bytes_max = bytes_max
+        self._sends: deque[PendingSend[W]] = deque()
+        self._appended = 0
+
+    def __len__(self) -> int:
+        return len(self._sends)
+
+    def __iter__(self) -> Iterator[PendingSend[W]]:
+        return iter(self._sends)
+
+    @property
+    def full(self) -> bool:
+        """Nothing more may be admitted. One message of any size goes into an empty queue."""
+        return self.messages >= self._messages_max or self.size_bytes >= self._bytes_max
+
+    @property
+    def room(self) -> tuple[int, int]:
+        """How many messages and bytes may be admitted before it is full."""
+        return self._messages_max - self.messages, self._bytes_max - self.size_bytes
+
+    @property
+    def appended(self) -> int:
+        """How many sends were ever appended: the number of the youngest, counting from 1."""
+        return self._appended
+
+    @property
+    def settled(self) -> int:
+        """Every send up to this number has been taken out."""
+        return self._sends[0].number - 1 if self._sends else self._appended
+
+    @property
+    def first_deadline(self) -> float:
+        """When the oldest pending send is given up; infinity when there is none."""
+        return self._sends[0].deadline if self._sends else float("inf")
+
+    def admit(self, messages: int, size_bytes: int) -> None:
+        """Count messages that enter the producer."""
+        self.messages += messages
+        self.size_bytes += size_bytes
+
+    def release(self, messages: int, size_bytes: int) -> None:
+        """Count messages out again that never became a pending send."""
+        self.messages -= messages
+        self.size_bytes -= size_bytes
+
+    def append(self, send: PendingSend[W]) -> None:
+        """Put an entry behind the others; its messages were admitted before."""
+        self._appended += 1
+        send.number = self._appended
+        self._sends.append(send)
+
+    def answered(self, sequence_id: int) -> PendingSend[W] | None:
+        """Take out the oldest send when the answer is its own; None when nothing waits for it."""
+        if self._sends and self._sends[0].sequence_id == sequence_id:
+            return self._pop()
+        return None
+
+    def refused(self, sequence_id: int) -> list[PendingSend[W]]:
+        """Take out what has this sequence id, wherever it stands: all chunks of a message."""
+        gone = [send for send in self._sends if send.sequence_id == sequence_id]
+        for send in gone:
+            self._sends.remove(send)
+            self.release(send.message_count, send.size_bytes)
+        return gone
+
+    def out_of_order(self, sequence_id: int) -> bool:
+        """An answer for a later send came before the oldest send's own."""
+        return bool(self._sends) and sequence_id > self._sends[0].sequence_id
+
+    def expired(self, now: float) -> list[PendingSend[W]]:
+        """Take out the sends whose time is up, oldest first."""
+        gone = []
+        while self._sends and self._sends[0].deadline <= now:
+            gone.append(self._pop())
+        return gone
+
+    def clear(self) -> list[PendingSend[W]]:
+        """Take out everything, oldest first."""
+        gone = []
+        while self._sends:
+            gone.append(self._pop())
+        return gone
+
+    def _pop(self) -> PendingSend[W]:
+        send = self._sends.popleft()
+        self.release(send.message_count, send.size_bytes)
+        return send

@@ -1,0 +1,98 @@
+"""What the broker sent ahead of the application, and when to let it send more. Pure.
+
+The broker sends as many messages as it has permits for, then waits. The queue starts with ``size``
+permits and gives back those of consumed messages when they make half of it: seldom enough to be
+cheap, early enough that the broker need not pause. Entries are opened when the application asks.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from magnetar.wire.frames import Frame
+
+from .message import Message
+
+
+@dataclass(slots=True)
+class Opened:
+    """What was in an entry: the messages to deliver, and the permits the entry took."""
+
+    messages: list[Message]
+    permits: int
+
+
+class ReceiveQueue:
+    """The queue of one consumer. Bounded by the permits that the broker has."""
+
+    def __init__(self, size: int, open_entry: Callable[[Frame], Opened]) -> None:
+        self._size = size
+        self._open_entry = open_entry
+        self._arrived: deque[Frame] = deque()
+        self._messages: list[Message] = []  # Of the entry opened last.
+        self._next = 0  # Invariant: those before it are with the application.
+        self._consumed = 0
+
+    @property
+    def waiting(self) -> bool:
+        """Something is there; opening it may still show that there is nothing to deliver."""
+        return self._next < len(self._messages) or bool(self._arrived)
+
+    def put(self, frame: Frame) -> None:
+        """A MESSAGE came."""
+        self._arrived.append(frame)
+
+    def pop(self) -> Message | None:
+        """The next message, if there is one."""
+        if self._next == len(self._messages) and not self.open():
+            return None
+        message = self._messages[self._next]
+        self._next += 1
+        self._consumed += 1
+        return message
+
+    def take(self, count_max: int) -> list[Message]:
+        """The next messages, at most ``count_max``."""
+        taken: list[Message] = []
+        while len(taken) < count_max and (self._next < len(self._messages) or self.open()):
+            start = self._next
+            stop = min(start + count_max - len(taken), len(self._messages))
+            taken += self._messages[start:stop]
+            self._next = stop
+            self._consumed += stop - start
+        return taken
+
+    def open(self) -> bool:
+        """Open entries until there is a message to deliver. False when there is none."""
+        while self._next == len(self._messages):
+            if not self._arrived:
+                self._messages, self._next = [], 0
+                return False
+            opened = self._open_entry(self._arrived.popleft())
+            self._messages, self._next = opened.messages, 0
+            self._consumed += opened.permits - len(opened.messages)
+        return True
+
+    def give_back(self, permits: int) -> None:
+        """Permits of messages that were dropped before they entered the queue."""
+        self._consumed += permits
+
+    def permits_due(self) -> int:
+        """Permits to send now, 0 for not yet. The caller sends what it gets."""
+        if self._consumed * 2 < self._size or self._consumed <= 0:
+            return 0
+        due, self._consumed = self._consumed, 0
+        return due
+
+    def restart(self) -> int:
+        """Drop everything: the broker starts afresh. Returns the permits to begin with."""
+        self._arrived.clear()
+        self._messages, self._next = [], 0
+        self._consumed = 0
+        return self._size
+
+    def drop(self, permits_of: Callable[[Frame], int]) -> None:
+        """Drop what waits, because it will be sent once more; its permits count as consumed."""
+        self._consumed += sum(map(permits_of, self._arrived)) + len(self._messages) - self._next
+        self._arrived.clear()
+        self._messages, self._next = [], 0

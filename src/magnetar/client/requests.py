@@ -1,0 +1,64 @@
+"""Questions asked on one connection, and their answers, matched by request id."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from magnetar.errors import MagnetarError, TimedOut
+from magnetar.wire.frames import Frame
+
+REQUESTS_PENDING_MAX: Final = 50_000  # As many as a Pulsar broker answers at once.
+
+
+class Requests:
+    """The unanswered requests of one connection. Every one ends: answered, failed or timed out."""
+
+    next_id: Callable[[], int]  # A request id nobody has used before.
+
+    def __init__(self, next_id: Callable[[], int]) -> None:
+        self.next_id = next_id
+        self._waiting: dict[int, asyncio.Future[Frame]] = {}
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    async def ask(
+        self, build: Callable[[int], bytes], write: Callable[[bytes], None], timeout_s: float
+    ) -> Frame:
+        """Send ``build(request_id)`` and return the answer.
+
+        Raises the broker's error, TimedOut after ``timeout_s`` seconds, or what ``fail_all`` was
+        given. When it is cancelled, a late answer is ignored.
+        """
+        if len(self._waiting) >= REQUESTS_PENDING_MAX:
+            raise TimedOut(f"{REQUESTS_PENDING_MAX} requests wait on this connection; try later")
+        request_id = self.next_id()
+        answer: asyncio.Future[Frame] = asyncio.get_running_loop().create_future()
+        self._waiting[request_id] = answer
+        try:
+            frame = build(request_id)
+            write(frame)
+            async with asyncio.timeout(timeout_s):
+                return await answer
+        except TimeoutError:
+            raise TimedOut(f"no answer to request {request_id} within {timeout_s:g} s") from None
+        finally:
+            self._waiting.pop(request_id, None)
+
+    def answered(self, request_id: int, frame: Frame) -> None:
+        """An answer came; nobody may be waiting for it any more."""
+        answer = self._waiting.get(request_id)
+        if answer is not None and not answer.done():
+            answer.set_result(frame)
+
+    def failed(self, request_id: int, error: MagnetarError) -> None:
+        """The broker refused a request."""
+        answer = self._waiting.get(request_id)
+        if answer is not None and not answer.done():
+            answer.set_exception(error)
+
+    def fail_all(self, error: MagnetarError) -> None:
+        """The connection is gone, and every answer with it."""
+        for answer in self._waiting.values():
+            if not answer.done():
+                answer.set_exception(error)

@@ -1,0 +1,143 @@
+"""Which partition a message goes to. Pure: time and chance arrive as arguments.
+
+A message with a key always goes to ``hash(key) mod partitions``, whatever the router; Java and
+Go clients with the same hash choose the same partition.
+"""
+
+from collections.abc import Callable
+from enum import Enum
+from typing import Protocol
+
+from magnetar.model.hashing import java_string_hash, murmur3_32
+
+
+class HashingScheme(Enum):
+    """How a key becomes a number."""
+
+    JAVA_STRING = "java-string"  # The default of the Java and Go clients.
+    MURMUR3 = "murmur3"
+
+
+class RoutingMode(Enum):
+    """Where messages without a key go."""
+
+    ROUND_ROBIN = "round-robin"  # To each partition in turn, a batch at a time.
+    SINGLE = "single"  # All to one partition, chosen by chance.
+
+
+class Router(Protocol):
+    """Chooses partitions for one producer."""
+
+    def choose(self, key: str | None, size: int, partitions: int, now: float) -> int:
+        """The partition, 0-based, of a message of ``size`` bytes; ``now`` in seconds."""
+
+    def room(self, partitions: int, now: float) -> tuple[int, int, int]:
+        """For a run of messages without keys: (partition, messages, bytes) that it may take.
+
+        The caller takes at least one message, and says how much by ``took``.
+        """
+
+    def took(self, messages: int, size: int) -> None:
+        """So much of the run went where ``room`` said."""
+
+
+CustomRouter = Callable[[str | None, int], int]  # (key, partitions) -> partition
+
+
+def key_hash(key: str, scheme: HashingScheme) -> int:
+    """The key as a number in [0, 2**31)."""
+    if scheme is HashingScheme.MURMUR3:
+        return murmur3_32(key.encode())
+    return java_string_hash(key)
+
+
+class SingleRouter:
+    """Messages without a key all go to one partition."""
+
+    def __init__(self, partition: int, scheme: HashingScheme) -> None:
+        """``partition`` may be any number; it is taken modulo the partitions there are."""
+        self._partition = partition
+        self._scheme = scheme
+
+    def choose(self, key: str | None, size: int, partitions: int, now: float) -> int:
+        if key:
+            return key_hash(key, self._scheme) % partitions
+        return self._partition % partitions
+
+    def room(self, partitions: int, now: float) -> tuple[int, int, int]:
+        return self._partition % partitions, 1 << 62, 1 << 62
+
+    def took(self, messages: int, size: int) -> None:
+        pass
+
+
+class RoundRobinRouter:
+    """Messages without a key go round the partitions, and stay on one while its batch fills.
+
+    Moving on with every message would leave each partition with batches of one: the router moves
+    when the batch must be full or due (``messages_max``, ``bytes_max``, ``delay_s``). Without
+    batching ``messages_max`` is 1.
+    """
+
+    def __init__(
+        self,
+        start: int,
+        scheme: HashingScheme,
+        *,
+        messages_max: int,
+        bytes_max: int,
+        delay_s: float,
+    ) -> None:
+        self._cursor = start
+        self._scheme = scheme
+        self._messages_max = messages_max
+        self._bytes_max = bytes_max
+        self._delay_s = delay_s
+        self._messages = 0
+        self._bytes = 0
+        self._since = 0.0
+
+    def choose(self, key: str | None, size: int, partitions: int, now: float) -> int:
+        if key:
+            return key_hash(key, self._scheme) % partitions
+        partition, _, bytes_left = self.room(partitions, now)
+        if size > bytes_left and self._messages:
+            self._move(now)
+            partition = self._cursor % partitions
+        self.took(1, size)
+        return partition
+
+    def room(self, partitions: int, now: float) -> tuple[int, int, int]:
+        due = self._messages > 0 and now - self._since >= self._delay_s
+        if self._messages >= self._messages_max or self._bytes >= self._bytes_max or due:
+            self._move(now)
+        elif not self._messages:
+            self._since = now
+        messages_left = self._messages_max - self._messages
+        return self._cursor % partitions, messages_left, self._bytes_max - self._bytes
+
+    def took(self, messages: int, size: int) -> None:
+        self._messages += messages
+        self._bytes += size
+
+    def _move(self, now: float) -> None:
+        self._cursor += 1
+        self._messages = 0
+        self._bytes = 0
+        self._since = now
+
+
+class CallableRouter:
+    """The application's own function decides, for messages with and without a key."""
+
+    def __init__(self, function: CustomRouter) -> None:
+        self._function = function
+
+    def choose(self, key: str | None, size: int, partitions: int, now: float) -> int:
+        return self._function(key, partitions)
+
+    def room(self, partitions: int, now: float) -> tuple[int, int, int]:
+        return self._function(None, partitions), 1, 1 << 62
+
+    def took(self, messages: int, size: int) -> None:
+        pass

@@ -1,0 +1,336 @@
+"""What one producer has taken from the application: open batches, then sends without an answer.
+
+Bounded by messages and by bytes, both parts together. Runs two timers, each only while it has
+something to wait for: one for the open batch, one for the oldest send's deadline.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate
+from typing import Final
+
+from magnetar.clock import Clock
+from magnetar.errors import InvalidValue, MagnetarError, NotReady, TimedOut
+from magnetar.model.position import Position
+
+from .batching import Batch, BatchPerKey, OneBatch, OpenBatches, fitting
+from .config import ProducerConfig
+from .encoding import Encoder
+from .message import OutMessage
+from .pending import PendingSend, PendingSends
+from .receipts import ManyReceipts, ReceiptPart, Stored, Waiter
+
+MESSAGE_SIZE_DEFAULT: Final = 5 * 1024 * 1024  # Until the broker has said otherwise.
+
+
+class SendQueue:
+    """Between the application's calls and the connection."""
+
+    size_max: int  # Bytes of payload the broker takes in one entry.
+    next_sequence_id: int
+    last_sequence_id: int  # The highest that has a receipt; -1 before the first.
+    closed: MagnetarError | None  # Why nothing more is taken.
+
+    def __init__(
+        self,
+        topic: str,
+        partition: int,
+        config: ProducerConfig,
+        encoder: Encoder,
+        *,
+        clock: Clock,
+        write: Callable[[list[bytes]], None],
+    ) -> None:
+        """``write`` gets each frame once; it drops what it cannot send now."""
+        self.size_max = MESSAGE_SIZE_DEFAULT
+        self.next_sequence_id = 0
+        self.last_sequence_id = -1
+        self.closed = None
+        self._topic = topic
+        self._partition = partition
+        self._config = config
+        self._encoder = encoder
+        self._clock = clock
+        self._write = write
+        self._loop = asyncio.get_running_loop()
+        self._timeout_s = config.send_timeout_s or float("inf")
+        self._batches: OpenBatches[Waiter] = BatchPerKey() if config.batch_by_key else OneBatch()
+        self._batch_size_max = config.batch_bytes_max if config.batching else 0
+        self._batch_timer: asyncio.TimerHandle | None = None
+        self._pending: PendingSends[Waiter] = PendingSends(
+            messages_max=config.max_pending_messages, bytes_max=config.max_pending_bytes
+        )
+        self._deadline_timer: asyncio.TimerHandle | None = None
+        self._room = asyncio.Event()
+        self._flushes: list[tuple[int, asyncio.Future[None]]] = []  # (until number, who waits)
+        self._unreported: MagnetarError | None = None  # The first error nobody has been told.
+
+    @property
+    def full(self) -> bool:
+        """``put`` would refuse a message."""
+        return self._pending.full
+
+    # In.
+
+    def put(self, data: bytes, details: OutMessage | None, waiter: Waiter | None) -> None:
+        """Take one message; ``details`` when it is more than ``data``.
+
+        Raises NotReady when full, why it is closed, InvalidValue, MessageTooLarge.
+        """
+        if self.closed is not None:
+            raise self.closed
+        if self._pending.full:
+            raise NotReady(
+                f"the queue to {self._topic} is full ({self._pending.messages} messages, "
+                f"{self._pending.size_bytes} bytes): await ready() before sending more"
+            )
+        if type(data) is not bytes:
+            raise InvalidValue(f"a payload is bytes, not {type(data).__name__}")
+        size = len(data) if details is None else details.size
+        if size >= self._batch_size_max:
+            self.close_batches()
+            self._put_single(details or OutMessage(data), waiter)
+            return
+        if self._batches.size_bytes + size > self._batch_size_max:
+            self.close_batches()
+        sequence_id = self._take_sequence_ids(1, details)
+        batch = self._batch_for(None if details is None else details.key, sequence_id)
+        index = len(batch.payloads)
+        if sequence_id != batch.first_sequence_id + index:
+            details = details or OutMessage(data)
+            details.sequence_id = sequence_id
+        if details is not None:
+            batch.details[index] = details
+        if waiter is not None:
+            batch.waiters.append((index, 1, waiter))
+        batch.payloads.append(data)
+        self._added(batch, 1, size)
+
+    async def put_many(
+        self, messages: Sequence[bytes | OutMessage], receipts: ManyReceipts
+    ) -> None:
+        """Take all messages, waiting for room; the last batch may still be open afterwards.
+
+        What is wrong with a message goes to its receipt. Raises why it is closed.
+        """
+        if self._batch_size_max and set(map(type, messages)) <= {bytes}:
+            await self._put_plain(messages, receipts)  # type: ignore[arg-type]  # Just checked.
+            return
+        for message in messages:
+            if self._pending.full:
+                await self.ready()
+            self._put_one(message, receipts)
+
+    async def ready(self) -> None:
+        """Return when there is room. Raises why it is closed."""
+        while self.closed is None and self._pending.full:
+            self.close_batches()
+            self._room.clear()
+            await self._room.wait()
+        if self.closed is not None:
+            raise self.closed
+
+    # Out.
+
+    def close_batches(self) -> None:
+        """Send what waits in open batches."""
+        if self._batch_timer is not None:
+            self._batch_timer.cancel()
+            self._batch_timer = None
+        if not self._batches.messages:
+            return
+        for batch in self._batches.take():
+            try:
+                send = self._encoder.batch(batch, self.size_max, self._clock.wall_ms())
+            except MagnetarError as error:
+                self._pending.release(len(batch), batch.size_bytes)
+                self._fail(batch.waiters, len(batch), error)
+                self._progress()
+            else:
+                self._send(send)
+
+    def unanswered(self) -> Iterator[list[bytes]]:
+        """Every frame that has no answer yet, in order: to be sent again on a new connection."""
+        return (send.pieces for send in self._pending)
+
+    async def settled(self) -> None:
+        """Return when all that was put so far has been answered, or given up."""
+        self.close_batches()
+        if self._pending.settled < self._pending.appended:
+            settled: asyncio.Future[None] = self._loop.create_future()
+            self._flushes.append((self._pending.appended, settled))
+            await settled
+
+    def report(self) -> None:
+        """Raise the first error that no receipt has told the application, once."""
+        error, self._unreported = self._unreported, None
+        if error is not None:
+            raise error
+
+    # Answers.
+
+    def stored(self, sequence_id: int, position: Position) -> bool:
+        """The broker's receipt. False when the order of sends and receipts is broken."""
+        send = self._pending.answered(sequence_id)
+        if send is None:
+            return not self._pending.out_of_order(sequence_id)
+        first_chunk = None
+        if send.chunked is not None:
+            send.chunked.first = send.chunked.first or position
+            first_chunk = send.chunked.first
+        self.last_sequence_id = max(self.last_sequence_id, send.last_sequence_id)
+        for first, count, waiter in send.waiters:
+            index = first if send.batch_size else -1
+            place = Stored(*position, self._partition, index, count, send.batch_size, first_chunk)
+            if isinstance(waiter, ReceiptPart):
+                waiter.settle(place)
+            elif not waiter.done():
+                waiter.set_result(place.id_at(0))
+        self._progress()
+        return True
+
+    def refused(self, sequence_id: int, error: MagnetarError) -> None:
+        """The broker will never store this message."""
+        for send in self._pending.refused(sequence_id):
+            self._fail(send.waiters, send.message_count, error)
+        self._progress()
+
+    def fail_all(self, error: MagnetarError) -> None:
+        """Nothing of what was put will be answered any more, and nothing more is taken."""
+        self.closed = self.closed or error
+        if self._batch_timer is not None:
+            self._batch_timer.cancel()
+        if self._deadline_timer is not None:
+            self._deadline_timer.cancel()
+        for batch in self._batches.take():
+            self._pending.release(len(batch), batch.size_bytes)
+            self._fail(batch.waiters, len(batch), error)
+        for send in self._pending.clear():
+            self._fail(send.waiters, send.message_count, error)
+        self._progress()
+        self._room.set()
+
+    # In, by kind of message.
+
+    async def _put_plain(self, messages: Sequence[bytes], receipts: ManyReceipts) -> None:
+        ends = list(accumulate(map(len, messages), initial=0))
+        at = 0
+        while at < len(messages):
+            if self._pending.full or self.closed is not None:
+                await self.ready()
+            messages_left = self._config.batch_messages_max - self._batches.messages
+            bytes_left = self._batch_size_max - 1 - self._batches.size_bytes
+            stop = fitting(ends, at, min(messages_left, self._pending.room[0]), bytes_left)
+            if stop == at:  # Too big for what is left of the batch, or for any batch.
+                self._put_one(messages[at], receipts)
+                at += 1
+                continue
+            self._put_run(messages[at:stop], ends[stop] - ends[at], receipts.part())
+            at = stop
+
+    def _put_run(self, run: Sequence[bytes], size: int, waiter: Waiter) -> None:
+        batch = self._batches.batch_for(None)
+        if batch and self.next_sequence_id != batch.first_sequence_id + len(batch):
+            self.close_batches()  # Ids of its own or other keys in between: start afresh.
+        batch = self._batch_for(None, self._take_sequence_ids(len(run), None))
+        batch.waiters.append((len(batch), len(run), waiter))
+        batch.payloads += run
+        self._added(batch, len(run), size)
+
+    def _put_one(self, message: bytes | OutMessage, receipts: ManyReceipts) -> None:
+        part = receipts.part()
+        try:
+            if isinstance(message, OutMessage):
+                self.put(message.data, message, part)
+            else:
+                self.put(message, None, part)
+        except MagnetarError as error:
+            part.settle(error)
+
+    def _put_single(self, message: OutMessage, waiter: Waiter | None) -> None:
+        own_id = message.sequence_id
+        batch: Batch[Waiter] = Batch(
+            self.next_sequence_id if own_id is None else own_id,
+            self._clock.now() + self._timeout_s,
+            [message.data],
+            {0: message},
+            message.size,
+            [] if waiter is None else [(0, 1, waiter)],
+        )
+        sends = self._encoder.single(batch, self.size_max, self._clock.wall_ms())
+        self._take_sequence_ids(1, message)
+        self._pending.admit(1, message.size)
+        for send in sends:
+            self._send(send)
+
+    def _batch_for(self, key: str | bytes | None, sequence_id: int) -> Batch[Waiter]:
+        batch = self._batches.batch_for(key)
+        if batch is None:
+            batch = Batch(sequence_id, self._clock.now() + self._timeout_s)
+            self._batches.open(key, batch)
+        return batch
+
+    def _take_sequence_ids(self, count: int, details: OutMessage | None) -> int:
+        first = self.next_sequence_id
+        if details is not None and details.sequence_id is not None:
+            first = details.sequence_id
+        self.next_sequence_id = first + count
+        return first
+
+    def _added(self, batch: Batch[Waiter], messages: int, size: int) -> None:
+        self._pending.admit(messages, size)
+        batch.size_bytes += size
+        self._batches.messages += messages
+        self._batches.size_bytes += size
+        if (
+            self._batches.messages >= self._config.batch_messages_max
+            or self._batches.size_bytes >= self._batch_size_max
+        ):
+            self.close_batches()
+        elif self._batch_timer is None:
+            self._batch_timer = self._loop.call_later(
+                self._config.batch_delay_s, self.close_batches
+            )
+
+    # Sends and their end.
+
+    def _send(self, send: PendingSend[Waiter]) -> None:
+        self._pending.append(send)
+        self._write(send.pieces)
+        if self._deadline_timer is None and self._config.send_timeout_s:
+            self._deadline_timer = self._loop.call_later(self._timeout_s, self._check_deadlines)
+
+    def _check_deadlines(self) -> None:
+        self._deadline_timer = None
+        now = self._clock.now()
+        for send in self._pending.expired(now):
+            error = TimedOut(
+                f"no receipt from {self._topic} within {self._timeout_s:g} s; "
+                "the message may have been stored all the same"
+            )
+            self._fail(send.waiters, send.message_count, error)
+        self._progress()
+        if len(self._pending):
+            wait_s = max(self._pending.first_deadline - now, 0.0)
+            self._deadline_timer = self._loop.call_later(wait_s, self._check_deadlines)
+
+    def _fail(
+        self, waiters: list[tuple[int, int, Waiter]], message_count: int, error: MagnetarError
+    ) -> None:
+        told = 0
+        for _, count, waiter in waiters:
+            told += count
+            if isinstance(waiter, ReceiptPart):
+                waiter.settle(error)
+            elif not waiter.done():
+                waiter.set_exception(error)
+        if told < message_count and self._unreported is None:
+            self._unreported = error
+
+    def _progress(self) -> None:
+        if not self._pending.full:
+            self._room.set()
+        while self._flushes and self._flushes[0][0] <= self._pending.settled:
+            _, settled = self._flushes.pop(0)
+            if not settled.done():
+                settled.set_result(None)

@@ -1,0 +1,21 @@
+"""Several things at once, all of which come to their end."""
+
+import asyncio
+from collections.abc import Coroutine, Iterable
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+async def together(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """Run all at the same time; their results in order.
+
+    Raises the first error, but not before every other has ended. Cancelled, it cancels all.
+    """
+    outcomes = await asyncio.gather(*work, return_exceptions=True)
+    results: list[T] = []
+    for outcome in outcomes:
+        if isinstance(outcome, BaseException):
+            raise outcome
+        results.append(outcome)
+    return results

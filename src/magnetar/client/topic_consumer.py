@@ -1,0 +1,412 @@
+"""What a consumer does with one topic: permits out, messages in, and its place in the log."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from magnetar.clock import Clock
+from magnetar.errors import ConnectionLost, MagnetarError, NotAllowed, TimedOut
+from magnetar.message.metadata import message_count
+from magnetar.model.names import TopicName
+from magnetar.model.position import EARLIEST_MESSAGE, LATEST, MessageId, Position
+from magnetar.model.subscriptions import SubscriptionType
+from magnetar.wire import requests
+from magnetar.wire.frames import Frame
+
+from .ack_sender import AckSender
+from .acknowledgements import bits
+from .attachment import Attachment
+from .backoff import Backoff
+from .config import ConsumerConfig
+from .connection import Connection
+from .lookup import Lookup
+from .message import ChunkedMessageId, Message
+from .receive_queue import ReceiveQueue
+from .unpacking import Start, Unpacker
+
+log = logging.getLogger(__name__)
+
+ORDERED: Final = (SubscriptionType.EXCLUSIVE, SubscriptionType.FAILOVER)
+
+
+@dataclass(frozen=True, slots=True)
+class Subscribing:
+    """What to subscribe to, as whom. ``start`` is set for a subscription that is not durable."""
+
+    topic: TopicName
+    subscription: str
+    consumer_name: str
+    receiver_queue_size: int
+    start: MessageId | None = None
+    start_inclusive: bool = False
+
+
+class TopicConsumer:
+    """One topic's part of a ``Consumer``."""
+
+    acks: AckSender
+    active: bool  # A Failover consumer gets messages only while it is; the others always are.
+    reached_end: bool  # The topic was terminated, and the broker has sent all there was.
+    over: MagnetarError | None  # Why nothing more will come.
+
+    def __init__(
+        self,
+        subscribing: Subscribing,
+        consumer_id: int,
+        config: ConsumerConfig,
+        *,
+        arrived: Callable[["TopicConsumer"], None],
+        lookup: Lookup,
+        backoff: Backoff,
+        clock: Clock,
+        operation_timeout_s: float,
+    ) -> None:
+        """``arrived`` is called when there may be something to ``take``, and when it is over."""
+        self.topic = str(subscribing.topic)
+        self.partition = subscribing.topic.partition_index
+        self.active = config.type is not SubscriptionType.FAILOVER
+        self.reached_end = False
+        self.over = None
+        self._subscribing = subscribing
+        self._start = subscribing.start
+        self._start_inclusive = subscribing.start_inclusive
+        self._id = consumer_id
+        self._config = config
+        self._arrived = arrived
+        self._timeout_s = operation_timeout_s
+        self._attachment = Attachment(
+            self.topic,
+            self._attach,
+            self._fail,
+            lookup=lookup,
+            backoff=backoff,
+            clock=clock,
+            owner=f"consumer {consumer_id} of {self.topic}",
+        )
+        self.acks = AckSender(consumer_id, config, clock, lambda: self._attachment.connection)
+        self._unpacker = Unpacker(
+            self.topic,
+            self.partition,
+            self.acks.state,
+            config,
+            now=clock.now,
+            reject=self.acks.reject,
+        )
+        self._queue = ReceiveQueue(subscribing.receiver_queue_size, self._unpacker.open)
+        self._receiving = False  # False while what comes is from before a seek or reconnection.
+        self._epoch = 0
+        self._seen: MessageId | None = None  # The last one taken since the broker (re)started.
+
+    async def start(self) -> None:
+        """Subscribe. Raises the broker's error or TimedOut; then no trace is left."""
+        await self._attachment.start(self._timeout_s)
+
+    @property
+    def connected(self) -> bool:
+        return self._attachment.connection is not None
+
+    @property
+    def waiting(self) -> bool:
+        """``take`` may find something."""
+        return self._queue.waiting
+
+    def take(self, count_max: int) -> list[Message]:
+        """What is there, at most ``count_max`` messages; [] when nothing is."""
+        taken = self._queue.take(count_max)
+        if taken:
+            self._seen = taken[-1].message_id
+        self._ask_for_more()
+        return taken
+
+    def flush(self) -> None:
+        """Hand the acknowledgements that wait to the socket."""
+        self.acks.send()
+        if self._attachment.connection is not None:
+            self._attachment.connection.flush()
+
+    # Commands.
+
+    def redeliver(self, messages: Iterable[Message | MessageId] | None) -> None:
+        """Have unacknowledged messages delivered once more; None for all of them."""
+        self.acks.send()
+        connection = self._attachment.connection
+        if connection is None:
+            return  # Whatever is not acknowledged comes again with the next connection.
+        if messages is not None and self._config.type not in ORDERED:
+            positions = sorted({place for message in messages for place in _entries(message)})
+            connection.write(requests.redeliver(self._id, positions))
+            return
+        epoch = None
+        if self._config.type in ORDERED:
+            self._epoch += 1
+            epoch = self._epoch
+        self._remember_seen()
+        self._queue.drop(_permits_of)
+        self._unpacker.clear()
+        connection.write(requests.redeliver(self._id, None, consumer_epoch=epoch))
+        self._ask_for_more()
+
+    async def seek(self, message_id: MessageId, *, inclusive: bool) -> None:
+        """Begin at a message. Raises TimedOut or the broker's error."""
+        first = message_id
+        if inclusive and isinstance(message_id, ChunkedMessageId):
+            first = MessageId(*message_id.first_chunk, message_id.partition)
+        await self._move(
+            lambda request_id: requests.seek(self._id, request_id, message_id=first),
+            message_id,
+            inclusive=inclusive,
+        )
+
+    async def seek_time(self, publish_time_ms: int) -> None:
+        """Begin at the first message published at or after a time. Raises as ``seek``."""
+        await self._move(
+            lambda request_id: requests.seek(self._id, request_id, publish_time_ms=publish_time_ms),
+            EARLIEST_MESSAGE,
+            inclusive=True,
+            time_ms=publish_time_ms,
+        )
+
+    async def seek_last(self) -> None:
+        """Begin at the last message there is, if there is one. Raises as ``seek``."""
+        last, _ = await self.last()
+        if last is not None:
+            await self.seek(last, inclusive=True)
+
+    async def last(self) -> tuple[MessageId | None, Position]:
+        """The topic's last message, if it has one, and the mark of this subscription."""
+        answer = await self._ask(lambda request_id: requests.last_message_id(self._id, request_id))
+        found = answer.command.getLastMessageIdResponse
+        marked = found.consumer_mark_delete_position
+        mark = Position(signed(marked.ledgerId), signed(marked.entryId))
+        last = found.last_message_id
+        if signed(last.entryId) < 0:
+            return None, mark
+        size = last.batch_index + 1  # It is the last of its batch.
+        place = (signed(last.ledgerId), signed(last.entryId))
+        return MessageId(*place, self.partition, last.batch_index, size), mark
+
+    async def has_message_available(self) -> bool:
+        """Whether a message would come without a new one being published."""
+        if self._queue.open():
+            return True
+        last, mark = await self.last()
+        here = self._queue.open()  # Something may have come in the meantime.
+        self._ask_for_more()
+        return here or (last is not None and self._is_ahead(last, mark))
+
+    async def unsubscribe(self, *, force: bool) -> None:
+        """Delete the subscription; the consumer is over. Raises TimedOut, the broker's error."""
+        self.acks.send()
+        await self._ask(lambda request_id: requests.unsubscribe(self._id, request_id, force=force))
+        await self._end(ask_broker=False)
+
+    async def close(self) -> None:
+        """Send what is to be acknowledged, and detach. May be called again."""
+        if isinstance(self.over, NotAllowed) and self._attachment.failure is not None:
+            return
+        try:
+            self.acks.send()
+            connection = self._attachment.connection
+            if connection is not None:
+                await connection.request(self._close_request, self._timeout_s)
+                connection.consumers.pop(self._id, None)
+        except MagnetarError as error:
+            log.warning("consumer.close_incomplete topic=%s error=%r", self.topic, error)
+        finally:
+            await self._end(ask_broker=True)
+
+    # What the connection calls.
+
+    def on_message(self, frame: Frame) -> None:
+        if not self._receiving:
+            return
+        message = frame.command.message
+        if message.HasField("consumer_epoch") and message.consumer_epoch < self._epoch:
+            self._queue.give_back(_permits_of(frame))  # From before a redelivery was asked for.
+            self._ask_for_more()
+            return
+        was_waiting = self._queue.waiting
+        self._queue.put(frame)
+        if not was_waiting:
+            self._arrived(self)
+
+    def on_active_change(self, frame: Frame) -> None:
+        self.active = frame.command.active_consumer_change.is_active
+
+    def on_end_of_topic(self) -> None:
+        self.reached_end = True
+
+    def on_detached(self, connection: Connection, error: MagnetarError | None) -> None:
+        if connection is self._attachment.connection:
+            self._receiving = False
+            self._remember_seen()
+            self._queue.restart()
+            self._unpacker.clear()
+            if error is None:
+                self.acks.state.forget_sent()
+            else:
+                self.acks.state.connection_lost()
+        self._attachment.lost(connection)
+
+    # Attached and detached.
+
+    async def _attach(self, connection: Connection) -> None:
+        connection.consumers[self._id] = self
+        attached = False
+        try:
+            await connection.request(self._subscribe_request, self._timeout_s)
+            attached = True
+        finally:
+            if not attached and connection.consumers.pop(self._id, None) is not None:
+                connection.post(self._close_request)
+        self.acks.send_to(connection)
+        self._receiving = True
+        connection.write(requests.flow(self._id, self._queue.restart()))
+
+    def _subscribe_request(self, request_id: int) -> bytes:
+        start = self._start
+        if start is not None:
+            self._unpacker.start = Start(start, inclusive=self._start_inclusive)
+            if self._start_inclusive and isinstance(start, ChunkedMessageId):
+                start = MessageId(*start.first_chunk, start.partition)
+        return requests.subscribe(
+            self._id,
+            request_id,
+            self.topic,
+            self._subscribing.subscription,
+            self._config.type,
+            durable=self._subscribing.start is None,
+            consumer_name=self._subscribing.consumer_name,
+            start=start,
+            initial_position=self._config.initial_position,
+            priority_level=self._config.priority_level,
+            metadata=self._config.properties,
+            subscription_properties=self._config.subscription_properties,
+            consumer_epoch=self._epoch or None,
+        )
+
+    def _close_request(self, request_id: int) -> bytes:
+        return requests.close_consumer(self._id, request_id)
+
+    async def _ask(self, build: Callable[[int], bytes]) -> Frame:
+        """Ask the broker, again when the connection is lost, until the operation timeout."""
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                while True:
+                    connection = await self._attachment.attached()
+                    try:
+                        return await connection.request(build, self._timeout_s)
+                    except ConnectionLost:
+                        log.info("consumer.asks_again topic=%s", self.topic)
+        except TimeoutError:
+            raise TimedOut(f"{self.topic} did not answer within {self._timeout_s:g} s") from None
+
+    async def _move(
+        self,
+        build: Callable[[int], bytes],
+        start: MessageId,
+        *,
+        inclusive: bool,
+        time_ms: int | None = None,
+    ) -> None:
+        """Seek. The broker throws the consumer out for it, and lets it in at the new place."""
+        self.acks.send()
+        moved = False
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                while not moved:
+                    connection = await self._attachment.attached()
+                    self._attachment.hold()
+                    try:
+                        await connection.request(build, self._timeout_s)
+                        moved = True
+                        self._begin_at(start, inclusive=inclusive, time_ms=time_ms)
+                    except ConnectionLost:
+                        log.info("consumer.seeks_again topic=%s", self.topic)
+                    finally:
+                        self._attachment.release()
+                await self._attachment.attached()
+        except TimeoutError:
+            raise TimedOut(f"{self.topic} did not seek within {self._timeout_s:g} s") from None
+
+    def _begin_at(self, start: MessageId, *, inclusive: bool, time_ms: int | None) -> None:
+        self.acks.state.clear()
+        self._unpacker.clear()
+        self._unpacker.seen_before = None
+        self._unpacker.start = Start(start, inclusive=inclusive)
+        self._unpacker.time_start_ms = None
+        self._seen = None
+        self._queue.drop(_permits_of)
+        self._ask_for_more()
+        if self._start is not None:
+            self._start, self._start_inclusive = start, inclusive
+            self._unpacker.time_start_ms = time_ms
+
+    def _is_ahead(self, last: MessageId, mark: Position) -> bool:
+        """The topic's last message is one that the application has not had."""
+        if self._seen is not None:
+            return _order(last) > _order(self._seen)
+        if last.position <= mark:
+            return False
+        if self._start is None or self._start.position == LATEST:
+            return True
+        if self._start_inclusive:
+            return _order(last) >= _order(self._start)
+        return _order(last) > _order(self._start)
+
+    def _remember_seen(self) -> None:
+        """What the application has seen may come again, and will be marked so."""
+        if self._seen is None:
+            return
+        if self._start is not None:
+            self._start, self._start_inclusive = self._seen, False
+        elif self._config.type in ORDERED:
+            before = self._unpacker.seen_before
+            self._unpacker.seen_before = max(before or self._seen.position, self._seen.position)
+        self._seen = None
+
+    def _ask_for_more(self) -> None:
+        connection = self._attachment.connection
+        if connection is not None and (permits := self._queue.permits_due()):
+            connection.write(requests.flow(self._id, permits))
+
+    def _fail(self, error: MagnetarError) -> None:
+        if self.over is None:
+            self.over = error
+        self._receiving = False
+        self._arrived(self)
+
+    async def _end(self, *, ask_broker: bool) -> None:
+        self._fail(NotAllowed(f"the consumer of {self.topic} is closed"))
+        self._queue.restart()
+        self.acks.close()
+        connection = self._attachment.connection
+        if connection is not None:
+            here = connection.consumers.pop(self._id, None) is not None
+            if here and ask_broker:
+                connection.post(self._close_request)
+        await self._attachment.close(str(self.over))
+
+
+def signed(number: int) -> int:
+    """A uint64 of the wire as the int64 it stands for."""
+    return number - (1 << 64) if number >> 63 else number
+
+
+def _order(message_id: MessageId) -> tuple[int, int, int]:
+    return message_id.ledger_id, message_id.entry_id, message_id.batch_index
+
+
+def _entries(message: Message | MessageId) -> tuple[Position, ...]:
+    if isinstance(message, Message):
+        return message.delivery.chunks or (message.delivery.position,)
+    return (message.position,)
+
+
+def _permits_of(frame: Frame) -> int:
+    """What an entry costs at the broker: its messages, less those acknowledged before."""
+    if ack_set := frame.command.message.ack_set:
+        return bits(ack_set).bit_count()
+    return message_count(frame.entry) if frame.entry else 1

@@ -1,0 +1,49 @@
+from dataclasses import fields
+
+import pytest
+
+from magnetar.client.config import (
+    ClientConfig,
+    ClientOptions,
+    ConsumerConfig,
+    ConsumerOptions,
+    ProducerConfig,
+    ProducerOptions,
+    ReaderOptions,
+)
+from magnetar.errors import InvalidValue
+
+
+@pytest.mark.parametrize(
+    ("config", "options", "missing"),
+    [
+        (ClientConfig, ClientOptions, {"service_url"}),
+        (ProducerConfig, ProducerOptions, set()),
+        (ConsumerConfig, ConsumerOptions, set()),
+    ],
+)
+def test_the_keyword_arguments_are_the_settings(config, options, missing):
+    settings = {field.name: field.type for field in fields(config) if field.name not in missing}
+    assert settings == options.__annotations__
+
+
+def test_a_reader_takes_some_of_a_consumers_settings():
+    settings = ConsumerOptions.__annotations__
+    assert all(settings[name] == kind for name, kind in ReaderOptions.__annotations__.items())
+
+
+@pytest.mark.parametrize(
+    ("config", "setting", "value"),
+    [
+        (ProducerConfig, "batch_messages_max", 0),
+        (ProducerConfig, "max_pending_messages", 0),
+        (ProducerConfig, "send_timeout_s", -1),
+        (ProducerConfig, "name", ""),
+        (ProducerConfig, "initial_sequence_id", -2),
+        (ConsumerConfig, "receiver_queue_size", 0),
+        (ConsumerConfig, "ack_group_time_s", -0.1),
+    ],
+)
+def test_a_setting_out_of_range_is_refused_by_name(config, setting, value):
+    with pytest.raises(InvalidValue, match=setting if value != "" else "name"):
+        config(**{setting: value})
