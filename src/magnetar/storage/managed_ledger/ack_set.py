@@ -1,0 +1,179 @@
+"""What is acknowledged on a cursor: everything up to a mark, ranges beyond it, bits of batches.
+
+An entry that holds a batch may be acknowledged message by message: its *ack set* has one bit per
+message, in 64-bit words, least significant first, 1 for a message that is still pending (as the
+protocol has it). Ack sets only ever lose bits; one that has none left acknowledges the entry. Pure.
+"""
+
+from collections.abc import Sequence
+from operator import and_
+from typing import Protocol
+
+from magnetar.model.position import Position
+from magnetar.storage.managed_ledger.entry_ranges import EntryRanges, coalesce
+
+
+class LogShape(Protocol):
+    """What an ack set must know of the log: which entries there are."""
+
+    def next_position(self, position: Position) -> Position:
+        """The first entry after ``position``; the place after the last where there is none."""
+
+    def last_entry_id(self, ledger_id: int) -> int | None:
+        """The last entry of a ledger, -1 when it is empty; None for one that is not in the log."""
+
+
+class AckSet:
+    """Grows only, but for ``reset``. Positions that do not exist are ignored."""
+
+    __slots__ = ("batches", "beyond", "changes", "mark", "ranges")
+
+    def __init__(self, mark: Position) -> None:
+        # Invariant: everything at or before it is acknowledged.
+        self.mark = mark
+        # Invariant: none empty, none reaches the mark, none adjoins it.
+        self.ranges: dict[int, EntryRanges] = {}
+        # Invariant: only of entries that are not acknowledged; no ack set without a 1.
+        self.batches: dict[int, dict[int, list[int]]] = {}
+        # Invariant: the number of entries in ``ranges``.
+        self.beyond = 0
+        # Grows with every change, so that whoever saves us knows whether there is any.
+        self.changes = 0
+
+    def add(self, positions: Sequence[Position], log: LogShape) -> Position:
+        """Acknowledge positions, in any order. Returns the mark, moved or not."""
+        if positions:
+            for ledger_id, first, last in coalesce(positions):
+                self._add_range(ledger_id, first, last, log)
+            self._settle(log)
+        return self.mark
+
+    def add_range(self, ledger_id: int, first: int, last: int, log: LogShape) -> Position:
+        """Acknowledge entries ``first`` to ``last``. Returns the mark, moved or not."""
+        self._add_range(ledger_id, first, last, log)
+        self._settle(log)
+        return self.mark
+
+    def advance(self, position: Position, log: LogShape) -> Position:
+        """Acknowledge everything up to ``position``. Returns the mark, moved or not."""
+        end = log.last_entry_id(position.ledger_id)
+        if end is not None and -1 <= position.entry_id <= end:
+            self.raise_mark(position, log)
+        return self.mark
+
+    def raise_mark(self, mark: Position, log: LogShape) -> None:
+        """Move the mark to a place that need not exist (any more), but never back."""
+        if mark <= self.mark:
+            return
+        self._set_mark(mark)
+        self._settle(log)
+
+    def add_batch(self, position: Position, words: Sequence[int], log: LogShape) -> Position:
+        """Take the ack set ``words`` together with what is known of the batch at ``position``.
+
+        Returns the mark, moved or not.
+        """
+        end = log.last_entry_id(position.ledger_id)
+        if end is None or not 0 <= position.entry_id <= end or self.covers(position):
+            return self.mark
+        known = self.ack_set(position)
+        # Words beyond the shorter of the two are all 0 there, so they are in the conjunction.
+        left = list(words) if known is None else list(map(and_, known, words))
+        if not any(left):
+            return self.add([position], log)
+        if left != known:
+            self.batches.setdefault(position.ledger_id, {})[position.entry_id] = left
+            self.changes += 1
+        return self.mark
+
+    def reset(self, mark: Position) -> None:
+        """Start again from ``mark``: nothing beyond it is acknowledged."""
+        self.mark = mark
+        self.ranges.clear()
+        self.batches.clear()
+        self.beyond = 0
+        self.changes += 1
+
+    def covers(self, position: Position) -> bool:
+        """Whether the entry at ``position`` is acknowledged."""
+        if position <= self.mark:
+            return True
+        here = self.ranges.get(position.ledger_id)
+        return here is not None and here.end_of(position.entry_id) is not None
+
+    def ack_set(self, position: Position) -> list[int] | None:
+        """The ack set of a batch that is acknowledged in part; None for any other entry."""
+        here = self.batches.get(position.ledger_id)
+        return None if here is None else here.get(position.entry_id)
+
+    def gaps(self, ledger_id: int, first: int, last: int) -> list[tuple[int, int]]:
+        """What of entries ``first`` to ``last`` is not acknowledged, as ranges."""
+        if ledger_id <= self.mark.ledger_id:
+            if ledger_id < self.mark.ledger_id:
+                return []
+            first = max(first, self.mark.entry_id + 1)
+        here = self.ranges.get(ledger_id)
+        if here is not None:
+            return here.gaps(first, last)
+        return [(first, last)] if first <= last else []
+
+    def _add_range(self, ledger_id: int, first: int, last: int, log: LogShape) -> None:
+        mark = self.mark
+        end = log.last_entry_id(ledger_id)
+        if end is None or ledger_id < mark.ledger_id:
+            return
+        first, last = max(first, 0), min(last, end)
+        if last < first:
+            return
+        if ledger_id == mark.ledger_id and first <= mark.entry_id + 1:
+            if last > mark.entry_id:
+                self._set_mark(Position(ledger_id, last))
+            return
+        here = self.ranges.get(ledger_id)
+        if here is None:
+            here = self.ranges[ledger_id] = EntryRanges()
+        added = here.add(first, last)
+        if added:
+            self.beyond += added
+            self.changes += 1
+            if self.batches:
+                self._forget_batches(ledger_id, first, last)
+
+    def _set_mark(self, mark: Position) -> None:
+        """Move the mark on, and forget what lies at or before it."""
+        self.mark = mark
+        self.changes += 1
+        if self.ranges:
+            for ledger_id in [known for known in self.ranges if known <= mark.ledger_id]:
+                here = self.ranges[ledger_id]
+                passed = ledger_id < mark.ledger_id
+                self.beyond -= here.drop_through(here.ends[-1] if passed else mark.entry_id)
+                if not here:
+                    del self.ranges[ledger_id]
+        if self.batches:
+            for ledger_id in [known for known in self.batches if known < mark.ledger_id]:
+                del self.batches[ledger_id]
+            self._forget_batches(mark.ledger_id, 0, mark.entry_id)
+
+    def _settle(self, log: LogShape) -> None:
+        """Let the mark swallow the ranges that adjoin it."""
+        while self.ranges:
+            following = log.next_position(self.mark)
+            here = self.ranges.get(following.ledger_id)
+            end = None if here is None else here.end_of(following.entry_id)
+            if end is None:
+                return
+            self._set_mark(Position(following.ledger_id, end))
+
+    def _forget_batches(self, ledger_id: int, first: int, last: int) -> None:
+        here = self.batches.get(ledger_id)
+        if here is None:
+            return
+        if last - first < len(here):
+            gone = [entry for entry in range(first, last + 1) if entry in here]
+        else:
+            gone = [entry for entry in here if first <= entry <= last]
+        for entry in gone:
+            del here[entry]
+        if not here:
+            del self.batches[ledger_id]

@@ -1,0 +1,273 @@
+"""A place in a log that outlives its reader: what is acknowledged, and what is to be read next."""
+
+from collections.abc import Sequence
+
+from magnetar.model.position import Position
+from magnetar.storage.managed_ledger.ack_set import AckSet
+from magnetar.storage.managed_ledger.cursor_saver import CursorSaver, Trimmable
+from magnetar.storage.managed_ledger.cursor_store import CursorRecord, CursorState, encode
+from magnetar.storage.managed_ledger.entry_ranges import coalesce
+from magnetar.storage.managed_ledger.log_reader import LogReader
+from magnetar.storage.managed_ledger.run import EntryRun
+
+_READ_AT_BYTES = 5 * 1024 * 1024
+"""Of one run that ``read_at`` returns; it returns as many runs as it takes."""
+
+
+class Cursor:
+    """One cursor of one managed ledger, which makes it.
+
+    ``cached`` and ``read`` go on from ``read_position``, which the caller may also set: whoever
+    read more than it could use sets it back. One reader at a time. A cursor without a ``record`` is
+    not durable: it vanishes with the process.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        mark: Position,
+        *,
+        owner: Trimmable,
+        log: LogReader,
+        saver: CursorSaver,
+        record: CursorRecord | None = None,
+        properties: dict[str, str] | None = None,
+        ranges_max: int = 10_000,
+    ) -> None:
+        self.name = name
+        self.owner = owner
+        self.properties = properties or {}
+        self.acks = AckSet(mark)
+        self.read_position = log.layout.next_position(mark)
+        self._log = log
+        self._saver = saver
+        self._record = record
+        self._ranges_max = ranges_max
+        self._changes_saved = 0  # Of ``acks``, as far as the record has them.
+
+    def restore(self, state: CursorState) -> None:
+        """Take up what was stored, as far as the log still has it."""
+        layout = self._log.layout
+        for ledger_id, first, last in state.ranges:
+            self.acks.add_range(ledger_id, first, last, layout)
+        for position, words in state.batches:
+            self.acks.add_batch(position, words, layout)
+        # Without fsync a crash may have taken entries back that were acknowledged.
+        if self.acks.mark > layout.last:
+            self.acks.reset(layout.last)
+        self.clamp()
+        self.rewind()
+
+    # In: acknowledgements.
+
+    def acknowledge(self, positions: Sequence[Position]) -> None:
+        """Acknowledge entries, in any order. Positions that do not exist are ignored."""
+        changes = self.acks.changes
+        self.acks.add(positions, self._log.layout)
+        if self.acks.changes != changes:
+            self._changed()
+
+    def acknowledge_cumulative(self, position: Position) -> None:
+        """Acknowledge everything up to ``position``, which is ignored if it does not exist.
+
+        Entry -1 of a ledger exists: it stands for everything before that ledger.
+        """
+        changes = self.acks.changes
+        self.acks.advance(position, self._log.layout)
+        if self.acks.changes != changes:
+            self._changed()
+
+    def acknowledge_batch(self, position: Position, ack_set_words: Sequence[int]) -> None:
+        """Acknowledge messages of a batch: those whose bit is 0, with all that were before.
+
+        No bit left acknowledges the entry; so does an empty ack set.
+        """
+        changes = self.acks.changes
+        self.acks.add_batch(position, ack_set_words, self._log.layout)
+        if self.acks.changes != changes:
+            self._changed()
+
+    # Decide.
+
+    @property
+    def durable(self) -> bool:
+        return self._record is not None
+
+    @property
+    def mark(self) -> Position:
+        """Everything up to here is acknowledged (Pulsar's mark-delete position)."""
+        return self.acks.mark
+
+    @property
+    def backlog(self) -> int:
+        """How many entries are not acknowledged."""
+        layout = self._log.layout
+        return layout.entries_between(self.acks.mark, layout.last) - self.acks.beyond
+
+    @property
+    def has_more(self) -> bool:
+        """Whether there is an entry at ``read_position`` or after it, acknowledged or not."""
+        return self.read_position <= self._log.layout.last
+
+    @property
+    def has_batch_acks(self) -> bool:
+        """Whether any batch is acknowledged in part."""
+        return bool(self.acks.batches)
+
+    def ack_set(self, position: Position) -> list[int] | None:
+        """The ack set of a batch that is acknowledged in part; None for any other entry."""
+        return self.acks.ack_set(position)
+
+    def is_acknowledged(self, position: Position) -> bool:
+        return self.acks.covers(position)
+
+    def previous(self, position: Position) -> Position:
+        """The place before an entry that exists; ``mark`` for one that does not."""
+        layout = self._log.layout
+        if layout.locate(position) != position:
+            return self.acks.mark
+        return layout.previous_position(position)
+
+    # Out: entries.
+
+    def cached(self, entries_max: int, bytes_max: int) -> list[EntryRun] | None:
+        """What comes next, less what is acknowledged, as far as it is in memory.
+
+        ``read_position`` moves past it. [] at the end of the log; None when the next entry must be
+        awaited with ``read``.
+        """
+        log = self._log
+        last = log.layout.last
+        runs: list[EntryRun] = []
+        while self.read_position <= last:
+            run = log.cached(self.read_position, entries_max, bytes_max)
+            if run is None:
+                return runs or None
+            taken = self._take(run)
+            if not taken:
+                continue  # All acknowledged: it counts for nothing.
+            runs += taken
+            entries_max -= len(run.data)
+            if entries_max <= 0 or self.read_position > last:
+                break
+            bytes_max -= sum(map(len, run.data))
+            if bytes_max <= 0:
+                break
+        return runs
+
+    async def read(self, entries_max: int, bytes_max: int) -> list[EntryRun]:
+        """As ``cached``, from disk where need be. [] only at the end of the log.
+
+        Raises what ``ManagedLedger.read`` raises; ``read_position`` stays then.
+        """
+        while (runs := self.cached(entries_max, bytes_max)) is None:
+            position = self._skip_acknowledged()
+            run = await self._log.read(position, entries_max, bytes_max)
+            if self.read_position != position:
+                continue  # Somebody moved it: begin again.
+            runs = [] if run is None else self._take(run)
+            if run is None or runs:
+                return runs
+        return runs
+
+    async def read_at(self, positions: Sequence[Position]) -> list[EntryRun]:
+        """The entries at ``positions``, less those that are acknowledged or no longer exist.
+
+        ``read_position`` stays. Raises what ``ManagedLedger.read`` raises.
+        """
+        runs: list[EntryRun] = []
+        for ledger_id, first, last in coalesce(positions) if positions else ():
+            entry_id = max(first, 0)
+            while entry_id <= min(last, self._log.last_entry_id(ledger_id)):
+                place, wanted = Position(ledger_id, entry_id), last + 1 - entry_id
+                run = self._log.cached(place, wanted, _READ_AT_BYTES)
+                if run is None:
+                    run = await self._log.read(place, wanted, _READ_AT_BYTES)
+                if run is None or run.first != place:
+                    break  # Its ledger was trimmed.
+                runs += self._unacknowledged(run)
+                entry_id = run.last_entry_id + 1
+        return runs
+
+    def rewind(self) -> None:
+        """Read again what is not acknowledged."""
+        self.read_position = self._log.layout.next_position(self.acks.mark)
+
+    async def reset(self, position: Position, ack_set: Sequence[int] | None = None) -> None:
+        """Make the entry at ``position`` the next to be read, and nothing after it acknowledged.
+
+        Before the first entry means the first; beyond the last means what comes after it. With an
+        ack set, the batch there is acknowledged in part. Durable when this returns; if it raises,
+        the place is changed all the same, and written later.
+        """
+        layout = self._log.layout
+        start = layout.locate(position) or layout.end
+        self.acks.reset(layout.previous_position(start))
+        if ack_set and start == position:
+            self.acks.add_batch(position, ack_set, layout)
+        self.rewind()
+        self._changed()
+        await self.flush()
+
+    async def flush(self) -> None:
+        """Return when all that was acknowledged so far is durable. Nothing to do if not durable.
+
+        Raises Fenced when another broker owns the log, and what the metadata store raises.
+        """
+        changes = self.acks.changes
+        if self._record is not None and self._changes_saved != changes:
+            await self._record.save(self._state)
+            self._changes_saved = max(self._changes_saved, changes)
+
+    def close(self) -> None:
+        """Its log is closed: nothing is saved any more."""
+        if self._record is not None:
+            self._record.close()
+
+    async def delete(self) -> None:
+        """Remove what is stored of it. For the managed ledger, which knows it by name."""
+        if self._record is not None:
+            await self._record.delete()
+
+    def clamp(self) -> None:
+        """Ledgers were trimmed: the mark and the read position are no earlier than that."""
+        layout = self._log.layout
+        changes = self.acks.changes
+        self.acks.raise_mark(layout.trimmed_to, layout)
+        if self.acks.changes != changes:
+            self._changed()
+        self.read_position = max(self.read_position, layout.first)
+
+    def _changed(self) -> None:
+        if self.acks.mark >= self.read_position:
+            self.rewind()
+        self._saver.changed(self)
+
+    def _state(self) -> bytes:
+        return encode(self.acks, self.properties, ranges_max=self._ranges_max)
+
+    def _skip_acknowledged(self) -> Position:
+        """Move the read position over what is acknowledged, so that it is not read from disk."""
+        position = self._log.layout.locate(self.read_position)
+        while position is not None:
+            here = self.acks.ranges.get(position.ledger_id)
+            end = None if here is None else here.end_of(position.entry_id)
+            if end is None:
+                break
+            position = self._log.layout.locate(Position(position.ledger_id, end + 1))
+        self.read_position = position or self._log.layout.end
+        return self.read_position
+
+    def _take(self, run: EntryRun) -> list[EntryRun]:
+        self.read_position = Position(run.ledger_id, run.first_entry_id + len(run.data))
+        return self._unacknowledged(run)
+
+    def _unacknowledged(self, run: EntryRun) -> list[EntryRun]:
+        """A run without what is acknowledged of it; itself when that is nothing."""
+        acks, first = self.acks, run.first_entry_id
+        if run.ledger_id not in acks.ranges and (run.ledger_id, first) > acks.mark:
+            return [run]
+        return [
+            run.part(start - first, stop - first + 1)
+            for start, stop in acks.gaps(run.ledger_id, first, run.last_entry_id)
+        ]

@@ -1,0 +1,102 @@
+"""Saves cursors that changed, and trims the logs whose cursors moved: one loop for a whole broker.
+
+The loop runs only while something has changed, so an idle broker has no timer here.
+"""
+
+import asyncio
+import logging
+from typing import Final, Protocol
+
+from magnetar.clock import Clock
+from magnetar.errors import Fenced, MagnetarError
+from magnetar.tasks import Tasks
+
+log = logging.getLogger(__name__)
+
+SAVES_AT_ONCE_MAX: Final = 64
+"""So many records are handed to the metadata store together; it may write them as one."""
+
+
+class Trimmable(Protocol):
+    """A managed ledger, as the saver sees it."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def trim(self) -> None: ...
+
+
+class Saveable(Protocol):
+    """A cursor, as the saver sees it."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def owner(self) -> Trimmable: ...
+
+    async def flush(self) -> None: ...
+
+
+class CursorSaver:
+    """The loop; ``interval_s`` is how long a change may wait."""
+
+    def __init__(self, tasks: Tasks, clock: Clock, *, interval_s: float = 1.0) -> None:
+        self._tasks = tasks
+        self._clock = clock
+        self._interval_s = interval_s
+        self._changed: dict[Saveable, None] = {}  # In the order they changed in.
+        self._passed: dict[Trimmable, None] = {}
+        self._running: asyncio.Task[None] | None = None
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing waits to be saved or trimmed."""
+        return self._running is None
+
+    def changed(self, cursor: Saveable) -> None:
+        """Save ``cursor`` soon, then trim its log."""
+        self._changed[cursor] = None
+        if self._running is None:
+            self._start()
+
+    def passed(self, owner: Trimmable) -> None:
+        """Trim ``owner`` soon."""
+        self._passed[owner] = None
+        if self._running is None:
+            self._start()
+
+    def _start(self) -> None:
+        self._running = self._tasks.spawn("save cursors", self._run())
+
+    async def _run(self) -> None:
+        try:
+            while self._changed or self._passed:
+                await self._clock.sleep(self._interval_s)
+                cursors, self._changed = list(self._changed), {}
+                owners, self._passed = self._passed, {}
+                for start in range(0, len(cursors), SAVES_AT_ONCE_MAX):
+                    together = cursors[start : start + SAVES_AT_ONCE_MAX]
+                    await asyncio.gather(*map(self._save, together))
+                owners.update(dict.fromkeys(cursor.owner for cursor in cursors))
+                for owner in owners:
+                    await self._trim(owner)
+        finally:
+            self._running = None
+
+    async def _save(self, cursor: Saveable) -> None:
+        try:
+            await cursor.flush()
+        except Fenced as error:
+            log.info("cursor.not_saved cursor=%s reason=%s", cursor.name, error)
+        except MagnetarError as error:
+            log.warning("cursor.save_failed cursor=%s error=%s", cursor.name, error)
+            self._changed[cursor] = None
+
+    async def _trim(self, owner: Trimmable) -> None:
+        try:
+            await owner.trim()
+        except Fenced as error:
+            log.info("managed_ledger.not_trimmed name=%s reason=%s", owner.name, error)
+        except MagnetarError as error:
+            log.warning("managed_ledger.trim_failed name=%s error=%s", owner.name, error)

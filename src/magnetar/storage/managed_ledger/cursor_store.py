@@ -1,0 +1,207 @@
+"""Cursor state to the metadata store, and back: one record per durable cursor.
+
+The record, as compact JSON; ranges and ack sets are written as flat lists, entry ids relative to
+nothing, both ends included:
+
+    {"mark": [ledger_id, entry_id],
+     "ranges": {"ledger_id": [first, last, first, last, ...], ...},
+     "batches": [[ledger_id, entry_id, word, ...], ...],
+     "properties": {...}}
+
+A record is bounded: of ranges and of ack sets, the oldest ``ranges_max`` each are written. What is
+left out is delivered again after a restart.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import chain
+
+from magnetar.errors import CorruptEntry, MagnetarError, VersionMismatch
+from magnetar.model.position import Position
+from magnetar.storage.managed_ledger.ack_set import AckSet
+from magnetar.storage.managed_ledger.entry_ranges import PositionRange
+from magnetar.storage.managed_ledger.ledger_list import LedgerList
+from magnetar.storage.metadata import paths
+from magnetar.storage.metadata.store import ABSENT, MetadataStore
+from magnetar.tasks import Tasks
+
+_LOADS_AT_ONCE = 64
+
+
+@dataclass(slots=True)
+class CursorState:
+    """What is kept of a cursor."""
+
+    mark: Position
+    ranges: list[PositionRange] = field(default_factory=list)
+    batches: list[tuple[Position, list[int]]] = field(default_factory=list)
+    properties: dict[str, str] = field(default_factory=dict)
+
+
+def encode(acks: AckSet, properties: dict[str, str], *, ranges_max: int) -> bytes:
+    """The record of a cursor."""
+    ranges: dict[int, list[int]] = {}
+    room = ranges_max
+    for ledger_id in sorted(acks.ranges):
+        here = acks.ranges[ledger_id]
+        pairs = zip(here.starts[:room], here.ends[:room], strict=True)
+        ranges[ledger_id] = list(chain.from_iterable(pairs))
+        room -= len(here)
+        if room <= 0:
+            break
+    batches = [
+        [ledger_id, entry_id, *words]
+        for ledger_id, entries in sorted(acks.batches.items())
+        for entry_id, words in sorted(entries.items())
+    ]
+    record = {
+        "mark": acks.mark,
+        "ranges": ranges,
+        "batches": batches[:ranges_max],
+        "properties": properties,
+    }
+    return json.dumps(record, separators=(",", ":")).encode()
+
+
+def decode(value: bytes, *, source: str) -> CursorState:
+    """Raises CorruptEntry."""
+    try:
+        record = json.loads(value)
+        return CursorState(
+            mark=Position(*map(int, record["mark"])),
+            ranges=[
+                PositionRange(int(ledger_id), first, last)
+                for ledger_id, flat in record["ranges"].items()
+                for first, last in zip(flat[::2], flat[1::2], strict=True)
+            ],
+            batches=[(Position(batch[0], batch[1]), batch[2:]) for batch in record["batches"]],
+            properties={str(key): str(text) for key, text in record["properties"].items()},
+        )
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+        raise CorruptEntry(
+            f"The cursor at {source} cannot be read ({error}): restore the record, or delete it to "
+            "start the subscription anew"
+        ) from error
+
+
+class CursorRecord:
+    """The record of one cursor, written by one write at a time."""
+
+    def __init__(
+        self,
+        path: str,
+        version: int,
+        *,
+        metadata: MetadataStore,
+        ledger_list: LedgerList,
+        tasks: Tasks,
+    ) -> None:
+        self._path = path
+        self._version = version
+        self._metadata = metadata
+        self._ledger_list = ledger_list
+        self._tasks = tasks
+        self._wanted = 0  # Counts the calls of ``save``;
+        self._saved = 0  # so many of them are answered.
+        self._writing: asyncio.Task[MagnetarError | None] | None = None
+        self._ended = False
+
+    async def save(self, state: Callable[[], bytes]) -> None:
+        """Write the state as it is now, or as it is later, and return when that is durable.
+
+        Raises Fenced when another broker owns the log, and what the metadata store raises.
+        Cancelling the await does not take the write back.
+        """
+        self._wanted += 1
+        mine = self._wanted
+        while self._saved < mine and not self._ended:
+            if self._writing is None:
+                self._writing = self._tasks.spawn("save cursor", self._write(state))
+            error = await asyncio.shield(self._writing)
+            if error is not None:
+                raise error
+
+    def close(self) -> None:
+        """Write nothing any more."""
+        self._ended = True
+
+    async def delete(self) -> None:
+        """Remove the record, for good: no save will bring it back."""
+        self._ended = True
+        if self._writing is not None:
+            await asyncio.wait([self._writing])
+        await self._metadata.delete(self._path)
+
+    async def _write(self, state: Callable[[], bytes]) -> MagnetarError | None:
+        """An error is for those who asked for the save."""
+        upto = self._wanted
+        try:
+            try:
+                await self._put(state())
+            except VersionMismatch:
+                # A former owner of the log wrote once more, or it is us who are former.
+                await self._ledger_list.verify()
+                record = await self._metadata.get(self._path)
+                self._version = record.version if record else ABSENT
+                await self._put(state())
+            self._saved = upto
+        except MagnetarError as error:
+            return error
+        finally:
+            self._writing = None
+        return None
+
+    async def _put(self, value: bytes) -> None:
+        self._version = await self._metadata.put(self._path, value, expected_version=self._version)
+
+
+class CursorStore:
+    """The records of a log's durable cursors."""
+
+    def __init__(
+        self, name: str, *, metadata: MetadataStore, ledger_list: LedgerList, tasks: Tasks
+    ) -> None:
+        self._name = name
+        self._metadata = metadata
+        self._ledger_list = ledger_list
+        self._tasks = tasks
+
+    async def load(self) -> dict[str, tuple[CursorState, CursorRecord]]:
+        """Every durable cursor, by name. Raises CorruptEntry."""
+        found: dict[str, tuple[CursorState, CursorRecord]] = {}
+        children = await self._metadata.children(paths.managed_ledger(self._name))
+        for start in range(0, len(children), _LOADS_AT_ONCE):
+            names = [paths.decode(child) for child in children[start : start + _LOADS_AT_ONCE]]
+            records = await asyncio.gather(
+                *(self._metadata.get(self._path(name)) for name in names)
+            )
+            for name, record in zip(names, records, strict=True):
+                if record is not None:
+                    state = decode(record.value, source=self._path(name))
+                    found[name] = state, self._record(name, record.version)
+        return found
+
+    async def create(self, name: str, value: bytes) -> CursorRecord:
+        """Write a new cursor down. Raises Fenced when another broker owns the log."""
+        self._ledger_list.check()
+        try:
+            version = await self._metadata.put(self._path(name), value, expected_version=ABSENT)
+        except VersionMismatch:
+            # A former owner made it meanwhile; what it knows of it is older than what we know.
+            await self._ledger_list.verify()
+            version = await self._metadata.put(self._path(name), value)
+        return self._record(name, version)
+
+    def _path(self, name: str) -> str:
+        return paths.cursor(self._name, name)
+
+    def _record(self, name: str, version: int) -> CursorRecord:
+        return CursorRecord(
+            self._path(name),
+            version,
+            metadata=self._metadata,
+            ledger_list=self._ledger_list,
+            tasks=self._tasks,
+        )

@@ -1,0 +1,119 @@
+"""Which entries of one ledger are meant: disjoint, ascending ranges of entry ids. Pure."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from operator import itemgetter, sub
+from typing import NamedTuple
+
+from magnetar.model.position import Position
+
+_ledger_id_of = itemgetter(0)
+_entry_id_of = itemgetter(1)
+
+
+class PositionRange(NamedTuple):
+    """Entries ``first`` to ``last`` of a ledger, both included."""
+
+    ledger_id: int
+    first: int
+    last: int
+
+
+class EntryRanges:
+    """Grows by ranges, shrinks from below; every question is a bisection."""
+
+    __slots__ = ("ends", "starts")
+
+    def __init__(self) -> None:
+        # Invariant: as long as each other, ascending, and start <= end < next start - 1.
+        self.starts: list[int] = []
+        self.ends: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def add(self, first: int, last: int) -> int:
+        """Add ``first`` to ``last``; return how many entries that were not in yet."""
+        starts, ends = self.starts, self.ends
+        low = bisect_left(ends, first - 1)
+        high = bisect_right(starts, last + 1)
+        known = 0
+        if low < high:
+            known = _entries_in(starts[low:high], ends[low:high])
+            first = min(first, starts[low])
+            last = max(last, ends[high - 1])
+        starts[low:high] = (first,)
+        ends[low:high] = (last,)
+        return last - first + 1 - known
+
+    def drop_through(self, entry_id: int) -> int:
+        """Forget everything up to ``entry_id``; return how many entries that were in."""
+        starts, ends = self.starts, self.ends
+        whole = bisect_right(ends, entry_id)
+        dropped = _entries_in(starts[:whole], ends[:whole])
+        del starts[:whole], ends[:whole]
+        if starts and starts[0] <= entry_id:
+            dropped += entry_id + 1 - starts[0]
+            starts[0] = entry_id + 1
+        return dropped
+
+    def end_of(self, entry_id: int) -> int | None:
+        """The last entry of the range ``entry_id`` is in; None when it is in none."""
+        index = bisect_left(self.ends, entry_id)
+        if index < len(self.starts) and self.starts[index] <= entry_id:
+            return self.ends[index]
+        return None
+
+    def gaps(self, first: int, last: int) -> list[tuple[int, int]]:
+        """What of ``first`` to ``last`` is not in, as ranges with both ends included."""
+        starts, ends = self.starts, self.ends
+        found: list[tuple[int, int]] = []
+        index = bisect_left(ends, first)
+        while first <= last and index < len(starts) and starts[index] <= last:
+            if first < starts[index]:
+                found.append((first, starts[index] - 1))
+            first = ends[index] + 1
+            index += 1
+        if first <= last:
+            found.append((first, last))
+        return found
+
+    def count(self) -> int:
+        """How many entries are in."""
+        return _entries_in(self.starts, self.ends)
+
+
+def _entries_in(starts: list[int], ends: list[int]) -> int:
+    return sum(ends) - sum(starts) + len(starts)
+
+
+def coalesce(positions: Sequence[Position]) -> list[PositionRange]:
+    """Positions in any order, with any repeats, as the fewest ranges, in log order."""
+    if len(positions) == 1:
+        ledger_id, entry_id = positions[0]
+        return [PositionRange(ledger_id, entry_id, entry_id)]
+    found: list[PositionRange] = []
+    ledger_ids = set(map(_ledger_id_of, positions))
+    if len(ledger_ids) == 1:
+        return _ranges_of(ledger_ids.pop(), map(_entry_id_of, positions))
+    by_ledger: dict[int, list[int]] = {ledger_id: [] for ledger_id in sorted(ledger_ids)}
+    for ledger_id, entry_id in positions:
+        by_ledger[ledger_id].append(entry_id)
+    for ledger_id, entry_ids in by_ledger.items():
+        found += _ranges_of(ledger_id, entry_ids)
+    return found
+
+
+def _ranges_of(ledger_id: int, entry_ids: Iterable[int]) -> list[PositionRange]:
+    unique = set(entry_ids)
+    first, last = min(unique), max(unique)
+    if last - first + 1 == len(unique):
+        return [PositionRange(ledger_id, first, last)]
+    ascending = sorted(unique)
+    # Where the next entry is not the neighbour, a range ends.
+    steps = map(sub, ascending[1:], ascending)
+    cuts = [index for index, step in enumerate(steps, 1) if step != 1]
+    return [
+        PositionRange(ledger_id, ascending[start], ascending[stop - 1])
+        for start, stop in zip([0, *cuts], [*cuts, len(ascending)], strict=True)
+    ]

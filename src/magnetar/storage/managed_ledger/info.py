@@ -1,0 +1,91 @@
+"""A snapshot of a managed ledger, for whoever shows it. Reading changes nothing. Pure."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from magnetar.model.position import Position
+from magnetar.storage.managed_ledger.cursor import Cursor
+from magnetar.storage.managed_ledger.entry_ranges import PositionRange
+from magnetar.storage.managed_ledger.layout import Layout
+
+
+@dataclass(slots=True, frozen=True)
+class LedgerInfo:
+    """A ledger; ``sealed_ms`` 0 when it still takes appends."""
+
+    ledger_id: int
+    entry_count: int
+    size_bytes: int
+    sealed_ms: int
+
+
+@dataclass(slots=True, frozen=True)
+class CursorInfo:
+    """A cursor; ``ranges`` are acknowledged beyond the mark."""
+
+    name: str
+    durable: bool
+    mark: Position
+    read_position: Position
+    backlog: int
+    ranges: tuple[PositionRange, ...]
+    properties: dict[str, str]
+
+
+@dataclass(slots=True, frozen=True)
+class ManagedLedgerInfo:
+    """A managed ledger; ``state`` is open, fenced or closed."""
+
+    state: str
+    entries_added: int
+    entry_count: int
+    size_bytes: int
+    open_entry_count: int
+    open_size_bytes: int
+    open_began_ms: int
+    last_position: Position
+    ledgers: tuple[LedgerInfo, ...]
+    cursors: dict[str, CursorInfo]
+
+
+def describe(
+    layout: Layout, cursors: Iterable[Cursor], *, state: str, entries_added: int, began_ms: int
+) -> ManagedLedgerInfo:
+    """The snapshot."""
+    ledgers = [
+        LedgerInfo(ledger.ledger_id, ledger.last_entry_id + 1, ledger.size_bytes, ledger.sealed_ms)
+        for ledger in layout.sealed
+    ]
+    if layout.open_id is not None:
+        ledgers.append(
+            LedgerInfo(layout.open_id, layout.open_entry_count, layout.open_size_bytes, 0)
+        )
+    return ManagedLedgerInfo(
+        state=state,
+        entries_added=entries_added,
+        entry_count=layout.entry_count,
+        size_bytes=layout.size_bytes,
+        open_entry_count=layout.open_entry_count,
+        open_size_bytes=layout.open_size_bytes,
+        open_began_ms=began_ms,
+        last_position=layout.last,
+        ledgers=tuple(ledgers),
+        cursors={cursor.name: _describe_cursor(cursor) for cursor in cursors},
+    )
+
+
+def _describe_cursor(cursor: Cursor) -> CursorInfo:
+    ranges = tuple(
+        PositionRange(ledger_id, first, last)
+        for ledger_id, here in sorted(cursor.acks.ranges.items())
+        for first, last in zip(here.starts, here.ends, strict=True)
+    )
+    return CursorInfo(
+        name=cursor.name,
+        durable=cursor.durable,
+        mark=cursor.mark,
+        read_position=cursor.read_position,
+        backlog=cursor.backlog,
+        ranges=ranges,
+        properties=dict(cursor.properties),
+    )

@@ -1,0 +1,230 @@
+"""Which ledgers a log is made of, and the arithmetic of positions in it. Pure.
+
+The record of a layout, as compact JSON:
+
+    {"ledgers": [[ledger_id, last_entry_id, size_bytes, sealed_ms], ...],
+     "open": ledger_id or null,
+     "trimmed_to": [ledger_id, entry_id],
+     "deleting": [ledger_id, ...]}
+
+``ledgers`` are sealed: they take no more entries. At most one more is open for appends; how far it
+goes only its store knows. ``deleting`` no longer belong to the log, but may still take up space.
+"""
+
+import json
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection
+from itertools import accumulate
+from typing import Self
+
+from magnetar.errors import CorruptEntry
+from magnetar.model.position import EARLIEST, Position
+from magnetar.storage.managed_ledger.retention import SealedLedger
+
+
+class Layout:
+    """The ledgers of one log, oldest first. Each method that changes it leaves it whole."""
+
+    def __init__(self) -> None:
+        self.sealed: list[SealedLedger] = []  # Invariant: ids ascend; none is empty.
+        self.open_id: int | None = None  # Invariant: greater than every sealed id.
+        self.open_size_bytes = 0
+        self.trimmed_to = EARLIEST  # The end of the newest ledger that is gone.
+        self.deleting: list[int] = []
+        self._reindex(open_last=-1)
+
+    @classmethod
+    def decode(cls, value: bytes, *, source: str) -> Self:
+        """Raises CorruptEntry. An empty value is an empty log: the topic was only just created."""
+        layout = cls()
+        if not value:
+            return layout
+        try:
+            stored = json.loads(value)
+            layout.sealed = [SealedLedger(*map(int, ledger)) for ledger in stored["ledgers"]]
+            layout.open_id = stored["open"]
+            layout.trimmed_to = Position(*map(int, stored["trimmed_to"]))
+            layout.deleting = list(map(int, stored["deleting"]))
+        except (ValueError, TypeError, KeyError) as error:
+            raise CorruptEntry(
+                f"The list of ledgers at {source} cannot be read ({error}): restore the record"
+            ) from error
+        layout._reindex(open_last=-1)
+        return layout
+
+    def encode(self) -> bytes:
+        record = {
+            "ledgers": self.sealed,
+            "open": self.open_id,
+            "trimmed_to": self.trimmed_to,
+            "deleting": self.deleting,
+        }
+        return json.dumps(record, separators=(",", ":")).encode()
+
+    # Changes. All but ``grow`` are recorded before anybody relies on them.
+
+    def begin(self, ledger_id: int) -> None:
+        """A new, empty ledger takes the appends."""
+        assert self.open_id is None, f"ledger {self.open_id} must be sealed first"
+        assert not self.sealed or ledger_id > self.sealed[-1].ledger_id, "ledger ids ascend"
+        self.open_id = ledger_id
+        self.open_size_bytes = 0
+        self._reindex(open_last=-1)
+
+    def grow(self, last_entry_id: int, size_bytes: int) -> None:
+        """``size_bytes`` more were appended to the open ledger, which now ends there."""
+        assert self.open_id is not None, "only the open ledger grows"
+        self._ends[-1] = last_entry_id
+        self.open_size_bytes += size_bytes
+        self.last = Position(self.open_id, last_entry_id)
+
+    def seal(self, last_entry_id: int, size_bytes: int, now_ms: int) -> None:
+        """The open ledger ends there; an empty one leaves the log."""
+        assert self.open_id is not None, "there must be an open ledger to seal"
+        if last_entry_id < 0:
+            self.deleting.append(self.open_id)
+        else:
+            self.sealed.append(SealedLedger(self.open_id, last_entry_id, size_bytes, now_ms))
+        self.open_id = None
+        self.open_size_bytes = 0
+        self._reindex(open_last=-1)
+
+    def drop_open(self) -> None:
+        """The open ledger does not exist in the store, so nothing was ever answered from it."""
+        self.open_id = None
+        self._reindex(open_last=-1)
+
+    def remove(self, ledger_ids: Collection[int]) -> None:
+        """Sealed ledgers leave the log; they may now be deleted."""
+        gone = [ledger for ledger in self.sealed if ledger.ledger_id in ledger_ids]
+        if not gone:
+            return
+        self.sealed = [ledger for ledger in self.sealed if ledger.ledger_id not in ledger_ids]
+        newest = Position(gone[-1].ledger_id, gone[-1].last_entry_id)
+        self.trimmed_to = max(self.trimmed_to, newest)
+        self.deleting += [ledger.ledger_id for ledger in gone]
+        self._reindex(open_last=self._ends[-1] if self.open_id is not None else -1)
+
+    def forget_deleted(self, ledger_ids: Collection[int]) -> None:
+        """These ledgers are deleted; the next change of the record leaves them out."""
+        self.deleting = [known for known in self.deleting if known not in ledger_ids]
+
+    def copy(self) -> "Layout":
+        other = Layout()
+        other.sealed = list(self.sealed)
+        other.open_id = self.open_id
+        other.open_size_bytes = self.open_size_bytes
+        other.trimmed_to = self.trimmed_to
+        other.deleting = list(self.deleting)
+        other._reindex(open_last=self._ends[-1] if self.open_id is not None else -1)
+        return other
+
+    # Questions.
+
+    @property
+    def ledger_ids(self) -> list[int]:
+        return list(self._ids)
+
+    @property
+    def entry_count(self) -> int:
+        return self._before[-1] + self._ends[-1] + 1 if self._ids else 0
+
+    @property
+    def unused(self) -> bool:
+        """Whether there never was an entry, nor a ledger for one."""
+        return self.last == EARLIEST
+
+    @property
+    def open_entry_count(self) -> int:
+        """Entries of the open ledger; 0 when there is none."""
+        return self._ends[-1] + 1 if self.open_id is not None else 0
+
+    @property
+    def size_bytes(self) -> int:
+        return self._sealed_size_bytes + self.open_size_bytes
+
+    @property
+    def end(self) -> Position:
+        """The place after the last entry."""
+        return Position(self.last.ledger_id, self.last.entry_id + 1)
+
+    @property
+    def first(self) -> Position:
+        """The first entry; ``end`` when there is none."""
+        return self.locate(EARLIEST) or self.end
+
+    def locate(self, position: Position) -> Position | None:
+        """The first entry at or after ``position``; None where there is none."""
+        ids, ends = self._ids, self._ends
+        index = bisect_left(ids, position.ledger_id)
+        if index < len(ids) and ids[index] == position.ledger_id:
+            if position.entry_id <= ends[index] and ends[index] >= 0:
+                return position if position.entry_id >= 0 else Position(position.ledger_id, 0)
+            index += 1
+        if index < len(ids) and ends[index] >= 0:
+            return Position(ids[index], 0)
+        return None  # Only the open ledger, the last, can be empty.
+
+    def next_position(self, position: Position) -> Position:
+        """The first entry after ``position``; ``end`` where there is none."""
+        if position.ledger_id == self.open_id:  # By far the most frequent question.
+            after = Position(position.ledger_id, max(position.entry_id, -1) + 1)
+            return after if after <= self.last else self.end
+        following = Position(position.ledger_id, position.entry_id + 1)
+        return self.locate(following) or self.end
+
+    def previous_position(self, position: Position) -> Position:
+        """The place before ``position``: an entry, or -1 of the first ledger there is."""
+        if position.entry_id > 0:
+            return Position(position.ledger_id, position.entry_id - 1)
+        index = bisect_left(self._ids, position.ledger_id) - 1
+        if index >= 0:
+            return Position(self._ids[index], self._ends[index])
+        return Position(position.ledger_id, -1)
+
+    def last_entry_id(self, ledger_id: int) -> int | None:
+        """The last entry of a ledger, -1 when it is empty; None for one that is not in the log."""
+        if ledger_id == self.open_id:
+            return self._ends[-1]
+        index = bisect_left(self._ids, ledger_id)
+        if index < len(self._ids) and self._ids[index] == ledger_id:
+            return self._ends[index]
+        return None
+
+    def entries_through(self, position: Position) -> int:
+        """How many entries there are up to ``position``, itself included."""
+        index = bisect_right(self._ids, position.ledger_id) - 1
+        if index < 0:
+            return 0
+        end = self._ends[index]
+        if self._ids[index] == position.ledger_id:
+            end = max(min(position.entry_id, end), -1)
+        return self._before[index] + end + 1
+
+    def entries_before(self, position: Position) -> int:
+        """How many entries there are before ``position``."""
+        return self.entries_through(Position(position.ledger_id, position.entry_id - 1))
+
+    def entries_between(self, after: Position, upto: Position) -> int:
+        """How many entries lie after ``after``, up to and including ``upto``."""
+        return max(self.entries_through(upto) - self.entries_through(after), 0)
+
+    def position_at(self, index: int) -> Position:
+        """The entry with so many entries before it."""
+        ledger = bisect_right(self._before, index) - 1
+        return Position(self._ids[ledger], index - self._before[ledger])
+
+    def _reindex(self, *, open_last: int) -> None:
+        self._ids = [ledger.ledger_id for ledger in self.sealed]
+        self._ends = [ledger.last_entry_id for ledger in self.sealed]
+        self._sealed_size_bytes = sum(ledger.size_bytes for ledger in self.sealed)
+        self.last = self.trimmed_to
+        if self.sealed:
+            self.last = Position(self._ids[-1], self._ends[-1])
+        if self.open_id is not None:
+            self._ids.append(self.open_id)
+            self._ends.append(open_last)
+            if open_last >= 0 or self.last == EARLIEST:
+                self.last = Position(self.open_id, open_last)
+        # How many entries lie before each ledger.
+        self._before = list(accumulate((end + 1 for end in self._ends), initial=0))[:-1]

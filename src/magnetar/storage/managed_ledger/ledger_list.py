@@ -1,0 +1,184 @@
+"""The record of a log's layout: opened by taking the log over, changed only by compare-and-set.
+
+Whoever changes the record owns the log. A change that finds another version means that another
+broker took over: from then on everything here raises Fenced.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import NoReturn, Self
+
+from magnetar.errors import Fenced, LedgerNotFound, MagnetarError, StorageError, VersionMismatch
+from magnetar.storage.ledger.store import LedgerId, LedgerReader, LedgerStore
+from magnetar.storage.managed_ledger.layout import Layout
+from magnetar.storage.metadata import paths
+from magnetar.storage.metadata.store import ABSENT, MetadataStore
+from magnetar.tasks import Tasks
+
+log = logging.getLogger(__name__)
+
+Edit = Callable[[Layout], None]
+
+
+class LedgerList:
+    """The layout as recorded, and the one loop that changes it."""
+
+    def __init__(
+        self, name: str, layout: Layout, version: int, *, metadata: MetadataStore, tasks: Tasks
+    ) -> None:
+        self.layout = layout
+        self.fenced_because: str | None = None  # Not None: nothing may be written any more.
+        self.lost = False  # Another broker owns the log.
+        self._name = name
+        self._path = paths.managed_ledger(name)
+        self._version = version
+        self._metadata = metadata
+        self._tasks = tasks
+        self._inbox: list[tuple[Edit, asyncio.Future[None]]] = []
+        self._writer: asyncio.Task[None] | None = None  # Runs only while something waits.
+
+    @classmethod
+    async def open(
+        cls,
+        name: str,
+        *,
+        metadata: MetadataStore,
+        ledgers: LedgerStore,
+        tasks: Tasks,
+        now_ms: int,
+    ) -> tuple[Self, LedgerReader | None]:
+        """Take the log over, creating it where it does not exist.
+
+        The ledger a former owner left open is fenced and sealed; its reader comes back too. Raises
+        Fenced when another broker opens the log at the same time.
+        """
+        path = paths.managed_ledger(name)
+        record = await metadata.get(path)
+        layout = Layout.decode(record.value if record else b"", source=path)
+        reader = await _seal_what_was_open(layout, ledgers, now_ms)
+        try:
+            # Even where nothing changed: a former owner that is still alive shall notice.
+            version = await metadata.put(
+                path, layout.encode(), expected_version=record.version if record else ABSENT
+            )
+        except VersionMismatch as error:
+            raise Fenced(
+                f"Managed ledger {name} is being opened by another broker; look the topic up again"
+            ) from error
+        opened = cls(name, layout, version, metadata=metadata, tasks=tasks)
+        await opened.delete_removed(ledgers)
+        return opened, reader
+
+    def check(self) -> None:
+        """Raises Fenced when nothing may be written any more."""
+        if self.fenced_because is not None:
+            raise Fenced(
+                f"Managed ledger {self._name} takes no more changes: {self.fenced_because}"
+            )
+
+    def fence(self, reason: str) -> None:
+        """Refuse every change from now on. The first reason stays."""
+        if self.fenced_because is None:
+            log.warning("managed_ledger.fenced name=%s reason=%s", self._name, reason)
+            self.fenced_because = reason
+
+    async def change(self, edit: Edit) -> None:
+        """Record a change, then apply it to ``layout``; changes take turns.
+
+        ``edit`` is called twice and must do the same both times. Raises Fenced, and whatever the
+        metadata store raises: then nobody knows whether the change was recorded, and the list is
+        fenced. Cancelling the await does not take the change back.
+        """
+        self.check()
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._inbox.append((edit, done))
+        if self._writer is None:
+            self._writer = self._tasks.spawn(f"ledger list {self._name}", self._write())
+        await done
+
+    async def verify(self) -> None:
+        """Raises Fenced when another broker has taken the log over."""
+        self.check()
+        while self._writer is not None:
+            await asyncio.wait([self._writer])
+        record = await self._metadata.get(self._path)
+        if record is None or record.version != self._version:
+            self._lose()
+
+    async def delete_removed(self, ledgers: LedgerStore) -> None:
+        """Delete the ledgers that are recorded to be no longer part of the log."""
+        for ledger_id in list(self.layout.deleting):
+            await ledgers.delete(LedgerId(ledger_id))
+            self.layout.forget_deleted([ledger_id])
+
+    async def delete_record(self) -> None:
+        """The log is gone."""
+        await self._metadata.delete(self._path)
+        self.fence("it was deleted")
+
+    async def _write(self) -> None:
+        try:
+            while self._inbox:
+                edit, done = self._inbox[0]
+                try:
+                    self.check()
+                    await self._record(edit)
+                except MagnetarError as error:
+                    if not done.done():
+                        done.set_exception(error)
+                else:
+                    if not done.done():
+                        done.set_result(None)
+                self._inbox.pop(0)
+        finally:
+            self._writer = None
+            if self._inbox:
+                self._abandon()
+
+    def _abandon(self) -> None:
+        """The loop was cancelled or is broken: nobody knows what is recorded."""
+        self.fence("a change of its list of ledgers was abandoned")
+        waiting, self._inbox = self._inbox, []
+        for _, done in waiting:
+            if not done.done():
+                done.set_exception(Fenced(f"Managed ledger {self._name}: {self.fenced_because}"))
+
+    async def _record(self, edit: Edit) -> None:
+        draft = self.layout.copy()
+        edit(draft)
+        try:
+            self._version = await self._metadata.put(
+                self._path, draft.encode(), expected_version=self._version
+            )
+        except VersionMismatch:
+            self._lose()
+        except StorageError as error:
+            self.fence(f"its list of ledgers could not be written ({error})")
+            raise
+        # Entries may have been appended meanwhile: the draft is older than the layout.
+        edit(self.layout)
+
+    def _lose(self) -> NoReturn:
+        self.lost = True
+        self.fence("another broker has taken it over")
+        self.check()
+        raise AssertionError("a fenced list raises")
+
+
+async def _seal_what_was_open(
+    layout: Layout, ledgers: LedgerStore, now_ms: int
+) -> LedgerReader | None:
+    """Fence the ledger whose end was not recorded, and note where it ends."""
+    if layout.open_id is None:
+        return None
+    try:
+        reader = await ledgers.open(LedgerId(layout.open_id))
+    except LedgerNotFound:
+        # It is created before it is recorded and deleted after: a crash without fsync lost it.
+        log.warning("managed_ledger.ledger_missing ledger_id=%s", layout.open_id)
+        layout.drop_open()
+        return None
+    last_entry_id, size_bytes = reader.end
+    layout.seal(last_entry_id, size_bytes, now_ms)
+    return reader if last_entry_id >= 0 else None

@@ -1,0 +1,201 @@
+"""Reads of one log: from the cache, or from its ledgers, once for all who ask at the same time."""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from magnetar.errors import CorruptEntry, StorageError
+from magnetar.model.position import Position
+from magnetar.storage.ledger.store import Entries, LedgerId, LedgerReader, LedgerStore
+from magnetar.storage.managed_ledger.cache import EntryCache, Shelf, part_of
+from magnetar.storage.managed_ledger.layout import Layout
+from magnetar.storage.managed_ledger.run import EntryRun
+from magnetar.tasks import Tasks
+
+READ_AHEAD_ENTRIES: Final = 1_000
+READ_AHEAD_BYTES: Final = 1024 * 1024
+"""What is read from disk at least, for the reads that will follow."""
+READERS_MAX: Final = 16
+"""Sealed ledgers kept open for reading."""
+
+
+class LogReader:
+    """The entries of one log."""
+
+    def __init__(
+        self, layout: Layout, *, ledgers: LedgerStore, cache: EntryCache, tasks: Tasks
+    ) -> None:
+        self.layout = layout
+        self._ledgers = ledgers
+        self._cache = cache
+        self._tasks = tasks
+        self._appended: dict[int, Shelf] = {}
+        self._reread: dict[int, Shelf] = {}
+        self._readers: dict[int, LedgerReader] = {}
+        self._fills: dict[Position, asyncio.Task[EntryRun | StorageError]] = {}
+        self._closed = False
+
+    # In.
+
+    def serve(self, reader: LedgerReader) -> Shelf:
+        """Read a ledger through ``reader`` from now on. Returns the shelf for what is appended."""
+        self._keep(reader)
+        return self._appended.setdefault(reader.ledger_id, self._cache.appended.shelf())
+
+    def forget(self, ledger_ids: Iterable[int]) -> None:
+        """These ledgers are no longer part of the log."""
+        for ledger_id in ledger_ids:
+            self._readers.pop(ledger_id, None)
+            for shelves in (self._appended, self._reread):
+                shelf = shelves.pop(ledger_id, None)
+                if shelf is not None:
+                    shelf.clear()
+
+    def close(self) -> None:
+        """Give the memory back. Reads still work, without it."""
+        self._closed = True
+        self.forget(set(self._appended) | set(self._reread) | set(self._readers))
+
+    # Out.
+
+    def cached(self, position: Position, entries_max: int, bytes_max: int) -> EntryRun | None:
+        """The run at ``position``, or at the first entry after it, if it is in memory."""
+        shelf = self._appended.get(position.ledger_id)
+        run = None if shelf is None else shelf.find(position.entry_id, entries_max, bytes_max)
+        if run is not None:
+            return run
+        place = self.layout.locate(position)
+        if place is None:
+            return None
+        for shelves in (self._appended, self._reread):
+            shelf = shelves.get(place.ledger_id)
+            if shelf is not None:
+                run = shelf.find(place.entry_id, entries_max, bytes_max)
+                if run is not None:
+                    return run
+        return None
+
+    def last_entry_id(self, ledger_id: int) -> int:
+        """The last entry of a ledger; -1 when there is none, or no such ledger in the log."""
+        last = self.layout.last_entry_id(ledger_id)
+        return -1 if last is None else last
+
+    async def read(self, position: Position, entries_max: int, bytes_max: int) -> EntryRun | None:
+        """The run at ``position``, or at the first entry after it; None where there is none.
+
+        Raises CorruptEntry when the first entry is damaged, LedgerNotFound when a ledger of the
+        log is missing.
+        """
+        while True:
+            place = self.layout.locate(position)
+            if place is None:
+                return None
+            run = self.cached(place, entries_max, bytes_max)
+            if run is not None:
+                return run
+            fill = self._fill_over(place)
+            ours = fill is None
+            if fill is None:
+                fill = self._tasks.spawn("read", self._fill(place, entries_max, bytes_max))
+                self._fills[place] = fill
+            block = await asyncio.shield(fill)
+            if isinstance(block, StorageError):
+                trimmed = self.layout.last_entry_id(place.ledger_id) is None
+                if ours and not trimmed:
+                    raise block
+                continue
+            start = place.entry_id - block.first_entry_id
+            if start < len(block):
+                return part_of(block, start, entries_max, bytes_max)
+
+    async def first_where(self, test: Callable[[bytes], bool]) -> Position:
+        """The first entry that passes a test which, once passed, is passed by all that follow.
+
+        The place after the last entry when none passes.
+        """
+        layout = self.layout
+        low, high = layout.first, layout.end
+        # Invariant: what lies before ``low`` fails, what lies at or after ``high`` passes.
+        while (count := layout.entries_before(high) - layout.entries_before(low)) > 0:
+            middle = layout.position_at(layout.entries_before(low) + count // 2)
+            entry = await self._entry_at(middle)
+            if entry is None:
+                low = max(low, layout.first)  # It was trimmed while we looked.
+            elif test(entry):
+                high = middle
+            else:
+                low = layout.next_position(middle)
+        return low
+
+    async def _entry_at(self, position: Position) -> bytes | None:
+        """One entry, without reading ahead; None when it is no longer there."""
+        run = self.cached(position, 1, 1)
+        if run is not None and run.first == position:
+            return run.data[0]
+        try:
+            reader = await self._reader(position.ledger_id)
+            return (await reader.read(position.entry_id, 1, 1)).data[0]
+        except StorageError:
+            if self.layout.last_entry_id(position.ledger_id) is None:
+                return None
+            raise
+
+    def _fill_over(self, place: Position) -> "asyncio.Task[EntryRun | StorageError] | None":
+        """A read under way that is likely to bring the entry at ``place``."""
+        for started, fill in self._fills.items():
+            ahead = place.entry_id - started.entry_id
+            if started.ledger_id == place.ledger_id and 0 <= ahead < READ_AHEAD_ENTRIES:
+                return fill
+        return None
+
+    async def _fill(
+        self, place: Position, entries_max: int, bytes_max: int
+    ) -> EntryRun | StorageError:
+        """Read a block from disk and keep it. An error is for those who asked, not for the log."""
+        try:
+            found = await self._block(place, entries_max, bytes_max)
+        except StorageError as error:
+            return error
+        finally:
+            del self._fills[place]
+        count = len(found.data)
+        run = EntryRun(place.ledger_id, place.entry_id, found.data, found.checksums, [0] * count)
+        if not self._closed and self.layout.last_entry_id(place.ledger_id) is not None:
+            shelf = self._reread.get(place.ledger_id)
+            if shelf is None:
+                shelf = self._reread[place.ledger_id] = self._cache.reread.shelf()
+            shelf.insert(run, sum(map(len, found.data)))
+        return run
+
+    async def _block(self, place: Position, entries_max: int, bytes_max: int) -> Entries:
+        reader = await self._reader(place.ledger_id)
+        last = self.layout.last_entry_id(place.ledger_id)
+        # Not beyond what was answered, nor into what is cached already.
+        until = place.entry_id if last is None else last + 1
+        shelf = self._appended.get(place.ledger_id)
+        cached_from = None if shelf is None else shelf.first_after(place.entry_id)
+        if cached_from is not None:
+            until = min(until, cached_from)
+        count = max(min(until - place.entry_id, max(entries_max, READ_AHEAD_ENTRIES)), 1)
+        try:
+            return await reader.read(place.entry_id, count, max(bytes_max, READ_AHEAD_BYTES))
+        except CorruptEntry:
+            if count == 1:
+                raise
+            # Perhaps only what we read ahead is damaged.
+            return await reader.read(place.entry_id, 1, 1)
+
+    async def _reader(self, ledger_id: int) -> LedgerReader:
+        reader = self._readers.get(ledger_id)
+        if reader is None:
+            reader = await self._ledgers.open(LedgerId(ledger_id))
+            self._keep(reader)
+        return reader
+
+    def _keep(self, reader: LedgerReader) -> None:
+        self._readers[reader.ledger_id] = reader
+        if len(self._readers) > READERS_MAX + 1:
+            for ledger_id in self._readers:
+                if ledger_id not in (self.layout.open_id, reader.ledger_id):
+                    del self._readers[ledger_id]
+                    break

@@ -1,0 +1,432 @@
+"""An endless log made of ledgers: append, read, roll over, trim; and the cursors in it."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Self
+
+from magnetar.clock import Clock
+from magnetar.errors import AlreadyExists, Fenced, MagnetarError, StorageError
+from magnetar.model.position import Position
+from magnetar.storage.ledger.store import LedgerStore, LedgerWriter
+from magnetar.storage.managed_ledger import retention, rollover
+from magnetar.storage.managed_ledger.ack_set import AckSet
+from magnetar.storage.managed_ledger.cache import EntryCache, Shelf
+from magnetar.storage.managed_ledger.cursor import Cursor
+from magnetar.storage.managed_ledger.cursor_saver import CursorSaver
+from magnetar.storage.managed_ledger.cursor_store import CursorRecord, CursorStore, encode
+from magnetar.storage.managed_ledger.info import ManagedLedgerInfo, describe
+from magnetar.storage.managed_ledger.layout import Layout
+from magnetar.storage.managed_ledger.ledger_list import LedgerList
+from magnetar.storage.managed_ledger.log_reader import LogReader
+from magnetar.storage.managed_ledger.run import EntryRun
+from magnetar.storage.managed_ledger.settings import ManagedLedgerSettings
+from magnetar.storage.metadata.store import MetadataStore
+from magnetar.tasks import Tasks
+
+__all__ = ["ManagedLedger", "ManagedLedgerSettings"]
+
+
+class ManagedLedger:
+    """One log. One caller appends at a time; anybody may read.
+
+    Once an append failed, or another broker has taken the log over, everything that writes raises
+    Fenced for good: close this one and open the log afresh. Reading goes on.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        ledger_list: LedgerList,
+        *,
+        metadata: MetadataStore,
+        ledgers: LedgerStore,
+        cache: EntryCache,
+        clock: Clock,
+        tasks: Tasks,
+        settings: ManagedLedgerSettings,
+        saver: CursorSaver,
+    ) -> None:
+        """For ``open``."""
+        self.name = name
+        self.cursors: dict[str, Cursor] = {}
+        self.entries_added = 0  # Since it was opened.
+        self._list = ledger_list
+        self._ledgers = ledgers
+        self._clock = clock
+        self._tasks = tasks
+        self._settings = settings
+        self._saver = saver
+        self._log = LogReader(ledger_list.layout, ledgers=ledgers, cache=cache, tasks=tasks)
+        self._cursor_store = CursorStore(
+            name, metadata=metadata, ledger_list=ledger_list, tasks=tasks
+        )
+        self._creating: dict[str, asyncio.Task[Cursor | MagnetarError]] = {}
+        # The ledger that takes appends, and the shelf they go to. None until an append needs one:
+        # logs that are only read have none.
+        self._writer: LedgerWriter | None = None
+        self._shelf: Shelf | None = None
+        self._began_at = 0.0
+        self._began_ms = 0
+        self._appending = False
+        self._sealing: asyncio.Task[None] | None = None
+        self._closed = False
+
+    @classmethod
+    async def open(
+        cls,
+        name: str,
+        *,
+        metadata: MetadataStore,
+        ledgers: LedgerStore,
+        cache: EntryCache,
+        clock: Clock,
+        tasks: Tasks,
+        settings: ManagedLedgerSettings | None = None,
+        saver: CursorSaver | None = None,
+    ) -> Self:
+        """Take over the log ``name`` (``paths.managed_ledger_name``), or create it.
+
+        Whoever had it open before can no longer append. All durable cursors are there when this
+        returns. Without a ``saver``, it makes one of its own; a broker passes one to all its logs.
+        Raises Fenced when another broker is opening it, CorruptEntry for a damaged record.
+        """
+        settings = settings or ManagedLedgerSettings()
+        ledger_list, reader = await LedgerList.open(
+            name, metadata=metadata, ledgers=ledgers, tasks=tasks, now_ms=clock.wall_ms()
+        )
+        opened = cls(
+            name,
+            ledger_list,
+            metadata=metadata,
+            ledgers=ledgers,
+            cache=cache,
+            clock=clock,
+            tasks=tasks,
+            settings=settings,
+            saver=saver or CursorSaver(tasks, clock, interval_s=settings.cursor_save_interval_s),
+        )
+        if reader is not None:
+            opened._log.serve(reader)
+        if opened.layout.unused:
+            # So that positions in a new log name a ledger, as they do in Pulsar.
+            await opened._next_writer()
+        for cursor_name, (state, record) in (await opened._cursor_store.load()).items():
+            cursor = opened._cursor(cursor_name, state.mark, record, state.properties)
+            cursor.restore(state)
+            opened.cursors[cursor_name] = cursor
+        return opened
+
+    # Append.
+
+    async def append(
+        self, data: list[bytes], checksums: list[int], weights: list[int]
+    ) -> tuple[int, int]:
+        """Append entries; return their ledger and the first one's id once they are durable.
+
+        They lie in one ledger, one after the other. The lists are kept: do not change them after.
+        Raises Fenced. Cancelling the await does not take the entries back: they may be in the log.
+        """
+        assert not self._appending, "one append at a time"
+        if self._closed or self._list.fenced_because is not None:
+            self._check_open()
+        self._appending = True
+        try:
+            writer = self._writer
+            if writer is None or self._roll_over_due():
+                writer = await self._next_writer()
+            ledger_id = writer.ledger_id
+            first = await writer.append(data, checksums)
+        except StorageError as error:
+            self._list.fence(f"an append failed ({error})")
+            raise Fenced(f"Managed ledger {self.name} must be opened again: {error}") from error
+        finally:
+            self._appending = False
+        size_bytes = sum(map(len, data))
+        self.entries_added += len(data)
+        if self.layout.open_id == ledger_id:  # Otherwise it was closed, and sealed, meanwhile.
+            self.layout.grow(first + len(data) - 1, size_bytes)
+            assert self._shelf is not None, "a ledger that takes appends has a shelf"
+            self._shelf.append(EntryRun(ledger_id, first, data, checksums, weights), size_bytes)
+        return ledger_id, first
+
+    async def roll_over_if_due(self) -> None:
+        """End the current ledger if it has had enough. For logs that nothing is appended to now.
+
+        Raises Fenced.
+        """
+        if self._writer is None or self._appending or not self._roll_over_due():
+            return
+        await self._seal()
+        self._saver.passed(self)
+
+    def _roll_over_due(self) -> bool:
+        layout, age_s = self.layout, self._clock.now() - self._began_at
+        return rollover.due(layout.open_entry_count, layout.open_size_bytes, age_s, self._settings)
+
+    async def _next_writer(self) -> LedgerWriter:
+        """Start a new ledger, and end the one before it; one change of the list says both."""
+        while self._sealing is not None:
+            await asyncio.wait([self._sealing])
+        self._check_open()
+        former, self._writer = self._writer, None
+        end = None if former is None else await former.close()
+        now_ms = self._clock.wall_ms()
+        writer = await self._ledgers.create()
+
+        def replace(layout: Layout) -> None:
+            if end is not None:
+                layout.seal(end.last_entry_id, end.size_bytes, now_ms)
+            layout.begin(writer.ledger_id)
+
+        try:
+            await self._list.change(replace)
+        except MagnetarError:
+            await self._ledgers.delete(writer.ledger_id)
+            raise
+        self._shelf = self._log.serve(writer)
+        self._writer = writer
+        self._began_at = self._clock.now()
+        self._began_ms = now_ms
+        if former is not None:
+            self._saver.passed(self)
+        return writer
+
+    async def _seal(self) -> None:
+        """End the current ledger. In a task of its own: half of it would be worse than none."""
+        if self._sealing is None:
+            self._sealing = self._tasks.spawn(f"seal {self.name}", self._seal_now())
+        await asyncio.shield(self._sealing)
+
+    async def _seal_now(self) -> None:
+        try:
+            writer, self._writer = self._writer, None
+            if writer is not None and self._list.fenced_because is None:
+                end = await writer.close()
+                now_ms = self._clock.wall_ms()
+                await self._list.change(
+                    lambda layout: layout.seal(end.last_entry_id, end.size_bytes, now_ms)
+                )
+        finally:
+            self._sealing = None
+
+    # Read.
+
+    @property
+    def layout(self) -> Layout:
+        """The ledgers of the log. Read only."""
+        return self._list.layout
+
+    @property
+    def last_position(self) -> Position:
+        """The last entry; where it was, when the log is empty; (ledger, -1) in a new log."""
+        return self.layout.last
+
+    @property
+    def first_position(self) -> Position:
+        """The first entry; the place after ``last_position`` when there is none."""
+        return self.layout.first
+
+    @property
+    def entry_count(self) -> int:
+        return self.layout.entry_count
+
+    @property
+    def size_bytes(self) -> int:
+        return self.layout.size_bytes
+
+    def next_position(self, position: Position) -> Position:
+        """The first entry after ``position``; the place after the last where there is none."""
+        return self.layout.next_position(position)
+
+    def entries_between(self, after: Position, upto: Position) -> int:
+        """How many entries lie after ``after``, up to and including ``upto``."""
+        return self.layout.entries_between(after, upto)
+
+    def cached(self, position: Position, entries_max: int, bytes_max: int) -> EntryRun | None:
+        """The run at ``position``, or at the first entry after it, if it is in memory."""
+        return self._log.cached(position, entries_max, bytes_max)
+
+    async def read(self, position: Position, entries_max: int, bytes_max: int) -> EntryRun | None:
+        """The run at ``position``, or at the first entry after it; None where there is none.
+
+        At least one entry, at most ``entries_max``, about ``bytes_max``. Raises CorruptEntry when
+        the first entry is damaged, LedgerNotFound when a ledger of the log is missing.
+        """
+        return await self._log.read(position, entries_max, bytes_max)
+
+    async def first_where(self, test: Callable[[bytes], bool]) -> Position:
+        """The first entry that passes a test which, once passed, is passed by all that follow.
+
+        The place after the last entry when none passes. Raises what ``read`` raises.
+        """
+        return await self._log.first_where(test)
+
+    # Cursors.
+
+    async def open_cursor(
+        self, name: str, initial: Position, *, properties: dict[str, str] | None = None
+    ) -> Cursor:
+        """The durable cursor ``name``; if there is none, a new one that starts at ``initial``.
+
+        EARLIEST and LATEST will do; what lies before the first entry means the first, what lies
+        after the last means what comes next. Raises AlreadyExists when a reader has the name,
+        Fenced.
+        """
+        self._check_open()
+        cursor = self.cursors.get(name)
+        if cursor is None:
+            creating = self._creating.get(name)
+            if creating is None:
+                creating = self._tasks.spawn(
+                    f"create cursor {name}", self._create_cursor(name, initial, properties or {})
+                )
+                self._creating[name] = creating
+            created = await asyncio.shield(creating)
+            if isinstance(created, MagnetarError):
+                raise created
+            return created
+        if not cursor.durable:
+            raise AlreadyExists(f"Cursor {name} of {self.name} is a reader's: choose another name")
+        return cursor
+
+    def open_reader(self, name: str, start: Position) -> Cursor:
+        """A new cursor that is not durable and starts at ``start``, as ``open_cursor`` has it.
+
+        It holds back trimming until ``delete_cursor``. Raises AlreadyExists.
+        """
+        if name in self.cursors or name in self._creating:
+            raise AlreadyExists(f"Cursor {name} of {self.name} exists: choose another name")
+        cursor = self.cursors[name] = self._cursor(name, self._mark_before(start), None, {})
+        return cursor
+
+    async def delete_cursor(self, name: str) -> None:
+        """Delete a cursor, durable or not. An unknown one is fine."""
+        cursor = self.cursors.pop(name, None)
+        if cursor is not None:
+            await cursor.delete()
+            self._saver.passed(self)
+
+    async def _create_cursor(
+        self, name: str, initial: Position, properties: dict[str, str]
+    ) -> Cursor | MagnetarError:
+        """An error is for those who asked for the cursor."""
+        try:
+            mark = self._mark_before(initial)
+            value = encode(AckSet(mark), properties, ranges_max=0)
+            record = await self._cursor_store.create(name, value)
+            cursor = self.cursors[name] = self._cursor(name, mark, record, properties)
+            # The log may have been trimmed while the record was written.
+            cursor.clamp()
+        except MagnetarError as error:
+            return error
+        finally:
+            del self._creating[name]
+        return cursor
+
+    def _mark_before(self, position: Position) -> Position:
+        start = self.layout.locate(position) or self.layout.end
+        return self.layout.previous_position(start)
+
+    def _cursor(
+        self, name: str, mark: Position, record: CursorRecord | None, properties: dict[str, str]
+    ) -> Cursor:
+        return Cursor(
+            name,
+            mark,
+            owner=self,
+            log=self._log,
+            saver=self._saver,
+            record=record,
+            properties=properties,
+            ranges_max=self._settings.cursor_ranges_max,
+        )
+
+    # Upkeep, and the end.
+
+    async def trim(self) -> None:
+        """Delete the ledgers that every cursor has passed and retention does not hold.
+
+        Called by the saver after marks moved, after a rollover, and by housekeeping for what only
+        time lets go. Raises Fenced.
+        """
+        removable = self._removable()
+        if not removable:
+            return
+        # First recorded, then deleted: a crash in between leaves a ledger that the record names.
+        await self._list.change(lambda layout: layout.remove(removable))
+        self._log.forget(removable)
+        for cursor in self.cursors.values():
+            cursor.clamp()
+        await self._list.delete_removed(self._ledgers)
+
+    def _removable(self) -> list[int]:
+        sealed = self.layout.sealed
+        count = 0
+        if sealed and not self._closed:
+            count = retention.removable(
+                sealed,
+                min((cursor.mark for cursor in self.cursors.values()), default=None),
+                size_bytes=self.size_bytes,
+                now_ms=self._clock.wall_ms(),
+                retention_time_s=self._settings.retention_time_s,
+                retention_size_bytes=self._settings.retention_size_bytes,
+            )
+        return [ledger.ledger_id for ledger in sealed[:count]]
+
+    def info(self) -> ManagedLedgerInfo:
+        """What there is, for whoever shows it."""
+        return describe(
+            self.layout,
+            self.cursors.values(),
+            state=self._state,
+            entries_added=self.entries_added,
+            began_ms=self._began_ms,
+        )
+
+    async def close(self) -> None:
+        """End the current ledger, save every cursor, give the memory back. May be called again.
+
+        What another broker has taken over is left to it. Raises what the stores raise; it is
+        closed all the same, and the next ``open`` recovers.
+        """
+        if self._closed:
+            return
+        self._closed = True
+        cursors = list(self.cursors.values())
+        try:
+            results = await asyncio.gather(
+                self._seal(), *(cursor.flush() for cursor in cursors), return_exceptions=True
+            )
+        finally:
+            for cursor in cursors:
+                cursor.close()
+            self._log.close()
+        for result in results:
+            ours = not (self._list.lost and isinstance(result, Fenced))
+            if isinstance(result, BaseException) and ours:
+                raise result
+
+    async def delete(self) -> None:
+        """Close, and delete the log with all its cursors.
+
+        Raises Fenced when it is fenced: open it again to delete it. If the process dies half-way,
+        the log is still there, perhaps empty.
+        """
+        await self.close()
+        await self._list.change(lambda layout: layout.remove(layout.ledger_ids))
+        await self._list.delete_removed(self._ledgers)
+        for cursor in list(self.cursors.values()):
+            await cursor.delete()
+        self.cursors.clear()
+        await self._list.delete_record()
+
+    @property
+    def _state(self) -> str:
+        if self._closed:
+            return "closed"
+        return "fenced" if self._list.fenced_because else "open"
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise Fenced(f"Managed ledger {self.name} is closed: open it again")
+        self._list.check()

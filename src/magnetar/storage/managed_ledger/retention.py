@@ -1,0 +1,50 @@
+"""Which ledgers may go. Pure."""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from magnetar.model.position import Position
+
+FOR_EVER: Final = -1
+"""As a retention time or size: no limit."""
+
+
+class SealedLedger(NamedTuple):
+    """A ledger of the log that takes no more entries: its end, and when it was sealed."""
+
+    ledger_id: int
+    last_entry_id: int
+    size_bytes: int
+    sealed_ms: int
+
+
+def removable(
+    sealed: Sequence[SealedLedger],
+    slowest_mark: Position | None,
+    *,
+    size_bytes: int,
+    now_ms: int,
+    retention_time_s: int,
+    retention_size_bytes: int,
+) -> int:
+    """How many of the oldest sealed ledgers may be deleted.
+
+    A ledger may go when every cursor has passed it (``slowest_mark`` None: there is no cursor) and
+    retention no longer holds it: it was sealed longer ago than the time limit, or the log, of which
+    ``size_bytes`` are stored, is larger than the size limit. ``FOR_EVER`` switches a limit off; 0
+    means that nothing acknowledged is kept.
+    """
+    excess = size_bytes - retention_size_bytes
+    count = 0
+    for ledger in sealed:
+        end = Position(ledger.ledger_id, ledger.last_entry_id)
+        if slowest_mark is not None and slowest_mark < end:
+            break
+        age_ms = now_ms - ledger.sealed_ms
+        old = retention_time_s == 0 or FOR_EVER != retention_time_s <= age_ms / 1000
+        surplus = retention_size_bytes != FOR_EVER and excess > 0
+        if not old and not surplus:
+            break
+        count += 1
+        excess -= ledger.size_bytes
+    return count

@@ -1,0 +1,225 @@
+"""Managed ledgers over stores in memory that wait or fail on demand, and a clock to turn."""
+
+import asyncio
+import heapq
+from itertools import repeat
+
+from magnetar.errors import StorageError
+from magnetar.storage.ledger.memory import MemoryLedgerStore
+from magnetar.storage.managed_ledger.cache import EntryCache
+from magnetar.storage.managed_ledger.cursor_saver import CursorSaver
+from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger, ManagedLedgerSettings
+from magnetar.storage.managed_ledger.run import EntryRun
+from magnetar.storage.metadata.memory import MemoryMetadataStore, MemoryTree
+from magnetar.tasks import Tasks
+
+NAME = "public/default/persistent/orders"
+PATH = f"/managed-ledgers/{NAME}"
+BYTES_MAX = 1024 * 1024
+
+
+class TurnedClock:
+    """Time that passes only when a test says so."""
+
+    def __init__(self):
+        self.seconds = 1_000.0
+        self._sleepers = []
+
+    def now(self):
+        return self.seconds
+
+    def wall_ms(self):
+        return int(self.seconds * 1000)
+
+    async def sleep(self, seconds):
+        done = asyncio.get_running_loop().create_future()
+        heapq.heappush(self._sleepers, (self.seconds + seconds, id(done), done))
+        await done
+
+    @property
+    def sleepers(self):
+        return sum(not done.done() for _, _, done in self._sleepers)
+
+    async def pass_time(self, seconds):
+        """Let time pass, and everybody do what they waited for."""
+        await turns()
+        self.seconds += seconds
+        while self._sleepers and self._sleepers[0][0] <= self.seconds:
+            done = heapq.heappop(self._sleepers)[2]
+            if not done.done():
+                done.set_result(None)
+        await turns()
+
+
+async def turns(count=50):
+    """Let the loop go round: stores in memory never wait, so nothing takes longer."""
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
+class Gate:
+    """Closed, it holds whoever comes. ``failing`` turns all away; ``failures`` one each."""
+
+    def __init__(self):
+        self._open = asyncio.Event()
+        self._open.set()
+        self.failing: StorageError | None = None
+        self.failures: list[StorageError] = []
+        self.waiting = 0
+        self.passed = 0
+
+    def close(self):
+        self._open.clear()
+
+    def open(self):
+        self._open.set()
+
+    async def enter(self):
+        self.waiting += 1
+        await self._open.wait()
+        self.waiting -= 1
+        self.passed += 1
+        if self.failing is not None:
+            raise self.failing
+        if self.failures:
+            raise self.failures.pop(0)
+
+
+class GatedLedger:
+    """A ledger whose reads and appends go through gates."""
+
+    def __init__(self, ledger, store):
+        self._ledger = ledger
+        self._store = store
+
+    @property
+    def ledger_id(self):
+        return self._ledger.ledger_id
+
+    @property
+    def end(self):
+        return self._ledger.end
+
+    async def append(self, data, checksums):
+        await self._store.appends.enter()
+        return await self._ledger.append(data, checksums)
+
+    async def read(self, first, count_max, bytes_max):
+        await self._store.reads.enter()
+        if first + count_max > self._store.damaged_from:
+            self._store.read_damage(first, count_max)
+        return await self._ledger.read(first, count_max, bytes_max)
+
+    async def close(self):
+        await self._store.closes.enter()
+        return await self._ledger.close()
+
+
+class GatedLedgerStore:
+    """A ledger store in memory behind gates."""
+
+    def __init__(self):
+        self._store = MemoryLedgerStore()
+        self.appends, self.reads, self.creates = Gate(), Gate(), Gate()
+        self.closes, self.deletes = Gate(), Gate()
+        self.damaged_from = 2**62
+        self.damage = None
+        self.existing = set()
+
+    def read_damage(self, first, count):
+        if any(entry == self.damaged_from for entry in range(first, first + count)):
+            raise self.damage
+
+    async def create(self):
+        await self.creates.enter()
+        ledger = await self._store.create()
+        self.existing.add(ledger.ledger_id)
+        return GatedLedger(ledger, self)
+
+    async def open(self, ledger_id):
+        return GatedLedger(await self._store.open(ledger_id), self)
+
+    async def delete(self, ledger_id):
+        await self.deletes.enter()
+        self.existing.discard(ledger_id)
+        await self._store.delete(ledger_id)
+
+    async def close(self):
+        await self._store.close()
+
+
+class GatedMetadataStore(MemoryMetadataStore):
+    """A metadata store in memory whose puts go through a gate."""
+
+    def __init__(self, tree):
+        super().__init__(tree)
+        self.puts = Gate()
+        self.paths_put = []
+
+    async def put(self, path, value, *, expected_version=None, ephemeral=False):
+        await self.puts.enter()
+        self.paths_put.append(path)
+        return await super().put(
+            path, value, expected_version=expected_version, ephemeral=ephemeral
+        )
+
+
+class Logs:
+    """What managed ledgers stand on. Each ``open`` is another broker, or the same one again."""
+
+    def __init__(self, **settings):
+        self.tree = MemoryTree()
+        self.metadata = GatedMetadataStore(self.tree)
+        self.ledgers = GatedLedgerStore()
+        self.cache = EntryCache()
+        self.clock = TurnedClock()
+        self.tasks = Tasks("test")
+        self.settings = ManagedLedgerSettings(**settings)
+        self.saver = CursorSaver(
+            self.tasks, self.clock, interval_s=self.settings.cursor_save_interval_s
+        )
+
+    async def open(self, name=NAME, *, cached=True, metadata=None):
+        return await ManagedLedger.open(
+            name,
+            metadata=metadata or self.metadata,
+            ledgers=self.ledgers,
+            cache=self.cache if cached else EntryCache(0),
+            clock=self.clock,
+            tasks=self.tasks,
+            settings=self.settings,
+            saver=self.saver,
+        )
+
+
+def entries(count, *, start=0, size=1):
+    """Distinct entries: their number, filled up with dots."""
+    return [str(number).encode().ljust(size, b".") for number in range(start, start + count)]
+
+
+async def append(ledger, data):
+    """Append with made-up checksums and weights; return the first position as a tuple."""
+    return await ledger.append(list(data), list(range(len(data))), [1] * len(data))
+
+
+def run_of(ledger_id, first, count, *, size=1):
+    return EntryRun(
+        ledger_id,
+        first,
+        entries(count, start=first, size=size),
+        [7] * count,
+        list(repeat(1, count)),
+    )
+
+
+def data_of(runs):
+    """All entries of some runs."""
+    return [entry for run in runs for entry in run.data]
+
+
+async def drain(cursor, entries_max=1000, bytes_max=BYTES_MAX):
+    """Read to the end; the entries."""
+    found = []
+    while runs := await cursor.read(entries_max, bytes_max):
+        found += data_of(runs)
+    return found

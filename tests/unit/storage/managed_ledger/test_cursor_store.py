@@ -1,0 +1,206 @@
+import asyncio
+import json
+
+import pytest
+from unit.storage.managed_ledger.logs import NAME, PATH, turns
+
+from magnetar.errors import CorruptEntry, Fenced, WriteFailed
+from magnetar.model.position import Position
+from magnetar.storage.managed_ledger.ack_set import AckSet
+from magnetar.storage.managed_ledger.cursor_store import CursorStore, decode, encode
+from magnetar.storage.managed_ledger.layout import Layout
+from magnetar.storage.managed_ledger.ledger_list import LedgerList
+
+CURSOR = f"{PATH}/a%2Fb%20c"
+
+
+@pytest.fixture
+async def ledger_list(logs):
+    opened, _ = await LedgerList.open(
+        NAME, metadata=logs.metadata, ledgers=logs.ledgers, tasks=logs.tasks, now_ms=0
+    )
+    return opened
+
+
+@pytest.fixture
+def store(logs, ledger_list):
+    return CursorStore(NAME, metadata=logs.metadata, ledger_list=ledger_list, tasks=logs.tasks)
+
+
+def acks_with(*ranges):
+    layout = Layout()
+    layout.begin(3)
+    layout.grow(99, 1)
+    acks = AckSet(Position(3, -1))
+    for first, last in ranges:
+        acks.add_range(3, first, last, layout)
+    return acks, layout
+
+
+def value(text):
+    return encode(AckSet(Position(3, int(text))), {}, ranges_max=10)
+
+
+async def stored(logs):
+    record = await logs.metadata.get(CURSOR)
+    return None if record is None else decode(record.value, source=CURSOR).mark.entry_id
+
+
+def test_a_state_comes_back_as_it_went():
+    acks, layout = acks_with((1, 2), (5, 5))
+    acks.add_batch(Position(3, 9), [5, -1], layout)
+    state = decode(encode(acks, {"owner": "us"}, ranges_max=10), source=CURSOR)
+    assert state.mark == (3, -1)
+    assert state.ranges == [(3, 1, 2), (3, 5, 5)]
+    assert state.batches == [((3, 9), [5, -1])]
+    assert state.properties == {"owner": "us"}
+
+
+def test_a_record_is_bounded_and_keeps_the_oldest():
+    acks, layout = acks_with(*((entry, entry) for entry in range(1, 50, 2)))
+    for entry in range(50, 60):
+        acks.add_batch(Position(3, entry), [1], layout)
+    state = decode(encode(acks, {}, ranges_max=4), source=CURSOR)
+    assert state.ranges == [(3, 1, 1), (3, 3, 3), (3, 5, 5), (3, 7, 7)]
+    assert [place.entry_id for place, _ in state.batches] == [50, 51, 52, 53]
+
+
+def test_the_bound_is_over_all_ledgers():
+    acks, layout = acks_with((1, 1), (3, 3), (5, 5))
+    layout.seal(99, 1, 0)
+    layout.begin(4)
+    layout.grow(99, 1)
+    acks.add_range(4, 7, 7, layout)
+    acks.add_range(4, 9, 9, layout)
+    state = decode(encode(acks, {}, ranges_max=4), source=CURSOR)
+    assert state.ranges == [(3, 1, 1), (3, 3, 3), (3, 5, 5), (4, 7, 7)]
+
+
+def test_a_record_is_readable_json():
+    acks, _ = acks_with((1, 2))
+    assert json.loads(encode(acks, {"a": "b"}, ranges_max=9)) == {
+        "mark": [3, -1],
+        "ranges": {"3": [1, 2]},
+        "batches": [],
+        "properties": {"a": "b"},
+    }
+
+
+@pytest.mark.parametrize("damaged", [b"", b"[]", b"{}", b'{"mark":[1]}', b"\xff"])
+def test_a_damaged_record_says_where_it_is(damaged):
+    with pytest.raises(CorruptEntry, match="a%2Fb"):
+        decode(damaged, source=CURSOR)
+
+
+async def test_cursors_are_found_by_their_names(store):
+    for index in range(200):
+        await store.create(f"s/{index}", value(str(index)))
+    found = await store.load()
+    assert {name: state.mark.entry_id for name, (state, _) in found.items()} == {
+        f"s/{index}": index for index in range(200)
+    }
+
+
+async def test_a_damaged_cursor_is_not_passed_over(logs, store):
+    await logs.metadata.put(CURSOR, b"?")
+    with pytest.raises(CorruptEntry):
+        await store.load()
+
+
+async def test_a_record_is_saved_and_deleted(logs, store):
+    record = await store.create("a/b c", value("1"))
+    await record.save(lambda: value("2"))
+    assert await stored(logs) == 2
+    await record.delete()
+    assert await stored(logs) is None
+    await record.save(lambda: value("3"))
+    assert await stored(logs) is None, "nothing brings it back"
+
+
+async def test_a_save_has_what_was_true_when_it_was_asked_for(logs, store):
+    record = await store.create("a/b c", value("1"))
+    logs.metadata.puts.close()
+    now = ["2"]
+    first = logs.tasks.spawn("save", record.save(lambda: value(now[0])))
+    await turns()
+    now[0] = "3"
+    second = logs.tasks.spawn("save", record.save(lambda: value(now[0])))
+    third = logs.tasks.spawn("save", record.save(lambda: value(now[0])))
+    await turns()
+    logs.metadata.puts.open()
+    await asyncio.gather(first, second, third)
+    assert await stored(logs) == 3
+    assert logs.metadata.paths_put.count(CURSOR) == 3, "creation, the first, the others as one"
+
+
+async def test_deleting_waits_for_a_save_under_way(logs, store):
+    record = await store.create("a/b c", value("1"))
+    logs.metadata.puts.close()
+    save = logs.tasks.spawn("save", record.save(lambda: value("2")))
+    await turns()
+    deletion = logs.tasks.spawn("delete", record.delete())
+    await turns()
+    assert not deletion.done()
+    logs.metadata.puts.open()
+    await asyncio.gather(save, deletion)
+    assert await stored(logs) is None
+
+
+async def test_cancelling_the_await_does_not_take_the_save_back(logs, store):
+    record = await store.create("a/b c", value("1"))
+    logs.metadata.puts.close()
+    save = logs.tasks.spawn("save", record.save(lambda: value("2")))
+    await turns()
+    save.cancel()
+    logs.metadata.puts.open()
+    await turns()
+    assert await stored(logs) == 2
+    await record.save(lambda: value("3"))
+    assert await stored(logs) == 3
+
+
+async def test_a_failed_save_is_reported_and_can_be_made_again(logs, store):
+    record = await store.create("a/b c", value("1"))
+    logs.metadata.puts.failures = [WriteFailed("disk full")]
+    with pytest.raises(WriteFailed):
+        await record.save(lambda: value("2"))
+    await record.save(lambda: value("2"))
+    assert await stored(logs) == 2
+
+
+async def test_the_owner_overwrites_what_a_former_owner_wrote(logs, store):
+    record = await store.create("a/b c", value("1"))
+    await logs.metadata.put(CURSOR, value("9"))
+    await record.save(lambda: value("2"))
+    assert await stored(logs) == 2
+    await logs.metadata.delete(CURSOR)
+    await record.save(lambda: value("3"))
+    assert await stored(logs) == 3
+
+
+async def test_a_former_owner_does_not_write_over_the_owner(logs, store):
+    record = await store.create("a/b c", value("1"))
+    await LedgerList.open(
+        NAME, metadata=logs.metadata, ledgers=logs.ledgers, tasks=logs.tasks, now_ms=0
+    )
+    await logs.metadata.put(CURSOR, value("9"))
+    with pytest.raises(Fenced):
+        await record.save(lambda: value("2"))
+    assert await stored(logs) == 9
+    with pytest.raises(Fenced):
+        await store.create("another", value("1"))
+
+
+async def test_creating_takes_the_place_of_what_a_former_owner_created(logs, store):
+    await logs.metadata.put(CURSOR, value("9"))
+    record = await store.create("a/b c", value("1"))
+    assert await stored(logs) == 1
+    await record.save(lambda: value("2"))
+    assert await stored(logs) == 2
+
+
+async def test_a_closed_record_is_left_alone(logs, store):
+    record = await store.create("a/b c", value("1"))
+    record.close()
+    await record.save(lambda: value("2"))
+    assert await stored(logs) == 1
