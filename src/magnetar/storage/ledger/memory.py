@@ -1,88 +1,119 @@
-"""A ledger store in memory: for tests, and for ``standalone --memory``. Nothing survives it."""
+"""A ledger store in memory: for tests, and for brokers that need not remember."""
 
-from magnetar.errors import EntryNotFound, LedgerFenced, LedgerNotFound
-from magnetar.storage.ledger.store import Entries, LedgerEnd, LedgerId
+import asyncio
+
+from magnetar.errors import EntryNotFound, LedgerFenced, LedgerNotFound, StorageError
+
+from .store import Entries, LedgerEnd, LedgerId
 
 
-class MemoryLedger:
-    """A ledger, its writer and its reader in one."""
+class MemoryLedgerReader:
+    """Reads one ledger."""
 
-    def __init__(self, ledger_id: LedgerId) -> None:
-        self._ledger_id = ledger_id
-        self._data: list[bytes] = []
-        self._checksums: list[int] = []
-        self._size_bytes = 0
-        self._fenced = False
+    def __init__(self, ledger: "_Ledger") -> None:
+        self._ledger = ledger
 
     @property
     def ledger_id(self) -> LedgerId:
-        return self._ledger_id
+        return self._ledger.ledger_id
 
     @property
     def end(self) -> LedgerEnd:
-        return LedgerEnd(len(self._data) - 1, self._size_bytes)
-
-    async def append(self, data: list[bytes], checksums: list[int]) -> int:
-        if self._fenced:
-            raise LedgerFenced(f"ledger {self._ledger_id} takes no more entries")
-        first = len(self._data)
-        self._data += data
-        self._checksums += checksums
-        self._size_bytes += sum(map(len, data))
-        return first
+        return LedgerEnd(len(self._ledger.data) - 1, self._ledger.size_bytes)
 
     async def read(self, first: int, count_max: int, bytes_max: int) -> Entries:
-        if not 0 <= first < len(self._data):
+        ledger = self._ledger
+        if ledger.deleted:
+            raise LedgerNotFound(f"ledger {ledger.ledger_id} was deleted")
+        if not 0 <= first < len(ledger.data):
             raise EntryNotFound(
-                f"ledger {self._ledger_id} has no entry {first}: it ends at {self.end.last_entry_id}"
+                f"ledger {ledger.ledger_id} has no entry {first}: "
+                f"it ends at entry {len(ledger.data) - 1}"
             )
-        stop = first
         size = 0
-        for entry in self._data[first : first + count_max]:
-            size += len(entry)
-            if stop > first and size > bytes_max:
-                break
+        stop = first
+        for entry in ledger.data[first : first + count_max]:
             stop += 1
-        return Entries(self._data[first:stop], self._checksums[first:stop])
+            size += len(entry)
+            if size >= bytes_max:
+                break
+        return Entries(ledger.data[first:stop], ledger.checksums[first:stop])
+
+
+class MemoryLedgerWriter(MemoryLedgerReader):
+    """Appends to one ledger."""
+
+    async def append(self, data: list[bytes], checksums: list[int]) -> int:
+        assert data, "an append has at least one entry"
+        assert len(data) == len(checksums), "every entry has a checksum"
+        ledger = self._ledger
+        if ledger.closed_because:
+            raise LedgerFenced(
+                f"ledger {ledger.ledger_id} takes no more entries: {ledger.closed_because}"
+            )
+        first = len(ledger.data)
+        ledger.data += data
+        ledger.checksums += checksums
+        ledger.size_bytes += sum(map(len, data))
+        await asyncio.sleep(0)  # As on a disk, others get a turn before the answer.
+        return first
 
     async def close(self) -> LedgerEnd:
-        self.fence()
+        self._ledger.closed_because = self._ledger.closed_because or "it was closed"
         return self.end
-
-    def fence(self) -> None:
-        """Take no more entries."""
-        self._fenced = True
 
 
 class MemoryLedgerStore:
-    """Ledgers in a dictionary."""
+    """Ledgers for as long as this object lives."""
 
     def __init__(self) -> None:
-        self._ledgers: dict[LedgerId, MemoryLedger] = {}
-        self._next_id = 0
+        self._ledgers: dict[int, _Ledger] = {}
+        self._next_ledger_id = 1
         self._closed = False
 
-    async def create(self) -> MemoryLedger:
-        if self._closed:
-            raise LedgerFenced("the ledger store is closed")
-        ledger = MemoryLedger(LedgerId(self._next_id))
+    async def create(self) -> MemoryLedgerWriter:
+        self._check_open()
+        ledger = _Ledger(LedgerId(self._next_ledger_id))
+        self._next_ledger_id += 1
         self._ledgers[ledger.ledger_id] = ledger
-        self._next_id += 1
-        return ledger
+        return MemoryLedgerWriter(ledger)
 
-    async def open(self, ledger_id: LedgerId) -> MemoryLedger:
+    async def open(self, ledger_id: LedgerId) -> MemoryLedgerReader:
+        self._check_open()
         ledger = self._ledgers.get(ledger_id)
         if ledger is None:
-            raise LedgerNotFound(f"ledger {ledger_id} does not exist")
-        ledger.fence()
-        return ledger
+            raise LedgerNotFound(f"there is no ledger {ledger_id}")
+        ledger.closed_because = ledger.closed_because or "it was opened elsewhere"
+        return MemoryLedgerReader(ledger)
 
     async def delete(self, ledger_id: LedgerId) -> None:
+        self._check_open()
         ledger = self._ledgers.pop(ledger_id, None)
         if ledger is not None:
-            ledger.fence()
+            ledger.deleted = True
+            ledger.closed_because = "it was deleted"
+            ledger.data.clear()
+            ledger.checksums.clear()
 
     async def close(self) -> None:
         self._closed = True
         for ledger in self._ledgers.values():
-            ledger.fence()
+            ledger.closed_because = ledger.closed_because or "the store was closed"
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StorageError("the ledger store is closed")
+
+
+class _Ledger:
+    """The entries of one ledger."""
+
+    __slots__ = ("checksums", "closed_because", "data", "deleted", "ledger_id", "size_bytes")
+
+    def __init__(self, ledger_id: LedgerId) -> None:
+        self.ledger_id = ledger_id
+        self.data: list[bytes] = []
+        self.checksums: list[int] = []
+        self.size_bytes = 0
+        self.closed_because = ""
+        self.deleted = False

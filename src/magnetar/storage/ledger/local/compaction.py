@@ -1,0 +1,169 @@
+"""Moves what is alive out of segments that are mostly dead, so that their files can go.
+
+One task per store. Blocks are appended again, like any other record, and the index follows once
+they landed: at no moment is an answered entry in fewer than one place.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from magnetar.clock import Clock
+from magnetar.errors import StorageError, WriteFailed
+
+from .disk import Files
+from .format import Kind, located
+from .index import Ledger
+from .jobs import Mark, Move, Receipt
+from .journal import Journal
+from .reading import read_records
+from .scan import read_footer, scan
+from .segment_format import Contents
+from .segments import Segment, Segments
+from .upkeep import InThread
+
+log = logging.getLogger(__name__)
+
+BATCH_SIZE: Final = 1024 * 1024
+"""Bytes moved between two looks at the world; appends of clients go in between."""
+
+RETRY_S: Final = 10.0
+"""How long to wait after the disk refused a move."""
+
+
+class Compaction:
+    """Empties sparse segments."""
+
+    def __init__(
+        self,
+        files: Files,
+        segments: Segments,
+        journal: Journal,
+        in_thread: InThread,
+        ledgers: Mapping[int, Ledger],
+        *,
+        share: float,
+        clock: Clock,
+        emptied: Callable[[], None],
+    ) -> None:
+        self._files = files
+        self._segments = segments
+        self._journal = journal
+        self._in_thread = in_thread
+        self._ledgers = ledgers
+        self._share = share
+        self._clock = clock
+        self._emptied = emptied
+        self._wanted = asyncio.Event()
+
+    def wake(self) -> None:
+        """Something died."""
+        self._wanted.set()
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while True:
+            await self._wanted.wait()
+            self._wanted.clear()
+            while (segment := self._segments.sparse(self._share)) is not None:
+                try:
+                    await self._empty(segment)
+                except WriteFailed as error:
+                    log.warning("storage.compaction_failed path=%s error=%s", segment.path, error)
+                    await self._clock.sleep(RETRY_S)
+                except (StorageError, OSError) as error:
+                    log.error("storage.compaction_failed path=%s error=%s", segment.path, error)  # noqa: TRY400 the error says it all
+                    segment.stuck = True
+
+    async def _empty(self, segment: Segment) -> None:
+        before = segment.live
+        segment.pins += 1
+        try:
+            contents = await self._in_thread(self._contents, segment)
+            await self._move_marks(segment, contents)
+            offsets = self._live_offsets(contents)
+            while offsets:
+                done = await self._move_blocks(segment, offsets)
+                del offsets[:done]
+        finally:
+            segment.pins -= 1
+        log.info("storage.compacted path=%s moved_bytes=%d", segment.path, before - segment.live)
+        segment.stuck = segment.live > 0  # A ledger in it is just being deleted, or it is damaged.
+        self._emptied()
+
+    def _contents(self, segment: Segment) -> Contents:
+        file = self._files.open(segment.path)
+        try:
+            contents = read_footer(file, segment.generation)
+            if contents is None:
+                scanned = scan(
+                    file,
+                    segment.generation,
+                    segment.start,
+                    segment.tail,
+                    newest=False,
+                    verify_bodies=False,
+                )
+                contents = scanned.contents
+            return contents
+        finally:
+            file.close()
+
+    def _live_offsets(self, contents: Contents) -> list[int]:
+        """Where the blocks lie that the index still points to."""
+        offsets = []
+        for group in contents.groups.values():
+            ledger = self._ledgers.get(group.ledger_id)
+            if ledger is not None:
+                offsets += [
+                    located(place)[1]
+                    for first, place in zip(group.firsts, group.locations, strict=True)
+                    if ledger.place(first) == place
+                ]
+        return sorted(offsets)
+
+    async def _move_marks(self, segment: Segment, contents: Contents) -> None:
+        receipts = []
+        for ledger_id in contents.groups:
+            ledger = self._ledgers.get(ledger_id)
+            if ledger is not None and ledger.mark_at == segment.generation:
+                kind = Kind.ENDED if ledger.ended else Kind.CREATED
+                receipts.append(self._receipt())
+                self._journal.put(Mark(kind, ledger, self._segments, receipts[-1]))
+        await _all(receipts)
+
+    async def _move_blocks(self, segment: Segment, offsets: list[int]) -> int:
+        """Move some of the blocks. Returns how many of ``offsets`` are dealt with."""
+        records = await self._in_thread(
+            read_records, self._files, segment.path, segment.generation, offsets, BATCH_SIZE
+        )
+        receipts = []
+        for place, head, record in records:
+            if self._journal.crowded:
+                await self._journal.room()
+            ledger = self._ledgers.get(head.ledger_id)
+            if ledger is not None and ledger.place(head.first) == place:
+                receipts.append(self._receipt())
+                move = Move(
+                    ledger,
+                    head=head,
+                    record=record,
+                    place=place,
+                    segments=self._segments,
+                    receipt=receipts[-1],
+                )
+                self._journal.put(move)
+        await _all(receipts)
+        return len(records)
+
+    def _receipt(self) -> Receipt:
+        return asyncio.get_running_loop().create_future()
+
+
+async def _all(receipts: list[Receipt]) -> None:
+    """Wait for all of them, then raise what went wrong with one."""
+    if receipts:
+        await asyncio.wait(receipts)
+    for receipt in receipts:
+        receipt.result()

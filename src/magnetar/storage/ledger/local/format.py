@@ -1,0 +1,203 @@
+"""The bytes of a record in a segment file. Pure.
+
+A record is a header, two tables and a body; all integers are little-endian:
+
+    offset  size
+         0     4  magic "MgR1"
+         4     4  generation of the segment it was written to
+         8     4  CRC-32C of bytes 12 to the end of the tables, seeded with bytes 0 to 8
+        12     1  kind
+        13     1  flags: 1 = the body was joined, and bytes 16-20 are its CRC-32C
+        14     2  zero
+        16     4  CRC-32C of the body, or zero
+        20     8  synced: everything before this offset of the segment was on disk by then
+        28     8  ledger id
+        36     8  BLOCK: first entry id; ENDED: number of entries; else zero
+        44     8  size of the body
+        52     4  number of entries
+        56     8  zero
+        64   4*n  length of each entry
+             4*n  CRC-32C of each entry
+             ...  the entries' bytes, back to back
+
+Segments are recycled: a record counts only in a segment of its own generation, so bytes that an
+earlier life of the file left behind are never taken for records. Bodies of large entries are
+covered by the entries' own checksums; small ones also by one over all of them, which lets recovery
+check a thousand of them in one call. ``synced`` tells recovery a damaged record (something later
+was written after it was safely on disk) from one that a crash tore.
+"""
+
+import struct
+from collections.abc import Callable, Sequence
+from enum import IntEnum
+from functools import lru_cache
+from typing import NamedTuple
+
+import google_crc32c
+
+JOIN_BELOW = 4096
+"""Entries smaller than this on average are joined before they are written (bytes)."""
+
+HEAD_SIZE = 64
+ENTRIES_MAX = 65_536
+"""Entries in one block: longer runs become several. No header with more is believed."""
+
+GENERATION_MAX = 2**28 - 1
+OFFSET_BITS = 36
+"""A location is generation << 36 | offset: segments below 64 GiB, 268 million of them."""
+
+_START = struct.Struct("<4sII")
+_COVERED = struct.Struct("<BB2xIQQQQI8x")
+_TABLES_OF_ONE = struct.Struct("<II")
+_MAGIC = b"MgR1"
+_JOINED = 1
+_COVERED_FROM = 12
+
+
+checksum: Callable[[bytes], int] = google_crc32c.value
+_checksum_on: Callable[[int, bytes], int] = google_crc32c.extend
+
+
+class Kind(IntEnum):
+    """What a record says."""
+
+    BLOCK = 1
+    CREATED = 2
+    ENDED = 3
+    DELETED = 4
+
+
+_BLOCK = int(Kind.BLOCK)
+
+
+class Head(NamedTuple):
+    """A record's header, without what only its bytes need."""
+
+    kind: int
+    flags: int
+    body_checksum: int
+    synced: int
+    ledger_id: int
+    first: int
+    body_size: int
+    entries: int
+
+    @property
+    def size(self) -> int:
+        """Bytes of the whole record."""
+        return HEAD_SIZE + 8 * self.entries + self.body_size
+
+
+def location(generation: int, offset: int) -> int:
+    """Where a record lies, as one number: they sort in the order of the log."""
+    return generation << OFFSET_BITS | offset
+
+
+def located(place: int) -> tuple[int, int]:
+    """The generation and the offset that ``location`` packed."""
+    return place >> OFFSET_BITS, place & ((1 << OFFSET_BITS) - 1)
+
+
+def block_size(count: int, body_size: int) -> int:
+    """Bytes a block of ``count`` entries takes in a segment."""
+    return HEAD_SIZE + 8 * count + body_size
+
+
+def signature(generation: int) -> bytes:
+    """The eight bytes every record of a segment starts with."""
+    return _MAGIC + generation.to_bytes(4, "little")
+
+
+@lru_cache(maxsize=64)
+def _start(generation: int) -> tuple[bytes, int]:
+    """How every record of a segment starts, and the checksum of that."""
+    start = signature(generation)
+    return start, checksum(start)
+
+
+def _sealed(generation: int, covered: bytes) -> bytes:
+    """Header and tables, from what their checksum covers."""
+    start, seed = _start(generation)
+    return start + _checksum_on(seed, covered).to_bytes(4, "little") + covered
+
+
+def encode_block(
+    generation: int,
+    synced: int,
+    ledger_id: int,
+    first: int,
+    *,
+    data: Sequence[bytes],
+    lengths: Sequence[int],
+    checksums: Sequence[int],
+) -> list[bytes]:
+    """A block of entries, as pieces to be written one after the other."""
+    count = len(data)
+    size = sum(lengths)
+    joined = size < JOIN_BELOW * count
+    bodies = [b"".join(data)] if joined else data
+    covered = _COVERED.pack(
+        _BLOCK,
+        _JOINED if joined else 0,
+        checksum(bodies[0]) if joined else 0,
+        synced,
+        ledger_id,
+        first,
+        size,
+        count,
+    )
+    if count == 1:
+        tables = _TABLES_OF_ONE.pack(lengths[0], checksums[0])
+    else:
+        tables = struct.pack(f"<{2 * count}I", *lengths, *checksums)
+    return [_sealed(generation, covered + tables), *bodies]
+
+
+def encode_mark(kind: Kind, generation: int, synced: int, ledger_id: int, first: int = 0) -> bytes:
+    """A record without entries: a ledger was created, ended or deleted."""
+    return _sealed(generation, _COVERED.pack(kind, 0, 0, synced, ledger_id, first, 0, 0))
+
+
+def move(record: bytes, head: Head, generation: int, synced: int) -> list[bytes]:
+    """The same record for another segment, as pieces. Tables and body stay as they are."""
+    body_at = HEAD_SIZE + 8 * head.entries
+    covered = _COVERED.pack(*head._replace(synced=synced)) + record[HEAD_SIZE:body_at]
+    return [_sealed(generation, covered), record[body_at:]]
+
+
+def head_at(buffer: bytes, at: int, generation: int) -> Head | None:
+    """The header at ``at`` if one of this generation seems to start there; not yet verified."""
+    if at + HEAD_SIZE > len(buffer):
+        return None
+    magic, written_by, _ = _START.unpack_from(buffer, at)
+    if written_by != generation or magic != _MAGIC:
+        return None
+    head = Head._make(_COVERED.unpack_from(buffer, at + _COVERED_FROM))
+    return head if head.entries <= ENTRIES_MAX else None
+
+
+def head_intact(buffer: bytes, at: int, generation: int, head: Head) -> bool:
+    """Whether header and tables, all of them in ``buffer``, are what was written."""
+    covered = buffer[at + _COVERED_FROM : at + HEAD_SIZE + 8 * head.entries]
+    crc = int.from_bytes(buffer[at + 8 : at + 12], "little")
+    return _checksum_on(_start(generation)[1], covered) == crc
+
+
+def tables_at(buffer: bytes, at: int, head: Head) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The entries' lengths and checksums of the record whose header is at ``at``."""
+    count = head.entries
+    both = struct.unpack_from(f"<{2 * count}I", buffer, at + HEAD_SIZE)
+    return both[:count], both[count:]
+
+
+def body_intact(buffer: bytes, at: int, head: Head) -> bool:
+    """Whether the body, all of it in ``buffer``, is what was written."""
+    start = at + HEAD_SIZE + 8 * head.entries
+    if head.flags & _JOINED:
+        return checksum(buffer[start : start + head.body_size]) == head.body_checksum
+    lengths, checksums = tables_at(buffer, at, head)
+    for length, expected in zip(lengths, checksums, strict=True):
+        if checksum(buffer[start : start + length]) != expected:
+            return False
+        start += length
+    return True

@@ -1,0 +1,219 @@
+"""The four things that are written to the log, and what each does once it is on disk.
+
+Belongs to the event loop. A receipt is a future that somebody may or may not still wait for.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from magnetar.errors import WriteFailed
+
+from .format import (
+    ENTRIES_MAX,
+    HEAD_SIZE,
+    Head,
+    Kind,
+    block_size,
+    encode_block,
+    encode_mark,
+    location,
+    move,
+)
+from .index import Ledger, generation_of, hold, release
+from .segments import Segment, Segments
+
+Receipt = asyncio.Future[None]
+
+BLOCK_SIZE_MAX: Final = 4 * 1024 * 1024
+"""Bytes of a block; a longer run becomes several, a larger entry has one of its own."""
+
+
+class Block:
+    """Entries appended to a ledger."""
+
+    __slots__ = (
+        "_body_size",
+        "_checksums",
+        "_data",
+        "_first",
+        "_ledger",
+        "_lengths",
+        "receipt",
+        "size",
+    )
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        first: int,
+        data: list[bytes],
+        checksums: list[int],
+        receipt: Receipt | None,
+    ) -> None:
+        assert data, "a block has at least one entry"
+        assert len(data) == len(checksums), "every entry has a checksum"
+        self._ledger = ledger
+        self._first = first
+        self._data = data
+        self._checksums = checksums
+        self._lengths = [*map(len, data)]
+        self._body_size = sum(self._lengths)
+        self.receipt = receipt
+        self.size = block_size(len(data), self._body_size)
+
+    @property
+    def fits(self) -> bool:
+        """Whether it may be written as it is."""
+        count = len(self._data)
+        return count == 1 or (self.size <= BLOCK_SIZE_MAX and count <= ENTRIES_MAX)
+
+    def parts(self) -> "list[Block]":
+        """The same entries as blocks that fit; the last one has the receipt."""
+        if self.fits:
+            return [self]
+        half = len(self._data) // 2
+        data, checksums, ledger = self._data, self._checksums, self._ledger
+        early = Block(ledger, self._first, data[:half], checksums[:half], None)
+        late = Block(ledger, self._first + half, data[half:], checksums[half:], self.receipt)
+        return [*early.parts(), *late.parts()]
+
+    def encode(self, generation: int, synced: int) -> Iterable[bytes]:
+        return encode_block(
+            generation,
+            synced,
+            self._ledger.ledger_id,
+            self._first,
+            data=self._data,
+            lengths=self._lengths,
+            checksums=self._checksums,
+        )
+
+    def landed(self, segment: Segment, offset: int) -> None:
+        ledger = self._ledger
+        place = location(segment.generation, offset)
+        ledger.add(self._first, len(self._data), place, self._body_size)
+        hold(segment, ledger, self.size)
+        ledger.settle_one()
+        receipt = self.receipt
+        if receipt is not None and not receipt.done():
+            receipt.set_result(None)
+
+    def failed(self, error: WriteFailed) -> None:
+        ledger = self._ledger
+        ledger.closed_because = ledger.closed_because or "a write to it failed"
+        ledger.settle_one()
+        answer(self.receipt, error)
+
+
+class Mark:
+    """A ledger was created, or ended: the newer of the two says that it exists."""
+
+    __slots__ = ("_kind", "_ledger", "_receipt", "_segments")
+
+    size = HEAD_SIZE
+
+    def __init__(
+        self, kind: Kind, ledger: Ledger, segments: Segments, receipt: Receipt | None = None
+    ) -> None:
+        self._kind = kind
+        self._ledger = ledger
+        self._segments = segments
+        self._receipt = receipt
+
+    def encode(self, generation: int, synced: int) -> Iterable[bytes]:
+        ledger = self._ledger
+        entries = ledger.next_entry_id if self._kind is Kind.ENDED else 0
+        return (encode_mark(self._kind, generation, synced, ledger.ledger_id, entries),)
+
+    def landed(self, segment: Segment, offset: int) -> None:
+        ledger = self._ledger
+        hold(segment, ledger, 0)
+        if ledger.deleted:
+            self._segments.outlive(ledger.ledger_id, segment)
+        else:
+            if ledger.mark_at is not None:
+                release(self._segments[ledger.mark_at], ledger, HEAD_SIZE)
+            hold(segment, ledger, HEAD_SIZE)
+            ledger.mark_at = segment.generation
+        answer(self._receipt)
+
+    def failed(self, error: WriteFailed) -> None:
+        answer(self._receipt, error)
+
+
+class Deletion:
+    """A ledger goes, with everything it held."""
+
+    __slots__ = ("_forget", "_ledger_id", "_receipt")
+
+    size = HEAD_SIZE
+
+    def __init__(self, ledger_id: int, forget: Callable[[], None], receipt: Receipt) -> None:
+        self._ledger_id = ledger_id
+        self._forget = forget
+        self._receipt = receipt
+
+    def encode(self, generation: int, synced: int) -> Iterable[bytes]:
+        return (encode_mark(Kind.DELETED, generation, synced, self._ledger_id),)
+
+    def landed(self, segment: Segment, offset: int) -> None:
+        self._forget()
+        answer(self._receipt)
+
+    def failed(self, error: WriteFailed) -> None:
+        # A full disk must not keep us from making space: the next segment's header will say it.
+        self._forget()
+        answer(self._receipt)
+
+
+class Move:
+    """A block leaves a segment that is mostly dead."""
+
+    __slots__ = ("_first", "_from", "_head", "_ledger", "_receipt", "_record", "_segments", "size")
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        *,
+        head: Head,
+        record: bytes,
+        place: int,
+        segments: Segments,
+        receipt: Receipt,
+    ) -> None:
+        self._ledger = ledger
+        self._first = head.first
+        self._head = head
+        self._record = record
+        self._from = place
+        self._segments = segments
+        self._receipt = receipt
+        self.size = head.size
+
+    def encode(self, generation: int, synced: int) -> Iterable[bytes]:
+        return move(self._record, self._head, generation, synced)
+
+    def landed(self, segment: Segment, offset: int) -> None:
+        ledger = self._ledger
+        hold(segment, ledger, 0)
+        if ledger.deleted:
+            self._segments.outlive(ledger.ledger_id, segment)
+        else:
+            ledger.move(self._first, location(segment.generation, offset))
+            hold(segment, ledger, self.size)
+            release(self._segments[generation_of(self._from)], ledger, self.size)
+        answer(self._receipt)
+
+    def failed(self, error: WriteFailed) -> None:
+        answer(self._receipt, error)
+
+
+def answer(receipt: Receipt | None, error: WriteFailed | None = None) -> None:
+    """Resolve a receipt, unless nobody waits any more."""
+    if receipt is None or receipt.done():
+        return
+    if error is None:
+        receipt.set_result(None)
+    else:
+        receipt.set_exception(error)

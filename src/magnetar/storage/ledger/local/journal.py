@@ -1,0 +1,248 @@
+"""The log as the event loop sees it: places jobs one behind the other, and answers them.
+
+A job is anything that writes one record. Placing is bookkeeping, done at once; bytes go to the log
+thread once per turn of the loop. Nothing waits for a timer: while one sync runs the next commit
+fills up.
+
+When the disk refuses, everything that was not answered yet fails, the segment is abandoned where
+the last answer left it, and the next job begins a new one.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+from magnetar.clock import Clock
+from magnetar.errors import WriteFailed
+
+from .disk import Files
+from .log_thread import Commit, Durability, LogThread, ResumeSegment, StartSegment, Write
+from .segments import Segment, Segments, State
+
+log = logging.getLogger(__name__)
+
+
+class Job(Protocol):
+    """One record to be written, and what is to be done once it is."""
+
+    @property
+    def size(self) -> int:
+        """Bytes of the record."""
+
+    def encode(self, generation: int, synced: int) -> Iterable[bytes]:
+        """The record, for a segment of this generation."""
+
+    def landed(self, segment: Segment, offset: int) -> None:
+        """The record is as durable as the store is set to make it."""
+
+    def failed(self, error: WriteFailed) -> None:
+        """The record may or may not be on disk, and will not be believed."""
+
+
+_Placed = tuple[Job, Segment, int]
+"""A job and where it goes."""
+
+
+class Journal:
+    """Takes jobs, in an order that is that of the log."""
+
+    def __init__(
+        self,
+        files: Files,
+        segments: Segments,
+        *,
+        next_ledger_id: Callable[[], int],
+        moved_on: Callable[[], None],
+        durability: Durability,
+        interval_s: float,
+        clock: Clock,
+        pending_bytes_max: int,
+    ) -> None:
+        self._segments = segments
+        self._next_ledger_id = next_ledger_id
+        self._moved_on = moved_on
+        self._durability = durability
+        self._pending_bytes_max = pending_bytes_max
+        self._loop = asyncio.get_running_loop()
+        self._active: Segment | None = None
+        self._resume = False  # The active segment exists, and the thread has not opened it yet.
+        self._epoch = 0  # One more with each failure.
+        self.running = True  # False once it is closing: then put no more.
+        self._outgoing: Commit[_Placed] | None = None  # What this turn of the loop has placed.
+        self._pieces: list[bytes] | None = None  # Of its last write, to be joined by the next job.
+        self._pending_bytes = 0
+        self._turns: deque[asyncio.Future[None]] = deque()  # Who waits for room, in order.
+        self._invited = 0  # Invariant: 0 or 1; who was given room and has not used it yet.
+        self._thread: LogThread[_Placed] = LogThread(
+            files,
+            durability=durability,
+            interval_s=interval_s,
+            clock=clock,
+            answered=self._answered,
+            synced=self._synced,
+        )
+
+    def resume(self, segment: Segment) -> None:
+        """Go on in a segment that recovery found unfinished. Before anything else, or never."""
+        self._active = segment
+        self._resume = True
+
+    @property
+    def active(self) -> Segment | None:
+        """The segment that takes the next record, if it has been begun."""
+        return self._active
+
+    @property
+    def crowded(self) -> bool:
+        """Whether a caller that can wait must call ``room`` first."""
+        return (
+            self._pending_bytes >= self._pending_bytes_max or self._invited > 0 or bool(self._turns)
+        )
+
+    async def room(self) -> None:
+        """Return when it is the caller's turn to put one job; callers are served in order."""
+        turn = self._loop.create_future()
+        self._turns.append(turn)
+        self._invite()
+        try:
+            await turn
+        finally:
+            if not turn.cancelled():
+                self._invited -= 1
+            elif turn in self._turns:
+                self._turns.remove(turn)
+            self._loop.call_soon(self._invite)
+
+    def put(self, job: Job) -> None:
+        """Write a record. Sooner or later the job is told that it landed, or that it failed."""
+        size = job.size
+        segment = self._active
+        if segment is None or (segment.tail + size > segment.size and segment.tail > segment.start):
+            segment = self._begin(size)
+        offset = segment.tail
+        commit = self._outgoing or self._new_commit(segment)
+        pieces = self._pieces
+        if pieces is None:
+            pieces = self._new_write(commit, segment)
+        pieces += job.encode(segment.generation, segment.synced)
+        segment.tail = offset + size
+        commit.jobs.append((job, segment, offset))
+        commit.size += size
+        commit.end = segment.tail
+        self._pending_bytes += size
+
+    async def close(self) -> None:
+        """Return when everything was answered and the thread has ended."""
+        self.running = False
+        self._hand_over()
+        await self._thread.stop()
+
+    def _begin(self, room: int) -> Segment:
+        if self._active is not None:
+            self._active.state = State.FULL
+        segment, source, header = self._segments.begin(self._next_ledger_id(), room)
+        commit = self._outgoing or self._new_commit(segment)
+        commit.steps.append(StartSegment(source, segment.path, header))
+        commit.generation = segment.generation
+        self._active = segment
+        self._resume = False
+        self._pieces = None
+        return segment
+
+    def _new_commit(self, segment: Segment) -> Commit[_Placed]:
+        commit: Commit[_Placed] = Commit(self._epoch, generation=segment.generation)
+        self._outgoing = commit
+        self._loop.call_soon(self._hand_over)
+        return commit
+
+    def _new_write(self, commit: Commit[_Placed], segment: Segment) -> list[bytes]:
+        if self._resume:
+            self._resume = False
+            commit.steps.append(ResumeSegment(segment.path, segment.tail))
+        write = Write(segment.tail)
+        commit.steps.append(write)
+        self._pieces = write.pieces
+        return write.pieces
+
+    def _hand_over(self) -> None:
+        commit, self._outgoing = self._outgoing, None
+        self._pieces = None
+        if commit is not None:
+            self._thread.submit(commit)
+
+    # From the thread.
+
+    def _answered(self, commits: list[Commit[_Placed]], error: Exception | None) -> None:
+        if error is not None:
+            self._give_up(commits, error)
+            return
+        fsync = self._durability is Durability.FSYNC
+        for commit in commits:
+            for job, segment, offset in commit.jobs:
+                segment.answered = offset + job.size
+                if fsync:
+                    segment.synced = segment.answered
+                job.landed(segment, offset)
+            self._pending_bytes -= commit.size
+            if len(commit.steps) > 1:
+                self._moved_on()
+        if self._active is not None and self._segments.wants_spare(self._active):
+            self._moved_on()
+        self._invite()
+
+    def _synced(self, generation: int, end: int, error: Exception | None) -> None:
+        """A sync that nobody waited for, when durability is a matter of time."""
+        segment = self._segments.get(generation)
+        if error is None:
+            if segment is not None:
+                segment.synced = max(segment.synced, end)
+            return
+        log.error("storage.sync_failed path=%s error=%s", segment and segment.path, error)
+        if self._active is not None and self._active is segment:
+            self._abandon()
+
+    def _give_up(self, commits: list[Commit[_Placed]], error: Exception) -> None:
+        """Nothing of these commits is to be believed, nor what was placed behind them."""
+        if commits[0].epoch == self._epoch:
+            path = commits[0].jobs[0][1].path
+            log.error("storage.write_failed path=%s error=%s", path, error)
+            self._abandon()
+        jobs = [placed for commit in commits for placed in commit.jobs]
+        self._pending_bytes -= sum(commit.size for commit in commits)
+        for job, segment, _ in jobs:
+            job.failed(_write_failed(segment, error))
+        self._invite()
+
+    def _abandon(self) -> None:
+        """Leave every segment that has unanswered records where its last answer was."""
+        unsent, self._outgoing = self._outgoing, None
+        self._pieces = None
+        for segment in self._segments:
+            if segment.state is State.ACTIVE or segment.answered < segment.tail:
+                segment.state = State.ABANDONED
+                segment.tail = segment.answered
+        self._active = None
+        self._resume = False
+        self._epoch += 1
+        if unsent is not None:
+            self._thread.submit(unsent)  # Of an epoch that is over: it comes back as refused.
+        self._moved_on()
+
+    def _invite(self) -> None:
+        """Give room to who waits longest, if there is some."""
+        while self._turns and not self._invited and self._pending_bytes < self._pending_bytes_max:
+            turn = self._turns.popleft()
+            if not turn.done():
+                self._invited += 1
+                turn.set_result(None)
+
+
+def _write_failed(segment: Segment, error: Exception) -> WriteFailed:
+    failure = WriteFailed(
+        f"the disk refused to store data in {segment.path} ({error}): make space or check the "
+        "disk, then append again to a new ledger; nothing of this append was stored"
+    )
+    failure.__cause__ = error
+    return failure

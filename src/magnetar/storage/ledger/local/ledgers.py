@@ -1,0 +1,110 @@
+"""One ledger of a local store, to be read and to be appended to."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from magnetar.errors import LedgerFenced, LedgerNotFound, StorageError
+from magnetar.storage.ledger.store import Entries, LedgerEnd, LedgerId
+
+from .disk import Files
+from .format import Kind
+from .index import Ledger, generation_of
+from .jobs import Block, Mark
+from .journal import Journal
+from .reading import Plan, read_entries
+from .segments import Segments
+from .upkeep import InThread
+
+READ_ENTRIES_MAX: Final = 65_536
+"""Entries one read returns, whatever was asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a ledger uses of its store."""
+
+    files: Files
+    segments: Segments
+    journal: Journal
+    in_thread: InThread
+    freed: Callable[[], None]  # To be called when the last reader of a dead segment is done.
+
+
+class LocalLedgerReader:
+    """Reads one ledger."""
+
+    def __init__(self, ledger: Ledger, parts: Parts) -> None:
+        self._ledger = ledger
+        self._parts = parts
+
+    @property
+    def ledger_id(self) -> LedgerId:
+        return LedgerId(self._ledger.ledger_id)
+
+    @property
+    def end(self) -> LedgerEnd:
+        return LedgerEnd(self._ledger.next_entry_id - 1, self._ledger.size_bytes)
+
+    async def read(self, first: int, count_max: int, bytes_max: int) -> Entries:
+        ledger, segments = self._ledger, self._parts.segments
+        if ledger.deleted:
+            raise LedgerNotFound(f"ledger {ledger.ledger_id} was deleted")
+        count = min(count_max, ledger.next_entry_id - first, READ_ENTRIES_MAX)
+        firsts, places = ledger.blocks(first, count)
+        pinned = [segments[generation] for generation in {*map(generation_of, places)}]
+        plan = Plan(
+            ledger.ledger_id, firsts, places, {each.generation: each.path for each in pinned}
+        )
+        for segment in pinned:
+            segment.pins += 1
+        try:
+            return await self._parts.in_thread(
+                read_entries, self._parts.files, plan, first, count, bytes_max
+            )
+        except OSError as error:
+            raise StorageError(
+                f"entry {first} of ledger {ledger.ledger_id} cannot be read ({error}): "
+                "check the disk"
+            ) from error
+        finally:
+            for segment in pinned:
+                segment.pins -= 1
+                if not segment.pins and not segment.live:
+                    self._parts.freed()
+
+    async def fence(self, reason: str) -> None:
+        """Close the ledger for appends, wait for those under way, and note where it ends."""
+        ledger = self._ledger
+        ledger.closed_because = ledger.closed_because or reason
+        await ledger.settled()
+        if not ledger.ended and not ledger.deleted and self._parts.journal.running:
+            ledger.ended = True
+            self._parts.journal.put(Mark(Kind.ENDED, ledger, self._parts.segments))
+
+
+class LocalLedgerWriter(LocalLedgerReader):
+    """Appends to one ledger."""
+
+    async def append(self, data: list[bytes], checksums: list[int]) -> int:
+        ledger, journal = self._ledger, self._parts.journal
+        if journal.crowded:
+            await journal.room()
+        if ledger.closed_because:
+            raise LedgerFenced(
+                f"ledger {ledger.ledger_id} takes no more entries: {ledger.closed_because}"
+            )
+        first = ledger.reserved
+        receipt = asyncio.get_running_loop().create_future()
+        block = Block(ledger, first, data, checksums, receipt)
+        for part in (block,) if block.fits else block.parts():
+            ledger.appending += 1
+            journal.put(part)  # All in one turn of the loop, so all of them land or none does.
+        ledger.reserved = first + len(data)
+        await receipt
+        return first
+
+    async def close(self) -> LedgerEnd:
+        await self.fence("it was closed")
+        return self.end

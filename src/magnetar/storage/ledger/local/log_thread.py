@@ -1,0 +1,252 @@
+"""The thread that writes the log: what arrived while one sync ran goes into the next.
+
+The event loop hands over commits; the thread takes all that wait, writes them in order, syncs once
+and reports them together. It holds one segment file open, the current one. After a failure nothing
+more is written until a commit of a later epoch arrives, which the loop begins with a new segment:
+a file whose sync failed is never trusted again, and nothing may land behind a hole.
+"""
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Final, Generic, TypeVar
+
+from magnetar.clock import Clock
+
+from .disk import File, Files
+
+GROUP_SIZE_MAX: Final = 32 * 1024 * 1024
+"""Bytes after which a group of commits is synced although more wait."""
+
+Job = TypeVar("Job")
+
+
+class Durability(Enum):
+    """When an append is answered."""
+
+    FSYNC = "fsync"
+    """After it was synced: it survives a loss of power."""
+    INTERVAL = "interval"
+    """After it was written; syncs follow every ``interval_s``: a process may die at any time."""
+    NONE = "none"
+    """After it was written; the operating system syncs when it likes."""
+
+
+@dataclass(slots=True)
+class StartSegment:
+    """Write a header to ``source`` and make it the current segment, under the name ``path``."""
+
+    source: Path
+    path: Path
+    header: bytes
+
+
+@dataclass(slots=True)
+class ResumeSegment:
+    """Make an existing segment the current one; what lies behind ``end`` is cut off."""
+
+    path: Path
+    end: int
+
+
+@dataclass(slots=True)
+class Write:
+    """Bytes for the current segment; they join up with the write before."""
+
+    offset: int
+    pieces: list[bytes] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Commit(Generic[Job]):
+    """What the loop hands over at once. ``generation`` and ``end``: where the log is after it."""
+
+    epoch: int
+    steps: list[StartSegment | ResumeSegment | Write] = field(default_factory=list)
+    jobs: list[Job] = field(default_factory=list)
+    size: int = 0
+    generation: int = 0
+    end: int = 0
+
+
+class LogThread(Generic[Job]):
+    """Owns the current segment file.
+
+    ``answered`` is called on the loop with commits that are as durable as they are to be, or, with
+    an error, with commits of which nothing may be believed. ``synced`` is called on the loop with
+    the generation and offset up to which the log is on disk, or the error that says it may not be.
+    """
+
+    def __init__(
+        self,
+        files: Files,
+        *,
+        durability: Durability,
+        interval_s: float,
+        clock: Clock,
+        answered: Callable[[list[Commit[Job]], Exception | None], None],
+        synced: Callable[[int, int, Exception | None], None],
+    ) -> None:
+        self._files = files
+        self._durability = durability
+        self._interval_s = interval_s
+        self._clock = clock
+        self._answered = answered
+        self._synced = synced
+        self._loop = asyncio.get_running_loop()
+        self._stopped = self._loop.create_future()
+        self._queue: SimpleQueue[Commit[Job] | None] = SimpleQueue()
+        # The rest belongs to the thread.
+        self._file: File | None = None
+        self._epoch = 0
+        self._end = (0, 0)  # generation and offset behind the last write
+        self._unsynced_since: float | None = None
+        self._broken_epoch = -1
+        self._broken_by: Exception | None = None
+        threading.Thread(target=self._run, name="magnetar-log", daemon=True).start()
+
+    def submit(self, commit: Commit[Job]) -> None:
+        """Hand over. Commits are answered in the order of these calls."""
+        self._queue.put(commit)
+
+    async def stop(self) -> None:
+        """Return when all that was submitted has been answered and the file is closed."""
+        self._queue.put(None)
+        await self._stopped
+
+    # In the thread.
+
+    def _run(self) -> None:
+        running = True
+        while running:
+            group: list[Commit[Job]] = []
+            running = self._take(group)
+            fine = [commit for commit in group if commit.epoch > self._broken_epoch]
+            if len(fine) < len(group):
+                refused = [commit for commit in group if commit.epoch <= self._broken_epoch]
+                self._call(self._answered, refused, self._broken_by)
+            if fine:
+                self._call(self._answered, fine, self._execute(fine))
+        self._sync_if_due(now=None)
+        self._close_file()
+        self._call(self._stopped.set_result, None)
+
+    def _take(self, group: list[Commit[Job]]) -> bool:
+        """Wait for a commit and take all that wait behind it. False: it is time to stop."""
+        commit: Commit[Job] | None
+        while True:
+            try:
+                commit = self._queue.get(timeout=self._patience_s())
+                break
+            except Empty:
+                self._sync_if_due(now=self._clock.now())
+        size = 0
+        while commit is not None:
+            group.append(commit)
+            size += commit.size
+            if size >= GROUP_SIZE_MAX:
+                return True
+            try:
+                commit = self._queue.get_nowait()
+            except Empty:
+                return True
+        return False
+
+    def _execute(self, group: list[Commit[Job]]) -> Exception | None:
+        self._epoch = group[-1].epoch
+        try:
+            write: Write | None = None
+            for commit in group:
+                for step in commit.steps:
+                    if not isinstance(step, Write):
+                        self._write(write)
+                        write = None
+                        self._switch(step)
+                    elif write is None:
+                        write = step
+                    else:
+                        write.pieces += step.pieces
+                self._end = (commit.generation, commit.end)
+            self._write(write)
+            if self._durability is Durability.FSYNC:
+                self._sync()
+            else:
+                self._sync_if_due(now=self._clock.now())
+        except Exception as error:  # noqa: BLE001 whatever it is, those who wait must hear of it
+            self._break(error)
+            return error
+        return None
+
+    def _break(self, error: Exception) -> None:
+        """Write no more in this epoch, and never again to this file."""
+        self._broken_epoch = self._epoch
+        self._broken_by = error
+        self._unsynced_since = None
+        self._close_file()
+
+    def _write(self, write: Write | None) -> None:
+        if write is None:
+            return
+        assert self._file is not None, "a commit must start or resume a segment before it writes"
+        self._file.write(write.pieces, write.offset)
+        if self._unsynced_since is None:
+            self._unsynced_since = self._clock.now()
+
+    def _switch(self, step: StartSegment | ResumeSegment) -> None:
+        """Leave the current segment, all of it on disk, and go to another."""
+        if self._durability is not Durability.NONE:
+            self._sync()
+        self._close_file()
+        if isinstance(step, ResumeSegment):
+            self._file = self._files.open(step.path)
+            self._file.truncate(step.end)
+            return
+        self._file = self._files.open(step.source, create=True)
+        self._file.write([step.header], 0)
+        if self._durability is not Durability.NONE:
+            self._file.sync()
+        self._files.rename(step.source, step.path)
+        if self._durability is not Durability.NONE:
+            self._files.sync_folder(step.path.parent)
+
+    def _sync(self) -> None:
+        if self._unsynced_since is None:
+            return
+        assert self._file is not None, "there is no segment that could hold what was written"
+        self._file.sync()
+        self._unsynced_since = None
+
+    def _patience_s(self) -> float | None:
+        if self._durability is not Durability.INTERVAL or self._unsynced_since is None:
+            return None
+        return max(0.0, self._unsynced_since + self._interval_s - self._clock.now())
+
+    def _sync_if_due(self, *, now: float | None) -> None:
+        """Sync what has waited for ``interval_s``; ``now`` None: whatever waits."""
+        since = self._unsynced_since
+        if self._durability is not Durability.INTERVAL or since is None:
+            return
+        if now is not None and now < since + self._interval_s:
+            return
+        error = None
+        try:
+            self._sync()
+        except OSError as failure:
+            error = failure
+            self._break(failure)
+        self._call(self._synced, *self._end, error)
+
+    def _close_file(self) -> None:
+        if self._file is not None:
+            with contextlib.suppress(OSError):
+                self._file.close()
+            self._file = None
+
+    def _call(self, function: Callable[..., object], *arguments: object) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop was closed without closing the store
+            self._loop.call_soon_threadsafe(function, *arguments)

@@ -1,0 +1,242 @@
+"""Finds out what a folder holds: every answered entry, and nothing a crash left half done.
+
+Blocking, for a thread. Sealed segments say in their footer what they hold. The others are read
+from front to back; the newest is cut off behind the last record that counts, and what the crash may
+have left unsynced is written again, so that what is found now will be found next time too.
+"""
+
+import logging
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from magnetar.errors import StorageError
+
+from .disk import File, Files
+from .format import HEAD_SIZE, head_at, located
+from .index import Ledger, hold, release
+from .scan import Scan, read_footer, read_header, scan
+from .segment_format import Contents, SegmentHeader
+from .segments import Segment, State
+
+log = logging.getLogger(__name__)
+
+_SEGMENT: Final = re.compile(r"segment-(\d{10})\.log")
+_SPARE: Final = re.compile(r"spare-(\d{10})\.log")
+
+
+@dataclass(slots=True)
+class Recovered:
+    """What a store begins with."""
+
+    segments: list[Segment] = field(default_factory=list)
+    active: Segment | None = None
+    ledgers: dict[int, Ledger] = field(default_factory=dict)
+    deleted: dict[int, set[int]] = field(default_factory=dict)
+    next_ledger_id: int = 1
+    spares: list[Path] = field(default_factory=list)
+
+
+class _Found(NamedTuple):
+    header: SegmentHeader
+    contents: Contents
+    segment: Segment
+
+
+def recover(
+    files: Files, folder: Path, *, segment_size: int, spare_max: int, durable: bool
+) -> Recovered:
+    """Read the folder. Raises StorageError, naming the file and the remedy."""
+    files.make_folder(folder)
+    names = sorted(files.names(folder))
+    paths = [folder / name for name in names if _SEGMENT.fullmatch(name)]
+    ends: dict[int, int] = {}
+    headers = []
+    for path in paths:
+        header = _header(files, path)
+        ends.update(header.ends)
+        headers.append(header)
+    found = []
+    for path, header in zip(paths, headers, strict=True):
+        newest = header is headers[-1]
+        end = None if newest else ends.get(header.generation)
+        with _opened(files, path) as file:
+            found.append(_segment(file, path, header, end, newest=newest, durable=durable))
+        found[-1].segment.size = max(segment_size, header.start)
+    result = _index(files, found)
+    result.spares = _spares(files, folder, names, segment_size, spare_max)
+    if found:
+        result.active = found[-1].segment
+        log.info(
+            "storage.recovered folder=%s segments=%d ledgers=%d",
+            folder,
+            len(found),
+            len(result.ledgers),
+        )
+    return result
+
+
+class _opened:  # noqa: N801 reads as a verb where it is used
+    """A file that is open for as long as it is read here; trouble names it."""
+
+    def __init__(self, files: Files, path: Path) -> None:
+        self._path = path
+        self._files = files
+        self._file: File
+
+    def __enter__(self) -> File:
+        try:
+            self._file = self._files.open(self._path)
+        except OSError as error:
+            raise self._unreadable(error) from error
+        return self._file
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        self._file.close()
+        if isinstance(error, OSError):
+            raise self._unreadable(error) from error
+
+    def _unreadable(self, error: OSError) -> StorageError:
+        return StorageError(
+            f"{self._path} cannot be read ({error}): check the disk and the file's permissions"
+        )
+
+
+def _header(files: Files, path: Path) -> SegmentHeader:
+    with _opened(files, path) as file:
+        header = read_header(file, path)
+    match = _SEGMENT.fullmatch(path.name)
+    if match is None or int(match[1]) != header.generation:
+        raise StorageError(
+            f"{path} is segment {header.generation} by its header: it was renamed; give it back "
+            "its name, or restore the folder from a backup"
+        )
+    return header
+
+
+def _segment(
+    file: File,
+    path: Path,
+    header: SegmentHeader,
+    end: int | None,
+    *,
+    newest: bool,
+    durable: bool,
+) -> _Found:
+    """One segment's contents; the newest is made ready to be written on."""
+    contents = read_footer(file, header.generation)
+    state = State.ACTIVE if newest else State.SEALED
+    if contents is None:
+        limit = end if end is not None else file.size()
+        scanned = scan(
+            file, header.generation, header.start, limit, newest=newest, verify_bodies=True
+        )
+        for offset in scanned.damaged:
+            log.error("storage.damaged path=%s offset=%d", path, offset)
+        contents = scanned.contents
+        if newest:
+            _cut(file, path, header, scanned, durable=durable)
+        else:
+            state = State.FULL
+            if end is None:
+                log.warning("storage.footer_damaged path=%s", path)
+            else:
+                contents = contents._replace(end=end)
+    segment = Segment(
+        header.generation, path, header.start, contents.end, contents.end, contents.end
+    )
+    segment.state = state
+    segment.synced = contents.end
+    return _Found(header, contents, segment)
+
+
+def _cut(file: File, path: Path, header: SegmentHeader, scanned: Scan, *, durable: bool) -> None:
+    """Remove what lies behind the last record that counts, and make sure of what lies before."""
+    size = file.size()
+    if size > scanned.end:
+        behind = file.read(scanned.end, 4096)
+        if scanned.torn or (behind.strip(b"\0") and not header.recycled):
+            log.warning(
+                "storage.tail_cut path=%s offset=%d: unfinished, never answered", path, scanned.end
+            )
+        file.truncate(scanned.end)
+    if durable:
+        doubtful = file.read(scanned.synced, scanned.end - scanned.synced)
+        file.write([doubtful], scanned.synced)
+        file.sync()
+
+
+def _index(files: Files, found: list[_Found]) -> Recovered:
+    """Which ledgers exist, where their blocks lie, and what of each segment is alive."""
+    result = Recovered(segments=[each.segment for each in found])
+    deleted = {ledger_id for each in found for ledger_id in each.header.deleted}
+    deleted.update(ledger_id for each in found for ledger_id in each.contents.deletions)
+    segments = {each.segment.generation: each.segment for each in found}
+    ended: dict[int, int] = {}
+    for each in found:
+        for ledger_id, group in each.contents.groups.items():
+            if ledger_id in deleted:
+                each.segment.ledgers[ledger_id] = 0
+                result.deleted.setdefault(ledger_id, set()).add(each.segment.generation)
+                continue
+            ledger = result.ledgers.get(ledger_id)
+            if ledger is None:
+                ledger = Ledger(ledger_id, closed_because="its writer is gone")
+                result.ledgers[ledger_id] = ledger
+            hold(each.segment, ledger, group.records_size)
+            ledger.size_bytes += group.body_size
+            ledger.next_entry_id = max(ledger.next_entry_id, group.next_entry_id)
+            if group.created or group.ended_at is not None:
+                _mark(segments, each.segment, ledger)
+            if group.ended_at is not None:
+                ended[ledger_id] = group.ended_at
+            _drop_copies(files, segments, ledger, ledger.merge(group.firsts, group.locations))
+    for ledger_id, entries in ended.items():
+        result.ledgers[ledger_id].ended = True
+        result.ledgers[ledger_id].next_entry_id = entries
+    seen = [*result.ledgers, *deleted]
+    given = [each.header.next_ledger_id for each in found]
+    result.next_ledger_id = max([1, *given, *(ledger_id + 1 for ledger_id in seen)])
+    return result
+
+
+def _mark(segments: dict[int, Segment], segment: Segment, ledger: Ledger) -> None:
+    """The newest record that says a ledger exists is the one that counts."""
+    if ledger.mark_at is not None:
+        release(segments[ledger.mark_at], ledger, HEAD_SIZE)
+    hold(segment, ledger, HEAD_SIZE)
+    ledger.mark_at = segment.generation
+
+
+def _drop_copies(
+    files: Files, segments: dict[int, Segment], ledger: Ledger, places: Iterable[int]
+) -> None:
+    """Compaction had copied these blocks, and was cut short before the originals were gone."""
+    for place in places:
+        generation, offset = located(place)
+        segment = segments[generation]
+        with _opened(files, segment.path) as file:
+            head = head_at(file.read(offset, HEAD_SIZE), 0, generation)
+        if head is not None:
+            release(segment, ledger, head.size)
+            ledger.size_bytes -= head.body_size
+
+
+def _spares(
+    files: Files, folder: Path, names: list[str], segment_size: int, spare_max: int
+) -> list[Path]:
+    """Files to be overwritten; what is of another size, or too many, goes."""
+    spares: list[Path] = []
+    for name in names:
+        if not _SPARE.fullmatch(name):
+            continue
+        path = folder / name
+        with _opened(files, path) as file:
+            fits = file.size() == segment_size
+        if fits and len(spares) < spare_max:
+            spares.append(path)
+        else:
+            files.remove(path)
+    return spares

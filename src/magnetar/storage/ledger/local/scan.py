@@ -1,0 +1,212 @@
+"""Reads a segment's records from front to back: to seal it, or to find out what a crash left.
+
+Blocking, for a thread. The records of one segment were written in order, and each says how much
+of the segment was safely on disk before it. So a bad place with a later record that vouches for it
+is damage: the records around it stay, and the entries in it are lost. A bad place that no record
+vouches for is where a crash tore the log: nothing behind it was ever answered, and it is cut off
+there.
+"""
+
+from array import array
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from magnetar.errors import StorageError
+
+from .disk import File
+from .format import (
+    HEAD_SIZE,
+    Head,
+    Kind,
+    body_intact,
+    head_at,
+    head_intact,
+    location,
+    signature,
+)
+from .segment_format import (
+    PAGE,
+    TRAILER_SIZE,
+    BadFormat,
+    Contents,
+    Group,
+    SegmentHeader,
+    decode_footer,
+    decode_header,
+    footer_place,
+    header_size,
+)
+
+WINDOW: Final = 1024 * 1024
+"""Bytes read at once."""
+
+
+class _Found(NamedTuple):
+    offset: int
+    head: Head
+
+
+@dataclass(slots=True)
+class Scan:
+    """What a segment's records say."""
+
+    end: int  # Where the last record that counts ends.
+    synced: int  # Everything before this was on disk when the last record was written.
+    groups: dict[int, Group] = field(default_factory=dict)
+    deletions: list[int] = field(default_factory=list)
+    damaged: list[int] = field(default_factory=list)  # Offsets of records that are lost.
+    torn: bool = False  # Something that was never answered lies behind the end.
+
+    @property
+    def contents(self) -> Contents:
+        return Contents(self.groups, self.deletions, self.end)
+
+
+def read_header(file: File, path: Path) -> SegmentHeader:
+    """A segment's header. Raises StorageError, naming the file."""
+    try:
+        page = file.read(0, PAGE)
+        size = header_size(page)
+        return decode_header(page if size == PAGE else file.read(0, size))
+    except BadFormat as bad:
+        raise StorageError(
+            f"{path} cannot be used: {bad}. Restore the file from a backup, or, to go on without "
+            "the ledgers in it, move it out of the folder"
+        ) from bad
+
+
+def read_footer(file: File, generation: int) -> Contents | None:
+    """What the footer says; None when there is none, or it is damaged."""
+    size = file.size()
+    place = footer_place(file.read(max(0, size - TRAILER_SIZE), TRAILER_SIZE), generation)
+    if place is None or place[0] + place[1] != size:
+        return None
+    return decode_footer(file.read(*place))
+
+
+def scan(
+    file: File, generation: int, start: int, limit: int, *, newest: bool, verify_bodies: bool
+) -> Scan:
+    """Read the records between ``start`` and ``limit``.
+
+    ``newest``: nobody knows how far the log got, and what nothing vouches for is cut off.
+    Otherwise all of it was answered, and what is bad there is damage.
+    """
+    reader = _Reader(file, generation, min(limit, file.size()))
+    result = Scan(end=start, synced=start)
+    doubtful: list[_Found] = []  # What lies behind the first bad place.
+    bad: list[int] = []
+    at = start
+    while at < reader.end:
+        head = reader.head(at)
+        if head is None:
+            bad.append(at)
+            at = reader.next_record(at + 1)
+            continue
+        if verify_bodies and not reader.body_intact(at, head):
+            bad.append(at)
+        if bad:
+            doubtful.append(_Found(at, head))
+        else:
+            _note(result, generation, at, head)
+        at += head.size
+    cut = reader.end
+    if newest:
+        vouched = max([result.synced, *(found.head.synced for found in doubtful)])
+        cut = min((place for place in bad if place >= vouched), default=cut)
+    for found in doubtful:
+        if found.offset < cut:
+            _note(result, generation, *found)
+    result.damaged = [place for place in bad if place < result.end]
+    result.torn = newest and (
+        any(found.offset >= cut for found in doubtful) or reader.begins_record(cut)
+    )
+    for group in result.groups.values():
+        _sort(group)
+    return result
+
+
+def _note(result: Scan, generation: int, at: int, head: Head) -> None:
+    """One record counts."""
+    result.synced = max(result.synced, head.synced)
+    result.end = at + head.size
+    if head.kind == Kind.DELETED:
+        result.deletions.append(head.ledger_id)
+        return
+    group = result.groups.get(head.ledger_id)
+    if group is None:
+        group = result.groups[head.ledger_id] = Group(head.ledger_id)
+    if head.kind == Kind.BLOCK:
+        group.firsts.append(head.first)
+        group.locations.append(location(generation, at))
+        group.next_entry_id = max(group.next_entry_id, head.first + head.entries)
+        group.body_size += head.body_size
+        group.records_size += head.size
+    elif head.kind == Kind.CREATED:
+        group.created = True
+    elif head.kind == Kind.ENDED:
+        group.ended_at = head.first
+
+
+def _sort(group: Group) -> None:
+    """Blocks that compaction moved here lie behind younger ones."""
+    pairs = list(zip(group.firsts, group.locations, strict=True))
+    if any(a >= b for a, b in zip(group.firsts, group.firsts[1:], strict=False)):
+        blocks = dict(pairs)
+        group.firsts = array("Q", sorted(blocks))
+        group.locations = array("Q", [blocks[first] for first in group.firsts])
+
+
+class _Reader:
+    """A window that moves over the file."""
+
+    def __init__(self, file: File, generation: int, end: int) -> None:
+        self._file = file
+        self._generation = generation
+        self._start = 0
+        self._bytes = b""
+        self.end = end
+
+    def head(self, at: int) -> Head | None:
+        """The verified header of a record at ``at`` that ends before the end."""
+        if at + HEAD_SIZE > self.end:
+            return None
+        index = self._have(at, HEAD_SIZE)
+        head = head_at(self._bytes, index, self._generation)
+        if head is None or at + head.size > self.end:
+            return None
+        index = self._have(at, HEAD_SIZE + 8 * head.entries)
+        return head if head_intact(self._bytes, index, self._generation, head) else None
+
+    def body_intact(self, at: int, head: Head) -> bool:
+        index = self._have(at, head.size)
+        return index + head.size <= len(self._bytes) and body_intact(self._bytes, index, head)
+
+    def begins_record(self, at: int) -> bool:
+        """Whether the first bytes at ``at`` are those of a record of this generation."""
+        return self._file.read(at, 8) == signature(self._generation)
+
+    def next_record(self, at: int) -> int:
+        """Where the next intact record starts; the end, when there is none."""
+        mark = signature(self._generation)
+        while at < self.end:
+            index = self._have(at, min(HEAD_SIZE, self.end - at))
+            found = self._bytes.find(mark, index)
+            if found < 0:
+                at = max(at + 1, self._start + len(self._bytes) - len(mark) + 1)
+                continue
+            at = self._start + found
+            if self.head(at) is not None:
+                return at
+            at += 1
+        return self.end
+
+    def _have(self, at: int, size: int) -> int:
+        """The index of byte ``at`` in the window, with ``size`` bytes behind it if they exist."""
+        index = at - self._start
+        if index >= 0 and index + size <= len(self._bytes):
+            return index
+        self._bytes = self._file.read(at, max(size, WINDOW))
+        self._start = at
+        return 0

@@ -1,0 +1,182 @@
+"""Which segment files exist, what in them is alive, and when one may go. No I/O.
+
+A segment is written from front to back, then sealed with a footer. When the last live record in it
+is gone, the file is recycled: overwriting what is already on disk syncs twice as fast as growing a
+file.
+"""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+
+from .format import GENERATION_MAX
+from .segment_format import encode_header
+
+
+class State(Enum):
+    """Where a segment is in its life."""
+
+    ACTIVE = "active"
+    """Takes records, or did when the store was last open."""
+    FULL = "full"
+    """Takes no more; has no footer yet."""
+    SEALED = "sealed"
+    """Has a footer."""
+    ABANDONED = "abandoned"
+    """A write or sync failed: only what had been answered by then is believed."""
+
+
+@dataclass(slots=True, eq=False)
+class Segment:
+    """One file of the log."""
+
+    generation: int
+    path: Path
+    start: int  # Where the first record lies.
+    size: int  # Where the next record goes to another segment.
+    tail: int  # Where the next record goes.
+    answered: int  # Invariant: <= tail; everything before it was answered, and not with an error.
+    source: Path | None = None  # The file it was made of, while that may still be there.
+    state: State = State.ACTIVE
+    synced: int = 0  # Invariant: <= answered, save for marks; everything before it is on disk.
+    live: int = 0  # Bytes of records somebody may still ask for.
+    ledgers: dict[int, int] = field(default_factory=dict)  # Live bytes of each, 0 of deleted ones.
+    pins: int = 0  # Readers at work.
+    stuck: bool = False  # It cannot be compacted: it is damaged, or the disk refuses.
+
+    @property
+    def used(self) -> int:
+        """Bytes of records, dead or alive."""
+        return self.tail - self.start
+
+
+class Segments:
+    """All segments of a store, and the deleted ledgers that still have records in some."""
+
+    def __init__(self, folder: Path, *, segment_size: int, spare_max: int) -> None:
+        self.folder = folder
+        self.segment_size = segment_size
+        self.spare_max = spare_max
+        self.spares: list[Path] = []  # Files of segment_size, on disk, to be overwritten.
+        self.deleted: dict[int, set[int]] = {}  # Ledger id to segments with records of it.
+        self._next_generation = 1
+        self._next_file = 1
+        self._all: dict[int, Segment] = {}
+
+    def __iter__(self) -> Iterator[Segment]:
+        return iter(self._all.values())
+
+    def __getitem__(self, generation: int) -> Segment:
+        return self._all[generation]
+
+    def get(self, generation: int) -> Segment | None:
+        return self._all.get(generation)
+
+    def path(self, generation: int) -> Path:
+        return self.folder / f"segment-{generation:010}.log"
+
+    def new_name(self) -> Path:
+        """A name for a file that is no segment yet, or no longer one."""
+        self._next_file += 1
+        return self.folder / f"spare-{self._next_file:010}.log"
+
+    def spare_name(self, dead: Segment) -> Path | None:
+        """What to call a dead segment's file to keep it for later; None: it is not to be kept."""
+        trusted = dead.state is State.SEALED and dead.size == self.segment_size
+        return self.new_name() if trusted and len(self.spares) < self.spare_max else None
+
+    def adopt(self, segments: Collection[Segment], spares: Collection[Path]) -> None:
+        """Begin with what recovery found."""
+        self._all = {segment.generation: segment for segment in segments}
+        self._next_generation = max(self._all, default=0) + 1
+        self.spares = list(spares)
+        self._next_file = max((int(path.stem[6:]) for path in spares), default=0)
+
+    def begin(self, next_ledger_id: int, room: int) -> tuple[Segment, Path, bytes]:
+        """The next segment, with room for a record of ``room`` bytes.
+
+        Returns it with the file to make it of and the header to write there.
+        """
+        generation = self._next_generation
+        assert generation <= GENERATION_MAX, "the log is longer than its format can count"
+        self._next_generation += 1
+        ends = {
+            segment.generation: segment.tail
+            for segment in self
+            if segment.state is not State.SEALED
+        }
+        recycled = bool(self.spares) and room <= self.segment_size // 2
+        header = encode_header(
+            generation, next_ledger_id, sorted(self.deleted), ends, recycled=recycled
+        )
+        start = len(header)
+        size = max(self.segment_size, start + room)
+        source = self.spares.pop(0) if recycled else self.new_name()
+        segment = Segment(generation, self.path(generation), start, size, start, start, source)
+        segment.synced = start
+        self._all[generation] = segment
+        return segment, source, header
+
+    def doom(self, ledger_id: int) -> None:
+        """The ledger is about to be deleted: segments begun from now on will say so."""
+        self.deleted[ledger_id] = set()
+
+    def forget_ledger(self, ledger_id: int, generations: Collection[int]) -> None:
+        """A ledger was deleted: its records are dead, and must not come back to life."""
+        holding = [self._all[each] for each in generations if each in self._all]
+        for segment in holding:
+            segment.live -= segment.ledgers[ledger_id]
+            segment.ledgers[ledger_id] = 0
+        self.deleted[ledger_id] = {segment.generation for segment in holding}
+        if not holding:
+            del self.deleted[ledger_id]
+
+    def outlive(self, ledger_id: int, segment: Segment) -> None:
+        """A record of a ledger landed in ``segment`` after the ledger was deleted."""
+        generations = self.deleted.get(ledger_id)
+        if generations is None:
+            self.deleted[ledger_id] = {segment.generation}
+        elif generations:  # Empty while the deletion is under way: that will count this segment.
+            generations.add(segment.generation)
+
+    def wants_spare(self, active: Segment) -> bool:
+        """Whether it is time to prepare the file of the next segment."""
+        return not self.spares and self.spare_max > 0 and 4 * active.tail > self.segment_size
+
+    def forget(self, segment: Segment) -> None:
+        """The file is gone, and its name will survive no crash."""
+        del self._all[segment.generation]
+        for ledger_id in segment.ledgers:
+            generations = self.deleted.get(ledger_id)
+            if generations:  # Empty while the deletion is on its way to the disk.
+                generations.discard(segment.generation)
+                if not generations:
+                    del self.deleted[ledger_id]
+
+    def dead(self) -> list[Segment]:
+        """Segments whose files may go.
+
+        Only those before the newest that is on disk: its header knows of every deletion and every
+        id given away in them.
+        """
+        newest = max((s.generation for s in self if s.answered > s.start), default=0)
+        return [
+            segment
+            for segment in self
+            if segment.live == 0
+            and not segment.pins
+            and segment.state in (State.SEALED, State.ABANDONED)
+            and segment.generation < newest
+        ]
+
+    def sparse(self, share: float) -> Segment | None:
+        """The sealed segment with the least alive in it, if that is below ``share``."""
+        candidates = [
+            segment
+            for segment in self
+            if segment.state is State.SEALED
+            and 0 < segment.live < share * segment.used
+            and not segment.stuck
+        ]
+        return min(candidates, key=lambda s: s.live / s.used, default=None)

@@ -1,0 +1,262 @@
+"""A ledger store in a local folder: the contract of ``ledger/store.py`` over the log.
+
+store = await LocalLedgerStore.start(Path("data/ledgers"))
+"""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final, ParamSpec, TypeVar
+
+from magnetar.clock import Clock, SystemClock
+from magnetar.errors import InvalidValue, LedgerNotFound, StorageError
+from magnetar.storage.ledger.store import LedgerId
+from magnetar.tasks import Tasks
+
+from .compaction import Compaction
+from .disk import Files, FolderLock, RealFiles
+from .format import Kind
+from .index import Ledger
+from .jobs import Deletion, Mark, Receipt
+from .journal import Journal
+from .ledgers import LocalLedgerReader, LocalLedgerWriter, Parts
+from .log_thread import Durability
+from .recovery import Recovered, recover
+from .segment_format import PAGE
+from .segments import Segments
+from .upkeep import Upkeep
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+DISK_THREADS: Final = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalLedgerSettings:
+    """How a store treats its disk."""
+
+    durability: Durability = Durability.FSYNC
+    interval_s: float = 1.0  # Between syncs, when durability is INTERVAL.
+    segment_size: int = 64 * 1024 * 1024
+    segments_spare_max: int = 2  # Files kept to be overwritten.
+    compaction_share: float = 0.5  # Segments with less than this alive are compacted.
+    pending_bytes_max: int = 64 * 1024 * 1024  # Appended and not yet answered; then appends wait.
+
+    def __post_init__(self) -> None:
+        if self.segment_size < 4 * PAGE or self.segment_size >= 2**36:
+            raise InvalidValue(f"segment_size must be 16 KiB to 64 GiB, not {self.segment_size}")
+        if self.interval_s <= 0:
+            raise InvalidValue(f"interval_s must be positive, not {self.interval_s}")
+        if not 0 <= self.compaction_share <= 1:
+            raise InvalidValue(f"compaction_share must be 0 to 1, not {self.compaction_share}")
+        if self.segments_spare_max < 0 or self.pending_bytes_max < 1:
+            raise InvalidValue("segments_spare_max and pending_bytes_max must not be negative or 0")
+
+
+class LocalLedgerStore:
+    """Ledgers in a folder, which it holds locked until it is closed."""
+
+    def __init__(
+        self,
+        folder: Path,
+        recovered: Recovered,
+        *,
+        settings: LocalLedgerSettings,
+        clock: Clock,
+        files: Files,
+        lock: FolderLock,
+        pool: ThreadPoolExecutor,
+    ) -> None:
+        """Not for callers: use ``start``."""
+        self._folder = folder
+        self._lock = lock
+        self._pool = pool
+        self._ledgers = recovered.ledgers
+        self._next_ledger_id = recovered.next_ledger_id
+        self._closed = False
+        self._segments = segments = Segments(
+            folder,
+            segment_size=settings.segment_size,
+            spare_max=settings.segments_spare_max,
+        )
+        segments.adopt(recovered.segments, recovered.spares)
+        segments.deleted = recovered.deleted
+        self._journal = Journal(
+            files,
+            segments,
+            next_ledger_id=lambda: self._next_ledger_id,
+            moved_on=self._look_around,
+            durability=settings.durability,
+            interval_s=settings.interval_s,
+            clock=clock,
+            pending_bytes_max=settings.pending_bytes_max,
+        )
+        if recovered.active is not None:
+            self._journal.resume(recovered.active)
+        self._upkeep = Upkeep(
+            files,
+            segments,
+            self._journal,
+            self._in_thread,
+            durable=settings.durability is not Durability.NONE,
+            sealed=self._look_around,
+        )
+        self._compaction = Compaction(
+            files,
+            segments,
+            self._journal,
+            self._in_thread,
+            self._ledgers,
+            share=settings.compaction_share,
+            clock=clock,
+            emptied=self._look_around,
+        )
+        self._parts = Parts(files, segments, self._journal, self._in_thread, self._upkeep.wake)
+        self._tasks = Tasks("ledgers")
+        self._upkeep_task = self._tasks.spawn("upkeep", self._upkeep.run())
+        self._tasks.spawn("compaction", self._compaction.run())
+        self._look_around()
+
+    @classmethod
+    async def start(
+        cls,
+        folder: Path,
+        *,
+        settings: LocalLedgerSettings | None = None,
+        clock: Clock | None = None,
+        files: Files | None = None,
+    ) -> "LocalLedgerStore":
+        """Lock the folder, created where it is missing, and find out what it holds.
+
+        Raises StoreLocked when another process has it, and StorageError, naming the file and the
+        remedy, when it cannot be read.
+        """
+        settings = settings or LocalLedgerSettings()
+        files = files or RealFiles()
+        loop = asyncio.get_running_loop()
+        pool = ThreadPoolExecutor(DISK_THREADS, thread_name_prefix="magnetar-disk")
+        lock = None
+        try:
+            lock = await loop.run_in_executor(pool, _lock, files, folder)
+            durable = settings.durability is not Durability.NONE
+            read = partial(
+                recover,
+                files,
+                folder,
+                segment_size=settings.segment_size,
+                spare_max=settings.segments_spare_max,
+                durable=durable,
+            )
+            recovered = await loop.run_in_executor(pool, read)
+            return cls(
+                folder,
+                recovered,
+                settings=settings,
+                clock=clock or SystemClock(),
+                files=files,
+                lock=lock,
+                pool=pool,
+            )
+        except BaseException:
+            pool.shutdown()
+            if lock is not None:
+                lock.release()
+            raise
+
+    async def create(self) -> LocalLedgerWriter:
+        self._check_open()
+        if self._journal.crowded:
+            await self._journal.room()
+            self._check_open()
+        ledger = Ledger(self._next_ledger_id)
+        self._next_ledger_id += 1
+        self._ledgers[ledger.ledger_id] = ledger
+        receipt = self._receipt()
+        self._journal.put(Mark(Kind.CREATED, ledger, self._segments, receipt))
+        try:
+            await receipt
+        except StorageError:
+            del self._ledgers[ledger.ledger_id]
+            raise
+        return LocalLedgerWriter(ledger, self._parts)
+
+    async def open(self, ledger_id: LedgerId) -> LocalLedgerReader:
+        self._check_open()
+        ledger = self._ledgers.get(ledger_id)
+        if ledger is None:
+            raise LedgerNotFound(f"there is no ledger {ledger_id} in {self._folder}")
+        reader = LocalLedgerReader(ledger, self._parts)
+        await reader.fence("it was opened elsewhere")
+        return reader
+
+    async def delete(self, ledger_id: LedgerId) -> None:
+        self._check_open()
+        if self._journal.crowded:
+            await self._journal.room()
+            self._check_open()
+        ledger = self._ledgers.pop(ledger_id, None)
+        if ledger is None:
+            return
+        ledger.deleted = True
+        ledger.closed_because = "it was deleted"
+        self._segments.doom(ledger_id)
+        receipt = self._receipt()
+        self._journal.put(Deletion(ledger_id, partial(self._forget, ledger), receipt))
+        await receipt
+
+    async def close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        for ledger in self._ledgers.values():
+            ledger.closed_because = ledger.closed_because or "the store was closed"
+        self._upkeep.stop()
+        await asyncio.wait([self._upkeep_task])
+        await self._tasks.close()
+        await self._journal.close()
+        await self._upkeep.finish()
+        await asyncio.get_running_loop().run_in_executor(None, self._pool.shutdown)
+        self._lock.release()
+
+    def _forget(self, ledger: Ledger) -> None:
+        """The deletion of a ledger is on disk, or will be with the next segment."""
+        self._segments.forget_ledger(ledger.ledger_id, ledger.generations)
+        self._look_around()
+
+    def _look_around(self) -> None:
+        """Something was sealed, emptied or begun."""
+        self._upkeep.wake()
+        self._compaction.wake()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StorageError(f"the ledger store in {self._folder} is closed")
+
+    def _receipt(self) -> Receipt:
+        return asyncio.get_running_loop().create_future()
+
+    async def _in_thread(
+        self, function: Callable[P, T], /, *arguments: P.args, **options: P.kwargs
+    ) -> T:
+        loop = asyncio.get_running_loop()
+        try:
+            work = loop.run_in_executor(self._pool, partial(function, *arguments, **options))
+        except RuntimeError:
+            self._check_open()
+            raise
+        return await work
+
+
+def _lock(files: Files, folder: Path) -> FolderLock:
+    try:
+        files.make_folder(folder)
+        return FolderLock.take(folder)
+    except OSError as error:
+        raise StorageError(
+            f"the data folder {folder} cannot be used ({error}): check its permissions, "
+            "or choose another folder"
+        ) from error

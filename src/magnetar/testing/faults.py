@@ -1,0 +1,258 @@
+"""A disk that fails on demand: what ``storage/ledger/local`` must survive, and is tested against.
+
+    files = FaultyFiles()
+    store = await LocalLedgerStore.start(folder, files=files)
+
+* A write or a sync fails: ``fail_writes``, ``fail_syncs``; the file, as after a failed sync on
+  Linux, keeps showing bytes that will never reach the disk.
+* The disk is full: ``space_left`` bytes by which files may still grow.
+* A sync takes long: ``hold_syncs``.
+* Power is lost: ``lose_power``. What was synced is there. Of the rest each sector is there or not,
+  whatever the order of the writes; files created, renamed or removed since their folder was synced
+  are so, or are not.
+
+Kinder than the world: sectors of 512 bytes are never torn, bytes at rest never rot (tests flip
+them by hand), and what was synced stays.
+"""
+
+import contextlib
+import errno
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+
+from magnetar.storage.ledger.local.disk import File, RealFiles
+
+SECTOR = 512
+
+
+@dataclass(slots=True)
+class _Medium:
+    """What of one file a loss of power leaves."""
+
+    image: bytes = b""
+    dirty: set[int] = field(default_factory=set)  # Sectors written since the last sync.
+    lost: set[int] = field(default_factory=set)  # Sectors whose sync failed.
+
+
+@dataclass(slots=True)
+class _Change:
+    """A change to a folder that is not on disk yet."""
+
+    folder: Path
+    undo: Callable[[], None]
+
+
+@dataclass(slots=True)
+class _Fault:
+    """An error for the next ``times`` calls that concern files with ``name`` in their name."""
+
+    error: int
+    times: int
+    name: str
+
+    def strikes(self, path: Path) -> bool:
+        if self.times <= 0 or self.name not in path.name:
+            return False
+        self.times -= 1
+        return True
+
+
+class FaultyFiles:
+    """``Files`` of this machine, with faults. May be used by several threads."""
+
+    def __init__(self) -> None:
+        self.space_left: int | None = None
+        self.writes = 0
+        self.syncs = 0
+        self.folder_syncs = 0
+        self.sync_waits = threading.Event()  # Set while a sync is being held.
+        self._real = RealFiles()
+        self._lock = threading.RLock()
+        self._media: dict[Path, _Medium] = {}
+        self._changes: list[_Change] = []
+        self._write_fault = _Fault(0, 0, "")
+        self._sync_fault = _Fault(0, 0, "")
+        self._may_sync = threading.Event()
+        self._may_sync.set()
+
+    # What a test asks for.
+
+    def fail_writes(self, error: int = errno.EIO, *, times: int = 1, name: str = "") -> None:
+        """The next writes stop half way and fail."""
+        self._write_fault = _Fault(error, times, name)
+
+    def fail_syncs(self, error: int = errno.EIO, *, times: int = 1, name: str = "") -> None:
+        """The next syncs fail, and what they should have synced will never be on disk."""
+        self._sync_fault = _Fault(error, times, name)
+
+    @contextlib.contextmanager
+    def hold_syncs(self) -> Iterator[None]:
+        """Syncs do not return before this is left."""
+        self._may_sync.clear()
+        try:
+            yield
+        finally:
+            self._may_sync.set()
+            self.sync_waits.clear()
+
+    def lose_power(self, random: Random) -> None:
+        """Leave on disk what a loss of power might. Whoever has files open must write no more."""
+        with self._lock:
+            kept = random.randint(0, len(self._changes))
+            for change in reversed(self._changes[kept:]):
+                change.undo()
+            self._changes.clear()
+            for path, medium in self._media.items():
+                if path.exists():
+                    path.write_bytes(_survivors(path.read_bytes(), medium, random))
+            self._media.clear()
+
+    # What a store asks for.
+
+    def open(self, path: Path, *, create: bool = False) -> File:
+        with self._lock:
+            there = path.exists()
+            file = self._real.open(path, create=create)
+            if not there:
+                self._media[path] = _Medium()
+                self._changes.append(_Change(path.parent, lambda: self._real.remove(path)))
+            elif path not in self._media:
+                self._media[path] = _Medium(path.read_bytes())
+            return _FaultyFile(self, path, file, self._media[path])
+
+    def make_folder(self, path: Path) -> None:
+        self._real.make_folder(path)
+
+    def names(self, folder: Path) -> list[str]:
+        return self._real.names(folder)
+
+    def rename(self, old: Path, new: Path) -> None:
+        with self._lock:
+            self._real.rename(old, new)
+            self._follow(old, new)
+            self._changes.append(_Change(new.parent, lambda: self._undo_rename(old, new)))
+
+    def remove(self, path: Path) -> None:
+        with self._lock:
+            if not path.exists():
+                return
+            data, medium = path.read_bytes(), self._media.pop(path, None)
+            self._real.remove(path)
+            self._changes.append(
+                _Change(path.parent, lambda: self._undo_remove(path, data, medium))
+            )
+
+    def sync_folder(self, folder: Path) -> None:
+        with self._lock:
+            self.folder_syncs += 1
+            self._real.sync_folder(folder)
+            self._changes = [change for change in self._changes if change.folder != folder]
+
+    def _follow(self, old: Path, new: Path) -> None:
+        medium = self._media.pop(old, None)
+        if medium is not None:
+            self._media[new] = medium
+
+    def _undo_rename(self, old: Path, new: Path) -> None:
+        self._real.rename(new, old)
+        self._follow(new, old)
+
+    def _undo_remove(self, path: Path, data: bytes, medium: _Medium | None) -> None:
+        path.write_bytes(data)
+        if medium is not None:
+            self._media[path] = medium
+
+    # What its files ask for.
+
+    def about_to_write(self, path: Path, growth: int, size: int) -> int:
+        """How many of ``size`` bytes get written before the write fails; all of them: it will not.
+
+        Bytes by which a file grows are taken from ``space_left``.
+        """
+        with self._lock:
+            self.writes += 1
+            if self._write_fault.strikes(path):
+                return size // 2
+            if self.space_left is None or growth <= 0:
+                return size
+            short = max(0, growth - self.space_left)
+            self.space_left -= growth - short
+            return size - short
+
+    def write_error(self) -> OSError:
+        error = errno.ENOSPC if self.space_left is not None else self._write_fault.error
+        return OSError(error, os.strerror(error))
+
+    def about_to_sync(self, path: Path) -> OSError | None:
+        """Wait where syncs are held; the error the sync is to fail with."""
+        if not self._may_sync.is_set():
+            self.sync_waits.set()
+            self._may_sync.wait()
+        with self._lock:
+            self.syncs += 1
+            if self._sync_fault.strikes(path):
+                return OSError(self._sync_fault.error, os.strerror(self._sync_fault.error))
+            return None
+
+
+class _FaultyFile:
+    """A file of ``FaultyFiles``."""
+
+    def __init__(self, files: FaultyFiles, path: Path, file: File, medium: _Medium) -> None:
+        self._files = files
+        self._path = path
+        self._file = file
+        self._medium = medium
+
+    def write(self, pieces: Sequence[bytes], offset: int) -> None:
+        data = b"".join(pieces)
+        growth = offset + len(data) - max(self._file.size(), offset)
+        size = self._files.about_to_write(self._path, growth, len(data))
+        self._file.write([data[:size]], offset)
+        touched = range(offset // SECTOR, (offset + size + SECTOR - 1) // SECTOR)
+        self._medium.dirty.update(touched)
+        self._medium.lost.difference_update(touched)
+        if size < len(data):
+            raise self._files.write_error()
+
+    def read(self, offset: int, size: int) -> bytes:
+        return self._file.read(offset, size)
+
+    def sync(self) -> None:
+        medium = self._medium
+        written, medium.dirty = medium.dirty, set()
+        error = self._files.about_to_sync(self._path)
+        if error is not None:
+            medium.lost |= written
+            raise error
+        self._file.sync()
+        image = bytearray(self._file.read(0, self._file.size()))
+        for sector in medium.lost | medium.dirty:
+            place = slice(sector * SECTOR, (sector + 1) * SECTOR)
+            image[place] = medium.image[place].ljust(len(image[place]), b"\0")
+        medium.image = bytes(image)
+
+    def truncate(self, size: int) -> None:
+        self._file.truncate(size)
+
+    def size(self) -> int:
+        return self._file.size()
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _survivors(now: bytes, medium: _Medium, random: Random) -> bytes:
+    """A file after the lights came back."""
+    result = bytearray(medium.image)
+    if random.random() < 0.5:  # The new length got there.
+        result = result[: len(now)].ljust(len(now), b"\0")
+    for sector in medium.dirty:
+        place = slice(sector * SECTOR, (sector + 1) * SECTOR)
+        if random.random() < 0.5 and place.start < len(result):
+            result[place] = now[place][: len(result[place])].ljust(len(result[place]), b"\0")
+    return bytes(result)
