@@ -1,7 +1,7 @@
 """Takes acknowledgements from the application, and sends them to the broker in groups."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import Final
@@ -42,26 +42,31 @@ class AckSender:
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
 
-    def acknowledge(self, messages: Iterable[Message | MessageId]) -> None:
+    def acknowledge(self, messages: Sequence[Message | MessageId]) -> None:
         """The application is done with these."""
-        given = messages if isinstance(messages, Sequence) else list(messages)
-        if set(map(type, given)) == {Message}:
-            for delivery, group in groupby(given, _delivery):
-                indexes = list(map(_index, group))
-                self._acknowledge_indexes(delivery, indexes)
+        if set(map(type, messages)) == {Message}:
+            for delivery, group in groupby(messages, _delivery):
+                self._acknowledge_indexes(delivery, list(map(_index, group)))
+            self._send_soon()
         else:
-            for message in given:
-                if isinstance(message, Message):
-                    self._acknowledge_indexes(message.delivery, [message.batch_index])
-                else:
-                    self._acknowledge_id(message)
-        self._sent_soon()
+            for message in messages:
+                self.acknowledge_one(message)
+
+    def acknowledge_one(self, message: Message | MessageId) -> None:
+        """The application is done with this one."""
+        if isinstance(message, Message):
+            self._acknowledge_indexes(message.delivery, (message.batch_index,))
+        elif message.batch_index < 0 or message.batch_size <= 1:
+            self.state.entry(message.position)
+        else:
+            self.state.indexes(message.position, (message.batch_index,), message.batch_size)
+        self._send_soon()
 
     def acknowledge_cumulative(self, message: Message | MessageId) -> None:
         """The application is done with this one and all before it."""
         message_id = message.message_id if isinstance(message, Message) else message
         self.state.cumulative(message_id.position, message_id.batch_index, message_id.batch_size)
-        self._sent_soon()
+        self._send_soon()
 
     def reject(self, position: Position, reason: int) -> None:
         """An entry cannot be read: it counts as acknowledged, and the broker is told why."""
@@ -96,7 +101,7 @@ class AckSender:
         if self._timer is not None:
             self._timer.cancel()
 
-    def _acknowledge_indexes(self, delivery: Delivery, indexes: list[int]) -> None:
+    def _acknowledge_indexes(self, delivery: Delivery, indexes: Sequence[int]) -> None:
         if delivery.chunks:
             for position in delivery.chunks:
                 self.state.entry(position)
@@ -105,15 +110,7 @@ class AckSender:
         else:
             self.state.indexes(delivery.position, indexes, delivery.batch_size)
 
-    def _acknowledge_id(self, message_id: MessageId) -> None:
-        if message_id.batch_index < 0 or message_id.batch_size <= 1:
-            self.state.entry(message_id.position)
-        else:
-            self.state.indexes(
-                message_id.position, (message_id.batch_index,), message_id.batch_size
-            )
-
-    def _sent_soon(self) -> None:
+    def _send_soon(self) -> None:
         if not self.state.count:
             return
         if self.state.due or not self._group_time_s:

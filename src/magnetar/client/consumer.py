@@ -89,11 +89,15 @@ class Consumer:
 
         Raises TimedOut, NotAllowed when closed, or why the broker refuses it from now on.
         """
-        taken = self._take(1)
+        if len(self._ready) == 1:  # The usual case, without a list.
+            message = self._ready[0].pop()
+            if not self._ready[0].waiting:
+                self._ready.popleft()
+            if message is not None:
+                return message
+        taken = self._take(1) or await self._wait(1, timeout_s)
         if not taken:
-            taken = await self._wait(1, timeout_s)
-            if not taken:
-                raise TimedOut(f"no message from {self._topic} within {timeout_s:g} s")
+            raise TimedOut(f"no message from {self._topic} within {timeout_s:g} s")
         return taken[0]
 
     async def receive_many(
@@ -125,8 +129,8 @@ class Consumer:
         messages are, or message by message with ``batch_index_ack``. Raises InvalidValue for the
         bare id of a message that may be of several topics.
         """
-        if isinstance(messages, Message | MessageId):
-            self._part_of(messages).acks.acknowledge((messages,))
+        if isinstance(messages, (Message, MessageId)):
+            self._part_of(messages).acks.acknowledge_one(messages)
             return
         given = list(messages)
         if len(self._topics) == 1:

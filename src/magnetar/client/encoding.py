@@ -84,31 +84,42 @@ class Encoder:
 
         Raises MessageTooLarge.
         """
-        message = batch.details.get(0) or OutMessage(batch.payloads[0])
-        payload = compress(self._compression, message.data)
+        message = batch.details.get(0)
+        payload = compress(self._compression, batch.payloads[0])
         if len(payload) > size_max:
             if not self._chunking:
                 raise MessageTooLarge(
                     f"a message of {len(payload)} bytes, the broker takes {size_max}: "
                     "create the producer with chunking=True"
                 )
-            return self._chunks(batch, message, payload, size_max, now_ms)
+            return self._chunks(batch, payload, size_max, now_ms)
         sequence_id = batch.first_sequence_id
-        data = entry.join(self._head(message, sequence_id, now_ms, None), payload)
+        if message is None and self._compression is CompressionType.NONE:
+            head = metadata.build(self.producer_name, sequence_id, now_ms)
+        else:
+            head = self._head(batch, now_ms, None)
+        data = entry.join(head, payload)
         self._check_frame(data, size_max)
         pieces = requests.send(self._producer_id, sequence_id, data, entry.checksum(data))
         return [
             PendingSend(
-                sequence_id, sequence_id, pieces, 1, 0, message.size, batch.deadline, batch.waiters
+                sequence_id,
+                sequence_id,
+                pieces,
+                1,
+                0,
+                batch.size_bytes,
+                batch.deadline,
+                batch.waiters,
             )
         ]
 
     def _chunks(
-        self, batch: Batch[W], message: OutMessage, payload: bytes, size_max: int, now_ms: int
+        self, batch: Batch[W], payload: bytes, size_max: int, now_ms: int
     ) -> list[PendingSend[W]]:
         sequence_id = batch.first_sequence_id
         uuid = f"{self.producer_name}-{sequence_id}"
-        room = size_max - METADATA_RESERVE - message.size + len(message.data)
+        room = size_max - METADATA_RESERVE - (batch.size_bytes - len(batch.payloads[0]))
         if room <= 0:
             raise MessageTooLarge(
                 f"the key and properties of a message leave no room in {size_max} bytes"
@@ -118,7 +129,7 @@ class Encoder:
         sends: list[PendingSend[W]] = []
         for index, part in enumerate(parts):
             place = metadata.ChunkPlace(uuid, index, len(parts), len(payload))
-            data = entry.join(self._head(message, sequence_id, now_ms, place), part)
+            data = entry.join(self._head(batch, now_ms, place), part)
             pieces = requests.send(
                 self._producer_id, sequence_id, data, entry.checksum(data), is_chunk=True
             )
@@ -128,28 +139,24 @@ class Encoder:
                 )
             )
         last = sends[-1]
-        last.message_count, last.size_bytes, last.waiters = 1, message.size, batch.waiters
+        last.message_count, last.size_bytes, last.waiters = 1, batch.size_bytes, batch.waiters
         return sends
 
-    def _head(
-        self,
-        message: OutMessage,
-        sequence_id: int,
-        now_ms: int,
-        place: metadata.ChunkPlace | None,
-    ) -> bytes:
+    def _head(self, batch: Batch[W], now_ms: int, place: metadata.ChunkPlace | None) -> bytes:
+        """The metadata of a message that is an entry, or a chunk, by itself."""
+        message = batch.details.get(0)
         key, key_b64 = _wire_key(message)
         return metadata.build(
             self.producer_name,
-            sequence_id,
+            batch.first_sequence_id,
             now_ms,
             key=key,
             key_b64=key_b64,
-            ordering_key=message.ordering_key,
-            properties=message.properties,
-            event_time_ms=message.event_time_ms,
+            ordering_key=message.ordering_key if message else None,
+            properties=message.properties if message else None,
+            event_time_ms=message.event_time_ms if message else None,
             compression=self._compression,
-            uncompressed_size=self._original_size(message.data),
+            uncompressed_size=self._original_size(batch.payloads[0]),
             chunk=place,
         )
 

@@ -27,6 +27,7 @@ class ReceiveQueue:
 
     def __init__(self, size: int, open_entry: Callable[[Frame], Opened]) -> None:
         self._size = size
+        self._enough = max(size // 2, 1)
         self._open_entry = open_entry
         self._arrived: deque[Frame] = deque()
         self._messages: list[Message] = []  # Of the entry opened last.
@@ -77,12 +78,15 @@ class ReceiveQueue:
         """Permits of messages that were dropped before they entered the queue."""
         self._consumed += permits
 
-    def permits_due(self) -> int:
-        """Permits to send now, 0 for not yet. The caller sends what it gets."""
-        if self._consumed * 2 < self._size or self._consumed <= 0:
-            return 0
-        due, self._consumed = self._consumed, 0
-        return due
+    @property
+    def hungry(self) -> bool:
+        """So much was consumed that the broker should be asked for more."""
+        return self._consumed >= self._enough
+
+    def take_permits(self) -> int:
+        """The permits to give back now: at least 1 while it is hungry."""
+        permits, self._consumed = self._consumed, 0
+        return permits
 
     def restart(self) -> int:
         """Drop everything: the broker starts afresh. Returns the permits to begin with."""

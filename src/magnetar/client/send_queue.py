@@ -89,7 +89,7 @@ class SendQueue:
         size = len(data) if details is None else details.size
         if size >= self._batch_size_max:
             self.close_batches()
-            self._put_single(details or OutMessage(data), waiter)
+            self._put_single(data, details, size, waiter)
             return
         if self._batches.size_bytes + size > self._batch_size_max:
             self.close_batches()
@@ -247,19 +247,24 @@ class SendQueue:
         except MagnetarError as error:
             part.settle(error)
 
-    def _put_single(self, message: OutMessage, waiter: Waiter | None) -> None:
-        own_id = message.sequence_id
+    def _put_single(
+        self, data: bytes, details: OutMessage | None, size: int, waiter: Waiter | None
+    ) -> None:
+        before = self.next_sequence_id
         batch: Batch[Waiter] = Batch(
-            self.next_sequence_id if own_id is None else own_id,
-            self._clock.now() + self._timeout_s,
-            [message.data],
-            {0: message},
-            message.size,
-            [] if waiter is None else [(0, 1, waiter)],
+            self._take_sequence_ids(1, details), self._clock.now() + self._timeout_s, [data]
         )
-        sends = self._encoder.single(batch, self.size_max, self._clock.wall_ms())
-        self._take_sequence_ids(1, message)
-        self._pending.admit(1, message.size)
+        batch.size_bytes = size
+        if details is not None:
+            batch.details[0] = details
+        if waiter is not None:
+            batch.waiters.append((0, 1, waiter))
+        try:
+            sends = self._encoder.single(batch, self.size_max, self._clock.wall_ms())
+        except MagnetarError:
+            self.next_sequence_id = before
+            raise
+        self._pending.admit(1, size)
         for send in sends:
             self._send(send)
 

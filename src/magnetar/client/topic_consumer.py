@@ -97,7 +97,7 @@ class TopicConsumer:
         self._queue = ReceiveQueue(subscribing.receiver_queue_size, self._unpacker.open)
         self._receiving = False  # False while what comes is from before a seek or reconnection.
         self._epoch = 0
-        self._seen: MessageId | None = None  # The last one taken since the broker (re)started.
+        self._seen: Message | None = None  # The last one taken since the broker (re)started.
 
     async def start(self) -> None:
         """Subscribe. Raises the broker's error or TimedOut; then no trace is left."""
@@ -112,11 +112,19 @@ class TopicConsumer:
         """``take`` may find something."""
         return self._queue.waiting
 
+    def pop(self) -> Message | None:
+        """The next message, if one is there."""
+        message = self._queue.pop()
+        if message is not None:
+            self._seen = message
+        self._ask_for_more()
+        return message
+
     def take(self, count_max: int) -> list[Message]:
         """What is there, at most ``count_max`` messages; [] when nothing is."""
         taken = self._queue.take(count_max)
         if taken:
-            self._seen = taken[-1].message_id
+            self._seen = taken[-1]
         self._ask_for_more()
         return taken
 
@@ -347,7 +355,7 @@ class TopicConsumer:
     def _is_ahead(self, last: MessageId, mark: Position) -> bool:
         """The topic's last message is one that the application has not had."""
         if self._seen is not None:
-            return _order(last) > _order(self._seen)
+            return _order(last) > _order(self._seen.message_id)
         if last.position <= mark:
             return False
         if self._start is None or self._start.position == LATEST:
@@ -360,17 +368,18 @@ class TopicConsumer:
         """What the application has seen may come again, and will be marked so."""
         if self._seen is None:
             return
+        seen = self._seen.message_id
         if self._start is not None:
-            self._start, self._start_inclusive = self._seen, False
+            self._start, self._start_inclusive = seen, False
         elif self._config.type in ORDERED:
-            before = self._unpacker.seen_before
-            self._unpacker.seen_before = max(before or self._seen.position, self._seen.position)
+            before = self._unpacker.seen_before or seen.position
+            self._unpacker.seen_before = max(before, seen.position)
         self._seen = None
 
     def _ask_for_more(self) -> None:
         connection = self._attachment.connection
-        if connection is not None and (permits := self._queue.permits_due()):
-            connection.write(requests.flow(self._id, permits))
+        if self._queue.hungry and connection is not None:
+            connection.write(requests.flow(self._id, self._queue.take_permits()))
 
     def _fail(self, error: MagnetarError) -> None:
         if self.over is None:

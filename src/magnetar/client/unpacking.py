@@ -13,7 +13,7 @@ from itertools import repeat
 from magnetar.errors import CorruptEntry, MessageTooLarge
 from magnetar.message.batch import unpack
 from magnetar.message.chunk import Reassembly
-from magnetar.message.compression import decompress
+from magnetar.message.compression import CompressionType, decompress
 from magnetar.message.metadata import Metadata, parse
 from magnetar.model.position import MessageId, Position
 from magnetar.wire.frames import Frame
@@ -177,6 +177,8 @@ class Unpacker:
         return [message for message in messages if wanted >> message.batch_index & 1]
 
     def _decompressed(self, metadata: Metadata, body: bytes) -> bytes:
+        if metadata.compression == CompressionType.NONE:
+            return body
         try:
             return decompress(
                 metadata.compression, body, metadata.uncompressed_size, size_max=self._size_max
