@@ -1,22 +1,36 @@
 """A fresh broker of ours, set up as the one of a recorded conversation was."""
 
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 from golden.conversation import Conversation
 from golden.frames import parse, split
+from google.protobuf.message import DecodeError
 
 from magnetar.clock import SystemClock
+from magnetar.message.entry import checksum, join
 from magnetar.testing.local_broker import LocalBroker
+from magnetar.testing.network import WireConnection
+from magnetar.wire import requests
 from magnetar.wire.proto import PulsarApi_pb2 as pb
 
 # Waits that the recordings sat through are shortened where nothing but their length is lost.
 BY_NAME = {
     "ack-batch-index-off": {"acknowledgmentAtBatchIndexLevelEnabled": False},
+    "auto-creation-off": {"allowAutoTopicCreation": False},
+    "auto-creation-partitioned": {
+        "allowAutoTopicCreationType": "partitioned",
+        "defaultNumPartitions": 3,
+    },
+    "auto-subscription-off": {"allowAutoSubscriptionCreation": False},
+    "unacked-limit": {"maxUnackedMessagesPerConsumer": 3},
     "keepalive": {"keepAliveIntervalSeconds": 1},
     "keyshared-ranges-autosplit": {"subscriptionKeySharedUseConsistentHashing": False},
     "keyshared-hash-autosplit": {"subscriptionKeySharedUseConsistentHashing": False},
     "keyshared-draining-autosplit": {"subscriptionKeySharedUseConsistentHashing": False},
 }
+LOOKUPS = 32  # Four bundles: some of so many names fall into each.
+USED_LEDGERS = 3  # Some recordings name a ledger older than the topic's.
+METADATA = {"producer_name": "p", "sequence_id": 0, "publish_time": 1}
 LIVENESS = {"connectionLivenessCheckTimeoutMillis": 200}
 
 
@@ -35,7 +49,28 @@ async def broker_for(recorded: Conversation):
     clock = RecordingClock(started_ms(recorded))
     settings = {**LIVENESS, **BY_NAME.get(recorded.name, {})}
     async with LocalBroker(settings=settings, clock=clock) as broker:
+        await make_lived_in(broker)
         yield broker
+
+
+async def make_lived_in(broker: LocalBroker) -> None:
+    """Give every bundle of public/default its owner, and use up the first ledgers' numbers."""
+    connection = await WireConnection.open("127.0.0.1", broker.port)
+    connection.send(requests.connect("golden", 21))
+    for number in range(LOOKUPS):
+        connection.send(requests.lookup(number, f"persistent://public/default/used-{number}"))
+    for _ in range(LOOKUPS + 1):
+        await connection.receive()
+    for number in range(USED_LEDGERS):
+        topic = f"persistent://public/default/used-{number}"
+        connection.send(requests.producer(number, LOOKUPS + number, topic, name="p"))
+        answer = parse(await connection.receive())
+        if not answer.HasField("producer_success"):
+            break  # Topics are not made automatically here.
+        entry = join(pb.MessageMetadata(**METADATA).SerializeToString(), b"")
+        connection.send(b"".join(requests.send(number, 0, entry, checksum(entry))))
+        await connection.receive()
+    connection.close()
 
 
 def started_ms(recorded: Conversation) -> int:
@@ -45,5 +80,6 @@ def started_ms(recorded: Conversation) -> int:
         if command is not None and command.HasField("send"):
             entry = split(step.frame)[1]
             size = int.from_bytes(entry[6:10], "big")
-            return pb.MessageMetadata.FromString(entry[10 : 10 + size]).publish_time - step.ms
+            with suppress(DecodeError):  # Some are sent to be unreadable.
+                return pb.MessageMetadata.FromString(entry[10 : 10 + size]).publish_time - step.ms
     return SystemClock().wall_ms()

@@ -8,9 +8,9 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from golden.compare import NOTHING, compare
 from golden.normal import Names
 
-ABSENT = "absent"
 MASKED_KEYS = ("address", "when")
 URL = re.compile(r"^(pulsar|http)://[^/]+$")
 LEDGER = re.compile(r"(\d+):(-?\d+)")
@@ -25,16 +25,8 @@ def result_of(
     """
     if expected == "":
         return
-    ours = json.loads(text)
-    ours = _like(expected, _cut(expected, ours, about))
-    theirs = _translated(expected, names)
-    if theirs != ours:
-        if isinstance(theirs, dict) and isinstance(ours, dict):
-            for key in theirs:
-                if theirs[key] != ours.get(key, ABSENT):
-                    yield key, theirs[key], ours.get(key, ABSENT)
-        else:
-            yield "", theirs, ours
+    ours = _like(expected, _cut(expected, json.loads(text), about))
+    yield from compare(_translated(expected, names), ours)
 
 
 def _cut(expected: Any, ours: Any, about: str | None) -> Any:
@@ -89,6 +81,10 @@ def _marks(internal: Any, _: str | None) -> Any:
     return {**internal, "md": marks}
 
 
+def _publishers(stats: Any, _: str | None) -> Any:
+    return {**stats, "subscriptions": list(stats["subscriptions"])}
+
+
 def _subscriptions(stats: Any, _: str | None) -> Any:
     return {
         name: {
@@ -105,6 +101,7 @@ _CUTS: list[tuple[set[str], Callable[[Any, str | None], Any]]] = [
     ({"active"}, _active),
     ({"msgBacklog", "unackedMessages"}, _backlog),
     ({"markDeletePosition"}, _cursor),
+    ({"publishers"}, _publishers),
     ({"sub", "consumers"}, _draining),
     ({"mode"}, _sticky),
     ({"md"}, _marks),
@@ -117,7 +114,7 @@ def _like(expected: Any, ours: Any) -> Any:
     """Only what is recorded, at every depth; addresses and the like as recorded."""
     if isinstance(expected, dict) and isinstance(ours, dict):
         return {
-            key: value if key in MASKED_KEYS else _like(value, ours.get(key, ABSENT))
+            key: value if key in MASKED_KEYS else _like(value, ours.get(key, NOTHING))
             for key, value in expected.items()
         }
     if isinstance(expected, list) and isinstance(ours, list) and len(expected) == len(ours):

@@ -5,8 +5,9 @@ import dataclasses
 
 import pytest
 from golden import conversation
+from golden.compare import NOTHING
 from golden.frames import join, parse, split
-from golden.replay import NOTHING, ORDER, Replay
+from golden.replay import ORDER, Replay
 
 
 class RecordedBroker:
