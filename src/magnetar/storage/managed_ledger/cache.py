@@ -137,7 +137,11 @@ class Shelf:
         self._grown(size_bytes, len(run.data))
 
     def insert(self, run: EntryRun, size_bytes: int) -> None:
-        """Take a run from anywhere in the ledger, unless some of it is here already."""
+        """Take a run from anywhere in the ledger, unless some of it is here already.
+
+        For shelves that nothing is appended to.
+        """
+        assert not self._cold, "only what is appended grows cold"
         index = bisect_right(self._firsts, run.first_entry_id)
         if index and self._runs[index - 1].last_entry_id >= run.first_entry_id:
             return
@@ -149,8 +153,6 @@ class Shelf:
         self._runs.insert(index, run)
         self._sizes.insert(index, size_bytes)
         self._ages.insert(index, self._lane.clock)
-        if index < self._cold:
-            self._cold += 1
         self._grown(size_bytes, len(run.data))
 
     def find(self, entry_id: int, entries_max: int, bytes_max: int) -> EntryRun | None:

@@ -7,7 +7,7 @@ broker took over: from then on everything here raises Fenced.
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import NoReturn, Self
+from typing import Self
 
 from magnetar.errors import Fenced, LedgerNotFound, MagnetarError, StorageError, VersionMismatch
 from magnetar.storage.ledger.store import LedgerId, LedgerReader, LedgerStore
@@ -99,12 +99,17 @@ class LedgerList:
 
     async def verify(self) -> None:
         """Raises Fenced when another broker has taken the log over."""
-        self.check()
-        while self._writer is not None:
-            await asyncio.wait([self._writer])
-        record = await self._metadata.get(self._path)
-        if record is None or record.version != self._version:
-            self._lose()
+        while True:
+            self.check()
+            version = self._version
+            record = await self._metadata.get(self._path)
+            if self._writer is not None:
+                await asyncio.wait([self._writer])
+            elif version == self._version:
+                break
+            # We changed it ourselves meanwhile: look again.
+        if record is None or record.version != version:
+            raise self._lose()
 
     async def delete_removed(self, ledgers: LedgerStore) -> None:
         """Delete the ledgers that are recorded to be no longer part of the log."""
@@ -151,19 +156,20 @@ class LedgerList:
             self._version = await self._metadata.put(
                 self._path, draft.encode(), expected_version=self._version
             )
-        except VersionMismatch:
-            self._lose()
+        except VersionMismatch as error:
+            raise self._lose() from error
         except StorageError as error:
             self.fence(f"its list of ledgers could not be written ({error})")
             raise
         # Entries may have been appended meanwhile: the draft is older than the layout.
         edit(self.layout)
 
-    def _lose(self) -> NoReturn:
+    def _lose(self) -> Fenced:
+        """The error for whoever finds that we no longer own the log."""
         self.lost = True
-        self.fence("another broker has taken it over")
-        self.check()
-        raise AssertionError("a fenced list raises")
+        reason = "another broker has taken it over"
+        self.fence(reason)
+        return Fenced(f"Managed ledger {self._name} takes no more changes: {reason}")
 
 
 async def _seal_what_was_open(

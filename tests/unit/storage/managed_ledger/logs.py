@@ -4,8 +4,11 @@ import asyncio
 import heapq
 from itertools import repeat
 
+from google_crc32c import value as checksum
+
 from magnetar.errors import StorageError
 from magnetar.storage.ledger.memory import MemoryLedgerStore
+from magnetar.storage.ledger.store import LedgerEnd
 from magnetar.storage.managed_ledger.cache import EntryCache
 from magnetar.storage.managed_ledger.cursor_saver import CursorSaver
 from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger, ManagedLedgerSettings
@@ -94,11 +97,12 @@ class GatedLedger:
 
     @property
     def ledger_id(self):
-        return self._ledger.ledger_id
+        return self._store.ours(self._ledger.ledger_id)
 
     @property
     def end(self):
-        return self._ledger.end
+        last, size_bytes = self._ledger.end
+        return LedgerEnd(min(last, self._store.lost_after), size_bytes)
 
     async def append(self, data, checksums):
         await self._store.appends.enter()
@@ -116,10 +120,13 @@ class GatedLedger:
 
 
 class GatedLedgerStore:
-    """A ledger store in memory behind gates."""
+    """A ledger store in memory behind gates, whose ledgers are 0, 1, 2."""
 
     def __init__(self):
         self._store = MemoryLedgerStore()
+        self._zero = 0
+        self.created = 0
+        self.lost_after = 2**62
         self.appends, self.reads, self.creates = Gate(), Gate(), Gate()
         self.closes, self.deletes = Gate(), Gate()
         self.damaged_from = 2**62
@@ -130,19 +137,25 @@ class GatedLedgerStore:
         if any(entry == self.damaged_from for entry in range(first, first + count)):
             raise self.damage
 
+    def ours(self, ledger_id):
+        return ledger_id - self._zero
+
     async def create(self):
         await self.creates.enter()
         ledger = await self._store.create()
-        self.existing.add(ledger.ledger_id)
+        if not self.created:
+            self._zero = ledger.ledger_id
+        self.created += 1
+        self.existing.add(self.ours(ledger.ledger_id))
         return GatedLedger(ledger, self)
 
     async def open(self, ledger_id):
-        return GatedLedger(await self._store.open(ledger_id), self)
+        return GatedLedger(await self._store.open(ledger_id + self._zero), self)
 
     async def delete(self, ledger_id):
         await self.deletes.enter()
         self.existing.discard(ledger_id)
-        await self._store.delete(ledger_id)
+        await self._store.delete(ledger_id + self._zero)
 
     async def close(self):
         await self._store.close()
@@ -198,8 +211,8 @@ def entries(count, *, start=0, size=1):
 
 
 async def append(ledger, data):
-    """Append with made-up checksums and weights; return the first position as a tuple."""
-    return await ledger.append(list(data), list(range(len(data))), [1] * len(data))
+    """Append entries that each count for one message."""
+    return await ledger.append(list(data), list(map(checksum, data)), [1] * len(data))
 
 
 def run_of(ledger_id, first, count, *, size=1):

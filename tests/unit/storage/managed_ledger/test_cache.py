@@ -111,6 +111,39 @@ def test_a_large_run_that_readers_have_passed_forgets_its_memo(lane):
     assert shelf.find(0, 100, PLENTY) is runs[0]
 
 
+def test_what_is_cold_can_be_merged_on_and_dropped(lane):
+    shelf = lane.shelf()
+    first = 0
+    for index in range(1000):
+        count = (1, 63, 64)[index % 3]
+        shelf.append(run_of(3, first, count), count)
+        first += count
+    found, place = [], 0
+    while run := shelf.find(place, 200, PLENTY):
+        found += run.data
+        place = run.last_entry_id + 1
+    assert found == entries(first)
+    lane.size_bytes_max = lane.size_bytes // 2
+    while shelf.find(first - 1, 1, PLENTY) and shelf.find(0, 1, PLENTY):
+        shelf.append(run_of(3, first, 1), 1)
+        first += 1
+    for entry in range(first, first + 500):
+        shelf.append(run_of(3, entry, 1), 1)
+        assert shelf.find(entry, 1, PLENTY).data == entries(1, start=entry)
+    assert lane.size_bytes <= lane.size_bytes_max
+    lane.size_bytes_max = 0
+    lane.shrink()
+    assert lane.size_bytes == 0
+
+
+def test_a_cold_run_may_be_merged_with_a_warm_one(lane):
+    shelf = shelf_of(lane, *[1] * 63, 64, *[1] * 64)
+    assert len(shelf.find(0, 1000, PLENTY)) == 63, "63 cold ones; the next is too large"
+    small = shelf_of(lane, 64, *[64] * 62, 5, *[5] * 64)
+    assert len(small.find(63 * 64, 1000, PLENTY)) == 325, "a cold one with what follows"
+    assert small.find(63 * 64 + 324, 1000, PLENTY).data == entries(1, start=63 * 64 + 324)
+
+
 def test_the_oldest_run_of_all_shelves_goes_first():
     lane = Lane(4 * 1700)  # Four runs of 1,000 bytes with their overhead.
     one, two = lane.shelf(), lane.shelf()

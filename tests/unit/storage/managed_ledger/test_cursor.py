@@ -9,7 +9,7 @@ from unit.storage.managed_ledger.logs import (
     turns,
 )
 
-from magnetar.errors import Fenced, WriteFailed
+from magnetar.errors import EntryNotFound, Fenced, WriteFailed
 from magnetar.model.position import EARLIEST, LATEST, Position
 
 
@@ -194,6 +194,21 @@ async def test_entries_are_read_from_disk_where_they_are_asked_for(logs, ledger)
     assert data_of(await again.read_at(asked)) == entries(1496, start=5) + entries(10, start=4990)
 
 
+async def test_entries_that_are_trimmed_while_they_are_read_are_left_out(logs, ledger):
+    await append(ledger, entries(10))
+    await ledger.close()
+    again = await logs.open()
+    await append(again, entries(10, start=10))
+    cursor = again.open_reader("r", EARLIEST)
+    logs.ledgers.reads.close()
+    reading = logs.tasks.spawn("read", cursor.read_at([*places(0, 3), *places(5, 6, ledger_id=1)]))
+    await turns()
+    again.layout.remove([0])
+    logs.ledgers.reads.failures = [EntryNotFound("0:0")]
+    logs.ledgers.reads.open()
+    assert data_of(await reading) == entries(2, start=15)
+
+
 # Acknowledging.
 
 
@@ -316,8 +331,7 @@ async def test_acknowledgements_of_entries_that_a_crash_took_back_are_forgotten(
     await append(ledger, entries(10))
     cursor.acknowledge_cumulative(Position(0, 9))
     await cursor.flush()
-    stored = logs.ledgers._store._ledgers[0]
-    del stored._data[6:], stored._checksums[6:]
+    logs.ledgers.lost_after = 5
     again = await logs.open()
     assert again.last_position == (0, 5)
     assert again.cursors["s"].mark == (0, 5)

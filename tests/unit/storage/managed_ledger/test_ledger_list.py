@@ -171,6 +171,17 @@ async def test_the_owner_is_who_wrote_last(logs, ledger_list):
         await other.verify()
 
 
+async def test_a_change_of_our_own_makes_nobody_else_the_owner(logs, ledger_list):
+    logs.metadata.puts.close()
+    change = logs.tasks.spawn("begin", ledger_list.change(begin(1)))
+    await turns()
+    verified = logs.tasks.spawn("verify", ledger_list.verify())
+    await turns()
+    assert not verified.done()
+    logs.metadata.puts.open()
+    await asyncio.gather(change, verified)
+
+
 async def test_a_deleted_list_is_gone(logs, ledger_list):
     await ledger_list.delete_record()
     assert await logs.metadata.get(PATH) is None

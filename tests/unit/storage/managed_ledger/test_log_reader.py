@@ -1,6 +1,7 @@
 import asyncio
 
 import pytest
+from google_crc32c import value as checksum
 from unit.storage.managed_ledger.logs import BYTES_MAX, append, data_of, entries, turns
 
 from magnetar.errors import CorruptEntry, LedgerNotFound
@@ -27,7 +28,7 @@ async def test_a_read_stays_within_a_ledger(log):
     run = await read(log, (0, 2495), 100)
     assert (run.first, run.data) == ((0, 2495), entries(5, start=2495))
     assert run.weights == [0] * 5, "nobody knows how many messages they hold"
-    assert run.checksums == list(range(2495, 2500))
+    assert run.checksums == list(map(checksum, run.data))
 
 
 async def test_a_read_goes_on_at_the_next_entry_there_is(log):
@@ -92,11 +93,26 @@ async def test_reads_do_not_go_beyond_what_was_answered(logs, ledger):
     assert len(await read(log, (0, 0), 100)) == 5
 
 
+async def test_a_read_from_disk_ends_where_memory_goes_on(logs, ledger):
+    await append(ledger, entries(500))
+    ledger._shelf.drop_oldest()
+    await append(ledger, entries(500, start=500))
+    run = await ledger.read(EARLIEST, 1000, BYTES_MAX)
+    assert run.data == entries(500)
+    assert (await ledger.read(Position(0, 500), 1000, BYTES_MAX)).weights == [1] * 500
+    assert await ledger.first_where(lambda entry: int(entry) >= 700) == (0, 700)
+    assert logs.ledgers.reads.passed == 1, "the rest was in memory"
+
+
 async def test_damage_ahead_does_not_hurt_what_comes_before(logs, log):
     logs.ledgers.damage, logs.ledgers.damaged_from = CorruptEntry("0:3"), 3
     assert (await read(log, (0, 1), 100)).data == entries(1, start=1)
     with pytest.raises(CorruptEntry):
         await read(log, (0, 3), 100)
+    logs.ledgers.damaged_from = 2499
+    with pytest.raises(CorruptEntry):
+        await read(log, (0, 2499), 100)
+    logs.ledgers.damaged_from = 3
     assert (await read(log, (0, 4), 2)).data == entries(2, start=4)
 
 
