@@ -22,11 +22,19 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from random import Random
+from typing import Protocol
 
 from magnetar.storage.ledger.local.disk import File, RealFiles
 
 SECTOR = 512
+
+
+class Chance(Protocol):
+    """What of ``random.Random`` decides here."""
+
+    def random(self) -> float: ...
+
+    def randint(self, low: int, high: int, /) -> int: ...
 
 
 @dataclass(slots=True)
@@ -99,16 +107,16 @@ class FaultyFiles:
             self._may_sync.set()
             self.sync_waits.clear()
 
-    def lose_power(self, random: Random) -> None:
+    def lose_power(self, chance: Chance) -> None:
         """Leave on disk what a loss of power might. Whoever has files open must write no more."""
         with self._lock:
-            kept = random.randint(0, len(self._changes))
+            kept = chance.randint(0, len(self._changes))
             for change in reversed(self._changes[kept:]):
                 change.undo()
             self._changes.clear()
             for path, medium in self._media.items():
                 if path.exists():
-                    path.write_bytes(_survivors(path.read_bytes(), medium, random))
+                    path.write_bytes(_survivors(path.read_bytes(), medium, chance))
             self._media.clear()
 
     # What a store asks for.
@@ -246,13 +254,13 @@ class _FaultyFile:
         self._file.close()
 
 
-def _survivors(now: bytes, medium: _Medium, random: Random) -> bytes:
+def _survivors(now: bytes, medium: _Medium, chance: Chance) -> bytes:
     """A file after the lights came back."""
     result = bytearray(medium.image)
-    if random.random() < 0.5:  # The new length got there.
+    if chance.random() < 0.5:  # The new length got there.
         result = result[: len(now)].ljust(len(now), b"\0")
     for sector in medium.dirty:
         place = slice(sector * SECTOR, (sector + 1) * SECTOR)
-        if random.random() < 0.5 and place.start < len(result):
+        if chance.random() < 0.5 and place.start < len(result):
             result[place] = now[place][: len(result[place])].ljust(len(result[place]), b"\0")
     return bytes(result)

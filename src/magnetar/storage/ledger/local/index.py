@@ -107,12 +107,15 @@ class Ledger:
         Returns the places of blocks that are no longer needed: a copy made by compaction replaces
         its original.
         """
-        if self.firsts is _NO_BLOCKS:
+        if not firsts:
+            return []
+        if not self.firsts:
             self.firsts, self.locations = firsts, locations
             return []
+        last = self.firsts[-1]
         self.firsts += firsts
         self.locations += locations
-        if not firsts or firsts[0] > self.firsts[-len(firsts) - 1]:
+        if firsts[0] > last:
             return []
         blocks: dict[int, int] = {}
         replaced = []

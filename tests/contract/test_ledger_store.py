@@ -1,0 +1,387 @@
+"""What every ledger store promises, kept by every ledger store."""
+
+import asyncio
+
+import pytest
+from unit.storage.ledger.local.support import everything, run, snapshot
+
+from magnetar.errors import EntryNotFound, LedgerFenced, LedgerNotFound, StorageError
+from magnetar.storage.ledger.local.log_thread import Durability
+from magnetar.storage.ledger.local.store import LocalLedgerSettings, LocalLedgerStore
+from magnetar.storage.ledger.memory import MemoryLedgerStore
+
+MIB = 1024 * 1024
+ALL = 10**9
+
+
+class MemoryHome:
+    """Nothing outlives a store in memory."""
+
+    async def open(self):
+        return MemoryLedgerStore()
+
+
+class LocalHome:
+    """A folder in which one store after the other is opened."""
+
+    def __init__(self, folder, **settings):
+        self._folder = folder / "ledgers"
+        self._settings = LocalLedgerSettings(**settings)
+        self._opened = []
+
+    async def open(self):
+        store = await LocalLedgerStore.start(self._folder, settings=self._settings)
+        self._opened.append(store)
+        return store
+
+    async def open_after_crash(self):
+        """A store on what the running one has on disk right now."""
+        copy = self._folder.with_name(f"crashed-{len(self._opened)}")
+        self._folder = snapshot(self._folder, copy)
+        return await self.open()
+
+    async def close(self):
+        for store in self._opened:
+            await store.close()
+
+
+LOCAL = {
+    "local": {},
+    "local-interval": {"durability": Durability.INTERVAL, "interval_s": 0.01},
+    "local-small-segments": {"durability": Durability.NONE, "segment_size": 16 * 1024},
+}
+
+
+@pytest.fixture(params=["memory", *LOCAL])
+async def home(request, tmp_path):
+    if request.param == "memory":
+        yield MemoryHome()
+        return
+    home = LocalHome(tmp_path, **LOCAL[request.param])
+    yield home
+    await home.close()
+
+
+@pytest.fixture(params=LOCAL)
+async def lasting(request, tmp_path):
+    home = LocalHome(tmp_path, **LOCAL[request.param])
+    yield home
+    await home.close()
+
+
+@pytest.fixture
+async def store(home):
+    return await home.open()
+
+
+async def test_a_new_ledger_is_empty(store):
+    ledger = await store.create()
+    assert ledger.end == (-1, 0)
+
+
+async def test_ledger_ids_ascend(store):
+    ids = [(await store.create()).ledger_id for _ in range(5)]
+    assert ids == sorted(set(ids))
+
+
+async def test_ids_of_deleted_ledgers_are_not_used_again(store):
+    first = await store.create()
+    await store.delete(first.ledger_id)
+    assert (await store.create()).ledger_id > first.ledger_id
+
+
+async def test_ledgers_created_together_have_ids_of_their_own(store):
+    ledgers = await asyncio.gather(*(store.create() for _ in range(20)))
+    assert len({ledger.ledger_id for ledger in ledgers}) == 20
+
+
+async def test_entries_are_numbered_from_zero_without_gaps(store):
+    ledger = await store.create()
+    assert await ledger.append(*run("a", "b", "c")) == 0
+    assert await ledger.append(*run("d")) == 3
+    assert ledger.end == (3, 4)
+
+
+async def test_what_was_appended_is_read(store):
+    ledger = await store.create()
+    await ledger.append(*run("a", "b"))
+    await ledger.append(*run("c"))
+    entries = await ledger.read(0, ALL, MIB)
+    assert entries == run("a", "b", "c")
+
+
+async def test_appends_complete_in_the_order_of_their_calls(store):
+    ledger = await store.create()
+    done = []
+
+    async def append(number):
+        done.append((number, await ledger.append(*run(number))))
+
+    async with asyncio.TaskGroup() as tasks:
+        for number in range(50):
+            tasks.create_task(append(number))
+    assert done == [(number, number) for number in range(50)]
+    assert await everything(ledger) == [str(number).encode() for number in range(50)]
+
+
+async def test_ledgers_do_not_mix(store):
+    ledgers = [await store.create() for _ in range(7)]
+
+    async def fill(ledger):
+        for turn in range(20):
+            await ledger.append(*run(*(f"{ledger.ledger_id}-{turn}-{i}" for i in range(3))))
+
+    await asyncio.gather(*map(fill, ledgers))
+    for ledger in ledgers:
+        expected = [f"{ledger.ledger_id}-{turn}-{i}" for turn in range(20) for i in range(3)]
+        assert [entry.decode() for entry in await everything(ledger)] == expected
+
+
+async def test_a_read_starts_anywhere(store):
+    ledger = await store.create()
+    await ledger.append(*run(*range(10)))
+    await ledger.append(*run(*range(10, 20)))
+    for first in range(20):
+        entries = await ledger.read(first, ALL, MIB)
+        assert entries.data[0] == str(first).encode()
+        assert entries.data == [str(n).encode() for n in range(first, first + len(entries.data))]
+
+
+async def test_a_read_brings_no_more_entries_than_asked_for(store):
+    ledger = await store.create()
+    await ledger.append(*run(*range(10)))
+    assert (await ledger.read(3, 4, MIB)).data == [b"3", b"4", b"5", b"6"]
+    assert (await ledger.read(3, 1, MIB)).data == [b"3"]
+
+
+async def test_a_read_stops_at_about_as_many_bytes_as_asked_for(store):
+    ledger = await store.create()
+    await ledger.append(*run(*(bytes([n]) * 100 for n in range(50))))
+    entries = await ledger.read(0, ALL, 1000)
+    assert 9 <= len(entries.data) <= 11
+
+
+async def test_a_read_brings_an_entry_however_large_it_is(store):
+    ledger = await store.create()
+    await ledger.append(*run(b"x" * 100_000))
+    assert len((await ledger.read(0, ALL, 1)).data) == 1
+
+
+async def test_a_read_beyond_the_end_finds_no_entry(store):
+    ledger = await store.create()
+    with pytest.raises(EntryNotFound):
+        await ledger.read(0, 1, MIB)
+    await ledger.append(*run("a"))
+    with pytest.raises(EntryNotFound):
+        await ledger.read(1, 1, MIB)
+    with pytest.raises(EntryNotFound):
+        await ledger.read(-1, 1, MIB)
+
+
+async def test_large_entries_come_back_whole(store):
+    ledger = await store.create()
+    large = [bytes([n]) * (5 * MIB) for n in range(3)]
+    await ledger.append(*run(*large))
+    await ledger.append(*run("small"))
+    assert await everything(ledger) == [*large, b"small"]
+    assert ledger.end == (3, 15 * MIB + 5)
+
+
+async def test_empty_entries_come_back_empty(store):
+    ledger = await store.create()
+    await ledger.append(*run(b"", b"", b"x", b""))
+    assert await everything(ledger) == [b"", b"", b"x", b""]
+
+
+async def test_long_runs_come_back_whole(store):
+    ledger = await store.create()
+    data, checksums = run(*range(70_000))
+    assert await ledger.append(data, checksums) == 0
+    assert await ledger.append(*run("next")) == 70_000
+    assert await everything(ledger) == [*data, b"next"]
+
+
+async def test_a_closed_ledger_takes_no_more(store):
+    ledger = await store.create()
+    await ledger.append(*run("a"))
+    assert await ledger.close() == (0, 1)
+    with pytest.raises(LedgerFenced):
+        await ledger.append(*run("b"))
+    assert await ledger.close() == (0, 1)
+    assert await everything(ledger) == [b"a"]
+
+
+async def test_closing_waits_for_appends_under_way(store):
+    ledger = await store.create()
+    append = asyncio.ensure_future(ledger.append(*run("a", "b")))
+    await asyncio.sleep(0)
+    assert await ledger.close() == (1, 2)
+    assert await append == 0
+
+
+async def test_opening_a_ledger_fences_its_writer(store):
+    writer = await store.create()
+    await writer.append(*run("a"))
+    reader = await store.open(writer.ledger_id)
+    with pytest.raises(LedgerFenced):
+        await writer.append(*run("b"))
+    assert reader.end == writer.end == (0, 1)
+    assert await everything(reader) == [b"a"]
+
+
+async def test_opening_waits_for_appends_under_way(store):
+    writer = await store.create()
+    append = asyncio.ensure_future(writer.append(*run("a", "b")))
+    await asyncio.sleep(0)
+    reader = await store.open(writer.ledger_id)
+    assert reader.end == (1, 2)
+    assert await append == 0
+
+
+async def test_a_ledger_is_opened_as_often_as_you_like(store):
+    writer = await store.create()
+    await writer.append(*run("a"))
+    readers = [await store.open(writer.ledger_id) for _ in range(3)]
+    assert {reader.end for reader in readers} == {(0, 1)}
+    assert [reader.ledger_id for reader in readers] == [writer.ledger_id] * 3
+
+
+async def test_an_unknown_ledger_is_not_found(store):
+    with pytest.raises(LedgerNotFound):
+        await store.open(12_345)
+
+
+async def test_a_deleted_ledger_is_gone(store):
+    writer = await store.create()
+    await writer.append(*run("a"))
+    await store.delete(writer.ledger_id)
+    with pytest.raises(LedgerNotFound):
+        await store.open(writer.ledger_id)
+    with pytest.raises(LedgerFenced):
+        await writer.append(*run("b"))
+    with pytest.raises(LedgerNotFound):
+        await writer.read(0, 1, MIB)
+
+
+async def test_deleting_what_is_not_there_is_fine(store):
+    await store.delete(12_345)
+    ledger = await store.create()
+    await store.delete(ledger.ledger_id)
+    await store.delete(ledger.ledger_id)
+
+
+async def test_deleting_one_ledger_leaves_the_others(store):
+    keep, drop = await store.create(), await store.create()
+    for number in range(10):
+        await keep.append(*run(f"keep {number}"))
+        await drop.append(*run(f"drop {number}"))
+    await store.delete(drop.ledger_id)
+    await keep.append(*run("keep 10"))
+    assert await everything(keep) == [f"keep {number}".encode() for number in range(11)]
+
+
+async def test_cancelling_an_append_does_not_take_it_back(store):
+    ledger = await store.create()
+    append = asyncio.ensure_future(ledger.append(*run("a")))
+    await asyncio.sleep(0)
+    append.cancel()
+    assert await ledger.append(*run("b")) == 1
+    assert await everything(ledger) == [b"a", b"b"]
+
+
+async def test_a_closed_store_takes_no_more(store):
+    ledger = await store.create()
+    await ledger.append(*run("a"))
+    await store.close()
+    with pytest.raises(LedgerFenced):
+        await ledger.append(*run("b"))
+    with pytest.raises(StorageError):
+        await store.create()
+    with pytest.raises(StorageError):
+        await store.open(ledger.ledger_id)
+    assert await ledger.close() == (0, 1)
+    await store.close()
+
+
+async def test_closing_a_store_finishes_appends_under_way(store):
+    ledger = await store.create()
+    append = asyncio.ensure_future(ledger.append(*run("a")))
+    await asyncio.sleep(0)
+    await store.close()
+    assert await append == 0
+
+
+# Stores that last.
+
+
+@pytest.fixture(params=["closed", "crashed"])
+def again(request, lasting):
+    """Opens the store again, after it was closed or after its process died."""
+
+    async def open_again(store):
+        if request.param == "crashed":
+            return await lasting.open_after_crash()
+        await store.close()
+        return await lasting.open()
+
+    return open_again
+
+
+async def test_entries_are_there_again(lasting, again):
+    store = await lasting.open()
+    ledgers = [await store.create() for _ in range(3)]
+    for turn in range(30):
+        for ledger in ledgers:
+            await ledger.append(*run(f"{ledger.ledger_id}-{turn}", b"x" * 300))
+    await ledgers[0].close()
+    store = await again(store)
+    for ledger in ledgers:
+        reader = await store.open(ledger.ledger_id)
+        assert reader.end == ledger.end
+        names = [f"{ledger.ledger_id}-{turn}".encode() for turn in range(30)]
+        assert (await everything(reader))[::2] == names
+
+
+async def test_empty_ledgers_are_there_again(lasting, again):
+    store = await lasting.open()
+    ledger = await store.create()
+    store = await again(store)
+    assert (await store.open(ledger.ledger_id)).end == (-1, 0)
+
+
+async def test_deleted_ledgers_stay_deleted(lasting, again):
+    store = await lasting.open()
+    keep, drop = await store.create(), await store.create()
+    await drop.append(*run(b"x" * 1000))
+    await keep.append(*run("keep"))
+    await store.delete(drop.ledger_id)
+    for _ in range(2):
+        store = await again(store)
+        with pytest.raises(LedgerNotFound):
+            await store.open(drop.ledger_id)
+        assert await everything(await store.open(keep.ledger_id)) == [b"keep"]
+
+
+async def test_ids_are_not_used_again_after_all_is_deleted(lasting, again):
+    store = await lasting.open()
+    last = 0
+    for _ in range(3):
+        ledger = await store.create()
+        assert ledger.ledger_id > last
+        last = ledger.ledger_id
+        await ledger.append(*run(b"x" * 20_000))
+        await store.delete(last)
+        store = await again(store)
+
+
+async def test_a_store_goes_on_after_it_was_opened_again(lasting, again):
+    store = await lasting.open()
+    expected = {}
+    for turn in range(6):
+        ledger = await store.create()
+        data, checksums = run(*(f"{turn}-{n}" for n in range(100)), b"y" * 3000)
+        await ledger.append(data, checksums)
+        expected[ledger.ledger_id] = data
+        store = await again(store)
+        for ledger_id, entries in expected.items():
+            assert await everything(await store.open(ledger_id)) == entries

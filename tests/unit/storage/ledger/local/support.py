@@ -1,0 +1,40 @@
+"""What tests of the local ledger store share."""
+
+import shutil
+
+import google_crc32c
+
+
+def run(*entries):
+    """Arguments of an append."""
+    data = [entry if isinstance(entry, bytes) else str(entry).encode() for entry in entries]
+    return data, [google_crc32c.value(entry) for entry in data]
+
+
+async def everything(reader):
+    """All entries of a ledger."""
+    found = []
+    while len(found) <= reader.end.last_entry_id:
+        entries = await reader.read(len(found), 10**9, 1024 * 1024)
+        assert entries.checksums == [google_crc32c.value(entry) for entry in entries.data]
+        assert entries.data, "a read brings at least one entry"
+        found += entries.data
+    return found
+
+
+def snapshot(folder, copy):
+    """What is on disk now, as if the process died here. Call it without awaiting anything.
+
+    Threads of the store may still be renaming files: then the copy is made anew.
+    """
+    while True:
+        names = sorted(path.name for path in folder.iterdir())
+        copy.mkdir()
+        try:
+            for name in names:
+                shutil.copyfile(folder / name, copy / name)
+            if names == sorted(path.name for path in folder.iterdir()):
+                return copy
+        except FileNotFoundError:
+            pass
+        shutil.rmtree(copy)
