@@ -206,6 +206,7 @@ class ManagedLedger:
                 await self._list.change(
                     lambda layout: layout.seal(end.last_entry_id, end.size_bytes, now_ms)
                 )
+                await self._list.delete_removed(self._ledgers)  # It was, if it was empty.
         finally:
             self._sealing = None
 

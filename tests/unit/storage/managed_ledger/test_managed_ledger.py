@@ -62,6 +62,7 @@ async def test_a_new_log_begins_with_an_empty_ledger(logs, ledger):
     assert (await ledger.open_cursor("s", EARLIEST)).mark == (0, -1)
     assert (await ledger.open_cursor("t", LATEST)).mark == (0, -1)
     await ledger.close()
+    assert logs.ledgers.existing == set()
     again = await logs.open()
     assert logs.ledgers.existing == {1}
     assert again.cursors["s"].backlog == 0

@@ -1,4 +1,4 @@
-"""The managed ledger over ledgers in files: what memory does too easily."""
+"""The managed ledger over the stores of one machine: what memory does too easily."""
 
 import asyncio
 import shutil
@@ -8,6 +8,7 @@ from unit.storage.managed_ledger.logs import BYTES_MAX, Logs, append, data_of, d
 
 from magnetar.model.position import EARLIEST, Position
 from magnetar.storage.ledger.local.store import LocalLedgerSettings, LocalLedgerStore
+from magnetar.storage.metadata.sqlite import SqliteMetadataStore
 
 SETTINGS = LocalLedgerSettings(segment_size=256 * 1024)
 
@@ -94,3 +95,46 @@ async def test_an_entry_is_found_by_what_is_in_it(disk_logs):
     place = await ledger.first_where(lambda entry: int(entry.rstrip(b".")) >= 1777)
     run = await ledger.read(place, 1, BYTES_MAX)
     assert run.data == entries(1, start=1777, size=10)
+
+
+@pytest.mark.parametrize("clean", [True, False])
+async def test_everything_survives_a_restart_on_disk(tmp_path, clean):
+    """Ledgers in files and metadata in SQLite, closed in order or in the middle of it."""
+
+    async def start():
+        logs = Logs(entries_per_ledger_max=50, ledger_age_min_s=0, retention_size_bytes=-1)
+        logs.ledgers = await LocalLedgerStore.start(tmp_path / "ledgers", settings=SETTINGS)
+        logs.metadata = await SqliteMetadataStore.open(tmp_path / "metadata.db")
+        return await logs.open(), logs
+
+    async def stop(logs):
+        await logs.tasks.close()
+        await logs.ledgers.close()
+        await logs.metadata.close()
+
+    ledger, logs = await start()
+    cursors = [await ledger.open_cursor(f"s {index}", EARLIEST) for index in range(100)]
+    await fill(ledger, 300, 20)
+    for index, cursor in enumerate(cursors):
+        cursor.acknowledge_cumulative(ledger.layout.position_at(index))
+        cursor.acknowledge([ledger.layout.position_at(200)])
+        cursor.acknowledge_batch(ledger.layout.position_at(250), [index + 1])
+    if clean:
+        await ledger.close()
+    else:
+        await asyncio.gather(*(cursor.flush() for cursor in cursors))
+    await stop(logs)
+
+    again, logs = await start()
+    place = again.layout.position_at(250)
+    assert len(again.cursors) == 100
+    for index in range(100):
+        cursor = again.cursors[f"s {index}"]
+        assert cursor.backlog == 298 - index
+        assert cursor.ack_set(place) == [index + 1]
+    assert await drain(again.cursors["s 99"]) == [
+        *entries(100, start=100, size=20), *entries(99, start=201, size=20),
+    ]  # fmt: skip
+    await again.delete()
+    assert await logs.metadata.children("/managed-ledgers") == []
+    await stop(logs)
