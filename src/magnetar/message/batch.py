@@ -18,6 +18,7 @@ from magnetar.errors import CorruptEntry
 from magnetar.wire.proto import PulsarApi_pb2 as pb
 
 from .columns import count_alike
+from .metadata import text
 from .varint import stretches, varint, varint_value
 
 # The size, which no head of this form exceeds in its last byte, and the head; both varints in
@@ -145,10 +146,10 @@ def parse_single(head: bytes) -> Single:
     """What a head says. Raises CorruptEntry."""
     found = _parsed(head)
     return Single(
-        found.partition_key if found.HasField("partition_key") else None,
+        text(found.partition_key) if found.HasField("partition_key") else None,
         found.partition_key_b64_encoded,
         found.ordering_key if found.HasField("ordering_key") else None,
-        {pair.key: pair.value for pair in found.properties},
+        {text(pair.key): text(pair.value) for pair in found.properties},
         found.event_time if found.HasField("event_time") else None,
         found.sequence_id if found.HasField("sequence_id") else None,
         found.null_value,

@@ -6,7 +6,7 @@ once: a producer that lost its connection repeats what had no receipt, and a bro
 
 from dataclasses import dataclass
 
-from magnetar.errors import CorruptEntry, MessageTooLarge
+from magnetar.errors import CorruptEntry
 from magnetar.model.position import Position
 
 from .metadata import ChunkPlace
@@ -50,14 +50,14 @@ class Reassembly:
     ) -> tuple[bytes, tuple[Position, ...]] | None:
         """Take one chunk. When it was the last: the payload, and where all of its chunks lie.
 
-        Raises CorruptEntry for a chunk that contradicts itself or the ones before it, and
-        MessageTooLarge; such a chunk is not kept.
+        Raises CorruptEntry for a chunk that contradicts itself or the ones before it, and for one
+        of too large a message; such a chunk is not kept.
         """
         self._expire(now)
         if not 0 <= place.index < place.count:
             raise CorruptEntry(f"chunk {place.index} of {place.count}")
         if place.total_size > self._size_max:
-            raise MessageTooLarge(
+            raise CorruptEntry(
                 f"a chunked message of {place.total_size} bytes; {self._size_max} are accepted"
             )
         if place.index == 0:

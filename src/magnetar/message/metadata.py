@@ -72,15 +72,15 @@ def parse(entry: bytes) -> Metadata:
     found = _parsed(entry[4:start])
     return Metadata(
         start,
-        found.producer_name,
+        text(found.producer_name),
         found.sequence_id,
         found.publish_time,
         found.HasField("num_messages_in_batch"),
         found.num_messages_in_batch,
-        found.partition_key if found.HasField("partition_key") else None,
+        text(found.partition_key) if found.HasField("partition_key") else None,
         found.partition_key_b64_encoded,
         found.ordering_key if found.HasField("ordering_key") else None,
-        {pair.key: pair.value for pair in found.properties},
+        {text(pair.key): text(pair.value) for pair in found.properties},
         found.event_time if found.HasField("event_time") else None,
         found.compression,
         found.uncompressed_size,
@@ -97,7 +97,7 @@ def peek(entry: bytes) -> Peek:
     return Peek(
         found.HasField("num_messages_in_batch"),
         found.num_messages_in_batch,
-        found.producer_name,
+        text(found.producer_name),
         found.sequence_id,
         found.publish_time,
         found.compression,
@@ -136,10 +136,10 @@ def sticky_key(entry: bytes) -> bytes:
         if found.HasField("ordering_key"):
             return found.ordering_key
         if not found.HasField("partition_key"):
-            return f"{found.producer_name}-{found.sequence_id}".encode()
-        key = found.partition_key
+            return f"{text(found.producer_name)}-{found.sequence_id}".encode()
+        key = text(found.partition_key)
         return b64decode(key) if found.partition_key_b64_encoded else key.encode()
-    except (CorruptEntry, ValueError):  # The latter: a key that is not base64, or not text.
+    except (CorruptEntry, ValueError):  # The latter: a key that is not the base64 it claims to be.
         return b""
 
 
@@ -198,6 +198,11 @@ def build(
     return required + pb.MessageMetadata(**others).SerializePartialToString()
 
 
+def text(value: str | bytes) -> str:
+    """A string field as text: protobuf hands out bytes where they are not UTF-8."""
+    return value if isinstance(value, str) else value.decode(errors="replace")
+
+
 def _pairs(properties: Mapping[str, str]) -> list[pb.KeyValue]:
     return [pb.KeyValue(key=key, value=value) for key, value in properties.items()]
 
@@ -215,5 +220,5 @@ def _chunk_place(found: pb.MessageMetadata) -> ChunkPlace | None:
     if not found.HasField("uuid") or found.num_chunks_from_msg < 2:
         return None
     return ChunkPlace(
-        found.uuid, found.chunk_id, found.num_chunks_from_msg, found.total_chunk_msg_size
+        text(found.uuid), found.chunk_id, found.num_chunks_from_msg, found.total_chunk_msg_size
     )

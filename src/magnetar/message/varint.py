@@ -47,18 +47,6 @@ def varint_value(data: bytes) -> int:
     return number
 
 
-def read_varint(data: bytes, position: int) -> tuple[int, int]:
-    """The number at ``position``, and where it ends. IndexError when the bytes end before it."""
-    number = shift = 0
-    while True:
-        byte = data[position]
-        position += 1
-        number |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return number, position
-        shift += 7
-
-
 @dataclass(slots=True)
 class Stretch:
     """Consecutive numbers with varints of one length that differ in their first bytes only.

@@ -5,6 +5,8 @@ it is put around a serialised command by hand, and checked when it is taken off.
 commands from here: nobody outside of ``wire`` and ``message`` knows where they were generated.
 """
 
+from typing import Any
+
 from google.protobuf.message import DecodeError, EncodeError, Message
 
 from magnetar.errors import MalformedFrame
@@ -131,4 +133,35 @@ def parse(data: bytes) -> BaseCommand:
     if not command.HasField(field.name):
         kind = BaseCommand.Type.Name(command.type)
         raise MalformedFrame(f"a {kind} without its field {field.name}")
+    if command.type in _WITH_TEXT:
+        _check_text(getattr(command, field.name))
     return command
+
+
+def _has_text(kind: Any) -> bool:  # Any: protobuf's own type of it has no name to import
+    return any(
+        field.type == field.TYPE_STRING
+        # A message may hold one of its own kind: an id does, and has no text.
+        or (field.message_type not in {None, kind} and _has_text(field.message_type))
+        for field in kind.fields
+    )
+
+
+# Acknowledgements are frequent, and nobody reads the text they may carry.
+_WITH_TEXT = {
+    number
+    for number, field in _FIELDS.items()
+    if number != BaseCommand.ACK and _has_text(field.message_type)
+}
+
+
+def _check_text(message: Message) -> None:
+    """Text that is not UTF-8 would come out as bytes where everybody expects a str."""
+    for field, value in message.ListFields():
+        values = value if field.is_repeated else (value,)
+        if field.type == field.TYPE_STRING:
+            if any(isinstance(text, bytes) for text in values):
+                raise MalformedFrame(f"text that is not UTF-8 in {field.full_name}")
+        elif field.type == field.TYPE_MESSAGE:
+            for inner in values:
+                _check_text(inner)

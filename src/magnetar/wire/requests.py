@@ -235,7 +235,7 @@ def redeliver(
 
 def unsubscribe(consumer_id: int, request_id: int, *, force: bool = False) -> bytes:
     return encode(
-        pb.CommandUnsubscribe(consumer_id=consumer_id, request_id=request_id, force=force)
+        pb.CommandUnsubscribe(consumer_id=consumer_id, request_id=request_id, force=force or None)
     )
 
 

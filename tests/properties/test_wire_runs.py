@@ -1,0 +1,85 @@
+"""Receipts and messages for a run, made all at once, are the single ones in a row."""
+
+from google_crc32c import value as crc32c
+from hypothesis import given
+from hypothesis import strategies as st
+
+from magnetar.message.send_run import SendRun
+from magnetar.message.varint import varint, varint_value
+from magnetar.model.position import Position
+from magnetar.storage.managed_ledger.run import EntryRun
+from magnetar.wire import replies
+
+NUMBERS = st.integers(0, 300) | st.integers(0, 2**64 - 1)
+ENTRY_IDS = st.integers(0, 40_000) | st.integers(0, 2**62)
+
+
+@st.composite
+def send_runs(draw):
+    count = draw(st.integers(1, 40))
+    if draw(st.booleans()):
+        first = draw(NUMBERS)
+        sequences = [(first + index) % 2**64 for index in range(count)]
+    else:
+        sequences = draw(st.lists(NUMBERS, min_size=count, max_size=count))
+    highest = draw(
+        st.none() | st.lists(st.just(b"") | NUMBERS.map(varint), min_size=count, max_size=count)
+    )
+    entries = [b"entry"] * count
+    return SendRun(
+        draw(NUMBERS), list(map(varint, sequences)), entries, [0] * count, [1] * count, highest
+    )
+
+
+@given(send_runs(), NUMBERS, ENTRY_IDS)
+def test_receipts(run, ledger_id, first_entry_id):
+    plain = [
+        replies.send_receipt(
+            run.producer_id,
+            varint_value(sequence),
+            ledger_id,
+            first_entry_id + index,
+            highest_sequence_id=varint_value((run.highest or [b""] * len(run))[index]),
+        )
+        for index, sequence in enumerate(run.sequences)
+    ]
+    assert replies.send_receipts(run, ledger_id, first_entry_id) == b"".join(plain)
+
+
+@st.composite
+def deliveries(draw):
+    count = draw(st.integers(1, 40))
+    size = draw(st.none() | st.integers(1, 50))
+    sizes = st.integers(1, 200) if size is None else st.just(size)
+    entries = [b"x" * each for each in draw(st.lists(sizes, min_size=count, max_size=count))]
+    run = EntryRun(draw(NUMBERS), draw(ENTRY_IDS), entries, list(map(crc32c, entries)), [1] * count)
+    counts = st.lists(st.integers(0, 2) | st.integers(0, 2**32 - 1), min_size=count, max_size=count)
+    words = st.lists(st.integers(-(2**63), 2**63 - 1), max_size=3)
+    ack_sets = st.lists(st.just([]) | words, min_size=count, max_size=count)
+    return run, draw(st.none() | counts), draw(st.none() | ack_sets)
+
+
+@given(deliveries(), NUMBERS, st.integers(-1, 2000), st.none() | NUMBERS)
+def test_messages(delivery, consumer_id, partition, epoch):
+    run, counts, ack_sets = delivery
+    plain = []
+    for index, entry in enumerate(run.data):
+        plain += replies.message(
+            consumer_id,
+            Position(run.ledger_id, run.first_entry_id + index),
+            partition=partition,
+            entry=entry,
+            checksum=run.checksums[index],
+            redelivery_count=counts[index] if counts else 0,
+            ack_set=ack_sets[index] if ack_sets else (),
+            consumer_epoch=epoch,
+        )
+    made = replies.message_frames(
+        consumer_id,
+        run,
+        partition=partition,
+        redelivery_counts=counts,
+        ack_sets=ack_sets,
+        consumer_epoch=epoch,
+    )
+    assert b"".join(made) == b"".join(plain)

@@ -1,0 +1,169 @@
+"""message/chunk.py: one message in many entries."""
+
+import pytest
+
+from magnetar.errors import CorruptEntry
+from magnetar.message.chunk import Reassembly, split
+from magnetar.message.metadata import ChunkPlace
+from magnetar.model.position import Position
+
+
+class Receiver:
+    """Adds chunks of messages whose payload is known, the n-th entry at 1:n."""
+
+    def __init__(self, **limits):
+        defaults = {"messages_max": 3, "age_max_s": 60.0, "size_max": 1000}
+        self.assembly = Reassembly(**(defaults | limits))
+        self.entry_id = -1
+        self.now = 0.0
+
+    def add(self, uuid, index, *, count=3, at=None, total_size=None, part=None):
+        if at is None:
+            self.entry_id += 1
+            at = self.entry_id
+        part = f"{uuid}{index} ".encode() if part is None else part
+        total = len(part) * count if total_size is None else total_size
+        place = ChunkPlace(uuid, index, count, total)
+        return self.assembly.add(place, part, Position(1, at), self.now)
+
+    @property
+    def dropped(self):
+        return [position.entry_id for position in self.assembly.take_dropped()]
+
+
+@pytest.mark.parametrize(
+    ("payload", "parts"),
+    [(b"", [b""]), (b"abc", [b"abc"]), (b"abcd", [b"abc", b"d"]), (b"abcdef", [b"abc", b"def"])],
+)
+def test_a_payload_is_cut_up(payload, parts):
+    assert split(payload, 3) == parts
+
+
+def test_a_message_is_whole_with_its_last_chunk():
+    receiver = Receiver()
+    assert receiver.add("a", 0) is None
+    assert receiver.add("a", 1) is None
+    positions = (Position(1, 0), Position(1, 1), Position(1, 2))
+    assert receiver.add("a", 2) == (b"a0 a1 a2 ", positions)
+    assert receiver.dropped == []
+
+
+def test_chunks_of_several_messages_may_be_mixed():
+    receiver = Receiver()
+    for uuid, index in (("a", 0), ("b", 0), ("b", 1), ("a", 1)):
+        assert receiver.add(uuid, index) is None
+    assert receiver.add("b", 2)[0] == b"b0 b1 b2 "
+    assert receiver.add("a", 2)[0] == b"a0 a1 a2 "
+
+
+def test_a_message_without_its_beginning_is_dropped():
+    receiver = Receiver()
+    assert receiver.add("a", 1) is None
+    assert receiver.add("a", 2) is None
+    assert receiver.dropped == [0, 1]
+    assert receiver.dropped == []
+
+
+def test_a_message_with_a_gap_is_dropped():
+    receiver = Receiver()
+    receiver.add("a", 0)
+    assert receiver.add("a", 2) is None
+    assert receiver.dropped == [0, 1]
+
+
+def test_a_chunk_that_was_sent_twice_counts_once():
+    receiver = Receiver()
+    receiver.add("a", 0)
+    receiver.add("a", 1)
+    assert receiver.add("a", 1) is None
+    assert receiver.add("a", 2)[0] == b"a0 a1 a2 "
+    assert receiver.dropped == [2]
+
+
+def test_a_chunk_that_is_delivered_twice_is_no_matter():
+    receiver = Receiver()
+    receiver.add("a", 0)
+    receiver.add("a", 1)
+    assert receiver.add("a", 1, at=1) is None
+    assert receiver.add("a", 2)[0] == b"a0 a1 a2 "
+    assert receiver.dropped == []
+
+
+def test_a_message_that_was_sent_twice_is_taken_once():
+    receiver = Receiver()
+    receiver.add("a", 0)
+    receiver.add("a", 1)
+    for index in (0, 1):
+        receiver.add("a", index)
+    whole = receiver.add("a", 2)
+    assert whole == (b"a0 a1 a2 ", (Position(1, 2), Position(1, 3), Position(1, 4)))
+    assert receiver.dropped == [0, 1]
+
+
+def test_a_message_that_is_redelivered_begins_again_and_loses_nothing():
+    receiver = Receiver()
+    receiver.add("a", 0)
+    receiver.add("a", 1)
+    for index in (0, 1):
+        receiver.add("a", index, at=index)
+    assert receiver.add("a", 2)[0] == b"a0 a1 a2 "
+    assert receiver.dropped == []
+
+
+def test_the_oldest_message_makes_room():
+    receiver = Receiver(messages_max=2)
+    for uuid in "abc":
+        receiver.add(uuid, 0)
+    assert receiver.dropped == [0]
+    receiver.add("b", 1)
+    assert receiver.add("b", 2)[0] == b"b0 b1 b2 "
+
+
+def test_a_message_does_not_wait_for_ever():
+    receiver = Receiver(age_max_s=60)
+    receiver.add("a", 0)
+    receiver.now = 59.0
+    receiver.add("b", 0)
+    assert receiver.dropped == []
+    receiver.now = 60.0
+    receiver.add("b", 1)
+    assert receiver.dropped == [0]
+    assert receiver.add("a", 1) is None
+    assert receiver.dropped == [3]
+
+
+def test_a_message_beyond_the_limit_is_refused():
+    receiver = Receiver(size_max=8)
+    with pytest.raises(CorruptEntry, match="9 bytes; 8 are accepted"):
+        receiver.add("a", 0)
+
+
+@pytest.mark.parametrize(("index", "count"), [(3, 3), (-1, 3), (0, 0)])
+def test_a_chunk_outside_of_its_message_is_refused(index, count):
+    with pytest.raises(CorruptEntry, match=f"chunk {index} of {count}"):
+        Receiver().add("a", index, count=count)
+
+
+def test_chunks_that_are_more_than_the_message_are_refused():
+    receiver = Receiver()
+    receiver.add("a", 0, total_size=5)
+    with pytest.raises(CorruptEntry, match="6 bytes of chunks instead of 5"):
+        receiver.add("a", 1, total_size=5)
+    assert receiver.dropped == [0]
+
+
+def test_chunks_that_are_less_than_the_message_are_refused():
+    receiver = Receiver()
+    receiver.add("a", 0, count=2, total_size=7)
+    with pytest.raises(CorruptEntry, match="6 bytes of chunks instead of 7"):
+        receiver.add("a", 1, count=2, total_size=7)
+
+
+def test_what_is_cleared_is_forgotten():
+    receiver = Receiver()
+    receiver.add("a", 1)
+    receiver.add("b", 0)
+    receiver.assembly.clear()
+    assert receiver.dropped == []
+    receiver.add("b", 1)
+    assert receiver.dropped == [2]

@@ -1,0 +1,170 @@
+"""wire/requests.py: each request, against recorded ones where they say the same."""
+
+import pytest
+from unit.wire.vectors import entry_of, frames
+
+from magnetar.model.position import EARLIEST_MESSAGE, MessageId, Position
+from magnetar.model.subscriptions import InitialPosition, SubscriptionType
+from magnetar.wire import requests
+from magnetar.wire.commands import parse
+
+RECORDED = frames("requests")
+
+MADE = {
+    "flow": lambda: requests.flow(1, 1),
+    "ack": lambda: requests.ack(1, [Position(49, 0)], request_id=2),
+    "ack_with_validation_error": lambda: requests.ack(
+        1, [Position(49, 8)], validation_error=2, request_id=16
+    ),
+    "ack_without_answer": lambda: requests.ack(1, [Position(49, 2)]),
+    "redeliver": lambda: requests.redeliver(1, [Position(55, 0)]),
+    "redeliver_all": lambda: requests.redeliver(77, None),
+    "redeliver_with_epoch": lambda: requests.redeliver(1, None, consumer_epoch=1),
+    "unsubscribe": lambda: requests.unsubscribe(77, 1),
+    "unsubscribe_by_force": lambda: requests.unsubscribe(1, 3, force=True),
+    "seek": lambda: requests.seek(1, 2, message_id=MessageId(67, 2)),
+    "seek_into_batch": lambda: requests.seek(4, 11, message_id=MessageId(67, 5, -1, 1, 3)),
+    "seek_time": lambda: requests.seek(11, 32, publish_time_ms=0),
+    "last_message_id": lambda: requests.last_message_id(1, 2),
+    "close_producer": lambda: requests.close_producer(2, 8),
+    "close_consumer": lambda: requests.close_consumer(1, 7),
+    "consumer_stats": lambda: requests.consumer_stats(1, 99),
+    "lookup_authoritative": lambda: requests.lookup(
+        18, "persistent://public/default/g-none", authoritative=True
+    ),
+    "partitioned_metadata_without_creation": lambda: requests.partitioned_metadata(
+        16, "a/b", auto_create=False
+    ),
+    "topics_of_namespace": lambda: requests.topics_of_namespace(8, "public/g-topics"),
+    "send_with_highest": lambda: b"".join(
+        requests.send(1, 13, *entry_of(RECORDED["send_with_highest"]), highest_sequence_id=13)
+    ),
+    "send_chunk": lambda: b"".join(
+        requests.send(1, 0, *entry_of(RECORDED["send_chunk"]), is_chunk=True)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MADE.keys() - {"send_chunk"})
+def test_a_request_is_what_was_recorded(name):
+    assert MADE[name]().hex() == RECORDED[name].hex()
+
+
+def test_every_recorded_request_is_compared():
+    assert MADE.keys() == RECORDED.keys()
+
+
+def test_a_chunk_says_so():
+    made, recorded = MADE["send_chunk"](), RECORDED["send_chunk"]
+    send = parse(made[8 : 8 + int.from_bytes(made[4:8], "big")]).send
+    assert send.is_chunk
+    assert not send.HasField("num_messages")  # Recorded was the default, written out.
+    assert entry_of(made) == entry_of(recorded)
+
+
+def test_a_batch_says_how_many_messages_it_holds():
+    head, entry = requests.send(3, 70, b"entry", 5, num_messages=1000, highest_sequence_id=1069)
+    send = parse(head[8:-6]).send
+    assert (send.producer_id, send.sequence_id) == (3, 70)
+    assert (send.num_messages, send.highest_sequence_id) == (1000, 1069)
+    assert head[-6:] + entry == b"\x0e\x01\0\0\0\x05entry"
+
+
+def test_ids_of_any_size_fit_into_a_send():
+    head, _ = requests.send(2**64 - 1, 2**64 - 1, b"entry", 5, highest_sequence_id=2**64 - 1)
+    send = parse(head[8:-6]).send
+    assert send.producer_id == send.sequence_id == send.highest_sequence_id == 2**64 - 1
+
+
+def test_a_subscription_says_everything():
+    frame = requests.subscribe(
+        1,
+        2,
+        "persistent://public/default/t",
+        "s",
+        SubscriptionType.KEY_SHARED,
+        consumer_name="c",
+        priority_level=3,
+        initial_position=InitialPosition.EARLIEST,
+        metadata={"a": "b"},
+        subscription_properties={"c": "d"},
+        consumer_epoch=0,
+    )
+    command = parse(frame[8:]).subscribe
+    assert (command.consumer_id, command.request_id) == (1, 2)
+    assert (command.topic, command.subscription) == ("persistent://public/default/t", "s")
+    assert command.subType == command.Key_Shared
+    assert command.initialPosition == command.Earliest
+    assert (command.consumer_name, command.priority_level) == ("c", 3)
+    assert [(pair.key, pair.value) for pair in command.metadata] == [("a", "b")]
+    assert [(pair.key, pair.value) for pair in command.subscription_properties] == [("c", "d")]
+    assert command.durable
+    assert command.HasField("consumer_epoch")
+    assert not command.HasField("start_message_id")
+
+
+def test_a_reader_says_where_it_begins():
+    frame = requests.subscribe(
+        1, 2, "t", "s", SubscriptionType.EXCLUSIVE, durable=False, start=EARLIEST_MESSAGE
+    )
+    command = parse(frame[8:]).subscribe
+    assert not command.durable
+    assert command.start_message_id.ledgerId == command.start_message_id.entryId == 2**64 - 1
+
+
+def test_a_producer_says_who_it_is():
+    frame = requests.producer(
+        1,
+        2,
+        "t",
+        name="p",
+        user_provided_name=False,
+        epoch=4,
+        metadata={"a": "b"},
+        initial_subscription="s",
+    )
+    command = parse(frame[8:]).producer
+    assert (command.producer_id, command.request_id, command.topic) == (1, 2, "t")
+    assert (command.producer_name, command.epoch) == ("p", 4)
+    assert not command.user_provided_producer_name
+    assert command.metadata[0].key == "a"
+    assert command.initial_subscription_name == "s"
+
+
+def test_acknowledgements_may_be_of_parts_of_entries():
+    frame = requests.ack(1, [Position(5, 0), Position(5, 1)], ack_sets=[[], [6, -1]])
+    command = parse(frame[8:]).ack
+    assert command.ack_type == command.Individual
+    assert [list(one.ack_set) for one in command.message_id] == [[], [6, -1]]
+
+
+def test_a_cumulative_acknowledgement_says_so():
+    command = parse(requests.ack(1, [Position(5, 0)], cumulative=True)[8:]).ack
+    assert command.ack_type == command.Cumulative
+
+
+def test_ack_sets_must_run_parallel():
+    with pytest.raises(ValueError, match="zip"):
+        requests.ack(1, [Position(5, 0), Position(5, 1)], ack_sets=[[1]])
+
+
+def test_a_client_says_what_it_understands():
+    frame = requests.connect(
+        "me", 21, features=["supports_auth_refresh"], proxy_to_broker_url="b:1"
+    )
+    command = parse(frame[8:]).connect
+    assert (command.client_version, command.protocol_version) == ("me", 21)
+    assert command.feature_flags.supports_auth_refresh
+    assert not command.feature_flags.supports_topic_watchers
+    assert command.proxy_to_broker_url == "b:1"
+
+
+def test_topics_may_be_asked_for_by_pattern():
+    frame = requests.topics_of_namespace(1, "a/b", pattern="a/b/.*", topics_hash="00000000")
+    command = parse(frame[8:]).getTopicsOfNamespace
+    assert (command.topics_pattern, command.topics_hash) == ("a/b/.*", "00000000")
+
+
+def test_keep_alive_is_the_same_on_both_sides():
+    assert parse(requests.ping()[8:]).HasField("ping")
+    assert parse(requests.pong()[8:]).HasField("pong")
