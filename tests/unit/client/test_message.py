@@ -1,0 +1,77 @@
+from magnetar.client.message import ChunkedMessageId, Delivery, Message, OutMessage, details
+from magnetar.message.batch import Single, build_single
+from magnetar.message.entry import join
+from magnetar.message.metadata import build, parse
+from magnetar.model.position import MessageId, Position
+
+TOPIC = "persistent://public/default/t"
+
+
+def delivery(*, batch_size=0, chunks=(), **metadata):
+    parsed = parse(join(build("p", 7, 1_000, **metadata), b""))
+    return Delivery(
+        TOPIC, Position(3, 4), 1, batch_size, parsed, 2, redelivered=True, chunks=chunks
+    )
+
+
+def test_a_message_of_its_own_entry_has_the_entrys_metadata():
+    message = Message(
+        delivery(
+            key="k",
+            ordering_key=b"o",
+            properties={"a": "b"},
+            event_time_ms=5,
+        ),
+        -1,
+        b"",
+        b"data",
+    )
+    assert (message.data, message.key, message.key_bytes) == (b"data", "k", b"k")
+    assert (message.ordering_key, message.properties) == (b"o", {"a": "b"})
+    assert (message.event_time_ms, message.publish_time_ms) == (5, 1_000)
+    assert (message.producer_name, message.sequence_id) == ("p", 7)
+    assert message.message_id == MessageId(3, 4, 1)
+    assert (message.topic, message.partition) == (TOPIC, 1)
+    assert (message.redelivery_count, message.redelivered) == (2, True)
+
+
+def test_a_message_in_a_batch_has_its_own():
+    head = build_single(Single(key="own", properties={"x": "y"}, event_time_ms=9), 4, 12)
+    message = Message(delivery(batch_size=5, key="first of all"), 3, head, b"data")
+    assert (message.key, message.properties, message.event_time_ms) == ("own", {"x": "y"}, 9)
+    assert message.sequence_id == 12
+    assert message.message_id == MessageId(3, 4, 1, 3, 5)
+    plain = Message(
+        delivery(batch_size=5, key="first of all"), 0, build_single(Single(), 4, 7), b""
+    )
+    assert plain.key is None
+    assert plain.key_bytes is None
+    assert plain.event_time_ms is None
+
+
+def test_keys_in_bytes_come_back_as_bytes():
+    message = Message(delivery(key="AP8=", key_b64=True), -1, b"", b"")
+    assert message.key == "AP8="
+    assert message.key_bytes == b"\x00\xff"
+
+
+def test_a_chunked_message_is_named_by_its_last_entry():
+    chunks = (Position(3, 1), Position(3, 4))
+    found = Message(delivery(chunks=chunks), -1, b"", b"").message_id
+    assert found == MessageId(3, 4, 1)
+    assert isinstance(found, ChunkedMessageId)
+    assert found.first_chunk == Position(3, 1)
+
+
+def test_it_prints_what_and_where_not_its_bytes():
+    message = Message(delivery(), -1, b"", b"secret")
+    assert repr(message) == f"Message({TOPIC} 3:4:1, 6 bytes)"
+
+
+def test_details_are_none_for_what_is_nothing_but_bytes():
+    assert details(b"x", None, None, None, None, None) is None
+    assert details(b"x", None, None, None, 0, None) == OutMessage(b"x", event_time_ms=0)
+
+
+def test_an_outgoing_message_counts_all_that_is_written():
+    assert OutMessage(b"12345", "abc", b"de", {"f": "gh"}).size == 13
