@@ -55,6 +55,9 @@ class ConsumerStats:
     last_consumed_ms: int = 0
     last_flow_ms: int = 0
     key_hash_ranges: list[tuple[int, int]] | None = None  # Key_Shared only; both ends included.
+    # Key_Shared: slots that wait for its acknowledgements: slot, entries awaited, refusals.
+    draining_slots: list[tuple[int, int, int]] = field(default_factory=list)
+    draining_cleared_total: int = 0
     metadata: dict[str, str] = field(default_factory=dict)
     # From here on filled by RateBook.
     msg_rate_out: float = 0.0

@@ -1,6 +1,6 @@
 """Counters as the JSON that Pulsar's clients expect, with every key they know. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -18,11 +18,6 @@ _TYPES: Final = {
 }
 
 # What belongs to features this broker does not have, with the values that say so.
-_DRAINING: Final[Mapping[str, int]] = {
-    "drainingHashesCount": 0,
-    "drainingHashesClearedTotal": 0,
-    "drainingHashesUnackedMessages": 0,
-}
 _SUBSCRIPTION_REST: Final[Mapping[str, int]] = {
     "filterProcessedMsgCount": 0,
     "filterAcceptedMsgCount": 0,
@@ -178,7 +173,7 @@ def _subscription(stats: SubscriptionStats, wanted: Wanted) -> dict[str, Any]:
         "allowOutOfOrderDelivery": stats.allow_out_of_order,
         "keySharedMode": stats.key_shared_mode,
         "consumersAfterMarkDeletePosition": {},
-        **_DRAINING,
+        **_draining(stats.consumers),
         "nonContiguousDeletedMessagesRanges": stats.acked_ranges,
         "nonContiguousDeletedMessagesRangesSerializedSize": stats.acked_ranges_bytes,
         "delayedMessageIndexSizeInBytes": 0,
@@ -199,8 +194,15 @@ def _consumer(stats: ConsumerStats, kind: SubscriptionType | None) -> dict[str, 
         "unackedMessages": stats.unacked_messages,
         "avgMessagesPerEntry": round(stats.msg_out_counter / entries) if entries else 0,
         "blockedConsumerOnUnackedMsgs": stats.blocked_on_unacked,
-        **_DRAINING,
-        "drainingHashes": [] if kind is SubscriptionType.KEY_SHARED else None,
+        **_draining([stats]),
+        "drainingHashes": (
+            [
+                {"hash": slot, "unackMsgs": awaited, "blockedAttempts": refusals}
+                for slot, awaited, refusals in stats.draining_slots
+            ]
+            if kind is SubscriptionType.KEY_SHARED
+            else None
+        ),
         "address": _address(stats.address),
         "connectedSince": instant(stats.connected_since_ms),
         "clientVersion": stats.client_version,
@@ -213,6 +215,16 @@ def _consumer(stats: ConsumerStats, kind: SubscriptionType | None) -> dict[str, 
         "lastConsumedTime": instant(stats.last_consumed_ms),
     }
     return {key: value for key, value in shown.items() if value is not None}
+
+
+def _draining(consumers: Sequence[ConsumerStats]) -> dict[str, int]:
+    """Key_Shared: hashes whose messages wait for acknowledgements by their former owner."""
+    slots = [slot for consumer in consumers for slot in consumer.draining_slots]
+    return {
+        "drainingHashesCount": len(slots),
+        "drainingHashesClearedTotal": sum(each.draining_cleared_total for each in consumers),
+        "drainingHashesUnackedMessages": sum(awaited for _, awaited, _ in slots),
+    }
 
 
 def _delivered(stats: SubscriptionStats | ConsumerStats) -> dict[str, Any]:

@@ -7,17 +7,27 @@ owner included, gets more of it until those are acknowledged or given back (Puls
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
-from typing import Generic, TypeVar
+from operator import itemgetter
+from typing import Generic, NamedTuple, TypeVar
 
 C = TypeVar("C", bound=Hashable)
 
 
+class DrainingSlot(NamedTuple):
+    """A slot that drains: how many entries are awaited, and how often others had to wait for it."""
+
+    slot: int
+    awaited: int
+    refusals: int
+
+
 class DrainingSlots(Generic[C]):
-    """The slots that drain: for each, whose messages are awaited, and how many."""
+    """The slots that drain: for each, whose entries are awaited, and how many."""
 
     def __init__(self) -> None:
         self._awaited: dict[int, tuple[C, int]] = {}
-        self.cleared_total = 0
+        self._refusals: Counter[int] = Counter()
+        self._cleared: Counter[C] = Counter()
 
     def __contains__(self, slot: int) -> bool:
         return slot in self._awaited
@@ -49,9 +59,29 @@ class DrainingSlots(Generic[C]):
             self._awaited[slot] = (consumer, left)
             return False
         del self._awaited[slot]
-        self.cleared_total += 1
+        self._refusals.pop(slot, None)
+        self._cleared[consumer] += 1
         return True
 
-    def count_of(self, consumer: C) -> int:
-        """How many slots wait for ``consumer``."""
-        return sum(1 for awaited, _ in self._awaited.values() if awaited == consumer)
+    def refuse(self, slot: int) -> bool:
+        """Whether an entry of ``slot`` must wait; if so, that is counted."""
+        if slot not in self._awaited:
+            return False
+        self._refusals[slot] += 1
+        return True
+
+    def of(self, consumer: C) -> list[DrainingSlot]:
+        """The slots that wait for ``consumer``, ascending."""
+        return [
+            DrainingSlot(slot, count, self._refusals[slot])
+            for slot, (awaited, count) in sorted(self._awaited.items(), key=itemgetter(0))
+            if awaited == consumer
+        ]
+
+    def cleared_by(self, consumer: C) -> int:
+        """How many slots have become free since ``consumer`` came, by its acknowledgements."""
+        return self._cleared[consumer]
+
+    def forget(self, consumer: C) -> None:
+        """The consumer is gone."""
+        self._cleared.pop(consumer, None)

@@ -129,10 +129,12 @@ class Consume:
         topic = opened.topic
         if command.HasField("message_id"):
             target = _position(command.message_id)
-            await opened.subscription.seek(lambda: _known(target), list(command.message_id.ack_set))
+            await topic.seek(
+                opened.subscription, lambda: _known(target), list(command.message_id.ack_set)
+            )
         elif command.HasField("message_publish_time"):
             since_ms = command.message_publish_time
-            await opened.subscription.seek(lambda: topic.position_at(since_ms), [])
+            await topic.seek(opened.subscription, lambda: topic.position_at(since_ms), [])
         else:
             raise InvalidValue("Message id and message publish time were not present")
         session.reply(replies.success(command.request_id))

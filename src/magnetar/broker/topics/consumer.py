@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from itertools import repeat
 
 from magnetar.broker.topics.outlet import Outlet
+from magnetar.model.names import TopicName
 from magnetar.model.position import Position
 from magnetar.model.subscriptions import InitialPosition, SubscriptionType
 from magnetar.storage.managed_ledger.run import EntryRun
@@ -39,8 +40,8 @@ class Consumer:
         self,
         request: SubscribeRequest,
         *,
+        topic: TopicName,
         outlet: Outlet,
-        partition: int,
         unacked_max: int,
         connected_at_ms: int,
     ) -> None:
@@ -63,12 +64,15 @@ class Consumer:
         self.acked_count = 0
         self.last_acked_ms = 0
         self.last_consumed_ms = 0
-        self._partition = partition
+        self._topic = topic
+        self._partition = topic.partition_index
         self._unacked_max = unacked_max
 
     def __str__(self) -> str:
+        """As Pulsar names a consumer in its errors."""
         return (
-            f"Consumer{{subscription={self.request.subscription}, consumerId={self.consumer_id}, "
+            f"Consumer{{subscription=PersistentSubscription{{topic={self._topic}, "
+            f"name={self.request.subscription}}}, consumerId={self.consumer_id}, "
             f"consumerName={self.name}, address={self.outlet.address}}}"
         )
 

@@ -55,6 +55,7 @@ class KeySharedDispatcher(SharedDispatcher):
         if last:
             self._slots.clear()
             self._waiting.clear()
+        self.draining.forget(consumer)
         self._owners_changed()
         self.wake()
 
@@ -82,10 +83,6 @@ class KeySharedDispatcher(SharedDispatcher):
             if slot is not None:
                 self.draining.released(consumer, slot)
         super().redeliver(consumer, positions)
-
-    def draining_count(self, consumer: Consumer) -> int:
-        """How many slots wait for this consumer's acknowledgements."""
-        return self.draining.count_of(consumer)
 
     # Dealing by key.
 
@@ -123,7 +120,9 @@ class KeySharedDispatcher(SharedDispatcher):
         nothing of its slot waits before it.
         """
         if self._ordered and (
-            slot in self._stuck or slot in self.draining or (not again and self._waiting[slot] > 0)
+            slot in self._stuck
+            or self.draining.refuse(slot)
+            or (not again and self._waiting[slot] > 0)
         ):
             return None
         owner = self.ranges.select(slot)

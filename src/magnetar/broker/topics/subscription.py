@@ -99,8 +99,8 @@ class Subscription:
             self._check_agreement(request)
         consumer = Consumer(
             request,
+            topic=self._topic,
             outlet=outlet,
-            partition=self._topic.partition_index,
             unacked_max=0 if request.type in _SINGLE else self._settings.unacked_per_consumer_max,
             connected_at_ms=self._clock.wall_ms(),
         )

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from magnetar.broker.topics.consumer import Consumer, SubscribeRequest
@@ -28,6 +28,9 @@ from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
 from magnetar.tasks import Tasks
 
 log = logging.getLogger(__name__)
+
+ABANDONED_AFTER_S: Final = 60.0
+"""How long a non-durable subscription waits for its consumers after a seek closed them."""
 
 RESERVED_SUBSCRIPTIONS: Final = ("pulsar.repl", "pulsar.dedup")
 
@@ -195,8 +198,6 @@ class Topic:
         elif subscription.durable is not request.durable:
             kind = "Durable" if subscription.durable else "NonDurable"
             raise NotAllowed(f"{kind} subscription with the same name already exists.")
-        elif not request.durable and not subscription.consumers:
-            raise NotAllowed("NonDurable subscription with the same name already exists.")
         if request.start_rollback_s > 0 and not subscription.consumers:
             since = self._clock.wall_ms() - request.start_rollback_s * 1000
             await subscription.cursor.reset(await self.position_at(since))
@@ -246,6 +247,21 @@ class Topic:
         """A consumer deletes its subscription. Raises NotAllowed when others are connected."""
         subscription.check_unsubscribe(consumer, force=force)
         await self._drop(subscription)
+
+    async def seek(
+        self,
+        subscription: Subscription,
+        target: Callable[[], Awaitable[Position]],
+        ack_set: list[int],
+    ) -> None:
+        """Close all consumers, and make ``target()`` the next entry to be delivered.
+
+        The consumers are expected back. A non-durable subscription they do not come back to is
+        dropped after a while. Raises Fenced while another seek is under way.
+        """
+        await subscription.seek(target, ack_set)
+        if not subscription.durable:
+            self._tasks.spawn("abandoned", self._drop_if_abandoned(subscription))
 
     async def position_at(self, publish_time_ms: int) -> Position:
         """The first entry published at ``publish_time_ms`` or later; the end where none was."""
@@ -318,6 +334,11 @@ class Topic:
             self.removed_message_count += subscription.departed.messages
             self.removed_size_bytes += subscription.departed.size_bytes
             await self.ledger.delete_cursor(subscription.name)
+
+    async def _drop_if_abandoned(self, subscription: Subscription) -> None:
+        await self._clock.sleep(ABANDONED_AFTER_S)
+        if not subscription.consumers:
+            await self._drop(subscription)
 
     def _check_open(self) -> None:
         if self._closed:

@@ -40,6 +40,8 @@ def _publisher(producer: Producer) -> PublisherStats:
 
 def _subscription(subscription: Subscription) -> SubscriptionStats:
     consumers = subscription.consumers
+    if subscription.type is SubscriptionType.FAILOVER:
+        consumers = sorted(consumers, key=lambda c: (c.priority, c.name))
     left = subscription.departed
     active = subscription.active
     dispatcher = subscription.dispatcher
@@ -70,8 +72,12 @@ def _subscription(subscription: Subscription) -> SubscriptionStats:
 def _consumer(consumer: Consumer, subscription: Subscription) -> ConsumerStats:
     dispatcher = subscription.dispatcher
     ranges = None
+    draining: list[tuple[int, int, int]] = []
+    cleared = 0
     if isinstance(dispatcher, KeySharedDispatcher):
         ranges = dispatcher.ranges.ranges().get(consumer, [])
+        draining += dispatcher.draining.of(consumer)
+        cleared = dispatcher.draining.cleared_by(consumer)
     return ConsumerStats(
         consumer_id=consumer.consumer_id,
         consumer_name=consumer.name,
@@ -88,5 +94,7 @@ def _consumer(consumer: Consumer, subscription: Subscription) -> ConsumerStats:
         last_acked_ms=consumer.last_acked_ms,
         last_consumed_ms=consumer.last_consumed_ms,
         key_hash_ranges=ranges,
+        draining_slots=draining,
+        draining_cleared_total=cleared,
         metadata=consumer.request.metadata,
     )

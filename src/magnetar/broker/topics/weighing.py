@@ -4,6 +4,7 @@ Entries fresh from a producer come with their count; those read back from disk a
 once, for all subscriptions that share the run. Pure.
 """
 
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 from magnetar.errors import CorruptEntry
@@ -12,6 +13,9 @@ from magnetar.model.position import Position
 from magnetar.storage.managed_ledger.run import EntryRun
 
 _CHUNKS: Final = "chunks"
+_WEIGHED: Final = "weighed"
+_PRODUCER_NAME: Final = 0x0A
+_FIRST_BYTE: Final = itemgetter(4)  # Of the metadata, behind its size.
 
 
 class Chunk(NamedTuple):
@@ -29,6 +33,9 @@ class Chunk(NamedTuple):
 def weigh(run: EntryRun) -> list[Position]:
     """Fill in unknown weights. Returns the entries whose metadata nobody can read; they keep 0."""
     weights = run.weights
+    if _WEIGHED not in run.memo:
+        run.memo[_WEIGHED] = True
+        _doubt(run)
     if 0 not in weights:
         return []
     corrupt: list[Position] = []
@@ -47,6 +54,23 @@ def weigh(run: EntryRun) -> list[Position]:
     if chunks:
         run.memo[_CHUNKS] = chunks
     return corrupt
+
+
+def _doubt(run: EntryRun) -> None:
+    """Set to 0 the weights of entries that do not begin as metadata does: they must be read.
+
+    Every client writes the producer's name, field 1, first. So garbage is noticed without parsing
+    what is not.
+    """
+    try:
+        beginnings = set(map(_FIRST_BYTE, run.data))
+    except IndexError:
+        beginnings = set()
+    if beginnings == {_PRODUCER_NAME}:
+        return
+    for index, entry in enumerate(run.data):
+        if entry[4:5] != bytes([_PRODUCER_NAME]):
+            run.weights[index] = 0
 
 
 def chunks_of(run: EntryRun) -> dict[int, Chunk]:

@@ -1,6 +1,7 @@
 """Permits, and what a consumer holds."""
 
 from magnetar.broker.topics.consumer import Consumer, SubscribeRequest, messages_of, pending_in
+from magnetar.model.names import TopicName
 from magnetar.model.position import Position
 from magnetar.model.subscriptions import SubscriptionType
 from magnetar.storage.managed_ledger.run import EntryRun
@@ -10,7 +11,9 @@ def consumer(end, *, unacked_max=0):
     request = SubscribeRequest(
         subscription="s", type=SubscriptionType.SHARED, consumer_id=7, consumer_name="c"
     )
-    return Consumer(request, outlet=end, partition=-1, unacked_max=unacked_max, connected_at_ms=0)
+    return Consumer(
+        request, topic=TopicName.parse("t"), outlet=end, unacked_max=unacked_max, connected_at_ms=0
+    )
 
 
 def run(make_entry, *weights):

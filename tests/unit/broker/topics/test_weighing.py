@@ -18,9 +18,14 @@ def test_entries_are_weighed_by_their_metadata(make_entry):
 
 
 def test_what_the_producer_said_is_not_looked_at_again():
-    weighed = run(CORRUPT, weights=[3])
+    weighed = run(b"\0\0\0\x05\x0a\xff\xff\xff\xffpayload", weights=[3])
     assert weigh(weighed) == []
     assert weighed.weights == [3]
+
+
+def test_what_does_not_begin_as_metadata_is_looked_at_whatever_the_producer_said(make_entry):
+    assert weigh(run(make_entry("a"), CORRUPT, weights=[1, 3])) == [Position(1, 11)]
+    assert weigh(run(b"\0\0", weights=[1])) == [Position(1, 10)]
 
 
 def test_a_run_is_cut_around_entries_nobody_can_read(make_entry):
