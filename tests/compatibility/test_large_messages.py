@@ -9,6 +9,7 @@ from pulsar import CompressionType, ConsumerType
 pytestmark = pytest.mark.compatibility
 
 MIB = 1024 * 1024
+LARGEST = 5 * MIB - 1024  # The official client counts the message's metadata in.
 
 
 def body_of(size, seed):
@@ -16,10 +17,10 @@ def body_of(size, seed):
 
 
 @pytest.mark.parametrize("kind", [ConsumerType.Exclusive, ConsumerType.Shared])
-def test_five_mebibytes_go_through_whole(official, topic, kind):
+def test_the_largest_message_goes_through_whole(official, topic, kind):
     consumer = official.subscribe(topic, "s", consumer_type=kind)
     producer = official.create_producer(topic)
-    bodies = [body_of(5 * MIB, seed) for seed in range(3)]
+    bodies = [body_of(LARGEST, seed) for seed in range(3)]
     for body in bodies:
         producer.send(body)
     for body in bodies:

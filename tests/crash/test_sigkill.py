@@ -30,7 +30,7 @@ ACK_SETTLED_S = 0.1 + 1 / SAVES_PER_S + 1.0
 
 
 def open_client(broker):
-    quiet = pulsar.ConsoleLogger(pulsar.LoggerLevel.Fatal)
+    quiet = pulsar.ConsoleLogger(pulsar.LoggerLevel.Error)
     return pulsar.Client(broker.service_url, logger=quiet)
 
 
