@@ -201,9 +201,8 @@ class Cursor:
         the place is changed all the same, and written later.
         """
         layout = self._log.layout
-        start = layout.locate(position) or layout.end
-        self.acks.reset(layout.previous_position(start))
-        if ack_set and start == position:
+        self.acks.reset(layout.mark_before(position))
+        if ack_set:
             self.acks.add_batch(position, ack_set, layout)
         self.rewind()
         self._changed()

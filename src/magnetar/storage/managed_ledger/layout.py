@@ -130,11 +130,6 @@ class Layout:
         return self._before[-1] + self._ends[-1] + 1 if self._ids else 0
 
     @property
-    def unused(self) -> bool:
-        """Whether there never was an entry, nor a ledger for one."""
-        return self.last == EARLIEST
-
-    @property
     def open_entry_count(self) -> int:
         """Entries of the open ledger; 0 when there is none."""
         return self._ends[-1] + 1 if self.open_id is not None else 0
@@ -146,6 +141,8 @@ class Layout:
     @property
     def end(self) -> Position:
         """The place after the last entry."""
+        if self.open_id is not None and self._ends[-1] < 0:
+            return Position(self.open_id, 0)
         return Position(self.last.ledger_id, self.last.entry_id + 1)
 
     @property
@@ -181,6 +178,13 @@ class Layout:
         if index >= 0:
             return Position(self._ids[index], self._ends[index])
         return Position(position.ledger_id, -1)
+
+    def mark_before(self, position: Position) -> Position:
+        """The mark of a cursor that is to read from ``position`` on."""
+        start = self.locate(position)
+        if start is None and position > self.last:
+            return self.last
+        return self.previous_position(start or self.end)
 
     def last_entry_id(self, ledger_id: int) -> int | None:
         """The last entry of a ledger, -1 when it is empty; None for one that is not in the log."""

@@ -107,13 +107,15 @@ class ManagedLedger:
         )
         if reader is not None:
             opened._log.serve(reader)
-        if opened.layout.unused:
-            # So that positions in a new log name a ledger, as they do in Pulsar.
-            await opened._next_writer()
         for cursor_name, (state, record) in (await opened._cursor_store.load()).items():
             cursor = opened._cursor(cursor_name, state.mark, record, state.properties)
             cursor.restore(state)
             opened.cursors[cursor_name] = cursor
+        if opened.cursors:
+            await opened.trim()
+        if not opened.entry_count:
+            # So that positions in an empty log name a ledger that exists, as they do in Pulsar.
+            await opened._next_writer()
         return opened
 
     # Append.
@@ -219,7 +221,7 @@ class ManagedLedger:
 
     @property
     def last_position(self) -> Position:
-        """The last entry; where it was, when the log is empty; (ledger, -1) in a new log."""
+        """The last entry, or where it was; (ledger, -1) in a log that never had one."""
         return self.layout.last
 
     @property
@@ -297,7 +299,7 @@ class ManagedLedger:
         """
         if name in self.cursors or name in self._creating:
             raise AlreadyExists(f"Cursor {name} of {self.name} exists: choose another name")
-        cursor = self.cursors[name] = self._cursor(name, self._mark_before(start), None, {})
+        cursor = self.cursors[name] = self._cursor(name, self.layout.mark_before(start), None, {})
         return cursor
 
     async def delete_cursor(self, name: str) -> None:
@@ -312,7 +314,7 @@ class ManagedLedger:
     ) -> Cursor | MagnetarError:
         """An error is for those who asked for the cursor."""
         try:
-            mark = self._mark_before(initial)
+            mark = self.layout.mark_before(initial)
             value = encode(AckSet(mark), properties, ranges_max=0)
             record = await self._cursor_store.create(name, value)
             cursor = self.cursors[name] = self._cursor(name, mark, record, properties)
@@ -323,10 +325,6 @@ class ManagedLedger:
         finally:
             del self._creating[name]
         return cursor
-
-    def _mark_before(self, position: Position) -> Position:
-        start = self.layout.locate(position) or self.layout.end
-        return self.layout.previous_position(start)
 
     def _cursor(
         self, name: str, mark: Position, record: CursorRecord | None, properties: dict[str, str]

@@ -30,14 +30,12 @@ def test_a_new_log_is_empty():
 
 def test_a_new_log_begins_in_its_first_ledger():
     layout = Layout()
-    assert layout.unused
     layout.begin(4)
-    assert not layout.unused
     assert (layout.last, layout.end, layout.first) == ((4, -1), (4, 0), (4, 0))
     assert layout.next_position(EARLIEST) == layout.next_position(layout.last) == (4, 0)
     assert layout.copy().last == (4, -1)
     layout.seal(-1, 0, 0)
-    assert layout.unused
+    assert layout.last == EARLIEST
 
 
 def test_totals(layout):
@@ -92,6 +90,21 @@ def test_what_precedes_a_place(layout, position, before):
     assert layout.previous_position(Position(*position)) == before
 
 
+@pytest.mark.parametrize(
+    ("position", "mark"),
+    [
+        (EARLIEST, (3, -1)),
+        ((3, 4), (3, 3)),
+        ((3, 10), (3, 9)),
+        ((8, 4), (8, 3)),
+        ((9, 9), (8, 3)),
+        (LATEST, (8, 3)),
+    ],
+)
+def test_the_mark_of_who_reads_from_a_place_on(layout, position, mark):
+    assert layout.mark_before(Position(*position)) == mark
+
+
 def test_entries_are_counted_across_ledgers(layout):
     between = layout.entries_between
     assert between(EARLIEST, LATEST) == 19
@@ -120,10 +133,11 @@ def test_an_empty_open_ledger_changes_no_position(layout):
     layout.seal(3, 40, 78)
     layout.begin(9)
     assert layout.last == (8, 3)
-    assert layout.end == (8, 4)
+    assert layout.end == (9, 0)
     assert layout.locate(Position(8, 4)) is None
     assert layout.last_entry_id(9) == -1
-    assert layout.next_position(Position(9, -1)) == (8, 4)
+    assert layout.next_position(Position(8, 3)) == layout.next_position(Position(9, -1)) == (9, 0)
+    assert layout.previous_position(layout.end) == (8, 3)
     layout.grow(0, 1)
     assert layout.last == (9, 0)
     assert layout.locate(Position(8, 4)) == (9, 0)
@@ -157,6 +171,9 @@ def test_a_log_whose_ledgers_are_all_gone_keeps_its_place(layout):
     assert layout.last == (8, 3)
     assert layout.first == layout.end == (8, 4)
     layout.begin(12)
+    assert layout.last == (8, 3)
+    assert layout.first == layout.end == (12, 0)
+    assert layout.previous_position(layout.end) == (12, -1)
     layout.grow(0, 1)
     assert layout.first == layout.last == layout.next_position(Position(8, 3)) == (12, 0)
 
