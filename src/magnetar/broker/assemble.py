@@ -65,8 +65,11 @@ async def running_broker(config: Config, *, clock: Clock = _SYSTEM_CLOCK) -> Asy
         instance = f"{server.advertised_address}:{web_port or _port(listener)}"
         ownership = Ownership(resources, address=instance)
         lookup = Lookup(resources, ownership, address)
+        # Producers keep the names they were given over a restart: new ones must differ from them.
+        starts = await metadata.put(paths.STARTS, b"")
         registry = _registry(
             config,
+            starts=starts,
             metadata=metadata,
             ledgers=ledgers,
             resources=resources,
@@ -144,6 +147,7 @@ async def _open_storage(
 def _registry(
     config: Config,
     *,
+    starts: int,
     metadata: MetadataStore,
     ledgers: LedgerStore,
     resources: Resources,
@@ -186,7 +190,7 @@ def _registry(
             consumer_metadata_bytes_max=topics.consumer_metadata_bytes_max,
         ),
         clock=clock,
-        producer_name=lambda: f"{config.server.cluster}-0-{next(numbers)}",
+        producer_name=lambda: f"{config.server.cluster}-{starts}-{next(numbers)}",
         auto_creation=topics.auto_creation,
     )
 

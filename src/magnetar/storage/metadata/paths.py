@@ -7,6 +7,8 @@
     /managed-ledgers/{tenant}/{namespace}/{domain}/{local}             a managed ledger
     /managed-ledgers/{tenant}/{namespace}/{domain}/{local}/{cursor}    one of its cursors
 
+    /counters/starts                                                   its version counts starts
+
 Local names and cursor names are URL-encoded, so that each is one segment whatever it contains.
 """
 
@@ -19,6 +21,7 @@ CLUSTERS = "/admin/clusters"
 TENANTS = "/admin/policies"
 PARTITIONED_TOPICS = "/admin/partitioned-topics"
 MANAGED_LEDGERS = "/managed-ledgers"
+STARTS = "/counters/starts"
 
 
 def cluster(name: str) -> str:
