@@ -119,7 +119,7 @@ def read_in_parts(data, cuts):
             place[: len(part)] = part
             yield from decoder.filled(len(part))
         else:
-            yield from decoder.feed(part)
+            yield from decoder.feed(memoryview(part) if start % 2 else part)
     if decoder.failure is not None:
         raise decoder.failure
 

@@ -158,10 +158,10 @@ _WITH_TEXT = {
 def _check_text(message: Message) -> None:
     """Text that is not UTF-8 would come out as bytes where everybody expects a str."""
     for field, value in message.ListFields():
-        values = value if field.is_repeated else (value,)
         if field.type == field.TYPE_STRING:
-            if any(isinstance(text, bytes) for text in values):
+            texts = (value,) if isinstance(value, str | bytes) else value
+            if any(isinstance(text, bytes) for text in texts):
                 raise MalformedFrame(f"text that is not UTF-8 in {field.full_name}")
         elif field.type == field.TYPE_MESSAGE:
-            for inner in values:
+            for inner in (value,) if isinstance(value, Message) else value:
                 _check_text(inner)

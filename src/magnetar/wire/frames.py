@@ -68,62 +68,68 @@ class FrameDecoder:
     failure: ProtocolError | None  # Invariant: once set, nothing is decoded any more.
     _rest: bytes  # the beginning of a frame that is not complete, and not big
     _big: bytearray | None  # a big frame that is not complete; then _rest is empty
-    _big_filled: int  # how much of it is there
-    _spare: bytearray | None  # the buffer of the big frame before, for the next one
+    _filled: int  # how much of it is there
 
     def __init__(self, frame_size_max: int = FRAME_SIZE_MAX) -> None:
         self.failure = None
         self._total_size_max = frame_size_max - 4
         self._rest = b""
         self._big = None
-        self._big_size = 0
-        self._big_filled = 0
-        self._spare = None
+        self._filled = 0
 
-    def feed(self, data: bytes) -> list[Frame | SendRun]:
-        """Take bytes as they came. Returns the frames they complete."""
-        out: list[Frame | SendRun] = []
-        if self._big is not None:
-            size = min(len(data), self._big_size - self._big_filled)
-            self._big[self._big_filled : self._big_filled + size] = data[:size]
-            out = self.filled(size)
-            data = data[size:]
-            if not data:
-                return out
+    def feed(self, data: bytes | memoryview) -> list[Frame | SendRun]:
+        """Take bytes as they came. Returns the frames they complete.
+
+        A view spares a copy of the big frames in it. Nothing of it is kept.
+        """
         if self.failure is not None:
             raise self.failure
-        if self._rest:
-            data = self._rest + data
+        out: list[Frame | SendRun] = []
         try:
-            position = self._decode(data, out)
+            if self._big is not None:
+                size = min(len(data), len(self._big) - self._filled)
+                self._big[self._filled : self._filled + size] = data[:size]
+                out += self.filled(size)
+                data = data[size:]
+            if self._rest:
+                data = self._rest + data
+            if isinstance(data, memoryview):
+                data = bytes(data[self._decode_big(data, out) :])
+            self._keep(data, self._decode(data, out))
         except ProtocolError as error:
             self.failure = error
             if not out:
                 raise
-            return out
-        self._keep(data, position)
         return out
 
     def buffer(self, _size_hint: int = -1) -> memoryview | None:
         """Where the rest of a big frame belongs, or None when no big frame is under way."""
-        if self._big is None:
-            return None
-        return memoryview(self._big)[self._big_filled : self._big_size]
+        return None if self._big is None else memoryview(self._big)[self._filled :]
 
     def filled(self, size: int) -> list[Frame | SendRun]:
         """``size`` bytes were written to the beginning of ``buffer``."""
         assert self._big is not None, "filled() needs a buffer() that was not None"
-        self._big_filled += size
-        assert self._big_filled <= self._big_size, "more bytes than buffer() had room for"
-        if self._big_filled < self._big_size:
+        self._filled += size
+        assert self._filled <= len(self._big), "more bytes than buffer() had room for"
+        if self._filled < len(self._big):
             return []
-        self._spare, self._big = self._big, None
-        with memoryview(self._spare) as view, view[: self._big_size] as frame:
-            try:
-                return [decode(frame, 0, self._big_size)]
-            except ProtocolError as error:
-                self.failure = error
-                raise
+        frame, self._big = memoryview(self._big), None
+        try:
+            return [decode(frame, 0, len(frame))]
+        except ProtocolError as error:
+            self.failure = error
+            raise
+
+    def _decode_big(self, data: memoryview, out: list[Frame | SendRun]) -> int:
+        """Add the big frames that ``data`` begins with to ``out``. Returns where they end."""
+        position = 0
+        while len(data) - position >= 8:
+            size = 4 + _SIZE(data, position)[0]
+            if not BIG_FRAME_SIZE < size <= min(len(data) - position, self._total_size_max + 4):
+                break
+            _add(out, decode(data, position, position + size))
+            position += size
+        return position
 
     def _decode(self, data: bytes, out: list[Frame | SendRun]) -> int:
         """Add the complete frames of ``data`` to ``out``. Returns where the first other begins."""
@@ -165,19 +171,12 @@ class FrameDecoder:
 
     def _keep(self, data: bytes, position: int) -> None:
         """Set aside what is left of ``data``: the beginning of a frame, or nothing."""
-        left = len(data) - position
-        if left >= 4:
-            size = 4 + _SIZE(data, position)[0]
-            if size > BIG_FRAME_SIZE:
-                if self._spare is None or len(self._spare) < size:
-                    self._spare = bytearray(size)
-                self._big, self._spare = self._spare, None
-                self._big_size, self._big_filled = size, left
-                self._big[:left] = data[position:]
-                self._rest = b""
-                return
-        self._spare = None
         self._rest = data[position:]
+        if len(self._rest) >= 4:
+            size = 4 + _SIZE(self._rest)[0]
+            if size > BIG_FRAME_SIZE:
+                self._big, self._filled, self._rest = bytearray(size), len(self._rest), b""
+                self._big[: self._filled] = data[position:]
 
 
 def encode(command: Message) -> bytes:

@@ -289,7 +289,7 @@ def test_a_big_frame_that_is_complete_at_once_is_no_exception():
     assert second.command.HasField("ping")
 
 
-def test_the_next_big_frame_uses_the_same_memory_and_harms_nobody():
+def test_one_big_frame_may_follow_the_other():
     decoder = FrameDecoder()
     runs = []
     for index, size in enumerate((80_128, 200_192, 51_200)):
@@ -302,15 +302,20 @@ def test_the_next_big_frame_uses_the_same_memory_and_harms_nobody():
     ]
 
 
-def test_memory_for_big_frames_is_given_back():
-    decoder = FrameDecoder()
-    data = big_send(0, 80_128)
-    decoder.feed(data[:100])
-    decoder.buffer(1)[:] = data[100:]
-    decoder.filled(len(data) - 100)
-    assert decoder._spare is not None
-    decoder.feed(requests.ping())
-    assert decoder._spare is None
+def test_frames_out_of_a_view_keep_nothing_of_it():
+    data = big_send(0, 80_128) + big_send(1, 80_128) + requests.ping() + big_send(2, 80_128)
+    memory = bytearray(data)
+    first, ping, second = FrameDecoder().feed(memoryview(memory))
+    memory[:] = bytes(len(memory))
+    assert [type(entry) for entry in first.data + second.data] == [bytes] * 3
+    assert first.data == [entry_of(big_send(index, 80_128))[0] for index in range(2)]
+    assert second.data == [entry_of(big_send(2, 80_128))[0]]
+    assert ping.command.HasField("ping")
+
+
+def test_a_big_frame_beyond_the_limit_is_refused_out_of_a_view_too():
+    with pytest.raises(FrameTooLarge):
+        FrameDecoder(frame_size_max=50_000).feed(memoryview(big_send(0, 80_128)))
 
 
 def test_a_big_frame_may_be_bad_too():
