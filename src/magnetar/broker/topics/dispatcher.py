@@ -4,13 +4,21 @@ A dispatcher works in turns. ``wake`` says that there may be something to do; th
 far as entries in memory go, at once and without a task, and only waits for the disk in a task.
 """
 
+import logging
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 from magnetar.broker.topics.consumer import Consumer
+from magnetar.clock import Clock
+from magnetar.errors import StorageError
 from magnetar.model.position import Position
 from magnetar.storage.managed_ledger.cursor import Cursor
 from magnetar.storage.managed_ledger.run import EntryRun
+
+log = logging.getLogger(__name__)
+
+READ_RETRY_S: Final = 15.0
+"""How long a subscription waits before it tries again to read what could not be read."""
 
 
 class Dispatcher(Protocol):
@@ -54,3 +62,15 @@ def ack_sets_of(cursor: Cursor, run: EntryRun) -> list[list[int]] | None:
         for entry in range(run.first_entry_id, run.last_entry_id + 1)
     ]
     return found if any(found) else None
+
+
+async def read_failed(cursor: Cursor, error: StorageError, clock: Clock) -> None:
+    """Say so, and wait before the next try. Nothing is skipped: that is what a seek is for."""
+    log.error(
+        "subscription.read_failed cursor=%s position=%s error=%s remedy=%s",
+        cursor.name,
+        cursor.read_position,
+        error,
+        "restore the file, or seek the subscription beyond this position",
+    )
+    await clock.sleep(READ_RETRY_S)

@@ -13,6 +13,8 @@ from magnetar.broker.dispatch.key_shared import DrainingSlots
 from magnetar.broker.topics.consumer import Consumer
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.broker.topics.shared_dispatcher import SharedDispatcher
+from magnetar.broker.topics.weighing import Chunk
+from magnetar.clock import Clock
 from magnetar.message import metadata
 from magnetar.model.position import Position
 from magnetar.storage.managed_ledger.cursor import Cursor
@@ -33,8 +35,9 @@ class KeySharedDispatcher(SharedDispatcher):
         ordered: bool,
         settings: TopicSettings,
         tasks: Tasks,
+        clock: Clock,
     ) -> None:
-        super().__init__(cursor, settings=settings, tasks=tasks)
+        super().__init__(cursor, settings=settings, tasks=tasks, clock=clock)
         self.ranges = ranges
         self.draining: DrainingSlots[Consumer] = DrainingSlots()
         self._ordered = ordered
@@ -90,7 +93,7 @@ class KeySharedDispatcher(SharedDispatcher):
         self._stuck.clear()
         super()._deliver(runs, again=again)
 
-    def _deal(self, run: EntryRun, *, again: bool) -> None:
+    def _deal(self, run: EntryRun, chunks: dict[int, Chunk], *, again: bool) -> None:
         """Entry by entry: who owns the slot, and may it go out now? Neighbours travel together."""
         taker: Consumer | None = None
         start = messages = 0

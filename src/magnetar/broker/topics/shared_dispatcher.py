@@ -6,10 +6,12 @@ from itertools import repeat
 
 from magnetar.broker.dispatch.shared import RoundRobin, Seat
 from magnetar.broker.topics.consumer import Consumer
-from magnetar.broker.topics.dispatcher import ack_sets_of
+from magnetar.broker.topics.dispatcher import ack_sets_of, read_failed
 from magnetar.broker.topics.redelivery import RedeliveryCounts, ReplayQueue
 from magnetar.broker.topics.settings import TopicSettings
-from magnetar.broker.topics.weighing import Chunk, chunks_of, readable
+from magnetar.broker.topics.weighing import Chunk, weigh
+from magnetar.clock import Clock
+from magnetar.errors import StorageError
 from magnetar.model.position import Position
 from magnetar.storage.managed_ledger.cursor import Cursor
 from magnetar.storage.managed_ledger.run import EntryRun
@@ -19,10 +21,13 @@ from magnetar.tasks import Tasks
 class SharedDispatcher:
     """Deals runs out round robin. Key_Shared overrides how a run is dealt, and what may replay."""
 
-    def __init__(self, cursor: Cursor, *, settings: TopicSettings, tasks: Tasks) -> None:
+    def __init__(
+        self, cursor: Cursor, *, settings: TopicSettings, tasks: Tasks, clock: Clock
+    ) -> None:
         self._cursor = cursor
         self._settings = settings
         self._tasks = tasks
+        self._clock = clock
         self._consumers: list[Consumer] = []  # Invariant: best priority first, then oldest first.
         self.replay = ReplayQueue()
         self.redelivery_counts = RedeliveryCounts()
@@ -127,14 +132,14 @@ class SharedDispatcher:
 
     async def _read(self, wanted: int) -> None:
         term = self._term
-        runs: list[EntryRun] = []
         try:
             runs = await self._cursor.read(wanted, self._settings.read_bytes_max)
             self._deliver_unless_stale(runs, term, again=False)
+        except StorageError as error:
+            await read_failed(self._cursor, error, self._clock)
         finally:
             self._reading = None
-        if runs:
-            self.wake()
+        self.wake()
 
     async def _read_again(self, positions: list[Position]) -> None:
         term = self._term
@@ -144,6 +149,8 @@ class SharedDispatcher:
                 self.replay.discard(positions)
                 self._take_up(positions)
             self._deliver_unless_stale(runs, term, again=True)
+        except StorageError as error:
+            await read_failed(self._cursor, error, self._clock)
         finally:
             self._reading = None
         self.wake()
@@ -160,15 +167,14 @@ class SharedDispatcher:
     def _deliver(self, runs: list[EntryRun], *, again: bool) -> None:
         """Deal out what was read; ``again``: it comes from the replay queue."""
         for run in runs:
-            parts, corrupt = readable(run)
-            if corrupt:
-                self._cursor.acknowledge(corrupt)
-            for part in parts:
-                self._deal(part, again=again)
+            weighed = weigh(run)
+            if weighed.corrupt:
+                self._cursor.acknowledge(weighed.corrupt)
+            for part, chunks in zip(weighed.runs, weighed.chunks, strict=True):
+                self._deal(part, chunks, again=again)
 
-    def _deal(self, run: EntryRun, *, again: bool) -> None:
+    def _deal(self, run: EntryRun, chunks: dict[int, Chunk], *, again: bool) -> None:
         """Give a weighed run to consumers with room; the rest waits in the replay queue."""
-        chunks = chunks_of(run)
         if chunks:
             self._deal_with_chunks(run, chunks)
             return

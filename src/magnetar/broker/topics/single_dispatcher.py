@@ -5,10 +5,11 @@ from collections.abc import Callable, Sequence
 
 from magnetar.broker.dispatch.shared import fitting
 from magnetar.broker.topics.consumer import Consumer
-from magnetar.broker.topics.dispatcher import ack_sets_of
+from magnetar.broker.topics.dispatcher import ack_sets_of, read_failed
 from magnetar.broker.topics.settings import TopicSettings
-from magnetar.broker.topics.weighing import readable
+from magnetar.broker.topics.weighing import weigh
 from magnetar.clock import Clock
+from magnetar.errors import StorageError
 from magnetar.model.position import Position
 from magnetar.storage.managed_ledger.cursor import Cursor
 from magnetar.storage.managed_ledger.run import EntryRun
@@ -112,10 +113,11 @@ class SingleDispatcher:
                 self._deliver(runs)
             elif runs:
                 self._cursor.read_position = runs[0].first
+        except StorageError as error:
+            await read_failed(self._cursor, error, self._clock)
         finally:
             self._reading = None
-        if runs or term != self._term:
-            self.wake()
+        self.wake()
 
     def _wanted(self) -> int:
         """How many entries to read: what the active consumer's permits are likely to cover."""
@@ -134,10 +136,10 @@ class SingleDispatcher:
         consumer = self._active
         assert consumer is not None, "only a served consumer is delivered to"
         for run in runs:
-            parts, corrupt = readable(run)
-            if corrupt:
-                self._cursor.acknowledge(corrupt)
-            for part in parts:
+            weighed = weigh(run)
+            if weighed.corrupt:
+                self._cursor.acknowledge(weighed.corrupt)
+            for part in weighed.runs:
                 ack_sets = ack_sets_of(self._cursor, part)
                 count = fitting(part.weights, consumer.permits)
                 if count:
@@ -152,8 +154,7 @@ class SingleDispatcher:
                     )
                     self._messages_per_entry = sum(part.weights) / len(part)
                     return
-            if parts:
-                self._messages_per_entry = sum(parts[-1].weights) / len(parts[-1])
+                self._messages_per_entry = sum(part.weights) / len(part)
 
     def _take_over(self) -> bool:
         """Elect again; True when the active consumer changed."""

@@ -221,11 +221,10 @@ class Subscription:
         finally:
             self._fenced = False
 
-    async def close(self) -> None:
-        """The topic closes: consumers are told, the cursor is saved."""
+    def close(self) -> None:
+        """The topic closes: consumers are told. The log saves the cursor."""
         self._fenced = True
         self.disconnect_all()
-        await self.cursor.flush()
 
     # Rules for joining.
 
@@ -286,9 +285,12 @@ class Subscription:
                 ordered=request.hash_ranges is None and not request.allow_out_of_order,
                 settings=self._settings,
                 tasks=self._tasks,
+                clock=self._clock,
             )
         if request.type is SubscriptionType.SHARED:
-            return SharedDispatcher(self.cursor, settings=self._settings, tasks=self._tasks)
+            return SharedDispatcher(
+                self.cursor, settings=self._settings, tasks=self._tasks, clock=self._clock
+            )
         return SingleDispatcher(
             self.cursor,
             elect=self._elect,

@@ -295,7 +295,7 @@ class Topic:
             await asyncio.wait([self._writer])
         self._disconnect_producers()
         for subscription in list(self.subscriptions.values()):
-            await subscription.close()
+            subscription.close()
         await self._tasks.close()
         await self.ledger.close()
 

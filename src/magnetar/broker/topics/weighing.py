@@ -12,8 +12,6 @@ from magnetar.message import metadata
 from magnetar.model.position import Position
 from magnetar.storage.managed_ledger.run import EntryRun
 
-_CHUNKS: Final = "chunks"
-_WEIGHED: Final = "weighed"
 _PRODUCER_NAME: Final = 0x0A
 _FIRST_BYTE: Final = itemgetter(4)  # Of the metadata, behind its size.
 
@@ -30,75 +28,67 @@ class Chunk(NamedTuple):
         return self.chunk_id == self.num_chunks - 1
 
 
-def weigh(run: EntryRun) -> list[Position]:
-    """Fill in unknown weights. Returns the entries whose metadata nobody can read; they keep 0."""
+class Weighed(NamedTuple):
+    """A run, cut around its unreadable entries: every weight is known."""
+
+    runs: list[EntryRun]
+    chunks: list[dict[int, Chunk]]
+    """Parallel to ``runs``: the entries that are parts of chunked messages, by index."""
+    corrupt: list[Position]
+    """Entries whose metadata nobody can read."""
+
+
+def weigh(run: EntryRun) -> Weighed:
+    """The run with all weights known. The run itself is not changed."""
+    known: Weighed | None = run.memo.get(Weighed)
+    if known is not None:
+        return known
     weights = run.weights
-    if _WEIGHED not in run.memo:
-        run.memo[_WEIGHED] = True
-        _doubt(run)
-    if 0 not in weights:
-        return []
+    if _trustworthy(run):
+        # Not kept in the memo: a run that refers to itself would outlive its readers.
+        return Weighed([run], [{}], [])
+    weighed = _look_into(run, list(weights))
+    run.memo[Weighed] = weighed
+    return weighed
+
+
+def _trustworthy(run: EntryRun) -> bool:
+    """All weights are known, and all entries begin as metadata does.
+
+    Every client writes the producer's name, field 1, first. So garbage is noticed without parsing
+    what is not.
+    """
+    if 0 in run.weights:
+        return False
+    try:
+        return set(map(_FIRST_BYTE, run.data)) == {_PRODUCER_NAME}
+    except IndexError:
+        return False
+
+
+def _look_into(run: EntryRun, weights: list[int]) -> Weighed:
     corrupt: list[Position] = []
     chunks: dict[int, Chunk] = {}
-    for index, weight in enumerate(weights):
-        if weight:
+    for index, entry in enumerate(run.data):
+        if weights[index] and entry[4:5] == bytes([_PRODUCER_NAME]):
             continue
         try:
-            seen = metadata.peek(run.data[index])
+            seen = metadata.peek(entry)
         except CorruptEntry:
             corrupt.append(Position(run.ledger_id, run.first_entry_id + index))
             continue
         weights[index] = max(seen.message_count, 1)
         if seen.chunk_uuid is not None:
             chunks[index] = Chunk(seen.chunk_uuid, seen.chunk_id, seen.num_chunks)
-    if chunks:
-        run.memo[_CHUNKS] = chunks
-    return corrupt
-
-
-def _doubt(run: EntryRun) -> None:
-    """Set to 0 the weights of entries that do not begin as metadata does: they must be read.
-
-    Every client writes the producer's name, field 1, first. So garbage is noticed without parsing
-    what is not.
-    """
-    try:
-        beginnings = set(map(_FIRST_BYTE, run.data))
-    except IndexError:
-        beginnings = set()
-    if beginnings == {_PRODUCER_NAME}:
-        return
-    for index, entry in enumerate(run.data):
-        if entry[4:5] != bytes([_PRODUCER_NAME]):
-            run.weights[index] = 0
-
-
-def chunks_of(run: EntryRun) -> dict[int, Chunk]:
-    """The entries of a weighed run that are parts of chunked messages, by index."""
-    found: dict[int, Chunk] = run.memo.get(_CHUNKS, {})
-    return found
-
-
-def readable(run: EntryRun) -> tuple[list[EntryRun], list[Position]]:
-    """A run weighed, and cut around its unreadable entries; those come second."""
-    corrupt = weigh(run)
-    if not corrupt:
-        return [run], []
-    parts: list[EntryRun] = []
-    start = 0
-    for position in corrupt:
-        index = position.entry_id - run.first_entry_id
-        if index > start:
-            parts.append(_weighed_part(run, start, index))
-        start = index + 1
-    if start < len(run):
-        parts.append(_weighed_part(run, start, len(run)))
-    return parts, corrupt
-
-
-def _weighed_part(run: EntryRun, start: int, stop: int) -> EntryRun:
-    part = run.part(start, stop)
-    chunks = {i - start: chunk for i, chunk in chunks_of(run).items() if start <= i < stop}
-    if chunks and part is not run:
-        part.memo[_CHUNKS] = chunks
-    return part
+    whole = EntryRun(run.ledger_id, run.first_entry_id, run.data, run.checksums, weights)
+    bad = [position.entry_id - run.first_entry_id for position in corrupt]
+    spans = [
+        (start, stop)
+        for start, stop in zip([0, *(index + 1 for index in bad)], [*bad, len(run)], strict=True)
+        if start < stop
+    ]
+    return Weighed(
+        [whole.part(start, stop) for start, stop in spans],
+        [{i - start: c for i, c in chunks.items() if start <= i < stop} for start, stop in spans],
+        corrupt,
+    )
