@@ -60,11 +60,12 @@ class KeepAliveSweep(Generic[T]):
 
 
 async def trim_for_ever(registry: TopicRegistry, interval_s: float, clock: Clock) -> None:
-    """Now and then, let go of the ledgers nobody needs any more, of every topic."""
+    """Now and then, end the ledgers that are old enough and let go of those nobody needs."""
     while True:
         await clock.sleep(interval_s)
         for topic in list(registry.loaded.values()):
             try:
+                await topic.ledger.roll_over_if_due()
                 await topic.ledger.trim()
             except MagnetarError as error:
                 log.warning("ledger.trim_failed topic=%s error=%s", topic.name, error)
