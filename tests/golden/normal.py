@@ -45,6 +45,9 @@ class Names:
                 self.ledgers.setdefault(ledger, own)
             for key in theirs.keys() & ours.keys():
                 self.learn(theirs[key], ours[key])
+        elif isinstance(theirs, list) and isinstance(ours, list):
+            for one, other in zip(theirs, ours, strict=False):
+                self.learn(one, other)
         elif all(isinstance(one, str) and GENERATED_NAME.fullmatch(one) for one in (theirs, ours)):
             self.producers.setdefault(theirs, ours)
 

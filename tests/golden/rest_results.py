@@ -26,6 +26,7 @@ def result_of(
     if expected == "":
         return
     ours = _like(expected, _cut(expected, json.loads(text), about))
+    names.learn(expected, ours)
     yield from compare(_translated(expected, names), ours)
 
 
