@@ -21,6 +21,7 @@ from magnetar.storage.managed_ledger.cursor_saver import CursorSaver
 from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger, ManagedLedgerSettings
 from magnetar.storage.metadata import paths
 from magnetar.storage.metadata.memory import MemoryMetadataStore
+from magnetar.storage.metadata.sqlite import SqliteMetadataStore
 from magnetar.storage.metadata.store import MetadataStore
 from magnetar.tasks import Tasks
 
@@ -128,8 +129,6 @@ async def _open_storage(
     """The ledgers first: they lock the folder, which keeps a second broker off the metadata too."""
     if settings.in_memory:
         return MemoryMetadataStore(), MemoryLedgerStore()
-    from magnetar.storage.metadata.sqlite import SqliteMetadataStore
-
     folder = settings.data_directory
     ledgers = await LocalLedgerStore.start(
         folder / "ledgers",
@@ -139,7 +138,7 @@ async def _open_storage(
         clock=clock,
     )
     stack.push_async_callback(ledgers.close)
-    metadata = await SqliteMetadataStore.open(folder / "metadata.sqlite")
+    metadata = await SqliteMetadataStore.open(folder / "metadata.sqlite", clock=clock)
     stack.push_async_callback(metadata.close)
     return metadata, ledgers
 

@@ -1,0 +1,113 @@
+import os
+
+import pytest
+from unit.broker.peer import Peer, send
+
+from magnetar.broker.assemble import running_broker
+from magnetar.broker.broker import listen
+from magnetar.errors import InvalidValue, MagnetarError, StorageError, StoreLocked
+from magnetar.testing.local_broker import LocalBroker, config_for
+from magnetar.wire.proto import PulsarApi_pb2 as pb
+
+QUIET = {"webServicePort": -1}
+
+
+async def test_what_is_stored_is_there_after_a_restart(tmp_path):
+    async with LocalBroker(tmp_path, settings=QUIET) as local:
+        peer = await Peer.open(local.port)
+        first = await peer.produce(1)
+        await peer.consume(1, subscription="s", permits=10)
+        peer.wire.send(b"".join(send(1, number, b"m%d" % number) for number in range(3)))
+        answers = [await peer.hear() for _ in range(6)]
+        ids = [one.message.message_id for one in answers if one.HasField("message")]
+        await peer.ask(
+            "ack",
+            consumer_id=1,
+            ack_type=pb.CommandAck.Individual,
+            message_id=[ids[0]],
+            request_id=1,
+        )
+    async with LocalBroker(tmp_path, settings=QUIET) as local:
+        peer = await Peer.open(local.port)
+        await peer.consume(1, subscription="s", permits=10)
+        assert [(await peer.hear()).message.message_id.entryId for _ in range(2)] == [1, 2]
+        await peer.nothing_more()
+        assert await peer.produce(1) != first
+        peer.wire.close()
+
+
+async def test_a_data_folder_serves_one_broker(tmp_path):
+    async with LocalBroker(tmp_path, settings=QUIET):
+        with pytest.raises(StoreLocked, match=r"in use by process \d+"):
+            async with LocalBroker(tmp_path, settings=QUIET):
+                pytest.fail("two brokers on one folder")
+    async with LocalBroker(tmp_path, settings=QUIET):
+        pass
+
+
+async def test_a_data_folder_that_is_a_file_is_refused(tmp_path):
+    (tmp_path / "data").write_text("not a folder")
+    with pytest.raises(MagnetarError, match="data"):
+        async with LocalBroker(tmp_path / "data", settings=QUIET):
+            pytest.fail("it started")
+
+
+async def test_metadata_that_are_none_are_refused_and_nothing_stays_open(tmp_path):
+    async with LocalBroker(tmp_path, settings=QUIET):
+        pass
+    (metadata,) = tmp_path.glob("metadata.sqlite")
+    kept = metadata.read_bytes()
+    metadata.write_bytes(b"not a database, whatever its name says" * 100)
+    with pytest.raises(StorageError, match=r"metadata\.sqlite"):
+        async with LocalBroker(tmp_path, settings=QUIET):
+            pytest.fail("it started")
+    metadata.write_bytes(kept)
+    async with LocalBroker(tmp_path, settings=QUIET):
+        pass
+
+
+async def test_a_broker_that_cannot_start_gives_its_ports_back():
+    with listen("127.0.0.1", 0) as taken:
+        settings = {"webServicePort": taken.getsockname()[1]}
+        config = config_for(None, settings)
+        with pytest.raises(InvalidValue, match="cannot listen"):
+            async with running_broker(config):
+                pytest.fail("it started")
+    async with running_broker(config) as broker:
+        assert broker.web_port == config.server.web_port
+
+
+async def test_the_advertised_address_is_what_clients_are_told():
+    settings = {**QUIET, "advertisedAddress": "broker.example"}
+    async with LocalBroker(settings=settings) as local:
+        peer = await Peer.open(local.port)
+        answer = await peer.ask("lookupTopic", topic="x", request_id=1)
+        found = answer.lookupTopicResponse
+        assert found.brokerServiceUrl == f"pulsar://broker.example:{local.port}"
+        assert not found.proxy_through_service_url
+        peer.wire.close()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+async def test_a_folder_that_cannot_be_written_is_refused(tmp_path):
+    tmp_path.chmod(0o500)
+    with pytest.raises(StorageError, match="data"):
+        async with LocalBroker(tmp_path / "data", settings=QUIET):
+            pytest.fail("it started")
+
+
+async def test_the_settings_of_ledgers_reach_them():
+    changed = {
+        "managedLedgerMaxEntriesPerLedger": 7,
+        "managedLedgerMinLedgerRolloverTimeMinutes": 0,
+        **QUIET,
+    }
+    async with LocalBroker(settings=changed) as local:
+        peer = await Peer.open(local.port)
+        await peer.produce(1)
+        ledgers = set()
+        for number in range(30):
+            peer.wire.send(send(1, number, b"x"))
+            ledgers.add((await peer.hear()).send_receipt.message_id.ledgerId)
+        assert len(ledgers) > 2
+        peer.wire.close()
