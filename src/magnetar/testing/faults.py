@@ -7,9 +7,9 @@
   Linux, keeps showing bytes that will never reach the disk.
 * The disk is full: ``space_left`` bytes by which files may still grow.
 * A sync takes long: ``hold_syncs``.
-* Power is lost: ``lose_power``. What was synced is there. Of the rest each sector is there or not,
-  whatever the order of the writes; files created, renamed or removed since their folder was synced
-  are so, or are not.
+* Power is lost: ``cut_power``, and once whoever used the files has closed, ``lose_power``. What
+  was synced is there. Of the rest each sector is there or not, whatever the order of the writes;
+  files created, renamed or removed since their folder was synced are so, or are not.
 
 Kinder than the world: sectors of 512 bytes are never torn, bytes at rest never rot (tests flip
 them by hand), and what was synced stays.
@@ -86,6 +86,7 @@ class FaultyFiles:
         self._sync_fault = _Fault(0, 0, "")
         self._may_sync = threading.Event()
         self._may_sync.set()
+        self._dead = False
 
     # What a test asks for.
 
@@ -97,6 +98,11 @@ class FaultyFiles:
         """The next syncs fail, and what they should have synced will never be on disk."""
         self._sync_fault = _Fault(error, times, name)
 
+    def repair(self) -> None:
+        """No more failures, and all the space there is."""
+        self._write_fault.times = self._sync_fault.times = 0
+        self.space_left = None
+
     @contextlib.contextmanager
     def hold_syncs(self) -> Iterator[None]:
         """Syncs do not return before this is left."""
@@ -107,9 +113,20 @@ class FaultyFiles:
             self._may_sync.set()
             self.sync_waits.clear()
 
-    def lose_power(self, chance: Chance) -> None:
-        """Leave on disk what a loss of power might. Whoever has files open must write no more."""
+    def cut_power(self) -> None:
+        """From now on nothing is written, and every call but a read fails."""
         with self._lock:
+            self._dead = True
+
+    def restore_power(self) -> None:
+        """After ``cut_power``, nothing was lost: a process died, and the machine lived."""
+        with self._lock:
+            self._dead = False
+
+    def lose_power(self, chance: Chance) -> None:
+        """Leave on disk what a loss of power might, and go on from there."""
+        with self._lock:
+            self._dead = False
             kept = chance.randint(0, len(self._changes))
             for change in reversed(self._changes[kept:]):
                 change.undo()
@@ -122,7 +139,7 @@ class FaultyFiles:
     # What a store asks for.
 
     def open(self, path: Path, *, create: bool = False) -> File:
-        with self._lock:
+        with self.powered() if create else self._lock:
             there = path.exists()
             file = self._real.open(path, create=create)
             if not there:
@@ -139,13 +156,13 @@ class FaultyFiles:
         return self._real.names(folder)
 
     def rename(self, old: Path, new: Path) -> None:
-        with self._lock:
+        with self.powered():
             self._real.rename(old, new)
             self._follow(old, new)
             self._changes.append(_Change(new.parent, lambda: self._undo_rename(old, new)))
 
     def remove(self, path: Path) -> None:
-        with self._lock:
+        with self.powered():
             if not path.exists():
                 return
             data, medium = path.read_bytes(), self._media.pop(path, None)
@@ -155,7 +172,7 @@ class FaultyFiles:
             )
 
     def sync_folder(self, folder: Path) -> None:
-        with self._lock:
+        with self.powered():
             self.folder_syncs += 1
             self._real.sync_folder(folder)
             self._changes = [change for change in self._changes if change.folder != folder]
@@ -176,12 +193,20 @@ class FaultyFiles:
 
     # What its files ask for.
 
+    @contextlib.contextmanager
+    def powered(self) -> Iterator[None]:
+        """Nobody cuts the power in here. Raises OSError where it is cut already."""
+        with self._lock:
+            if self._dead:
+                raise OSError(errno.EIO, "the power is cut")
+            yield
+
     def about_to_write(self, path: Path, growth: int, size: int) -> int:
         """How many of ``size`` bytes get written before the write fails; all of them: it will not.
 
         Bytes by which a file grows are taken from ``space_left``.
         """
-        with self._lock:
+        with self.powered():
             self.writes += 1
             if self._write_fault.strikes(path):
                 return size // 2
@@ -218,12 +243,13 @@ class _FaultyFile:
 
     def write(self, pieces: Sequence[bytes], offset: int) -> None:
         data = b"".join(pieces)
-        growth = offset + len(data) - max(self._file.size(), offset)
-        size = self._files.about_to_write(self._path, growth, len(data))
-        self._file.write([data[:size]], offset)
-        touched = range(offset // SECTOR, (offset + size + SECTOR - 1) // SECTOR)
-        self._medium.dirty.update(touched)
-        self._medium.lost.difference_update(touched)
+        with self._files.powered():
+            growth = offset + len(data) - max(self._file.size(), offset)
+            size = self._files.about_to_write(self._path, growth, len(data))
+            self._file.write([data[:size]], offset)
+            touched = range(offset // SECTOR, (offset + size + SECTOR - 1) // SECTOR)
+            self._medium.dirty.update(touched)
+            self._medium.lost.difference_update(touched)
         if size < len(data):
             raise self._files.write_error()
 
@@ -232,20 +258,22 @@ class _FaultyFile:
 
     def sync(self) -> None:
         medium = self._medium
-        written, medium.dirty = medium.dirty, set()
         error = self._files.about_to_sync(self._path)
-        if error is not None:
-            medium.lost |= written
-            raise error
-        self._file.sync()
-        image = bytearray(self._file.read(0, self._file.size()))
-        for sector in medium.lost | medium.dirty:
-            place = slice(sector * SECTOR, (sector + 1) * SECTOR)
-            image[place] = medium.image[place].ljust(len(image[place]), b"\0")
-        medium.image = bytes(image)
+        with self._files.powered():
+            written, medium.dirty = medium.dirty, set()
+            if error is not None:
+                medium.lost |= written
+                raise error
+            self._file.sync()
+            image = bytearray(self._file.read(0, self._file.size()))
+            for sector in medium.lost:
+                place = slice(sector * SECTOR, (sector + 1) * SECTOR)
+                image[place] = medium.image[place].ljust(len(image[place]), b"\0")
+            medium.image = bytes(image)
 
     def truncate(self, size: int) -> None:
-        self._file.truncate(size)
+        with self._files.powered():
+            self._file.truncate(size)
 
     def size(self) -> int:
         return self._file.size()

@@ -4,8 +4,8 @@ Belongs to the event loop. A receipt is a future that somebody may or may not st
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
-from typing import Final
+from collections.abc import Iterable
+from typing import Final, Protocol
 
 from magnetar.errors import WriteFailed
 
@@ -142,6 +142,12 @@ class Mark:
         answer(self._receipt, error)
 
 
+class Forget(Protocol):
+    """Forgets what a deleted ledger held; ``durable``: a restart will know of it."""
+
+    def __call__(self, *, durable: bool) -> None: ...
+
+
 class Deletion:
     """A ledger goes, with everything it held."""
 
@@ -149,7 +155,7 @@ class Deletion:
 
     size = HEAD_SIZE
 
-    def __init__(self, ledger_id: int, forget: Callable[[], None], receipt: Receipt) -> None:
+    def __init__(self, ledger_id: int, forget: Forget, receipt: Receipt) -> None:
         self._ledger_id = ledger_id
         self._forget = forget
         self._receipt = receipt
@@ -158,13 +164,13 @@ class Deletion:
         return (encode_mark(Kind.DELETED, generation, synced, self._ledger_id),)
 
     def landed(self, segment: Segment, offset: int) -> None:
-        self._forget()
+        self._forget(durable=True)
         answer(self._receipt)
 
     def failed(self, error: WriteFailed) -> None:
-        # A full disk must not keep us from making space: the next segment's header will say it.
-        self._forget()
-        answer(self._receipt)
+        # A full disk must not keep us from making space: what it held can go all the same.
+        self._forget(durable=False)
+        answer(self._receipt, error)
 
 
 class Move:
@@ -217,3 +223,4 @@ def answer(receipt: Receipt | None, error: WriteFailed | None = None) -> None:
         receipt.set_result(None)
     else:
         receipt.set_exception(error)
+        receipt.exception()  # Perhaps nobody waits any more, and that is no mistake.

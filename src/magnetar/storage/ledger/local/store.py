@@ -76,6 +76,7 @@ class LocalLedgerStore:
         self._lock = lock
         self._pool = pool
         self._ledgers = recovered.ledgers
+        self._half_deleted: dict[int, Ledger] = {}  # Gone for us, and not yet for the disk.
         self._next_ledger_id = recovered.next_ledger_id
         self._closed = False
         self._segments = segments = Segments(
@@ -198,12 +199,13 @@ class LocalLedgerStore:
         if self._journal.crowded:
             await self._journal.room()
             self._check_open()
-        ledger = self._ledgers.pop(ledger_id, None)
+        ledger = self._ledgers.pop(ledger_id, None) or self._half_deleted.get(ledger_id)
         if ledger is None:
             return
         ledger.deleted = True
         ledger.closed_because = "it was deleted"
         self._segments.doom(ledger_id)
+        self._half_deleted[ledger_id] = ledger
         receipt = self._receipt()
         self._journal.put(Deletion(ledger_id, partial(self._forget, ledger), receipt))
         await receipt
@@ -222,9 +224,11 @@ class LocalLedgerStore:
         await asyncio.get_running_loop().run_in_executor(None, self._pool.shutdown)
         self._lock.release()
 
-    def _forget(self, ledger: Ledger) -> None:
-        """The deletion of a ledger is on disk, or will be with the next segment."""
+    def _forget(self, ledger: Ledger, *, durable: bool) -> None:
+        """A ledger is gone; until that is durable, ``delete`` may be called again."""
         self._segments.forget_ledger(ledger.ledger_id, ledger.generations)
+        if durable:
+            self._half_deleted.pop(ledger.ledger_id, None)
         self._look_around()
 
     def _look_around(self) -> None:

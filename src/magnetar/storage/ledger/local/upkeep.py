@@ -55,6 +55,7 @@ class Upkeep:
         self._sealed = sealed
         self._wanted = asyncio.Event()
         self._hurry = threading.Event()
+        self._prepared_during: Segment | None = None
 
     def wake(self) -> None:
         """There may be something to do."""
@@ -112,7 +113,10 @@ class Upkeep:
 
     async def _prepare(self) -> None:
         active = self._journal.active
-        if active is not None and self._segments.wants_spare(active):
+        if active is None or active is self._prepared_during:
+            return
+        if self._segments.wants_spare(active):
+            self._prepared_during = active  # Once: a disk that is full would be filled each time.
             path = self._segments.new_name()
             await self._in_thread(self._fill, path)
             self._segments.spares.append(path)
