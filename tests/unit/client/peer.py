@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 
+from magnetar.client.client import Client
 from magnetar.errors import MagnetarError
 from magnetar.message.metadata import message_count
 from magnetar.message.send_run import SendRun
@@ -260,3 +261,10 @@ def silence(_: PeerConnection, __: Frame) -> None:
 def hang_up(connection: PeerConnection, _: Frame) -> None:
     """Close the connection instead of answering."""
     connection.drop()
+
+
+async def lose_connection(peer: Peer, client: Client) -> None:
+    """Cut the client off, and wait until it has noticed."""
+    [connection] = (each for each in client._pool._open.values() if not each.closed)
+    peer.connections[0].drop()
+    await connection._lost
