@@ -10,6 +10,7 @@ import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from time import perf_counter
 from typing import Final
 
 import click
@@ -17,7 +18,6 @@ import click
 from magnetar.broker.assemble import running_broker
 from magnetar.broker.broker import Broker
 from magnetar.broker.config import Config
-from magnetar.clock import SystemClock
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +44,9 @@ _GC_THRESHOLDS: Final = (50_000, 20, 100)
     "--ready-file", type=click.Path(path_type=Path), help="Write ports and pid here when ready."
 )
 @click.option("--verbose", "-v", is_flag=True, help="Log connections and topics too.")
+@click.pass_obj
 def standalone(
+    began: float | None,
     *,
     data_dir: Path | None,
     port: int | None,
@@ -58,7 +60,6 @@ def standalone(
     verbose: bool,
 ) -> None:
     """Run a broker on this machine, storage and all. Ctrl-C stops it."""
-    started = SystemClock().now()
     logging.basicConfig(
         level=logging.INFO if verbose else logging.WARNING,
         format="%(asctime)s %(levelname)s %(message)s",
@@ -78,13 +79,13 @@ def standalone(
         log.warning("config.unknown_settings ignored=%s", ",".join(config.unknown))
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         try:
-            runner.run(_serve(config, started, ready_file))
+            runner.run(_serve(config, perf_counter() if began is None else began, ready_file))
         finally:
             if ready_file is not None:
                 ready_file.unlink(missing_ok=True)
 
 
-async def _serve(config: Config, started: float, ready_file: Path | None) -> None:
+async def _serve(config: Config, began: float, ready_file: Path | None) -> None:
     """Run until a signal asks for the end."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -97,7 +98,7 @@ async def _serve(config: Config, started: float, ready_file: Path | None) -> Non
         gc.set_threshold(*_GC_THRESHOLDS)
         if ready_file is not None:
             _write_ready_file(ready_file, broker)
-        click.echo(_ready_line(config, broker, SystemClock().now() - started))
+        click.echo(_ready_line(config, broker, perf_counter() - began))
         await stop.wait()
         click.echo("Stopping: clients are told, everything is written.")
 
