@@ -31,7 +31,10 @@ BY_NAME = {
 LOOKUPS = 32  # Four bundles: some of so many names fall into each.
 USED_LEDGERS = 3  # Some recordings name a ledger older than the topic's.
 METADATA = {"producer_name": "p", "sequence_id": 0, "publish_time": 1}
-LIVENESS = {"connectionLivenessCheckTimeoutMillis": 200}
+SHORTENED = {
+    "connectionLivenessCheckTimeoutMillis": 200,
+    "activeConsumerFailoverDelayTimeMillis": 150,
+}
 
 
 class RecordingClock(SystemClock):
@@ -47,7 +50,7 @@ class RecordingClock(SystemClock):
 @asynccontextmanager
 async def broker_for(recorded: Conversation):
     clock = RecordingClock(started_ms(recorded))
-    settings = {**LIVENESS, **BY_NAME.get(recorded.name, {})}
+    settings = {**SHORTENED, **BY_NAME.get(recorded.name, {})}
     async with LocalBroker(settings=settings, clock=clock) as broker:
         await make_lived_in(broker)
         yield broker

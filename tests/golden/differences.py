@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from golden.compare import NOTHING
 from golden.replay import Difference
 
 TABLE = Path(__file__).parent / "wire" / "differences.json"
@@ -80,6 +81,16 @@ def unlisted(found: Iterable[Difference], table: Iterable[Known]) -> list[Differ
     return [one for one in found if not any(entry.covers(one) for entry in table)]
 
 
+def missing(conversation: str) -> set[int]:
+    """The lines of whole frames that Pulsar sent and we are known not to send."""
+    return {
+        line
+        for entry in known()
+        if entry.concerns(conversation) and not entry.field and entry.magnetar == NOTHING
+        for line in entry.lines or ()
+    }
+
+
 def document(table: Iterable[Known]) -> str:
     rows = [
         f"| {_code(f'{entry.command} {entry.field}'.strip())} | {_shown(entry.pulsar)} "
@@ -93,7 +104,7 @@ def document(table: Iterable[Known]) -> str:
 def _shown(value: Any) -> str:
     if value is ANYTHING:
         return "(varies)"
-    return value if value == "nothing" else _code(json.dumps(value, ensure_ascii=False))
+    return value if value == NOTHING else _code(json.dumps(value, ensure_ascii=False))
 
 
 def _code(text: str) -> str:

@@ -7,6 +7,7 @@ more may come from us.
 
 import asyncio
 import json
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +24,7 @@ from magnetar.testing.network import WireConnection
 QUIET_MS = 250
 SETTLE_S = 0.04
 ANSWER_TIMEOUT_S = 3.0
+MISSING_TIMEOUT_S = 0.2  # For a frame that is known not to come.
 ORDER = "(order)"
 # The answer to an acknowledgement and what it set free come from two threads in Pulsar.
 UNORDERED = {"ACK_RESPONSE", "MESSAGE"}
@@ -71,8 +73,18 @@ class Link:
 
 
 class Replay:
-    def __init__(self, conversation: Conversation, broker_port: int, web_port: int) -> None:
+    """One conversation played once. ``missing``: lines of frames that are known not to come."""
+
+    def __init__(
+        self,
+        conversation: Conversation,
+        broker_port: int,
+        web_port: int,
+        *,
+        missing: Collection[int] = (),
+    ) -> None:
         self._conversation = conversation
+        self._missing = missing
         self._broker_port = broker_port
         self._web = f"http://127.0.0.1:{web_port}"
         self._links: dict[str, Link] = {}
@@ -119,7 +131,8 @@ class Replay:
     async def _expect(self, step: Step) -> None:
         theirs = decode(step.frame)
         link = self._links[step.connection]
-        ours = await self._find(link, theirs)
+        patience_s = MISSING_TIMEOUT_S if step.number in self._missing else ANSWER_TIMEOUT_S
+        ours = await self._find(link, theirs, patience_s)
         if ours is None:
             self._report(step, theirs.command, "", theirs.fields, NOTHING)
             return
@@ -134,7 +147,7 @@ class Replay:
         ):
             self._report(step, theirs.command, field, pulsar, magnetar)
 
-    async def _find(self, link: Link, theirs: Decoded) -> Decoded | None:
+    async def _find(self, link: Link, theirs: Decoded, patience_s: float) -> Decoded | None:
         """The next frame, or one that arrived before and is what was expected."""
         for at, early in enumerate(link.early):
             if _same_subject(early.decoded, theirs):
@@ -142,7 +155,7 @@ class Replay:
                 return link.early.pop(at).decoded
         while not link.ended:
             try:
-                frame = await link.next(ANSWER_TIMEOUT_S)
+                frame = await link.next(patience_s)
             except TimedOut:
                 return None
             if frame is None:

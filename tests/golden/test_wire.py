@@ -5,7 +5,7 @@ import os
 import pytest
 from golden import conversation
 from golden.brokers import broker_for
-from golden.differences import DOCUMENT, document, known, unlisted
+from golden.differences import DOCUMENT, document, known, missing, unlisted
 from golden.replay import Difference, Replay
 
 PLAYED: dict[str, list[Difference]] = {}
@@ -15,7 +15,8 @@ async def differences_of(name: str) -> list[Difference]:
     if name not in PLAYED:
         recorded = conversation.load(name)
         async with broker_for(recorded) as broker:
-            PLAYED[name] = await Replay(recorded, broker.port, broker.web_port).run()
+            ports = broker.port, broker.web_port
+            PLAYED[name] = await Replay(recorded, *ports, missing=missing(name)).run()
     return PLAYED[name]
 
 
