@@ -1,4 +1,4 @@
-"""PING, PONG, and when the peer is given up. Pure: time is passed in."""
+"""PING, PONG, and when the peer is given up. Pure."""
 
 from typing import Literal
 

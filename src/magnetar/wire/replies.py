@@ -28,7 +28,6 @@ __all__ = [
     "close_producer",
     "connected",
     "consumer_stats",
-    "consumer_stats_failed",
     "error",
     "get_or_create_schema_failed",
     "get_schema_failed",
@@ -342,14 +341,6 @@ def consumer_stats(request_id: int, stats: ConsumerStats) -> bytes:
             msgRateExpired=stats.message_rate_expired,
             msgBacklog=stats.backlog,
             messageAckRate=stats.message_ack_rate,
-        )
-    )
-
-
-def consumer_stats_failed(request_id: int, error: MagnetarError) -> bytes:
-    return encode(
-        pb.CommandConsumerStatsResponse(
-            request_id=request_id, error_code=to_code(error), error_message=str(error)
         )
     )
 

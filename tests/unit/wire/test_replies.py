@@ -169,8 +169,8 @@ def test_a_redirection_names_the_other_broker():
 
 def test_failures_carry_code_and_text():
     error = errors.NotReady("not yet")
-    stats = parse(replies.consumer_stats_failed(3, error)[8:]).consumerStatsResponse
-    assert (stats.request_id, stats.error_message) == (3, "not yet")
+    schema = parse(replies.get_schema_failed(3, error)[8:]).getSchemaResponse
+    assert (schema.request_id, schema.error_message) == (3, "not yet")
     ack = parse(replies.ack_response(1, 2, error)[8:]).ackResponse
     assert (ack.request_id, ack.message, ack.HasField("error")) == (2, "not yet", True)
 
