@@ -120,9 +120,8 @@ class CommandTable:
             type(error).__name__,
             error,
         )
-        request_id = getattr(command, "request_id", None)
-        if request_id is not None:
-            session.reply(row.refusal(request_id, error))
+        if "request_id" in command.DESCRIPTOR.fields_by_name and command.HasField("request_id"):
+            session.reply(row.refusal(command.request_id, error))
 
 
 def _rows(connect: Connect, produce: Produce, consume: Consume, finding: Finding) -> dict[int, Row]:
