@@ -1,0 +1,53 @@
+"""Every task has an owner, who hears of its failure and ends it."""
+
+import asyncio
+import logging
+
+from magnetar.tasks import Tasks
+
+
+async def test_a_task_runs_under_its_owners_name():
+    tasks = Tasks("owner")
+
+    async def name():
+        return asyncio.current_task().get_name()
+
+    assert await tasks.spawn("job", name()) == "owner:job"
+    assert len(tasks) == 0
+
+
+async def test_closing_ends_what_still_runs():
+    tasks = Tasks("owner")
+    ended = asyncio.Event()
+
+    async def forever():
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    task = tasks.spawn("job", forever())
+    await asyncio.sleep(0)
+    await tasks.close()
+    assert ended.is_set()
+    assert task.cancelled()
+
+
+async def test_a_failure_is_logged(caplog):
+    tasks = Tasks("owner")
+
+    async def fail():
+        raise ValueError("broken")
+
+    with caplog.at_level(logging.ERROR):
+        task = tasks.spawn("job", fail())
+        await asyncio.wait([task])
+        await asyncio.sleep(0)
+    assert "task.failed name=owner:job" in caplog.text
+
+
+async def test_a_task_may_close_its_own_owner():
+    tasks = Tasks("owner")
+    task = tasks.spawn("job", tasks.close())
+    await task
+    assert not task.cancelled()
