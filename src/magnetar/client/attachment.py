@@ -8,7 +8,6 @@ connects, calls it, and when the connection or the broker lets go, does so again
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Final
 
 from magnetar.clock import Clock
 from magnetar.errors import (
@@ -27,8 +26,6 @@ from .connection import Connection
 from .lookup import Lookup
 
 log = logging.getLogger(__name__)
-
-FATAL: Final = "will not be tried again"
 
 
 def worth_retrying(error: MagnetarError, *, attached_before: bool) -> bool:
@@ -157,6 +154,12 @@ class Attachment:
                 else:
                     log.info("client.attached owner=%s", self._owner)
                     return
+        except Exception as error:
+            # A mistake of ours: the owner must hear of it, not wait for ever.
+            failure = UnknownFailure(f"{self._owner} could not be attached again: {error!r}")
+            self._end(failure)
+            self._failed(failure)
+            raise
         finally:
             self._restoring = False
 

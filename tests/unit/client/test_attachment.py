@@ -135,6 +135,17 @@ async def test_it_gives_up_when_the_broker_says_never(owner):
         await owner.attachment.attached()
 
 
+async def test_a_mistake_of_ours_ends_it_and_is_told(owner, caplog):
+    await owner.attachment.start(5)
+    owner.refusals = [ValueError("a bug")]
+    owner.attachment.lost(owner.attached[0])
+    await owner.until(lambda: owner.failure is not None)
+    with pytest.raises(UnknownFailure, match="a bug"):
+        await owner.attachment.attached()
+    await owner.attachment.close("done")
+    assert "task.failed" in caplog.text
+
+
 async def test_being_thrown_out_while_attaching_means_trying_again(owner):
     original = owner.attach
     times = []
