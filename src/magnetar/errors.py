@@ -17,7 +17,7 @@
       StorageError
         LedgerNotFound  EntryNotFound  LedgerFenced  CorruptEntry  WriteFailed
         VersionMismatch  StoreLocked
-      UnknownFailure                an error from a peer whose code we do not know
+      UnknownFailure                retriable = True: an error whose code we do not know
 
 What an error becomes outside is a table at that edge: ``wire/errors.py`` and
 ``broker/admin/errors.py``. A test walks this tree to prove both tables total.
@@ -195,4 +195,6 @@ class StoreLocked(StorageError):
 
 
 class UnknownFailure(MagnetarError):
-    """An error from a peer whose code we do not know."""
+    """An error from a peer whose code we do not know; Pulsar's clients try again, and so do we."""
+
+    retriable = True

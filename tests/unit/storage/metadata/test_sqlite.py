@@ -87,16 +87,16 @@ async def test_another_store_on_the_file_hears_of_changes(file):
 
 
 async def test_who_missed_changes_is_told_to_look_at_everything(file, monkeypatch):
-    monkeypatch.setattr(sqlite, "CHANGES_KEPT", 3)
-    monkeypatch.setattr(sqlite, "POLL_INTERVAL_S", 0.5)
+    monkeypatch.setattr(sqlite, "POLL_INTERVAL_S", 60)
     mine, theirs = [await SqliteMetadataStore.open(file) for _ in range(2)]
     heard = Heard()
     theirs.watch("/w", heard)
-    await theirs.get("/w")
+    await theirs.get("/w")  # The watch has begun; its next look is with the next operation.
     await asyncio.gather(*(mine.put(f"/w/{n}", b"") for n in range(20)))
     with sqlite3.connect(file) as connection:
         connection.execute("DELETE FROM changes WHERE number < 18")
     connection.close()
+    await theirs.get("/w")
     await heard.until("/w")
     await mine.close()
     await theirs.close()
