@@ -90,7 +90,7 @@ class TopicName:
         if not separator:
             domain, rest = PERSISTENT, text
             parts = rest.split("/")
-            if len(parts) == 1:
+            if len(parts) == 1 and rest:
                 parts = ["public", "default", rest]
             if len(parts) != 3:
                 raise InvalidName(

@@ -29,7 +29,7 @@ def test_short_forms_mean_full_names(short, full):
         ("persistent://public/default/ ", "Topic local name must not be blank."),
         ("persistent://public/de fault/x", "Invalid named entity: de fault"),
         ("a/b", "Invalid short topic name 'a/b'"),
-        ("", "Topic local name must not be blank."),
+        ("", "Invalid short topic name ''"),
     ],
 )
 def test_bad_names_are_refused_in_pulsars_words(name, text):
