@@ -16,6 +16,7 @@ from .connection import SHARED_BUFFER_BYTES, Connection, Surroundings
 from .handlers.table import CommandTable
 from .housekeeping import KeepAliveSweep, trim_for_ever
 from .pending_sends import SendBudget
+from .shared_frames import SharedFrames
 from .topics.registry import TopicRegistry
 
 log = logging.getLogger(__name__)
@@ -85,6 +86,7 @@ class Broker:
             table=self._table,
             settings=self._config.connections,
             budget=SendBudget(self._config.connections.publish_buffer_mb_max * _MIB),
+            shared_frames=SharedFrames(loop),
             clock=self._clock,
             tasks=self._tasks,
             buffer=memoryview(bytearray(SHARED_BUFFER_BYTES)),

@@ -25,6 +25,7 @@ from .listening import Hold, Listening
 from .outbox import Outbox
 from .pending_sends import PendingSends, SendBudget
 from .session import Session
+from .shared_frames import SharedFrames
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +41,7 @@ class Surroundings:
     table: CommandTable
     settings: ConnectionSettings
     budget: SendBudget
+    shared_frames: SharedFrames
     clock: Clock
     tasks: Tasks
     buffer: memoryview
@@ -92,6 +94,7 @@ class Connection(asyncio.BufferedProtocol):
                 hold=self._sends_pile_up,
                 release=self._sends_are_stored,
             ),
+            shared_frames=around.shared_frames,
             liveness_timeout_s=settings.liveness_timeout_ms / 1000,
             hang_up=self.hang_up,
             cut_off=self.cut_off,
@@ -118,7 +121,7 @@ class Connection(asyncio.BufferedProtocol):
             if self._into_own_memory:
                 arrived = self._decoder.filled(nbytes)
             else:
-                arrived = self._decoder.feed(bytes(self._buffer[:nbytes]))
+                arrived = self._decoder.feed(self._buffer[:nbytes])
             for item in arrived:
                 if isinstance(item, SendRun):
                     table.on_sends(session, item)

@@ -16,6 +16,7 @@ from magnetar.wire import replies
 from .listening import Hold, Listening
 from .outbox import Outbox
 from .pending_sends import PendingSends
+from .shared_frames import SharedFrames
 from .topics.consumer import Consumer
 from .topics.producer import Producer
 from .topics.subscription import Subscription
@@ -51,6 +52,7 @@ class Session:
         outbox: Outbox,
         listening: Listening,
         pending_sends: PendingSends,
+        shared_frames: SharedFrames,
         liveness_timeout_s: float,
         hang_up: Callable[[str], None],
         cut_off: Callable[[str], None],
@@ -67,6 +69,7 @@ class Session:
         self._outbox = outbox
         self._listening = listening
         self._sends = pending_sends
+        self._shared_frames = shared_frames
         self._liveness_timeout_s = liveness_timeout_s
         self._hang_up = hang_up
         self._cut_off = cut_off
@@ -193,6 +196,9 @@ class Session:
         ack_sets: Sequence[Sequence[int]] | None = None,
         consumer_epoch: int | None = None,
     ) -> None:
+        if redelivery_counts is None and ack_sets is None and consumer_epoch is None:
+            self._outbox.put_all(self._shared_frames.of(consumer_id, run, partition))
+            return
         self._outbox.put_all(
             replies.message_frames(
                 consumer_id,

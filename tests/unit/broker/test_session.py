@@ -9,6 +9,7 @@ from magnetar.broker.listening import Listening
 from magnetar.broker.outbox import Outbox
 from magnetar.broker.pending_sends import PendingSends, SendBudget
 from magnetar.broker.session import REQUESTS_PENDING_MAX, STRAY_SENDS_S, Session
+from magnetar.broker.shared_frames import SharedFrames
 from magnetar.model.names import TopicName
 from magnetar.tasks import Tasks
 from magnetar.testing.local_broker import LocalBroker
@@ -50,6 +51,7 @@ class Client:
             pending_sends=PendingSends(
                 SendBudget(1000), count_max=10, bytes_max=100, hold=int, release=int
             ),
+            shared_frames=SharedFrames(asyncio.get_running_loop()),
             liveness_timeout_s=5,
             hang_up=lambda reason: self.ended.append(f"hang up: {reason}"),
             cut_off=lambda reason: self.ended.append(f"cut off: {reason}"),
