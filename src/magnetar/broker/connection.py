@@ -163,7 +163,7 @@ class Connection(asyncio.BufferedProtocol):
             return  # Too old to be asked.
         elif verdict == "ping":
             self._outbox.put(replies.ping())
-        elif verdict == "close" and not self._listening.held:
+        elif verdict == "close" and not self._listening.waits_for_us:
             self.cut_off("nothing heard for too long")
 
     def hang_up(self, reason: str) -> None:

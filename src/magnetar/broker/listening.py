@@ -24,6 +24,11 @@ class Listening:
     def held(self) -> bool:
         return bool(self._holds)
 
+    @property
+    def waits_for_us(self) -> bool:
+        """Its silence is our doing: it would be heard if we had stored or answered more."""
+        return Hold.SENDS in self._holds or Hold.REQUESTS in self._holds
+
     def hold(self, why: Hold) -> None:
         if not self._holds:
             self._pause()

@@ -166,7 +166,7 @@ class Session:
         """Ask for a sign of life. A client that we keep waiting ourselves passes unasked."""
         if self._closed:
             return False
-        if self._listening.held:
+        if self._listening.waits_for_us:
             return True
         if self._sign_of_life is None or self._sign_of_life.done():
             self._sign_of_life = asyncio.get_running_loop().create_future()

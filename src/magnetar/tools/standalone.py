@@ -88,10 +88,7 @@ def standalone(
 async def _serve(config: Config, began: float, ready_file: Path | None) -> None:
     """Run until a signal asks for the end."""
     stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        with contextlib.suppress(NotImplementedError):  # Windows has no such handlers.
-            loop.add_signal_handler(number, stop.set)
+    _stop_on_signals(stop)
     async with running_broker(config) as broker:
         gc.collect()
         gc.freeze()
@@ -101,6 +98,19 @@ async def _serve(config: Config, began: float, ready_file: Path | None) -> None:
         click.echo(_ready_line(config, broker, perf_counter() - began))
         await stop.wait()
         click.echo("Stopping: clients are told, everything is written.")
+
+
+def _stop_on_signals(stop: asyncio.Event) -> None:
+    """The first signal asks for a clean end; a second one ends the process whatever it does."""
+    loop = asyncio.get_running_loop()
+
+    def asked(number: int) -> None:
+        stop.set()
+        loop.remove_signal_handler(number)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with contextlib.suppress(NotImplementedError):  # Windows has no such handlers.
+            loop.add_signal_handler(number, asked, number)
 
 
 def _ready_line(config: Config, broker: Broker, took_s: float) -> str:

@@ -1,6 +1,11 @@
 import asyncio
 
+from unit.broker.manual_clock import ManualClock
+from unit.broker.peer import TOPIC, Peer, send
+
 from magnetar.broker.housekeeping import SWEEPS_PER_INTERVAL, KeepAliveSweep
+from magnetar.model.names import TopicName
+from magnetar.testing.local_broker import LocalBroker
 
 
 class FakeClock:
@@ -92,3 +97,28 @@ async def test_the_sweep_keeps_the_pace_of_the_clock():
     await member.called_three_times.wait()
     running.cancel()
     assert member.ticks == [10, 20, 30]
+
+
+async def test_ledgers_go_when_their_time_is_over():
+    """No subscription needs them, but they are to be kept for a while."""
+    clock = ManualClock()
+    settings = {
+        "webServicePort": -1,
+        "managedLedgerMaxEntriesPerLedger": 1,
+        "managedLedgerMinLedgerRolloverTimeMinutes": 0,
+        "defaultRetentionTimeInMinutes": 1,
+        "defaultRetentionSizeInMB": -1,
+    }
+    async with LocalBroker(settings=settings, clock=clock) as local:
+        peer = await Peer.open(local.port)
+        await peer.produce(1)
+        for number in range(5):
+            peer.wire.send(send(1, number, b"x"))
+            await peer.hear()
+        ledger = local.broker.registry.loaded[TopicName.parse(TOPIC)].ledger
+        assert ledger.entry_count == 5
+        await clock.advance(50, step=10)
+        assert ledger.entry_count == 5
+        await clock.advance(200, step=10)
+        assert ledger.entry_count == 0
+        peer.wire.abort()
