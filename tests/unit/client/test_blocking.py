@@ -1,0 +1,205 @@
+"""The blocking client, with a broker in a thread beside it."""
+
+import os
+import threading
+
+import pytest
+
+from magnetar.client import blocking
+from magnetar.client.message import OutMessage
+from magnetar.errors import InvalidValue, MessageTooLarge, NotAllowed, TimedOut
+from magnetar.model.position import EARLIEST_MESSAGE, LATEST_MESSAGE
+from magnetar.model.subscriptions import InitialPosition, SubscriptionType
+from magnetar.testing.local_broker import BrokerThread
+
+
+@pytest.fixture(scope="module")
+def broker():
+    with BrokerThread() as broker:
+        yield broker
+
+
+@pytest.fixture
+def client(broker):
+    with blocking.Client(broker.service_url) as client:
+        yield client
+
+
+@pytest.fixture
+def topic(request):
+    return request.node.name
+
+
+def payloads(messages):
+    return [message.data for message in messages]
+
+
+def drained(source, count):
+    found = []
+    while len(found) < count:
+        messages = source.receive_many(count - len(found), 5)
+        assert messages
+        found += messages
+    return found
+
+
+def test_messages_there_and_back(client, topic):
+    consumer = client.subscribe(topic, "s")
+    with client.create_producer(topic, name="me") as producer:
+        assert (producer.name, producer.connected) == ("me", True)
+        sent = producer.send(b"one", key="k", properties={"a": "b"}, event_time_ms=5)
+        many = producer.send_many([b"two", OutMessage(b"three", ordering_key=b"o")])
+        assert producer.last_sequence_id == 2
+        assert producer.topic.endswith(topic)
+    first = consumer.receive(5)
+    assert (first.data, first.key, first.properties) == (b"one", "k", {"a": "b"})
+    assert first.message_id == sent
+    rest = drained(consumer, 2)
+    assert payloads(rest) == [b"two", b"three"]
+    assert [message.message_id for message in rest] == list(many)
+    consumer.acknowledge(first)
+    consumer.acknowledge(iter(rest))
+    consumer.flush()
+    assert (consumer.subscription, consumer.connected) == ("s", True)
+    assert consumer.topics == [consumer.topic]
+    assert len(consumer.name) == 10
+    consumer.close()
+    again = client.subscribe(topic, "s")
+    assert again.receive_many(5, 0.05) == []
+    with pytest.raises(TimedOut):
+        again.receive(0.01)
+
+
+def test_messages_handed_over_are_settled_by_flush(client, topic):
+    producer = client.create_producer(topic, max_pending_messages=10)
+    producer.send_nowait([b"%d" % n for n in range(100)])
+    producer.send_nowait([OutMessage(b"100", key="k")])
+    producer.flush()
+    reader = client.create_reader(topic)
+    assert payloads(drained(reader, 101)) == [b"%d" % n for n in range(101)]
+    with pytest.raises(MessageTooLarge):
+        producer.send_nowait([bytes(6 << 20)])
+    with pytest.raises(InvalidValue):
+        producer.send("text")
+
+
+def test_places_can_be_changed(client, topic):
+    with client.create_producer(topic) as producer:
+        ids = producer.send_many([b"%d" % n for n in range(5)])
+    consumer = client.subscribe(topic, "s", initial_position=InitialPosition.EARLIEST)
+    assert consumer.last_message_id() == ids[-1]
+    assert consumer.has_message_available()
+    messages = drained(consumer, 5)
+    consumer.acknowledge_cumulative(messages[2])
+    consumer.redeliver_unacknowledged()
+    assert payloads(drained(consumer, 2)) == [b"3", b"4"]
+    consumer.seek(ids[1], inclusive=False)
+    assert consumer.receive(5).data == b"2"
+    consumer.seek_time(0)
+    assert consumer.receive(5).data == b"0"
+    consumer.unsubscribe()
+    with pytest.raises(NotAllowed):
+        consumer.receive()
+
+
+def test_readers_read(client, topic):
+    with client.create_producer(topic) as producer:
+        ids = producer.send_many([b"0", b"1", b"2"])
+    with client.create_reader(topic, ids[0]) as reader:
+        assert reader.has_message_available()
+        assert reader.receive(5).data == b"1"
+        assert reader.last_message_id() == ids[2]
+        reader.seek(EARLIEST_MESSAGE)
+        assert payloads(message for message, _ in zip(reader, range(3), strict=False)) == [
+            b"0",
+            b"1",
+            b"2",
+        ]
+        reader.seek(LATEST_MESSAGE)
+        assert not reader.has_message_available()
+        reader.seek_time(0)
+        assert reader.receive(5).data == b"0"
+        assert (reader.topics, reader.connected) == ([reader.topic], True)
+        assert len(reader.name) == 10
+
+
+def test_the_client_answers_questions(client, topic):
+    client.create_producer(topic).close()
+    assert client.partitions(topic) == 0
+    assert f"persistent://public/default/{topic}" in client.topics("public/default")
+
+
+def test_threads_share_one_consumer(client, topic):
+    consumer = client.subscribe(topic, "s", type=SubscriptionType.SHARED)
+    found, lock = [], threading.Lock()
+
+    def work():
+        while True:
+            try:
+                messages = consumer.receive_many(10, 5)
+            except NotAllowed:
+                return
+            with lock:
+                found.extend(payloads(messages))
+                done = len(found) == 200
+            consumer.acknowledge(messages)
+            if done:
+                consumer.close()
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    client.create_producer(topic).send_many([b"%d" % n for n in range(200)])
+    for thread in threads:
+        thread.join(20)
+    assert sorted(map(int, found)) == list(range(200))
+
+
+def test_one_loop_serves_every_client_of_the_process(broker):
+    first, second = blocking.Client(broker.service_url), blocking.Client(broker.service_url)
+    assert first._thread is second._thread is blocking.loop_thread()
+    loops = [t for t in threading.enumerate() if t.name == "magnetar-client"]
+    assert len(loops) == 1
+    assert loops[0].daemon
+    first.close()
+    second.close()
+
+
+def test_bad_settings_are_refused():
+    with pytest.raises(InvalidValue):
+        blocking.Client("nonsense")
+
+
+def test_a_call_on_its_own_loop_is_refused_instead_of_hanging(client):
+    async def mistake():
+        client.partitions("t")
+
+    with pytest.raises(NotAllowed, match="wait for itself"):
+        blocking.loop_thread().run(mistake())
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_process_starts_afresh(broker, client, topic):
+    client.create_producer(topic).send(b"from the parent")
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        outcome = "nothing"
+        try:
+            try:
+                client.partitions(topic)
+            except NotAllowed as error:
+                outcome = str(error)
+            with blocking.Client(broker.service_url) as own:
+                outcome += "|" + own.create_reader(topic).receive(10).data.decode()
+        finally:
+            os.write(writing, outcome.encode())
+            os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as pipe:
+        outcome = pipe.read()
+    os.waitpid(child, 0)
+    refused, read = outcome.split("|")
+    assert "before the process forked" in refused
+    assert read == "from the parent"

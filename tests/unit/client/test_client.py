@@ -1,0 +1,146 @@
+import asyncio
+import itertools
+
+import pytest
+from unit.client.peer import refuse
+
+from magnetar.client.client import Client
+from magnetar.errors import (
+    InvalidName,
+    InvalidValue,
+    NotAllowed,
+    NotAuthorized,
+    ProducerBusy,
+)
+from magnetar.wire.commands import BaseCommand
+
+
+async def test_nothing_connects_before_it_is_needed(peer):
+    async with Client(peer.url):
+        pass
+    assert peer.commands == []
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"service_url": "nonsense"}, InvalidValue),
+        ({"service_url": "http://h"}, NotAllowed),
+        ({"service_url": "pulsar://h", "operation_timeout_s": 0}, InvalidValue),
+    ],
+)
+async def test_bad_settings_are_refused_at_once(options, error):
+    with pytest.raises(error):
+        Client(**options)
+
+
+async def test_names_are_checked_before_anything_is_asked(peer, client):
+    for ask in (client.create_producer, client.create_reader, client.partitions):
+        with pytest.raises(InvalidName):
+            await ask("a/b")
+        with pytest.raises(NotAllowed, match="non-persistent"):
+            await ask("non-persistent://public/default/t")
+    with pytest.raises(InvalidName):
+        await client.subscribe(["fine", "a/b"], "s")
+    with pytest.raises(InvalidValue, match="no topic"):
+        await client.subscribe([], "s")
+    with pytest.raises(InvalidName):
+        await client.topics("public")
+    assert peer.commands == []
+
+
+async def test_topics_named_twice_are_subscribed_once(client):
+    consumer = await client.subscribe(["t", "persistent://public/default/t"], "s")
+    assert consumer.topics == ["persistent://public/default/t"]
+
+
+async def test_partitions_share_the_queue(peer, client):
+    peer.partitions = 4
+    await client.subscribe("t", "s", receiver_queue_size=1000, total_receiver_queue_size=100)
+    flows = [await peer.saw(BaseCommand.FLOW, count) for count in range(1, 5)]
+    assert {command.flow.messagePermits for command in flows} == {25}
+
+
+async def test_when_one_partition_refuses_the_others_are_closed_again(peer, client):
+    peer.partitions = 3
+    peer.script(
+        BaseCommand.PRODUCER,
+        peer._producer,
+        refuse("producer", ProducerBusy("taken")),
+    )
+    with pytest.raises(ProducerBusy, match="taken"):
+        await client.create_producer("t")
+    assert len(peer.of(BaseCommand.CLOSE_PRODUCER)) >= 2
+    peer.script(
+        BaseCommand.SUBSCRIBE,
+        peer._subscribe,
+        refuse("subscribe", NotAuthorized("no")),
+    )
+    with pytest.raises(NotAuthorized, match="no"):
+        await client.subscribe("t", "s")
+    assert len(peer.of(BaseCommand.CLOSE_CONSUMER)) >= 2
+    [connection] = client._pool._open.values()
+    assert not connection.producers
+    assert not connection.consumers
+
+
+async def test_closing_closes_everything_and_refuses_anything_new(peer):
+    client = Client(peer.url)
+    producer = await client.create_producer("t", batch_delay_s=60)
+    consumer = await client.subscribe(["t", "u"], "s")
+    reader = await client.create_reader("t")
+    pending = producer.send(b"x")
+    await client.close()
+    assert (await pending).entry_id == 0
+    assert len(peer.of(BaseCommand.CLOSE_PRODUCER)) == 1
+    assert len(peer.of(BaseCommand.CLOSE_CONSUMER)) == 3
+    await peer.until(lambda: not peer.connections)
+    for use in (producer.ready(), consumer.receive(), reader.receive()):
+        with pytest.raises(NotAllowed, match="closed"):
+            await use
+    for make in (client.create_producer("t"), client.subscribe("t", "s"), client.partitions("t")):
+        with pytest.raises(NotAllowed, match="the client is closed"):
+            await make
+    await client.close()
+
+
+async def test_closing_while_the_broker_is_away_ends_soon(peer):
+    before = asyncio.all_tasks()
+    client = Client(peer.url, operation_timeout_s=0.1, backoff_first_s=0.01)
+    await client.create_producer("t")
+    consumer = await client.subscribe("t", "s")
+    await peer.stop()
+    receiving = asyncio.ensure_future(consumer.receive())
+    await asyncio.sleep(0.03)
+    await client.close()
+    with pytest.raises(NotAllowed):
+        await receiving
+    assert asyncio.all_tasks() == before
+    await peer.start()
+
+
+async def test_what_is_closed_by_itself_is_forgotten(client):
+    producer = await client.create_producer("t")
+    consumer = await client.subscribe("t", "s")
+    assert len(client._open) == 2
+    await producer.close()
+    await consumer.close()
+    assert not client._open
+
+
+async def test_ids_are_never_used_twice(peer, client):
+    for _ in range(3):
+        await (await client.create_producer("t")).close()
+        await (await client.subscribe("t", "s")).close()
+    ids = [c.producer.producer_id for c in peer.of(BaseCommand.PRODUCER)]
+    ids += [c.subscribe.consumer_id for c in peer.of(BaseCommand.SUBSCRIBE)]
+    assert len(set(ids)) == 6
+
+
+async def test_chance_and_clock_may_be_given(peer):
+    numbers = itertools.cycle([0.0, 0.5])
+    peer.partitions = 2
+    async with Client(peer.url, chance=lambda: next(numbers)) as client:
+        producer = await client.create_producer("t", batching=False)
+        await producer.send(b"x")
+    assert len(peer.entries) == 1

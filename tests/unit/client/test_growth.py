@@ -1,0 +1,83 @@
+import asyncio
+
+import pytest
+
+from magnetar.client.growth import Growth
+from magnetar.clock import SystemClock
+from magnetar.errors import NotReady, TopicNotFound
+from magnetar.wire import replies
+from magnetar.wire.commands import BaseCommand
+
+
+@pytest.fixture
+def grown():
+    return []
+
+
+@pytest.fixture
+async def growth(client, grown):
+    async def grow(indexes):
+        grown.append(indexes)
+
+    growth = Growth(
+        "persistent://public/default/t",
+        2,
+        grow,
+        lookup=client._lookup,
+        clock=SystemClock(),
+        interval_s=0.01,
+    )
+    yield growth
+    await growth.close()
+
+
+async def test_only_new_partitions_are_told(peer, growth, grown):
+    peer.partitions = 2
+    await growth.check()
+    assert grown == []
+    peer.partitions = 5
+    await growth.check()
+    await growth.check()
+    assert grown == [range(2, 5)]
+    peer.partitions = 6
+    await growth.check()
+    assert grown[1:] == [range(5, 6)]
+
+
+async def test_it_asks_without_making_topics(peer, growth):
+    await growth.check()
+    asked = peer.of(BaseCommand.PARTITIONED_METADATA)[-1].partitionMetadata
+    assert not asked.metadata_auto_creation_enabled
+
+
+async def test_what_fails_is_tried_again(peer, growth, grown):
+    peer.partitions = 3
+    original = growth._grow
+    failures = [NotReady("later")]
+
+    async def grow(indexes):
+        if failures:
+            raise failures.pop()
+        await original(indexes)
+
+    growth._grow = grow
+    with pytest.raises(NotReady):
+        await growth.check()
+    await growth.check()
+    assert grown == [range(2, 3)]
+
+
+async def test_it_watches_until_it_is_closed(peer, growth, grown):
+    def gone(connection, frame):
+        asked = frame.command.partitionMetadata.request_id
+        connection.write(replies.partitioned_metadata_failed(asked, TopicNotFound("gone")))
+
+    peer.script(BaseCommand.PARTITIONED_METADATA, gone)
+    peer.partitions = 4
+    growth.start()
+    await peer.saw(BaseCommand.PARTITIONED_METADATA, 3)
+    await growth.close()
+    assert grown == [range(2, 4)]
+    asked = len(peer.of(BaseCommand.PARTITIONED_METADATA))
+    await asyncio.sleep(0.03)
+    assert len(peer.of(BaseCommand.PARTITIONED_METADATA)) == asked
