@@ -1,6 +1,7 @@
 """A fresh broker of ours, set up as the one of a recorded conversation was."""
 
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 
 from golden.conversation import Conversation
 from golden.frames import parse, split
@@ -48,10 +49,10 @@ class RecordingClock(SystemClock):
 
 
 @asynccontextmanager
-async def broker_for(recorded: Conversation):
+async def broker_for(recorded: Conversation, data_directory: Path | None = None):
     clock = RecordingClock(started_ms(recorded))
     settings = {**SHORTENED, **BY_NAME.get(recorded.name, {})}
-    async with LocalBroker(settings=settings, clock=clock) as broker:
+    async with LocalBroker(data_directory, settings=settings, clock=clock) as broker:
         await make_lived_in(broker)
         yield broker
 

@@ -22,7 +22,7 @@ from magnetar.errors import TimedOut
 from magnetar.testing.network import WireConnection
 
 QUIET_MS = 250
-SETTLE_S = 0.04
+SETTLE_S = 0.02
 ANSWER_TIMEOUT_S = 3.0
 MISSING_TIMEOUT_S = 0.2  # For a frame that is known not to come.
 ORDER = "(order)"

@@ -26,6 +26,16 @@ async def test_our_broker_answers_as_pulsar_did(name):
     assert not found, "unlisted differences:\n" + "\n".join(map(str, found))
 
 
+@pytest.mark.parametrize(
+    "name", ["ack-batch-index", "last-message-id", "redeliver-shared", "send", "unload"]
+)
+async def test_it_answers_the_same_from_disk(tmp_path, name):
+    recorded = conversation.load(name)
+    async with broker_for(recorded, tmp_path) as broker:
+        found = await Replay(recorded, broker.port, broker.web_port, missing=missing(name)).run()
+    assert not unlisted(found, known())
+
+
 @pytest.mark.parametrize("entry", known(), ids=lambda entry: f"{entry.command}-{entry.number}")
 async def test_a_listed_difference_still_differs(entry):
     for name in conversation.names():
