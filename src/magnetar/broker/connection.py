@@ -21,7 +21,7 @@ from magnetar.wire.keepalive import KeepAlive
 
 from .config import ConnectionSettings
 from .handlers.table import CommandTable
-from .listening import Hold, Listening
+from .listening import Listening
 from .outbox import Outbox
 from .pending_sends import PendingSends, SendBudget
 from .session import Session
@@ -52,18 +52,33 @@ class Surroundings:
 class Connection(asyncio.BufferedProtocol):
     """A client's TCP connection."""
 
+    __slots__ = (
+        "_around",
+        "_buffer",
+        "_closing",
+        "_decoder",
+        "_into_own_memory",
+        "_keep_alive",
+        "_listening",
+        "_loop",
+        "_outbox",
+        "_session",
+        "_transport",
+    )
+
+    # From connection_made on, which is the first thing the loop calls.
     _transport: asyncio.Transport
+    _listening: Listening
     _outbox: Outbox
     _session: Session
 
-    def __init__(self, surroundings: Surroundings, loop: asyncio.AbstractEventLoop) -> None:
-        self._surroundings = surroundings
+    def __init__(self, around: Surroundings, loop: asyncio.AbstractEventLoop) -> None:
+        self._around = around
         self._loop = loop
-        settings = surroundings.settings
+        settings = around.settings
         self._decoder = FrameDecoder(settings.message_size_max + FRAME_PADDING)
-        self._keep_alive = KeepAlive(settings.keep_alive_interval_s, surroundings.clock.now())
-        self._listening = Listening(pause=self._pause, resume=self._resume)
-        self._buffer = surroundings.buffer
+        self._keep_alive = KeepAlive(settings.keep_alive_interval_s, around.clock.now())
+        self._buffer = around.buffer
         self._into_own_memory = False  # The last get_buffer handed out a big frame's memory.
         self._closing = False
 
@@ -81,23 +96,22 @@ class Connection(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # A cast, since the transports of uvloop do not inherit from those of asyncio.
         self._transport = cast(asyncio.Transport, transport)
-        around, settings = self._surroundings, self._surroundings.settings
-        self._outbox = Outbox(self._transport, self._loop, backed_up=self._answers_pile_up)
+        around, settings = self._around, self._around.settings
+        self._listening = Listening(self._transport)
+        self._outbox = Outbox(self._transport, self._loop, self._listening)
         self._session = Session(
+            self,
             address=_address(transport.get_extra_info("peername")),
             outbox=self._outbox,
             listening=self._listening,
             pending_sends=PendingSends(
                 around.budget,
+                self._listening,
                 count_max=settings.pending_publishes_max,
                 bytes_max=settings.pending_publish_bytes_max,
-                hold=self._sends_pile_up,
-                release=self._sends_are_stored,
             ),
             shared_frames=around.shared_frames,
             liveness_timeout_s=settings.liveness_timeout_ms / 1000,
-            hang_up=self.hang_up,
-            cut_off=self.cut_off,
             clock=around.clock,
             tasks=around.tasks,
         )
@@ -114,8 +128,8 @@ class Connection(asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         if self._closing:
             return
-        self._keep_alive.received(self._surroundings.clock.now())
-        session, table = self._session, self._surroundings.table
+        self._keep_alive.received(self._around.clock.now())
+        session, table = self._session, self._around.table
         session.heard()
         try:
             if self._into_own_memory:
@@ -145,16 +159,16 @@ class Connection(asyncio.BufferedProtocol):
             log.info("connection.lost address=%s error=%s", self.address, exc)
         elif not self._closing:
             log.info("connection.closed address=%s reason=by the client", self.address)
-        self._closing = True
+        self._close()
         self._outbox.drop()
-        self._surroundings.closed(self)
-        self._surroundings.tasks.spawn("close", self._session.close())
+        self._around.closed(self)
+        self._around.tasks.spawn("close", self._session.close())
 
     # From the broker.
 
     def tick(self) -> None:
         """A keep-alive interval is over: ask a silent client whether it is there, or give it up."""
-        verdict = self._keep_alive.tick(self._surroundings.clock.now())
+        verdict = self._keep_alive.tick(self._around.clock.now())
         if self._closing:
             self._transport.abort()  # It had the time to take what was left to write.
         elif not self._session.connected:
@@ -170,7 +184,7 @@ class Connection(asyncio.BufferedProtocol):
         """Close once everything put before is written. May be called again."""
         if self._closing:
             return
-        self._closing = True
+        self._close()
         log.info("connection.closed address=%s reason=%s", self.address, reason)
         self._outbox.close()
         self._transport.close()
@@ -179,33 +193,15 @@ class Connection(asyncio.BufferedProtocol):
         """Close at once: the client does not take anything any more."""
         if not self._closing:
             log.info("connection.cut_off address=%s reason=%s", self.address, reason)
-        self._closing = True
+        self._close()
         self._transport.abort()
+
+    def _close(self) -> None:
+        self._closing = True
+        self._listening.close()
 
     def _over(self) -> bool:
         return self._closing
-
-    # Holding the client up.
-
-    def _sends_pile_up(self) -> None:
-        self._listening.hold(Hold.SENDS)
-
-    def _sends_are_stored(self) -> None:
-        self._listening.lift(Hold.SENDS)
-
-    def _answers_pile_up(self, too_many: bool) -> None:  # noqa: FBT001 - the one thing it is told
-        if too_many:
-            self._listening.hold(Hold.ANSWERS)
-        else:
-            self._listening.lift(Hold.ANSWERS)
-
-    def _pause(self) -> None:
-        if not self._closing:
-            self._transport.pause_reading()
-
-    def _resume(self) -> None:
-        if not self._closing:
-            self._transport.resume_reading()
 
 
 def _address(peer: object) -> str:

@@ -1,42 +1,55 @@
 """Whether a client is listened to: only while nobody holds it up. Pure."""
 
-from collections.abc import Callable
-from enum import Enum
+from enum import Flag, auto
+from typing import Final, Protocol
 
 
-class Hold(Enum):
+class Hold(Flag):
     """Why a client has to wait."""
 
-    SENDS = "sends"  # Too many of its sends are not stored yet.
-    REQUESTS = "requests"  # Too many of its requests are not answered yet.
-    ANSWERS = "answers"  # It does not read what we answer.
+    SENDS = auto()  # Too many of its sends are not stored yet.
+    REQUESTS = auto()  # Too many of its requests are not answered yet.
+    ANSWERS = auto()  # It does not read what we answer.
+
+
+_NOTHING: Final = Hold(0)
+
+
+class Readable(Protocol):
+    """A transport, as far as reading goes."""
+
+    def pause_reading(self) -> None: ...
+
+    def resume_reading(self) -> None: ...
 
 
 class Listening:
     """Pauses reading at the first hold, and goes on when the last one is lifted."""
 
-    def __init__(self, *, pause: Callable[[], None], resume: Callable[[], None]) -> None:
-        self._pause = pause
-        self._resume = resume
-        self._holds: set[Hold] = set()
+    __slots__ = ("_closed", "_holds", "_transport")
 
-    @property
-    def held(self) -> bool:
-        return bool(self._holds)
+    def __init__(self, transport: Readable) -> None:
+        self._transport = transport
+        self._holds = _NOTHING
+        self._closed = False
 
     @property
     def waits_for_us(self) -> bool:
         """Its silence is our doing: it would be heard if we had stored or answered more."""
-        return Hold.SENDS in self._holds or Hold.REQUESTS in self._holds
+        return bool(self._holds & (Hold.SENDS | Hold.REQUESTS))
 
     def hold(self, why: Hold) -> None:
-        if not self._holds:
-            self._pause()
-        self._holds.add(why)
+        if not self._holds and not self._closed:
+            self._transport.pause_reading()
+        self._holds |= why
 
     def lift(self, why: Hold) -> None:
         """May be called without a hold."""
         if why in self._holds:
-            self._holds.remove(why)
-            if not self._holds:
-                self._resume()
+            self._holds ^= why
+            if not self._holds and not self._closed:
+                self._transport.resume_reading()
+
+    def close(self) -> None:
+        """The connection ends; its transport is left alone from now on."""
+        self._closed = True

@@ -1,13 +1,15 @@
 """Bytes out: collected for a turn of the loop, then written once.
 
 A write costs more than a small frame does, so frames wait for the end of the turn and go together.
-Topics ask ``writable`` before they deliver; answers to requests always get in, and when a client
-asks on without reading them, ``backed_up`` tells the connection to stop listening to it.
+Topics ask ``writable`` before they deliver; answers to requests always get in, and a client that
+asks on without reading them is not listened to any more.
 """
 
 import asyncio
 from collections.abc import Callable
 from typing import Final
+
+from .listening import Hold, Listening
 
 HIGH_WATER_BYTES: Final = 1024 * 1024  # Unwritten bytes beyond which nothing more is delivered.
 LOW_WATER_BYTES: Final = 256 * 1024  # And below which deliveries go on.
@@ -18,21 +20,31 @@ _JOIN_SIZE_MAX: Final = 4096  # Below this mean size, one copy is cheaper than m
 class Outbox:
     """What is on its way to one client."""
 
+    __slots__ = (
+        "_backed_up",
+        "_closed",
+        "_congested",
+        "_listening",
+        "_loop",
+        "_pieces",
+        "_size",
+        "_transport",
+        "_waiting",
+    )
+
     def __init__(
         self,
         transport: asyncio.WriteTransport,
         loop: asyncio.AbstractEventLoop,
-        *,
-        backed_up: Callable[[bool], None],
+        listening: Listening,
     ) -> None:
-        """``backed_up`` hears True at ``BACKED_UP_BYTES_MAX``, and False when that is over."""
         self._transport = transport
         self._loop = loop
-        self._backed_up = backed_up
+        self._listening = listening
         self._pieces: list[bytes] = []
         self._size = 0  # Invariant: the bytes in _pieces.
         self._congested = False  # The transport holds more than the high-water mark.
-        self._told_backed_up = False
+        self._backed_up = False
         self._closed = False
         self._waiting: dict[Callable[[], None], None] = {}  # In order, each once.
         transport.set_write_buffer_limits(high=HIGH_WATER_BYTES, low=LOW_WATER_BYTES)
@@ -94,9 +106,9 @@ class Outbox:
     def drained(self) -> None:
         """The transport's buffer is below the low-water mark again."""
         self._congested = False
-        if self._told_backed_up:
-            self._told_backed_up = False
-            self._backed_up(False)
+        if self._backed_up:
+            self._backed_up = False
+            self._listening.lift(Hold.ANSWERS)
         self._wake()
 
     def close(self) -> None:
@@ -113,10 +125,10 @@ class Outbox:
         self._waiting.clear()
 
     def _watch_the_backlog(self) -> None:
-        if self._told_backed_up or self._transport.get_write_buffer_size() < BACKED_UP_BYTES_MAX:
+        if self._backed_up or self._transport.get_write_buffer_size() < BACKED_UP_BYTES_MAX:
             return
-        self._told_backed_up = True
-        self._backed_up(True)
+        self._backed_up = True
+        self._listening.hold(Hold.ANSWERS)
 
     def _wake(self) -> None:
         if not self._waiting or not self.writable:

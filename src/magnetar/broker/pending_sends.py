@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+from .listening import Hold, Listening
+
 
 class SendBudget:
     """Memory for all pending sends. Who overdraws it waits until half of it is free."""
@@ -36,23 +38,33 @@ class SendBudget:
 class PendingSends:
     """The pending sends of one connection, by producer.
 
-    ``hold`` is called when there are too many, ``release`` when half of them are answered.
+    When there are too many, the client is not listened to until half of them are answered.
     """
+
+    __slots__ = (
+        "_budget",
+        "_budget_spent",
+        "_by_producer",
+        "_bytes",
+        "_bytes_max",
+        "_count",
+        "_count_max",
+        "_held",
+        "_listening",
+    )
 
     def __init__(
         self,
         budget: SendBudget,
+        listening: Listening,
         *,
         count_max: int,
         bytes_max: int,
-        hold: Callable[[], None],
-        release: Callable[[], None],
     ) -> None:
         self._budget = budget
+        self._listening = listening
         self._count_max = count_max
         self._bytes_max = bytes_max
-        self._hold = hold
-        self._release = release
         self._held = False
         self._budget_spent = False
         # Invariant: the two sums are those over all producers.
@@ -112,11 +124,11 @@ class PendingSends:
             too_many = self._count >= self._count_max or self._bytes >= self._bytes_max
             if too_many or self._budget_spent:
                 self._held = True
-                self._hold()
+                self._listening.hold(Hold.SENDS)
         elif (
             not self._budget_spent
             and self._count <= self._count_max // 2
             and self._bytes <= self._bytes_max // 2
         ):
             self._held = False
-            self._release()
+            self._listening.lift(Hold.SENDS)

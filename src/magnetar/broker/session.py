@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from magnetar.clock import Clock
 from magnetar.errors import MagnetarError
@@ -42,11 +42,44 @@ class OpenConsumer:
         await self.topic.leave(self.subscription, self.consumer)
 
 
+class Line(Protocol):
+    """What a session asks of its connection."""
+
+    def hang_up(self, reason: str) -> None:
+        """Close once everything sent before is written."""
+
+    def cut_off(self, reason: str) -> None:
+        """Close at once."""
+
+
 class Session:
     """One client's producers and consumers."""
 
+    __slots__ = (
+        "_address",
+        "_clock",
+        "_closed",
+        "_closed_producers",
+        "_line",
+        "_listening",
+        "_liveness_timeout_s",
+        "_outbox",
+        "_requests_pending",
+        "_sends",
+        "_shared_frames",
+        "_sign_of_life",
+        "_tasks",
+        "client_version",
+        "consumers",
+        "opening_consumers",
+        "opening_producers",
+        "producers",
+        "protocol_version",
+    )
+
     def __init__(
         self,
+        line: Line,
         *,
         address: str,
         outbox: Outbox,
@@ -54,8 +87,6 @@ class Session:
         pending_sends: PendingSends,
         shared_frames: SharedFrames,
         liveness_timeout_s: float,
-        hang_up: Callable[[str], None],
-        cut_off: Callable[[str], None],
         clock: Clock,
         tasks: Tasks,
     ) -> None:
@@ -63,16 +94,16 @@ class Session:
         self.protocol_version = -1  # Until CONNECT.
         self.producers: dict[int, Producer] = {}
         self.consumers: dict[int, OpenConsumer] = {}
-        self.opening_producers: set[int] = set()
-        self.opening_consumers: set[int] = set()
+        # Who is being attached; the value tells one attempt from the next with the same id.
+        self.opening_producers: dict[int, object] = {}
+        self.opening_consumers: dict[int, object] = {}
         self._address = address
         self._outbox = outbox
         self._listening = listening
         self._sends = pending_sends
         self._shared_frames = shared_frames
         self._liveness_timeout_s = liveness_timeout_s
-        self._hang_up = hang_up
-        self._cut_off = cut_off
+        self._line = line
         self._clock = clock
         self._tasks = tasks
         self._requests_pending = 0
@@ -86,11 +117,6 @@ class Session:
     def connected(self) -> bool:
         """CONNECT was exchanged."""
         return self.protocol_version >= 0
-
-    @property
-    def closed(self) -> bool:
-        """The connection is gone; what is attached now must be detached by who attached it."""
-        return self._closed
 
     def greet(self, client_version: str, protocol_version: int) -> None:
         self.client_version = client_version
@@ -131,7 +157,7 @@ class Session:
 
     def hang_up(self, reason: str) -> None:
         """Close the connection once everything sent before is written."""
-        self._hang_up(reason)
+        self._line.hang_up(reason)
 
     async def close(self) -> None:
         """The connection is gone: let go of everything. Must be called just once."""
@@ -139,6 +165,8 @@ class Session:
         if self._sign_of_life is not None and not self._sign_of_life.done():
             self._sign_of_life.set_result(False)
         self._sends.forget_all()
+        self.opening_producers.clear()
+        self.opening_consumers.clear()
         producers, self.producers = self.producers, {}
         consumers, self.consumers = self.consumers, {}
         for producer in producers.values():
@@ -219,21 +247,21 @@ class Session:
         self._sends.forget(producer_id)
         self._expect_strays(producer_id)
         if self.protocol_version < _CLOSE_COMMANDS_SINCE:
-            self._hang_up("its topic closed, and it is too old to be told")
+            self._line.hang_up("its topic closed, and it is too old to be told")
         else:
             self._outbox.put(replies.close_producer(producer_id))
 
     def close_consumer(self, consumer_id: int) -> None:
         self.consumers.pop(consumer_id, None)
         if self.protocol_version < _CLOSE_COMMANDS_SINCE:
-            self._hang_up("its subscription closed, and it is too old to be told")
+            self._line.hang_up("its subscription closed, and it is too old to be told")
         else:
             self._outbox.put(replies.close_consumer(consumer_id))
 
     async def _give_up_without(self, sign: asyncio.Future[bool]) -> None:
         await self._clock.sleep(self._liveness_timeout_s)
         if not sign.done():
-            self._cut_off("no sign of life when asked")
+            self._line.cut_off("no sign of life when asked")
 
     def _expect_strays(self, producer_id: int) -> None:
         now = self._clock.now()

@@ -2,6 +2,7 @@ import asyncio
 
 import pytest
 
+from magnetar.broker.listening import Listening
 from magnetar.broker.outbox import (
     BACKED_UP_BYTES_MAX,
     HIGH_WATER_BYTES,
@@ -36,9 +37,15 @@ class Side:
 
     def __init__(self) -> None:
         self.wire = Wire()
-        self.backed_up: list[bool] = []
+        self.turns: list[str] = []
         self.woken: list[str] = []
-        self.outbox = Outbox(self.wire, asyncio.get_running_loop(), backed_up=self.backed_up.append)
+        self.outbox = Outbox(self.wire, asyncio.get_running_loop(), Listening(self))
+
+    def pause_reading(self) -> None:
+        self.turns.append("pause")
+
+    def resume_reading(self) -> None:
+        self.turns.append("resume")
 
     def wake_a(self) -> None:
         self.woken.append("a")
@@ -105,17 +112,17 @@ async def test_who_asks_while_it_is_writable_is_woken_in_the_next_turn(side):
     assert side.woken == ["a"]
 
 
-async def test_answers_that_nobody_reads_are_reported_once(side):
+async def test_who_does_not_read_answers_is_not_listened_to(side):
     side.wire.held_bytes = HIGH_WATER_BYTES
     side.outbox.congested()
-    assert side.backed_up == []
+    assert side.turns == []
     side.wire.held_bytes = BACKED_UP_BYTES_MAX
     for _ in range(3):
         side.outbox.put(b"answer")
         await turn()
-    assert side.backed_up == [True]
+    assert side.turns == ["pause"]
     side.outbox.drained()
-    assert side.backed_up == [True, False]
+    assert side.turns == ["pause", "resume"]
 
 
 async def test_closing_writes_what_is_there_and_takes_no_more(side):

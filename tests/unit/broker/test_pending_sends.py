@@ -1,25 +1,24 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from magnetar.broker.listening import Listening
 from magnetar.broker.pending_sends import PendingSends, SendBudget
 
 
 class Client:
-    def __init__(self, budget: SendBudget, *, count_max: int = 4, bytes_max: int = 400) -> None:
-        self.held = False
-        self.calls = 0
-        self.sends = PendingSends(
-            budget,
-            count_max=count_max,
-            bytes_max=bytes_max,
-            hold=lambda: self.turn(held=True),
-            release=lambda: self.turn(held=False),
-        )
+    """A connection that sends, and whether it is held up."""
 
-    def turn(self, *, held: bool) -> None:
-        assert held is not self.held
-        self.held = held
-        self.calls += 1
+    def __init__(self, budget: SendBudget) -> None:
+        self.held = False
+        self.sends = PendingSends(budget, Listening(self), count_max=4, bytes_max=400)
+
+    def pause_reading(self) -> None:
+        assert not self.held
+        self.held = True
+
+    def resume_reading(self) -> None:
+        assert self.held
+        self.held = False
 
 
 def test_a_client_waits_at_the_count_and_goes_on_at_half():

@@ -39,26 +39,32 @@ class Client:
         self.clock = ManualClock()
         self.ended: list[str] = []
         self.turns: list[str] = []
-        outbox = Outbox(self.paper, asyncio.get_running_loop(), backed_up=lambda _: None)
-        self.listening = Listening(
-            pause=lambda: self.turns.append("pause"), resume=lambda: self.turns.append("resume")
-        )
+        listening = Listening(self)
         self.tasks = Tasks("test")
         self.session = Session(
+            self,
             address="127.0.0.1:1",
-            outbox=outbox,
-            listening=self.listening,
-            pending_sends=PendingSends(
-                SendBudget(1000), count_max=10, bytes_max=100, hold=int, release=int
-            ),
+            outbox=Outbox(self.paper, asyncio.get_running_loop(), listening),
+            listening=listening,
+            pending_sends=PendingSends(SendBudget(1000), listening, count_max=10, bytes_max=100),
             shared_frames=SharedFrames(asyncio.get_running_loop()),
             liveness_timeout_s=5,
-            hang_up=lambda reason: self.ended.append(f"hang up: {reason}"),
-            cut_off=lambda reason: self.ended.append(f"cut off: {reason}"),
             clock=self.clock,
             tasks=self.tasks,
         )
         self.session.greet("test", version)
+
+    def hang_up(self, reason: str) -> None:
+        self.ended.append(f"hang up: {reason}")
+
+    def cut_off(self, reason: str) -> None:
+        self.ended.append(f"cut off: {reason}")
+
+    def pause_reading(self) -> None:
+        self.turns.append("pause")
+
+    def resume_reading(self) -> None:
+        self.turns.append("resume")
 
     async def heard(self) -> list[str]:
         """The commands that were sent, by field."""

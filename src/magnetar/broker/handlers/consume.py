@@ -63,15 +63,16 @@ class Consume:
         if consumer_id in session.opening_consumers:
             raise NotReady("Consumer is already present on the connection")
         if consumer_id not in session.consumers:
-            session.opening_consumers.add(consumer_id)
+            attempt = session.opening_consumers[consumer_id] = object()
             try:
                 opened = await self._attach(session, name, command)
-                if session.closed or consumer_id not in session.opening_consumers:
+                if session.opening_consumers.get(consumer_id) is not attempt:
                     await opened.leave()  # The connection was lost, or the client closed it.
                     return
                 session.consumers[consumer_id] = opened
             finally:
-                session.opening_consumers.discard(consumer_id)
+                if session.opening_consumers.get(consumer_id) is attempt:
+                    del session.opening_consumers[consumer_id]
         session.reply(replies.success(command.request_id))
 
     def on_flow(self, session: Session, command: CommandFlow) -> None:
@@ -142,7 +143,7 @@ class Consume:
     def on_close_consumer(
         self, session: Session, command: CommandCloseConsumer
     ) -> Coroutine[None, None, None] | None:
-        session.opening_consumers.discard(command.consumer_id)
+        session.opening_consumers.pop(command.consumer_id, None)
         opened = session.consumers.pop(command.consumer_id, None)
         if opened is not None:
             return self._close(session, opened, command.request_id)

@@ -49,15 +49,16 @@ class Produce:
             return
         if producer_id in session.opening_producers:
             raise NotReady("Producer is already present on the connection")
-        session.opening_producers.add(producer_id)
+        attempt = session.opening_producers[producer_id] = object()
         try:
             producer = await self._attach(session, name, command)
-            if session.closed or producer_id not in session.opening_producers:
+            if session.opening_producers.get(producer_id) is not attempt:
                 producer.detach()  # The connection was lost, or the client closed it meanwhile.
                 return
             session.producers[producer_id] = producer
         finally:
-            session.opening_producers.discard(producer_id)
+            if session.opening_producers.get(producer_id) is attempt:
+                del session.opening_producers[producer_id]
         session.reply(replies.producer_success(command.request_id, producer.name))
 
     def on_sends(self, session: Session, run: SendRun) -> None:
@@ -83,7 +84,7 @@ class Produce:
         self, session: Session, command: CommandCloseProducer
     ) -> Coroutine[None, None, None] | None:
         """Later sends find no producer; SUCCESS comes when all earlier ones are answered."""
-        session.opening_producers.discard(command.producer_id)
+        session.opening_producers.pop(command.producer_id, None)
         producer = session.producers.pop(command.producer_id, None)
         if producer is not None:
             return self._close(session, producer, command.request_id)
