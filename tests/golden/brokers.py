@@ -14,7 +14,6 @@ from magnetar.testing.network import WireConnection
 from magnetar.wire import requests
 from magnetar.wire.proto import PulsarApi_pb2 as pb
 
-# Waits that the recordings sat through are shortened where nothing but their length is lost.
 BY_NAME = {
     "ack-batch-index-off": {"acknowledgmentAtBatchIndexLevelEnabled": False},
     "auto-creation-off": {"allowAutoTopicCreation": False},
@@ -32,7 +31,9 @@ BY_NAME = {
 LOOKUPS = 32  # Four bundles: some of so many names fall into each.
 USED_LEDGERS = 3  # Some recordings name a ledger older than the topic's.
 METADATA = {"producer_name": "p", "sequence_id": 0, "publish_time": 1}
-SHORTENED = {
+# As the recorded broker was set up; waits are shortened where nothing but their length is lost.
+SETTINGS = {
+    "acknowledgmentAtBatchIndexLevelEnabled": True,
     "connectionLivenessCheckTimeoutMillis": 200,
     "activeConsumerFailoverDelayTimeMillis": 150,
 }
@@ -51,7 +52,7 @@ class RecordingClock(SystemClock):
 @asynccontextmanager
 async def broker_for(recorded: Conversation, data_directory: Path | None = None):
     clock = RecordingClock(started_ms(recorded))
-    settings = {**SHORTENED, **BY_NAME.get(recorded.name, {})}
+    settings = {**SETTINGS, **BY_NAME.get(recorded.name, {})}
     async with LocalBroker(data_directory, settings=settings, clock=clock) as broker:
         await make_lived_in(broker)
         yield broker

@@ -145,7 +145,7 @@ class TopicSettings:
             "acknowledgmentAtBatchIndexLevelEnabled",
             "single messages of a batch can be acknowledged",
         ),
-    ] = True
+    ] = False
     unacked_per_consumer_max: Annotated[
         int,
         Key(
