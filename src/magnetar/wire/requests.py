@@ -202,7 +202,11 @@ def ack(
     whole entry. ``validation_error`` says why the entries are of no use to the consumer. Only with
     ``request_id`` does an answer come.
     """
-    ids = [pb.MessageIdData(ledgerId=ledger, entryId=entry) for ledger, entry in positions]
+    # Entry -1 is the place before a ledger's first entry: a cumulative one may name it.
+    ids = [
+        pb.MessageIdData(ledgerId=ledger & _UNSIGNED, entryId=entry & _UNSIGNED)
+        for ledger, entry in positions
+    ]
     for message_id, words in zip(ids, ack_sets or (), strict=ack_sets is not None):
         message_id.ack_set.extend(words)
     kinds = pb.CommandAck

@@ -143,6 +143,11 @@ def test_a_cumulative_acknowledgement_says_so():
     assert command.ack_type == command.Cumulative
 
 
+def test_the_place_before_a_ledgers_first_entry_may_be_acknowledged():
+    ack = parse(requests.ack(7, [Position(3, -1)], cumulative=True)[8:]).ack
+    assert (ack.message_id[0].ledgerId, ack.message_id[0].entryId) == (3, 2**64 - 1)
+
+
 def test_ack_sets_must_run_parallel():
     with pytest.raises(ValueError, match="zip"):
         requests.ack(1, [Position(5, 0), Position(5, 1)], ack_sets=[[1]])
