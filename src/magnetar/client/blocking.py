@@ -387,7 +387,7 @@ class Client:
         return Reader(made, self._thread)
 
     def partitions(self, topic: str) -> int:
-        """How many partitions ``topic`` has; 0 when it has none, or does not exist yet."""
+        """How many partitions ``topic`` has; 0 when it is not partitioned."""
         return self._thread.run(self._client.partitions(topic))
 
     def topics(self, namespace: str) -> list[str]:

@@ -144,9 +144,9 @@ class Client:
         return reader
 
     async def partitions(self, topic: str) -> int:
-        """How many partitions ``topic`` has; 0 when it has none, or does not exist yet.
+        """How many partitions ``topic`` has; 0 when it is not partitioned.
 
-        Creates nothing. Raises TopicNotFound where topics are not made on demand, TimedOut.
+        Creates nothing. Raises TopicNotFound when it does not exist, InvalidName, TimedOut.
         """
         return await self._lookup.partitions(str(self._parse(topic)), auto_create=False)
 
