@@ -41,6 +41,7 @@ class Chance(Protocol):
 class _Medium:
     """What of one file a loss of power leaves."""
 
+    path: Path
     image: bytes = b""
     dirty: set[int] = field(default_factory=set)  # Sectors written since the last sync.
     lost: set[int] = field(default_factory=set)  # Sectors whose sync failed.
@@ -143,11 +144,11 @@ class FaultyFiles:
             there = path.exists()
             file = self._real.open(path, create=create)
             if not there:
-                self._media[path] = _Medium()
+                self._media[path] = _Medium(path)
                 self._changes.append(_Change(path.parent, lambda: self._real.remove(path)))
             elif path not in self._media:
-                self._media[path] = _Medium(path.read_bytes())
-            return _FaultyFile(self, path, file, self._media[path])
+                self._media[path] = _Medium(path, path.read_bytes())
+            return _FaultyFile(self, file, self._media[path])
 
     def make_folder(self, path: Path) -> None:
         self._real.make_folder(path)
@@ -167,6 +168,7 @@ class FaultyFiles:
                 return
             data, medium = path.read_bytes(), self._media.pop(path, None)
             self._real.remove(path)
+            self.freed(len(data))
             self._changes.append(
                 _Change(path.parent, lambda: self._undo_remove(path, data, medium))
             )
@@ -180,6 +182,7 @@ class FaultyFiles:
     def _follow(self, old: Path, new: Path) -> None:
         medium = self._media.pop(old, None)
         if medium is not None:
+            medium.path = new
             self._media[new] = medium
 
     def _undo_rename(self, old: Path, new: Path) -> None:
@@ -216,6 +219,11 @@ class FaultyFiles:
             self.space_left -= growth - short
             return size - short
 
+    def freed(self, size: int) -> None:
+        """So many bytes of the disk can be used again."""
+        if self.space_left is not None:
+            self.space_left += size
+
     def write_error(self) -> OSError:
         error = errno.ENOSPC if self.space_left is not None else self._write_fault.error
         return OSError(error, os.strerror(error))
@@ -235,9 +243,8 @@ class FaultyFiles:
 class _FaultyFile:
     """A file of ``FaultyFiles``."""
 
-    def __init__(self, files: FaultyFiles, path: Path, file: File, medium: _Medium) -> None:
+    def __init__(self, files: FaultyFiles, file: File, medium: _Medium) -> None:
         self._files = files
-        self._path = path
         self._file = file
         self._medium = medium
 
@@ -245,7 +252,7 @@ class _FaultyFile:
         data = b"".join(pieces)
         with self._files.powered():
             growth = offset + len(data) - max(self._file.size(), offset)
-            size = self._files.about_to_write(self._path, growth, len(data))
+            size = self._files.about_to_write(self._medium.path, growth, len(data))
             self._file.write([data[:size]], offset)
             touched = range(offset // SECTOR, (offset + size + SECTOR - 1) // SECTOR)
             self._medium.dirty.update(touched)
@@ -258,7 +265,7 @@ class _FaultyFile:
 
     def sync(self) -> None:
         medium = self._medium
-        error = self._files.about_to_sync(self._path)
+        error = self._files.about_to_sync(medium.path)
         with self._files.powered():
             written, medium.dirty = medium.dirty, set()
             if error is not None:
@@ -273,6 +280,7 @@ class _FaultyFile:
 
     def truncate(self, size: int) -> None:
         with self._files.powered():
+            self._files.freed(max(0, self._file.size() - size))
             self._file.truncate(size)
 
     def size(self) -> int:

@@ -108,7 +108,8 @@ class LogThread(Generic[Job]):
         self._unsynced_since: float | None = None
         self._broken_epoch = -1
         self._broken_by: Exception | None = None
-        threading.Thread(target=self._run, name="magnetar-log", daemon=True).start()
+        self._thread = threading.Thread(target=self._run, name="magnetar-log", daemon=True)
+        self._thread.start()
 
     def submit(self, commit: Commit[Job]) -> None:
         """Hand over. Commits are answered in the order of these calls."""
@@ -118,6 +119,7 @@ class LogThread(Generic[Job]):
         """Return when all that was submitted has been answered and the file is closed."""
         self._queue.put(None)
         await self._stopped
+        self._thread.join()  # It has nothing left to do.
 
     # In the thread.
 

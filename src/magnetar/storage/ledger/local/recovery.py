@@ -17,7 +17,7 @@ from magnetar.errors import StorageError
 from .disk import File, Files
 from .format import HEAD_SIZE, head_at, located
 from .index import Ledger, hold, release
-from .scan import Scan, read_footer, read_header, scan
+from .scan import Scan, find_footer, read_footer, read_header, scan
 from .segment_format import Contents, SegmentHeader
 from .segments import Segment, State
 
@@ -129,6 +129,8 @@ def _segment(
     contents = read_footer(file, header.generation)
     state = State.ACTIVE if newest else State.SEALED
     if contents is None:
+        if find_footer(file, header.generation) is not None:
+            log.warning("storage.footer_damaged path=%s: reading the records instead", path)
         limit = end if end is not None else file.size()
         scanned = scan(
             file, header.generation, header.start, limit, newest=newest, verify_bodies=True
@@ -140,10 +142,7 @@ def _segment(
             _cut(file, path, header, scanned, durable=durable)
         else:
             state = State.FULL
-            if end is None:
-                log.warning("storage.footer_damaged path=%s", path)
-            else:
-                contents = contents._replace(end=end)
+            contents = contents._replace(end=end or contents.end)
     segment = Segment(
         header.generation, path, header.start, contents.end, contents.end, contents.end
     )

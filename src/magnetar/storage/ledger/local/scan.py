@@ -76,13 +76,17 @@ def read_header(file: File, path: Path) -> SegmentHeader:
         ) from bad
 
 
-def read_footer(file: File, generation: int) -> Contents | None:
-    """What the footer says; None when there is none, or it is damaged."""
+def find_footer(file: File, generation: int) -> tuple[int, int] | None:
+    """Where the footer starts and how long it is, if the segment ends in one."""
     size = file.size()
     place = footer_place(file.read(max(0, size - TRAILER_SIZE), TRAILER_SIZE), generation)
-    if place is None or place[0] + place[1] != size:
-        return None
-    return decode_footer(file.read(*place))
+    return place if place is not None and sum(place) == size else None
+
+
+def read_footer(file: File, generation: int) -> Contents | None:
+    """What the footer says; None when there is none, or it is damaged."""
+    place = find_footer(file, generation)
+    return None if place is None else decode_footer(file.read(*place))
 
 
 def scan(

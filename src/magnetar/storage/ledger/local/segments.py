@@ -142,7 +142,7 @@ class Segments:
 
     def wants_spare(self, active: Segment) -> bool:
         """Whether it is time to prepare the file of the next segment."""
-        return not self.spares and self.spare_max > 0 and 4 * active.tail > self.segment_size
+        return not self.spares and self.spare_max > 0 and 4 * active.used > self.segment_size
 
     def forget(self, segment: Segment) -> None:
         """The file is gone, and its name will survive no crash."""

@@ -97,8 +97,7 @@ class Upkeep:
             await self._in_thread(self._give_back, segment, spare)
             self._segments.forget(segment)
             if spare is not None:
-                await self._in_thread(self._fill, spare)
-                self._segments.spares.append(spare)
+                await self._add_spare(spare)
 
     def _give_back(self, segment: Segment, spare: Path | None) -> None:
         """After this the segment is gone, and no crash brings it back."""
@@ -117,7 +116,10 @@ class Upkeep:
             return
         if self._segments.wants_spare(active):
             self._prepared_during = active  # Once: a disk that is full would be filled each time.
-            path = self._segments.new_name()
+            await self._add_spare(self._segments.new_name())
+
+    async def _add_spare(self, path: Path) -> None:
+        with self._trouble_logged():
             await self._in_thread(self._fill, path)
             self._segments.spares.append(path)
 

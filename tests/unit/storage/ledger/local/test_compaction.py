@@ -1,0 +1,140 @@
+import asyncio
+import time
+
+import pytest
+from unit.storage.ledger.local.support import everything, run, snapshot
+
+from magnetar.errors import CorruptEntry
+from magnetar.storage.ledger.local import compaction
+from magnetar.storage.ledger.local.store import LocalLedgerSettings, LocalLedgerStore
+from magnetar.testing.faults import FaultyFiles
+
+SIZE = 16 * 1024
+
+
+@pytest.fixture
+def files():
+    return FaultyFiles()
+
+
+@pytest.fixture
+async def store(tmp_path, files):
+    settings = LocalLedgerSettings(segment_size=SIZE, segments_spare_max=0)
+    store = await LocalLedgerStore.start(tmp_path / "ledgers", settings=settings, files=files)
+    yield store
+    await store.close()
+
+
+async def until(store, reached):
+    """Wait for the threads of the store."""
+    async with asyncio.timeout(10):
+        while not reached():
+            await store._in_thread(time.sleep, 0.001)
+
+
+async def mixed(store, runs=12):
+    """A ledger to keep, spread thinly over segments full of one to drop."""
+    keep, drop = await store.create(), await store.create()
+    for number in range(runs):
+        await keep.append(*run(f"{number}"))
+        await drop.append(*run(b"x" * 4000))
+    return keep, drop
+
+
+def numbers(count):
+    return [str(number).encode() for number in range(count)]
+
+
+async def test_a_sparse_segment_is_emptied_and_its_file_goes(store):
+    keep, drop = await mixed(store)
+    old = [each.generation for each in store._segments][:-1]
+    await store.delete(drop.ledger_id)
+    await until(store, lambda: not any(store._segments.get(each) for each in old))
+    assert not any(store._segments.path(each).exists() for each in old)
+    assert await everything(keep) == numbers(12)
+    await keep.append(*run("12"))
+    assert await everything(keep) == numbers(13)
+    assert keep.end == (12, sum(map(len, numbers(13))))
+
+
+async def test_what_was_moved_is_found_after_a_restart(store, tmp_path):
+    keep, drop = await mixed(store)
+    old = [each.generation for each in store._segments][:-1]
+    await store.delete(drop.ledger_id)
+    await until(store, lambda: not any(store._segments.get(each) for each in old))
+    copy = snapshot(tmp_path / "ledgers", tmp_path / "copy")
+    again = await LocalLedgerStore.start(copy)
+    assert set(again._ledgers) == {keep.ledger_id}
+    assert await everything(await again.open(keep.ledger_id)) == numbers(12)
+    await again.close()
+
+
+async def test_ledgers_that_only_exist_are_moved_too(store, tmp_path):
+    empty = [await store.create() for _ in range(3)]
+    await empty[0].close()
+    keep, drop = await mixed(store)
+    await store.delete(drop.ledger_id)
+    await until(store, lambda: store._segments.get(1) is None)
+    copy = snapshot(tmp_path / "ledgers", tmp_path / "copy")
+    again = await LocalLedgerStore.start(copy)
+    assert set(again._ledgers) == {each.ledger_id for each in (*empty, keep)}
+    assert again._ledgers[empty[0].ledger_id].ended
+    await again.close()
+
+
+async def test_a_ledger_may_be_deleted_while_it_is_moved(store, files, tmp_path):
+    keep, drop = await mixed(store)
+    with files.hold_syncs():
+        deletion = asyncio.ensure_future(store.delete(drop.ledger_id))
+        await asyncio.to_thread(files.sync_waits.wait, 10)
+    await deletion
+    with files.hold_syncs():
+        await asyncio.to_thread(files.sync_waits.wait, 10)  # Moves are under way.
+        deletion = asyncio.ensure_future(store.delete(keep.ledger_id))
+        await asyncio.sleep(0)
+    await deletion
+    other = await store.create()
+    await until(store, lambda: store._segments.get(1) is None)
+    copy = snapshot(tmp_path / "ledgers", tmp_path / "copy")
+    again = await LocalLedgerStore.start(copy)
+    assert set(again._ledgers) == {other.ledger_id}
+    await again.close()
+
+
+async def test_damage_moves_along_and_is_still_noticed(store):
+    keep, drop = await mixed(store)
+    segment = store._segments[1]
+    data = bytearray(segment.path.read_bytes())
+    data[data.index(b"1" + b"MgR1")] ^= 1  # The body of entry 1, before the next record.
+    segment.path.write_bytes(data)
+    await store.delete(drop.ledger_id)
+    await until(store, lambda: store._segments.get(1) is None)
+    with pytest.raises(CorruptEntry):
+        await keep.read(1, 1, 1)
+    assert (await keep.read(2, 9, 99)).data == numbers(12)[2:11]
+
+
+async def test_a_segment_with_a_damaged_header_is_left_alone(store, caplog):
+    keep, drop = await mixed(store)
+    await until(store, lambda: store._segments[1].state.value == "sealed")
+    segment = store._segments[1]
+    data = bytearray(segment.path.read_bytes())
+    data[data.index(b"1" + b"MgR1") - 20] ^= 1  # The header or tables of entry 1.
+    segment.path.write_bytes(data)
+    await store.delete(drop.ledger_id)
+    await until(store, lambda: segment.stuck)
+    assert "compaction_failed" in caplog.text
+    with pytest.raises(CorruptEntry):
+        await keep.read(1, 1, 1)
+    assert (await keep.read(0, 1, 1)).data == [b"0"]
+    await until(store, lambda: store._segments.get(2) is None)  # The others still go.
+
+
+async def test_a_disk_that_refuses_is_tried_again_later(store, files, monkeypatch):
+    monkeypatch.setattr(compaction, "RETRY_S", 0.01)
+    keep, drop = await mixed(store)
+    await store.delete(drop.ledger_id)
+    files.fail_syncs(times=2, name="segment-")
+    await until(store, lambda: files._sync_fault.times == 0)
+    await until(store, lambda: store._segments.get(1) is None)
+    assert await everything(keep) == numbers(12)

@@ -1,0 +1,108 @@
+import os
+import subprocess
+import sys
+
+import pytest
+
+from magnetar.errors import StoreLocked
+from magnetar.storage.ledger.local.disk import IOV_MAX, FolderLock, RealFiles
+
+
+@pytest.fixture
+def file(tmp_path):
+    file = RealFiles().open(tmp_path / "file", create=True)
+    yield file
+    file.close()
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [b"one"],
+        [b"a", b"", b"b"],
+        [b"x" * 10_000, b"y" * 10_000],
+        [bytes([n % 256]) * 5000 for n in range(2 * IOV_MAX + 5)],
+        [bytes([n % 256]) for n in range(5000)],
+        [b""],
+    ],
+)
+def test_pieces_are_written_one_behind_the_other(file, pieces):
+    file.write(pieces, 100)
+    whole = b"".join(pieces)
+    assert file.read(100, len(whole) + 10) == whole
+    assert file.size() == (100 + len(whole) if whole else 0)
+
+
+def test_a_short_write_is_carried_on(file, monkeypatch):
+    real = os.pwritev
+    offered = []
+
+    def stingy(fd, pieces, offset):
+        offered.append(offset)
+        return real(fd, [b"".join(pieces)[:3000]], offset)
+
+    monkeypatch.setattr(os, "pwritev", stingy)
+    pieces = [b"a" * 5000, b"b" * 4999, b"c" * 5001]
+    file.write(pieces, 0)
+    assert len(offered) == 5
+    assert file.read(0, 20_000) == b"".join(pieces)
+
+
+def test_a_read_brings_what_is_there(file):
+    file.write([b"0123456789"], 0)
+    assert file.read(4, 3) == b"456"
+    assert file.read(8, 10) == b"89"
+    assert file.read(10, 10) == b""
+
+
+def test_a_file_is_cut_to_a_size(file):
+    file.write([b"0123456789"], 0)
+    file.truncate(4)
+    file.sync()
+    assert file.size() == 4
+
+
+def test_files_are_renamed_and_removed(tmp_path):
+    files = RealFiles()
+    folder = tmp_path / "a" / "b"
+    files.make_folder(folder)
+    files.make_folder(folder)
+    files.open(folder / "old", create=True).close()
+    files.rename(folder / "old", folder / "new")
+    files.sync_folder(folder)
+    assert files.names(folder) == ["new"]
+    files.remove(folder / "new")
+    files.remove(folder / "new")
+    assert files.names(folder) == []
+
+
+def test_a_missing_file_is_not_made_by_opening_it(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        RealFiles().open(tmp_path / "missing")
+
+
+def test_a_folder_is_locked_once(tmp_path):
+    lock = FolderLock.take(tmp_path)
+    with pytest.raises(StoreLocked, match=f"{tmp_path} is in use by process {os.getpid()}"):
+        FolderLock.take(tmp_path)
+    lock.release()
+    lock.release()
+    FolderLock.take(tmp_path).release()
+
+
+def test_a_lock_ends_with_its_process(tmp_path):
+    take = "import sys, pathlib; from magnetar.storage.ledger.local.disk import FolderLock; "
+    take += (
+        "lock = FolderLock.take(pathlib.Path(sys.argv[1])); print('locked', flush=True); input()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", take, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    ) as process:
+        assert process.stdout.readline() == b"locked\n"
+        with pytest.raises(StoreLocked, match=f"process {process.pid}"):
+            FolderLock.take(tmp_path)
+        process.kill()
+    FolderLock.take(tmp_path).release()

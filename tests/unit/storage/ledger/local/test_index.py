@@ -1,0 +1,121 @@
+import asyncio
+from array import array
+from pathlib import Path
+
+import pytest
+
+from magnetar.errors import CorruptEntry, EntryNotFound
+from magnetar.storage.ledger.local.format import location
+from magnetar.storage.ledger.local.index import Ledger, generation_of, hold, release
+from magnetar.storage.ledger.local.segments import Segment
+
+
+def ledger_of(*blocks):
+    """A ledger whose blocks hold so many entries each, a thousand bytes apart."""
+    ledger = Ledger(1)
+    for number, count in enumerate(blocks):
+        ledger.add(ledger.next_entry_id, count, 1000 * number, 10 * count)
+    return ledger
+
+
+def segment(generation):
+    return Segment(generation, Path("segment"), 4096, 10_000, 4096, 4096)
+
+
+def test_blocks_follow_one_another():
+    ledger = ledger_of(3, 1, 5)
+    assert ledger.next_entry_id == 9
+    assert ledger.size_bytes == 90
+    assert [ledger.place(first) for first in (0, 3, 4)] == [0, 1000, 2000]
+    assert ledger.place(1) is None
+    assert ledger.place(9) is None
+
+
+def test_the_blocks_of_some_entries_are_found():
+    ledger = ledger_of(3, 1, 5)
+    assert [list(part) for part in ledger.blocks(0, 3)] == [[0], [0]]
+    assert [list(part) for part in ledger.blocks(2, 2)] == [[0, 3], [0, 1000]]
+    assert [list(part) for part in ledger.blocks(8, 100)] == [[4], [2000]]
+    assert [list(part) for part in ledger.blocks(1, 100)] == [[0, 3, 4], [0, 1000, 2000]]
+
+
+@pytest.mark.parametrize("first", [-1, 9, 100])
+def test_there_are_no_blocks_beyond_the_end(first):
+    with pytest.raises(EntryNotFound, match="it ends at entry 8"):
+        ledger_of(3, 1, 5).blocks(first, 1)
+
+
+def test_entries_before_the_first_block_were_lost():
+    ledger = Ledger(1)
+    ledger.add(5, 2, 0, 20)
+    with pytest.raises(CorruptEntry):
+        ledger.blocks(3, 10)
+
+
+def test_a_block_may_move():
+    ledger = ledger_of(3, 1, 5)
+    ledger.move(3, 7777)
+    assert ledger.place(3) == 7777
+
+
+def test_later_segments_are_added_behind():
+    ledger = Ledger(1)
+    assert ledger.merge(array("Q"), array("Q")) == []
+    assert ledger.merge(array("Q", [0, 3]), array("Q", [100, 200])) == []
+    assert ledger.merge(array("Q", [4]), array("Q", [300])) == []
+    assert (list(ledger.firsts), list(ledger.locations)) == ([0, 3, 4], [100, 200, 300])
+
+
+def test_a_moved_block_replaces_its_original():
+    ledger = Ledger(1)
+    ledger.merge(array("Q", [0, 3]), array("Q", [100, 200]))
+    ledger.merge(array("Q", [9]), array("Q", [300]))
+    assert ledger.merge(array("Q", [0, 12]), array("Q", [400, 500])) == [100]
+    assert list(ledger.firsts) == [0, 3, 9, 12]
+    assert list(ledger.locations) == [400, 200, 300, 500]
+
+
+def test_ledgers_without_blocks_share_nothing_that_changes():
+    one, other = Ledger(1), Ledger(2)
+    one.add(0, 1, 100, 10)
+    assert list(other.firsts) == []
+    other.merge(array("Q", [5]), array("Q", [7]))
+    assert list(Ledger(3).firsts) == []
+
+
+async def test_settled_waits_for_appends_under_way():
+    ledger = Ledger(1)
+    await ledger.settled()
+    ledger.appending = 2
+    waiters = [asyncio.ensure_future(ledger.settled()) for _ in range(2)]
+    ledger.settle_one()
+    await asyncio.sleep(0)
+    assert not any(waiter.done() for waiter in waiters)
+    ledger.settle_one()
+    await asyncio.gather(*waiters)
+
+
+async def test_who_waits_may_give_up_alone():
+    ledger = Ledger(1)
+    ledger.appending = 1
+    one, other = (asyncio.ensure_future(ledger.settled()) for _ in range(2))
+    await asyncio.sleep(0)
+    one.cancel()
+    await asyncio.sleep(0)
+    ledger.settle_one()
+    await other
+
+
+def test_a_segment_counts_what_is_alive_in_it():
+    ledger, one, other = Ledger(1), segment(1), segment(2)
+    hold(one, ledger, 100)
+    hold(one, ledger, 50)
+    hold(other, ledger, 10)
+    assert ledger.generations == (1, 2)
+    release(one, ledger, 150)
+    assert (one.live, one.ledgers) == (0, {1: 0})
+    assert (other.live, other.ledgers) == (10, {1: 10})
+
+
+def test_a_place_names_its_segment():
+    assert generation_of(location(12, 345)) == 12

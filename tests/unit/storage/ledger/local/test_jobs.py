@@ -1,0 +1,164 @@
+import asyncio
+from pathlib import Path
+
+import pytest
+from unit.storage.ledger.local.support import run
+
+from magnetar.errors import WriteFailed
+from magnetar.storage.ledger.local.format import HEAD_SIZE, Kind, head_at, location
+from magnetar.storage.ledger.local.index import Ledger, hold
+from magnetar.storage.ledger.local.jobs import BLOCK_SIZE_MAX, Block, Deletion, Mark, Move, answer
+from magnetar.storage.ledger.local.segments import Segments
+
+FAILURE = WriteFailed("the disk refused")
+
+
+@pytest.fixture
+def segments():
+    return Segments(Path("/data"), segment_size=64 * 1024, spare_max=2)
+
+
+@pytest.fixture
+def segment(segments):
+    return segments.begin(1, 100)[0]
+
+
+@pytest.fixture
+def ledger():
+    return Ledger(7)
+
+
+def receipt():
+    return asyncio.get_running_loop().create_future()
+
+
+def head(job, generation=1):
+    record = b"".join(job.encode(generation, 0))
+    assert len(record) == job.size
+    return head_at(record, 0, generation)
+
+
+async def test_a_block_that_landed_can_be_found(segment, ledger):
+    ledger.appending = 1
+    block = Block(ledger, 0, *run("a", "bb"), receipt())
+    assert head(block)[4:] == (7, 0, 3, 2)
+    block.landed(segment, 4096)
+    assert ledger.place(0) == location(1, 4096)
+    assert (ledger.next_entry_id, ledger.size_bytes, ledger.appending) == (2, 3, 0)
+    assert segment.ledgers == {7: block.size}
+    assert block.receipt.result() is None
+
+
+async def test_a_block_that_failed_closes_its_ledger(ledger):
+    ledger.appending = 1
+    block = Block(ledger, 0, *run("a"), receipt())
+    block.failed(FAILURE)
+    assert ledger.closed_because == "a write to it failed"
+    assert (ledger.next_entry_id, ledger.appending) == (0, 0)
+    with pytest.raises(WriteFailed):
+        block.receipt.result()
+
+
+def test_a_run_that_is_too_large_becomes_several_blocks(ledger):
+    data, checksums = run(*(bytes([n]) * 1_000_000 for n in range(10)))
+    block = Block(ledger, 5, data, checksums, None)
+    parts = block.parts()
+    assert len(parts) > 1
+    assert all(part.size <= BLOCK_SIZE_MAX for part in parts)
+    heads = [head(part) for part in parts]
+    assert [each.first for each in heads] == [
+        5 + sum(h.entries for h in heads[:n]) for n in range(len(heads))
+    ]
+    assert b"".join(p[-1_000_000:] for part in parts for p in part.encode(1, 0)[1:]) == b"".join(
+        data
+    )
+
+
+def test_only_the_last_of_several_blocks_has_the_receipt(ledger):
+    marker = object()
+    parts = Block(ledger, 0, *run(*range(200_000)), marker).parts()
+    assert [part.receipt for part in parts] == [None] * (len(parts) - 1) + [marker]
+
+
+def test_a_huge_entry_stays_whole(ledger):
+    block = Block(ledger, 0, *run(b"x" * (BLOCK_SIZE_MAX + 1)), None)
+    assert block.fits
+    assert block.parts() == [block]
+
+
+def test_the_newest_mark_of_a_ledger_is_the_one_alive(segments, segment, ledger):
+    Mark(Kind.CREATED, ledger, segments).landed(segment, 4096)
+    assert (ledger.mark_at, segment.live) == (1, HEAD_SIZE)
+    other = segments.begin(1, 100)[0]
+    ledger.next_entry_id = 12
+    mark = Mark(Kind.ENDED, ledger, segments)
+    assert head(mark)[:1] + head(mark)[4:6] == (Kind.ENDED, 7, 12)
+    mark.landed(other, 4096)
+    assert (ledger.mark_at, segment.live, other.live) == (2, 0, HEAD_SIZE)
+
+
+async def test_a_mark_that_failed_changes_nothing(segments, ledger):
+    mark = Mark(Kind.CREATED, ledger, segments, waits := receipt())
+    mark.failed(FAILURE)
+    assert ledger.mark_at is None
+    assert waits.exception() is FAILURE
+
+
+def test_a_mark_that_lands_after_the_deletion_is_remembered(segments, segment, ledger):
+    ledger.deleted = True
+    Mark(Kind.ENDED, ledger, segments).landed(segment, 4096)
+    assert segments.deleted == {7: {1}}
+    assert segment.live == 0
+
+
+async def test_a_deletion_forgets_when_it_landed_and_when_it_failed():
+    calls = []
+
+    def forget(*, durable):
+        calls.append(durable)
+
+    deletion = Deletion(7, forget, first := receipt())
+    assert head(deletion)[4] == 7
+    deletion.landed(None, 4096)
+    Deletion(7, forget, second := receipt()).failed(FAILURE)
+    assert calls == [True, False]
+    assert first.result() is None
+    assert second.exception() is FAILURE
+
+
+async def test_a_moved_block_is_found_in_its_new_place(segments, segment, ledger):
+    block = Block(ledger, 0, *run("a", "b"), None)
+    record = b"".join(block.encode(1, 0))
+    ledger.add(0, 2, location(1, 4096), 2)
+    hold(segment, ledger, block.size)
+    other = segments.begin(1, 100)[0]
+
+    def move():
+        return Move(
+            ledger,
+            head=head_at(record, 0, 1),
+            record=record,
+            place=location(1, 4096),
+            segments=segments,
+            receipt=receipt(),
+        )
+
+    job = move()
+    assert head(job, 2).entries == 2
+    job.landed(other, 5000)
+    assert ledger.place(0) == location(2, 5000)
+    assert (segment.live, other.live) == (0, block.size)
+    ledger.deleted = True
+    move().landed(other, 6000)
+    assert ledger.place(0) == location(2, 5000)
+    assert segments.deleted == {7: {2}}
+    move().failed(FAILURE)
+    assert ledger.place(0) == location(2, 5000)
+
+
+async def test_nobody_need_wait_for_an_answer():
+    answer(None)
+    waits = receipt()
+    waits.cancel()
+    answer(waits, FAILURE)
+    assert waits.cancelled()

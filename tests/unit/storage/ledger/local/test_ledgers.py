@@ -1,0 +1,115 @@
+import asyncio
+import dataclasses
+
+import pytest
+from unit.storage.ledger.local.support import everything, run
+
+from magnetar.errors import LedgerFenced, LedgerNotFound, StorageError, WriteFailed
+from magnetar.storage.ledger.local.store import LocalLedgerSettings, LocalLedgerStore
+from magnetar.testing.faults import FaultyFiles
+
+SETTINGS = LocalLedgerSettings(segment_size=64 * 1024)
+
+
+@pytest.fixture
+def files():
+    return FaultyFiles()
+
+
+@pytest.fixture
+async def store(tmp_path, files):
+    store = await LocalLedgerStore.start(tmp_path, settings=SETTINGS, files=files)
+    yield store
+    await store.close()
+
+
+async def test_a_failed_append_closes_its_ledger_where_it_was(store, files):
+    ledger = await store.create()
+    await ledger.append(*run("a", "b"))
+    files.fail_syncs()
+    with pytest.raises(WriteFailed):
+        await ledger.append(*run("c"))
+    with pytest.raises(LedgerFenced, match="a write to it failed"):
+        await ledger.append(*run("d"))
+    assert ledger.end == (1, 2)
+    assert await everything(ledger) == [b"a", b"b"]
+    assert await ledger.close() == (1, 2)
+
+
+async def test_a_failure_is_not_that_of_ledgers_that_did_not_append(store, files):
+    one, other = await store.create(), await store.create()
+    await one.append(*run("a"))
+    files.fail_syncs()
+    with pytest.raises(WriteFailed):
+        await other.append(*run("b"))
+    assert await one.append(*run("c")) == 1
+    assert await everything(one) == [b"a", b"c"]
+
+
+async def test_appends_wait_while_too_much_is_under_way(tmp_path, files):
+    settings = LocalLedgerSettings(segment_size=64 * 1024, pending_bytes_max=2000)
+    store = await LocalLedgerStore.start(tmp_path / "crowded", settings=settings, files=files)
+    ledger = await store.create()
+    with files.hold_syncs():
+        appends = [asyncio.ensure_future(ledger.append(*run(bytes([n]) * 900))) for n in range(10)]
+        await asyncio.to_thread(files.sync_waits.wait, 10)
+        assert ledger._ledger.appending == 3
+    assert await asyncio.gather(*appends) == list(range(10))
+    assert await everything(ledger) == [bytes([n]) * 900 for n in range(10)]
+    await store.close()
+
+
+async def test_who_waited_for_room_learns_that_the_ledger_is_closed(tmp_path, files):
+    settings = LocalLedgerSettings(segment_size=64 * 1024, pending_bytes_max=1000)
+    store = await LocalLedgerStore.start(tmp_path / "crowded", settings=settings, files=files)
+    ledger = await store.create()
+    with files.hold_syncs():
+        appends = [asyncio.ensure_future(ledger.append(*run(b"x" * 900))) for n in range(4)]
+        await asyncio.to_thread(files.sync_waits.wait, 10)
+        closing = asyncio.ensure_future(ledger.close())
+        await asyncio.sleep(0)
+    results = await asyncio.gather(*appends, return_exceptions=True)
+    assert results[:2] == [0, 1]
+    assert {type(result) for result in results[2:]} == {LedgerFenced}
+    assert await closing == (1, 1800)
+    await store.close()
+
+
+async def test_reading_a_deleted_ledger_says_so(store):
+    writer = await store.create()
+    await writer.append(*run("a"))
+    reader = await store.open(writer.ledger_id)
+    await store.delete(writer.ledger_id)
+    with pytest.raises(LedgerNotFound, match="was deleted"):
+        await reader.read(0, 1, 1)
+
+
+async def test_a_disk_that_cannot_be_read_is_named(store, files, monkeypatch):
+    ledger = await store.create()
+    await ledger.append(*run("a"))
+
+    def fail(_):
+        raise OSError(5, "Input/output error", "/the/file")
+
+    monkeypatch.setattr(files, "open", fail)
+    with pytest.raises(StorageError, match=r"entry 0 of ledger 1 cannot be read.*/the/file"):
+        await ledger.read(0, 1, 1)
+    monkeypatch.undo()
+    assert await everything(ledger) == [b"a"]
+
+
+async def test_a_segment_stays_while_somebody_reads_it(store, monkeypatch):
+    ledger = await store.create()
+    await ledger.append(*run("a"))
+    segment = store._segments[1]
+    seen = []
+    real = store._in_thread
+
+    async def watched(function, /, *args, **options):
+        seen.append(segment.pins)
+        return await real(function, *args, **options)
+
+    monkeypatch.setattr(ledger, "_parts", dataclasses.replace(ledger._parts, in_thread=watched))
+    await ledger.read(0, 1, 1)
+    assert seen == [1]
+    assert segment.pins == 0

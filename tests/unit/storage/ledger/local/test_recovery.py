@@ -1,0 +1,316 @@
+import errno
+import logging
+import shutil
+
+import pytest
+from unit.storage.ledger.local.support import everything, run, snapshot
+
+from magnetar.errors import CorruptEntry, LedgerNotFound, StorageError
+from magnetar.storage.ledger.local.disk import RealFiles
+from magnetar.storage.ledger.local.log_thread import Durability
+from magnetar.storage.ledger.local.recovery import recover
+from magnetar.storage.ledger.local.segments import State
+from magnetar.storage.ledger.local.store import LocalLedgerSettings, LocalLedgerStore
+from magnetar.testing.faults import FaultyFiles
+
+SIZE = 16 * 1024
+SETTINGS = LocalLedgerSettings(segment_size=SIZE, compaction_share=0)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "ledgers"
+
+
+def start(folder, files=None):
+    return LocalLedgerStore.start(folder, settings=SETTINGS, files=files)
+
+
+def found(folder, **options):
+    given = {"segment_size": SIZE, "spare_max": 2, "durable": True, **options}
+    return recover(RealFiles(), folder, **given)
+
+
+def segment(folder, generation=1):
+    return folder / f"segment-{generation:010}.log"
+
+
+def flip(path, at):
+    data = bytearray(path.read_bytes())
+    data[at] ^= 1
+    path.write_bytes(data)
+
+
+async def fill(store, runs, size=1000):
+    """A ledger with so many runs of two entries each."""
+    ledger = await store.create()
+    for number in range(runs):
+        await ledger.append(*run(f"{number}", bytes([number % 256]) * size))
+    return ledger
+
+
+def test_an_empty_folder_holds_nothing(folder):
+    result = found(folder)
+    assert (result.segments, result.active, result.ledgers) == ([], None, {})
+    assert result.next_ledger_id == 1
+
+
+async def test_sealed_segments_are_known_from_their_footers(folder, monkeypatch):
+    store = await start(folder)
+    ledger = await fill(store, 100)
+    await store.close()
+    monkeypatch.setattr("magnetar.storage.ledger.local.recovery.scan", None)
+    result = found(folder)
+    assert {each.state for each in result.segments[:-1]} == {State.SEALED}
+    assert result.active is result.segments[-1]
+    assert result.ledgers[ledger.ledger_id].next_entry_id == 200
+    assert len(result.segments) > 5
+
+
+async def test_counting_what_is_alive_gives_the_same_after_a_restart(folder):
+    store = await start(folder)
+    ledgers = [await fill(store, 10) for _ in range(5)]
+    await store.delete(ledgers[1].ledger_id)
+    await ledgers[0].close()
+    await store.create()  # By now the mark of the end has landed as well.
+    crashed = snapshot(folder, folder.with_name("crashed"))
+    before = {each.generation: (each.live, each.ledgers) for each in store._segments}
+    await store.close()
+    for place in (folder, crashed):
+        result = found(place)
+        assert {each.generation: (each.live, each.ledgers) for each in result.segments} == before
+        assert result.deleted == store._segments.deleted
+
+
+async def test_every_cut_of_the_last_record_leaves_the_rest(folder, tmp_path, caplog):
+    store = await start(folder)
+    ledger = await fill(store, 2, size=10)
+    offset = store._segments[1].tail
+    await ledger.append(*run("last", "record"))
+    whole = snapshot(folder, tmp_path / "whole")
+    end = store._segments[1].tail
+    await store.close()
+    for cut in range(offset, end):
+        copy = tmp_path / f"cut-{cut}"
+        shutil.copytree(whole, copy)
+        with segment(copy).open("r+b") as file:
+            file.truncate(cut)
+        caplog.clear()
+        result = found(copy)
+        assert result.ledgers[ledger.ledger_id].next_entry_id == 4
+        assert result.active.tail == segment(copy).stat().st_size == offset
+        assert bool([r for r in caplog.records if "tail_cut" in r.message]) == (cut > offset)
+
+
+@pytest.mark.parametrize("garbage", [b"\xff", b"\x00", b"M"])
+async def test_garbage_from_any_byte_of_the_last_record_on_is_cut_off(folder, tmp_path, garbage):
+    store = await start(folder)
+    ledger = await fill(store, 2, size=10)
+    offset = store._segments[1].tail
+    await ledger.append(*run("last", "record"))
+    whole = snapshot(folder, tmp_path / "whole")
+    end = store._segments[1].tail
+    await store.close()
+    for at in range(offset, end):
+        copy = tmp_path / f"from-{at}"
+        shutil.copytree(whole, copy)
+        with segment(copy).open("r+b") as file:
+            file.seek(at)
+            file.write(garbage * (end - at + 100))
+        assert found(copy).ledgers[ledger.ledger_id].next_entry_id == 4
+        assert segment(copy).stat().st_size == offset
+
+
+async def test_a_store_goes_on_behind_a_torn_tail(folder, tmp_path):
+    store = await start(folder)
+    ledger = await fill(store, 2)
+    await ledger.append(*run("torn"))
+    folder = snapshot(folder, tmp_path / "crashed")
+    await store.close()
+    flip(segment(folder), -1)
+    store = await start(folder)
+    reader = await store.open(ledger.ledger_id)
+    assert reader.end.last_entry_id == 3
+    other = await fill(store, 3)
+    folder = snapshot(folder, tmp_path / "crashed again")
+    await store.close()
+    store = await start(folder)
+    assert len(await everything(await store.open(ledger.ledger_id))) == 4
+    assert len(await everything(await store.open(other.ledger_id))) == 6
+    await store.close()
+
+
+async def test_what_recovery_found_is_synced_before_it_is_told(folder, tmp_path):
+    store = await start(folder)
+    await fill(store, 2)
+    folder = snapshot(folder, tmp_path / "crashed")
+    await store.close()
+    files = FaultyFiles()
+    recover(files, folder, segment_size=SIZE, spare_max=2, durable=True)
+    assert files.syncs == 1
+    recover(files, folder, segment_size=SIZE, spare_max=2, durable=False)
+    assert files.syncs == 1
+
+
+async def test_a_flipped_bit_in_a_sealed_segment_costs_one_entry(folder):
+    store = await start(folder)
+    ledger = await fill(store, 40)
+    await store.close()
+    data = segment(folder).read_bytes()
+    flip(segment(folder), data.index(b"\x03" * 1000) + 500)
+    store = await start(folder)
+    reader = await store.open(ledger.ledger_id)
+    with pytest.raises(CorruptEntry, match=f"entry 7 of ledger {ledger.ledger_id}"):
+        await reader.read(7, 1, 1)
+    for entry in range(80):
+        if entry != 7:
+            expected = bytes([entry // 2]) * 1000 if entry % 2 else str(entry // 2).encode()
+            assert (await reader.read(entry, 1, 1)).data == [expected]
+    await store.close()
+
+
+async def test_a_damaged_footer_is_made_up_for_by_reading(folder, caplog):
+    store = await start(folder)
+    ledger = await fill(store, 40)
+    await store.close()
+    flip(segment(folder), -50)
+    with caplog.at_level(logging.WARNING):
+        store = await start(folder)
+    assert "footer_damaged" in caplog.text
+    assert len(await everything(await store.open(ledger.ledger_id))) == 80
+    await store.close()
+    caplog.clear()
+    assert found(folder).segments[0].state is State.SEALED
+    assert "footer_damaged" not in caplog.text
+
+
+@pytest.mark.parametrize("at", [0, 9, 12, 20, 30])
+async def test_a_damaged_header_stops_the_start_with_the_files_name(folder, at):
+    store = await start(folder)
+    await fill(store, 40)
+    await store.close()
+    flip(segment(folder, 2), at)
+    with pytest.raises(StorageError, match=f"{segment(folder, 2)} cannot be used"):
+        await start(folder)
+    segment(folder, 2).unlink()
+    await (await start(folder)).close()
+
+
+async def test_a_renamed_segment_is_told_by_its_header(folder):
+    store = await start(folder)
+    await fill(store, 40)
+    await store.close()
+    segment(folder, 2).rename(segment(folder, 77))
+    with pytest.raises(StorageError, match="is segment 2 by its header"):
+        await start(folder)
+
+
+async def test_a_segment_that_cannot_be_read_is_named(folder):
+    store = await start(folder)
+    await fill(store, 2)
+    await store.close()
+
+    class Unreadable(RealFiles):
+        def open(self, path, *, create=False):
+            file = super().open(path, create=create)
+            file.read = self.fail
+            return file
+
+        def fail(self, offset, size):
+            raise OSError(errno.EIO, "Input/output error")
+
+    with pytest.raises(StorageError, match=f"{segment(folder)} cannot be read"):
+        await start(folder, files=Unreadable())
+
+
+async def test_damage_before_the_last_sync_is_not_taken_for_a_torn_tail(folder, tmp_path, caplog):
+    store = await start(folder)
+    ledger = await fill(store, 6)
+    folder = snapshot(folder, tmp_path / "crashed")
+    await store.close()
+    at = segment(folder).read_bytes().index(b"\x02" * 1000)
+    flip(segment(folder), at + 10)
+    store = await start(folder)
+    assert "storage.damaged" in caplog.text
+    reader = await store.open(ledger.ledger_id)
+    assert reader.end.last_entry_id == 11
+    with pytest.raises(CorruptEntry):
+        await reader.read(5, 1, 1)
+    assert (await reader.read(6, 1, 1)).data == [b"3"]
+    await store.close()
+
+
+async def test_entries_a_closed_ledger_lost_are_damaged_not_missing(folder, tmp_path):
+    store = await start(folder)
+    ledger = await fill(store, 3)
+    await ledger.close()
+    await fill(store, 1)
+    folder = snapshot(folder, tmp_path / "crashed")
+    await store.close()
+    data = segment(folder).read_bytes()
+    flip(segment(folder), data.index(b"\x02" * 1000) - 5)  # The tables of its last block.
+    store = await start(folder)
+    reader = await store.open(ledger.ledger_id)
+    assert reader.end.last_entry_id == 5
+    with pytest.raises(CorruptEntry):
+        await reader.read(4, 1, 1)
+    await store.close()
+
+
+async def test_a_copy_that_compaction_left_behind_counts_once(folder, tmp_path):
+    store = await start(folder)
+    keep = await fill(store, 3)
+    drop = await fill(store, 12)
+    await fill(store, 12)
+    await store.delete(drop.ledger_id)
+    before = tmp_path / "before"
+    shutil.copytree(folder, before)
+    await store.close()
+    again = await LocalLedgerStore.start(
+        folder, settings=LocalLedgerSettings(segment_size=SIZE, compaction_share=0.9)
+    )
+    while again._segments.sparse(0.9) or again._segments.dead():
+        await again._in_thread(lambda: None)
+    assert not segment(folder).exists()
+    await again.close()
+    shutil.copyfile(segment(before), segment(folder))  # As if it had not been given back yet.
+    result = found(folder)
+    ledger = result.ledgers[keep.ledger_id]
+    assert (ledger.next_entry_id, ledger.size_bytes) == (6, keep.end.size_bytes)
+    assert result.segments[0].ledgers[keep.ledger_id] == 0
+    store = await start(folder)
+    assert len(await everything(await store.open(keep.ledger_id))) == 6
+    with pytest.raises(LedgerNotFound):
+        await store.open(drop.ledger_id)
+    await store.close()
+
+
+async def test_files_of_the_wrong_size_are_no_spares(folder):
+    folder.mkdir()
+    for number, size in ((1, SIZE), (2, SIZE - 1), (3, SIZE), (4, SIZE)):
+        (folder / f"spare-{number:010}.log").write_bytes(bytes(size))
+    (folder / "notes.txt").write_text("mine")
+    result = found(folder)
+    assert [path.name for path in result.spares] == [
+        "spare-0000000001.log",
+        "spare-0000000003.log",
+    ]
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "notes.txt",
+        "spare-0000000001.log",
+        "spare-0000000003.log",
+    ]
+
+
+async def test_segments_of_other_settings_are_read(folder):
+    store = await start(folder)
+    ledger = await fill(store, 40)
+    await store.close()
+    store = await LocalLedgerStore.start(
+        folder,
+        settings=LocalLedgerSettings(segment_size=4 * SIZE, durability=Durability.NONE),
+    )
+    assert len(await everything(await store.open(ledger.ledger_id))) == 80
+    other = await fill(store, 100)
+    assert len(await everything(other)) == 200
+    await store.close()

@@ -1,0 +1,171 @@
+from pathlib import Path
+
+import pytest
+
+from magnetar.storage.ledger.local.segment_format import PAGE, decode_header
+from magnetar.storage.ledger.local.segments import Segment, Segments, State
+
+SIZE = 64 * 1024
+
+
+@pytest.fixture
+def segments():
+    return Segments(Path("/data"), segment_size=SIZE, spare_max=2)
+
+
+def begin(segments, state=State.ACTIVE, *, live=0, used=0, room=100):
+    """A segment in which something landed."""
+    segment = segments.begin(1, room)[0]
+    segment.tail = segment.answered = segment.start + used
+    segment.live = live
+    segment.state = state
+    return segment
+
+
+def test_generations_ascend(segments):
+    assert [begin(segments).generation for _ in range(3)] == [1, 2, 3]
+
+
+def test_generations_go_on_behind_those_found(segments):
+    segments.adopt([Segment(9, segments.path(9), PAGE, SIZE, PAGE, PAGE)], [])
+    assert begin(segments).generation == 10
+    assert segments[9].path == Path("/data/segment-0000000009.log")
+
+
+def test_names_of_files_are_not_used_twice(segments):
+    segments.adopt([], [Path("/data/spare-0000000041.log")])
+    assert segments.new_name() == Path("/data/spare-0000000042.log")
+    assert segments.new_name() == Path("/data/spare-0000000043.log")
+
+
+def test_a_spare_file_is_used_first(segments):
+    segments.spares.append(Path("/data/spare-0000000007.log"))
+    segment, source, header = segments.begin(1, 100)
+    assert source == Path("/data/spare-0000000007.log")
+    assert segment.size == SIZE
+    assert decode_header(header).recycled
+    assert segments.spares == []
+    assert segments.begin(1, 100)[1] != source
+
+
+def test_a_large_record_gets_a_segment_of_its_size(segments):
+    segments.spares.append(Path("/data/spare-0000000007.log"))
+    segment, _, header = segments.begin(1, 10 * SIZE)
+    assert segment.size == 10 * SIZE + PAGE
+    assert not decode_header(header).recycled
+    assert len(segments.spares) == 1
+
+
+def test_a_header_tells_of_ids_deletions_and_ends(segments):
+    begin(segments, State.SEALED, used=1000)
+    begin(segments, State.FULL, used=2000)
+    begin(segments, State.ABANDONED, used=0)
+    segments.doom(5)
+    header = decode_header(segments.begin(77, 100)[2])
+    assert header.next_ledger_id == 77
+    assert header.deleted == [5]
+    assert header.ends == {2: PAGE + 2000, 3: PAGE}
+
+
+def test_a_sealed_segment_without_life_is_dead(segments):
+    dead = begin(segments, State.SEALED, used=100)
+    begin(segments, State.SEALED, used=100, live=1)
+    begin(segments, State.FULL, used=100)
+    abandoned = begin(segments, State.ABANDONED)
+    pinned = begin(segments, State.SEALED, used=100)
+    pinned.pins = 1
+    begin(segments, used=100)
+    assert segments.dead() == [dead, abandoned]
+
+
+def test_the_newest_header_on_disk_stays(segments):
+    segment = begin(segments, State.SEALED, used=100)
+    assert segments.dead() == []
+    begin(segments)  # Begun, but nothing landed there yet.
+    assert segments.dead() == []
+    begin(segments, used=100)
+    assert segment in segments.dead()
+
+
+def test_the_sparsest_segment_is_compacted_first(segments):
+    begin(segments, State.SEALED, used=1000, live=600)
+    begin(segments, State.SEALED, used=1000, live=0)
+    begin(segments, State.SEALED, used=1000, live=300)
+    sparsest = begin(segments, State.SEALED, used=1000, live=200)
+    stuck = begin(segments, State.SEALED, used=1000, live=100)
+    stuck.stuck = True
+    begin(segments, State.FULL, used=1000, live=100)
+    assert segments.sparse(0.5) is sparsest
+    assert segments.sparse(0.1) is None
+
+
+def test_only_whole_and_trusted_files_are_kept_as_spares(segments):
+    sealed = begin(segments, State.SEALED)
+    large = begin(segments, State.SEALED, room=10 * SIZE)
+    assert segments.spare_name(sealed) is not None
+    assert segments.spare_name(large) is None
+    assert segments.spare_name(begin(segments, State.ABANDONED)) is None
+    segments.spares += [Path("a"), Path("b")]
+    assert segments.spare_name(sealed) is None
+
+
+def test_a_spare_is_prepared_when_a_quarter_is_written(segments):
+    segment = begin(segments, used=SIZE // 8)
+    assert not segments.wants_spare(segment)
+    segment.tail = SIZE // 3
+    assert segments.wants_spare(segment)
+    segments.spares.append(Path("a"))
+    assert not segments.wants_spare(segment)
+
+
+def test_no_spare_is_prepared_where_none_is_wanted():
+    segments = Segments(Path("/data"), segment_size=SIZE, spare_max=0)
+    assert not segments.wants_spare(begin(segments, used=SIZE // 3))
+
+
+def hold(segment, ledger_id, size):
+    segment.ledgers[ledger_id] = size
+    segment.live += size
+
+
+def test_a_deletion_is_remembered_until_nothing_is_left_to_delete(segments):
+    one, other = begin(segments, used=100), begin(segments, used=100)
+    hold(one, 5, 10)
+    hold(one, 6, 20)
+    hold(other, 5, 30)
+    segments.doom(5)
+    assert (one.live, other.live) == (30, 30)
+    segments.forget_ledger(5, (1, 2))
+    assert (one.live, other.live) == (20, 0)
+    assert segments.deleted == {5: {1, 2}}
+    segments.forget(one)
+    assert segments.deleted == {5: {2}}
+    segments.forget(other)
+    assert segments.deleted == {}
+
+
+def test_a_deletion_of_what_is_gone_already_needs_no_memory(segments):
+    segments.doom(5)
+    segments.forget_ledger(5, (1, 2))
+    assert segments.deleted == {}
+
+
+def test_a_deletion_under_way_outlives_the_files_of_its_ledger(segments):
+    segment = begin(segments, used=100)
+    hold(segment, 5, 0)
+    segments.doom(5)
+    segments.forget(segment)
+    assert segments.deleted == {5: set()}
+
+
+def test_a_record_that_lands_late_is_remembered_too(segments):
+    one, other = begin(segments), begin(segments)
+    hold(one, 5, 10)
+    segments.doom(5)
+    segments.outlive(5, other)
+    assert segments.deleted == {5: set()}
+    segments.forget_ledger(5, (1,))
+    segments.outlive(5, other)
+    assert segments.deleted == {5: {1, 2}}
+    segments.outlive(6, other)
+    assert segments.deleted[6] == {2}

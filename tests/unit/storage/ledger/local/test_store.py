@@ -1,0 +1,235 @@
+import asyncio
+import errno
+import sys
+import threading
+import time
+
+import pytest
+from unit.storage.ledger.local.support import everything, run, snapshot
+
+from magnetar.errors import InvalidValue, StorageError, StoreLocked, WriteFailed
+from magnetar.storage.ledger.local.log_thread import Durability
+from magnetar.storage.ledger.local.store import LocalLedgerSettings, LocalLedgerStore
+from magnetar.testing.faults import FaultyFiles
+
+SIZE = 16 * 1024
+
+
+def start(folder, files=None, **settings):
+    given = {"segment_size": SIZE, **settings}
+    return LocalLedgerStore.start(folder, settings=LocalLedgerSettings(**given), files=files)
+
+
+async def fill(ledger, runs, size=1000):
+    for number in range(runs):
+        await ledger.append(*run(bytes([number % 256]) * size))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"segment_size": 1000},
+        {"segment_size": 2**40},
+        {"interval_s": 0},
+        {"compaction_share": 1.5},
+        {"segments_spare_max": -1},
+        {"pending_bytes_max": 0},
+    ],
+)
+def test_settings_out_of_range_are_refused(settings):
+    with pytest.raises(InvalidValue, match=next(iter(settings))):
+        LocalLedgerSettings(**settings)
+
+
+async def test_an_empty_folder_is_ready_at_once_and_stays_empty(tmp_path):
+    store = await start(tmp_path / "new" / "ledgers")
+    await store.close()
+    assert [path.name for path in (tmp_path / "new" / "ledgers").iterdir()] == ["lock"]
+
+
+async def test_one_store_holds_a_folder(tmp_path):
+    store = await start(tmp_path)
+    with pytest.raises(StoreLocked, match=str(tmp_path)):
+        await start(tmp_path)
+    await store.close()
+    await (await start(tmp_path)).close()
+
+
+async def test_a_folder_that_cannot_be_made_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StorageError, match=f"{tmp_path / 'file'} cannot be used"):
+        await start(tmp_path / "file")
+
+
+async def test_a_store_that_could_not_start_lets_go(tmp_path):
+    (tmp_path / "segment-0000000001.log").write_bytes(b"junk")
+    with pytest.raises(StorageError, match="cannot be used"):
+        await start(tmp_path)
+    (tmp_path / "segment-0000000001.log").unlink()
+    await (await start(tmp_path)).close()
+
+
+async def test_nothing_is_left_running(tmp_path):
+    store = await start(tmp_path)
+    await fill(await store.create(), 30)
+    await store.close()
+    await store.close()
+    names = {thread.name for thread in threading.enumerate()}
+    assert not [name for name in names if name.startswith("magnetar")]
+    assert [task for task in asyncio.all_tasks() if "ledgers" in task.get_name()] == []
+
+
+async def test_deleting_ledgers_gives_back_the_disk(tmp_path):
+    store = await start(tmp_path, segments_spare_max=1, compaction_share=0)
+    ledgers = [await store.create() for _ in range(3)]
+    for ledger in ledgers:
+        await fill(ledger, 60)
+    assert len(list(tmp_path.glob("segment-*"))) > 10
+    for ledger in ledgers:
+        await store.delete(ledger.ledger_id)
+    await fill(await store.create(), 20)  # The next segment, so that the last may go.
+    await settled(store)
+    assert len(list(tmp_path.glob("segment-*"))) <= 3
+    assert len(list(tmp_path.glob("spare-*"))) <= 1
+    await store.close()
+
+
+async def settled(store):
+    """Upkeep and compaction have nothing left to do."""
+    segments = store._segments
+    while (
+        segments.dead()
+        or segments.sparse(store._compaction._share)
+        or any(each.state.value == "full" for each in segments)
+    ):
+        await store._in_thread(time.sleep, 0.001)
+    await store._in_thread(int)
+
+
+async def test_files_are_overwritten_instead_of_grown(tmp_path):
+    store = await start(tmp_path)
+    inodes = set()
+    for _ in range(8):
+        ledger = await store.create()
+        await fill(ledger, 30)
+        inodes |= {path.stat().st_ino for path in tmp_path.glob("*.log")}
+        await store.delete(ledger.ledger_id)
+        await settled(store)
+    assert len(inodes) < 14  # 8 times 3 segments were written.
+    await store.close()
+
+
+async def test_a_recycled_file_shows_nothing_of_its_earlier_life(tmp_path):
+    store = await start(tmp_path / "a")
+    for turn in range(6):
+        ledger = await store.create()
+        await fill(ledger, 25)
+        crashed = snapshot(tmp_path / "a", tmp_path / f"crashed-{turn}")
+        other = await start(crashed)
+        reader = await other.open(ledger.ledger_id)
+        assert len(await everything(reader)) == 25
+        assert set(other._ledgers) == {ledger.ledger_id}
+        await other.close()
+        await store.delete(ledger.ledger_id)
+        await settled(store)
+    await store.close()
+
+
+async def test_a_full_disk_fails_appends_and_the_store_lives_on(tmp_path):
+    files = FaultyFiles()
+    store = await start(tmp_path, files, segments_spare_max=0)
+    keep, drop = await store.create(), await store.create()
+    await keep.append(*run("keep"))
+    await fill(drop, 20)
+    files.space_left = 1000
+    with pytest.raises(WriteFailed, match="No space left"):
+        await fill(drop, 20)
+    assert drop.end.last_entry_id == 19
+    with pytest.raises(WriteFailed):
+        await store.create()
+    assert await everything(keep) == [b"keep"]
+    files.space_left = None
+    assert await keep.append(*run("again")) == 1
+    await store.close()
+    store = await start(tmp_path)
+    assert (await store.open(drop.ledger_id)).end == drop.end
+    assert await everything(await store.open(keep.ledger_id)) == [b"keep", b"again"]
+    await store.close()
+
+
+async def test_deleting_makes_space_on_a_full_disk(tmp_path):
+    files = FaultyFiles()
+    store = await start(tmp_path / "a", files, segments_spare_max=2)
+    drop = await store.create()
+    await fill(drop, 40)
+    files.space_left = 0
+    with pytest.raises(WriteFailed):
+        await fill(drop, 20)
+    with pytest.raises(WriteFailed):
+        await store.delete(drop.ledger_id)
+    await settled(store)
+    await store.delete(drop.ledger_id)  # A file that was given back holds the deletion now.
+    ledger = await store.create()
+    await ledger.append(*run("fine"))
+    copy = snapshot(tmp_path / "a", tmp_path / "copy")
+    await store.close()
+    store = await start(copy)
+    assert set(store._ledgers) == {ledger.ledger_id}
+    await store.close()
+
+
+@pytest.mark.parametrize("times", [1, 3])
+async def test_a_failed_sync_loses_nothing_that_was_answered(tmp_path, times):
+    files = FaultyFiles()
+    store = await start(tmp_path / "a", files)
+    ledgers = [await store.create() for _ in range(3)]
+    for ledger in ledgers:
+        await fill(ledger, 5)
+    files.fail_syncs(errno.EIO, times=times, name="segment-")
+    results = [await asyncio.gather(ledgers[0].append(*run("lost")), return_exceptions=True)]
+    while files._sync_fault.times:
+        results.append(await asyncio.gather(store.create(), return_exceptions=True))
+    assert {type(result[0]) for result in results} == {WriteFailed}
+    assert await ledgers[1].append(*run("fine")) == 5
+    copy = snapshot(tmp_path / "a", tmp_path / "copy")
+    await store.close()
+    for folder in (tmp_path / "a", copy):
+        store = await start(folder)
+        ends = [(await store.open(each.ledger_id)).end.last_entry_id for each in ledgers]
+        assert ends == [4, 5, 4]
+        await store.close()
+
+
+@pytest.mark.parametrize("durability", list(Durability))
+async def test_every_durability_survives_a_dead_process(tmp_path, durability):
+    store = await start(tmp_path / "a", durability=durability)
+    ledger = await store.create()
+    await fill(ledger, 30)
+    copy = snapshot(tmp_path / "a", tmp_path / "b")
+    await store.close()
+    store = await start(copy)
+    assert len(await everything(await store.open(ledger.ledger_id))) == 30
+    await store.close()
+
+
+async def test_closing_leaves_footers_even_in_the_newest_segment(tmp_path, monkeypatch):
+    store = await start(tmp_path)
+    ledger = await store.create()
+    await fill(ledger, 3)
+    await store.close()
+    monkeypatch.setattr("magnetar.storage.ledger.local.recovery.scan", None)
+    for _ in range(2):  # Also when nothing was appended in between.
+        store = await start(tmp_path)
+        assert (await store.open(ledger.ledger_id)).end.last_entry_id == 2
+        await store.close()
+
+
+async def test_an_idle_ledger_is_small(tmp_path):
+    store = await start(tmp_path, durability=Durability.NONE, segment_size=2**20)
+    ledgers = await asyncio.gather(*(store.create() for _ in range(200)))
+    await asyncio.gather(*(ledger.append(*run("a")) for ledger in ledgers))
+    some = ledgers[100]._ledger
+    parts = (some, some.firsts, some.locations, some.generations)
+    assert sum(map(sys.getsizeof, parts)) < 500
+    assert len(asyncio.all_tasks()) < 10
+    await store.close()

@@ -1,0 +1,136 @@
+import asyncio
+import errno
+import time
+
+import pytest
+from unit.storage.ledger.local.support import run
+
+from magnetar.errors import WriteFailed
+from magnetar.storage.ledger.local.disk import RealFiles
+from magnetar.storage.ledger.local.scan import read_footer
+from magnetar.storage.ledger.local.segments import State
+from magnetar.storage.ledger.local.store import LocalLedgerSettings, LocalLedgerStore
+from magnetar.testing.faults import FaultyFiles
+
+SIZE = 16 * 1024
+SETTINGS = LocalLedgerSettings(segment_size=SIZE, compaction_share=0)
+
+
+@pytest.fixture
+def files():
+    return FaultyFiles()
+
+
+@pytest.fixture
+async def store(tmp_path, files):
+    store = await LocalLedgerStore.start(tmp_path, settings=SETTINGS, files=files)
+    yield store
+    await store.close()
+
+
+async def fill(ledger, runs, size=1000):
+    for number in range(runs):
+        await ledger.append(*run(bytes([number % 256]) * size))
+
+
+async def until(store, reached):
+    """Wait for the threads of the store."""
+    async with asyncio.timeout(10):
+        while not reached():
+            await store._in_thread(time.sleep, 0.001)
+
+
+async def test_full_segments_are_sealed(store):
+    await fill(await store.create(), 30)
+    full = [each for each in store._segments if each is not store._journal.active]
+    await until(store, lambda: all(each.state is State.SEALED for each in full))
+    for segment in full:
+        file = RealFiles().open(segment.path)
+        assert read_footer(file, segment.generation).end == segment.tail
+        file.close()
+
+
+async def test_a_segment_that_cannot_be_sealed_is_tried_again(store, files):
+    ledger = await store.create()
+    await fill(ledger, 1)
+    segment = store._segments[1]
+    while segment.tail + 2000 < segment.size:
+        await fill(ledger, 1)
+    files.fail_writes(errno.EIO, name=segment.path.name)
+    await fill(ledger, 1, size=2000)
+    await until(store, lambda: files._write_fault.times == 0)
+    assert segment.state is State.FULL
+    await fill(ledger, 30)
+    await until(store, lambda: segment.state is State.SEALED)
+
+
+async def test_the_next_segments_file_is_prepared_in_time(store, tmp_path):
+    ledger = await store.create()
+    assert not list(tmp_path.glob("spare-*"))
+    await fill(ledger, 8)
+    await until(store, lambda: store._segments.spares)
+    [spare] = tmp_path.glob("spare-*")
+    assert spare.read_bytes() == bytes(SIZE)
+    inode = spare.stat().st_ino
+    await fill(ledger, 8)
+    assert store._segments.path(2).stat().st_ino == inode
+
+
+async def test_a_full_disk_is_not_filled_with_zeros_again_and_again(store, files, tmp_path):
+    ledger = await store.create()
+    await ledger.append(*run("a"))
+    files.fail_writes(errno.ENOSPC, times=1000, name="spare-")
+    await fill(ledger, 4)
+    await until(store, lambda: files._write_fault.times < 1000)
+    await fill(ledger, 4)
+    assert files._write_fault.times == 999
+    assert not list(tmp_path.glob("spare-*"))
+
+
+async def test_dead_segments_are_kept_as_spares_up_to_a_number(store, tmp_path):
+    ledger = await store.create()
+    await fill(ledger, 100)
+    await store.delete(ledger.ledger_id)
+    await until(store, lambda: not store._segments.dead() and len(store._segments.spares) == 2)
+    assert {path.stat().st_size for path in tmp_path.glob("spare-*")} == {SIZE}
+    assert len(list(tmp_path.glob("segment-*"))) == len(list(store._segments)) <= 2
+
+
+async def test_the_file_of_a_large_entry_is_removed(store, tmp_path):
+    ledger = await store.create()
+    await fill(ledger, 3, size=100_000)
+    other = await store.create()
+    await fill(other, 1)
+    await until(store, lambda: store._segments[2].state is State.SEALED)
+    before = {path.name for path in tmp_path.glob("spare-*")}
+    await store.delete(ledger.ledger_id)
+    await until(store, lambda: not store._segments.dead())
+    large = [path for path in tmp_path.glob("*.log") if path.stat().st_size > 2 * SIZE]
+    assert large == []
+    assert {path.name for path in tmp_path.glob("spare-*")} - before == {
+        path.name for path in store._segments.spares if path.name not in before
+    }
+
+
+async def test_the_file_of_an_abandoned_segment_is_never_used_again(store, files, tmp_path):
+    ledger = await store.create()
+    files.fail_syncs(name="segment-")
+    with pytest.raises(WriteFailed):
+        await ledger.append(*run("a"))
+    await store.delete(ledger.ledger_id)
+    other = await store.create()
+    await fill(other, 1)
+    await until(store, lambda: store._segments.get(1) is None)
+    assert not store._segments.path(1).exists()
+    assert not list(tmp_path.glob("spare-*"))
+
+
+async def test_freeing_is_known_to_the_disk_before_the_deletion_is_forgotten(store, files):
+    keep, drop = await store.create(), await store.create()
+    await fill(drop, 40)
+    await fill(keep, 2)
+    before = files.folder_syncs
+    await store.delete(drop.ledger_id)
+    assert drop.ledger_id in store._segments.deleted
+    await until(store, lambda: not store._segments.dead())
+    assert files.folder_syncs > before
