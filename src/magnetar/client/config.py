@@ -119,7 +119,7 @@ class ConsumerConfig:
     ack_group_time_s: float = 0.1  # Acknowledgements leave this much later, together; 0: at once.
     ack_group_max: int = 1000  # Or when there are so many.
     batch_index_ack: bool = False  # Tell the broker of single messages of a batch, too.
-    chunked_messages_max: int = 10  # Chunked messages put together at the same time.
+    chunked_messages_max: int = 100  # Chunked messages put together at the same time.
     chunk_age_max_s: float = 60.0  # A chunked message not complete by then is given up.
     message_size_max: int = 256 * 1024 * 1024  # Bytes, after decompression and reassembly.
 

@@ -26,6 +26,7 @@ from .requests import Requests
 log = logging.getLogger(__name__)
 
 READ_SIZE: Final = 256 * 1024  # Bytes per read; frames that do not fit get a buffer of their own.
+CLOSE_TIMEOUT_S: Final = 1.0
 JOIN_SIZE_MAX: Final = 256 * 1024  # Up to here one joined write is cheaper than many pieces.
 
 _request_id_of: Final[Mapping[int, Callable[[object], int]]] = {
@@ -212,11 +213,20 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.writelines(pieces)
 
     async def close(self) -> None:
-        """Send what was written, then hang up. Returns when the socket is closed."""
+        """Send what was written, then hang up. Returns when the socket is closed.
+
+        A broker that does not take what was written within a second is left all the same.
+        """
         self.flush()
         self._end(ConnectionLost("the client closed the connection"))
-        if self._transport is not None:
-            self._transport.close()
+        if self._transport is None:
+            return
+        self._transport.close()
+        try:
+            async with asyncio.timeout(CLOSE_TIMEOUT_S):
+                await asyncio.shield(self._lost)
+        except TimeoutError:
+            self._transport.abort()
             await asyncio.shield(self._lost)
 
     def abort(self, error: MagnetarError) -> None:

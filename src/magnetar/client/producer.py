@@ -49,6 +49,7 @@ class TopicProducer:
         self._on_closed = closed
         self._loop = asyncio.get_running_loop()
         self._name = config.name
+        self._closed = False
         self._epoch = 0
         self._encoder = Encoder(producer_id, config.compression, chunking=config.chunking)
         self._queue = SendQueue(
@@ -148,9 +149,11 @@ class TopicProducer:
         self._queue.report()
 
     async def close(self) -> None:
-        if self._queue.closed is not None and self._attachment.failure is not None:
+        if self._closed:
             return
-        self._queue.closed = NotAllowed(f"producer {self.name} on {self._topic} is closed")
+        self._closed = True
+        closed = NotAllowed(f"producer {self.name} on {self._topic} is closed")
+        self._queue.closed = self._queue.closed or closed
         try:
             async with asyncio.timeout(self._timeout_s):
                 await self._queue.settled()

@@ -96,6 +96,7 @@ class TopicConsumer:
         )
         self._queue = ReceiveQueue(subscribing.receiver_queue_size, self._unpacker.open)
         self._receiving = False  # False while what comes is from before a seek or reconnection.
+        self._closed = False
         self._epoch = 0
         self._seen: Message | None = None  # The last one taken since the broker (re)started.
 
@@ -212,7 +213,7 @@ class TopicConsumer:
 
     async def close(self) -> None:
         """Send what is to be acknowledged, and detach. May be called again."""
-        if isinstance(self.over, NotAllowed) and self._attachment.failure is not None:
+        if self._closed:
             return
         try:
             self.acks.send()
@@ -388,6 +389,7 @@ class TopicConsumer:
         self._arrived(self)
 
     async def _end(self, *, ask_broker: bool) -> None:
+        self._closed = True
         self._fail(NotAllowed(f"the consumer of {self.topic} is closed"))
         self._queue.restart()
         self.acks.close()

@@ -66,6 +66,10 @@ class PeerConnection:
             )
         )
 
+    def reader_paused(self) -> None:
+        """Take nothing more from the socket."""
+        self.writer.transport.pause_reading()
+
     def drop(self) -> None:
         """Hang up, as a broker that dies."""
         self.writer.transport.abort()

@@ -4,6 +4,7 @@ import itertools
 import pytest
 from unit.client.peer import hang_up, refuse, silence
 
+from magnetar.client import connection as room
 from magnetar.client.connection import READ_SIZE, Connection, Endpoint
 from magnetar.clock import SystemClock
 from magnetar.errors import (
@@ -238,6 +239,17 @@ async def test_closing_sends_what_was_written(peer, connection):
     await connection.close()
     await peer.until(lambda: not peer.connections)
     assert len(peer.of(BaseCommand.FLOW)) == 1
+
+
+async def test_a_broker_that_takes_nothing_more_is_left_all_the_same(peer, connection, monkeypatch):
+    monkeypatch.setattr(room, "CLOSE_TIMEOUT_S", 0.05)
+    peer.script(BaseCommand.PONG, lambda c, _: c.reader_paused())
+    peer.connections[0].write(replies.ping())
+    await peer.saw(BaseCommand.PONG)
+    entry = join(build("p", 1, 0), bytes(32 << 20))
+    connection.write_pieces(requests.send(1, 5, entry, checksum(entry)))
+    await connection.close()
+    assert connection.closed
 
 
 async def test_nobody_there_is_told_as_lost(peer):
