@@ -37,7 +37,6 @@ class SharedDispatcher:
         self._turn_running = False
         self._replay_stuck = False  # True: nothing queued can go out until somebody has room.
         self._reads_paused = False  # True: too much is unacknowledged on the subscription.
-        self._term = 0  # Counts the times that nobody was left: older reads are dropped.
         self._closed = False
 
     @property
@@ -65,7 +64,6 @@ class SharedDispatcher:
         else:
             self.replay.clear()
             self.redelivery_counts.clear()
-            self._term += 1
         self.wake()
 
     def flowed(self, consumer: Consumer) -> None:
@@ -98,7 +96,9 @@ class SharedDispatcher:
 
     def close(self) -> None:
         self._closed = True
-        self._term += 1
+        if self._reading is not None:
+            # It would move the cursor on, which may be another dispatcher's from now on.
+            self._reading.cancel()
 
     def wake(self) -> None:
         if self._reading is not None or self._turn_running or self._closed:
@@ -131,10 +131,9 @@ class SharedDispatcher:
             self._deliver(runs, again=False)
 
     async def _read(self, wanted: int) -> None:
-        term = self._term
         try:
             runs = await self._cursor.read(wanted, self._settings.read_bytes_max)
-            self._deliver_unless_stale(runs, term, again=False)
+            self._deliver(runs, again=False)
         except StorageError as error:
             await read_failed(self._cursor, error, self._clock)
         finally:
@@ -142,27 +141,16 @@ class SharedDispatcher:
         self.wake()
 
     async def _read_again(self, positions: list[Position]) -> None:
-        term = self._term
         try:
             runs = await self._cursor.read_at(positions)
-            if term == self._term:
-                self.replay.discard(positions)
-                self._take_up(positions)
-            self._deliver_unless_stale(runs, term, again=True)
+            self.replay.discard(positions)
+            self._take_up(positions)
+            self._deliver(runs, again=True)
         except StorageError as error:
             await read_failed(self._cursor, error, self._clock)
         finally:
             self._reading = None
         self.wake()
-
-    def _deliver_unless_stale(self, runs: list[EntryRun], term: int, *, again: bool) -> None:
-        if self._closed:
-            return
-        if term == self._term:
-            self._deliver(runs, again=again)
-        else:
-            # Everybody left meanwhile; who comes next starts at the mark.
-            self._cursor.rewind()
 
     def _deliver(self, runs: list[EntryRun], *, again: bool) -> None:
         """Deal out what was read; ``again``: it comes from the replay queue."""

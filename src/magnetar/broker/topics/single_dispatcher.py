@@ -46,7 +46,6 @@ class SingleDispatcher:
         self._turn_running = False
         self._messages_per_entry = 1.0
         self._term = 0  # Counts rewinds: what was read in an earlier term is dropped.
-        self._closed = False
 
     @property
     def active(self) -> Consumer | None:
@@ -78,9 +77,11 @@ class SingleDispatcher:
             self.wake()
 
     def close(self) -> None:
-        self._closed = True
         self._serving = False
         self._term += 1
+        if self._reading is not None:
+            # It would move the cursor on, which may be another dispatcher's from now on.
+            self._reading.cancel()
 
     def wake(self) -> None:
         if self._reading is not None or self._turn_running:
@@ -105,8 +106,6 @@ class SingleDispatcher:
         term = self._term
         try:
             runs = await self._cursor.read(wanted, self._settings.read_bytes_max)
-            if self._closed:
-                return
             if term != self._term:
                 self._cursor.rewind()
             elif self._wanted() > 0:

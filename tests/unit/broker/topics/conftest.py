@@ -162,7 +162,7 @@ async def open_bench():
     """Opens benches with the settings asked for; all are closed after the test."""
     benches = []
 
-    async def open_one(**settings):
+    async def open_one(*, cache_bytes=1024 * 1024, **settings):
         tasks = Tasks("bench")
         clock = SystemClock()
         metadata = MemoryMetadataStore()
@@ -170,7 +170,7 @@ async def open_bench():
             "public/default/persistent/t",
             metadata=metadata,
             ledgers=MemoryLedgerStore(),
-            cache=EntryCache(),
+            cache=EntryCache(cache_bytes),
             clock=clock,
             tasks=tasks,
             settings=ManagedLedgerSettings(),

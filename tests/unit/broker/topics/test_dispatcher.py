@@ -1,4 +1,6 @@
-"""Batch-index acknowledgements within a run."""
+"""What all dispatchers have in common."""
+
+import pytest
 
 from magnetar.broker.topics.dispatcher import ack_sets_of
 from magnetar.model.position import Position
@@ -15,3 +17,16 @@ async def test_ack_sets_run_parallel_to_the_run(open_bench, make_entry):
     assert ack_sets_of(cursor, run) is None
     subscription.acknowledge(consumer, [], [(Position(ledger_id, 1), [0b10])])
     assert ack_sets_of(cursor, run) == [[], [0b10]]
+
+
+@pytest.mark.parametrize("kind", SubscriptionType)
+async def test_a_read_of_consumers_that_left_takes_nothing_from_those_that_come(
+    open_bench, make_entry, kind
+):
+    bench = await open_bench(cache_bytes=0)
+    await bench.publish(make_entry("a", key="k"), make_entry("b", key="k"))
+    first, subscription, consumer = await bench.consumer(kind)
+    await bench.topic.leave(subscription, consumer)
+    second, _, _ = await bench.consumer(kind)
+    await second.until(lambda e: e.got() == ["a", "b"])
+    assert first.got() == []
