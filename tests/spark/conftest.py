@@ -1,5 +1,6 @@
 """One Spark for all tests here, and a broker in this process. Each test has topics of its own."""
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,7 +27,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     log_file = tmp_path_factory.mktemp("spark") / "spark.log"
+    ctrl_c = signal.getsignal(signal.SIGINT)
     running = session("tests", master="local[2]", settings=SETTINGS, log_file=log_file)
+    signal.signal(signal.SIGINT, ctrl_c)  # Spark's handler would talk to a Spark that is gone.
     yield running
     shut_down(running)
 

@@ -13,7 +13,7 @@ from magnetar.spark.connections import client_for
 from magnetar.spark.options import EARLIEST, LATEST, ReadOptions
 from magnetar.spark.planning import Range, ranges, resolve
 from magnetar.spark.range_read import RangeReader
-from magnetar.spark.rows import to_rows
+from magnetar.spark.rows import parts, to_rows
 from magnetar.spark.schema import check_read
 
 
@@ -41,12 +41,18 @@ class BatchReader(DataSourceReader):
         return [RangePartition(wanted) for wanted in ranges(start, end)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, RangePartition), "Spark hands back what partitions() returned"
-        return rows_of(partition.wanted, self._options, self._schema)
+        return rows_of(partition, self._options, self._schema)
 
 
-def rows_of(wanted: Range, options: ReadOptions, schema: StructType) -> Iterator[pa.RecordBatch]:
-    """The messages of a range as Arrow batches; raises as ``RangeReader.read`` does."""
+def rows_of(
+    partition: InputPartition, options: ReadOptions, schema: StructType
+) -> Iterator[pa.RecordBatch]:
+    """The messages of a range as Arrow batches; raises as ``RangeReader.read`` does.
+
+    Where there was nothing to plan, Spark makes up a partition of its own: it has no rows.
+    """
+    if not isinstance(partition, RangePartition):
+        return
     arrow_schema = to_arrow_schema(schema, timezone="UTC")
     reader = RangeReader(
         client_for(options.service_url, options.timeout_s),
@@ -54,5 +60,6 @@ def rows_of(wanted: Range, options: ReadOptions, schema: StructType) -> Iterator
         timeout_s=options.timeout_s,
         fail_on_data_loss=options.fail_on_data_loss,
     )
-    for messages in reader.read(wanted):
-        yield to_rows(messages, arrow_schema)
+    for messages in reader.read(partition.wanted):
+        for part in parts(messages):
+            yield to_rows(part, arrow_schema)

@@ -28,7 +28,7 @@ class HeldPositions:
             consumer = self._consumers.get(topic)
             if consumer is None:
                 consumer = self._consumers[topic] = self._subscribe(topic)
-            if offset.names_a_message:
+            if offset.entry_id > 0:
                 partition = TopicName.parse(topic).partition_index
                 consumer.acknowledge_cumulative(
                     MessageId(offset.ledger_id, offset.entry_id - 1, partition)

@@ -15,8 +15,8 @@ T = TypeVar("T")
 
 EARLIEST = "earliest"
 LATEST = "latest"
-ROWS_PER_BATCH = 10_000
-"""Rows of an Arrow batch: 1,000 to 100,000 are equally fast, and this is a few MB at most."""
+ROWS_PER_BATCH = 2_000
+"""Rows of an Arrow batch, and messages under way to a task. 1,000 to 10,000 are equally fast."""
 TIMEOUT_S = 30.0
 
 READ_OPTIONS = (

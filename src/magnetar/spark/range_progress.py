@@ -21,11 +21,14 @@ class RangeProgress:
     """The first message that was received, in the range or before it."""
     reached: Offset | None
     """The last message that was received. Invariant: never moves back."""
+    found_end: bool
+    """The very message that ends the range was received."""
 
     def __init__(self, wanted: Range) -> None:
         self._wanted = wanted
         self.first = None
         self.reached = None
+        self.found_end = False
 
     def take(self, messages: Sequence[Message]) -> Sequence[Message]:
         """Those of ``messages``, never empty, that are in the range and did not come before."""
@@ -36,7 +39,9 @@ class RangeProgress:
         if self.first is None:
             self.first = offsets[0]
         self.reached = offsets[-1] if self.reached is None else max(self.reached, offsets[-1])
-        return messages[bisect_right(offsets, seen) : bisect_right(offsets, self._wanted.upto)]
+        stop = bisect_right(offsets, self._wanted.upto)
+        self.found_end = self.found_end or (stop > 0 and offsets[stop - 1] == self._wanted.upto)
+        return messages[bisect_right(offsets, seen) : stop]
 
     @property
     def begins_where_it_should(self) -> bool:

@@ -49,10 +49,10 @@ class RangeReader:
                     yield rows
                 if progress.done:
                     break
-        if progress.reached != wanted.upto:
+        if not progress.found_end:
             self._lost(
-                f"{wanted.topic} has no message {wanted.upto}, where the range to read ends: "
-                f"the last one found is {progress.reached}"
+                f"{wanted.topic} has no message {wanted.upto}, where the range to read ends; "
+                f"the read came to {progress.reached}"
             )
 
     def end_after(self, wanted: Range, count: int) -> Offset:

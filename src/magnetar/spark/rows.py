@@ -11,8 +11,22 @@ from magnetar.errors import InvalidValue
 from magnetar.message.batch import Single, parse_single
 from magnetar.message.metadata import Metadata
 
+BATCH_BYTES_MAX = 32 * 1024 * 1024
+"""Of values in one Arrow batch; Arrow itself ends at 2 GiB, and Spark copies a batch whole."""
 TIME_MS_MAX = 253_402_300_799_999
 """The end of the year 9999. A sender may write any time; beyond this it is null in Spark."""
+
+
+def parts(messages: Sequence[Message]) -> Iterator[Sequence[Message]]:
+    """``messages`` in pieces of about ``BATCH_BYTES_MAX`` at most, in the same order."""
+    start = size = 0
+    for index, message in enumerate(messages):
+        size += len(message.data)
+        if size > BATCH_BYTES_MAX and index > start:
+            yield messages[start:index]
+            start, size = index, len(message.data)
+    if start < len(messages):
+        yield messages[start:]
 
 
 def to_rows(messages: Sequence[Message], schema: pa.Schema) -> pa.RecordBatch:

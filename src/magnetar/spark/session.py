@@ -5,6 +5,7 @@ three times as much, and Spark may not find Java, or start workers in another Py
 ``SparkSession.builder`` works with ``format("pulsar")`` too.
 """
 
+import contextlib
 import hashlib
 import os
 import subprocess
@@ -14,6 +15,7 @@ from collections.abc import Mapping, MutableMapping
 from importlib.util import find_spec
 from pathlib import Path
 
+from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -76,20 +78,25 @@ def session(
         builder = builder.config(name, value)
     try:
         return builder.getOrCreate()
-    except PySparkException as error:
+    except (PySparkException, Py4JError, OSError) as error:
         java = os.environ.get("JAVA_HOME")
-        raise NotReady(f"Spark did not start with the Java in {java}: {error}. {REMEDY}") from error
+        raise NotReady(f"Spark did not start with the Java in {java}: {error} {REMEDY}") from error
 
 
 def shut_down(spark: SparkSession) -> None:
-    """Stop the session and end its Java process, which ``spark.stop()`` leaves running."""
-    spark.stop()
+    """Stop the session and end its Java process, which ``spark.stop()`` leaves running.
+
+    A process that is gone already is fine.
+    """
+    with contextlib.suppress(Py4JError, OSError):
+        spark.stop()
     gateway = SparkContext._gateway  # noqa: SLF001 - there is no public way to the process
     if gateway is None:
         return
     SparkContext._gateway = None  # noqa: SLF001 - as above: the next session starts a new one
     SparkContext._jvm = None  # noqa: SLF001 - as above
-    gateway.shutdown()
+    with contextlib.suppress(Py4JError, OSError):
+        gateway.shutdown()
     process = gateway.proc
     if process is not None:
         process.stdin.close()  # Java ends when its stdin does.
@@ -126,7 +133,7 @@ def _folder(environment: Mapping[str, str]) -> Path:
     """Where small files for Spark are kept from run to run; by user and by installation."""
     cache = environment.get("XDG_CACHE_HOME")
     root = Path(cache) if cache else Path.home() / ".cache"
-    place = hashlib.sha256(f"{sys.prefix} {find_spec('pyspark')}".encode()).hexdigest()[:12]
+    place = hashlib.sha256(f"{sys.prefix} {_installed()}".encode()).hexdigest()[:12]
     folder = root / "magnetar" / f"spark-{place}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -141,10 +148,7 @@ def _spark_home(folder: Path, log_level: str) -> Path:
     Workers prefer that copy to the installed package, and compile it anew in each process: half a
     second each. It is also the place for a log configuration of our own.
     """
-    spec = find_spec("pyspark")
-    assert spec is not None, "this file imports pyspark"
-    assert spec.origin is not None, "pyspark is a package with an __init__.py"
-    installed = Path(spec.origin).parent
+    installed = _installed()
     home = folder / f"home-{log_level}"
     conf = home / "conf"
     conf.mkdir(parents=True, exist_ok=True)
@@ -163,6 +167,14 @@ def _spark_home(folder: Path, log_level: str) -> Path:
         draft.write_text(text)
         draft.replace(conf / name)
     return home
+
+
+def _installed() -> Path:
+    """Where pyspark is."""
+    spec = find_spec("pyspark")
+    assert spec is not None, "this file imports pyspark"
+    assert spec.origin is not None, "pyspark is a package with an __init__.py"
+    return Path(spec.origin).parent
 
 
 def _make_importable(environment: MutableMapping[str, str]) -> None:

@@ -71,8 +71,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return [RangePartition(wanted) for wanted in ranges(from_json(start), from_json(end))]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, RangePartition), "Spark hands back what partitions() returned"
-        return rows_of(partition.wanted, self._options, self._schema)
+        return rows_of(partition, self._options, self._schema)
 
     def commit(self, end: dict[str, str]) -> None:
         """A batch is done for good. Spark calls this one batch late, and not after the last."""

@@ -17,7 +17,7 @@ def test_a_stream_needs_a_url_and_a_topic_and_starts_at_the_latest_message():
     assert options.starting_offsets == "latest"
     assert options.fail_on_data_loss
     assert options.messages_per_trigger_max is None
-    assert options.rows_per_batch == 10_000
+    assert options.rows_per_batch == 2_000
 
 
 def test_a_batch_read_is_of_everything_by_default():

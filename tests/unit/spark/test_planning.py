@@ -2,9 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from magnetar.errors import EntryNotFound
+from magnetar.errors import EntryNotFound, InvalidValue
 from magnetar.spark.offsets import NOTHING_READ, Offset
-from magnetar.spark.planning import Range, advance, ranges, shares
+from magnetar.spark.planning import Range, advance, ranges, resolve, shares
 
 
 def test_a_range_per_partition_with_something_new():
@@ -64,3 +64,39 @@ def test_shares_are_even_and_leave_nobody_out(total, waiting):
 
 def test_nobody_waits_for_a_share():
     assert shares(10, 0) == []
+
+
+A, B = "persistent://public/default/a", "persistent://public/default/b"
+PARTS = {f"{B}-partition-{index}": Offset(5, index) for index in range(2)}
+LAST = {A: Offset(1, 9, 3), **PARTS}
+
+
+def test_earliest_and_latest_are_for_every_partition():
+    assert resolve("earliest", LAST, otherwise="latest") == dict.fromkeys(LAST, NOTHING_READ)
+    assert resolve("latest", LAST, otherwise="earliest") == LAST
+
+
+def test_the_latest_message_of_an_empty_topic_is_none():
+    assert resolve("latest", {A: None}, otherwise="earliest") == {A: NOTHING_READ}
+
+
+def test_offsets_by_name_leave_the_others_to_the_default():
+    assert resolve({A: "1:4:0"}, LAST, otherwise="latest") == {**LAST, A: Offset(1, 4, 0)}
+
+
+def test_the_name_of_a_partitioned_topic_stands_for_its_partitions():
+    found = resolve({B: "earliest"}, LAST, otherwise="latest")
+    assert found == {A: LAST[A], **dict.fromkeys(PARTS, NOTHING_READ)}
+    with pytest.raises(InvalidValue, match="has partitions"):
+        resolve({B: "1:0:-1"}, LAST, otherwise="latest")
+
+
+def test_a_name_that_is_not_read_is_a_mistake():
+    with pytest.raises(InvalidValue, match="not among"):
+        resolve({f"{A}-partition-7": "earliest"}, LAST, otherwise="latest")
+
+
+@pytest.mark.parametrize("last", [Offset(1, 9, 3), None])
+def test_an_offset_beyond_the_end_is_a_mistake(last):
+    with pytest.raises(InvalidValue, match="beyond its last message"):
+        resolve({A: "1:9:4"}, {A: last}, otherwise="latest")

@@ -37,8 +37,10 @@ def test_only_what_is_in_the_range_is_taken():
     progress = RangeProgress(Range("t", LOG[1], LOG[5]))
     assert taken(progress, LOG[1:4]) == LOG[2:4]
     assert not progress.done
+    assert not progress.found_end
     assert taken(progress, LOG[4:]) == LOG[4:6]
     assert progress.done
+    assert progress.found_end
 
 
 def test_a_batch_is_divided_between_two_ranges():
@@ -93,4 +95,5 @@ def test_a_range_is_done_when_a_later_message_comes():
     progress = RangeProgress(Range("t", LOG[0], LOG[4]))
     assert taken(progress, LOG[6:]) == []
     assert progress.done
+    assert not progress.found_end
     assert progress.reached == LOG[-1]

@@ -2,23 +2,11 @@
 
 import pytest
 
-from magnetar.client import blocking
 from magnetar.client.message import OutMessage
 from magnetar.errors import EntryNotFound
 from magnetar.spark.offsets import NOTHING_READ, Offset
 from magnetar.spark.planning import Range
 from magnetar.spark.range_read import RangeReader
-
-
-@pytest.fixture
-def client(magnetar_broker):
-    with blocking.Client(magnetar_broker.service_url) as connected:
-        yield connected
-
-
-@pytest.fixture
-def topic(request):
-    return f"persistent://public/default/{request.node.name}"
 
 
 def reader(client, *, rows_max=1000, fail_on_data_loss=True):

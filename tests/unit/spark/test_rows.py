@@ -9,7 +9,7 @@ from magnetar.client import blocking
 from magnetar.client.message import OutMessage
 from magnetar.errors import InvalidValue
 from magnetar.model.position import EARLIEST_MESSAGE
-from magnetar.spark.rows import TIME_MS_MAX, to_messages, to_rows
+from magnetar.spark.rows import TIME_MS_MAX, parts, to_messages, to_rows
 from magnetar.spark.schema import READ_SCHEMA
 
 ARROW_SCHEMA = to_arrow_schema(READ_SCHEMA, timezone="UTC")
@@ -59,6 +59,14 @@ def test_only_the_columns_asked_for_are_made(messages):
     schema = StructType([READ_SCHEMA["event_time"], READ_SCHEMA["value"]])
     rows = to_rows(messages, to_arrow_schema(schema, timezone="UTC"))
     assert rows.schema.names == ["event_time", "value"]
+
+
+def test_large_messages_are_divided_between_batches(messages, monkeypatch):
+    monkeypatch.setattr("magnetar.spark.rows.BATCH_BYTES_MAX", 3)
+    assert [len(part) for part in parts(messages)] == [2, 1]
+    monkeypatch.setattr("magnetar.spark.rows.BATCH_BYTES_MAX", 1)
+    assert [part[0] for part in parts(messages)] == messages
+    assert list(parts([])) == []
 
 
 def test_no_messages_are_no_rows():

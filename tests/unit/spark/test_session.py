@@ -1,4 +1,5 @@
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -44,3 +45,21 @@ def test_preparing_twice_changes_nothing(environment):
     once = dict(environment)
     session.prepare(environment)
     assert environment == once
+
+
+def test_the_folder_for_spark_is_the_same_in_every_process(environment):
+    session.prepare(environment)
+    program = "import os; from magnetar.spark import session as s; s.prepare(os.environ); "
+    program += "print(os.environ['SPARK_HOME'])"
+    source = str(Path(session.__file__).parents[2])
+    other = {**environment, "PYTHONPATH": source}
+    del other["SPARK_HOME"]
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=other,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert done.stdout.strip() == environment["SPARK_HOME"]

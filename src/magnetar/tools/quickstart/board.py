@@ -24,6 +24,11 @@ class Stage:
             return 0.0
         return (now_s if self.ended_s is None else self.ended_s) - self.began_s
 
+    def waited(self, seconds: float) -> None:
+        """So much of the time since it began was spent waiting for others: do not count it."""
+        assert self.began_s is not None, "a stage that did not begin cannot have waited"
+        self.began_s += seconds
+
     def rate(self, now_s: float) -> float:
         """Per second, so far or at the end; 0 before there is one."""
         took_s = self.took_s(now_s)

@@ -12,7 +12,7 @@ from magnetar.tools.cli import main
 
 
 def _end_with_parent() -> None:
-    sys.stdin.buffer.read()
+    os.read(sys.stdin.fileno(), 1)  # Not sys.stdin.read: its lock would be missed at the exit.
     os.kill(os.getpid(), signal.SIGTERM)
 
 

@@ -22,11 +22,29 @@ class BrokerAddress:
     service_url: str
     web_url: str
 
+    def check(self) -> None:
+        """Raise NotReady when it is known to have ended. Of a broker of others, nothing is."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnBroker(BrokerAddress):
+    """A broker that the quickstart has started."""
+
+    process: "subprocess.Popen[bytes]"
+    log_file: Path
+
+    def check(self) -> None:
+        code = self.process.poll()
+        if code is not None:
+            raise NotReady(
+                f"the broker ended by itself, with exit code {code}; {_log_end(self.log_file)}"
+            )
+
 
 @contextmanager
 def running_broker(
     data_directory: Path, log_file: Path, *, port: int, http_port: int
-) -> Iterator[BrokerAddress]:
+) -> Iterator[OwnBroker]:
     """Start ``magnetar standalone``; stop it when the block ends, whatever ended it.
 
     A port of 0 takes a free one. Raises NotReady, with the end of its log, when it does not start.
@@ -57,14 +75,21 @@ def running_broker(
                 pipe.close()
 
 
-def _ready(process: "subprocess.Popen[bytes]", ready_file: Path, log_file: Path) -> BrokerAddress:
+def _ready(process: "subprocess.Popen[bytes]", ready_file: Path, log_file: Path) -> OwnBroker:
     """Its first line says that it serves; the pipe ends when it dies before."""
     assert process.stdout is not None, "started with a pipe"
     if not process.stdout.readline():
         process.wait()
-        log = log_file.read_text(encoding="utf-8", errors="replace")[-_LOG_SHOWN_MAX:]
-        raise NotReady(f"the broker did not start; its log ends:\n{log}")
+        raise NotReady(f"the broker did not start; {_log_end(log_file)}")
     ports = json.loads(ready_file.read_text(encoding="utf-8"))
-    return BrokerAddress(
-        f"pulsar://127.0.0.1:{ports['port']}", f"http://127.0.0.1:{ports['http_port']}"
+    return OwnBroker(
+        f"pulsar://127.0.0.1:{ports['port']}",
+        f"http://127.0.0.1:{ports['http_port']}",
+        process,
+        log_file,
     )
+
+
+def _log_end(log_file: Path) -> str:
+    text = log_file.read_text(encoding="utf-8", errors="replace").strip()
+    return f"its log ends:\n{text[-_LOG_SHOWN_MAX:]}" if text else "its log is empty"

@@ -74,6 +74,7 @@ def quickstart(
             ending.enter_context(interruptible(crew))
             folder = ending.enter_context(_scratch_folder())
             with board.during(board.broker) as stage:
+                broker: BrokerAddress
                 if service_url is not None:
                     broker = BrokerAddress(service_url, web_url or _web_url(service_url))
                 else:
@@ -91,10 +92,12 @@ def quickstart(
             if report is not None:
                 report.write_text(json.dumps(to_json(outcome, board), indent=2) + "\n")
             if serve:
-                console.print(f"The broker serves on at {broker.service_url}; Ctrl-C ends it.")
-                crew.stopping.wait()
-    except (Interrupted, KeyboardInterrupt):
+                _serve(broker, topics, crew, console)
+    except Interrupted:
         console.print("Interrupted: everything that was started has ended.")
+        sys.exit(EXIT_INTERRUPTED)
+    except KeyboardInterrupt:
+        console.print("Interrupted twice: what is left of Spark ends by itself, in a moment.")
         sys.exit(EXIT_INTERRUPTED)
     if not outcome.adds_up:
         sys.exit(EXIT_DIFFERENT)
@@ -112,9 +115,10 @@ def _run(
     try:
         with show:
             run.start()
-            crew.watch(show.tick)
-            if crew.interrupted:
-                show.say("Stopping ...")
+            crew.watch(lambda: _look(broker, crew, show))
+            if crew.stopping.is_set():
+                show.say("Stopping; Ctrl-C once more to go at once ...")
+                run.close()  # Whoever waits for the broker is told so.
             crew.join()
             show.tick()
             outcome = run.reconcile()
@@ -122,6 +126,22 @@ def _run(
             return outcome
     finally:
         run.close()
+
+
+def _serve(broker: BrokerAddress, topics: QuickstartTopics, crew: Crew, console: Console) -> None:
+    console.print(f"The broker serves on at {broker.service_url}; Ctrl-C ends it. Its topics:")
+    for topic in (topics.flights, topics.results, topics.cancelled):
+        console.print(f"  {topic}", markup=False, highlight=False, soft_wrap=True)
+    while not crew.stopping.wait(1.0):
+        broker.check()
+
+
+def _look(broker: BrokerAddress, crew: Crew, show: Show) -> None:
+    show.tick()
+    try:
+        broker.check()
+    except MagnetarError as error:
+        crew.fail(error)
 
 
 @contextmanager

@@ -21,7 +21,7 @@ class Crew:
         self.stopping = threading.Event()
         self.interrupted = False
         self._threads: list[threading.Thread] = []
-        self._failures: list[BaseException] = []
+        self._failure: BaseException | None = None
 
     def start(self, name: str, work: Callable[[], None]) -> None:
         thread = threading.Thread(target=self._run, args=(work,), name=name, daemon=True)
@@ -32,6 +32,12 @@ class Crew:
         """Ask all to stop. May be called from a signal handler."""
         self.interrupted = True
         self.stopping.set()
+
+    def fail(self, error: BaseException) -> None:
+        """All are to stop, and this is why; what goes wrong from now on is of no interest."""
+        if not self.stopping.is_set():
+            self._failure = error
+            self.stopping.set()
 
     def wait_for(self, event: threading.Event) -> bool:
         """For a thread: wait until ``event`` is set; False when it is time to stop instead."""
@@ -49,12 +55,12 @@ class Crew:
     def join(self) -> None:
         """Wait until all have ended; those that are to stop get half a minute.
 
-        Raises the first failure of a thread, and Interrupted after ``interrupt``.
+        Raises why they were to stop: the failure of a thread, or Interrupted.
         """
         for thread in self._threads:
             thread.join(_STOP_TIMEOUT_S if self.stopping.is_set() else None)
-        if self._failures:
-            raise self._failures[0]
+        if self._failure is not None:
+            raise self._failure
         if self.interrupted:
             raise Interrupted
 
@@ -62,5 +68,4 @@ class Crew:
         try:
             work()
         except BaseException as error:  # noqa: BLE001 - handed to the main thread, which raises it
-            self._failures.append(error)
-            self.stopping.set()
+            self.fail(error)

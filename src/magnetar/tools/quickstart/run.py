@@ -1,7 +1,7 @@
 """One run of the quickstart: who does what, in which thread.
 
     main       starts the others, shows the board, takes Ctrl-C, reconciles
-    flights    reads the data set, then publishes it as soon as the pipeline listens
+    flights    reads the data set, then publishes it: some to warm up Spark, then the rest
     spark      runs Spark and both queries until they have read everything (``spark_work.py``)
     results    reads the pipeline's two topics until the queries have ended
 
@@ -17,6 +17,7 @@ from pathlib import Path
 from types import FrameType
 
 from magnetar.client import blocking
+from magnetar.client.message import OutMessage
 from magnetar.spark.offsets import Offset
 from magnetar.tools.quickstart import flights as data_set
 from magnetar.tools.quickstart.admin import create_partitioned_topic
@@ -30,6 +31,9 @@ from magnetar.tools.quickstart.reconcile import Counts, Reconciliation, reconcil
 from magnetar.tools.quickstart.results import Results, follow
 from magnetar.tools.quickstart.spark_work import SparkWork
 from magnetar.tools.quickstart.topics import QuickstartTopics
+
+WARM_UP = 2_000
+"""Messages of the first micro-batch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +89,8 @@ class Run:
         board = self._board
         with board.during(board.data_set) as stage:
             loaded = data_set.load(self._plan.flights_max)
+            if self._crew.stopping.is_set():
+                return
             self.airlines.update(loaded.airlines)
             self._flights = loaded.flights
             messages = to_messages(loaded.flights)
@@ -93,9 +99,23 @@ class Run:
         for each in (board.published, board.windows, board.cancelled, board.results):
             each.total = len(messages)
         if self._crew.wait_for(self._spark.listening):
-            with board.during(board.published) as stage:
-                topic = self._plan.topics.flights
-                ends = publish(self._client, topic, messages, stage, self._crew.stopping)
+            with board.during(board.published):
+                self._publish(messages)
+
+    def _publish(self, messages: list[OutMessage]) -> None:
+        """Send them all, the first few to warm up Spark.
+
+        Its first micro-batch takes seconds, whatever is in it: with all messages published by then
+        it would be the only one.
+        """
+        board, crew, topic = self._board, self._crew, self._plan.topics.flights
+        first = messages[:WARM_UP]
+        ends = publish(self._client, topic, first, board.published, crew.stopping)
+        paused_s = board.clock.now()
+        if crew.wait_for(self._spark.warm):
+            board.published.waited(board.clock.now() - paused_s)
+            rest = messages[WARM_UP:]
+            ends |= publish(self._client, topic, rest, board.published, crew.stopping)
             self._ends.update(ends)
             self._all_published.set()
 

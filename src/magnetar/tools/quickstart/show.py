@@ -54,7 +54,7 @@ class LiveShow:
         self._spinner = Spinner("dots")
         self._ticks = 0
         self._totals: list[CarrierTotal] = []
-        self._live = Live(console=console, refresh_per_second=10, transient=False)
+        self._live = Live(console=console, refresh_per_second=4, transient=False)
 
     def __enter__(self) -> Self:
         self._live.start()

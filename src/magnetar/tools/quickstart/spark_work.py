@@ -1,12 +1,14 @@
 """The thread that has Spark: starts it, runs both queries to the end of the input, stops it."""
 
 import json
+import logging
 import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pyspark.errors import StreamingQueryException
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
 
 from magnetar.errors import NotReady
@@ -39,10 +41,15 @@ class SparkWork:
         self._crew = crew
         self.log_file = folder / "spark.log"
         self.listening = threading.Event()  # Set when the first query runs.
+        self.warm = threading.Event()  # Set when it has done its first micro-batch.
         self.complete = threading.Event()  # Set when both queries have ended, having read it all.
 
     def run(self, ends: Mapping[str, Offset], all_published: threading.Event) -> None:
         """``ends`` is where the input ends, once ``all_published`` is set."""
+        if self._crew.stopping.is_set():
+            return
+        # It logs a traceback for each call to a Java that is gone; we say so in a sentence.
+        logging.getLogger("py4j").setLevel(logging.CRITICAL)
         with self._board.during(self._board.spark):
             spark = session(
                 "magnetar quickstart",
@@ -53,6 +60,10 @@ class SparkWork:
         try:
             pipeline = Pipeline(spark, self._service_url, self._topics, self._folder)
             self._run_queries(pipeline, ends, all_published)
+        except (Py4JError, OSError) as error:
+            raise NotReady("Spark's Java process has ended by itself: was it killed?") from error
+        except PySparkException as error:
+            raise NotReady(f"Spark refused a query: {error}") from error
         finally:
             shut_down(spark)
 
@@ -66,6 +77,7 @@ class SparkWork:
             # Spark 4 may mix up the first two queries of a format that start at the same time.
             while not running[0].has_read and not self._stop_asked(running):
                 continue
+            self.warm.set()
             running.append(_Watched(pipeline.start_cancelled(), self._board, self._board.cancelled))
             while not self._stop_asked(running):
                 if all_published.is_set() and all(one.finished(ends) for one in running):

@@ -1,0 +1,45 @@
+"""The quickstart's transformations on rows without a broker, as a batch."""
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+
+from magnetar.tools.quickstart import flights as data_set
+from magnetar.tools.quickstart.figures import by_carrier_and_day
+from magnetar.tools.quickstart.pipeline import cancelled, carrier_days, to_results
+from magnetar.tools.quickstart.reconcile import Counts, reconcile
+from magnetar.tools.quickstart.results import parse_window
+
+FLIGHTS = data_set.load(2000).flights
+
+
+@pytest.fixture(scope="module")
+def messages(spark):
+    rows = [
+        (one.carrier.encode(), data_set.content(one), datetime.fromtimestamp(ms / 1000, UTC))
+        for one, ms in zip(FLIGHTS, data_set.event_times_ms(FLIGHTS), strict=True)
+    ]
+    return spark.createDataFrame(rows, "key binary, value binary, event_time timestamp")
+
+
+def test_the_figures_are_those_of_plain_python(messages):
+    rows = to_results(carrier_days(messages)).collect()
+    windows = dict(parse_window(row.value.encode()) for row in rows)
+    ids = [json.loads(bytes(row.value))["id"] for row in cancelled(messages).collect()]
+    counts = Counts(len(FLIGHTS), len(FLIGHTS), len(FLIGHTS))
+    outcome = reconcile(FLIGHTS, by_carrier_and_day(FLIGHTS), counts, windows, ids)
+    assert outcome.adds_up, outcome.examples
+    assert outcome.in_cancelled == sum(one.cancelled for one in FLIGHTS) > 0
+
+
+def test_a_result_is_named_by_its_window(messages):
+    rows = to_results(carrier_days(messages)).where("key = 'UA 2013-01-02'").collect()
+    assert len(rows) == 1
+    assert rows[0].event_time == datetime(2013, 1, 2)  # noqa: DTZ001 - Spark's own, without a zone
+
+
+def test_messages_of_cancelled_flights_stay_as_they_are(messages):
+    passed_on = cancelled(messages)
+    assert passed_on.schema == messages.schema
+    assert passed_on.subtract(messages).count() == 0

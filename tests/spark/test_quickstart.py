@@ -1,0 +1,87 @@
+"""The main job on a small part of the year, as a user runs it; and with something wrong in it."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from magnetar.client.message import OutMessage
+from magnetar.tools.quickstart import flights
+from magnetar.tools.quickstart.admin import create_partitioned_topic
+from magnetar.tools.quickstart.topics import QuickstartTopics
+
+SOURCE = str(Path(flights.__file__).parents[3])
+TIMEOUT_S = 280
+
+pytestmark = pytest.mark.timeout(300)  # Each starts a broker and a Spark of its own.
+
+
+def quickstart(tmp_path, *arguments):
+    """Exit code, output and report of a run on 3,000 flights."""
+    report = tmp_path / "report.json"
+    command = [sys.executable, "-m", "magnetar.tools.cli", "quickstart", "--flights", "3000"]
+    done = subprocess.run(
+        [*command, "--report", str(report), *arguments],
+        env={**os.environ, "PYTHONPATH": SOURCE},
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+    written = json.loads(report.read_text()) if report.is_file() else None
+    return done.returncode, done.stdout + done.stderr, written
+
+
+def test_it_adds_up_with_a_broker_of_its_own(tmp_path):
+    code, output, report = quickstart(tmp_path)
+    assert code == 0, output
+    assert report["adds_up"] is True
+    for name in ("published", "read_by_spark", "read_by_spark_for_cancelled", "accounted_for"):
+        assert report[name] == 3000
+    assert (report["lost"], report["duplicated"], report["windows_differing"]) == (0, 0, 0)
+    assert "published                        3,000" in output
+
+
+@pytest.fixture
+def polluted(broker, client):
+    """A broker where somebody else wrote to the topics before the quickstart did."""
+
+    def polluted(prefix, *, flights=(), results=()):
+        topics = QuickstartTopics.named(prefix)
+        create_partitioned_topic(broker.web_url, topics.flights, 2)
+        for topic, messages in ((topics.flights, flights), (topics.results, results)):
+            if messages:
+                with client.create_producer(str(topic)) as producer:
+                    producer.send_many(messages)
+        arguments = ("--prefix", prefix, "--service-url", broker.service_url)
+        return *arguments, "--web-url", broker.web_url, "--partitions", "2"
+
+    return polluted
+
+
+def test_a_flight_that_is_there_twice_does_not_add_up(tmp_path, polluted):
+    some = flights.load(1).flights
+    message = OutMessage(
+        flights.content(some[0]),
+        key=some[0].carrier,
+        event_time_ms=flights.event_times_ms(some)[0],
+    )
+    code, output, report = quickstart(tmp_path, *polluted("twice", flights=[message]))
+    assert code == 1, output
+    assert report["adds_up"] is False
+    assert (report["lost"], report["duplicated"]) == (0, 1)
+    assert report["read_by_spark"] == 3001
+    assert f"flight counted more than once: {some[0].flight_id}" in output
+    assert report["windows_differing"] == 1
+
+
+def test_a_result_that_is_wrong_does_not_add_up(tmp_path, polluted):
+    wrong = {"carrier": "UA", "day": "2012-12-31", "flights": 0, "flight_ids": []}
+    results = [OutMessage(json.dumps(wrong).encode())]
+    code, output, report = quickstart(tmp_path, *polluted("wrong", results=results))
+    assert code == 1, output
+    assert (report["lost"], report["duplicated"], report["windows_differing"]) == (0, 0, 1)
+    assert "UA on 2012-12-31: a result for a day without flights" in output

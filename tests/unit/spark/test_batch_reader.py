@@ -1,0 +1,80 @@
+import pyarrow as pa
+import pytest
+from pyspark import cloudpickle
+from pyspark.sql.datasource import InputPartition
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from magnetar.client.message import OutMessage
+from magnetar.spark.batch_reader import BatchReader, RangePartition
+from magnetar.spark.offsets import NOTHING_READ, Offset
+from magnetar.spark.options import ReadOptions
+from magnetar.spark.planning import Range
+from magnetar.spark.schema import READ_SCHEMA
+
+
+@pytest.fixture
+def sent(client, topic):
+    """100 messages in a few batches."""
+    with client.create_producer(topic, batch_messages_max=30) as producer:
+        ids = producer.send_many([OutMessage(b"%d" % number) for number in range(100)])
+    return [Offset(one.ledger_id, one.entry_id, one.batch_index) for one in ids]
+
+
+@pytest.fixture
+def reader(magnetar_broker, topic):
+    def reader(schema=READ_SCHEMA, **given):
+        url = {"service.url": magnetar_broker.service_url, "topic": topic}
+        return BatchReader(ReadOptions.parse({**url, **given}, streaming=False), schema)
+
+    return reader
+
+
+def sent_to_another_process(value):
+    """What Spark does between planning and reading."""
+    return cloudpickle.loads(cloudpickle.dumps(value))
+
+
+def test_a_topic_is_one_range_from_its_beginning_to_its_end(reader, topic, sent):
+    assert reader().partitions() == [RangePartition(Range(topic, NOTHING_READ, sent[-1]))]
+
+
+def test_an_empty_topic_has_nothing_to_read(reader):
+    assert reader().partitions() == []
+
+
+def test_offsets_bound_the_range(reader, topic, sent):
+    options = {
+        "startingOffsets": f'{{"{topic}": "{sent[41]}"}}',
+        "endingOffsets": f'{{"{topic}": "{sent[57]}"}}',
+    }
+    (partition,) = reader(**options).partitions()
+    assert partition.wanted == Range(topic, sent[41], sent[57])
+    batches = list(reader(**options).read(partition))
+    values = [value for batch in batches for value in batch.column("value").to_pylist()]
+    assert values == [b"%d" % number for number in range(42, 58)]
+
+
+def test_reader_and_partition_work_in_another_process(reader, sent):
+    here = reader(rowsPerBatch="40")
+    there = sent_to_another_process(here)
+    batches = [
+        batch
+        for partition in map(sent_to_another_process, here.partitions())
+        for batch in there.read(partition)
+    ]
+    assert pa.Table.from_batches(batches).num_rows == len(sent)
+    assert max(batch.num_rows for batch in batches) <= 40
+    expected = to_arrow_schema(READ_SCHEMA, timezone="UTC")
+    assert all(batch.schema.equals(expected, check_metadata=True) for batch in batches)
+
+
+@pytest.mark.usefixtures("sent")
+def test_only_the_columns_asked_for_are_read(reader):
+    schema = StructType([READ_SCHEMA["value"]])
+    (partition,) = reader(schema).partitions()
+    assert next(iter(reader(schema).read(partition))).schema.names == ["value"]
+
+
+def test_the_partition_that_spark_makes_up_has_no_rows(reader):
+    assert list(reader().read(InputPartition(None))) == []

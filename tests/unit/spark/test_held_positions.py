@@ -1,0 +1,57 @@
+import pytest
+
+from magnetar.errors import ConsumerBusy
+from magnetar.model.position import EARLIEST_MESSAGE
+from magnetar.spark.held_positions import HeldPositions
+from magnetar.spark.offsets import NOTHING_READ, Offset
+
+
+@pytest.fixture
+def offsets(client, topic):
+    with client.create_producer(topic, batching=False) as producer:
+        ids = producer.send_many([b"%d" % number for number in range(10)])
+    return [Offset(one.ledger_id, one.entry_id, one.batch_index) for one in ids]
+
+
+def next_message(client, topic):
+    with client.subscribe(topic, "held") as consumer:
+        return int(consumer.receive(10.0).data)
+
+
+def test_the_message_that_was_read_last_is_kept(client, topic, offsets):
+    held = HeldPositions(client, "held")
+    held.move({topic: offsets[4]})
+    held.close()
+    assert next_message(client, topic) == 4
+
+
+def test_a_query_that_has_read_nothing_keeps_everything(client, topic, offsets):
+    held = HeldPositions(client, "held")
+    held.move({topic: NOTHING_READ})
+    held.move({topic: offsets[0]})
+    held.close()
+    assert next_message(client, topic) == 0
+
+
+def test_it_moves_on_after_a_restart(client, topic, offsets):
+    for offset in (offsets[2], offsets[7]):
+        held = HeldPositions(client, "held")
+        held.move({topic: offset})
+        held.close()
+    assert next_message(client, topic) == 7
+
+
+def test_two_queries_cannot_share_a_subscription(client, topic, offsets):
+    held = HeldPositions(client, "held")
+    held.move({topic: offsets[0]})
+    with pytest.raises(ConsumerBusy, match="a subscription of its own"):
+        HeldPositions(client, "held").move({topic: offsets[0]})
+    held.close()
+
+
+def test_reading_goes_on_beside_it(client, topic, offsets):
+    held = HeldPositions(client, "held")
+    held.move({topic: offsets[9]})
+    with client.create_reader(topic, EARLIEST_MESSAGE) as reader:
+        assert int(reader.receive(10.0).data) == 0
+    held.close()

@@ -1,0 +1,160 @@
+from itertools import chain
+
+import pytest
+from pyspark import cloudpickle
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
+
+from magnetar.client.message import OutMessage
+from magnetar.errors import EntryNotFound
+from magnetar.model.names import TopicName
+from magnetar.spark.offsets import Offset, from_json
+from magnetar.spark.options import ReadOptions
+from magnetar.spark.schema import READ_SCHEMA
+from magnetar.spark.stream_reader import StreamReader
+from magnetar.tools.quickstart.admin import create_partitioned_topic
+
+ALL = ReadAllAvailable()
+
+
+@pytest.fixture
+def reader(magnetar_broker, topic):
+    made = []
+
+    def reader(**given):
+        url = {"service.url": magnetar_broker.service_url, "topic": topic}
+        options = ReadOptions.parse({**url, "startingOffsets": "earliest", **given}, streaming=True)
+        made.append(StreamReader(options, READ_SCHEMA))
+        return made[-1]
+
+    yield reader
+    for one in made:
+        one.stop()
+
+
+@pytest.fixture
+def send(client, topic):
+    def send(numbers):
+        with client.create_producer(topic, batch_messages_max=30) as producer:
+            messages = [OutMessage(b"%d" % n, key=f"{n % 7}") for n in numbers]
+            ids = producer.send_many(messages)
+        return [str(Offset(one.ledger_id, one.entry_id, one.batch_index)) for one in ids]
+
+    return send
+
+
+def values(reader, start, end):
+    there = cloudpickle.loads(cloudpickle.dumps(reader))
+    partitions = [
+        cloudpickle.loads(cloudpickle.dumps(one)) for one in reader.partitions(start, end)
+    ]
+    return [
+        int(value)
+        for partition in partitions
+        for batch in there.read(partition)
+        for value in batch.column("value").to_pylist()
+    ]
+
+
+def test_a_new_query_begins_where_it_is_told_to(reader, send, topic):
+    ids = send(range(10))
+    assert reader().initialOffset() == {topic: "-1:-1:-1"}
+    assert reader(startingOffsets="latest").initialOffset() == {topic: ids[-1]}
+    named = reader(startingOffsets=f'{{"{topic}": "{ids[4]}"}}')
+    assert named.initialOffset() == {topic: ids[4]}
+
+
+def test_a_batch_ends_at_the_last_message(reader, send, topic):
+    stream = reader()
+    start = stream.initialOffset()
+    assert stream.latestOffset(start, ALL) == start
+    assert stream.partitions(start, start) == []
+    ids = send(range(50))
+    end = stream.latestOffset(start, ALL)
+    assert end == {topic: ids[-1]}
+    assert values(stream, start, end) == list(range(50))
+    assert stream.latestOffset(end, ALL) == end
+
+
+def test_a_limit_is_exact_and_batches_are_divided(reader, send):
+    stream = reader(maxMessagesPerTrigger="7")
+    assert stream.getDefaultReadLimit() == ReadMaxRows(7)
+    send(range(20))
+    start = stream.initialOffset()
+    found = []
+    while (end := stream.latestOffset(start, ReadMaxRows(7))) != start:
+        found.append(values(stream, start, end))
+        start = end
+    assert found == [list(range(7)), list(range(7, 14)), list(range(14, 20))]
+
+
+def test_a_limit_is_shared_out(reader, send, topic, magnetar_broker):
+    create_partitioned_topic(magnetar_broker.web_url, TopicName.parse(topic), 3)
+    send(range(100))
+    stream = reader()
+    start = stream.initialOffset()
+    found = []
+    while (end := stream.latestOffset(start, ReadMaxRows(10))) != start:
+        found.append(values(stream, start, end))
+        start = end
+    assert max(map(len, found)) <= 10
+    assert sorted(chain.from_iterable(found)) == list(range(100))
+
+
+def test_all_available_means_all_whatever_the_limit(reader, send, topic):
+    ids = send(range(20))
+    stream = reader(maxMessagesPerTrigger="7")
+    assert stream.latestOffset(stream.initialOffset(), ALL) == {topic: ids[-1]}
+
+
+def test_available_now_does_not_go_beyond_what_there_was(reader, send, topic):
+    ids = send(range(20))
+    stream = reader()
+    stream.prepareForTriggerAvailableNow()
+    send(range(20, 30))
+    end = stream.latestOffset(stream.initialOffset(), ALL)
+    assert end == {topic: ids[-1]}
+    assert stream.latestOffset(end, ALL) == end
+    assert from_json(stream.reportLatestOffset())[topic] > from_json(end)[topic]
+
+
+def test_partitions_may_be_added_while_the_query_runs(client, magnetar_broker, topic):
+    pattern = f"public/default/{TopicName.parse(topic).local}-[ab]"
+    url = {"service.url": magnetar_broker.service_url, "topicsPattern": pattern}
+    options = ReadOptions.parse({**url, "startingOffsets": "earliest"}, streaming=True)
+    stream = StreamReader(options, READ_SCHEMA)
+    send_to = client.create_producer(f"{topic}-a")
+    send_to.send_many([b"1"])
+    start = stream.latestOffset(stream.initialOffset(), ALL)
+    client.create_producer(f"{topic}-b").send_many([b"2"])
+    end = stream.latestOffset(start, ALL)
+    assert set(end) == {f"{topic}-a", f"{topic}-b"}
+    assert values(stream, start, end) == [2]
+
+
+def test_a_commit_moves_the_subscription(reader, send, client, topic):
+    send(range(10))
+    ids = send(range(10, 20))
+    stream = reader(subscription="mine")
+    start = stream.initialOffset()
+    stream.commit(stream.latestOffset(start, ALL))
+    stream.stop()
+    with client.subscribe(topic, "mine") as consumer:
+        first = consumer.receive(10.0)
+    assert first.message_id.position == (
+        Offset.parse(ids[0]).ledger_id,
+        Offset.parse(ids[0]).entry_id,
+    )
+
+
+def test_without_a_subscription_a_commit_does_nothing(reader, send):
+    send(range(10))
+    stream = reader()
+    stream.commit(stream.latestOffset(stream.initialOffset(), ALL))
+
+
+def test_a_topic_that_went_back_is_an_error(reader, send, topic):
+    send(range(10))
+    with pytest.raises(EntryNotFound, match="deleted and created again"):
+        reader().latestOffset({topic: "999999:0:-1"}, ALL)
+    lenient = reader(failOnDataLoss="false")
+    assert lenient.latestOffset({topic: "999999:0:-1"}, ALL) == {topic: "999999:0:-1"}

@@ -1,0 +1,59 @@
+import pyarrow as pa
+import pytest
+from pyspark import cloudpickle
+from pyspark.sql.types import StructType
+
+from magnetar.errors import MagnetarError, NotAllowed
+from magnetar.model.position import EARLIEST_MESSAGE
+from magnetar.spark.options import WriteOptions
+from magnetar.spark.writer import BatchWriter, StreamWriter, Written
+
+SCHEMA = StructType().add("value", "string")
+
+
+@pytest.fixture
+def options(magnetar_broker, topic):
+    return WriteOptions.parse({"service.url": magnetar_broker.service_url, "topic": topic})
+
+
+def rows(numbers):
+    return pa.RecordBatch.from_pydict({"value": [str(number) for number in numbers]})
+
+
+@pytest.mark.parametrize("kind", ["batch", "stream"])
+def test_a_task_writes_all_its_rows_and_says_how_many(client, options, topic, kind):
+    writer = (
+        BatchWriter(options, SCHEMA, overwrite=False)
+        if kind == "batch"
+        else StreamWriter(options, SCHEMA)
+    )
+    there = cloudpickle.loads(cloudpickle.dumps(writer))
+    said = there.write(iter([rows(range(100)), rows(range(100, 150))]))
+    assert cloudpickle.loads(cloudpickle.dumps(said)) == Written({topic: 150})
+    with client.create_reader(topic, EARLIEST_MESSAGE) as reader:
+        found = []
+        while reader.has_message_available():
+            found += [int(message.data) for message in reader.receive_many(1000, 10.0)]
+    assert found == list(range(150))
+
+
+def test_a_task_without_rows_writes_nothing(options):
+    assert StreamWriter(options, SCHEMA).write(iter([])) == Written({})
+
+
+def test_a_row_that_cannot_be_written_fails_the_task(options):
+    nothing = pa.RecordBatch.from_pydict({"value": pa.array([None], pa.string())})
+    with pytest.raises(MagnetarError, match="no value"):
+        StreamWriter(options, SCHEMA).write(iter([nothing]))
+
+
+def test_a_commit_has_nothing_left_to_do_but_notices_a_continuous_trigger(options):
+    writer = StreamWriter(options, SCHEMA)
+    writer.commit([Written({"t": 1})], 0)
+    with pytest.raises(NotAllowed, match="processingTime"):
+        writer.commit([None], 1)
+
+
+def test_a_topic_cannot_be_overwritten(options):
+    with pytest.raises(NotAllowed, match="append"):
+        BatchWriter(options, SCHEMA, overwrite=True)
