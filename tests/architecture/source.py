@@ -26,6 +26,7 @@ def lines(name: str) -> int:
     return len((SOURCE / name).read_text().splitlines())
 
 
+@cache
 def imported(name: str) -> set[str]:
     """The first names of all modules a file imports, wherever in it."""
     found = set()
@@ -37,6 +38,7 @@ def imported(name: str) -> set[str]:
     return found
 
 
+@cache
 def calls(name: str) -> list[tuple[int, str]]:
     """Line and dotted name of everything called by a plain or dotted name."""
     found = []
@@ -48,6 +50,7 @@ def calls(name: str) -> list[tuple[int, str]]:
     return found
 
 
+@cache
 def functions(name: str) -> set[str]:
     """``function``, ``Class`` and ``Class.method`` for all that a file defines at those levels."""
     found = set()
