@@ -72,7 +72,8 @@ class Subscription:
         self._settings = settings
         self._tasks = tasks
         self._clock = clock
-        self._fenced = False  # True while a seek or a deletion is under way.
+        self._seeking = False
+        self._closed = False
 
     @property
     def durable(self) -> bool:
@@ -91,7 +92,8 @@ class Subscription:
         ConsumerAssignFailed (Key_Shared), Fenced.
         """
         self._check_agreement(request)
-        if request.type is SubscriptionType.EXCLUSIVE and self.consumers:
+        # Others may have come while we waited for a sign of life.
+        while request.type is SubscriptionType.EXCLUSIVE and self.consumers:
             await self._expect_gone(self.consumers[0], ConsumerBusy(_EXCLUSIVE_TAKEN))
             self._check_agreement(request)
         if request.type is SubscriptionType.KEY_SHARED and request.hash_ranges is not None:
@@ -203,33 +205,35 @@ class Subscription:
             alone = alone and self.active is consumer
         if not alone and not force:
             raise NotAllowed("Unconnected or shared consumer attempting to unsubscribe")
-        self._fenced = True
         self.disconnect_all(but=consumer)
         self.remove(consumer)
 
     async def seek(self, target: Callable[[], Awaitable[Position]], ack_set: list[int]) -> None:
         """Close all consumers, and make ``target()`` the next entry to be delivered.
 
-        Raises Fenced while another seek is under way.
+        Raises Fenced while another seek is under way, and when the topic closes meanwhile.
         """
-        if self._fenced:
+        if self._seeking:
             raise Fenced("Failed to fence subscription")
-        self._fenced = True
+        self._seeking = True
         try:
             self.disconnect_all()
-            await self.cursor.reset(await target(), ack_set or None)
+            position = await target()
+            if self._closed:
+                raise Fenced(f"Subscription {self.name} was closed during the seek")
+            await self.cursor.reset(position, ack_set or None)
         finally:
-            self._fenced = False
+            self._seeking = False
 
     def close(self) -> None:
-        """The topic closes: consumers are told. The log saves the cursor."""
-        self._fenced = True
+        """The topic lets go of it: consumers are told, and nobody joins any more."""
+        self._closed = True
         self.disconnect_all()
 
     # Rules for joining.
 
     def _check_agreement(self, request: SubscribeRequest) -> None:
-        if self._fenced:
+        if self._seeking or self._closed:
             raise Fenced(f"Subscription {self.name} is fenced: a seek or deletion is under way")
         if not self.consumers or self.type is None:
             return

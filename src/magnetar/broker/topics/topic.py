@@ -140,11 +140,12 @@ class Topic:
         self._check_open()
         if name is None:
             name = self._producer_name()
-        present = self.producers.get(name)
-        if present is not None and not await self._gives_way(present, outlet, producer_id, epoch):
-            raise ProducerBusy(
-                f"Producer with name '{name}' is already connected to topic '{self.name}'"
-            )
+        # Others may have taken the name while we waited for a sign of life.
+        while (present := self.producers.get(name)) is not None:
+            if not await self._gives_way(present, outlet, producer_id, epoch):
+                raise ProducerBusy(
+                    f"Producer with name '{name}' is already connected to topic '{self.name}'"
+                )
         self._check_open()
         producer = Producer(
             producer_id=producer_id,
@@ -224,9 +225,7 @@ class Topic:
         if name in self.subscriptions:
             raise ConsumerBusy(f"Subscription {name} already exists for topic {self.name}")
         await self.ledger.open_cursor(name, start, properties=properties or {})
-        if name not in self.subscriptions:
-            self.subscriptions[name] = self._subscription(name)
-        return self.subscriptions[name]
+        return self._subscription_of(name)
 
     async def delete_subscription(self, name: str, *, force: bool = False) -> None:
         """Delete a subscription and its place in the log.
@@ -238,7 +237,6 @@ class Topic:
             raise SubscriptionNotFound(f"Subscription {name} not found for topic {self.name}")
         if subscription.consumers and not force:
             raise ConsumerBusy(f"Subscription {name} has active connected consumers")
-        subscription.disconnect_all()
         await self._drop(subscription)
 
     async def unsubscribe(
@@ -313,7 +311,12 @@ class Topic:
         elif name not in self.ledger.cursors:
             at = request.start if request.start is not None else start
             self.ledger.open_reader(name, at)
-        # Two requests may have waited for the same cursor; the first to get here makes it.
+        return self._subscription_of(name)
+
+    def _subscription_of(self, name: str) -> Subscription:
+        """The subscription of a cursor that was just opened. Raises TopicClosed."""
+        self._check_open()
+        # Several may have waited for the same cursor; the first to get here makes it.
         if name not in self.subscriptions:
             self.subscriptions[name] = self._subscription(name)
         return self.subscriptions[name]
@@ -330,6 +333,7 @@ class Topic:
 
     async def _drop(self, subscription: Subscription) -> None:
         if self.subscriptions.get(subscription.name) is subscription:
+            subscription.close()
             del self.subscriptions[subscription.name]
             self.removed_message_count += subscription.departed.messages
             self.removed_size_bytes += subscription.departed.size_bytes

@@ -28,6 +28,9 @@ class ClientEnd:
         self.client_version = "test"
         self.writable = True
         self.lives = True
+        self.asked = asyncio.Event()  # For a sign of life;
+        self.answers = asyncio.Event()  # it gives one only while this is set.
+        self.answers.set()
         self.sent = []
         self.waiting = []
         self._changed = asyncio.Event()
@@ -46,6 +49,8 @@ class ClientEnd:
             wake()
 
     async def alive(self):
+        self.asked.set()
+        await self.answers.wait()
         return self.lives
 
     def send_receipts(self, run, ledger_id, first_entry_id):

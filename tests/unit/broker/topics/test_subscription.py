@@ -14,6 +14,15 @@ FAILOVER = SubscriptionType.FAILOVER
 KEY_SHARED = SubscriptionType.KEY_SHARED
 
 
+@pytest.fixture
+def dying(client_end):
+    """A client's end that is asked for a sign of life and takes its time to give none."""
+    end = client_end()
+    end.lives = False
+    end.answers.clear()
+    return end
+
+
 async def test_a_second_exclusive_consumer_is_refused_while_the_first_lives(bench):
     await bench.consumer(EXCLUSIVE)
     with pytest.raises(ConsumerBusy, match="Exclusive consumer is already connected"):
@@ -25,6 +34,42 @@ async def test_a_dead_exclusive_consumer_makes_way(bench):
     end.lives = False
     _, _, second = await bench.consumer(EXCLUSIVE, "d")
     assert subscription.consumers == [second]
+
+
+async def test_of_two_who_wait_for_a_dead_exclusive_consumer_one_gets_its_place(bench, dying):
+    await bench.consumer(EXCLUSIVE, end=dying)
+    first = asyncio.ensure_future(bench.consumer(EXCLUSIVE, "d"))
+    second = asyncio.ensure_future(bench.consumer(EXCLUSIVE, "e"))
+    await dying.asked.wait()
+    await asyncio.sleep(0)
+    dying.answers.set()
+    _, subscription, winner = await first
+    with pytest.raises(ConsumerBusy):
+        await second
+    assert subscription.consumers == [winner]
+
+
+async def test_nobody_joins_a_subscription_that_is_deleted_meanwhile(bench, dying):
+    await bench.consumer(EXCLUSIVE, end=dying)
+    joining = asyncio.ensure_future(bench.consumer(EXCLUSIVE, "d"))
+    await dying.asked.wait()
+    await bench.topic.delete_subscription("s", force=True)
+    dying.answers.set()
+    with pytest.raises(Fenced):
+        await joining
+
+
+async def test_nobody_joins_a_readers_subscription_that_goes_with_it(bench, dying):
+    _, subscription, reader = await bench.consumer(EXCLUSIVE, end=dying, durable=False)
+    joining = asyncio.ensure_future(bench.consumer(EXCLUSIVE, "d", durable=False))
+    await dying.asked.wait()
+    dying.answers.set()
+    await bench.topic.leave(subscription, reader)
+    with pytest.raises(Fenced):
+        await joining
+    end, _, _ = await bench.consumer(EXCLUSIVE, "d", durable=False)
+    await bench.publish("a")
+    await end.until(lambda e: e.got() == ["a"])
 
 
 async def test_another_type_is_refused_while_somebody_is_connected(bench):
@@ -109,6 +154,24 @@ async def test_two_seeks_at_once_are_one_too_many(bench):
         await subscription.seek(slow, [])
     release.set()
     await first
+
+
+async def test_a_seek_during_which_the_topic_closes_did_not_work(bench):
+    _, subscription, _ = await bench.consumer(EXCLUSIVE)
+    arrived = asyncio.Event()
+    release = asyncio.Event()
+
+    async def slow():
+        arrived.set()
+        await release.wait()
+        return EARLIEST
+
+    seeking = asyncio.ensure_future(bench.topic.seek(subscription, slow, []))
+    await arrived.wait()
+    await bench.topic.close()
+    release.set()
+    with pytest.raises(Fenced, match="closed during the seek"):
+        await seeking
 
 
 async def test_cumulative_acknowledgement_is_not_for_shared_subscriptions(bench):

@@ -1,5 +1,7 @@
 """Publishing, attaching, and what happens when a write fails."""
 
+import asyncio
+
 import pytest
 
 from magnetar.errors import (
@@ -35,6 +37,22 @@ async def test_a_name_in_use_is_refused_while_its_holder_lives(bench, client_end
     end.lives = False
     newcomer = await bench.topic.attach_producer(client_end(), 1, "p")
     assert bench.topic.producers["p"] is newcomer
+
+
+async def test_of_two_who_wait_for_the_name_of_a_dead_producer_one_gets_it(bench, client_end):
+    dying, one, other = client_end(), client_end(), client_end()
+    dying.lives = False
+    dying.answers.clear()
+    await bench.topic.attach_producer(dying, 1, "p")
+    first = asyncio.ensure_future(bench.topic.attach_producer(one, 1, "p"))
+    second = asyncio.ensure_future(bench.topic.attach_producer(other, 1, "p"))
+    await dying.asked.wait()
+    await asyncio.sleep(0)
+    dying.answers.set()
+    winner = await first
+    with pytest.raises(ProducerBusy):
+        await second
+    assert bench.topic.producers["p"] is winner
 
 
 async def test_a_producer_that_comes_back_with_a_higher_epoch_takes_its_own_place(
@@ -152,3 +170,11 @@ async def test_closing_answers_what_was_sent_and_tells_everybody(
     assert end.sent[-1] == ("close_consumer", 1)
     with pytest.raises(TopicClosed):
         await bench.consumer(EXCLUSIVE)
+
+
+async def test_nobody_subscribes_to_a_topic_that_closes_meanwhile(bench):
+    joining = asyncio.ensure_future(bench.consumer(EXCLUSIVE))
+    await asyncio.sleep(0)
+    await bench.topic.close()
+    with pytest.raises(TopicClosed):
+        await joining
