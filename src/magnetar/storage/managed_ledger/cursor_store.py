@@ -128,11 +128,18 @@ class CursorRecord:
         self._ended = True
 
     async def delete(self) -> None:
-        """Remove the record, for good: no save will bring it back."""
+        """Remove the record, for good: no save will bring it back.
+
+        Raises what the metadata store raises; then saves go on.
+        """
         self._ended = True
         if self._writing is not None:
             await asyncio.wait([self._writing])
-        await self._metadata.delete(self._path)
+        try:
+            await self._metadata.delete(self._path)
+        except MagnetarError:
+            self._ended = False
+            raise
 
     async def _write(self, state: Callable[[], bytes]) -> MagnetarError | None:
         """An error is for those who asked for the save."""

@@ -303,11 +303,19 @@ class ManagedLedger:
         return cursor
 
     async def delete_cursor(self, name: str) -> None:
-        """Delete a cursor, durable or not. An unknown one is fine."""
+        """Delete a cursor, durable or not. An unknown one is fine.
+
+        Raises what the metadata store raises; then the cursor is still there, to be deleted again.
+        """
         cursor = self.cursors.pop(name, None)
-        if cursor is not None:
+        if cursor is None:
+            return
+        try:
             await cursor.delete()
-            self._saver.passed(self)
+        except MagnetarError:
+            self.cursors.setdefault(name, cursor)
+            raise
+        self._saver.passed(self)
 
     async def _create_cursor(
         self, name: str, initial: Position, properties: dict[str, str]

@@ -162,11 +162,11 @@ class GatedLedgerStore:
 
 
 class GatedMetadataStore(MemoryMetadataStore):
-    """A metadata store in memory whose puts go through a gate."""
+    """A metadata store in memory whose changes go through gates."""
 
     def __init__(self, tree):
         super().__init__(tree)
-        self.puts = Gate()
+        self.puts, self.deletes = Gate(), Gate()
         self.paths_put = []
 
     async def put(self, path, value, *, expected_version=None, ephemeral=False):
@@ -175,6 +175,10 @@ class GatedMetadataStore(MemoryMetadataStore):
         return await super().put(
             path, value, expected_version=expected_version, ephemeral=ephemeral
         )
+
+    async def delete(self, path, *, expected_version=None):
+        await self.deletes.enter()
+        await super().delete(path, expected_version=expected_version)
 
 
 class Logs:

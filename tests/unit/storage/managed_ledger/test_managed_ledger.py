@@ -410,6 +410,19 @@ async def test_a_deleted_cursor_is_gone(logs, ledger):
     assert (await logs.open()).cursors == {}
 
 
+async def test_a_cursor_that_could_not_be_deleted_is_still_there(logs, ledger):
+    await append(ledger, entries(3))
+    cursor = await ledger.open_cursor("s", EARLIEST)
+    logs.metadata.deletes.failures = [WriteFailed("disk full")]
+    with pytest.raises(WriteFailed):
+        await ledger.delete_cursor("s")
+    cursor.acknowledge([Position(0, 0)])
+    await cursor.flush()
+    assert (await logs.open()).cursors["s"].mark == (0, 0)
+    await ledger.delete_cursor("s")
+    assert (await logs.open()).cursors == {}
+
+
 # Trim.
 
 
