@@ -61,18 +61,11 @@ class TopicRegistry:
                 f"Non-persistent topics are not supported by this broker: use persistent:// "
                 f"instead of {name}"
             )
-        if self._closed:
-            raise TopicClosed("The broker is stopping")
-        closing = self._closing.get(name)
-        if closing is not None:
-            await asyncio.wait([closing])
-        while (opening := self._opening.get(name)) is not None:
-            await asyncio.wait([opening])  # Its failure need not be ours: we may create.
-        return self.loaded.get(name) or await self._open_once(name, create=create)
+        return await self._sole(name) or await self._open_once(name, create=create)
 
     async def create(self, name: TopicName) -> Topic:
         """Open a topic, created whatever auto-creation says: an administrator asked."""
-        return self.loaded.get(name) or await self._open_once(name, create=True, asked=True)
+        return await self._sole(name) or await self._open_once(name, create=True, asked=True)
 
     async def unload(self, name: TopicName) -> None:
         """Close a topic; clients come back and it is opened again. Raises TopicNotFound."""
@@ -95,11 +88,21 @@ class TopicRegistry:
         if self._opening:
             await asyncio.wait(list(self._opening.values()))
         for topic in list(self.loaded.values()):
-            await asyncio.shield(self._close(topic, topic.close()))
+            self._close(topic, topic.close())
+        if self._closing:
+            await asyncio.wait(list(self._closing.values()))  # Who fails is logged.
         await self._tasks.close()
+
+    async def _sole(self, name: TopicName) -> Topic | None:
+        """The topic, when nobody is about to open or close it; None: it is for us to open."""
+        while (busy := self._closing.get(name) or self._opening.get(name)) is not None:
+            await asyncio.wait([busy])  # Its failure need not be ours: we may create.
+        return self.loaded.get(name)
 
     async def _open_once(self, name: TopicName, *, create: bool, asked: bool = False) -> Topic:
         """Open in a task of our own, so that a client that gives up does not leave half a topic."""
+        if self._closed:
+            raise TopicClosed("The broker is stopping")
         opening = self._tasks.spawn(f"open {name}", self._open(name, create=create, asked=asked))
         self._opening[name] = opening
         opening.add_done_callback(lambda _: self._opening.pop(name, None))

@@ -7,7 +7,7 @@ import pytest
 from magnetar.broker.topics.registry import TopicRegistry
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.clock import SystemClock
-from magnetar.errors import NotAllowed, TopicClosed, TopicNotFound
+from magnetar.errors import NotAllowed, TopicClosed, TopicNotFound, WriteFailed
 from magnetar.model.names import TopicName
 from magnetar.storage.ledger.memory import MemoryLedgerStore
 from magnetar.storage.managed_ledger.cache import EntryCache
@@ -17,14 +17,26 @@ from magnetar.storage.metadata.memory import MemoryMetadataStore
 from magnetar.tasks import Tasks
 
 PLAIN = TopicName.parse("persistent://public/default/t")
+OTHER = TopicName.parse("persistent://public/default/other")
 PARTITIONED = TopicName.parse("persistent://public/default/p")
+
+
+class FailingMetadata(MemoryMetadataStore):
+    """Cannot write records that have ``bad`` in their paths."""
+
+    bad = None
+
+    async def put(self, path, value, **options):
+        if self.bad is not None and self.bad in path:
+            raise WriteFailed(path)
+        return await super().put(path, value, **options)
 
 
 class Opened:
     """A registry, and how often it opened a log."""
 
     def __init__(self, *, auto_creation=True):
-        self.metadata = MemoryMetadataStore()
+        self.metadata = FailingMetadata()
         self.ledgers = MemoryLedgerStore()
         self.tasks = Tasks("test")
         self.count = 0
@@ -67,6 +79,14 @@ async def opened():
 async def test_a_topic_is_opened_once_for_all_who_ask_at_once(opened):
     topics = await asyncio.gather(*(opened.registry.get(PLAIN, create=True) for _ in range(5)))
     assert len(set(map(id, topics))) == 1
+    assert opened.count == 1
+
+
+async def test_a_topic_is_opened_once_when_an_administrator_asks_too(opened):
+    got, created = await asyncio.gather(
+        opened.registry.get(PLAIN, create=True), opened.registry.create(PLAIN)
+    )
+    assert got is created
     assert opened.count == 1
 
 
@@ -141,3 +161,20 @@ async def test_a_closed_registry_opens_nothing(opened):
     await opened.registry.close()
     with pytest.raises(TopicClosed):
         await opened.registry.get(PLAIN, create=True)
+
+
+async def test_a_topic_that_cannot_be_closed_does_not_keep_others_from_it(opened):
+    await opened.registry.get(PLAIN, create=True)
+    good = await opened.registry.get(OTHER, create=True)
+    opened.metadata.bad = "/t"
+    await opened.registry.close()
+    assert good.ledger.info().state == "closed"
+
+
+async def test_closing_waits_for_topics_that_are_being_unloaded(opened):
+    topic = await opened.registry.get(PLAIN, create=True)
+    unloading = asyncio.ensure_future(opened.registry.unload(PLAIN))
+    await asyncio.sleep(0)
+    await opened.registry.close()
+    await unloading
+    assert topic.ledger.info().state == "closed"
