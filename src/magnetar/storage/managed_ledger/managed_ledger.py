@@ -354,22 +354,23 @@ class ManagedLedger:
         """Delete the ledgers that every cursor has passed and retention does not hold.
 
         Called by the saver after marks moved, after a rollover, and by housekeeping for what only
-        time lets go. Raises Fenced.
+        time lets go. Deletes also what an earlier call could not. Raises Fenced.
         """
-        removable = self._removable()
-        if not removable:
+        if self._closed:
             return
-        # First recorded, then deleted: a crash in between leaves a ledger that the record names.
-        await self._list.change(lambda layout: layout.remove(removable))
-        self._log.forget(removable)
-        for cursor in self.cursors.values():
-            cursor.clamp()
+        removable = self._removable()
+        if removable:
+            # First recorded, then deleted: a crash in between leaves a ledger that is on record.
+            await self._list.change(lambda layout: layout.remove(removable))
+            self._log.forget(removable)
+            for cursor in self.cursors.values():
+                cursor.clamp()
         await self._list.delete_removed(self._ledgers)
 
     def _removable(self) -> list[int]:
         sealed = self.layout.sealed
         count = 0
-        if sealed and not self._closed:
+        if sealed:
             count = retention.removable(
                 sealed,
                 min((cursor.mark for cursor in self.cursors.values()), default=None),

@@ -506,6 +506,16 @@ async def test_trims_are_recorded_before_ledgers_are_deleted(logs, ledger):
     assert again.entry_count == 0
 
 
+async def test_the_next_trim_deletes_what_could_not_be_deleted(logs, ledger):
+    await append(ledger, entries(10))
+    logs.ledgers.deletes.failures = [WriteFailed("disk full")]
+    await roll(ledger)
+    await logs.clock.pass_time(1)
+    assert logs.ledgers.existing == {0}
+    await ledger.trim()
+    assert logs.ledgers.existing == set()
+
+
 async def test_a_trim_that_cannot_be_recorded_deletes_nothing(logs, ledger):
     await append(ledger, entries(10))
     await roll(ledger)
