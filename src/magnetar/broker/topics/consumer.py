@@ -126,11 +126,14 @@ class Consumer:
             self.blocked = True
 
     def release(self, positions: Iterable[Position]) -> list[Position]:
-        """These are acknowledged or given back. Returns those that were in our hands."""
+        """These are acknowledged or given back. Returns those that were in our hands, each once."""
         pending = self.pending
-        released = [position for position in positions if position in pending]
-        for position in released:
-            self.unacked -= pending.pop(position)
+        released = []
+        for position in positions:
+            count = pending.pop(position, None)
+            if count is not None:
+                self.unacked -= count
+                released.append(position)
         self._unblock()
         return released
 

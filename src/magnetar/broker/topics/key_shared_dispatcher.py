@@ -63,6 +63,7 @@ class KeySharedDispatcher(SharedDispatcher):
         self.wake()
 
     def acknowledged(self, consumer: Consumer, positions: Sequence[Position]) -> None:
+        positions = list(dict.fromkeys(positions))  # A client may name one twice.
         held = [(owner, p) for p in positions if (owner := self._holder(consumer, p)) is not None]
         queued = [p for p in positions if p in self.replay]
         super().acknowledged(consumer, positions)
@@ -80,7 +81,7 @@ class KeySharedDispatcher(SharedDispatcher):
 
     def redeliver(self, consumer: Consumer, positions: Sequence[Position] | None) -> None:
         wanted = consumer.pending if positions is None else positions
-        released = [p for p in wanted if p in consumer.pending]
+        released = [p for p in dict.fromkeys(wanted) if p in consumer.pending]
         for position in released:
             slot = self._slots.get(position)
             if slot is not None:

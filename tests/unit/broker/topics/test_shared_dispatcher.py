@@ -1,9 +1,12 @@
 """Shared: everything goes to somebody once, and comes back when it must."""
 
+import pytest
+
 from magnetar.model.position import Position
 from magnetar.model.subscriptions import SubscriptionType
 
 SHARED = SubscriptionType.SHARED
+KEY_SHARED = SubscriptionType.KEY_SHARED
 
 
 async def two(bench, **fields):
@@ -40,6 +43,19 @@ async def test_redelivery_counts_and_goes_out_again(bench):
     subscription.redeliver(consumer, None)
     await end.until(lambda e: len(e.got()) == 5)
     assert [(s[3], s[4]) for s in end.sent[-2:]] == [("a", 2), ("b", 1)]
+
+
+@pytest.mark.parametrize("kind", [SHARED, KEY_SHARED])
+async def test_an_entry_that_a_client_names_twice_counts_once(bench, kind):
+    end, subscription, consumer = await bench.consumer(kind)
+    await bench.publish("a", "b")
+    await end.until(lambda e: len(e.got()) == 2)
+    first, second = (Position(*position) for position in end.positions())
+    subscription.redeliver(consumer, [first, first])
+    await end.until(lambda e: len(e.got()) == 3)
+    assert end.sent[-1][3:5] == ("a", 1)
+    subscription.acknowledge(consumer, [second, second, first, second])
+    assert (consumer.unacked, subscription.cursor.backlog) == (0, 0)
 
 
 async def test_what_a_lost_consumer_held_goes_to_the_others_without_a_count(bench):
