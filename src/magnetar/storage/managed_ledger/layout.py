@@ -105,6 +105,12 @@ class Layout:
         self.deleting += [ledger.ledger_id for ledger in gone]
         self._reindex(open_last=self._ends[-1] if self.open_id is not None else -1)
 
+    def clear(self) -> None:
+        """Every ledger leaves the log, also one that is open still."""
+        if self.open_id is not None:
+            self.seal(self._ends[-1], self.open_size_bytes, 0)
+        self.remove(self.ledger_ids)
+
     def forget_deleted(self, ledger_ids: Collection[int]) -> None:
         """These ledgers are deleted; the next change of the record leaves them out."""
         self.deleting = [known for known in self.deleting if known not in ledger_ids]

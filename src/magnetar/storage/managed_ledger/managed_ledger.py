@@ -421,7 +421,7 @@ class ManagedLedger:
         the log is still there, perhaps empty.
         """
         await self.close()
-        await self._list.change(lambda layout: layout.remove(layout.ledger_ids))
+        await self._list.change(Layout.clear)
         await self._list.delete_removed(self._ledgers)
         for cursor in list(self.cursors.values()):
             await cursor.delete()

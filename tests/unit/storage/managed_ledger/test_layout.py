@@ -178,6 +178,15 @@ def test_a_log_whose_ledgers_are_all_gone_keeps_its_place(layout):
     assert layout.first == layout.last == layout.next_position(Position(8, 3)) == (12, 0)
 
 
+def test_a_cleared_log_has_no_ledger_and_names_all_of_them_for_deletion(layout):
+    layout.clear()
+    assert layout.ledger_ids == []
+    assert layout.deleting == [3, 5, 8]
+    assert layout.last == (8, 3)
+    layout.clear()
+    assert layout.deleting == [3, 5, 8]
+
+
 def test_an_open_ledger_that_never_was_is_dropped(layout):
     layout.drop_open()
     assert layout.last == (5, 4)

@@ -656,6 +656,22 @@ async def test_a_deleted_log_leaves_nothing(logs, ledger):
     await append(fresh, entries(1))
 
 
+async def test_a_log_deleted_during_a_rollover_leaves_nothing(logs, ledger):
+    await append(ledger, entries(10))
+    logs.clock.seconds += 1_000_000
+    logs.ledgers.creates.close()
+    appending = logs.tasks.spawn("append", append(ledger, entries(1)))
+    await turns()
+    deleting = logs.tasks.spawn("delete", ledger.delete())
+    await turns()
+    logs.ledgers.creates.open()
+    await asyncio.wait([appending, deleting])
+    assert isinstance(appending.exception(), Fenced)
+    assert deleting.exception() is None
+    assert logs.ledgers.existing == set()
+    assert logs.tree.records == {}
+
+
 async def test_a_former_owner_cannot_delete_the_log(logs, ledger):
     await append(ledger, entries(10))
     again = await logs.open()
