@@ -34,6 +34,22 @@ format: $(READY) ## rewrite the sources in the one format, and mend what can be 
 proto: $(READY)  ## regenerate src/magnetar/wire/proto from proto/
 	$(PY) proto/generate.py
 
+BENCH := .venv/.bench
+.PHONY: bench bench-pulsar bench-guard
+
+$(BENCH): $(READY)
+	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[bench]'
+	@touch $(BENCH)
+
+bench: $(BENCH)  ## throughput, latency, CPU per entry, beside the machine's raw limits; minutes
+	$(PY) -m bench.run $(ARGS)
+
+bench-pulsar: $(BENCH)  ## the same beside Apache Pulsar (Maven fetches it), interleaved; 20 minutes
+	$(PY) -m bench.compare $(ARGS)
+
+bench-guard: $(BENCH)  ## CPU per entry against the committed figures; fails at +10 %
+	$(PY) -m bench.guard $(ARGS)
+
 all: check test  ## what CI runs, no more, no less
 
 clean:           ## remove what setup and the tests made

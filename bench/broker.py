@@ -1,0 +1,93 @@
+"""A broker to be measured: where it is, and what its process uses."""
+
+import contextlib
+import socket
+import time
+import urllib.request
+from pathlib import Path
+from typing import Self
+from urllib.parse import quote
+
+import psutil
+
+from magnetar.testing.processes import BrokerProcess
+
+
+def free_port() -> int:
+    """A port nobody listens on at the moment."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+class Broker:
+    """Something at ``url``; ``pid`` is None when it is not ours to look into."""
+
+    def __init__(self, name: str, url: str = "", web_url: str = "", pid: int | None = None) -> None:
+        self.name = name
+        self.url = url
+        self.web_url = web_url
+        self.pid = pid
+        self.startup_s = 0.0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Ends what was started."""
+
+    @property
+    def address(self) -> tuple[str, int]:
+        host, _, port = self.url.removeprefix("pulsar://").rpartition(":")
+        return host, int(port)
+
+    def cpu_s(self) -> float:
+        """CPU its process has used so far, all threads."""
+        return sum(self.cpu_times_s())
+
+    def cpu_times_s(self) -> tuple[float, float]:
+        """The same, by where: in the program, in the kernel."""
+        if self.pid is None:
+            return 0.0, 0.0
+        times = psutil.Process(self.pid).cpu_times()
+        return float(times.user), float(times.system)
+
+    def memory_mb(self) -> float:
+        """Its share of the machine's memory (PSS), in MB of a million bytes."""
+        if self.pid is None:
+            return 0.0
+        process = psutil.Process(self.pid)
+        with contextlib.suppress(psutil.AccessDenied, AttributeError):
+            return float(process.memory_full_info().pss) / 1e6
+        return float(process.memory_info().rss) / 1e6
+
+    def delete_topics(self, topics: list[str]) -> None:
+        """Give the disk back what a run wrote. What cannot be deleted stays."""
+        if not self.web_url:
+            return
+        for topic in topics:
+            local = quote(topic.rpartition("/")[2])
+            url = f"{self.web_url}/admin/v2/persistent/public/default/{local}?force=true"
+            with contextlib.suppress(OSError):
+                urllib.request.urlopen(
+                    urllib.request.Request(url, method="DELETE"), timeout=10
+                ).close()
+
+
+class Magnetar(Broker):
+    """``magnetar standalone`` of this checkout, on a data folder of its own."""
+
+    def __init__(self, folder: Path, durability: str) -> None:
+        super().__init__(f"Magnetar, {durability}")
+        self._process = BrokerProcess(folder / "data", settings={"durability": durability})
+
+    def __enter__(self) -> Self:
+        started = time.perf_counter()
+        self._process.start()
+        self.startup_s = time.perf_counter() - started
+        self.pid = self._process.pid
+        self.url = self._process.service_url
+        self.web_url = self._process.web_url
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.terminate()

@@ -1,0 +1,96 @@
+"""What is measured: cases by name. Pure."""
+
+from dataclasses import dataclass, replace
+
+KIB = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One load. Closed loop: ``in_flight`` per connection. Open loop: ``rate`` entries a second."""
+
+    name: str
+    size: int = 100  # Bytes of an entry, or of each message of a batch.
+    batch: int = 1  # Messages per entry.
+    connections: int = 1
+    topics: int = 1  # At least one per connection.
+    in_flight: int = 1000
+    consumers: int = 0  # Of the first topic, each with a subscription and a connection.
+    rate: int = 0
+    seconds: float = 4.0
+    warm_up_s: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.topics % self.connections:
+            raise ValueError(f"{self.name}: each connection needs as many topics as the others")
+        if self.consumers and self.topics > 1:
+            raise ValueError(f"{self.name}: consumers need the one topic")
+        if self.rate and self.connections > 1:
+            raise ValueError(f"{self.name}: a rate is that of one connection")
+
+    @property
+    def topics_per_connection(self) -> int:
+        return self.topics // self.connections
+
+    @property
+    def measures(self) -> str:
+        """Which of its figures is compared: deliveries, messages or publishes."""
+        if self.rate:
+            return "latency"
+        return "deliveries" if self.consumers else "messages"
+
+    def lasting(self, seconds: float | None) -> "Case":
+        return self if seconds is None else replace(self, seconds=seconds)
+
+
+PUBLISH = [
+    Case("publish 100 B"),
+    Case("publish 1 KiB", size=KIB),
+    Case("publish 64 KiB", size=64 * KIB, in_flight=200),
+    Case("batches 1000 x 100 B", batch=1000, in_flight=50),
+    Case("batches 120 x 1 KiB", size=KIB, batch=120, in_flight=50),
+]
+TOPICS = [
+    Case("10 topics, 1000 in flight", size=KIB, connections=10, topics=10, in_flight=100),
+    Case("100 topics, 1000 in flight", size=KIB, connections=100, topics=100, in_flight=10),
+    Case("1000 topics, 1000 in flight", size=KIB, connections=100, topics=1000, in_flight=10),
+    Case("100 topics x 20 in flight, 100 B", connections=100, topics=100, in_flight=20),
+    Case("100 topics x 20 in flight, 1 KiB", size=KIB, connections=100, topics=100, in_flight=20),
+]
+CONSUME = [
+    Case("end to end 1 KiB", size=KIB, consumers=1),
+    Case("end to end, batches 1000 x 100 B", batch=1000, in_flight=50, consumers=1),
+    Case("fan-out 10, 1 KiB", size=KIB, consumers=10),
+    Case("fan-out 100, 1 KiB", size=KIB, consumers=100),
+]
+LATENCY = [
+    Case("1,000/s, 1 KiB", size=KIB, rate=1000, consumers=1),
+    Case("10,000/s, 1 KiB", size=KIB, rate=10_000, consumers=1),
+]
+_NUMBERS = ("size", "batch", "connections", "topics", "in_flight", "consumers", "rate")
+
+ALL = [*PUBLISH, *TOPICS, *CONSUME, *LATENCY]
+
+# Where the question is what syncing costs.
+SYNCED = [*PUBLISH[:3], TOPICS[3], TOPICS[4], *LATENCY]
+
+
+def named(names: list[str], among: list[Case] | None = None) -> list[Case]:
+    """Cases whose names contain one of ``names``; all when there are none."""
+    cases = ALL if among is None else among
+    chosen = [case for case in cases if not names or any(name in case.name for name in names)]
+    if not chosen:
+        known = "; ".join(case.name for case in cases)
+        raise ValueError(f"no case has {' or '.join(names)} in its name; there are: {known}")
+    return chosen
+
+
+def custom(text: str) -> Case:
+    """A case of one's own, as in ``size=1024,in_flight=5000``; what is not named is as usual."""
+    values: dict[str, int] = {}
+    for part in text.split(","):
+        name, _, value = part.strip().partition("=")
+        if name not in _NUMBERS or not value.isdecimal():
+            raise ValueError(f"{part!r}: say NAME=NUMBER, with one of {', '.join(_NUMBERS)}")
+        values[name] = int(value)
+    return Case(text, **values)

@@ -1,0 +1,140 @@
+"""Apache Pulsar's standalone from Maven Central: fetched once, started on free ports, ended by pid.
+
+The jars go to a cache folder outside the repository: ``$XDG_CACHE_HOME/magnetar-bench``, or
+``~/.cache/magnetar-bench``; 235 MB, in two minutes on a good line.
+"""
+
+import os
+import shutil
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Self
+
+from bench.broker import Broker, free_port
+
+VERSION = "4.0.7"
+FETCH_TIMEOUT_S = 1200
+STARTUP_TIMEOUT_S = 120
+STOP_TIMEOUT_S = 20
+JARS_MIN = 300  # 317 belong to 4.0.7; far fewer: the fetch did not end.
+HERE = Path(__file__).parent / "pulsar"
+
+# As its own bin/pulsar starts it, with its default memory.
+_MEMORY = ["-Xms2g", "-Xmx2g", "-XX:MaxDirectMemorySize=4g", "-XX:+UseZGC", "-XX:+AlwaysPreTouch"]
+_OPENED = [
+    *(f"java.base/{name}" for name in ("java.lang", "java.nio", "java.util", "java.util.zip")),
+    *(f"java.base/{name}" for name in ("jdk.internal.misc", "jdk.internal.platform", "sun.net")),
+    "java.management/sun.management",
+    "jdk.management/com.sun.management.internal",
+]
+JVM_OPTIONS = [
+    *_MEMORY,
+    "-Dio.netty.tryReflectionSetAccessible=true",
+    *(part for name in _OPENED for part in ("--add-opens", f"{name}=ALL-UNNAMED")),
+]
+
+
+class Missing(Exception):
+    """Apache Pulsar cannot be had here: the message says why."""
+
+
+def fetch() -> Path:
+    """The folder with Pulsar's jars; filled by Maven if it is not yet. Raises Missing."""
+    if shutil.which("java") is None:
+        raise Missing("there is no java: apt-get install openjdk-17-jre-headless")
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "magnetar-bench"
+    jars = cache / f"pulsar-{VERSION}" / "lib"
+    if len(list(jars.glob("*.jar"))) >= JARS_MIN and (jars.parent / "complete").exists():
+        return jars
+    if shutil.which("mvn") is None:
+        raise Missing("there is no Maven: apt-get install maven")
+    print(f"fetching Apache Pulsar {VERSION} with Maven to {jars} (235 MB)", flush=True)
+    jars.mkdir(parents=True, exist_ok=True)
+    command = ["mvn", "-B", "-q", "-s", str(HERE / "settings.xml"), "-f", str(HERE / "pom.xml")]
+    command += [f"-Dpulsar.version={VERSION}", "dependency:copy-dependencies"]
+    command += ["-DincludeScope=runtime", f"-DoutputDirectory={jars}"]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=FETCH_TIMEOUT_S, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        raise Missing(f"Maven did not end within {FETCH_TIMEOUT_S} s") from error
+    if done.returncode:
+        raise Missing(f"Maven could not fetch it: {(done.stdout + done.stderr)[-1500:]}")
+    (jars.parent / "complete").touch()
+    return jars
+
+
+class PulsarStandalone(Broker):
+    """``PulsarStandaloneStarter`` in a folder of its own. Leaving the ``with`` block ends it."""
+
+    def __init__(self, jars: Path, folder: Path, *, fsync: bool) -> None:
+        super().__init__(f"Pulsar {VERSION}, {'fsync' if fsync else 'no fsync, as it ships'}")
+        self._jars = jars
+        self._folder = folder
+        self._fsync = fsync
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        port, web_port = free_port(), free_port()
+        folder = self._folder
+        folder.mkdir(parents=True, exist_ok=True)
+        configuration = folder / "standalone.conf"
+        configuration.write_text(
+            (HERE / "standalone.conf").read_text()
+            + f"brokerServicePort={port}\nwebServicePort={web_port}\n"
+            + f"journalSyncData={str(self._fsync).lower()}\n"
+        )
+        command = ["java", *JVM_OPTIONS, f"-Dlog4j.configurationFile={HERE / 'log4j2.xml'}"]
+        command += ["-cp", f"{self._jars}/*", "org.apache.pulsar.PulsarStandaloneStarter"]
+        command += ["--config", str(configuration), "--metadata-dir", str(folder / "metadata")]
+        command += ["--bookkeeper-dir", str(folder / "bookkeeper"), "--num-bookies", "1"]
+        command += ["--bookkeeper-port", str(free_port()), "-nfw", "-nss"]
+        started = time.perf_counter()
+        with (folder / "pulsar.log").open("wb") as log:
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=folder
+            )
+        self.pid = self._process.pid
+        self.url = f"pulsar://127.0.0.1:{port}"
+        self.web_url = f"http://127.0.0.1:{web_port}"
+        try:
+            self._await_namespace(started)
+        except BaseException:
+            self.__exit__()
+            raise
+        self.startup_s = time.perf_counter() - started
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.terminate()
+        try:
+            process.wait(STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    def _await_namespace(self, started: float) -> None:
+        """It serves when ``public/default`` is there, some seconds after its web port is."""
+        namespaces = f"{self.web_url}/admin/v2/namespaces/public"
+        while time.perf_counter() - started < STARTUP_TIMEOUT_S:
+            assert self._process is not None
+            if self._process.poll() is not None:
+                raise RuntimeError(f"Pulsar ended while it started: {self._log_end()}")
+            try:
+                with urllib.request.urlopen(namespaces, timeout=5) as answer:
+                    if b"public/default" in answer.read():
+                        return
+            except (urllib.error.URLError, OSError):
+                pass
+            time.sleep(0.25)  # There is nothing to wait on but its answer.
+        raise RuntimeError(f"Pulsar was not ready in {STARTUP_TIMEOUT_S} s: {self._log_end()}")
+
+    def _log_end(self) -> str:
+        return (self._folder / "pulsar.log").read_text(errors="replace")[-3000:]

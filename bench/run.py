@@ -1,0 +1,112 @@
+"""``make bench``: the standard cases on a broker of this checkout, fsync and none, as a report.
+
+    python -m bench.run [--seconds 2] [--case TEXT]... [--durability fsync] [--url pulsar://...]
+
+A few minutes. Each case runs once for each durability, on a topic of its own; beside it stands what
+the machine can do at most. Compare figures of one run only.
+"""
+
+import subprocess
+import sys
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+
+import click
+
+from . import cases, limits, machine, report
+from .broker import Broker, Magnetar
+from .cases import Case
+from .closed_loop import Throughput
+from .measure import measure
+from .null_broker import NullBroker
+from .peer import BrokerRefused
+
+RESULTS = Path(__file__).parent / "results"
+ALONE_S = 0.5
+
+
+def alone(case: Case) -> Throughput | None:
+    """What the generator reaches when nothing is stored; None for cases with consumers."""
+    if case.consumers or case.rate:
+        return None
+    with NullBroker(case) as null:
+        result = measure(null, case.lasting(ALONE_S))
+    assert isinstance(result, Throughput)
+    return result
+
+
+@click.command()
+@click.option("--seconds", default=2.0, show_default=True, help="Each case is measured so long.")
+@click.option("--case", "names", multiple=True, help="Only cases with this in their names.")
+@click.option("--custom", "customs", multiple=True, help="As size=1024,in_flight=5000.")
+@click.option("--durability", "kinds", multiple=True, default=["fsync", "none"], show_default=True)
+@click.option("--url", help="A running broker of any make, instead of one that is started.")
+@click.option("--data-dir", type=click.Path(path_type=Path), help="Where data goes. [a temporary]")
+@click.option("--save", help="Keep the report in bench/results under this name.")
+def main(
+    *,
+    seconds: float,
+    names: tuple[str, ...],
+    customs: tuple[str, ...],
+    kinds: tuple[str, ...],
+    url: str | None,
+    data_dir: Path | None,
+    save: str | None,
+) -> None:
+    """Measure, print, and keep the report where --save says. Fails when a case did."""
+    chosen = [cases.custom(text) for text in customs]
+    if names or not customs:
+        chosen += cases.named(list(names))
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=data_dir)))
+        lines = machine.describe(folder)
+        raw = limits.measure(folder)
+        lines += [f"limit        {line}" for line in raw.lines()]
+        brokers: dict[str, Broker] = {}
+        if url:
+            brokers["its own"] = Broker(url, url)
+        else:
+            brokers = {kind: stack.enter_context(Magnetar(folder / kind, kind)) for kind in kinds}
+        idle = _memory(brokers)
+        measured = _measure_all([case.lasting(seconds) for case in chosen], brokers)
+        if not url:
+            lines += [f"memory       idle {idle}; after the load {_memory(brokers)}"]
+            lines += [f"start-up     {line}" for line in start_up_lines()]
+    text = "\n\n".join(["\n".join(lines), *report.tables(measured, raw)])
+    click.echo(text)
+    if save:
+        RESULTS.mkdir(exist_ok=True)
+        (RESULTS / f"{save}.txt").write_text(text + "\n", encoding="utf-8")
+    if len(measured) < len(chosen) * len(brokers):
+        raise click.ClickException("a case failed: see above")
+
+
+def _measure_all(chosen: list[Case], brokers: dict[str, Broker]) -> report.Measured:
+    measured = []
+    for case in chosen:
+        best = alone(case)
+        for kind, broker in brokers.items():
+            click.echo(f"{case.name}, {kind}", err=True)
+            try:
+                measured.append((case, kind, measure(broker, case), best))
+            except (BrokerRefused, OSError) as error:
+                click.echo(f"{case.name}, {kind}: FAILED: {error}")
+    return measured
+
+
+def _memory(brokers: dict[str, Broker]) -> str:
+    return ", ".join(f"{kind} {broker.memory_mb():.0f} MB" for kind, broker in brokers.items())
+
+
+def start_up_lines() -> list[str]:
+    """What ``bench/startup.py`` prints; also when it is beyond its bounds."""
+    script = Path(__file__).with_name("startup.py")
+    done = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, timeout=120, check=False
+    )
+    return (done.stdout or done.stderr).splitlines()
+
+
+if __name__ == "__main__":
+    main()
