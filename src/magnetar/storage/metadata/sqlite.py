@@ -2,56 +2,43 @@
 
 One thread owns the connection. It takes every operation that waits, runs them in one transaction
 and commits once, so that many cursors saved together cost one sync (write-ahead log,
-``synchronous=FULL``). The tables:
+``synchronous=FULL``). ``tables.py`` has the tables and the statements.
 
-    records   path, value, version, and the session that an ephemeral record belongs to
-    sessions  the stores that own ephemeral records, and when each last gave a sign of life
-    changes   the latest changed paths, for the watches of other processes
-
-The thread wakes by itself only while this store watches, or owns ephemeral records.
+Commits of other processes are noticed by ``PRAGMA data_version``, and only while somebody watches.
+Whether another session still beats is judged by this store's own clock: nobody compares times.
 """
 
 import asyncio
+import contextlib
+import logging
 import sqlite3
 import threading
-import uuid
 from collections.abc import Callable
 from pathlib import Path
-from queue import Empty, SimpleQueue
-from typing import Any, Final, NamedTuple, Self, TypeVar
+from typing import Final, Self, TypeVar
 
 from magnetar.clock import Clock, SystemClock
-from magnetar.errors import MagnetarError, StorageError, VersionMismatch
-from magnetar.storage.metadata.store import ABSENT, Record
+from magnetar.errors import MagnetarError, StorageError, WriteFailed
+from magnetar.storage.metadata.batches import Batches, Operation
+from magnetar.storage.metadata.store import Record
+from magnetar.storage.metadata.tables import SCHEMA, Tables
 
+log = logging.getLogger(__name__)
 T = TypeVar("T")
 
-POLL_INTERVAL_S: Final = 0.2
-"""How often a store that watches looks for changes by other processes."""
-SESSION_TIMEOUT_MS: Final = 5_000
-"""A session without a sign of life for so long is over, and its ephemeral records go."""
-CHANGES_KEPT: Final = 10_000
-OPERATIONS_PER_COMMIT_MAX: Final = 1_000
+APPLICATION_ID: Final = 0x4D474E54
+""""MGNT", in the file's header: it tells our files from those of other programs."""
+
+SCHEMA_VERSION: Final = 1
+
 BUSY_TIMEOUT_S: Final = 10.0
+"""How long to wait while another process commits."""
 
-_SCHEMA: Final = """
-CREATE TABLE IF NOT EXISTS records (
-    path TEXT PRIMARY KEY, value BLOB NOT NULL, version INTEGER NOT NULL, session TEXT
-) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS ephemeral ON records (session) WHERE session IS NOT NULL;
-CREATE TABLE IF NOT EXISTS sessions (
-    id TEXT PRIMARY KEY, seen_ms INTEGER NOT NULL
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS changes (number INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT NOT NULL);
-"""
+POLL_INTERVAL_S: Final = 0.1
+"""How often a store that watches looks for changes by other processes."""
 
-
-class Operation(NamedTuple):
-    """What the thread is to do, and who waits for it."""
-
-    work: Callable[[sqlite3.Connection], Any]
-    writes: bool
-    result: asyncio.Future[Any] | None
+SESSION_TIMEOUT_S: Final = 5.0
+"""A session without a sign of life for so long is over, and its ephemeral records go."""
 
 
 class SqliteWatch:
@@ -65,9 +52,9 @@ class SqliteWatch:
         self._below = prefix.rstrip("/") + "/"
         self._changed = changed
 
-    def report(self, path: str) -> None:
-        """Tell of a change; ``""`` stands for changes that nobody can name any more."""
-        if not path:
+    def tell(self, path: str | None) -> None:
+        """A record changed; None: some were deleted, and nobody knows which."""
+        if path is None:
             self._changed(self._prefix)
         elif path == self._prefix or path.startswith(self._below):
             self._changed(path)
@@ -79,30 +66,40 @@ class SqliteWatch:
 class SqliteMetadataStore:
     """One session on a file. ``open`` makes it."""
 
-    def __init__(self, path: Path, clock: Clock) -> None:
+    def __init__(self, path: Path, clock: Clock, session_timeout_s: float) -> None:
         """For ``open``."""
         self._path = path
         self._clock = clock
-        self._loop = asyncio.get_running_loop()
-        self._session = uuid.uuid4().hex
-        self._operations: SimpleQueue[Operation | None] = SimpleQueue()
+        self._session_timeout_s = session_timeout_s
+        self._batches: Batches[Tables] = Batches()
         self._watches: list[SqliteWatch] = []
         self._closed = False
-        # For the thread: whether it wakes by itself, and how far it has told of changes.
-        self._watching = False
-        self._has_ephemeral = False
-        self._told = 0
-        self._swept_ms = 0
-        self._thread = threading.Thread(target=self._run, name="metadata", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="magnetar-metadata", daemon=True)
+        # The rest belongs to the thread.
+        self._session: int | None = None  # Ours, once we own an ephemeral record.
+        self._told: int | None = None  # The last change our watches know of; None: nobody watches.
+        self._data_version = 0
+        self._beats_seen: dict[int, tuple[int, float]] = {}  # Of sessions: beats, since when.
+        self._beat_due = 0.0
 
     @classmethod
-    async def open(cls, path: Path, *, clock: Clock | None = None) -> Self:
-        """Open the file, or make it. Raises StorageError for one that is no metadata store."""
-        store = cls(path, clock or SystemClock())
+    async def open(
+        cls,
+        path: Path,
+        *,
+        clock: Clock | None = None,
+        session_timeout_s: float = SESSION_TIMEOUT_S,
+    ) -> Self:
+        """Open the file, or make it.
+
+        Raises StorageError, naming the file and the remedy, for one that is damaged, of another
+        program, or of another format.
+        """
+        store = cls(path, clock or SystemClock(), session_timeout_s)
         store._thread.start()
         try:
-            await store._do(store._prepare, writes=False)
-        except StorageError:
+            await store._ask(Tables.last_change, writes=False)
+        except BaseException:
             await store._stop()
             raise
         return store
@@ -110,13 +107,7 @@ class SqliteMetadataStore:
     # The contract.
 
     async def get(self, path: str) -> Record | None:
-        def work(connection: sqlite3.Connection) -> Record | None:
-            row = connection.execute(
-                "SELECT value, version FROM records WHERE path = ?", (path,)
-            ).fetchone()
-            return None if row is None else Record(bytes(row[0]), row[1])
-
-        return await self._do(work, writes=False)
+        return await self._ask(lambda tables: tables.get(path), writes=False)
 
     async def put(
         self,
@@ -126,265 +117,281 @@ class SqliteMetadataStore:
         expected_version: int | None = None,
         ephemeral: bool = False,
     ) -> int:
-        session = self._session if ephemeral else None
+        def work(tables: Tables) -> int:
+            session = self._our_session(tables) if ephemeral else None
+            return tables.put(path, value, expected_version=expected_version, session=session)
 
-        def work(connection: sqlite3.Connection) -> int:
-            version = _check(connection, path, expected_version) + 1
-            connection.execute(
-                "INSERT INTO records VALUES (?, ?, ?, ?) ON CONFLICT (path) DO UPDATE"
-                " SET value = excluded.value, version = excluded.version,"
-                " session = excluded.session",
-                (path, value, version, session),
-            )
-            _note(connection, path)
-            if ephemeral:
-                self._has_ephemeral = True
-                self._sign_of_life(connection)
-            return version
-
-        return await self._do(work, writes=True)
+        return await self._ask(work, writes=True)
 
     async def delete(self, path: str, *, expected_version: int | None = None) -> None:
-        def work(connection: sqlite3.Connection) -> None:
-            if _check(connection, path, expected_version) != ABSENT:
-                connection.execute("DELETE FROM records WHERE path = ?", (path,))
-                _note(connection, path)
-
-        await self._do(work, writes=True)
+        await self._ask(
+            lambda tables: tables.delete(path, expected_version=expected_version), writes=True
+        )
 
     async def children(self, path: str) -> list[str]:
-        prefix = path.rstrip("/") + "/"
-
-        def work(connection: sqlite3.Connection) -> list[str]:
-            # "0" follows "/" in the order of characters: the range holds all that is below.
-            rows = connection.execute(
-                "SELECT path FROM records WHERE path >= ? AND path < ?", (prefix, prefix[:-1] + "0")
-            )
-            return sorted({row[0][len(prefix) :].partition("/")[0] for row in rows})
-
-        return await self._do(work, writes=False)
+        return await self._ask(lambda tables: tables.children(path), writes=False)
 
     def watch(self, prefix: str, changed: Callable[[str], None]) -> SqliteWatch:
+        self._check_open()
         watch = SqliteWatch(self, prefix, changed)
+        if not self._watches:
+            self._batches.post(self._begin_watching, writes=False)
         self._watches.append(watch)
-        if not self._watching:
-            self._operations.put(Operation(self._begin_watching, writes=False, result=None))
         return watch
 
     def forget(self, watch: SqliteWatch) -> None:
         """End a watch; for the watch itself."""
         if watch in self._watches:
             self._watches.remove(watch)
+            if not self._watches and not self._closed:
+                self._batches.post(self._end_watching, writes=False)
 
     async def close(self) -> None:
         if self._closed:
             return
-        self._watches.clear()
-        if self._has_ephemeral:
-            await self._do(lambda connection: _end_session(connection, self._session), writes=True)
         self._closed = True
-        await self._stop()
+        self._watches.clear()
+        farewell = self._batches.post(self._end_our_session, writes=True)
+        try:
+            await asyncio.shield(farewell)
+        except StorageError as error:
+            log.warning("metadata.session_not_ended path=%s error=%s", self._path, error)
+        finally:
+            await self._stop()
 
-    # To the thread, and back.
+    async def _ask(self, work: Callable[[Tables], T], *, writes: bool) -> T:
+        self._check_open()
+        return await self._batches.ask(work, writes=writes)
 
-    async def _do(self, work: Callable[[sqlite3.Connection], T], *, writes: bool) -> T:
+    def _check_open(self) -> None:
         if self._closed:
             raise StorageError(f"the metadata store {self._path} is closed")
-        result: asyncio.Future[T] = self._loop.create_future()
-        self._operations.put(Operation(work, writes, result))
-        # Shielded: once handed over it is done, whether or not the caller still waits.
-        return await asyncio.shield(result)
 
     async def _stop(self) -> None:
-        self._operations.put(None)
-        await self._loop.run_in_executor(None, self._thread.join)
+        self._closed = True
+        self._batches.end()
+        await asyncio.get_running_loop().run_in_executor(None, self._thread.join)
 
-    def _answered(self, answers: list[tuple[asyncio.Future[Any], Any]]) -> None:
-        for result, answer in answers:
-            if result.done():
-                continue
-            if isinstance(answer, BaseException):
-                result.set_exception(answer)
-                result.exception()  # Nobody may be waiting any more.
-            else:
-                result.set_result(answer)
-
-    def _report(self, paths: list[str]) -> None:
+    def _tell_watches(self, paths: list[str | None]) -> None:
         for path in paths:
             for watch in list(self._watches):
                 if watch in self._watches:
-                    watch.report(path)
-
-    def _tell(self, call: Callable[..., None], *args: Any) -> None:
-        if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(call, *args)
+                    watch.tell(path)
 
     # In the thread.
 
     def _run(self) -> None:
         try:
-            connection = sqlite3.connect(
-                self._path, timeout=BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
-            )
-        except sqlite3.Error as error:
-            self._refuse_all(_failure(self._path, error))
+            connection = _connect(self._path)
+        except (sqlite3.Error, StorageError) as error:
+            self._refuse_all(error)
             return
-        try:
-            stopping = False
-            while not stopping:
-                operations, stopping = self._waiting()
-                if operations:
-                    self._tell(self._answered, self._carry_out(connection, operations))
-                if self._watching or self._has_ephemeral:
-                    self._look_around(connection)
-        finally:
-            connection.close()
-
-    def _refuse_all(self, failure: StorageError) -> None:
-        """The file cannot even be opened."""
-        while (operation := self._operations.get()) is not None:
-            if operation.result is not None:
-                self._tell(self._answered, [(operation.result, failure)])
-
-    def _waiting(self) -> tuple[list[Operation], bool]:
-        """What waits, after waiting for the first; and whether the end was among it."""
-        wakes = self._watching or self._has_ephemeral
-        try:
-            first = self._operations.get(timeout=POLL_INTERVAL_S if wakes else None)
-        except Empty:
-            return [], False
-        if first is None:
-            return [], True
-        operations = [first]
-        while len(operations) < OPERATIONS_PER_COMMIT_MAX:
-            try:
-                following = self._operations.get_nowait()
-            except Empty:
-                break
-            if following is None:
-                return operations, True
-            operations.append(following)
-        return operations, False
-
-    def _carry_out(
-        self, connection: sqlite3.Connection, operations: list[Operation]
-    ) -> list[tuple[asyncio.Future[Any], Any]]:
-        """Do all in one transaction; an operation that fails has changed nothing before it did."""
-        answers: list[tuple[asyncio.Future[Any], Any]] = []
-        try:
-            if any(operation.writes for operation in operations):
-                connection.execute("BEGIN IMMEDIATE")
-            for work, _, result in operations:
+        tables = Tables(connection)
+        with contextlib.closing(connection):
+            running = True
+            while running:
+                batch, running = self._batches.take(self._patience_s())
+                if batch:
+                    self._batches.answer(batch, self._carry_out(tables, batch))
                 try:
-                    answer = work(connection)
-                except MagnetarError as refused:
-                    answer = refused
-                if result is not None:
-                    answers.append((result, answer))
-            if connection.in_transaction:
-                connection.execute("COMMIT")
-        except sqlite3.Error as error:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            failure = _failure(self._path, error)
-            return [(result, failure) for _, _, result in operations if result is not None]
-        return answers
+                    self._tell_changes(connection, tables)
+                    self._mind_sessions(connection, tables)
+                except sqlite3.Error as error:
+                    # Next time will do; who waits for an operation hears of lasting trouble.
+                    log.warning("metadata.look_failed path=%s error=%s", self._path, error)
 
-    def _prepare(self, connection: sqlite3.Connection) -> None:
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.executescript(_SCHEMA)
-        self._sweep(connection)
+    def _refuse_all(self, error: sqlite3.Error | StorageError) -> None:
+        """The file cannot be used."""
+        running = True
+        while running:
+            batch, running = self._batches.take(None)
+            self._batches.answer(batch, [_failure(self._path, error) for _ in batch])
 
-    def _begin_watching(self, connection: sqlite3.Connection) -> None:
-        if not self._watching:
-            self._told = _last_change(connection)
-            self._watching = True
+    def _patience_s(self) -> float:
+        beat_s = self._session_timeout_s / 4
+        return beat_s if self._told is None else min(POLL_INTERVAL_S, beat_s)
 
-    def _look_around(self, connection: sqlite3.Connection) -> None:
-        """Tell of changes, by whichever process; give a sign of life; end dead sessions."""
+    def _carry_out(self, tables: Tables, batch: list[Operation]) -> list[object]:
+        """Do all in one transaction; an operation that is refused has changed nothing."""
+        results: list[object] = []
+        session = self._session
         try:
-            if self._watching:
-                self._tell_changes(connection)
-            if self._clock.wall_ms() - self._swept_ms >= SESSION_TIMEOUT_MS // 4:
-                connection.execute("BEGIN IMMEDIATE")
-                if self._has_ephemeral:
-                    self._sign_of_life(connection)
-                self._sweep(connection)
-                connection.execute("COMMIT")
-        except sqlite3.Error:
-            # The next look will do; whoever waits for an operation hears of a lasting failure.
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
+            with tables.transaction(writes=any(operation.writes for operation in batch)):
+                for operation in batch:
+                    try:
+                        results.append(operation.work(tables))
+                    except MagnetarError as refused:
+                        results.append(refused)
+        except sqlite3.Error as error:
+            self._session = session
+            return [_failure(self._path, error) for _ in batch]
+        return results
 
-    def _tell_changes(self, connection: sqlite3.Connection) -> None:
-        rows = connection.execute(
-            "SELECT number, path FROM changes WHERE number > ? ORDER BY number", (self._told,)
-        ).fetchall()
-        if not rows:
+    def _our_session(self, tables: Tables) -> int:
+        if self._session is None:
+            self._session = tables.begin_session()
+        return self._session
+
+    def _end_our_session(self, tables: Tables) -> None:
+        if self._session is not None:
+            tables.end_session(self._session)
+            self._session = None
+
+    def _begin_watching(self, tables: Tables) -> None:
+        self._told = tables.last_change()
+        self._data_version = 0
+
+    def _end_watching(self, tables: Tables) -> None:
+        self._told = None
+
+    def _tell_changes(self, connection: sqlite3.Connection, tables: Tables) -> None:
+        """By whichever process; ``data_version`` moves with the commits of others."""
+        if self._told is None:
             return
-        missed = rows[0][0] > self._told + 1
-        self._told = rows[-1][0]
-        paths = [""] if missed else list(dict.fromkeys(path for _, path in rows))
-        self._tell(self._report, paths)
+        data_version = connection.execute("PRAGMA data_version").fetchone()[0]
+        if data_version == self._data_version and not tables.news:
+            return
+        with tables.transaction(writes=False):
+            self._told, found, missed = tables.changes_since(self._told)
+        self._data_version = data_version
+        tables.news = False
+        paths: list[str | None] = [None, *found] if missed else [*found]
+        if paths:
+            self._batches.call(self._tell_watches, paths)
 
-    def _sign_of_life(self, connection: sqlite3.Connection) -> None:
-        connection.execute(
-            "INSERT INTO sessions VALUES (?, ?) ON CONFLICT (id) DO UPDATE"
-            " SET seen_ms = excluded.seen_ms",
-            (self._session, self._clock.wall_ms()),
+    def _mind_sessions(self, connection: sqlite3.Connection, tables: Tables) -> None:
+        """Give a sign of life, end the sessions of the dead, forget old deletions."""
+        now = self._clock.now()
+        if now < self._beat_due:
+            return
+        self._beat_due = now + self._session_timeout_s / 4
+        if self._session is not None:
+            self._beat(connection, tables)
+        with tables.transaction(writes=False):
+            silent = self._silent(tables.beats(), now)
+        if silent:
+            log.warning("metadata.sessions_ended path=%s count=%d", self._path, len(silent))
+        if silent or tables.overgrown:
+            with tables.transaction(writes=True):
+                for session in silent:
+                    tables.end_session(session)
+                if tables.overgrown:
+                    tables.forget_deletions()
+
+    def _beat(self, connection: sqlite3.Connection, tables: Tables) -> None:
+        """A sign of life need not survive a loss of power, so it is not synced."""
+        assert self._session is not None, "only who owns ephemeral records has a session"
+        connection.execute("PRAGMA synchronous = NORMAL")
+        try:
+            with tables.transaction(writes=True):
+                alive = tables.beat(self._session)
+        finally:
+            connection.execute("PRAGMA synchronous = FULL")
+        if not alive:
+            log.error(
+                "metadata.session_lost path=%s: this process was silent for so long that others "
+                "took it for dead, and its ephemeral records are gone",
+                self._path,
+            )
+            self._session = None
+
+    def _silent(self, sessions: dict[int, int], now: float) -> list[int]:
+        """Sessions of others whose beats have not changed for too long, as far as we have seen."""
+        before = self._beats_seen
+        self._beats_seen = {}
+        for session, beats in sessions.items():
+            known = before.get(session)
+            since = known[1] if known is not None and known[0] == beats else now
+            self._beats_seen[session] = (beats, since)
+        return [
+            session
+            for session, (_, since) in self._beats_seen.items()
+            if session != self._session and now - since >= self._session_timeout_s
+        ]
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    """Open the file, or make it. Raises StorageError for a file that is not ours to touch."""
+    connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None)
+    try:
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("PRAGMA fullfsync = ON")  # Where fsync alone is not enough: macOS.
+        if not _is_ours(connection, path):
+            connection.execute("BEGIN EXCLUSIVE")
+            if not _is_ours(connection, path):  # Nobody else was faster.
+                for statement in SCHEMA.split(";"):
+                    connection.execute(statement)
+                connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+                connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+            connection.execute("COMMIT")
+        _use_log(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _is_ours(connection: sqlite3.Connection, path: Path) -> bool:
+    """Whether it is a metadata file; False for an empty one. Raises StorageError for others."""
+    application, version, tables = (
+        connection.execute(question).fetchone()[0]
+        for question in (
+            "PRAGMA application_id",
+            "PRAGMA user_version",
+            "SELECT count(*) FROM sqlite_master",
         )
-
-    def _sweep(self, connection: sqlite3.Connection) -> None:
-        """End the sessions of processes that died, and keep the list of changes short."""
-        self._swept_ms = self._clock.wall_ms()
-        dead = connection.execute(
-            "SELECT id FROM sessions WHERE seen_ms < ?", (self._swept_ms - SESSION_TIMEOUT_MS,)
-        ).fetchall()
-        for (session,) in dead:
-            _end_session(connection, session)
-        connection.execute(
-            "DELETE FROM changes WHERE number <= ?", (_last_change(connection) - CHANGES_KEPT,)
+    )
+    if application == APPLICATION_ID and version == SCHEMA_VERSION:
+        return True
+    if application == APPLICATION_ID:
+        raise StorageError(
+            f"{path} has metadata of format {version}, and this Magnetar reads {SCHEMA_VERSION}: "
+            "use the Magnetar that wrote it, or a newer one"
         )
+    if application or tables:
+        raise StorageError(
+            f"{path} is a database of another program: choose another place for the metadata, "
+            "or move the file away"
+        )
+    return False
 
 
-def _check(connection: sqlite3.Connection, path: str, expected_version: int | None) -> int:
-    """The version now, ABSENT where there is no record. Raises VersionMismatch."""
-    row = connection.execute("SELECT version FROM records WHERE path = ?", (path,)).fetchone()
-    version: int = ABSENT if row is None else row[0]
-    if expected_version is not None and expected_version != version:
-        raise VersionMismatch(f"{path} is at version {version}, not {expected_version}")
-    return version
+def _use_log(connection: sqlite3.Connection) -> None:
+    """Turn on the write-ahead log, which stays on. SQLite itself does not wait for others here."""
+    pause = threading.Event()
+    for _ in range(100):
+        with contextlib.suppress(sqlite3.OperationalError):
+            if connection.execute("PRAGMA journal_mode = WAL").fetchone()[0] == "wal":
+                return
+        pause.wait(BUSY_TIMEOUT_S / 100)
+    connection.execute("PRAGMA journal_mode = WAL")
 
 
-def _note(connection: sqlite3.Connection, path: str) -> None:
-    connection.execute("INSERT INTO changes (path) VALUES (?)", (path,))
-
-
-def _last_change(connection: sqlite3.Connection) -> int:
-    row = connection.execute("SELECT max(number) FROM changes").fetchone()
-    last: int = row[0] or 0
-    return last
-
-
-def _end_session(connection: sqlite3.Connection, session: str) -> None:
-    owned = connection.execute("SELECT path FROM records WHERE session = ?", (session,)).fetchall()
-    for (path,) in owned:
-        connection.execute("DELETE FROM records WHERE path = ?", (path,))
-        _note(connection, path)
-    connection.execute("DELETE FROM sessions WHERE id = ?", (session,))
-
-
-def _failure(path: Path, error: sqlite3.Error) -> StorageError:
+def _failure(path: Path, error: sqlite3.Error | StorageError) -> StorageError:
     """What went wrong with the file, and what to do."""
-    text = str(error)
-    if "not a database" in text or "malformed" in text:
-        return StorageError(
-            f"{path} is damaged, or not a metadata store ({text}): restore it from a copy, or move "
-            "it away to begin with an empty one"
-        )
-    if "unable to open" in text:
-        return StorageError(f"{path} cannot be opened: its folder must exist and be writable")
-    if "disk" in text or "full" in text or "I/O" in text:
-        return StorageError(f"{path} cannot be written ({text}): free disk space, then try again")
-    return StorageError(f"{path}: {text}")
+    if isinstance(error, StorageError):
+        return StorageError(*error.args)
+    failure: StorageError
+    match getattr(error, "sqlite_errorcode", 0) & 0xFF:
+        case sqlite3.SQLITE_NOTADB | sqlite3.SQLITE_CORRUPT:
+            failure = StorageError(
+                f"{path} is damaged, or not a metadata file ({error}): restore it from a backup, "
+                "or move it away to begin with an empty one"
+            )
+        case sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM:
+            failure = StorageError(
+                f"{path} cannot be used ({error}): its folder must exist, and both be writable"
+            )
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+            failure = WriteFailed(
+                f"{path} has been locked by another process for {BUSY_TIMEOUT_S:.0f} s: stop that "
+                "process, or try again"
+            )
+        case sqlite3.SQLITE_FULL | sqlite3.SQLITE_IOERR:
+            failure = WriteFailed(
+                f"{path} cannot be written ({error}): make space or check the disk, then try again"
+            )
+        case _:
+            failure = StorageError(f"{path}: {error}")
+    failure.__cause__ = error
+    return failure

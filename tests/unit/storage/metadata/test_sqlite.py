@@ -1,43 +1,111 @@
-"""What is SQLite's own: files, group commits, sessions, and watches over processes' borders."""
+"""What is SQLite's own: files, group commits, sessions, and processes."""
 
 import asyncio
+import contextlib
+import os
+import signal
 import sqlite3
+import sys
+import threading
 
 import pytest
 
 from magnetar.clock import SystemClock
-from magnetar.errors import StorageError, VersionMismatch
-from magnetar.storage.metadata import sqlite
+from magnetar.errors import StorageError, VersionMismatch, WriteFailed
+from magnetar.storage.metadata import sqlite, tables
 from magnetar.storage.metadata.sqlite import SqliteMetadataStore
 from magnetar.storage.metadata.store import ABSENT, Record
 
+OTHER_PROCESS = """
+import asyncio, sys
+from pathlib import Path
+from magnetar.storage.metadata.sqlite import SqliteMetadataStore
 
-class LateClock(SystemClock):
-    """Wall time may be moved on."""
+async def main():
+    store = await SqliteMetadataStore.open(Path(sys.argv[1]), session_timeout_s=0.4)
+    store.watch("/", lambda path: print("changed", path, flush=True))
+    await store.get("/")
+    print("ready", flush=True)
+    while line := await asyncio.to_thread(sys.stdin.readline):
+        what, path = line.split()
+        if what == "put":
+            await store.put(path, b"theirs")
+        if what == "own":
+            await store.put(path, b"theirs", ephemeral=True)
+        if what == "delete":
+            await store.delete(path)
+        if what == "wait":
+            await asyncio.sleep(float(path))
+        print("done", flush=True)
+    await store.close()
 
-    def __init__(self):
-        self.ahead_ms = 0
+asyncio.run(main())
+"""
 
-    def wall_ms(self):
-        return super().wall_ms() + self.ahead_ms
+
+class Process:
+    """Another process with the same file open."""
+
+    def __init__(self, process):
+        self._process = process
+
+    async def says(self, line):
+        async with asyncio.timeout(20):
+            while (said := (await self._process.stdout.readline()).decode().strip()) != line:
+                assert said, "the other process ended"
+
+    async def do(self, *words):
+        self._process.stdin.write(" ".join(words).encode() + b"\n")
+        await self.says("done")
+
+    def signal(self, number):
+        self._process.send_signal(number)
+
+    async def end(self):
+        self._process.stdin.close()
+        await self._process.wait()
+
+
+@contextlib.asynccontextmanager
+async def other_process(file):
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-c",
+        OTHER_PROCESS,
+        str(file),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    try:
+        other = Process(process)
+        await other.says("ready")
+        yield other
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
 
 
 class Heard:
-    """Paths that a watch reported."""
+    """Paths that a watch told."""
 
     def __init__(self):
         self.paths = []
+        self.all = []
         self._more = asyncio.Event()
 
     def __call__(self, path):
         self.paths.append(path)
+        self.all.append(path)
         self._more.set()
 
-    async def until(self, path):
-        async with asyncio.timeout(10):
-            while path not in self.paths:
+    async def until(self, *paths):
+        async with asyncio.timeout(20):
+            while not set(paths) <= set(self.paths):
                 self._more.clear()
                 await self._more.wait()
+        self.paths.clear()
 
 
 @pytest.fixture
@@ -45,78 +113,202 @@ def file(tmp_path):
     return tmp_path / "metadata.sqlite"
 
 
+@contextlib.asynccontextmanager
+async def opened(file, **options):
+    store = await SqliteMetadataStore.open(file, **options)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
 async def test_records_outlive_the_store(file):
-    store = await SqliteMetadataStore.open(file)
-    await store.put("/a", b"1")
-    await store.put("/a", b"2", expected_version=0)
-    await store.close()
-    again = await SqliteMetadataStore.open(file)
-    assert await again.get("/a") == Record(b"2", 1)
-    await again.close()
+    async with opened(file) as store:
+        await store.put("/a", b"1")
+        await store.put("/a", b"2", expected_version=0)
+        await store.put("/e", b"", ephemeral=True)
+    async with opened(file) as again:
+        assert await again.get("/a") == Record(b"2", 1)
+        assert await again.get("/e") is None
+    assert "magnetar-metadata" not in {thread.name for thread in threading.enumerate()}
+
+
+async def test_the_file_is_synced_at_every_commit(file):
+    async with opened(file) as store:
+        asked = ("PRAGMA journal_mode", "PRAGMA synchronous", "PRAGMA application_id")
+
+        def ask(work):
+            return [work._connection.execute(each).fetchone()[0] for each in asked]
+
+        assert await store._ask(ask, writes=False) == ["wal", 2, sqlite.APPLICATION_ID]
+        await store.put("/e", b"", ephemeral=True)
+        store._beat_due = 0.0
+        await store.get("/e")
+        await store.get("/e")  # There was a sign of life in between, which is not synced.
+        assert await store._ask(ask, writes=False) == ["wal", 2, sqlite.APPLICATION_ID]
 
 
 async def test_operations_that_wait_share_one_transaction(file):
-    store = await SqliteMetadataStore.open(file)
-    await asyncio.gather(*(store.put(f"/r/{n}", b"v") for n in range(500)))
-    refused = await asyncio.gather(
-        store.put("/r/0", b"x", expected_version=ABSENT),
-        store.put("/r/1", b"y"),
-        return_exceptions=True,
-    )
-    assert isinstance(refused[0], VersionMismatch)
-    assert refused[1] == 1
-    assert len(await store.children("/r")) == 500
-    await store.close()
+    async with opened(file) as store:
+        await store.put("/first", b"")
+        before = await store._ask(tables.Tables.last_change, writes=False)
+        await asyncio.gather(*(store.put(f"/r/{number}", b"v") for number in range(900)))
+        after = await store._ask(tables.Tables.last_change, writes=False)
+        assert after - before <= 2  # The first may have been on its way already.
+        refused = await asyncio.gather(
+            store.put("/r/0", b"x", expected_version=ABSENT),
+            store.put("/r/1", b"y"),
+            return_exceptions=True,
+        )
+        assert isinstance(refused[0], VersionMismatch)
+        assert refused[1] == 1
+        assert len(await store.children("/r")) == 900
 
 
-async def test_another_store_on_the_file_hears_of_changes(file):
-    mine, theirs = [await SqliteMetadataStore.open(file) for _ in range(2)]
+async def test_processes_hear_of_each_others_changes(file):
     heard = Heard()
-    watch = theirs.watch("/w", heard)
-    await theirs.get("/w")  # The watch has begun.
-    await mine.put("/w/x", b"")
-    await mine.put("/elsewhere", b"")
-    await heard.until("/w/x")
-    await mine.delete("/w/x")
-    await mine.put("/w", b"")
-    await heard.until("/w")
-    assert "/elsewhere" not in heard.paths
-    watch.cancel()
-    await mine.close()
-    await theirs.close()
+    async with opened(file) as store, other_process(file) as other:
+        store.watch("/w", heard)
+        await store.get("/w")
+        await other.do("put", "/w/theirs")
+        await heard.until("/w/theirs")
+        assert (await store.get("/w/theirs")).value == b"theirs"
+        await store.put("/ours", b"")
+        await other.says("changed /ours")
+        await other.do("delete", "/w/theirs")
+        await heard.until("/w/theirs")
+        assert await store.get("/w/theirs") is None
+        await other.end()
 
 
-async def test_who_missed_changes_is_told_to_look_at_everything(file, monkeypatch):
-    monkeypatch.setattr(sqlite, "POLL_INTERVAL_S", 60)
-    mine, theirs = [await SqliteMetadataStore.open(file) for _ in range(2)]
+async def test_ephemeral_records_go_some_seconds_after_their_process_died(file):
     heard = Heard()
-    theirs.watch("/w", heard)
-    await theirs.get("/w")  # The watch has begun; its next look is with the next operation.
-    await asyncio.gather(*(mine.put(f"/w/{n}", b"") for n in range(20)))
-    with sqlite3.connect(file) as connection:
-        connection.execute("DELETE FROM changes WHERE number < 18")
-    connection.close()
-    await theirs.get("/w")
-    await heard.until("/w")
-    await mine.close()
-    await theirs.close()
+    async with opened(file, session_timeout_s=0.4) as store, other_process(file) as other:
+        store.watch("/", heard)
+        await store.get("/")
+        await other.do("own", "/e")
+        await heard.until("/e")
+        await other.do("wait", "1")
+        assert await store.get("/e") is not None  # It lives, though it says nothing.
+        other.signal(signal.SIGKILL)
+        await heard.until("/e")
+        assert await store.get("/e") is None
 
 
-async def test_ephemeral_records_go_when_their_owner_has_been_silent_too_long(file):
-    clock = LateClock()
-    dead = await SqliteMetadataStore.open(file)
-    await dead.put("/e", b"", ephemeral=True)
-    await dead._stop()  # Its process died: no sign of life any more, and no farewell.
-    clock.ahead_ms = sqlite.SESSION_TIMEOUT_MS + 1000
-    other = await SqliteMetadataStore.open(file, clock=clock)
-    assert await other.get("/e") is None
-    await other.close()
+async def test_ephemeral_records_go_at_once_when_their_process_says_farewell(file):
+    async with opened(file) as store, other_process(file) as other:
+        await other.do("own", "/e")
+        await other.end()
+        assert await store.get("/e") is None
+
+
+async def test_who_wakes_up_from_the_dead_starts_over(file):
+    heard = Heard()
+    async with opened(file, session_timeout_s=0.4) as store, other_process(file) as other:
+        store.watch("/", heard)
+        await store.get("/")
+        await other.do("own", "/e")
+        await heard.until("/e")
+        other.signal(signal.SIGSTOP)
+        await heard.until("/e")
+        other.signal(signal.SIGCONT)
+        await other.says("changed /e")  # It hears of its own loss.
+        await other.do("wait", "0.5")
+        await other.do("own", "/e")
+        await heard.until("/e")
+        await other.do("wait", "1")
+        assert await store.get("/e") is not None
+
+
+async def test_a_clock_that_jumps_ends_no_session(file):
+    class Jumping(SystemClock):
+        ahead = 0.0
+
+        def now(self):
+            return super().now() + self.ahead
+
+    clock = Jumping()
+    async with opened(file) as owner, opened(file, clock=clock) as other:
+        await owner.put("/e", b"", ephemeral=True)
+        await other.get("/e")
+        clock.ahead = 1e9
+        await other.get("/e")
+        clock.ahead = -1e9
+        await other.get("/e")
+        assert await owner.get("/e") is not None
+
+
+async def test_who_lags_too_far_is_told_of_everything(file, monkeypatch):
+    monkeypatch.setattr(tables, "DELETIONS_KEPT", 2)
+    monkeypatch.setattr(sqlite, "POLL_INTERVAL_S", 60.0)
+    heard = Heard()
+    async with opened(file) as mine, opened(file) as theirs:
+        for number in range(6):
+            await mine.put(f"/w/{number}", b"")
+        theirs.watch("/w", heard)
+        await theirs.get("/w")  # The watch has begun; its next look is with the next operation.
+        for number in range(5):
+            await mine.delete(f"/w/{number}")
+        mine._beat_due = 0.0
+        await mine.get("/w")
+        await mine.get("/w")  # Old deletions were forgotten in between.
+        await theirs.get("/w")
+        await heard.until("/w/3", "/w/4", "/w/5")
+        assert heard.all[0] == "/w"
+
+
+async def test_only_who_watches_looks_for_changes(file):
+    async with opened(file) as store:
+        assert store._patience_s() > 1
+        watch = store.watch("/a", print)
+        await store.get("/a")
+        assert store._patience_s() == sqlite.POLL_INTERVAL_S
+        watch.cancel()
+        await store.get("/a")
+        assert store._patience_s() > 1
+
+
+async def test_many_may_make_the_file_at_once(file):
+    stores = await asyncio.gather(*(SqliteMetadataStore.open(file) for _ in range(8)))
+    await asyncio.gather(*(store.put("/a", b"") for store in stores))
+    assert (await stores[0].get("/a")).version == 7
+    await asyncio.gather(*(store.close() for store in stores))
 
 
 async def test_a_file_that_is_no_database_is_named_with_a_remedy(file):
     file.write_bytes(b"something else" * 1000)
     with pytest.raises(StorageError, match=r"metadata\.sqlite is damaged.*move it away"):
         await SqliteMetadataStore.open(file)
+    assert file.read_bytes() == b"something else" * 1000
+
+
+async def test_a_database_of_another_program_is_left_alone(file):
+    with contextlib.closing(sqlite3.connect(file)) as connection:
+        connection.execute("CREATE TABLE theirs (x)")
+    before = file.read_bytes()
+    with pytest.raises(StorageError, match=r"metadata\.sqlite is a database of another program"):
+        await SqliteMetadataStore.open(file)
+    assert file.read_bytes() == before
+
+
+async def test_a_file_of_a_newer_format_is_refused(file):
+    async with opened(file):
+        pass
+    with contextlib.closing(sqlite3.connect(file)) as connection:
+        connection.execute("PRAGMA user_version = 2")
+    with pytest.raises(StorageError, match="of format 2, and this Magnetar reads 1"):
+        await SqliteMetadataStore.open(file)
+
+
+async def test_damage_inside_the_file_is_named_when_it_is_met(file):
+    async with opened(file) as store:
+        await asyncio.gather(*(store.put(f"/r/{n}", bytes(3000)) for n in range(200)))
+    data = bytearray(file.read_bytes())
+    data[4096 * 2 :] = b"\xff" * (len(data) - 4096 * 2)
+    file.write_bytes(data)
+    with pytest.raises(StorageError, match=r"metadata\.sqlite is damaged.*restore it"):
+        async with opened(file) as store:
+            await store.get("/r/100")
 
 
 async def test_a_folder_that_is_not_there_is_named(tmp_path):
@@ -124,9 +316,30 @@ async def test_a_folder_that_is_not_there_is_named(tmp_path):
         await SqliteMetadataStore.open(tmp_path / "gone" / "metadata.sqlite")
 
 
-async def test_a_closed_store_says_so(file):
-    store = await SqliteMetadataStore.open(file)
-    await store.close()
-    await store.close()
-    with pytest.raises(StorageError, match="is closed"):
-        await store.get("/a")
+async def test_who_locks_the_file_for_too_long_is_a_failed_write(file, monkeypatch):
+    monkeypatch.setattr(sqlite, "BUSY_TIMEOUT_S", 0.05)
+    async with opened(file) as store:
+        with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            with pytest.raises(WriteFailed, match="locked by another process"):
+                await store.put("/a", b"")
+            assert await store.get("/a") is None
+        assert await store.put("/a", b"") == 0
+
+
+async def test_a_full_disk_fails_all_that_waited_and_nothing_is_half_done(file):
+    async with opened(file) as store:
+        await store.put("/a", b"old")
+
+        def limit(work):
+            pages = work._connection.execute("PRAGMA page_count").fetchone()[0]
+            work._connection.execute(f"PRAGMA max_page_count = {pages}")
+
+        await store._ask(limit, writes=False)
+        results = await asyncio.gather(
+            store.put("/a", b"new"), store.put("/b", bytes(100_000)), return_exceptions=True
+        )
+        assert {type(result) for result in results} == {WriteFailed}
+        assert "cannot be written" in str(results[0])
+        assert await store.get("/a") == Record(b"old", 0)
+        assert await store.put("/a", b"new") == 1

@@ -1,0 +1,87 @@
+"""Work for a thread that blocks: it takes all that waits at once, and answers it together."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Sequence
+from queue import Empty, SimpleQueue
+from typing import Any, Final, Generic, NamedTuple, TypeVar
+
+T = TypeVar("T")
+Worker = TypeVar("Worker")
+
+BATCH_MAX: Final = 1_000
+"""Operations the thread takes at once."""
+
+WAITING_MAX: Final = 10_000
+"""Operations that wait for the thread; who brings more waits for a place."""
+
+
+class Operation(NamedTuple):
+    """What the thread is to do with its worker, and who waits for it."""
+
+    work: Callable[[Any], Any]
+    writes: bool
+    answer: asyncio.Future[Any]
+
+
+class Batches(Generic[Worker]):
+    """Between an event loop and one thread. Made on the loop."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._queue: SimpleQueue[Operation | None] = SimpleQueue()
+        self._places = asyncio.Semaphore(WAITING_MAX)
+
+    # On the loop.
+
+    async def ask(self, work: Callable[[Worker], T], *, writes: bool) -> T:
+        """Have it done. Once handed over it is done, whether or not the caller still waits."""
+        await self._places.acquire()
+        answer = self.post(work, writes=writes)
+        answer.add_done_callback(lambda _: self._places.release())
+        return await asyncio.shield(answer)
+
+    def post(self, work: Callable[[Worker], T], *, writes: bool) -> asyncio.Future[T]:
+        """Have it done without a place, for the few that must not wait for one."""
+        answer: asyncio.Future[T] = self._loop.create_future()
+        self._queue.put(Operation(work, writes, answer))
+        return answer
+
+    def end(self) -> None:
+        """Nothing follows. The thread is told once it has taken all that came before."""
+        self._queue.put(None)
+
+    # In the thread.
+
+    def take(self, patience_s: float | None) -> tuple[list[Operation], bool]:
+        """All that waits, after waiting for the first; and whether more may follow."""
+        batch: list[Operation] = []
+        with contextlib.suppress(Empty):
+            operation = self._queue.get(timeout=patience_s)
+            while operation is not None:
+                batch.append(operation)
+                if len(batch) == BATCH_MAX:
+                    return batch, True
+                operation = self._queue.get_nowait()
+            return batch, False
+        return batch, True
+
+    def answer(self, batch: Sequence[Operation], results: Sequence[object]) -> None:
+        """Answer each operation with its result, or its exception."""
+        self.call(_answer, batch, results)
+
+    def call(self, function: Callable[..., object], *arguments: object) -> None:
+        """Call something on the loop."""
+        with contextlib.suppress(RuntimeError):  # the loop was closed, and nobody listens
+            self._loop.call_soon_threadsafe(function, *arguments)
+
+
+def _answer(batch: Sequence[Operation], results: Sequence[object]) -> None:
+    for operation, result in zip(batch, results, strict=True):
+        if operation.answer.done():
+            continue
+        if isinstance(result, BaseException):
+            operation.answer.set_exception(result)
+            operation.answer.exception()  # Perhaps nobody waits any more, and that is no mistake.
+        else:
+            operation.answer.set_result(result)

@@ -1,0 +1,209 @@
+"""Metadata as SQL tables: every statement there is.
+
+    records    path, value, version, the session that owns an ephemeral record, and the number of
+               the change that touched it last
+    deletions  paths that were deleted, each with the number of that change
+    sessions   the stores that own ephemeral records; ``beats`` counts their signs of life
+    counters   'change': the number of the last change; 'forgotten': deletions up to this number
+               have left no trace any more
+
+All changes of a transaction have one number. Who watches asks for what has a higher number than the
+last it saw: changes are never missed, several to one record are told as one.
+"""
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple, Protocol
+
+from magnetar.errors import VersionMismatch
+from magnetar.storage.metadata.store import ABSENT, Record
+
+DELETIONS_KEPT: Final = 10_000
+"""Deletions a watch may lag behind; one that lags further is told of all there is."""
+
+SCHEMA: Final = """
+CREATE TABLE records (
+    path TEXT NOT NULL UNIQUE, value BLOB NOT NULL, version INTEGER NOT NULL,
+    session INTEGER, change INTEGER NOT NULL
+);
+CREATE INDEX changes ON records (change);
+CREATE INDEX ephemeral ON records (session) WHERE session IS NOT NULL;
+CREATE TABLE deletions (
+    change INTEGER NOT NULL, path TEXT NOT NULL, PRIMARY KEY (change, path)
+) WITHOUT ROWID;
+CREATE TABLE sessions (id INTEGER PRIMARY KEY AUTOINCREMENT, beats INTEGER NOT NULL);
+CREATE TABLE counters (name TEXT NOT NULL PRIMARY KEY, value INTEGER NOT NULL);
+INSERT INTO counters VALUES ('change', 0), ('forgotten', 0)
+"""
+
+
+Value = str | bytes | int | None
+
+
+class Rows(Protocol):
+    """What a statement brought."""
+
+    @property
+    def rowcount(self) -> int: ...
+
+    def fetchone(self) -> Any: ...
+
+    def fetchall(self) -> list[Any]: ...
+
+
+class Connection(Protocol):
+    """A connection to a database, in autocommit."""
+
+    @property
+    def in_transaction(self) -> bool: ...
+
+    def execute(self, statement: str, values: Sequence[Value] = ..., /) -> Rows: ...
+
+
+class Changes(NamedTuple):
+    """What changed since a number. ``missed``: also deletions that nobody can name any more."""
+
+    number: int
+    paths: list[str]
+    missed: bool
+
+
+class Tables:
+    """The tables of one connection. Everything but ``transaction`` is called inside of one."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._change = 0  # Of this transaction; 0: nothing was changed yet.
+        self._deletions = 0  # Made here since old ones were forgotten.
+        self.news = False  # Something was changed here; for who watches to take back.
+
+    @contextlib.contextmanager
+    def transaction(self, *, writes: bool) -> Iterator[None]:
+        """Commit at the end, roll back on any error."""
+        self._connection.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
+        self._change = 0
+        try:
+            yield
+            self._connection.execute("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            raise
+
+    # Records.
+
+    def get(self, path: str) -> Record | None:
+        row = self._one("SELECT value, version FROM records WHERE path = ?", path)
+        return None if row is None else Record(*row)
+
+    def put(
+        self, path: str, value: bytes, *, expected_version: int | None, session: int | None
+    ) -> int:
+        """Raises VersionMismatch, having changed nothing."""
+        version = self._check(path, expected_version) + 1
+        self._connection.execute(
+            "INSERT INTO records VALUES (?, ?, ?, ?, ?) ON CONFLICT (path) DO UPDATE SET"
+            " value = excluded.value, version = excluded.version,"
+            " session = excluded.session, change = excluded.change",
+            (path, value, version, session, self._next_change()),
+        )
+        return version
+
+    def delete(self, path: str, *, expected_version: int | None) -> None:
+        """Raises VersionMismatch, having changed nothing."""
+        if self._check(path, expected_version) != ABSENT:
+            self._delete([path])
+
+    def children(self, path: str) -> list[str]:
+        prefix = path.rstrip("/") + "/"
+        # "0" follows "/" in the order of characters: the range holds all that is below.
+        rows = self._connection.execute(
+            "SELECT path FROM records WHERE path > ? AND path < ?", (prefix, prefix[:-1] + "0")
+        )
+        return sorted({path[len(prefix) :].partition("/")[0] for (path,) in rows.fetchall()})
+
+    # Sessions.
+
+    def begin_session(self) -> int:
+        self._connection.execute("INSERT INTO sessions (beats) VALUES (0)")
+        session: int = self._one("SELECT last_insert_rowid()")[0]
+        return session
+
+    def beat(self, session: int) -> bool:
+        """A sign of life. False: the session is over."""
+        beaten = self._connection.execute(
+            "UPDATE sessions SET beats = beats + 1 WHERE id = ?", (session,)
+        )
+        return beaten.rowcount == 1
+
+    def beats(self) -> dict[int, int]:
+        """The sessions there are, and how often each has beaten."""
+        return dict(self._connection.execute("SELECT id, beats FROM sessions").fetchall())
+
+    def end_session(self, session: int) -> None:
+        owned = self._connection.execute("SELECT path FROM records WHERE session = ?", (session,))
+        self._delete([path for (path,) in owned.fetchall()])
+        self._connection.execute("DELETE FROM sessions WHERE id = ?", (session,))
+
+    # Changes.
+
+    def last_change(self) -> int:
+        return self._counter("change")
+
+    def changes_since(self, number: int) -> Changes:
+        missed = self._counter("forgotten") > number
+        since = -1 if missed else number
+        rows = self._connection.execute(
+            "SELECT path FROM records WHERE change > ?"
+            " UNION SELECT path FROM deletions WHERE change > ?",
+            (since, since),
+        )
+        return Changes(self.last_change(), [path for (path,) in rows.fetchall()], missed)
+
+    @property
+    def overgrown(self) -> bool:
+        """Whether ``forget_deletions`` is due."""
+        return self._deletions >= DELETIONS_KEPT
+
+    def forget_deletions(self) -> None:
+        """Remove the traces of all deletions but the latest."""
+        last = self._one(
+            "SELECT change FROM deletions ORDER BY change DESC LIMIT 1 OFFSET ?", DELETIONS_KEPT
+        )
+        if last is not None:
+            self._connection.execute("DELETE FROM deletions WHERE change <= ?", last)
+            self._set_counter("forgotten", last[0])
+        self._deletions = 0
+
+    def _check(self, path: str, expected_version: int | None) -> int:
+        """The version now, ABSENT where there is no record."""
+        row = self._one("SELECT version FROM records WHERE path = ?", path)
+        version: int = ABSENT if row is None else row[0]
+        if expected_version is not None and expected_version != version:
+            raise VersionMismatch(f"{path} is at version {version}, not {expected_version}")
+        return version
+
+    def _delete(self, paths: list[str]) -> None:
+        for path in paths:
+            self._connection.execute("DELETE FROM records WHERE path = ?", (path,))
+            self._connection.execute(
+                "INSERT OR IGNORE INTO deletions VALUES (?, ?)", (self._next_change(), path)
+            )
+        self._deletions += len(paths)
+
+    def _next_change(self) -> int:
+        if not self._change:
+            self._change = self._counter("change") + 1
+            self._set_counter("change", self._change)
+            self.news = True
+        return self._change
+
+    def _counter(self, name: str) -> int:
+        value: int = self._one("SELECT value FROM counters WHERE name = ?", name)[0]
+        return value
+
+    def _set_counter(self, name: str, value: int) -> None:
+        self._connection.execute("UPDATE counters SET value = ? WHERE name = ?", (value, name))
+
+    def _one(self, question: str, *values: Value) -> Any:
+        return self._connection.execute(question, values).fetchone()

@@ -1,0 +1,131 @@
+import asyncio
+import threading
+
+import pytest
+
+from magnetar.storage.metadata import batches
+from magnetar.storage.metadata.batches import Batches
+
+
+class Worker:
+    """A thread that does one batch after the other, and lists them."""
+
+    def __init__(self):
+        self.queue = Batches()
+        self.sizes = []
+        self.may_take = threading.Event()
+        self.may_take.set()
+        self.thread = threading.Thread(target=self._run)
+        self.thread.start()
+
+    def _run(self):
+        running = True
+        while running:
+            self.may_take.wait()
+            batch, running = self.queue.take(None)
+            if batch:
+                self.sizes.append(len(batch))
+                self.queue.answer(batch, [self._do(operation) for operation in batch])
+
+    def _do(self, operation):
+        try:
+            return operation.work(self)
+        except ArithmeticError as error:
+            return error
+
+    async def ask(self, work, *, writes=False):
+        return await self.queue.ask(work, writes=writes)
+
+
+@pytest.fixture
+async def worker():
+    worker = Worker()
+    yield worker
+    worker.may_take.set()
+    worker.queue.end()
+    await asyncio.to_thread(worker.thread.join)
+
+
+async def test_who_asks_gets_the_answer(worker):
+    assert await worker.ask(lambda who: (who is worker, threading.current_thread())) == (
+        True,
+        worker.thread,
+    )
+
+
+async def test_who_asks_gets_the_error(worker):
+    with pytest.raises(ZeroDivisionError):
+        await worker.ask(lambda _: 1 // 0)
+    assert await worker.ask(lambda _: "fine") == "fine"
+
+
+async def test_what_waits_is_taken_at_once(worker):
+    worker.may_take.clear()
+    await worker.ask(lambda _: None)  # It was waiting already.
+    asked = [asyncio.ensure_future(worker.ask(lambda _: None)) for _ in range(50)]
+    await asyncio.sleep(0)
+    worker.may_take.set()
+    await asyncio.gather(*asked)
+    assert worker.sizes == [1, 50]
+
+
+async def test_no_batch_is_endless(worker, monkeypatch):
+    monkeypatch.setattr(batches, "BATCH_MAX", 20)
+    worker.may_take.clear()
+    await worker.ask(lambda _: None)
+    asked = [asyncio.ensure_future(worker.ask(lambda _: None)) for _ in range(50)]
+    await asyncio.sleep(0)
+    worker.may_take.set()
+    await asyncio.gather(*asked)
+    assert worker.sizes == [1, 20, 20, 10]
+
+
+async def test_who_brings_too_much_waits_for_a_place(monkeypatch):
+    monkeypatch.setattr(batches, "WAITING_MAX", 5)
+    worker = Worker()
+    worker.may_take.clear()
+    await worker.ask(lambda _: None)
+    asked = [asyncio.ensure_future(worker.ask(lambda _: None)) for _ in range(12)]
+    await asyncio.sleep(0)
+    assert worker.queue._queue.qsize() == 5
+    worker.may_take.set()
+    await asyncio.gather(*asked)
+    assert sum(worker.sizes) == 13
+    worker.queue.end()
+    await asyncio.to_thread(worker.thread.join)
+
+
+async def test_what_was_handed_over_is_done_though_nobody_waits(worker):
+    done = []
+    asked = asyncio.ensure_future(worker.ask(lambda _: done.append(1)))
+    failing = asyncio.ensure_future(worker.ask(lambda _: 1 // 0))
+    await asyncio.sleep(0)
+    asked.cancel()
+    failing.cancel()
+    await worker.ask(lambda _: None)
+    assert done == [1]
+
+
+async def test_a_thread_looks_up_when_it_has_waited_long_enough():
+    queue = Batches()
+    assert queue.take(0.001) == ([], True)
+    queue.end()
+    assert queue.take(0.001) == ([], False)
+
+
+async def test_what_came_before_the_end_is_taken_with_it():
+    queue = Batches()
+    answer = queue.post(lambda _: None, writes=True)
+    queue.end()
+    batch, running = queue.take(None)
+    assert [operation.answer for operation in batch] == [answer]
+    assert batch[0].writes
+    assert not running
+
+
+def test_a_loop_that_is_gone_needs_no_answer():
+    async def make():
+        return Batches()
+
+    queue = asyncio.run(make())
+    queue.call(print, "nobody hears this")
