@@ -1,6 +1,6 @@
 """What is to be delivered again, and how often each entry already was. Pure."""
 
-from bisect import insort
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
 
@@ -38,9 +38,17 @@ class ReplayQueue:
     def discard(self, positions: Iterable[Position]) -> None:
         """Forget ``positions``: delivered, acknowledged or trimmed."""
         gone = self._members.intersection(positions)
-        if gone:
-            self._members -= gone
-            self._ordered = [p for p in self._ordered if p not in gone]
+        if not gone:
+            return
+        self._members -= gone
+        # Mostly neighbours, and mostly the first ones: look only where they lie.
+        ordered = self._ordered
+        start = bisect_left(ordered, min(gone))
+        stop = bisect_right(ordered, max(gone), start)
+        if stop - start == len(gone):
+            del ordered[start:stop]
+        else:
+            ordered[start:stop] = [p for p in ordered[start:stop] if p not in gone]
 
     def first(self, count_max: int) -> list[Position]:
         """The first ``count_max`` positions, in log order; they stay queued."""
