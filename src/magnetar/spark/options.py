@@ -117,7 +117,7 @@ def _known(options: Mapping[str, str], names: tuple[str, ...]) -> dict[str, str]
 
 def _service_url(given: Mapping[str, str]) -> str:
     url = given.get("service.url", "")
-    if not url.startswith(("pulsar://", "http://")):
+    if not url.startswith("pulsar://"):
         raise InvalidValue(
             f"option service.url is '{url}': set it to where the broker is, "
             "for example pulsar://localhost:6650"

@@ -70,28 +70,35 @@ class SparkWork:
     def _run_queries(
         self, pipeline: Pipeline, ends: Mapping[str, Offset], all_published: threading.Event
     ) -> None:
-        running: list[_Watched] = []
+        board = self._board
+        running: list[WatchedQuery] = []
         try:
-            running.append(_Watched(pipeline.start_windows(), self._board, self._board.windows))
+            running.append(WatchedQuery(pipeline.start_windows(), board, board.windows))
             self.listening.set()
             # Spark 4 may mix up the first two queries of a format that start at the same time.
-            while not running[0].has_read and not self._stop_asked(running):
-                continue
+            while not running[0].has_read:
+                if self._stop_asked(running):
+                    return
             self.warm.set()
-            running.append(_Watched(pipeline.start_cancelled(), self._board, self._board.cancelled))
-            while not self._stop_asked(running):
-                if all_published.is_set() and all(one.finished(ends) for one in running):
-                    self.complete.set()
+            running.append(WatchedQuery(pipeline.start_cancelled(), board, board.cancelled))
+            while not all_published.is_set() or _unfinished(running, ends):
+                if self._stop_asked(running):
                     return
         finally:
             for one in running:
                 one.stop()
+        self.complete.set()
 
-    def _stop_asked(self, running: list["_Watched"]) -> bool:
+    def _stop_asked(self, running: list["WatchedQuery"]) -> bool:
         """Look at the queries, and wait a moment. Raises NotReady when one has failed."""
         for one in running:
             one.look()
         return self._crew.stopping.wait(_POLL_S)
+
+
+def _unfinished(running: "list[WatchedQuery]", ends: Mapping[str, Offset]) -> "list[WatchedQuery]":
+    """Asks every one: a query notes when it was first found to be finished."""
+    return [one for one in running if not one.finished(ends)]
 
 
 def _cause(failure: StreamingQueryException) -> str:
@@ -101,7 +108,7 @@ def _cause(failure: StreamingQueryException) -> str:
     return (ours or said or ["no reason given"])[-1 if ours else 0]
 
 
-class _Watched:
+class WatchedQuery:
     """A query and what it has read so far, by its own account."""
 
     def __init__(self, query: StreamingQuery, board: Board, stage: Stage) -> None:

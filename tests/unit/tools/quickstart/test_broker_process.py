@@ -43,7 +43,7 @@ def test_nothing_is_known_of_a_broker_of_others():
     BrokerAddress("pulsar://127.0.0.1:1", "http://127.0.0.1:1").check()
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="no such signals")
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="needs Linux to watch a process")
 def test_a_broker_ends_with_the_process_that_started_it(tmp_path):
     program = f"""
 import pathlib, time

@@ -1,0 +1,10 @@
+"""What needs no Spark; what does is in ``tests/spark/test_pipeline.py``."""
+
+import json
+
+from magnetar.tools.quickstart import flights, pipeline
+
+
+def test_the_pipeline_asks_for_what_a_message_has():
+    names = [column.split()[0] for column in pipeline.FLIGHT.split(", ")]
+    assert set(names) <= json.loads(flights.content(flights.load(1).flights[0])).keys()

@@ -1,0 +1,73 @@
+"""Watching a query, without Spark; with it, ``tests/spark/test_quickstart.py`` does."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+from pyspark.errors import StreamingQueryException
+
+from magnetar.errors import NotReady
+from magnetar.spark.offsets import Offset
+from magnetar.tools.quickstart.board import Board
+from magnetar.tools.quickstart.spark_work import WatchedQuery
+
+
+def progress(batch_id, rows, end):
+    source = {"numInputRows": rows, "endOffset": json.dumps(end)}
+    return {"batchId": batch_id, "sources": [source]}
+
+
+@pytest.fixture
+def query():
+    """As much of Spark's query as is looked at."""
+    query = SimpleNamespace(name="windows", lastProgress=None, recentProgress=[], failure=None)
+    query.exception = lambda: query.failure
+    return query
+
+
+@pytest.fixture
+def board():
+    return Board()
+
+
+def test_rows_are_counted_by_micro_batch_however_often_one_looks(query, board):
+    watched = WatchedQuery(query, board, board.windows)
+    watched.look()
+    assert not watched.has_read
+    query.lastProgress = progress(0, 10, {"a": "1:9:-1"})
+    watched.look()
+    watched.look()
+    assert watched.has_read
+    assert board.windows.count == 10
+    query.lastProgress = progress(1, 5, {"a": "1:14:-1"})
+    watched.look()
+    assert (board.windows.count, board.windows.note) == (15, "2 micro-batches")
+
+
+def test_a_query_is_finished_when_it_has_read_to_the_end_and_all_is_counted(query, board):
+    watched = WatchedQuery(query, board, board.windows)
+    ends = {"a": Offset(1, 9), "b": Offset(2, 4)}
+    query.lastProgress = progress(0, 10, {"a": "1:9:-1", "b": "2:3:-1"})
+    watched.look()
+    assert not watched.finished(ends)
+    missed = progress(1, 1, {"a": "1:9:-1", "b": "2:3:-1"})
+    query.lastProgress = progress(2, 1, {"a": "1:9:-1", "b": "2:4:-1"})
+    query.recentProgress = [missed, query.lastProgress]
+    watched.look()
+    assert watched.finished(ends)
+    assert board.windows.count == 12
+    assert board.windows.ended_s is not None
+
+
+def test_a_query_that_failed_is_reported_with_its_cause(query, board):
+    query.failure = StreamingQueryException(
+        "[STREAM_FAILED] terminated\nTraceback:\nmagnetar.errors.EntryNotFound: it is gone\nmore"
+    )
+    with pytest.raises(NotReady, match=r"'windows' failed: .*EntryNotFound: it is gone"):
+        WatchedQuery(query, board, board.windows).look()
+
+
+def test_a_failure_of_sparks_own_is_reported_with_its_first_line(query, board):
+    query.failure = StreamingQueryException("[STREAM_FAILED] the disk is full\nat somewhere")
+    with pytest.raises(NotReady, match=r"the disk is full$"):
+        WatchedQuery(query, board, board.windows).look()
