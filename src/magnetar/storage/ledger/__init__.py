@@ -1,1 +1,1 @@
-"""Append-only ledgers with one writer each: one contract (``store.py``), several implementations."""
+"""Append-only ledgers, one writer each: one contract (``store.py``), several implementations."""
