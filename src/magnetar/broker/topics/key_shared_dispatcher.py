@@ -45,22 +45,16 @@ class KeySharedDispatcher(SharedDispatcher):
         self._slots: dict[Position, int] = {}
         self._waiting: Counter[int] = Counter()  # Entries in the replay queue, per slot.
         self._stuck: set[int] = set()  # Slots of which an entry of this batch had to wait.
+        self._given_back: set[int] = set()  # Slots of which entries came back during a read.
 
     def join(self, consumer: Consumer) -> None:
         self.ranges.add(consumer, consumer.name, consumer.request.hash_ranges)
         super().join(consumer)
-        self._owners_changed()
 
     def leave(self, consumer: Consumer) -> None:
         self.ranges.remove(consumer)
-        last = len(self._consumers) == 1
-        super().leave(consumer)
-        if last:
-            self._slots.clear()
-            self._waiting.clear()
         self.draining.forget(consumer)
-        self._owners_changed()
-        self.wake()
+        super().leave(consumer)
 
     def acknowledged(self, consumer: Consumer, positions: Sequence[Position]) -> None:
         positions = list(dict.fromkeys(positions))  # A client may name one twice.
@@ -91,7 +85,9 @@ class KeySharedDispatcher(SharedDispatcher):
     # Dealing by key.
 
     def _deliver(self, runs: list[EntryRun], *, again: bool) -> None:
-        self._stuck.clear()
+        # What is read again was chosen before: what came back meanwhile may belong before it.
+        self._stuck = self._given_back
+        self._given_back = set()
         super()._deliver(runs, again=again)
 
     def _deal(self, run: EntryRun, chunks: dict[int, Chunk], *, again: bool) -> None:
@@ -109,7 +105,7 @@ class KeySharedDispatcher(SharedDispatcher):
                 taker = None
             if owner is None:
                 self._stuck.add(slot)
-                self._requeue([position])
+                self._set_aside([position])
                 continue
             if taker is None:
                 taker, start, messages = owner, index, 0
@@ -121,7 +117,7 @@ class KeySharedDispatcher(SharedDispatcher):
         """Who may have an entry of ``slot`` now.
 
         What is new waits behind what waits already; what is dealt out again was chosen so that
-        nothing of its slot waits before it.
+        nothing of its slot waited before it.
         """
         if self._ordered and (
             slot in self._stuck
@@ -170,9 +166,15 @@ class KeySharedDispatcher(SharedDispatcher):
         return len(self.replay) < limit
 
     def _requeue(self, positions: Iterable[Position]) -> None:
+        given_back = list(positions)
+        if self._reading is not None:
+            self._given_back.update(self._slots[position] for position in given_back)
+        super()._requeue(given_back)
+
+    def _set_aside(self, positions: list[Position]) -> None:
         fresh = [position for position in positions if position not in self.replay]
         self._waiting.update(self._slots[position] for position in fresh)
-        super()._requeue(fresh)
+        super()._set_aside(fresh)
 
     def _take_up(self, positions: Iterable[Position]) -> None:
         for position in positions:
@@ -188,7 +190,10 @@ class KeySharedDispatcher(SharedDispatcher):
             return consumer
         return next((c for c in self._consumers if position in c.pending), None)
 
-    def _owners_changed(self) -> None:
+    def _members_changed(self) -> None:
+        if not self._consumers:
+            self._slots.clear()
+            self._waiting.clear()
         if not self._ordered:
             return
         held = [(c, Counter(self._slots[p] for p in c.pending)) for c in self._consumers]

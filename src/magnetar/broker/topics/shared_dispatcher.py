@@ -53,6 +53,7 @@ class SharedDispatcher:
         self._consumers.append(consumer)
         self._consumers.sort(key=lambda c: c.priority)
         self._replay_stuck = False
+        self._members_changed()
 
     def leave(self, consumer: Consumer) -> None:
         self._consumers.remove(consumer)
@@ -64,6 +65,7 @@ class SharedDispatcher:
         else:
             self.replay.clear()
             self.redelivery_counts.clear()
+        self._members_changed()
         self.wake()
 
     def flowed(self, consumer: Consumer) -> None:
@@ -250,10 +252,17 @@ class SharedDispatcher:
         """The first consumer is here: start at the mark."""
         self._cursor.rewind()
 
+    def _members_changed(self) -> None:
+        """A consumer came or went."""
+
     def _requeue(self, positions: Iterable[Position]) -> None:
-        """These entries are in nobody's hands."""
-        self.replay.add(list(positions))
+        """These entries were given back: they are in nobody's hands, and may go out at once."""
+        self._set_aside(list(positions))
         self._replay_stuck = False
+
+    def _set_aside(self, positions: list[Position]) -> None:
+        """These entries go to the replay queue."""
+        self.replay.add(positions)
 
     def _take_up(self, positions: Iterable[Position]) -> None:
         """These entries left the replay queue, to be dealt out."""

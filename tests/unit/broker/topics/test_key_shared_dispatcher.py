@@ -1,5 +1,8 @@
 """Key_Shared: a key's messages in order, whoever comes and goes."""
 
+import itertools
+import time
+
 from magnetar.model.position import Position
 from magnetar.model.subscriptions import SubscriptionType
 
@@ -76,6 +79,51 @@ async def test_when_a_consumer_leaves_its_keys_go_to_the_others_in_order(bench, 
     again = a.got()[before:]
     for key in {text.split("/")[0] for text in lost}:
         assert [t for t in again if t.startswith(f"{key}/")] == [f"{key}/{n}" for n in range(3)]
+
+
+def keys_of(subscription, consumer, count):
+    """Keys that belong to ``consumer``."""
+    ranges = subscription.dispatcher.ranges
+    keys = (f"key-{n}" for n in itertools.count())
+    mine = (key for key in keys if ranges.select(ranges.slot(key.encode())) is consumer)
+    return list(itertools.islice(mine, count))
+
+
+async def test_a_moved_key_goes_on_when_its_old_owner_leaves(bench, make_entry):
+    a, subscription, first = await bench.consumer(KEY_SHARED, "a")
+    _, _, second = await bench.consumer(KEY_SHARED, "b")
+    [key] = keys_of(subscription, second, 1)
+    await bench.topic.leave(subscription, second)
+    await bench.publish(make_entry("0", key=key))
+    await a.until(lambda e: e.got() == ["0"])
+    b, _, _ = await bench.consumer(KEY_SHARED, "b")
+    await bench.publish(make_entry("1", key=key))
+    assert b.got() == []
+    await bench.topic.leave(subscription, first)
+    await b.until(lambda e: e.got() == ["0", "1"])
+
+
+async def test_what_comes_back_goes_before_what_was_just_about_to_go_out(bench, make_entry):
+    a, subscription, first = await bench.consumer(KEY_SHARED, "a", permits=1)
+    b, _, _ = await bench.consumer(KEY_SHARED, "b")
+    [key] = keys_of(subscription, first, 1)
+    await bench.publish(*(make_entry(str(n), key=key) for n in range(3)))
+    assert a.got() == ["0"]
+    subscription.flow(first, 1)  # The second entry is read again now, for its owner.
+    await bench.topic.leave(subscription, first)
+    await b.until(lambda e: len(e.got()) == 3)
+    assert b.got() == ["0", "1", "2"]
+
+
+async def test_looking_far_ahead_does_not_take_long(open_bench, make_entry):
+    bench = await open_bench(cache_bytes=64 * 1024 * 1024)
+    _, subscription, full = await bench.consumer(KEY_SHARED, "a", permits=0)
+    _, _, idle = await bench.consumer(KEY_SHARED, "b", permits=0)
+    await bench.publish(*entries(make_entry, keys_of(subscription, full, 5_000), 0))
+    began = time.process_time()
+    subscription.flow(idle, 1)
+    assert len(subscription.dispatcher.replay) == 4_000
+    assert time.process_time() - began < 2, "it looked at all that waits, for each that came"
 
 
 async def test_redelivery_hands_a_moved_key_to_its_new_owner(bench, make_entry):
