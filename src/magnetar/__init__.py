@@ -3,59 +3,72 @@
 The names here are the client's: ``async with Client("pulsar://localhost:6650") as client``.
 ``magnetar.client.blocking`` has the same client for threads.
 
-A name is imported when it is first used, so that a broker does not load the client.
+They are imported when first used: who wants ``magnetar.errors`` alone, or starts a broker, does
+not pay for the client.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from magnetar import errors as errors
-    from magnetar.client.client import Client as Client
-    from magnetar.client.consumer import Consumer as Consumer
-    from magnetar.client.contracts import Producer as Producer
-    from magnetar.client.message import Message as Message
-    from magnetar.client.message import OutMessage as OutMessage
-    from magnetar.client.reader import Reader as Reader
-    from magnetar.client.routing import HashingScheme as HashingScheme
-    from magnetar.client.routing import RoutingMode as RoutingMode
-    from magnetar.message.compression import CompressionType as CompressionType
-    from magnetar.model.position import EARLIEST_MESSAGE as EARLIEST_MESSAGE
-    from magnetar.model.position import LATEST_MESSAGE as LATEST_MESSAGE
-    from magnetar.model.position import MessageId as MessageId
-    from magnetar.model.subscriptions import InitialPosition as InitialPosition
-    from magnetar.model.subscriptions import SubscriptionType as SubscriptionType
+    from magnetar import errors
+    from magnetar.client.client import Client
+    from magnetar.client.consumer import Consumer
+    from magnetar.client.contracts import Producer
+    from magnetar.client.message import Message, OutMessage
+    from magnetar.client.reader import Reader
+    from magnetar.client.routing import HashingScheme, RoutingMode
+    from magnetar.message.compression import CompressionType
+    from magnetar.model.position import EARLIEST_MESSAGE, LATEST_MESSAGE, MessageId
+    from magnetar.model.subscriptions import InitialPosition, SubscriptionType
 
 __version__ = "0.1.0"
 
-_HOMES = {
-    "EARLIEST_MESSAGE": "model.position",
-    "LATEST_MESSAGE": "model.position",
-    "Client": "client.client",
-    "CompressionType": "message.compression",
-    "Consumer": "client.consumer",
-    "HashingScheme": "client.routing",
-    "InitialPosition": "model.subscriptions",
-    "Message": "client.message",
-    "MessageId": "model.position",
-    "OutMessage": "client.message",
-    "Producer": "client.contracts",
-    "Reader": "client.reader",
-    "RoutingMode": "client.routing",
-    "SubscriptionType": "model.subscriptions",
+__all__ = [
+    "EARLIEST_MESSAGE",
+    "LATEST_MESSAGE",
+    "Client",
+    "CompressionType",
+    "Consumer",
+    "HashingScheme",
+    "InitialPosition",
+    "Message",
+    "MessageId",
+    "OutMessage",
+    "Producer",
+    "Reader",
+    "RoutingMode",
+    "SubscriptionType",
+    "errors",
+]
+
+_HOMES: Final = {
+    "EARLIEST_MESSAGE": "magnetar.model.position",
+    "LATEST_MESSAGE": "magnetar.model.position",
+    "Client": "magnetar.client.client",
+    "CompressionType": "magnetar.message.compression",
+    "Consumer": "magnetar.client.consumer",
+    "HashingScheme": "magnetar.client.routing",
+    "InitialPosition": "magnetar.model.subscriptions",
+    "Message": "magnetar.client.message",
+    "MessageId": "magnetar.model.position",
+    "OutMessage": "magnetar.client.message",
+    "Producer": "magnetar.client.contracts",
+    "Reader": "magnetar.client.reader",
+    "RoutingMode": "magnetar.client.routing",
+    "SubscriptionType": "magnetar.model.subscriptions",
 }
 
-__all__ = [*_HOMES, "errors"]  # noqa: PLE0604 - the names of the table, each a string
 
-
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name == "errors":
         return import_module("magnetar.errors")
-    home = _HOMES.get(name)
-    if home is None:
+    if name not in _HOMES:
         raise AttributeError(f"module 'magnetar' has no attribute {name!r}")
-    return getattr(import_module(f"magnetar.{home}"), name)
+    found: object = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = found
+    return found
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted([*globals(), *__all__])

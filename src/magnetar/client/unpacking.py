@@ -143,8 +143,15 @@ class Unpacker:
         body = entry[metadata.payload_start :]
         if metadata.chunk is not None:
             whole = self._chunks.add(metadata.chunk, body, position, self._now())
-            for dropped in self._chunks.take_dropped():
-                self._acknowledged.entry(dropped)
+            dropped = self._chunks.take_dropped()
+            if dropped:
+                log.warning(
+                    "consumer.chunks_given_up topic=%s positions=%s",
+                    self._topic,
+                    ",".join(map(str, dropped)),
+                )
+            for place in dropped:
+                self._acknowledged.entry(place)
             if whole is None:
                 return []
             body, delivery.chunks = whole

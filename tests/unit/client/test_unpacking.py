@@ -186,12 +186,13 @@ def test_chunks_are_put_together(desk):
     assert len(message.delivery.chunks) == len(chunks)
 
 
-def test_chunks_whose_rest_does_not_come_are_given_up(desk):
+def test_chunks_whose_rest_does_not_come_are_given_up_and_named(desk, caplog):
     chunks = entries(bytes(5000), batched=False, size_max=1000)
     desk.open(chunks[0], Position(7, 0))
     desk.now = 61.0
     assert desk.payloads(chunks[1], Position(7, 1)) == []
     assert desk.acknowledged == [Position(7, 0), Position(7, 1)]
+    assert "positions=7:0,7:1" in caplog.text
 
 
 def test_a_wrong_checksum_is_rejected_with_the_reason(desk):
