@@ -157,8 +157,9 @@ class FolderLock:
             raise StoreLocked(
                 f"the data folder {folder} is in use by {holder}: stop it, or choose another folder"
             ) from refused
-        os.ftruncate(fd, 0)
-        os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
+        with contextlib.suppress(OSError):  # A full disk: the lock holds, nameless.
+            os.ftruncate(fd, 0)
+            os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
         return cls(fd)
 
     def release(self) -> None:

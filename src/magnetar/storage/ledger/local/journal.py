@@ -200,8 +200,10 @@ class Journal:
                 segment.synced = max(segment.synced, end)
             return
         log.error("storage.sync_failed path=%s error=%s", segment and segment.path, error)
-        if self._active is not None and self._active is segment:
+        if segment is not None and segment is self._active:
             self._abandon()
+        elif segment is not None and segment.state is State.FULL:
+            segment.state = State.ABANDONED
 
     def _give_up(self, commits: list[Commit[_Placed]], error: Exception) -> None:
         """Nothing of these commits is to be believed, nor what was placed behind them."""

@@ -142,7 +142,7 @@ class LocalLedgerStore:
         pool = ThreadPoolExecutor(DISK_THREADS, thread_name_prefix="magnetar-disk")
         lock = None
         try:
-            lock = await loop.run_in_executor(pool, _lock, files, folder)
+            lock = _lock(files, folder)  # Here, so that no cancellation can lose it.
             durable = settings.durability is not Durability.NONE
             read = partial(
                 recover,
