@@ -2,7 +2,8 @@
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from itertools import repeat
+from itertools import islice, repeat
+from typing import Final
 
 from magnetar.broker.dispatch.shared import RoundRobin, Seat
 from magnetar.broker.topics.consumer import Consumer
@@ -16,6 +17,11 @@ from magnetar.model.position import Position
 from magnetar.storage.managed_ledger.cursor import Cursor
 from magnetar.storage.managed_ledger.run import EntryRun
 from magnetar.tasks import Tasks
+
+CHUNKED_MESSAGES_MAX: Final = 10_000
+"""Half-delivered messages whose owners are remembered; the rest of the oldest goes to anybody."""
+CHUNKS_ASIDE_MAX: Final = 1_000
+"""Chunks waiting for a busy owner before reading on stops."""
 
 
 class SharedDispatcher:
@@ -32,7 +38,8 @@ class SharedDispatcher:
         self.replay = ReplayQueue()
         self.redelivery_counts = RedeliveryCounts()
         self._round_robin: RoundRobin[Consumer] = RoundRobin()
-        self._chunk_owners: dict[str, Consumer] = {}
+        self._chunk_owners: dict[str, Consumer] = {}  # By uuid: messages that are half delivered.
+        self._chunks_aside: dict[Position, str] = {}  # In the replay queue, for their owners only.
         self._reading: asyncio.Task[None] | None = None
         self._turn_running = False
         self._replay_stuck = False  # True: nothing queued can go out until somebody has room.
@@ -64,6 +71,7 @@ class SharedDispatcher:
             self._requeue(released)
         else:
             self.replay.clear()
+            self._chunks_aside.clear()
             self.redelivery_counts.clear()
         self._members_changed()
         self.wake()
@@ -82,6 +90,7 @@ class SharedDispatcher:
                     other.release(elsewhere)
         self.redelivery_counts.discard(positions)
         self.replay.discard(positions)
+        self._forget_aside(positions)
         self._after_release(room_grew=self._room_total() > room_before)
 
     def acknowledged_part(self, consumer: Consumer, position: Position, pending: int) -> None:
@@ -146,6 +155,7 @@ class SharedDispatcher:
         try:
             runs = await self._cursor.read_at(positions)
             self.replay.discard(positions)
+            self._forget_aside(positions)
             self._take_up(positions)
             self._deliver(runs, again=True)
         except StorageError as error:
@@ -187,14 +197,31 @@ class SharedDispatcher:
                 shares = self._round_robin.assign(entry.weights, seats)
                 owner = shares[0].consumer if shares else None
             if owner is None or owner.room <= 0:
-                self._requeue(positions_of(entry))
+                self._set_aside([entry.first])
+                if chunk:
+                    self._chunks_aside[entry.first] = chunk.uuid
                 continue
             if chunk:
-                if chunk.last:
-                    self._chunk_owners.pop(chunk.uuid, None)
-                else:
-                    self._chunk_owners[chunk.uuid] = owner
+                self._chunk_delivered(chunk, owner)
             self._hand_over(owner, entry)
+
+    def _chunk_delivered(self, chunk: Chunk, owner: Consumer) -> None:
+        self._chunk_owners.pop(chunk.uuid, None)
+        if not chunk.last:
+            self._chunk_owners[chunk.uuid] = owner
+            if len(self._chunk_owners) > CHUNKED_MESSAGES_MAX:
+                del self._chunk_owners[next(iter(self._chunk_owners))]
+
+    def _forget_aside(self, positions: Sequence[Position]) -> None:
+        if self._chunks_aside:
+            for position in positions:
+                self._chunks_aside.pop(position, None)
+
+    def _must_wait(self, position: Position) -> bool:
+        """Whether a queued entry is a chunk whose owner has no room."""
+        uuid = self._chunks_aside.get(position)
+        owner = None if uuid is None else self._chunk_owners.get(uuid)
+        return owner is not None and owner.room <= 0
 
     def _hand_over(self, consumer: Consumer, run: EntryRun) -> None:
         counts = self.redelivery_counts.of(run.ledger_id, run.first_entry_id, len(run))
@@ -231,11 +258,14 @@ class SharedDispatcher:
         return self._reads_paused
 
     def _may_read_on(self) -> bool:
-        """Shared entries have no owner: whatever waits goes before what is new."""
-        return not len(self.replay)
+        """Whatever waits goes before what is new, save chunks that wait for their owners."""
+        return len(self.replay) == len(self._chunks_aside) < CHUNKS_ASIDE_MAX
 
     def _replayable(self, count_max: int) -> list[Position]:
-        return self.replay.first(count_max)
+        if not self._chunks_aside:
+            return self.replay.first(count_max)
+        ready = (position for position in self.replay if not self._must_wait(position))
+        return list(islice(ready, count_max))
 
     def _writable_again(self) -> None:
         self._replay_stuck = False

@@ -131,6 +131,37 @@ async def test_all_chunks_of_a_message_go_to_one_consumer(bench, make_entry):
         assert [text[1] for text in end.got()] == ["0", "1", "2"]
 
 
+async def test_chunks_that_wait_for_their_consumer_hold_up_nobody_else(bench, make_entry):
+    a, subscription, first = await bench.consumer(SHARED, "a", permits=1)
+    chunks = [
+        make_entry(f"m{index}", uuid="m", chunk_id=index, num_chunks_from_msg=3)
+        for index in range(3)
+    ]
+    await bench.publish(chunks[0], counts=[0])
+    b, _, _ = await bench.consumer(SHARED, "b")
+    await bench.publish(*chunks[1:], counts=[0, 0])
+    await bench.publish("x")
+    await b.until(lambda e: e.got() == ["x"])
+    subscription.flow(first, 2)
+    await a.until(lambda e: e.got() == ["m0", "m1", "m2"])
+    await bench.publish("y")
+    await b.until(lambda e: e.got() == ["x", "y"])
+
+
+async def test_chunks_whose_consumer_left_go_to_another(bench, make_entry):
+    _, subscription, first = await bench.consumer(SHARED, "a", permits=1)
+    b, _, _ = await bench.consumer(SHARED, "b", permits=0)
+    chunks = [
+        make_entry(f"m{index}", uuid="m", chunk_id=index, num_chunks_from_msg=2)
+        for index in range(2)
+    ]
+    await bench.publish(*chunks, counts=[0, 0])
+    subscription.flow(subscription.consumers[1], 5)
+    assert b.got() == []
+    await bench.topic.leave(subscription, first)
+    await b.until(lambda e: e.got() == ["m0", "m1"])
+
+
 async def test_messages_of_a_batch_are_acknowledged_one_by_one(open_bench, make_entry):
     bench = await open_bench(batch_index_acks=True)
     end, subscription, consumer = await bench.consumer(SHARED)
