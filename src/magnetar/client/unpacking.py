@@ -14,7 +14,7 @@ from magnetar.errors import CorruptEntry, MessageTooLarge
 from magnetar.message.batch import unpack
 from magnetar.message.chunk import Reassembly
 from magnetar.message.compression import CompressionType, decompress
-from magnetar.message.metadata import Metadata, parse
+from magnetar.message.metadata import ChunkPlace, Metadata, parse
 from magnetar.model.position import MessageId, Position
 from magnetar.wire.frames import Frame
 
@@ -142,16 +142,7 @@ class Unpacker:
         )
         body = entry[metadata.payload_start :]
         if metadata.chunk is not None:
-            whole = self._chunks.add(metadata.chunk, body, position, self._now())
-            dropped = self._chunks.take_dropped()
-            if dropped:
-                log.warning(
-                    "consumer.chunks_given_up topic=%s positions=%s",
-                    self._topic,
-                    ",".join(map(str, dropped)),
-                )
-            for place in dropped:
-                self._acknowledged.entry(place)
+            whole = self._add_chunk(metadata.chunk, body, position)
             if whole is None:
                 return []
             body, delivery.chunks = whole
@@ -163,6 +154,22 @@ class Unpacker:
                 self._acknowledged.entry(place)
             return []
         return [Message(delivery, -1, b"", payload)]
+
+    def _add_chunk(
+        self, place: ChunkPlace, part: bytes, position: Position
+    ) -> tuple[bytes, tuple[Position, ...]] | None:
+        """The payload and all its entries, once every chunk is there."""
+        whole = self._chunks.add(place, part, position, self._now())
+        dropped = self._chunks.take_dropped()
+        if dropped:
+            log.warning(
+                "consumer.chunks_given_up topic=%s positions=%s",
+                self._topic,
+                ",".join(map(str, dropped)),
+            )
+        for given_up in dropped:
+            self._acknowledged.entry(given_up)
+        return whole
 
     def _batch(self, delivery: Delivery, payload: bytes, ack_set: Sequence[int]) -> list[Message]:
         count = delivery.batch_size
