@@ -47,7 +47,7 @@ class AckSender:
         if set(map(type, messages)) == {Message}:
             for delivery, group in groupby(messages, _delivery):
                 self._acknowledge_indexes(delivery, list(map(_index, group)))
-            self._send_soon()
+            self.send_soon()
         else:
             for message in messages:
                 self.acknowledge_one(message)
@@ -60,19 +60,28 @@ class AckSender:
             self.state.entry(message.position)
         else:
             self.state.indexes(message.position, (message.batch_index,), message.batch_size)
-        self._send_soon()
+        self.send_soon()
 
     def acknowledge_cumulative(self, message: Message | MessageId) -> None:
         """The application is done with this one and all before it."""
         message_id = message.message_id if isinstance(message, Message) else message
         self.state.cumulative(message_id.position, message_id.batch_index, message_id.batch_size)
-        self._send_soon()
+        self.send_soon()
 
     def reject(self, position: Position, reason: int) -> None:
         """An entry cannot be read: it counts as acknowledged, and the broker is told why."""
         connection = self._connection()
         if connection is not None:
             connection.write(requests.ack(self._id, [position], validation_error=reason))
+
+    def send_soon(self) -> None:
+        """Send what waits with its group: now when that is full, or when its time has come."""
+        if not self.state.count:
+            return
+        if self.state.due or not self._group_time_s:
+            self.send()
+        elif self._timer is None:
+            self._timer = self._loop.call_later(self._group_time_s, self.send)
 
     def send(self) -> None:
         """Send what waits, now; it goes on waiting while there is no connection."""
@@ -109,11 +118,3 @@ class AckSender:
             self.state.entry(delivery.position)
         else:
             self.state.indexes(delivery.position, indexes, delivery.batch_size)
-
-    def _send_soon(self) -> None:
-        if not self.state.count:
-            return
-        if self.state.due or not self._group_time_s:
-            self.send()
-        elif self._timer is None:
-            self._timer = self._loop.call_later(self._group_time_s, self.send)

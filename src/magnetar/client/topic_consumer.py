@@ -93,6 +93,7 @@ class TopicConsumer:
             config,
             now=clock.now,
             reject=self.acks.reject,
+            send_soon=self.acks.send_soon,
         )
         self._queue = ReceiveQueue(subscribing.receiver_queue_size, self._unpacker.open)
         self._receiving = False  # False while what comes is from before a seek or reconnection.

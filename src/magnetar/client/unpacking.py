@@ -76,8 +76,12 @@ class Unpacker:
         *,
         now: Callable[[], float],
         reject: Callable[[Position, int], None],
+        send_soon: Callable[[], None],
     ) -> None:
-        """``reject`` tells the broker that an entry is of no use."""
+        """``reject`` tells the broker that an entry is of no use.
+
+        ``send_soon`` is called when there is something to acknowledge.
+        """
         self.start = None
         self.time_start_ms = None
         self.seen_before = None
@@ -92,6 +96,7 @@ class Unpacker:
         self._size_max = config.message_size_max
         self._now = now
         self._reject = reject
+        self._send_soon = send_soon
         self._reported: set[Flaw] = set()
 
     def open(self, frame: Frame) -> Opened:
@@ -123,12 +128,12 @@ class Unpacker:
         self, frame: Frame, entry: bytes, position: Position, metadata: Metadata
     ) -> list[Message]:
         if self._acknowledged.covers(position):
-            self._acknowledged.entry(position)  # The broker does not know yet, or not any more.
+            self._done(position)  # The broker does not know yet, or not any more.
             return []
         if metadata.encrypted:
             raise Unreadable(Flaw.DECRYPTION, "the message is encrypted")
         if self._too_early(metadata):
-            self._acknowledged.entry(position)
+            self._done(position)
             return []
         delivery = Delivery(
             self._topic,
@@ -151,7 +156,7 @@ class Unpacker:
             return self._batch(delivery, payload, frame.command.message.ack_set)
         if self.start is not None and self.start.skip(position, 1):
             for place in delivery.chunks or (position,):
-                self._acknowledged.entry(place)
+                self._done(place)
             return []
         return [Message(delivery, -1, b"", payload)]
 
@@ -168,7 +173,7 @@ class Unpacker:
                 ",".join(map(str, dropped)),
             )
         for given_up in dropped:
-            self._acknowledged.entry(given_up)
+            self._done(given_up)
         return whole
 
     def _batch(self, delivery: Delivery, payload: bytes, ack_set: Sequence[int]) -> list[Message]:
@@ -187,6 +192,9 @@ class Unpacker:
             wanted &= whole << self.start.skip(delivery.position, count)
         if wanted == whole:
             return list(messages)
+        if not wanted:
+            self._done(delivery.position)
+            return []
         self._acknowledged.left(delivery.position, wanted)
         return [message for message in messages if wanted >> message.batch_index & 1]
 
@@ -209,6 +217,11 @@ class Unpacker:
             return True
         self.time_start_ms = None
         return False
+
+    def _done(self, position: Position) -> None:
+        """Nothing of this entry is for the application: it counts as acknowledged."""
+        self._acknowledged.entry(position)
+        self._send_soon()
 
     def _refuse(self, position: Position, flaw: Flaw, error: object) -> None:
         if flaw not in self._reported:

@@ -46,6 +46,7 @@ class Desk:
     def __init__(self, **options):
         self.now = 0.0
         self.rejected = []
+        self.due = []  # How much waited when it was said that something does.
         self.acks = Acknowledgements(group_max=1000, batch_index=False)
         self.unpacker = Unpacker(
             TOPIC,
@@ -54,6 +55,7 @@ class Desk:
             ConsumerConfig(**options),
             now=lambda: self.now,
             reject=lambda position, flaw: self.rejected.append((position, flaw)),
+            send_soon=lambda: self.due.append(self.acks.count),
         )
 
     def open(self, entry, position=AT, **fields):
@@ -123,6 +125,7 @@ def test_an_entry_acknowledged_before_is_acknowledged_again(desk):
     assert desk.acknowledged == [AT]
     opened = desk.open(entry)
     assert (opened.messages, opened.permits) == ([], 2)
+    assert desk.due == [1]
     assert desk.acknowledged == [AT]
 
 
