@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from queue import Empty, SimpleQueue
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
+from magnetar.errors import StorageError
+
 T = TypeVar("T")
 Worker = TypeVar("Worker")
 
@@ -31,12 +33,19 @@ class Batches(Generic[Worker]):
         self._loop = asyncio.get_running_loop()
         self._queue: SimpleQueue[Operation | None] = SimpleQueue()
         self._places = asyncio.Semaphore(WAITING_MAX)
+        self._ended = False
 
     # On the loop.
 
     async def ask(self, work: Callable[[Worker], T], *, writes: bool) -> T:
-        """Have it done. Once handed over it is done, whether or not the caller still waits."""
+        """Have it done. Once handed over it is done, whether or not the caller still waits.
+
+        Raises StorageError when the end came before there was a place.
+        """
         await self._places.acquire()
+        if self._ended:
+            self._places.release()
+            raise StorageError("the metadata store was closed before this had its turn: open it")
         answer = self.post(work, writes=writes)
         answer.add_done_callback(lambda _: self._places.release())
         return await asyncio.shield(answer)
@@ -49,6 +58,7 @@ class Batches(Generic[Worker]):
 
     def end(self) -> None:
         """Nothing follows. The thread is told once it has taken all that came before."""
+        self._ended = True
         self._queue.put(None)
 
     # In the thread.

@@ -3,6 +3,7 @@ import threading
 
 import pytest
 
+from magnetar.errors import StorageError
 from magnetar.storage.metadata import batches
 from magnetar.storage.metadata.batches import Batches
 
@@ -129,3 +130,18 @@ def test_a_loop_that_is_gone_needs_no_answer():
 
     queue = asyncio.run(make())
     queue.call(print, "nobody hears this")
+
+
+async def test_who_still_waits_for_a_place_at_the_end_is_told(monkeypatch):
+    monkeypatch.setattr(batches, "WAITING_MAX", 2)
+    queue = Batches()
+    asked = [asyncio.ensure_future(queue.ask(lambda _: 7, writes=False)) for _ in range(9)]
+    await asyncio.sleep(0)
+    queue.end()
+    batch, running = queue.take(None)
+    queue.answer(batch, [7] * len(batch))
+    async with asyncio.timeout(10):
+        results = await asyncio.gather(*asked, return_exceptions=True)
+    assert not running
+    assert results[:2] == [7, 7]
+    assert {type(result) for result in results[2:]} == {StorageError}
