@@ -212,19 +212,36 @@ class SqliteMetadataStore:
         return beat_s if self._told is None else min(POLL_INTERVAL_S, beat_s)
 
     def _carry_out(self, tables: Tables, batch: list[Operation]) -> list[object]:
-        """Do all in one transaction; an operation that is refused has changed nothing."""
-        results: list[object] = []
-        session = self._session
+        """Do all in one transaction. Where that fails, what need not fail with it is done alone."""
+        writes = any(operation.writes for operation in batch)
         try:
-            with tables.transaction(writes=any(operation.writes for operation in batch)):
+            return self._transact(tables, batch, writes=writes)
+        except sqlite3.OperationalError as error:  # Trouble with the file: full, locked, damaged.
+            return [
+                _failure(self._path, error)
+                if operation.writes or not writes
+                else self._carry_out(tables, [operation])[0]
+                for operation in batch
+            ]
+        except Exception as error:  # noqa: BLE001 a mistake of one operation: its caller must hear
+            if len(batch) > 1:
+                return [self._carry_out(tables, [operation])[0] for operation in batch]
+            return [_failure(self._path, error) if isinstance(error, sqlite3.Error) else error]
+
+    def _transact(self, tables: Tables, batch: list[Operation], *, writes: bool) -> list[object]:
+        """All or nothing; but an operation that is refused has changed nothing."""
+        results: list[object] = []
+        session, told = self._session, self._told
+        try:
+            with tables.transaction(writes=writes):
                 for operation in batch:
                     try:
                         results.append(operation.work(tables))
                     except MagnetarError as refused:
                         results.append(refused)
-        except sqlite3.Error as error:
-            self._session = session
-            return [_failure(self._path, error) for _ in batch]
+        except BaseException:
+            self._session, self._told = session, told
+            raise
         return results
 
     def _our_session(self, tables: Tables) -> int:

@@ -343,3 +343,36 @@ async def test_a_full_disk_fails_all_that_waited_and_nothing_is_half_done(file):
         assert "cannot be written" in str(results[0])
         assert await store.get("/a") == Record(b"old", 0)
         assert await store.put("/a", b"new") == 1
+
+
+async def test_a_mistake_in_one_operation_is_its_callers_alone(file):
+    async with opened(file) as store, asyncio.timeout(20):
+        results = await asyncio.gather(
+            store.put("/a", b""),
+            store.put("/unwritable/\ud800", b""),
+            store.put("/b", None),
+            store.put("/c", b""),
+            store.put("/c", b"", expected_version=ABSENT),
+            return_exceptions=True,
+        )
+        assert results[0] == results[3] == 0
+        assert isinstance(results[1], UnicodeEncodeError)
+        assert isinstance(results[2], StorageError)
+        assert isinstance(results[4], VersionMismatch)
+        assert await store.children("/") == ["a", "c"]
+
+
+async def test_reading_and_watching_go_on_where_nothing_can_be_written(file, monkeypatch):
+    monkeypatch.setattr(sqlite, "BUSY_TIMEOUT_S", 0.05)
+    async with opened(file) as store:
+        heard = Heard()
+        with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            store.watch("/a", heard)
+            results = await asyncio.gather(
+                store.get("/a"), store.put("/a", b""), return_exceptions=True
+            )
+            assert results[0] is None
+            assert isinstance(results[1], WriteFailed)
+        await store.put("/a", b"")
+        await heard.until("/a")
