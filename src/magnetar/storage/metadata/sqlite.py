@@ -173,10 +173,15 @@ class SqliteMetadataStore:
         await asyncio.get_running_loop().run_in_executor(None, self._thread.join)
 
     def _tell_watches(self, paths: list[str | None]) -> None:
+        loop = asyncio.get_running_loop()
         for path in paths:
-            for watch in list(self._watches):
-                if watch in self._watches:
-                    watch.tell(path)
+            for watch in self._watches:
+                # Each by itself: a watch that fails is the loop's to report, and stops no other.
+                loop.call_soon(self._tell_watch, watch, path)
+
+    def _tell_watch(self, watch: SqliteWatch, path: str | None) -> None:
+        if watch in self._watches:
+            watch.tell(path)
 
     # In the thread.
 
