@@ -384,7 +384,7 @@ async def test_a_watch_that_fails_keeps_nothing_from_others(file):
     loop.set_exception_handler(lambda _, context: unhandled.append(context["exception"]))
     async with opened(file) as store:
         heard = Heard()
-        store.watch("/a", lambda path: int(path))
+        store.watch("/a", int)
         store.watch("/a", heard)
         await asyncio.gather(store.put("/a", b""), store.put("/a/b", b""))
         await heard.until("/a", "/a/b")
