@@ -257,9 +257,11 @@ class Topic:
         The consumers are expected back. A non-durable subscription they do not come back to is
         dropped after a while. Raises Fenced while another seek is under way.
         """
-        await subscription.seek(target, ack_set)
-        if not subscription.durable:
-            self._tasks.spawn("abandoned", self._drop_if_abandoned(subscription))
+        try:
+            await subscription.seek(target, ack_set)
+        finally:
+            if not (subscription.durable or self._closed):
+                self._tasks.spawn("abandoned", self._drop_if_abandoned(subscription))
 
     async def position_at(self, publish_time_ms: int) -> Position:
         """The first entry published at ``publish_time_ms`` or later; the end where none was."""

@@ -167,9 +167,9 @@ async def open_bench():
     """Opens benches with the settings asked for; all are closed after the test."""
     benches = []
 
-    async def open_one(*, cache_bytes=1024 * 1024, **settings):
+    async def open_one(*, cache_bytes=1024 * 1024, clock=None, **settings):
         tasks = Tasks("bench")
-        clock = SystemClock()
+        clock = clock or SystemClock()
         metadata = MemoryMetadataStore()
         ledger = await ManagedLedger.open(
             "public/default/persistent/t",

@@ -3,9 +3,12 @@
 import asyncio
 
 import pytest
+from unit.broker.manual_clock import ManualClock
 
+from magnetar.broker.topics.topic import ABANDONED_AFTER_S
 from magnetar.errors import (
     ConsumerBusy,
+    Fenced,
     NotAllowed,
     ProducerBusy,
     SubscriptionNotFound,
@@ -178,3 +181,19 @@ async def test_nobody_subscribes_to_a_topic_that_closes_meanwhile(bench):
     await bench.topic.close()
     with pytest.raises(TopicClosed):
         await joining
+
+
+async def test_a_readers_subscription_does_not_outlive_a_seek_that_failed(open_bench):
+    clock = ManualClock()
+    bench = await open_bench(clock=clock)
+    _, subscription, _ = await bench.consumer(EXCLUSIVE, subscription="r", durable=False)
+
+    async def nowhere():
+        raise Fenced
+
+    with pytest.raises(Fenced):
+        await bench.topic.seek(subscription, nowhere, [])
+    assert "r" in bench.topic.ledger.cursors
+    await asyncio.sleep(0)
+    await clock.advance(ABANDONED_AFTER_S)
+    assert "r" not in bench.topic.ledger.cursors
