@@ -67,8 +67,6 @@ class KeySharedDispatcher(SharedDispatcher):
             slot = self._slots.pop(position, None)
             if slot is not None and self.draining.released(owner, slot):
                 freed = True
-        for position in queued:
-            self._slots.pop(position, None)
         if freed or queued:
             self._replay_stuck = False
             self.wake()
@@ -178,7 +176,7 @@ class KeySharedDispatcher(SharedDispatcher):
 
     def _take_up(self, positions: Iterable[Position]) -> None:
         for position in positions:
-            slot = self._slots.get(position)
+            slot = self._slots.pop(position, None)
             if slot is None:
                 continue
             self._waiting[slot] -= 1

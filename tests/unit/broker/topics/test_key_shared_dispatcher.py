@@ -115,6 +115,21 @@ async def test_what_comes_back_goes_before_what_was_just_about_to_go_out(bench, 
     assert b.got() == ["0", "1", "2"]
 
 
+async def test_nothing_is_remembered_of_entries_that_were_skipped_while_they_waited(
+    bench, make_entry
+):
+    a, subscription, first = await bench.consumer(KEY_SHARED, "a", permits=0)
+    await bench.consumer(KEY_SHARED, "b")
+    [key] = keys_of(subscription, first, 1)
+    await bench.publish(*(make_entry(str(n), key=key) for n in range(3)))
+    subscription.cursor.acknowledge_cumulative(bench.topic.ledger.last_position)
+    await bench.publish(make_entry("3", key=key))
+    subscription.flow(first, 10)
+    await a.until(lambda e: e.got() == ["3"])
+    subscription.acknowledge(first, [Position(*a.positions()[0])])
+    assert not subscription.dispatcher._slots
+
+
 async def test_looking_far_ahead_does_not_take_long(open_bench, make_entry):
     bench = await open_bench(cache_bytes=64 * 1024 * 1024)
     _, subscription, full = await bench.consumer(KEY_SHARED, "a", permits=0)
