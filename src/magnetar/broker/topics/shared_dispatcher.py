@@ -81,22 +81,24 @@ class SharedDispatcher:
         self.wake()
 
     def acknowledged(self, consumer: Consumer, positions: Sequence[Position]) -> None:
-        room_before = self._room_total()
+        room_before = consumer.room
         released = consumer.release(positions)
+        room_grew = consumer.room > room_before
         if len(released) < len(positions):
             elsewhere = set(positions).difference(released)
             for other in self._consumers:
-                if other is not consumer:
-                    other.release(elsewhere)
+                room_before = other.room
+                other.release(elsewhere)
+                room_grew = room_grew or other.room > room_before
         self.redelivery_counts.discard(positions)
         self.replay.discard(positions)
         self._forget_aside(positions)
-        self._after_release(room_grew=self._room_total() > room_before)
+        self._after_release(room_grew=room_grew)
 
     def acknowledged_part(self, consumer: Consumer, position: Position, pending: int) -> None:
-        room_before = self._room_total()
+        room_before = consumer.room
         consumer.release_part(position, pending)
-        self._after_release(room_grew=self._room_total() > room_before)
+        self._after_release(room_grew=consumer.room > room_before)
 
     def redeliver(self, consumer: Consumer, positions: Sequence[Position] | None) -> None:
         released = consumer.release_all() if positions is None else consumer.release(positions)
@@ -242,9 +244,6 @@ class SharedDispatcher:
             else:
                 room += max(consumer.room, 0)
         return room
-
-    def _room_total(self) -> int:
-        return sum(consumer.room for consumer in self._consumers if consumer.room > 0)
 
     def _over_unacked_limit(self) -> bool:
         limit = self._settings.unacked_per_subscription_max
