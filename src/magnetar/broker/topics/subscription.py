@@ -127,18 +127,18 @@ class Subscription:
         left.acked += consumer.acked_count
         left.last_acked_ms = max(left.last_acked_ms, consumer.last_acked_ms)
         left.last_consumed_ms = max(left.last_consumed_ms, consumer.last_consumed_ms)
-        dispatcher = self.dispatcher
-        assert dispatcher is not None, "a subscription with consumers has a dispatcher"
-        dispatcher.leave(consumer)
+        if self.dispatcher is not None:
+            self.dispatcher.leave(consumer)
         if not self.consumers:
-            dispatcher.close()
-            self.dispatcher = None
+            self._end_dispatch()
 
     def disconnect_all(self, *, but: Consumer | None = None) -> None:
-        """Tell consumers that they are closed, and detach them."""
-        for consumer in [c for c in self.consumers if c is not but]:
+        """Tell consumers that they are closed, and detach them; ``but`` goes, and is not told."""
+        self._end_dispatch()  # First: nobody is to get what the others held.
+        for consumer in list(self.consumers):
             self.remove(consumer)
-            consumer.outlet.close_consumer(consumer.consumer_id)
+            if consumer is not but:
+                consumer.outlet.close_consumer(consumer.consumer_id)
 
     def wake(self) -> None:
         """The topic grew."""
@@ -206,7 +206,6 @@ class Subscription:
         if not alone and not force:
             raise NotAllowed("Unconnected or shared consumer attempting to unsubscribe")
         self.disconnect_all(but=consumer)
-        self.remove(consumer)
 
     async def seek(self, target: Callable[[], Awaitable[Position]], ack_set: list[int]) -> None:
         """Close all consumers, and make ``target()`` the next entry to be delivered.
@@ -229,6 +228,11 @@ class Subscription:
         """The topic lets go of it: consumers are told, and nobody joins any more."""
         self._closed = True
         self.disconnect_all()
+
+    def _end_dispatch(self) -> None:
+        if self.dispatcher is not None:
+            self.dispatcher.close()
+            self.dispatcher = None
 
     # Rules for joining.
 
