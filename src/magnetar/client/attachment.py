@@ -8,6 +8,7 @@ connects, calls it, and when the connection or the broker lets go, does so again
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from typing import Final
 
 from magnetar.clock import Clock
 from magnetar.errors import (
@@ -26,6 +27,10 @@ from .connection import Connection
 from .lookup import Lookup
 
 log = logging.getLogger(__name__)
+
+# An attachment that ends sooner does not start the delays over: whoever is let in and thrown out
+# again at once (an entry that the broker cannot store, sent again each time) comes more seldom.
+STABLE_S: Final = 10.0
 
 
 def worth_retrying(error: MagnetarError, *, attached_before: bool) -> bool:
@@ -71,6 +76,7 @@ class Attachment:
         self._owner = owner
         self._tasks = Tasks(owner)
         self._attached = asyncio.Event()
+        self._since = 0.0  # When it was attached last.
         self._held = False
         self._restoring = False
         self._attaching_to: Connection | None = None
@@ -92,6 +98,7 @@ class Attachment:
                             raise
                         last = error
                     else:
+                        self._backoff.reset()
                         return
                     await self._clock.sleep(self._backoff.next_s())
         except TimeoutError:
@@ -113,6 +120,8 @@ class Attachment:
         if self.connection is not connection:
             return
         self.connection = None
+        if self._clock.now() - self._since >= STABLE_S:
+            self._backoff.reset()
         if not self._held:
             self._restore()
 
@@ -173,7 +182,7 @@ class Attachment:
                 raise ConnectionLost(f"{self._owner} was let go of while it attached")
         finally:
             self._attaching_to = None
-        self._backoff.reset()
+        self._since = self._clock.now()
         self.connection = connection
         self._attached.set()
 

@@ -3,6 +3,7 @@ import asyncio
 import pytest
 from unit.client.peer import hang_up
 
+from magnetar.client import attachment as room
 from magnetar.client.attachment import Attachment, worth_retrying
 from magnetar.client.backoff import Backoff
 from magnetar.clock import SystemClock
@@ -113,6 +114,19 @@ async def test_it_comes_back_when_the_connection_is_lost(owner):
     owner.attachment.lost(owner.attached[0])
     assert owner.attachment.connection is None
     assert await asyncio.wait_for(owner.attachment.attached(), 5) is owner.attached[1]
+
+
+async def test_only_an_attachment_that_lasted_starts_the_delays_over(owner, monkeypatch):
+    await owner.attachment.start(5)
+    backoff = owner.attachment._backoff
+    for _ in range(3):
+        owner.attachment.lost(owner.attached[-1])
+        await asyncio.wait_for(owner.attachment.attached(), 5)
+    assert backoff.next_s() == 0.008
+    monkeypatch.setattr(room, "STABLE_S", 0.0)
+    owner.attachment.lost(owner.attached[-1])
+    await asyncio.wait_for(owner.attachment.attached(), 5)
+    assert backoff.next_s() == 0.002
 
 
 async def test_news_of_an_old_connection_changes_nothing(owner):
