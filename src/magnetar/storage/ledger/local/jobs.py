@@ -63,6 +63,11 @@ class Block:
         self.size = block_size(len(data), self._body_size)
 
     @property
+    def entries(self) -> int:
+        """How many entries it holds."""
+        return len(self._data)
+
+    @property
     def fits(self) -> bool:
         """Whether it may be written as it is."""
         count = len(self._data)

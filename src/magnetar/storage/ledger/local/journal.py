@@ -208,7 +208,7 @@ class Journal:
     def _give_up(self, commits: list[Commit[_Placed]], error: Exception) -> None:
         """Nothing of these commits is to be believed, nor what was placed behind them."""
         if commits[0].epoch == self._epoch:
-            path = commits[0].jobs[0][1].path
+            path = self._active.path if self._active is not None else self._segments.folder
             log.error("storage.write_failed path=%s error=%s", path, error)
             self._abandon()
         jobs = [placed for commit in commits for placed in commit.jobs]

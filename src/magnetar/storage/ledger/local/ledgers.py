@@ -99,9 +99,9 @@ class LocalLedgerWriter(LocalLedgerReader):
         receipt = asyncio.get_running_loop().create_future()
         block = Block(ledger, first, data, checksums, receipt)
         for part in (block,) if block.fits else block.parts():
-            ledger.appending += 1
             journal.put(part)  # All in one turn of the loop, so all of them land or none does.
-        ledger.reserved = first + len(data)
+            ledger.appending += 1
+            ledger.reserved += part.entries
         await receipt
         return first
 

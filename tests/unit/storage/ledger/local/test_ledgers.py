@@ -1,5 +1,6 @@
 import asyncio
 import dataclasses
+import struct
 
 import pytest
 from unit.storage.ledger.local.support import everything, run
@@ -73,6 +74,17 @@ async def test_who_waited_for_room_learns_that_the_ledger_is_closed(tmp_path, fi
     assert {type(result) for result in results[2:]} == {LedgerFenced}
     assert await closing == (1, 1800)
     await store.close()
+
+
+@pytest.mark.parametrize("checksum", [-1, 2**32, "x", None])
+async def test_a_callers_mistake_is_the_callers_alone(store, checksum):
+    ledger = await store.create()
+    await ledger.append(*run("a"))
+    with pytest.raises(struct.error):
+        await ledger.append([b"b"], [checksum])
+    assert await ledger.append(*run("c")) == 1
+    assert await everything(ledger) == [b"a", b"c"]
+    assert await ledger.close() == (1, 2)
 
 
 async def test_reading_a_deleted_ledger_says_so(store):
