@@ -18,6 +18,7 @@ from magnetar.errors import (
     ProducerBusy,
     SubscriptionNotFound,
     TopicClosed,
+    UnknownFailure,
 )
 from magnetar.message import metadata
 from magnetar.message.send_run import SendRun
@@ -102,6 +103,10 @@ class Topic:
         except MagnetarError as error:
             self._fail(runs, error)
             return
+        except Exception as error:
+            log.exception("topic.defect topic=%s", self.name)
+            self._fail(runs, UnknownFailure(f"{type(error).__name__}: {error}"))
+            return
         self.message_count += sum(weights)
         self.size_bytes += sum(map(len, data))
         self.last_publish_ms = self._clock.wall_ms()
@@ -109,7 +114,10 @@ class Topic:
             producer.stored(run, ledger_id, entry_id)
             entry_id += len(run)
         for subscription in self.subscriptions.values():
-            subscription.wake()
+            try:
+                subscription.wake()
+            except Exception:  # A defect of ours: the others, and who publishes, go on.
+                log.exception("subscription.defect topic=%s name=%s", self.name, subscription.name)
 
     def _fail(self, runs: list[tuple[Producer, SendRun]], error: MagnetarError) -> None:
         """A write failed. Nobody is told that it worked; everybody is sent away to try again."""

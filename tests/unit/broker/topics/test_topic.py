@@ -100,6 +100,33 @@ async def test_a_failed_write_answers_nobody_and_sends_everybody_away(
         await bench.topic.attach_producer(end, 2, "q")
 
 
+async def test_a_defect_while_writing_sends_everybody_away(bench, client_end, make_entry, make_run):
+    sender = client_end()
+    producer = await bench.topic.attach_producer(sender, 5, "p")
+    run = make_run(make_entry("a"))
+    run.checksums.clear()  # No frame is ever decoded like this.
+    run.data[0] = None
+    producer.publish(run)
+    await sender.until(lambda e: ("close_producer", 5) in e.sent)
+    assert [sent[0] for sent in sender.sent] == ["errors", "close_producer"]
+    assert bench.failed == [bench.topic]
+    await producer.close()
+
+
+async def test_a_defect_in_one_subscription_stops_neither_the_others_nor_who_publishes(
+    bench, client_end
+):
+    class Broken(client_end):
+        def send_entries(self, *_, **__):
+            raise RuntimeError
+
+    await bench.consumer(EXCLUSIVE, subscription="broken", end=Broken())
+    end, _, _ = await bench.consumer(EXCLUSIVE)
+    assert (await bench.publish("a"))[0] == "receipts"
+    assert (await bench.publish("b"))[0] == "receipts"
+    await end.until(lambda e: e.got() == ["a", "b"])
+
+
 async def test_a_subscription_starts_where_it_was_asked_to(bench):
     await bench.publish("a")
     latest, _, _ = await bench.consumer(
