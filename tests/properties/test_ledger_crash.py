@@ -142,7 +142,7 @@ class Life:
 
 @pytest.mark.timeout(300)
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_answered_entries_survive(seed):
     async def several_lives(folder):
         life = Life(folder, seed)

@@ -11,6 +11,8 @@
   was synced is there. Of the rest each sector is there or not, whatever the order of the writes;
   files created, renamed or removed since their folder was synced are so, or are not.
 
+Syncs are played, not carried out: what would be on disk is kept in memory.
+
 Kinder than the world: sectors of 512 bytes are never torn, bytes at rest never rot (tests flip
 them by hand), and what was synced stays.
 """
@@ -176,7 +178,6 @@ class FaultyFiles:
     def sync_folder(self, folder: Path) -> None:
         with self.powered():
             self.folder_syncs += 1
-            self._real.sync_folder(folder)
             self._changes = [change for change in self._changes if change.folder != folder]
 
     def _follow(self, old: Path, new: Path) -> None:
@@ -271,7 +272,6 @@ class _FaultyFile:
             if error is not None:
                 medium.lost |= written
                 raise error
-            self._file.sync()
             image = bytearray(self._file.read(0, self._file.size()))
             for sector in medium.lost:
                 place = slice(sector * SECTOR, (sector + 1) * SECTOR)
