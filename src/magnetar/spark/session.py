@@ -41,9 +41,12 @@ SETTINGS = {
 
 _SHUTDOWN_TIMEOUT_S = 15.0
 _LOG_FILE = "MAGNETAR_SPARK_LOG_FILE"
+_PID_FILE = "MAGNETAR_SPARK_PID_FILE"
 _ENVIRONMENT = f"""\
 # Everything that Spark, its Java and its Python workers would print.
 if [ -n "${_LOG_FILE}" ]; then exec >>"${_LOG_FILE}" 2>&1; fi
+# Java will be this very process.
+if [ -n "${_PID_FILE}" ]; then echo $$ >"${_PID_FILE}"; fi
 """
 _LOGGING = """\
 rootLogger.level = {level}
@@ -66,13 +69,15 @@ def session(
     settings: Mapping[str, str] | None = None,
     log_level: str = "warn",
     log_file: Path | None = None,
+    pid_file: Path | None = None,
 ) -> SparkSession:
     """Start Spark, or return the session that runs; ``settings`` go before ours.
 
-    What Spark prints goes to ``log_file``, else to this process's stderr. Raises NotReady when
-    there is no Java to run it, or Java does not come up.
+    What Spark prints goes to ``log_file``, else to this process's stderr. It takes seconds, and
+    cannot be interrupted; but who kills the process named in ``pid_file``, which appears early,
+    ends it. Raises NotReady when there is no Java to run it, or Java does not come up.
     """
-    prepare(os.environ, log_level=log_level, log_file=log_file)
+    prepare(os.environ, log_level=log_level, log_file=log_file, pid_file=pid_file)
     builder = SparkSession.builder.appName(app_name).master(master)
     for name, value in {**SETTINGS, **(settings or {})}.items():
         builder = builder.config(name, value)
@@ -112,6 +117,7 @@ def prepare(
     *,
     log_level: str = "warn",
     log_file: Path | None = None,
+    pid_file: Path | None = None,
 ) -> None:
     """Tell Spark, by environment variables, which Java, Python and Spark to use.
 
@@ -126,6 +132,7 @@ def prepare(
     if os.name != "nt" and "SPARK_HOME" not in environment:
         environment["SPARK_HOME"] = str(_spark_home(folder, log_level))
     environment[_LOG_FILE] = str(log_file or "")
+    environment[_PID_FILE] = str(pid_file or "")
     _make_importable(environment)
 
 

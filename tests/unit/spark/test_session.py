@@ -63,3 +63,21 @@ def test_the_folder_for_spark_is_the_same_in_every_process(environment):
         check=True,
     )
     assert done.stdout.strip() == environment["SPARK_HOME"]
+
+
+def test_what_spark_prints_goes_to_a_file_and_its_process_is_named(environment, tmp_path):
+    log_file, pid_file = tmp_path / "log", tmp_path / "pid"
+    session.prepare(environment, log_file=log_file, pid_file=pid_file)
+    script = Path(environment["SPARK_HOME"]) / "conf" / "spark-env.sh"
+    shell = subprocess.Popen(["sh", "-c", f". {script}; exec echo spark speaks"], env=environment)
+    assert shell.wait(30) == 0
+    assert log_file.read_text() == "spark speaks\n"
+    assert int(pid_file.read_text()) == shell.pid
+
+
+def test_spark_prints_to_the_terminal_when_it_has_no_file(environment):
+    session.prepare(environment)
+    script = Path(environment["SPARK_HOME"]) / "conf" / "spark-env.sh"
+    command = ["sh", "-c", f". {script}; exec echo spark speaks"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == "spark speaks\n"

@@ -83,7 +83,9 @@ class Run:
         )
 
     def close(self) -> None:
+        """Let nobody wait any longer: neither for the broker, nor for Spark to start."""
         self._client.close()
+        self._spark.abandon()
 
     def _replay(self) -> None:
         board = self._board

@@ -1,7 +1,10 @@
 """The thread that has Spark: starts it, runs both queries to the end of the input, stops it."""
 
+import contextlib
 import json
 import logging
+import os
+import signal
 import threading
 from collections.abc import Mapping
 from pathlib import Path
@@ -39,7 +42,7 @@ class SparkWork:
         self._folder = folder
         self._board = board
         self._crew = crew
-        self.log_file = folder / "spark.log"
+        self._started = threading.Event()  # Set when Spark has started, or failed to.
         self.listening = threading.Event()  # Set when the first query runs.
         self.warm = threading.Event()  # Set when it has done its first micro-batch.
         self.complete = threading.Event()  # Set when both queries have ended, having read it all.
@@ -50,13 +53,16 @@ class SparkWork:
             return
         # It logs a traceback for each call to a Java that is gone; we say so in a sentence.
         logging.getLogger("py4j").setLevel(logging.CRITICAL)
-        with self._board.during(self._board.spark):
-            spark = session(
-                "magnetar quickstart",
-                settings=_SETTINGS,
-                log_level="warn",
-                log_file=self.log_file,
-            )
+        try:
+            with self._board.during(self._board.spark):
+                spark = session(
+                    "magnetar quickstart",
+                    settings=_SETTINGS,
+                    log_file=self._folder / "spark.log",
+                    pid_file=self._folder / "spark.pid",
+                )
+        finally:
+            self._started.set()
         try:
             pipeline = Pipeline(spark, self._service_url, self._topics, self._folder)
             self._run_queries(pipeline, ends, all_published)
@@ -66,6 +72,14 @@ class SparkWork:
             raise NotReady(f"Spark refused a query: {error}") from error
         finally:
             shut_down(spark)
+
+    def abandon(self) -> None:
+        """Once the crew is to stop: do not wait for a Spark that is still starting, end it."""
+        pid_file = self._folder / "spark.pid"
+        while self._board.spark.began_s is not None and not self._started.wait(_POLL_S):
+            with contextlib.suppress(OSError, ValueError):  # There is no process yet, or no more.
+                os.kill(int(pid_file.read_text()), signal.SIGTERM)
+                return
 
     def _run_queries(
         self, pipeline: Pipeline, ends: Mapping[str, Offset], all_published: threading.Event

@@ -1,3 +1,5 @@
+import tempfile
+
 import pytest
 from click.testing import CliRunner
 
@@ -5,7 +7,8 @@ from magnetar.tools.quickstart.command import quickstart
 
 
 @pytest.fixture
-def invoke():
+def invoke(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # Logs of a failed run stay.
     return lambda *arguments: CliRunner().invoke(quickstart, arguments)
 
 

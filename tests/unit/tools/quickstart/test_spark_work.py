@@ -1,6 +1,9 @@
 """Watching a query, without Spark; with it, ``tests/spark/test_quickstart.py`` does."""
 
 import json
+import subprocess
+import sys
+import threading
 from types import SimpleNamespace
 
 import pytest
@@ -9,7 +12,9 @@ from pyspark.errors import StreamingQueryException
 from magnetar.errors import NotReady
 from magnetar.spark.offsets import Offset
 from magnetar.tools.quickstart.board import Board
-from magnetar.tools.quickstart.spark_work import WatchedQuery
+from magnetar.tools.quickstart.crew import Crew
+from magnetar.tools.quickstart.spark_work import SparkWork, WatchedQuery
+from magnetar.tools.quickstart.topics import QuickstartTopics
 
 
 def progress(batch_id, rows, end):
@@ -71,3 +76,29 @@ def test_a_failure_of_sparks_own_is_reported_with_its_first_line(query, board):
     query.failure = StreamingQueryException("[STREAM_FAILED] the disk is full\nat somewhere")
     with pytest.raises(NotReady, match=r"the disk is full$"):
         WatchedQuery(query, board, board.windows).look()
+
+
+@pytest.fixture
+def work(tmp_path, board):
+    topics = QuickstartTopics.named("work")
+    return SparkWork("pulsar://127.0.0.1:1", topics, tmp_path, board, Crew())
+
+
+def test_a_spark_that_never_began_need_not_be_ended(work):
+    work.abandon()
+
+
+def test_a_spark_that_is_still_starting_is_ended(work, board, tmp_path):
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    (tmp_path / "spark.pid").write_text(f"{process.pid}\n")
+    board.spark.began_s = 0.0
+    work.abandon()
+    assert process.wait(30) != 0
+
+
+def test_a_crew_that_is_to_stop_starts_no_spark(tmp_path, board):
+    crew = Crew()
+    crew.interrupt()
+    work = SparkWork("pulsar://127.0.0.1:1", QuickstartTopics.named("work"), tmp_path, board, crew)
+    work.run({}, threading.Event())
+    assert board.spark.began_s is None
