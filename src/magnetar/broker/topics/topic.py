@@ -347,7 +347,12 @@ class Topic:
             del self.subscriptions[subscription.name]
             self.removed_message_count += subscription.departed.messages
             self.removed_size_bytes += subscription.departed.size_bytes
-            await self.ledger.delete_cursor(subscription.name)
+            try:
+                await self.ledger.delete_cursor(subscription.name)
+            except MagnetarError:
+                if not self._closed:
+                    self._subscription_of(subscription.name)  # So that it can be deleted again.
+                raise
 
     async def _drop_if_abandoned(self, subscription: Subscription) -> None:
         await self._clock.sleep(ABANDONED_AFTER_S)

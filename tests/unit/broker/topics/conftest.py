@@ -167,10 +167,10 @@ async def open_bench():
     """Opens benches with the settings asked for; all are closed after the test."""
     benches = []
 
-    async def open_one(*, cache_bytes=1024 * 1024, clock=None, **settings):
+    async def open_one(*, cache_bytes=1024 * 1024, clock=None, metadata=None, **settings):
         tasks = Tasks("bench")
         clock = clock or SystemClock()
-        metadata = MemoryMetadataStore()
+        metadata = metadata or MemoryMetadataStore()
         ledger = await ManagedLedger.open(
             "public/default/persistent/t",
             metadata=metadata,

@@ -13,9 +13,11 @@ from magnetar.errors import (
     ProducerBusy,
     SubscriptionNotFound,
     TopicClosed,
+    WriteFailed,
 )
 from magnetar.model.position import EARLIEST, LATEST, Position
 from magnetar.model.subscriptions import InitialPosition, SubscriptionType
+from magnetar.storage.metadata.memory import MemoryMetadataStore
 
 EXCLUSIVE = SubscriptionType.EXCLUSIVE
 
@@ -176,6 +178,30 @@ async def test_subscriptions_are_created_and_deleted_by_name(bench):
     await bench.topic.delete_subscription("x", force=True)
     with pytest.raises(SubscriptionNotFound):
         await bench.topic.delete_subscription("x")
+
+
+async def test_a_subscription_that_could_not_be_deleted_can_be_deleted_again(open_bench):
+    class Failing(MemoryMetadataStore):
+        fails = True
+
+        async def delete(self, path, **options):
+            if self.fails:
+                raise WriteFailed(path)
+            await super().delete(path, **options)
+
+    metadata = Failing()
+    bench = await open_bench(metadata=metadata)
+    _, subscription, consumer = await bench.consumer(EXCLUSIVE)
+    with pytest.raises(WriteFailed):
+        await bench.topic.unsubscribe(subscription, consumer, force=False)
+    with pytest.raises(WriteFailed):
+        await bench.topic.delete_subscription("s")
+    end, _, _ = await bench.consumer(EXCLUSIVE)
+    await bench.publish("a")
+    await end.until(lambda e: e.got() == ["a"])
+    metadata.fails = False
+    await bench.topic.delete_subscription("s", force=True)
+    assert "s" not in bench.topic.ledger.cursors
 
 
 async def test_the_last_message_id_counts_within_a_batch(bench, make_entry):
