@@ -66,6 +66,11 @@ class RoundRobin(Generic[C]):
             start = stop
         return shares
 
+    def forget(self, consumer: C) -> None:
+        """The consumer is gone."""
+        for priority in [known for known, last in self._last.items() if last is consumer]:
+            del self._last[priority]
+
     def _next(self, seats: Sequence[Seat[C]]) -> Seat[C] | None:
         open_seats = [seat for seat in seats if seat.room > 0]
         if not open_seats:

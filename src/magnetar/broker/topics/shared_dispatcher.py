@@ -64,6 +64,7 @@ class SharedDispatcher:
 
     def leave(self, consumer: Consumer) -> None:
         self._consumers.remove(consumer)
+        self._round_robin.forget(consumer)
         for uuid in [u for u, owner in self._chunk_owners.items() if owner is consumer]:
             del self._chunk_owners[uuid]
         released = consumer.release_all()

@@ -1,5 +1,8 @@
 """Shared: everything goes to somebody once, and comes back when it must."""
 
+import gc
+import weakref
+
 import pytest
 
 from magnetar.model.position import Position
@@ -66,6 +69,17 @@ async def test_what_a_lost_consumer_held_goes_to_the_others_without_a_count(benc
     await bench.topic.leave(subscription, first if loser is a else subscription.consumers[1])
     await keeper.until(lambda e: e.got() == ["x"])
     assert keeper.sent[-1][4] == 0
+
+
+async def test_nothing_keeps_a_consumer_that_left(bench):
+    (a, subscription, first), _ = await two(bench)
+    await bench.publish("x")
+    assert a.got() == ["x"]
+    await bench.topic.leave(subscription, first)
+    gone = weakref.ref(first)
+    del first
+    gc.collect()
+    assert gone() is None
 
 
 async def test_the_first_consumer_after_nobody_starts_at_the_mark(bench):
