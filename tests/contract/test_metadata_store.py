@@ -282,6 +282,7 @@ async def test_a_watch_may_cancel_itself_and_begin_another(store, other):
 async def test_a_watch_tells_that_a_session_ended(store, other):
     heard = Heard()
     store.watch("/e", heard)
+    await store.get("/e")  # The watch has begun.
     await other.put("/e/1", b"", ephemeral=True)
     await heard.until("/e/1")
     heard.paths.clear()

@@ -177,8 +177,9 @@ class LogThread(Generic[Job]):
             self._write(write)
             if self._durability is Durability.FSYNC:
                 self._sync()
-            else:
-                self._sync_if_due(now=self._clock.now())
+            elif self._due(self._clock.now()):
+                self._sync()  # If it fails, nothing of this group has been answered yet.
+                self._call(self._synced, *self._end, None)
         except Exception as error:  # noqa: BLE001 whatever it is, those who wait must hear of it
             self._break(error)
             return error
@@ -230,10 +231,7 @@ class LogThread(Generic[Job]):
 
     def _sync_if_due(self, *, now: float | None) -> None:
         """Sync what has waited for ``interval_s``; ``now`` None: whatever waits."""
-        since = self._unsynced_since
-        if self._durability is not Durability.INTERVAL or since is None:
-            return
-        if now is not None and now < since + self._interval_s:
+        if not self._due(now):
             return
         error = None
         try:
@@ -242,6 +240,12 @@ class LogThread(Generic[Job]):
             error = failure
             self._break(failure)
         self._call(self._synced, *self._end, error)
+
+    def _due(self, now: float | None) -> bool:
+        since = self._unsynced_since
+        if self._durability is not Durability.INTERVAL or since is None:
+            return False
+        return now is None or now >= since + self._interval_s
 
     def _close_file(self) -> None:
         if self._file is not None:

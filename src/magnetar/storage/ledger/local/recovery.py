@@ -50,6 +50,11 @@ def recover(
 ) -> Recovered:
     """Read the folder. Raises StorageError, naming the file and the remedy."""
     files.make_folder(folder)
+    if durable:  # A process may have died between a renaming and its sync.
+        try:
+            files.sync_folder(folder)
+        except OSError as error:
+            raise StorageError(f"{folder} cannot be synced ({error}): check the disk") from error
     names = sorted(files.names(folder))
     paths = [folder / name for name in names if _SEGMENT.fullmatch(name)]
     ends: dict[int, int] = {}

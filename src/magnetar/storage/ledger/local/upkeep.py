@@ -15,7 +15,7 @@ from magnetar.errors import StorageError
 
 from .disk import Files
 from .journal import Journal
-from .scan import read_footer, scan
+from .scan import scan
 from .segment_format import encode_footer
 from .segments import Segment, Segments, State
 
@@ -93,16 +93,18 @@ class Upkeep:
 
     async def _free(self) -> None:
         for segment in self._segments.dead():
-            spare = self._segments.spare_name(segment)
-            await self._in_thread(self._give_back, segment, spare)
-            self._segments.forget(segment)
-            if spare is not None:
-                await self._add_spare(spare)
+            with self._trouble_logged():
+                spare = self._segments.spare_name(segment)
+                await self._in_thread(self._give_back, segment, spare)
+                self._segments.forget(segment)
+                if spare is not None:
+                    await self._add_spare(spare)
 
     def _give_back(self, segment: Segment, spare: Path | None) -> None:
         """After this the segment is gone, and no crash brings it back."""
         if spare is not None:
-            self._files.rename(segment.path, spare)
+            with contextlib.suppress(FileNotFoundError):  # An earlier try got this far.
+                self._files.rename(segment.path, spare)
         else:
             self._files.remove(segment.path)
             if segment.source is not None:
@@ -148,17 +150,16 @@ class Upkeep:
     async def _seal(self, state: State) -> None:
         for segment in list(self._segments):
             if segment.state is state and segment.answered == segment.tail:
-                await self._in_thread(self._write_footer, segment)
-                segment.state = State.SEALED
-                segment.source = None
-                self._wanted.set()
-                self._sealed()
+                with self._trouble_logged():
+                    await self._in_thread(self._write_footer, segment)
+                    segment.state = State.SEALED
+                    segment.source = None
+                    self._wanted.set()
+                    self._sealed()
 
     def _write_footer(self, segment: Segment) -> None:
         file = self._files.open(segment.path)
         try:
-            if read_footer(file, segment.generation) is not None:
-                return
             scanned = scan(
                 file,
                 segment.generation,

@@ -1,0 +1,136 @@
+"""Disks that fail between two steps: nothing answered is lost, and upkeep goes on."""
+
+import asyncio
+import errno
+
+import pytest
+from unit.storage.ledger.local.support import everything, run, snapshot
+
+from magnetar.errors import WriteFailed
+from magnetar.storage.ledger.local.log_thread import Durability
+from magnetar.storage.ledger.local.segments import State
+from magnetar.storage.ledger.local.store import LocalLedgerSettings, LocalLedgerStore
+from magnetar.testing.faults import FaultyFiles
+
+SEGMENT_SIZE = 16 * 1024
+SETTINGS = LocalLedgerSettings(segment_size=SEGMENT_SIZE)
+MOST_OF_A_SEGMENT = bytes(12_000)
+
+
+class FolderTrouble(FaultyFiles):
+    """The folder's sync fails, or the process dies before it."""
+
+    syncs_to_fail = 0
+    dies_before_sync = False
+
+    def sync_folder(self, folder):
+        if self.dies_before_sync:
+            self.cut_power()
+        if self.syncs_to_fail:
+            self.syncs_to_fail -= 1
+            raise OSError(errno.EIO, "the folder cannot be synced")
+        super().sync_folder(folder)
+
+
+class UnreadableFile(FaultyFiles):
+    """One existing file cannot be opened."""
+
+    bad = "segment-0000000001.log"
+
+    def open(self, path, *, create=False):
+        if path.name == self.bad and not create:
+            raise OSError(errno.EIO, "a bad sector")
+        return super().open(path, create=create)
+
+
+class EverythingLost:
+    """Of what was not synced, nothing survives."""
+
+    def random(self):
+        return 0.9
+
+    def randint(self, low, high):
+        return low
+
+
+async def until(condition):
+    async with asyncio.timeout(10):
+        while not condition():  # noqa: ASYNC110 - upkeep has nothing to await from outside
+            await asyncio.sleep(0.01)
+
+
+async def filled(store, count):
+    """So many ledgers, each filling a segment of its own."""
+    ids = []
+    for _ in range(count):
+        writer = await store.create()
+        await writer.append(*run(MOST_OF_A_SEGMENT))
+        ids.append(writer.ledger_id)
+    return ids
+
+
+async def test_what_a_restart_answers_survives_a_renaming_that_was_not_synced(tmp_path):
+    folder, files = tmp_path / "ledgers", FolderTrouble()
+    store = await LocalLedgerStore.start(folder, settings=SETTINGS, files=files)
+    files.dies_before_sync = True
+    with pytest.raises(WriteFailed):
+        await store.create()
+    await store.close()
+    files.restore_power()
+    files.dies_before_sync = False
+    store = await LocalLedgerStore.start(folder, settings=SETTINGS, files=files)
+    writer = await store.create()
+    await writer.append(*run("answered"))
+    files.cut_power()
+    await store.close()
+    files.lose_power(EverythingLost())
+    store = await LocalLedgerStore.start(folder, settings=SETTINGS, files=files)
+    assert await everything(await store.open(writer.ledger_id)) == [b"answered"]
+    await store.close()
+
+
+async def test_in_intervals_what_was_answered_survives_a_failed_sync_and_a_restart(tmp_path):
+    folder, files = tmp_path / "ledgers", FaultyFiles()
+    settings = LocalLedgerSettings(
+        segment_size=SEGMENT_SIZE, durability=Durability.INTERVAL, interval_s=1e-9
+    )
+    store = await LocalLedgerStore.start(folder, settings=settings, files=files)
+    writer = await store.create()
+    files.fail_syncs()
+    answered = []
+    try:
+        await writer.append(*run("answered"))
+        answered = [b"answered"]
+        await (await store.create()).append(*run("into the next segment"))
+    except WriteFailed:
+        pass
+    copy = snapshot(folder, tmp_path / "copy")
+    await store.close()
+    store = await LocalLedgerStore.start(copy, settings=settings)
+    found = await everything(await store.open(writer.ledger_id))
+    assert found[: len(answered)] == answered
+    await store.close()
+
+
+async def test_a_folder_sync_that_failed_once_does_not_stop_freeing(tmp_path):
+    files = FolderTrouble()
+    store = await LocalLedgerStore.start(tmp_path / "ledgers", settings=SETTINGS, files=files)
+    ids = await filled(store, 6)
+    await until(lambda: sum(s.state is State.SEALED for s in store._segments) >= 5)
+    files.syncs_to_fail = 1
+    for ledger_id in ids[:5]:
+        await store.delete(ledger_id)
+    await filled(store, 1)
+    await until(lambda: len(list(store._segments)) <= 3)
+    await store.close()
+
+
+async def test_one_unreadable_file_does_not_stop_sealing_and_freeing_the_others(tmp_path):
+    files = UnreadableFile()
+    store = await LocalLedgerStore.start(tmp_path / "ledgers", settings=SETTINGS, files=files)
+    ids = await filled(store, 8)
+    for ledger_id in ids[1:7]:
+        await store.delete(ledger_id)
+    await filled(store, 1)
+    await until(lambda: len(list(store._segments)) <= 4)
+    await store.close()
