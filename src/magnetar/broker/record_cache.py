@@ -27,6 +27,7 @@ class RecordCache:
         self._metadata = metadata
         self._kept: dict[str, Stored | None] = {}  # None: known to be absent.
         self._changes = 0  # Counts what dropped records, so that no read from before it is kept.
+        self._prefix = prefix
         self._watch = metadata.watch(prefix, self._drop)
 
     def close(self) -> None:
@@ -88,5 +89,8 @@ class RecordCache:
         return True
 
     def _drop(self, path: str) -> None:
+        """Forget a record; all of them where a watch cannot say any more which changed."""
         self._changes += 1
+        if path == self._prefix:
+            self._kept.clear()
         self._kept.pop(path, None)

@@ -5,11 +5,15 @@ once: a producer that lost its connection repeats what had no receipt, and a bro
 """
 
 from dataclasses import dataclass
+from typing import Final
 
 from magnetar.errors import CorruptEntry
 from magnetar.model.position import Position
 
 from .metadata import ChunkPlace
+
+EVICTED_MAX: Final = 1_000
+"""Messages that had to make room and are remembered, so that their later chunks are let pass."""
 
 
 def split(payload: bytes, size_max: int) -> list[bytes]:
@@ -33,7 +37,8 @@ class Reassembly:
     """Puts the chunked messages of one consumer together.
 
     Holds at most ``messages_max`` incomplete ones, each for at most ``age_max_s`` seconds and of
-    at most ``size_max`` bytes; the oldest goes first.
+    at most ``size_max`` bytes; the oldest goes first. One that had to make room is not lost: its
+    chunks stay unacknowledged, and it is put together when they are delivered again.
     """
 
     _beginnings: dict[str, _Beginning]  # By uuid, the oldest first.
@@ -44,6 +49,7 @@ class Reassembly:
         self._size_max = size_max
         self._beginnings = {}
         self._dropped: list[Position] = []
+        self._evicted: dict[str, None] = {}  # The latest to be; at most EVICTED_MAX.
 
     def add(
         self, place: ChunkPlace, part: bytes, position: Position, now: float
@@ -63,6 +69,8 @@ class Reassembly:
         if place.index == 0:
             self._begin(place, position, now)
         beginning = self._beginnings.get(place.uuid)
+        if beginning is None and place.uuid in self._evicted:
+            return None
         if beginning is None or place.index > len(beginning.parts):
             self._drop(place.uuid)  # A chunk is missing, and will not come any more.
             self._dropped.append(position)
@@ -93,6 +101,7 @@ class Reassembly:
         """Forget everything: it will be delivered again."""
         self._beginnings.clear()
         self._dropped.clear()
+        self._evicted.clear()
 
     def _begin(self, place: ChunkPlace, position: Position, now: float) -> None:
         before = self._beginnings.get(place.uuid)
@@ -101,8 +110,9 @@ class Reassembly:
                 del self._beginnings[place.uuid]  # Redelivered, and so will be what follows it.
             else:
                 self._drop(place.uuid)
+        self._evicted.pop(place.uuid, None)
         while len(self._beginnings) >= self._messages_max:
-            self._drop(next(iter(self._beginnings)))
+            self._evict(next(iter(self._beginnings)))
         self._beginnings[place.uuid] = _Beginning(place, [], [], 0, now)
 
     def _expire(self, now: float) -> None:
@@ -111,6 +121,13 @@ class Reassembly:
             if now - oldest.since < self._age_max_s:
                 return
             self._drop(uuid)
+
+    def _evict(self, uuid: str) -> None:
+        """Make room. The message is whole on the broker, so nothing of it is acknowledged."""
+        del self._beginnings[uuid]
+        while len(self._evicted) >= EVICTED_MAX:
+            del self._evicted[next(iter(self._evicted))]
+        self._evicted[uuid] = None
 
     def _drop(self, uuid: str) -> None:
         beginning = self._beginnings.pop(uuid, None)

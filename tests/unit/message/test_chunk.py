@@ -114,9 +114,23 @@ def test_the_oldest_message_makes_room():
     receiver = Receiver(messages_max=2)
     for uuid in "abc":
         receiver.add(uuid, 0)
-    assert receiver.dropped == [0]
     receiver.add("b", 1)
     assert receiver.add("b", 2)[0] == b"b0 b1 b2 "
+
+
+def test_what_had_to_make_room_is_not_acknowledged_and_is_put_together_when_it_comes_again():
+    receiver = Receiver(messages_max=2)
+    for uuid in "abc":
+        receiver.add(uuid, 0)
+    assert receiver.add("a", 1) is None
+    assert receiver.add("a", 2) is None
+    assert receiver.dropped == []
+    receiver.add("b", 1)
+    receiver.add("b", 2)
+    for index, at in enumerate((0, 3, 4)):
+        whole = receiver.add("a", index, at=at)
+    assert whole[0] == b"a0 a1 a2 "
+    assert receiver.dropped == []
 
 
 def test_a_message_does_not_wait_for_ever():
