@@ -1,0 +1,124 @@
+"""Key_Shared under consumers that come, go, stop reading and ask again: a key keeps its order."""
+
+import asyncio
+import random
+
+import pytest
+
+from magnetar.model.position import Position
+from magnetar.model.subscriptions import SubscriptionType
+
+CONSUMERS_MAX = 4
+SETTINGS = {
+    "cache_bytes": [0, 3_000, 1_000_000],
+    "unacked_per_consumer_max": [0, 3, 20],
+    "look_ahead_per_consumer_max": [5, 2_000],
+    "read_entries_max": [2, 7, 1_000],
+    "replay_entries_max": [1, 5, 100],
+    "key_shared_consistent_hashing": [True, False],
+}
+
+
+class Storm:
+    """Random steps on one subscription, and what is known of every entry."""
+
+    def __init__(self, bench, make_entry, chance):
+        self.bench = bench
+        self.make_entry = make_entry
+        self.chance = chance
+        self.keys = {}  # Of every entry, by position.
+        self.acknowledged = set()
+        self.members = {}
+        self.joined = 0
+        self.wrong = []
+
+    def delivered(self, consumer_id, position):
+        """Nobody else holds any of its key, and nothing of its key before it is left behind."""
+        member = self.members.get(consumer_id)
+        if member is None:  # It gets its first entries while it joins.
+            return
+        consumer, key = member[2], self.keys[position]
+        for _, _, other in self.members.values():
+            if other is not consumer and key in {self.keys[held] for held in other.pending}:
+                self.wrong.append(f"{position} of {key} went out while {other} held some of it")
+        known = self.acknowledged.union(consumer.pending)
+        left = [p for p, its in self.keys.items() if its == key and p < position and p not in known]
+        if left:
+            self.wrong.append(f"{position} of {key} went out before {left}")
+
+    def some(self, member, count_max):
+        """A few of the entries that a consumer holds."""
+        held = list(member[2].pending)
+        return self.chance.sample(held, min(len(held), self.chance.randint(1, count_max)))
+
+    async def publish(self):
+        keys = [f"key-{self.chance.randrange(10)}" for _ in range(self.chance.randint(1, 8))]
+        ledger_id, entry_id = self.bench.topic.ledger.last_position
+        for number, key in enumerate(keys, 1):
+            self.keys[Position(ledger_id, entry_id + number)] = key
+        await self.bench.publish(*(self.make_entry(key, key=key) for key in keys))
+
+    async def join(self, end):
+        self.joined += 1
+        made = await self.bench.consumer(
+            SubscriptionType.KEY_SHARED, consumer_id=self.joined, permits=0, end=end
+        )
+        self.members[self.joined] = made
+        self.flow(made)
+
+    async def leave(self):
+        consumer_id = self.chance.choice(list(self.members))
+        _, subscription, consumer = self.members.pop(consumer_id)
+        await self.bench.topic.leave(subscription, consumer)
+
+    def flow(self, member):
+        _, subscription, consumer = member
+        subscription.flow(consumer, self.chance.choice([1, 2, 10, 100]))
+
+    def acknowledge(self, member):
+        _, subscription, consumer = member
+        positions = self.some(member, 6)
+        self.acknowledged.update(positions)
+        subscription.acknowledge(consumer, positions)
+
+    def redeliver(self, member):
+        _, subscription, consumer = member
+        subscription.redeliver(consumer, self.chance.choice([None, self.some(member, 3)]))
+
+    def read_or_not(self, member):
+        end = member[0]
+        if end.writable:
+            end.writable = False
+        else:
+            end.reads_again()
+
+
+@pytest.mark.parametrize("seed", range(15))
+async def test_a_key_keeps_its_order_whatever_its_consumers_do(
+    open_bench, client_end, make_entry, seed
+):
+    chance = random.Random(seed)
+    bench = await open_bench(**{name: chance.choice(some) for name, some in SETTINGS.items()})
+    storm = Storm(bench, make_entry, chance)
+
+    class Watched(client_end):
+        def _note(self, *what):
+            super()._note(*what)
+            if what[0] == "entry":
+                storm.delivered(what[1], Position(*what[2]))
+
+    steps = {storm.flow: 20, storm.acknowledge: 22, storm.redeliver: 7, storm.read_or_not: 7}
+    for _ in range(150):
+        draw = chance.random()
+        if draw < 0.25:
+            await storm.publish()
+        elif draw < 0.36 and len(storm.members) < CONSUMERS_MAX:
+            await storm.join(Watched())
+        elif storm.members and draw < 0.44:
+            await storm.leave()
+        elif storm.members:
+            [step] = chance.choices(list(steps), list(steps.values()))
+            step(chance.choice(list(storm.members.values())))
+        for _ in range(chance.choice([0, 0, 1, 3, 10])):
+            await asyncio.sleep(0)
+        assert not storm.wrong
