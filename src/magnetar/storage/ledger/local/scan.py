@@ -178,7 +178,8 @@ class _Reader:
             return None
         index = self._have(at, HEAD_SIZE)
         head = head_at(self._bytes, index, self._generation)
-        if head is None or at + head.size > self.end:
+        # No record vouches for what comes behind it: one that does is not ours.
+        if head is None or at + head.size > self.end or head.synced > at:
             return None
         index = self._have(at, HEAD_SIZE + 8 * head.entries)
         return head if head_intact(self._bytes, index, self._generation, head) else None

@@ -7,6 +7,7 @@ import pytest
 from unit.storage.ledger.local.support import everything, run, snapshot
 
 from magnetar.errors import WriteFailed
+from magnetar.storage.ledger.local.format import Kind, encode_mark
 from magnetar.storage.ledger.local.log_thread import Durability
 from magnetar.storage.ledger.local.segments import State
 from magnetar.storage.ledger.local.store import LocalLedgerSettings, LocalLedgerStore
@@ -133,4 +134,24 @@ async def test_one_unreadable_file_does_not_stop_sealing_and_freeing_the_others(
         await store.delete(ledger_id)
     await filled(store, 1)
     await until(lambda: len(list(store._segments)) <= 4)
+    await store.close()
+
+
+async def test_a_record_inside_a_payload_that_vouches_for_what_follows_is_not_believed(tmp_path):
+    folder = tmp_path / "ledgers"
+    store = await LocalLedgerStore.start(folder, settings=SETTINGS)
+    victim = await store.create()
+    await victim.append(*run("precious"))
+    other = await store.create()
+    head_at = store._journal.active.tail
+    forged = encode_mark(Kind.DELETED, 1, 2**40, victim.ledger_id)
+    await other.append(*run(bytes(1000) + forged + bytes(1000)))
+    copy = snapshot(folder, tmp_path / "copy")
+    await store.close()
+    path = copy / "segment-0000000001.log"
+    data = bytearray(path.read_bytes())
+    data[head_at : head_at + 64] = bytes(64)  # The sector of the record's head is lost.
+    path.write_bytes(data)
+    store = await LocalLedgerStore.start(copy, settings=SETTINGS)
+    assert await everything(await store.open(victim.ledger_id)) == [b"precious"]
     await store.close()
