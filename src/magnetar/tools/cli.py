@@ -32,6 +32,10 @@ COMMANDS: Final = {
 }
 
 
+INTERRUPTED: Final = 130
+"""The exit code after Ctrl-C, as a shell has it."""
+
+
 class LazyGroup(click.Group):
     """A group whose commands are named in ``COMMANDS``."""
 
@@ -63,10 +67,16 @@ def main() -> None:
     Commands are handed when it began, so that one that says how long it took counts its imports.
     """
     try:
-        magnetar(obj=perf_counter())
+        result = magnetar(obj=perf_counter(), standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        sys.exit(INTERRUPTED)
     except MagnetarError as error:
         click.echo(f"magnetar: {error}", err=True)
         sys.exit(1)
+    sys.exit(result if isinstance(result, int) else 0)
 
 
 if __name__ == "__main__":
