@@ -59,6 +59,7 @@ class Connection(asyncio.BufferedProtocol):
         "_decoder",
         "_into_own_memory",
         "_keep_alive",
+        "_last_call",
         "_listening",
         "_loop",
         "_outbox",
@@ -81,6 +82,7 @@ class Connection(asyncio.BufferedProtocol):
         self._buffer = around.buffer
         self._into_own_memory = False  # The last get_buffer handed out a big frame's memory.
         self._closing = False
+        self._last_call = False  # A tick has come since it is closing.
 
     @property
     def due(self) -> float:
@@ -170,7 +172,9 @@ class Connection(asyncio.BufferedProtocol):
         """A keep-alive interval is over: ask a silent client whether it is there, or give it up."""
         verdict = self._keep_alive.tick(self._around.clock.now())
         if self._closing:
-            self._transport.abort()  # It had the time to take what was left to write.
+            if self._last_call:
+                self._transport.abort()  # It had an interval to take what was left to write.
+            self._last_call = True
         elif not self._session.connected:
             self.cut_off("no CONNECT in time")
         elif self._session.protocol_version < PING_SINCE:

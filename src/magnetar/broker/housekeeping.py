@@ -50,7 +50,10 @@ class KeepAliveSweep(Generic[T]):
         """Tick who is due."""
         now = self._clock.now()
         for member in [member for member in self._members if member.due <= now]:
-            member.tick()
+            try:
+                member.tick()
+            except Exception:  # one connection's defect must not end keep-alive for all
+                log.exception("keep_alive.tick_failed member=%r", member)
 
     async def run(self) -> None:
         """Sweep for ever."""
@@ -69,3 +72,5 @@ async def trim_for_ever(registry: TopicRegistry, interval_s: float, clock: Clock
                 await topic.ledger.trim()
             except MagnetarError as error:
                 log.warning("ledger.trim_failed topic=%s error=%s", topic.name, error)
+            except Exception:  # one topic's defect must not end trimming for all
+                log.exception("ledger.trim_failed topic=%s", topic.name)

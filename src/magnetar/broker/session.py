@@ -174,8 +174,10 @@ class Session:
         for opened in consumers.values():
             try:
                 await opened.leave()
-            except MagnetarError as error:
-                log.warning("consumer.leave_failed topic=%s error=%s", opened.topic.name, error)
+            except Exception as error:  # noqa: BLE001 - the others must be let go of all the same
+                log.error(  # noqa: TRY400 - what failed is known; where is in the error
+                    "consumer.leave_failed topic=%s error=%r", opened.topic.name, error
+                )
 
     # From the topics.
 

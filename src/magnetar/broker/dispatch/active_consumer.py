@@ -8,6 +8,7 @@ its own hash: the choice moves little when consumers come and go. Both rules are
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TypeVar
 
 from magnetar.model.hashing import murmur3_32
@@ -40,9 +41,12 @@ def choose(
         _, at = ordered[partition_index % len(ordered)]
         return candidates[at][2]
     # Where two points fall together the later name holds the place.
-    ring = {
-        murmur3_32(f"{name}{point}".encode()): at for name, at in ordered for point in range(POINTS)
-    }
+    ring = {point: at for name, at in ordered for point in _points_of(name)}
     points = sorted(ring)
     place = bisect_left(points, murmur3_32(topic.encode()))
     return candidates[ring[points[place % len(points)]]][2]
+
+
+@lru_cache(maxsize=4096)
+def _points_of(name: str) -> tuple[int, ...]:
+    return tuple(murmur3_32(f"{name}{point}".encode()) for point in range(POINTS))

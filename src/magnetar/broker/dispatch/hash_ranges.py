@@ -11,7 +11,7 @@ error texts are those of Apache Pulsar 4.0.7, so that its clients and tools see 
 Slot 0 is never given to a key: Pulsar reads it as "no slot", and uses 1. Pure.
 """
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Hashable, Sequence
 from typing import Generic, Protocol, TypeVar
 
@@ -64,8 +64,10 @@ class ConsistentHashRanges(Generic[C]):
         used.add(index)
         self._names[consumer] = (name, index)
         for point in self._points_of(name, index):
-            self._ring.setdefault(point, []).append(consumer)
-        self._points = sorted(self._ring)
+            waiting = self._ring.setdefault(point, [])
+            if not waiting:
+                insort(self._points, point)
+            waiting.append(consumer)
 
     def remove(self, consumer: C) -> None:
         if consumer not in self._names:
@@ -80,7 +82,7 @@ class ConsistentHashRanges(Generic[C]):
             waiting.remove(consumer)
             if not waiting:
                 del self._ring[point]
-        self._points = sorted(self._ring)
+                del self._points[bisect_left(self._points, point)]
 
     def select(self, slot: int) -> C | None:
         points = self._points

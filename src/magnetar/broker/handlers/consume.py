@@ -15,6 +15,7 @@ from magnetar.errors import (
     ConsumerBusy,
     ConsumerNotFound,
     InvalidValue,
+    MagnetarError,
     NotAllowed,
     NotReady,
     SubscriptionNotFound,
@@ -56,23 +57,36 @@ class Consume:
         self._ownership = ownership
         self._settings = settings
 
-    async def on_subscribe(self, session: Session, command: CommandSubscribe) -> None:
-        """Answer with SUCCESS, also for an id that is open."""
+    def on_subscribe(
+        self, session: Session, command: CommandSubscribe
+    ) -> Coroutine[None, None, None] | None:
+        """Answer with SUCCESS, also for an id that is open.
+
+        The attempt is noted at once: a CLOSE_CONSUMER right behind must find it.
+        """
         name = topic_name(command.topic)
         consumer_id = command.consumer_id
         if consumer_id in session.opening_consumers:
             raise NotReady("Consumer is already present on the connection")
         if consumer_id not in session.consumers:
             attempt = session.opening_consumers[consumer_id] = object()
-            try:
-                opened = await self._attach(session, name, command)
-                if session.opening_consumers.get(consumer_id) is not attempt:
-                    await opened.leave()  # The connection was lost, or the client closed it.
-                    return
-                session.consumers[consumer_id] = opened
-            finally:
-                if session.opening_consumers.get(consumer_id) is attempt:
-                    del session.opening_consumers[consumer_id]
+            return self._subscribe(session, name, command, attempt)
+        session.reply(replies.success(command.request_id))
+        return None
+
+    async def _subscribe(
+        self, session: Session, name: TopicName, command: CommandSubscribe, attempt: object
+    ) -> None:
+        consumer_id = command.consumer_id
+        try:
+            opened = await self._attach(session, name, command)
+            if session.opening_consumers.get(consumer_id) is not attempt:
+                await opened.leave()  # The connection was lost, or the client closed it.
+                return
+            session.consumers[consumer_id] = opened
+        finally:
+            if session.opening_consumers.get(consumer_id) is attempt:
+                del session.opening_consumers[consumer_id]
         session.reply(replies.success(command.request_id))
 
     def on_flow(self, session: Session, command: CommandFlow) -> None:
@@ -121,6 +135,11 @@ class Consume:
             )
         except NotAllowed as error:  # Pulsar answers MetadataError.
             raise InvalidValue(str(error)) from None
+        except MagnetarError:
+            # It is detached, though the subscription is still there: the client must come back.
+            if opened.consumer not in opened.subscription.consumers:
+                session.close_consumer(command.consumer_id)
+            raise
         session.consumers.pop(command.consumer_id, None)
         session.reply(replies.success(command.request_id))
 

@@ -39,17 +39,28 @@ class Produce:
         self._ownership = ownership
         self._settings = settings
 
-    async def on_producer(self, session: Session, command: CommandProducer) -> None:
-        """Answer with PRODUCER_SUCCESS; for an id that is open, with the name it has."""
+    def on_producer(
+        self, session: Session, command: CommandProducer
+    ) -> Coroutine[None, None, None] | None:
+        """Answer with PRODUCER_SUCCESS; for an id that is open, with the name it has.
+
+        The attempt is noted at once: a CLOSE_PRODUCER right behind must find it.
+        """
         name = topic_name(command.topic)
         producer_id = command.producer_id
         present = session.producers.get(producer_id)
         if present is not None:
             session.reply(replies.producer_success(command.request_id, present.name))
-            return
+            return None
         if producer_id in session.opening_producers:
             raise NotReady("Producer is already present on the connection")
         attempt = session.opening_producers[producer_id] = object()
+        return self._open(session, name, command, attempt)
+
+    async def _open(
+        self, session: Session, name: TopicName, command: CommandProducer, attempt: object
+    ) -> None:
+        producer_id = command.producer_id
         try:
             producer = await self._attach(session, name, command)
             if session.opening_producers.get(producer_id) is not attempt:

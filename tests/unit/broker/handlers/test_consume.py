@@ -1,5 +1,5 @@
 import pytest
-from unit.broker.peer import TOPIC, Peer, send
+from unit.broker.peer import TOPIC, Peer, command, send
 
 from magnetar.model.names import TopicName
 from magnetar.testing.local_broker import LocalBroker
@@ -346,3 +346,21 @@ async def test_an_unloaded_topic_closes_its_consumers(broker, peer):
     assert (await peer.hear()).close_consumer.consumer_id == 1
     peer.tell("flow", consumer_id=1, messagePermits=5)
     await peer.nothing_more()
+
+
+async def test_a_close_right_behind_a_subscribe_leaves_nothing_attached(peer, other):
+    await peer.ask("lookupTopic", topic=TOPIC, request_id=1)
+    peer.wire.send(
+        command(
+            "subscribe",
+            topic=TOPIC,
+            subscription="s",
+            subType=EXCLUSIVE,
+            consumer_id=1,
+            request_id=2,
+        )
+        + command("close_consumer", consumer_id=1, request_id=3)
+    )
+    assert (await peer.hear()).success.request_id == 3
+    await peer.nothing_more()
+    await other.consume(1)
