@@ -8,6 +8,7 @@ Rounds are interleaved case by case, ``sync`` comes before each measurement, fig
 Where Maven or Java cannot be had, it says so and ends well.
 """
 
+import os
 import tempfile
 import time
 from contextlib import ExitStack
@@ -157,7 +158,8 @@ def compare(folder: Path, jars: Path, chosen: list[Case], rounds: int) -> str:
         *(f"limit        {line}" for line in raw.lines()),
         (
             f"rounds       {rounds} interleaved, {chosen[0].seconds:g} s each, sync before each, "
-            f"medians; ended {datetime.now(UTC):%H:%M} UTC after {minutes:.0f} minutes"
+            f"medians; ended {datetime.now(UTC):%H:%M} UTC after {minutes:.0f} minutes, "
+            f"load average then {os.getloadavg()[0]:.1f}"
         ),
         (
             f"start-up     ours {ours.startup_s:.2f} s, theirs {theirs.startup_s:.1f} s, "

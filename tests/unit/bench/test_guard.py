@@ -9,8 +9,6 @@ def test_ten_percent_more_is_too_much():
     assert risen({"a": 1.09, "b": 1.11, "c": 0.5, "new": 9.0}, before) == ["b"]
 
 
-def test_raw_work_grows_with_bytes_and_consumers(tmp_path):
-    yardstick = Yardstick(tmp_path)
-    small = yardstick.of(Case("small"))
-    assert 0 < small < yardstick.of(Case("large", size=64 * 1024))
-    assert yardstick.of(Case("fan-out", consumers=10)) > small
+def test_raw_work_grows_with_bytes():
+    yardstick = Yardstick()
+    assert 0 < yardstick.of(Case("small")) < yardstick.of(Case("large", size=64 * 1024))
