@@ -31,7 +31,7 @@ format: $(READY) ## rewrite the sources in the one format, and mend what can be 
 	.venv/bin/ruff format $(PYTHON_FILES)
 	.venv/bin/ruff check --fix $(PYTHON_FILES)
 
-proto: $(READY)  ## regenerate src/magnetar/wire/proto from proto/
+proto: $(READY)  ## regenerate src/magnetar/proto from proto/
 	$(PY) proto/generate.py
 
 BENCH := .venv/.bench

@@ -1,8 +1,8 @@
 """Sends built beforehand, and frames counted without being parsed. Pure."""
 
 from magnetar.message.entry import checksum, join
+from magnetar.proto import PulsarApi_pb2 as pb
 from magnetar.wire import requests
-from magnetar.wire.proto import PulsarApi_pb2 as pb
 
 from .cases import Case
 

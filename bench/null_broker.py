@@ -12,9 +12,9 @@ from typing import Self
 
 from magnetar.message.send_run import SendRun
 from magnetar.message.varint import varint
+from magnetar.proto import PulsarApi_pb2 as pb
 from magnetar.wire import replies
 from magnetar.wire.frames import Frame, decode
-from magnetar.wire.proto import PulsarApi_pb2 as pb
 
 from .broker import Broker
 from .cases import Case

@@ -10,9 +10,9 @@ import struct
 import sys
 
 from magnetar.model.subscriptions import InitialPosition, SubscriptionType
+from magnetar.proto import PulsarApi_pb2 as pb
 from magnetar.wire import requests
 from magnetar.wire.handshake import ClientHandshake
-from magnetar.wire.proto import PulsarApi_pb2 as pb
 
 from .frames import Counter, Ring
 

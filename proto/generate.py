@@ -1,4 +1,4 @@
-"""Turn proto/PulsarApi.proto into src/magnetar/wire/proto."""  # noqa: INP001 - a script
+"""Turn proto/PulsarApi.proto into src/magnetar/proto."""  # noqa: INP001 - a script
 
 import re
 import sys
@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # The file is registered under this path in protobuf's process-wide table of descriptors, where
 # the plain name PulsarApi.proto may already be taken by another package.
-VIRTUAL = "magnetar/wire/proto"
+VIRTUAL = "magnetar/proto"
 
 
 def main() -> None:

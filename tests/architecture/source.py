@@ -7,7 +7,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "magnetar"
 TESTS = ROOT / "tests"
-GENERATED = "wire/proto/"
+GENERATED = "proto/"
 
 
 @cache

@@ -5,8 +5,8 @@ import pytest
 from magnetar import errors
 from magnetar.broker.admin.errors import STATUSES
 from magnetar.errors import MagnetarError
+from magnetar.proto import PulsarApi_pb2 as pb
 from magnetar.wire import errors as wire_errors
-from magnetar.wire.proto import PulsarApi_pb2 as pb
 
 
 def everyone(kind: type[MagnetarError] = MagnetarError) -> list[type[MagnetarError]]:

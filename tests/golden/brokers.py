@@ -9,10 +9,10 @@ from google.protobuf.message import DecodeError
 
 from magnetar.clock import SystemClock
 from magnetar.message.entry import checksum, join
+from magnetar.proto import PulsarApi_pb2 as pb
 from magnetar.testing.local_broker import LocalBroker
 from magnetar.testing.network import WireConnection
 from magnetar.wire import requests
-from magnetar.wire.proto import PulsarApi_pb2 as pb
 
 BY_NAME = {
     "ack-batch-index-off": {"acknowledgmentAtBatchIndexLevelEnabled": False},

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import google_crc32c
 from google.protobuf.message import DecodeError, Message
 
-from magnetar.wire.proto import PulsarApi_pb2 as pb
+from magnetar.proto import PulsarApi_pb2 as pb
 
 PAYLOAD_SHOWN_MAX = 200
 CHECKSUM_MAGIC = b"\x0e\x01"

@@ -9,7 +9,7 @@ from typing import Any
 
 from golden.frames import Decoded, join, parse, split
 
-from magnetar.wire.proto import PulsarApi_pb2 as pb
+from magnetar.proto import PulsarApi_pb2 as pb
 
 LONG_MAX = 2**63 - 1
 GENERATED_NAME = re.compile(r"standalone-\d+-\d+")

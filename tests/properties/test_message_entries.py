@@ -9,7 +9,7 @@ from magnetar.message import batch, chunk, compression, entry, metadata
 from magnetar.message.compression import CompressionType
 from magnetar.message.varint import stretches, varint, varint_value
 from magnetar.model.position import Position
-from magnetar.wire.proto import PulsarApi_pb2 as pb
+from magnetar.proto import PulsarApi_pb2 as pb
 
 NUMBERS = st.integers(0, 300) | st.integers(0, 2**64 - 1)
 texts = st.text(max_size=20)

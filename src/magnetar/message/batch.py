@@ -15,7 +15,7 @@ from struct import Struct
 from google.protobuf.message import DecodeError, EncodeError
 
 from magnetar.errors import CorruptEntry
-from magnetar.wire.proto import PulsarApi_pb2 as pb
+from magnetar.proto import PulsarApi_pb2 as pb
 
 from .columns import count_alike
 from .metadata import text

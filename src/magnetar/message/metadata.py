@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from google.protobuf.message import DecodeError, EncodeError
 
 from magnetar.errors import CorruptEntry
-from magnetar.wire.proto import PulsarApi_pb2 as pb
+from magnetar.proto import PulsarApi_pb2 as pb
 
 from .compression import CompressionType
 from .entry import payload_start

@@ -11,8 +11,7 @@ from google.protobuf.message import DecodeError, EncodeError, Message
 
 from magnetar.errors import MalformedFrame
 from magnetar.message.varint import varint
-
-from .proto.PulsarApi_pb2 import (
+from magnetar.proto.PulsarApi_pb2 import (
     BaseCommand,
     CommandAck,
     CommandAckResponse,

@@ -1,8 +1,7 @@
 """Our errors as the protocol's codes, and back; total both ways. Pure."""
 
 from magnetar import errors
-
-from .proto import PulsarApi_pb2 as pb
+from magnetar.proto import PulsarApi_pb2 as pb
 
 # A class answers for its subclasses, unless they are named too.
 _CODES: dict[type[errors.MagnetarError], pb.ServerError] = {

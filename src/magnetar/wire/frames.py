@@ -20,9 +20,9 @@ from google_crc32c import value as crc32c
 from magnetar.errors import FrameTooLarge, MalformedFrame, ProtocolError
 from magnetar.message.send_run import SendRun
 from magnetar.message.varint import varint
+from magnetar.proto import PulsarApi_pb2 as pb
 
 from .commands import parse, serialize
-from .proto import PulsarApi_pb2 as pb
 from .sends import cut_sends
 
 MESSAGE_SIZE_MAX = 5 * 1024 * 1024  # what CONNECTED advertises

@@ -11,11 +11,11 @@ from magnetar.errors import MagnetarError
 from magnetar.message.send_run import SendRun
 from magnetar.message.varint import varint_value
 from magnetar.model.position import Position
+from magnetar.proto import PulsarApi_pb2 as pb
 
 from .deliveries import message_frames
 from .errors import to_code
 from .frames import encode, encode_with_entry
-from .proto import PulsarApi_pb2 as pb
 from .receipts import send_receipts
 
 __all__ = [

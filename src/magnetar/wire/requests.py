@@ -7,9 +7,9 @@ from typing import cast
 from magnetar.message.varint import varint
 from magnetar.model.position import MessageId, Position
 from magnetar.model.subscriptions import InitialPosition, SubscriptionType
+from magnetar.proto import PulsarApi_pb2 as pb
 
 from .frames import encode
-from .proto import PulsarApi_pb2 as pb
 from .replies import ping, pong
 
 __all__ = [

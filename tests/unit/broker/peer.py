@@ -4,8 +4,8 @@ from typing import Any, Self
 
 import google_crc32c
 
+from magnetar.proto import PulsarApi_pb2 as pb
 from magnetar.testing.network import WireConnection
-from magnetar.wire.proto import PulsarApi_pb2 as pb
 
 TOPIC = "persistent://public/default/t"
 

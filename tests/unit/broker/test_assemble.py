@@ -6,8 +6,8 @@ from unit.broker.peer import Peer, send
 from magnetar.broker.assemble import running_broker
 from magnetar.broker.broker import listen
 from magnetar.errors import InvalidValue, MagnetarError, StorageError, StoreLocked
+from magnetar.proto import PulsarApi_pb2 as pb
 from magnetar.testing.local_broker import LocalBroker, config_for
-from magnetar.wire.proto import PulsarApi_pb2 as pb
 
 QUIET = {"webServicePort": -1}
 

@@ -4,8 +4,8 @@ import pytest
 from unit.broker.manual_clock import ManualClock
 from unit.broker.peer import Peer, command, entry, framed, send
 
+from magnetar.proto import PulsarApi_pb2 as pb
 from magnetar.testing.local_broker import LocalBroker
-from magnetar.wire.proto import PulsarApi_pb2 as pb
 
 QUIET = {"webServicePort": -1}
 MIB = 1024 * 1024

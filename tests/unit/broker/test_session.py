@@ -11,10 +11,10 @@ from magnetar.broker.pending_sends import PendingSends, SendBudget
 from magnetar.broker.session import REQUESTS_PENDING_MAX, STRAY_SENDS_S, Session
 from magnetar.broker.shared_frames import SharedFrames
 from magnetar.model.names import TopicName
+from magnetar.proto import PulsarApi_pb2 as pb
 from magnetar.tasks import Tasks
 from magnetar.testing.local_broker import LocalBroker
 from magnetar.wire.frames import FrameDecoder
-from magnetar.wire.proto import PulsarApi_pb2 as pb
 
 
 class Paper(asyncio.WriteTransport):

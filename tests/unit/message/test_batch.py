@@ -5,7 +5,7 @@ import pytest
 from magnetar.errors import CorruptEntry
 from magnetar.message import batch
 from magnetar.message.batch import Single, build_single, pack, parse_single, unpack
-from magnetar.wire.proto import PulsarApi_pb2 as pb
+from magnetar.proto import PulsarApi_pb2 as pb
 
 
 def packed_plainly(payloads, first, details=None):

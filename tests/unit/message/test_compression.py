@@ -7,7 +7,7 @@ import pytest
 
 from magnetar.errors import CorruptEntry, MessageTooLarge
 from magnetar.message.compression import CompressionType, compress, decompress
-from magnetar.wire.proto import PulsarApi_pb2 as pb
+from magnetar.proto import PulsarApi_pb2 as pb
 
 TEXT = b"to be or not to be, that is the question. " * 50
 REAL = [kind for kind in CompressionType if kind is not CompressionType.NONE]

@@ -16,7 +16,7 @@ from magnetar.message.metadata import (
     publish_time_ms,
     sticky_key,
 )
-from magnetar.wire.proto import PulsarApi_pb2 as pb
+from magnetar.proto import PulsarApi_pb2 as pb
 
 UNREADABLE = [b"", b"\0\0", b"\0\0\0\x09short", join(b"\xff" * 9, b"x"), join(b"", b"x")]
 

@@ -3,8 +3,8 @@
 import pytest
 
 from magnetar import errors
+from magnetar.proto import PulsarApi_pb2 as pb
 from magnetar.wire.errors import from_code, to_code
-from magnetar.wire.proto import PulsarApi_pb2 as pb
 
 
 @pytest.mark.parametrize(

@@ -20,13 +20,13 @@ from magnetar.message.entry import checksum
 from magnetar.model.names import TopicName
 from magnetar.model.position import Position
 from magnetar.model.stats import RateBook
+from magnetar.proto import PulsarApi_pb2 as pb
 from magnetar.storage.ledger.memory import MemoryLedgerStore
 from magnetar.storage.managed_ledger.cache import EntryCache
 from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
 from magnetar.storage.metadata import paths
 from magnetar.storage.metadata.memory import MemoryMetadataStore
 from magnetar.tasks import Tasks
-from magnetar.wire.proto import PulsarApi_pb2 as pb
 
 USUAL = {"Accept": "application/json", "Content-Type": "application/json"}
 

@@ -1,7 +1,7 @@
 import pytest
 from unit.broker.peer import Peer
 
-from magnetar.wire.proto import PulsarApi_pb2 as pb
+from magnetar.proto import PulsarApi_pb2 as pb
 
 
 @pytest.mark.parametrize(("asked", "agreed"), [(0, 0), (5, 5), (21, 21), (99, 21)])

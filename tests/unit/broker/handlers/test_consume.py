@@ -2,8 +2,8 @@ import pytest
 from unit.broker.peer import TOPIC, Peer, command, send
 
 from magnetar.model.names import TopicName
+from magnetar.proto import PulsarApi_pb2 as pb
 from magnetar.testing.local_broker import LocalBroker
-from magnetar.wire.proto import PulsarApi_pb2 as pb
 
 EARLIEST = pb.MessageIdData(ledgerId=2**64 - 1, entryId=2**64 - 1)
 SHARED = pb.CommandSubscribe.Shared

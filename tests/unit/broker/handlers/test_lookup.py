@@ -3,8 +3,8 @@ import asyncio
 import pytest
 from unit.broker.peer import Peer
 
+from magnetar.proto import PulsarApi_pb2 as pb
 from magnetar.testing.local_broker import LocalBroker
-from magnetar.wire.proto import PulsarApi_pb2 as pb
 
 CONNECT = pb.CommandLookupTopicResponse.Connect
 FAILED = pb.CommandLookupTopicResponse.Failed

@@ -2,7 +2,7 @@ import pytest
 from unit.broker.peer import TOPIC, Peer, send
 
 from magnetar.model.names import TopicName
-from magnetar.wire.proto import PulsarApi_pb2 as pb
+from magnetar.proto import PulsarApi_pb2 as pb
 
 
 async def refused(peer: Peer, **values) -> tuple[int, str]:

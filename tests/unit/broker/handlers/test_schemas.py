@@ -3,7 +3,7 @@ import pytest
 from magnetar.broker.handlers.schemas import check_schema
 from magnetar.errors import NotAllowed
 from magnetar.model.names import TopicName
-from magnetar.wire.proto import PulsarApi_pb2 as pb
+from magnetar.proto import PulsarApi_pb2 as pb
 
 TOPIC = TopicName.parse("x")
 BYTES = (pb.Schema.NoSchema, pb.Schema.AutoConsume)

@@ -4,7 +4,7 @@ from unit.broker.peer import TOPIC
 
 from magnetar.broker.resources import Resources
 from magnetar.broker.topics.subscription import Subscription
-from magnetar.wire.proto import PulsarApi_pb2 as pb
+from magnetar.proto import PulsarApi_pb2 as pb
 
 BY_BROKERS = {
     "CONNECTED", "SUCCESS", "ERROR", "AUTH_CHALLENGE", "SEND_RECEIPT", "SEND_ERROR", "MESSAGE",

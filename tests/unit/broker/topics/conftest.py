@@ -12,12 +12,12 @@ from magnetar.message.entry import checksum, join
 from magnetar.message.send_run import SendRun
 from magnetar.model.names import TopicName
 from magnetar.model.subscriptions import InitialPosition
+from magnetar.proto import PulsarApi_pb2 as pb
 from magnetar.storage.ledger.memory import MemoryLedgerStore
 from magnetar.storage.managed_ledger.cache import EntryCache
 from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger, ManagedLedgerSettings
 from magnetar.storage.metadata.memory import MemoryMetadataStore
 from magnetar.tasks import Tasks
-from magnetar.wire.proto import PulsarApi_pb2 as pb
 
 
 class ClientEnd:
