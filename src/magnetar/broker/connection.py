@@ -148,7 +148,9 @@ class Connection(asyncio.BufferedProtocol):
             if self._decoder.failure is not None:
                 raise self._decoder.failure
         except ProtocolError as error:
-            self.hang_up(f"{type(error).__name__}: {error}")
+            reason = f"{type(error).__name__}: {error}"
+            log.warning("connection.broke_the_protocol address=%s reason=%s", self.address, reason)
+            self.hang_up(reason)
 
     def pause_writing(self) -> None:
         self._outbox.congested()

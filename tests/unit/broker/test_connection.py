@@ -92,6 +92,15 @@ async def test_frames_before_a_malformed_one_are_answered(peer):
     assert len(await peer.wire.receive_end()) == 2
 
 
+async def test_the_reason_for_ending_a_connection_is_logged_and_others_go_on(peer, other, caplog):
+    peer.wire.send(b"\xff\xff\xff\xff")
+    assert await peer.hung_up_on()
+    assert "connection.broke_the_protocol" in caplog.text
+    assert "FrameTooLarge" in caplog.text
+    other.tell("ping")
+    assert (await other.hear()).HasField("pong")
+
+
 async def test_bytes_behind_a_command_without_payload_are_ignored(peer):
     peer.wire.send(framed(command("ping")[8:], b"xyz"))
     assert (await peer.hear()).type == pb.BaseCommand.PONG

@@ -98,7 +98,11 @@ class CommandTable:
         try:
             await work
         except ProtocolError as error:
-            session.hang_up(f"{type(error).__name__}: {error}")
+            reason = f"{type(error).__name__}: {error}"
+            log.warning(
+                "connection.broke_the_protocol address=%s reason=%s", session.address, reason
+            )
+            session.hang_up(reason)
         except Exception as error:  # noqa: BLE001 - a defect of ours is logged there
             self._failed(session, row, command, error)
         finally:
