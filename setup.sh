@@ -58,5 +58,6 @@ if [ ! -x .venv/bin/python ]; then
     make_venv "$python"
 fi
 say "installing Magnetar and what it needs (about 600 MB with Spark; minutes on a slow line)"
+.venv/bin/python -m pip install --quiet --disable-pip-version-check --upgrade pip
 .venv/bin/python -m pip install --quiet --disable-pip-version-check -e '.[quickstart,dev]'
 say "done: .venv/bin/magnetar --help"
