@@ -70,12 +70,15 @@ async def test_a_store_that_could_not_start_lets_go(tmp_path):
 
 
 async def test_nothing_is_left_running(tmp_path):
+    before = {thread for thread in threading.enumerate() if thread.name.startswith("magnetar")}
     store = await start(tmp_path)
     await fill(await store.create(), 30)
+    started = set(threading.enumerate()) - before
+    assert any(thread.name.startswith("magnetar") for thread in started)
     await store.close()
     await store.close()
-    names = {thread.name for thread in threading.enumerate()}
-    assert not [name for name in names if name.startswith("magnetar")]
+    left = {thread.name for thread in set(threading.enumerate()) - before}
+    assert not [name for name in left if name.startswith("magnetar")]
     assert [task for task in asyncio.all_tasks() if "ledgers" in task.get_name()] == []
 
 
