@@ -338,7 +338,10 @@ def _connect(path: Path) -> sqlite3.Connection:
     try:
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA fullfsync = ON")  # Where fsync alone is not enough: macOS.
-        if not _is_ours(connection, path):
+        connection.execute("BEGIN")  # All that is asked must be of one moment.
+        ours = _is_ours(connection, path)
+        connection.execute("COMMIT")
+        if not ours:
             connection.execute("BEGIN EXCLUSIVE")
             if not _is_ours(connection, path):  # Nobody else was faster.
                 for statement in SCHEMA.split(";"):
