@@ -1,8 +1,15 @@
 """For all tests: the fixtures we give our users, and each other's helpers by folder name."""
 
+import os
 import sys
 from pathlib import Path
 
+from hypothesis import settings
+
 sys.path.insert(0, str(Path(__file__).parent))  # `from golden.frames import ...`
+
+# Speed is not tested here, so no example has a deadline. In CI the examples are always the same.
+settings.register_profile("magnetar", deadline=None, derandomize=bool(os.environ.get("CI")))
+settings.load_profile("magnetar")
 
 pytest_plugins = ["magnetar.testing.plugin"]
