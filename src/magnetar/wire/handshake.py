@@ -1,13 +1,14 @@
 """CONNECT and CONNECTED: what client and broker tell each other before anything else. Pure."""
 
+from magnetar import __version__
 from magnetar.errors import UnexpectedCommand
 
 from . import requests
 from .frames import MESSAGE_SIZE_MAX, Frame
 
 PROTOCOL_VERSION_MAX = 21  # the newest spoken here
-SERVER_VERSION = "Magnetar 0.1.0"
-CLIENT_VERSION = "Magnetar-Python-0.1.0"
+SERVER_VERSION = f"Magnetar {__version__}"
+CLIENT_VERSION = f"Magnetar-Python-{__version__}"
 
 # What a broker may count on with this client: fields of FeatureFlags. Entries with broker metadata
 # in front are understood; credentials are never refreshed, since there are none.
