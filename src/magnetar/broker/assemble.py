@@ -186,7 +186,6 @@ def _registry(
             batch_index_acks=topics.batch_index_acknowledgement,
             read_entries_max=topics.read_entries_max,
             read_bytes_max=topics.read_bytes_max,
-            consumer_metadata_bytes_max=topics.consumer_metadata_bytes_max,
         ),
         clock=clock,
         producer_name=lambda: f"{config.server.cluster}-{starts}-{next(numbers)}",

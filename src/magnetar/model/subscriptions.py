@@ -11,6 +11,16 @@ class SubscriptionType(IntEnum):
     FAILOVER = 2  # One active consumer, the others stand by.
     KEY_SHARED = 3  # Each message to the consumer that owns its key; order per key.
 
+    @property
+    def printed(self) -> str:
+        """As Pulsar prints it."""
+        return "Key_Shared" if self is SubscriptionType.KEY_SHARED else self.name.capitalize()
+
+    @property
+    def single_active(self) -> bool:
+        """One consumer gets everything; the others, if any, stand by."""
+        return self in (SubscriptionType.EXCLUSIVE, SubscriptionType.FAILOVER)
+
 
 class InitialPosition(IntEnum):
     """Where a subscription starts when it is created; the numbers are those on the wire."""

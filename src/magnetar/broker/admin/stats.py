@@ -9,14 +9,6 @@ from magnetar.broker.admin.exchange import Request
 from magnetar.model.stats import ConsumerStats, PublisherStats, SubscriptionStats, TopicStats
 from magnetar.model.subscriptions import SubscriptionType
 
-_TYPES: Final = {
-    None: "None",
-    SubscriptionType.EXCLUSIVE: "Exclusive",
-    SubscriptionType.SHARED: "Shared",
-    SubscriptionType.FAILOVER: "Failover",
-    SubscriptionType.KEY_SHARED: "Key_Shared",
-}
-
 # What belongs to features this broker does not have, with the values that say so.
 _SUBSCRIPTION_REST: Final[Mapping[str, int]] = {
     "filterProcessedMsgCount": 0,
@@ -158,7 +150,7 @@ def _subscription(stats: SubscriptionStats, wanted: Wanted) -> dict[str, Any]:
         "msgDelayed": 0,
         "msgInReplay": stats.replay_entries,
         "unackedMessages": stats.unacked_messages,
-        "type": _TYPES[stats.type],
+        "type": stats.type.printed if stats.type is not None else "None",
         "activeConsumerName": stats.active_consumer_name,
         "msgRateExpired": 0.0,
         "totalMsgExpired": 0,

@@ -9,7 +9,6 @@ from magnetar.broker.config import TopicSettings
 from magnetar.broker.session import OpenConsumer, Session
 from magnetar.broker.topics.consumer import SubscribeRequest
 from magnetar.broker.topics.registry import TopicRegistry
-from magnetar.broker.topics.subscription import TYPE_NAMES
 from magnetar.broker.topics.topic import Topic
 from magnetar.errors import (
     ConsumerBusy,
@@ -44,7 +43,6 @@ from .schemas import check_schema
 
 _CUMULATIVE: Final = 1
 _STICKY: Final = 1
-_SINGLE: Final = (SubscriptionType.EXCLUSIVE, SubscriptionType.FAILOVER)
 
 
 class Consume:
@@ -192,7 +190,7 @@ class Consume:
             consumer_name=consumer.name,
             address=f"/{session.address}",
             connected_since=connected.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-            subscription_type=TYPE_NAMES[consumer.request.type],
+            subscription_type=consumer.request.type.printed,
             available_permits=consumer.permits,
             unacked_messages=consumer.unacked,
             backlog=opened.subscription.cursor.backlog,
@@ -239,7 +237,7 @@ class Consume:
 def _request(command: CommandSubscribe, metadata_bytes_max: int) -> SubscribeRequest:
     """What is asked for. Raises for what can never be granted."""
     kind = SubscriptionType(command.subType)
-    if command.read_compacted and kind not in _SINGLE:  # Nothing is ever compacted here.
+    if command.read_compacted and not kind.single_active:  # Nothing is ever compacted here.
         raise NotAllowed("readCompacted only allowed on failover or exclusive subscriptions")
     metadata = {pair.key: pair.value for pair in command.metadata}
     if sum(len(key) + len(value) for key, value in metadata.items()) > metadata_bytes_max:

@@ -25,4 +25,3 @@ class TopicSettings:
     look_ahead_per_consumer_max: int = 2_000
     look_ahead_per_subscription_max: int = 20_000
     """Key_Shared: entries waiting for their slot before reading on stops."""
-    consumer_metadata_bytes_max: int = 1_024

@@ -25,16 +25,6 @@ from magnetar.model.subscriptions import SubscriptionType
 from magnetar.storage.managed_ledger.cursor import Cursor
 from magnetar.tasks import Tasks
 
-TYPE_NAMES = {
-    SubscriptionType.EXCLUSIVE: "Exclusive",
-    SubscriptionType.SHARED: "Shared",
-    SubscriptionType.FAILOVER: "Failover",
-    SubscriptionType.KEY_SHARED: "Key_Shared",
-}
-"""As Pulsar prints them."""
-
-_SINGLE = (SubscriptionType.EXCLUSIVE, SubscriptionType.FAILOVER)
-
 
 @dataclass(slots=True)
 class Departed:
@@ -103,7 +93,9 @@ class Subscription:
             request,
             topic=self._topic,
             outlet=outlet,
-            unacked_max=0 if request.type in _SINGLE else self._settings.unacked_per_consumer_max,
+            unacked_max=0
+            if request.type.single_active
+            else self._settings.unacked_per_consumer_max,
             connected_at_ms=self._clock.wall_ms(),
         )
         dispatcher = self.dispatcher
@@ -175,7 +167,7 @@ class Subscription:
         self, consumer: Consumer, position: Position, ack_set: list[int] | None = None
     ) -> None:
         """Acknowledge everything up to ``position``; with an ack set, the batch there in part."""
-        if self.type not in _SINGLE:
+        if self.type is None or not self.type.single_active:
             return
         if ack_set:
             self.cursor.acknowledge_cumulative(self.cursor.previous(position))
@@ -201,7 +193,7 @@ class Subscription:
         Raises NotAllowed.
         """
         alone = self.consumers == [consumer]
-        if self.type in _SINGLE:
+        if self.type is not None and self.type.single_active:
             alone = alone and self.active is consumer
         if not alone and not force:
             raise NotAllowed("Unconnected or shared consumer attempting to unsubscribe")
@@ -244,8 +236,8 @@ class Subscription:
         if request.type is not self.type:
             raise ConsumerBusy(
                 "Subscription is of different type. Active subscription type of "
-                f"'{TYPE_NAMES[self.type]}' is different than the connecting consumer's type "
-                f"'{TYPE_NAMES[request.type]}'."
+                f"'{self.type.printed}' is different than the connecting consumer's type "
+                f"'{request.type.printed}'."
             )
         if self.type is SubscriptionType.KEY_SHARED:
             self._check_key_shared(self.consumers[0].request, request)
