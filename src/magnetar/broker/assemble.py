@@ -133,7 +133,9 @@ async def _open_storage(
     ledgers = await LocalLedgerStore.start(
         folder / "ledgers",
         settings=LocalLedgerSettings(
-            durability=Durability(settings.durability), interval_s=settings.sync_interval_ms / 1000
+            durability=Durability(settings.durability),
+            interval_s=settings.sync_interval_ms / 1000,
+            segment_size=settings.segment_size,
         ),
         clock=clock,
     )

@@ -240,6 +240,15 @@ class StorageSettings:
     sync_interval_ms: Annotated[
         int, Key("durabilityIntervalMillis", "how often with durability=interval", minimum=1)
     ] = 1000
+    segment_size: Annotated[
+        int,
+        Key(
+            "logSizeLimit",
+            "bytes of one file of the log that holds all entries",
+            minimum=64 * 1024,
+            maximum=1024 * MIB,
+        ),
+    ] = 64 * MIB
     cache_mb: Annotated[
         int,
         Key(

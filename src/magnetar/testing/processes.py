@@ -20,6 +20,12 @@ STOP_TIMEOUT_S: Final = 30.0
 _LOG_SHOWN_MAX: Final = 4000
 
 
+class _EndedEarly(NotReady):
+    def __init__(self, code: int, log_text: str) -> None:
+        super().__init__(f"the broker ended before it was ready; its log ends: {log_text}")
+        self.code = code
+
+
 class BrokerProcess:
     """``magnetar standalone`` on a data folder. Leaving the ``with`` block always ends it.
 
@@ -39,6 +45,8 @@ class BrokerProcess:
         self._environment = {variable_of(key): text_of(value) for key, value in settings.items()}
         self._startup_timeout_s = startup_timeout_s
         self._process: subprocess.Popen[str] | None = None
+        self._ready_file = data_directory.with_name(f"{data_directory.name}.ready")
+        self._life_began = 0  # Where in the log this life of it begins.
         self.log_file = data_directory.with_name(f"{data_directory.name}.log")
         self.port = 0
         self.web_port = 0
@@ -70,14 +78,19 @@ class BrokerProcess:
 
     def start(self) -> None:
         """Start it and wait until it serves. Raises NotReady, with its log, when it does not."""
+        self.launch()
+        self.await_ready()
+
+    def launch(self) -> None:
+        """Start it and do not wait: for ``await_ready``, ``refusal``, or a kill on its way up."""
         assert self._process is None, "it runs already: kill or terminate it first"
-        ready_file = self._data.with_name(f"{self._data.name}.ready")
-        ready_file.unlink(missing_ok=True)
+        self._ready_file.unlink(missing_ok=True)
         command = [sys.executable, "-m", "magnetar.tools.cli", "standalone"]
-        command += ["--data-dir", str(self._data), "--ready-file", str(ready_file)]
+        command += ["--data-dir", str(self._data), "--ready-file", str(self._ready_file)]
         command += ["--port", str(self.port), "--http-port", str(self.web_port)]
         self._data.parent.mkdir(parents=True, exist_ok=True)
         with self.log_file.open("ab") as log:
+            self._life_began = log.tell()
             self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
                 command,
                 stdin=subprocess.DEVNULL,
@@ -86,13 +99,29 @@ class BrokerProcess:
                 env={**os.environ, **self._environment},
                 text=True,
             )
+
+    def await_ready(self) -> None:
+        """Wait until it serves. Raises NotReady, with its log, when it does not."""
         try:
             self._await_ready_line()
-            ready = json.loads(ready_file.read_text(encoding="utf-8"))
+            ready = json.loads(self._ready_file.read_text(encoding="utf-8"))
         except BaseException:
-            self.kill()
+            if self._process is not None:
+                self.kill()
             raise
         self.port, self.web_port = ready["port"], ready["http_port"]
+
+    def refusal(self) -> tuple[int, str] | None:
+        """Start it on what it may refuse: its exit code and all it said; None when it serves.
+
+        Raises NotReady when it does neither in time.
+        """
+        self.launch()
+        try:
+            self.await_ready()
+        except _EndedEarly as ended:
+            return ended.code, self.life_log()
+        return None
 
     def kill(self) -> None:
         """End it at once, as a crash would. Nothing is flushed and nobody is told."""
@@ -111,6 +140,12 @@ class BrokerProcess:
         text = self.log_file.read_text(encoding="utf-8", errors="replace")
         return text[-_LOG_SHOWN_MAX:]
 
+    def life_log(self) -> str:
+        """All it logged since it was last started."""
+        with self.log_file.open("rb") as log:
+            log.seek(self._life_began)
+            return log.read().decode("utf-8", "replace")
+
     def _await_ready_line(self) -> None:
         """It writes one line when it serves; the pipe ends when it dies before."""
         stdout = self._running().stdout
@@ -124,7 +159,7 @@ class BrokerProcess:
                 f"{self.log_text()}"
             )
         if not stdout.readline():
-            raise NotReady(f"the broker ended before it was ready; its log ends: {self.log_text()}")
+            raise _EndedEarly(self._ended(self._running()), self.log_text())
 
     def _ended(self, process: subprocess.Popen[str]) -> int:
         try:

@@ -111,3 +111,14 @@ async def test_the_settings_of_ledgers_reach_them():
             ledgers.add((await peer.hear()).send_receipt.message_id.ledgerId)
         assert len(ledgers) > 2
         peer.wire.close()
+
+
+async def test_the_size_of_the_logs_files_reaches_the_log(tmp_path):
+    async with LocalBroker(tmp_path, settings={"logSizeLimit": 64 * 1024, **QUIET}) as local:
+        peer = await Peer.open(local.port)
+        await peer.produce(1)
+        for number in range(8):
+            peer.wire.send(send(1, number, bytes(32 * 1024)))
+            await peer.hear()
+        assert len(list((tmp_path / "ledgers").glob("segment-*.log"))) > 3
+        peer.wire.close()
