@@ -1,8 +1,12 @@
 """What is measured: cases by name. Pure."""
 
 from dataclasses import dataclass, replace
+from typing import Any
+
+from magnetar.model.subscriptions import SubscriptionType
 
 KIB = 1024
+ACKS = ("", "each", "list", "cumulative")
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +19,10 @@ class Case:
     connections: int = 1
     topics: int = 1  # At least one per connection.
     in_flight: int = 1000
-    consumers: int = 0  # Of the first topic, each with a subscription and a connection.
+    consumers: int = 0  # Of the first topic, each with a connection.
+    kind: SubscriptionType = SubscriptionType.EXCLUSIVE  # Others share one subscription.
+    acks: str = ""  # What consumers acknowledge: nothing, "each" alone, in a "list", "cumulative".
+    keys: int = 0  # So many sticky keys in turn; 0 for none.
     rate: int = 0
     seconds: float = 4.0
     warm_up_s: float = 1.0
@@ -27,6 +34,9 @@ class Case:
             raise ValueError(f"{self.name}: consumers need the one topic")
         if self.rate and self.connections > 1:
             raise ValueError(f"{self.name}: a rate is that of one connection")
+
+        if self.acks not in ACKS or (self.kind is not SubscriptionType.EXCLUSIVE and not self.acks):
+            raise ValueError(f"{self.name}: a shared subscription needs acks, one of {ACKS[1:]}")
 
     @property
     def topics_per_connection(self) -> int:
@@ -58,10 +68,21 @@ TOPICS = [
     Case("100 topics x 20 in flight, 1 KiB", size=KIB, connections=100, topics=100, in_flight=20),
 ]
 CONSUME = [
+    Case("end to end 100 B", consumers=1),
     Case("end to end 1 KiB", size=KIB, consumers=1),
     Case("end to end, batches 1000 x 100 B", batch=1000, in_flight=50, consumers=1),
     Case("fan-out 10, 1 KiB", size=KIB, consumers=10),
     Case("fan-out 100, 1 KiB", size=KIB, consumers=100),
+]
+ACKNOWLEDGE = [
+    Case("Exclusive, each acknowledged, 1 KiB", size=KIB, consumers=1, acks="each"),
+    Case("Exclusive, acknowledged in lists, 1 KiB", size=KIB, consumers=1, acks="list"),
+    Case("Exclusive, cumulative, 1 KiB", size=KIB, consumers=1, acks="cumulative"),
+    *(
+        Case(f"{kind.printed} 10, {how}, 1 KiB", KIB, consumers=10, kind=kind, acks=acks, keys=keys)
+        for kind, keys in ((SubscriptionType.SHARED, 0), (SubscriptionType.KEY_SHARED, 1000))
+        for how, acks in (("each acknowledged", "each"), ("acknowledged in lists", "list"))
+    ),
 ]
 LATENCY = [
     Case("1,000/s, 1 KiB", size=KIB, rate=1000, consumers=1),
@@ -69,7 +90,7 @@ LATENCY = [
 ]
 _NUMBERS = ("size", "batch", "connections", "topics", "in_flight", "consumers", "rate")
 
-ALL = [*PUBLISH, *TOPICS, *CONSUME, *LATENCY]
+ALL = [*PUBLISH, *TOPICS, *CONSUME, *ACKNOWLEDGE, *LATENCY]
 
 # Where the question is what syncing costs.
 SYNCED = [*PUBLISH[:3], TOPICS[3], TOPICS[4], *LATENCY]
@@ -87,7 +108,7 @@ def named(names: list[str], among: list[Case] | None = None) -> list[Case]:
 
 def custom(text: str) -> Case:
     """A case of one's own, as in ``size=1024,in_flight=5000``; what is not named is as usual."""
-    values: dict[str, int] = {}
+    values: dict[str, Any] = {}  # Any: not all fields of a case are numbers, those named here are
     for part in text.split(","):
         name, _, value = part.strip().partition("=")
         if name not in _NUMBERS or not value.isdecimal():

@@ -4,6 +4,9 @@ import time
 from dataclasses import dataclass
 from typing import cast
 
+from magnetar.model.subscriptions import SubscriptionType
+
+from .acknowledging import Acknowledger
 from .broker import Broker
 from .cases import Case
 from .frames import Ring, ring
@@ -62,8 +65,7 @@ class ClosedLoop:
             topics = self.topics[number * each : (number + 1) * each]
             self._publishers.append(Publisher(broker.address, topics, self._ring))
         for number in range(case.consumers):
-            kind = Drain if number and CAN_DRAIN else Subscriber
-            self._subscribers.append(kind(broker.address, self.topics[0], f"load-{number}"))
+            self._subscribers.append(self._subscriber(number))
         self._peers: dict[int, Peer] = {
             peer.fileno: peer for peer in (*self._publishers, *self._subscribers)
         }
@@ -90,6 +92,15 @@ class ClosedLoop:
             peer.close()
         self._poller.close()
         self._broker.delete_topics(self.topics)
+
+    def _subscriber(self, number: int) -> Subscriber:
+        case, address, topic = self._case, self._broker.address, self.topics[0]
+        name = f"load-{number}"
+        if case.acks:
+            name = name if case.kind is SubscriptionType.EXCLUSIVE else "load"
+            return Acknowledger(address, topic, name, case.kind, case.acks)
+        kind = Drain if number and CAN_DRAIN else Subscriber
+        return kind(address, topic, name)
 
     def _turn_until(self, end: float) -> None:
         peers, ready, now = self._peers, self._poller.ready, time.perf_counter

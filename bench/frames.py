@@ -28,15 +28,20 @@ class Ring:
 
 def ring(case: Case) -> Ring:
     """What one connection of a case sends, producers 1 to ``topics_per_connection``."""
-    entry = entry_of(case)
-    crc = checksum(entry)
+    entries = [(entry, checksum(entry)) for entry in entries_of(case)]
+    entry = entries[0][0]
     producers = case.topics_per_connection
     if producers > PRODUCERS_MAX:
         raise ValueError(f"{producers} topics on a connection; at most {PRODUCERS_MAX}")
     rounds = min(RING_FRAMES_MAX, RING_BYTES_MAX // len(entry)) // producers or 1
     frames = [
         b"".join(
-            requests.send(producer, FIRST_SEQUENCE + number, entry, crc, num_messages=case.batch)
+            requests.send(
+                producer,
+                FIRST_SEQUENCE + number,
+                *entries[number % len(entries)],
+                num_messages=case.batch,
+            )
         )
         for number in range(rounds)
         for producer in range(1, producers + 1)
@@ -45,9 +50,16 @@ def ring(case: Case) -> Ring:
     return Ring(b"".join(frames), len(frames[0]))
 
 
-def entry_of(case: Case) -> bytes:
+def entries_of(case: Case) -> list[bytes]:
+    """The entries that are sent in turn, of one size: one, or one for each key."""
+    return [entry_of(case, f"{key:06}") for key in range(case.keys)] or [entry_of(case)]
+
+
+def entry_of(case: Case, key: str | None = None) -> bytes:
     """An entry of ``case.size`` bytes in all; or a batch of messages, each of that size."""
     metadata = pb.MessageMetadata(producer_name="load", sequence_id=0, publish_time=PUBLISH_TIME_MS)
+    if key is not None:
+        metadata.partition_key = key
     payload = bytes(range(256)) * (case.size // 256 + 1)
     if case.batch == 1:
         head = metadata.SerializeToString()

@@ -35,9 +35,13 @@ class Peer:
         self.socket = socket.create_connection(address, REQUEST_TIMEOUT_S)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.fileno = self.socket.fileno()
-        self.counter = Counter()
+        self.counter = self.make_counter()
         self.bytes_read = 0
         self.request(ClientHandshake().hello())
+
+    def make_counter(self) -> Counter:
+        """What takes the bytes that arrive."""
+        return Counter()
 
     def request(self, frame: bytes) -> pb.BaseCommand:
         """Send it and return what comes next. Raises BrokerRefused."""
@@ -122,9 +126,16 @@ class Publisher(Peer):
 
 
 class Subscriber(Peer):
-    """Reads a topic, with a subscription of its own and more permits than it will use."""
+    """Reads a topic; with a subscription of its own and more permits than it will use, mostly."""
 
-    def __init__(self, address: tuple[str, int], topic: str, subscription: str) -> None:
+    def __init__(
+        self,
+        address: tuple[str, int],
+        topic: str,
+        subscription: str,
+        kind: SubscriptionType = SubscriptionType.EXCLUSIVE,
+        permits: int = PERMITS,
+    ) -> None:
         super().__init__(address)
         self.request(requests.lookup(1, topic))
         self.request(
@@ -133,11 +144,11 @@ class Subscriber(Peer):
                 2,
                 topic,
                 subscription,
-                SubscriptionType.EXCLUSIVE,
+                kind,
                 initial_position=InitialPosition.LATEST,
             )
         )
-        self.socket.sendall(requests.flow(1, PERMITS))
+        self.socket.sendall(requests.flow(1, permits))
 
     @property
     def delivered(self) -> int:
