@@ -1,6 +1,6 @@
 """A run of sends: what one producer sent in one read of its socket, as parallel lists. Pure."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(slots=True)
@@ -11,7 +11,8 @@ class SendRun:
     ``checksums`` their CRC32-C, verified. ``sequences`` are the sequence ids as the varints that
     came over the wire, ``highest`` the highest sequence ids likewise (None: no send had one; b"":
     this send had none): receipts echo them and nothing else looks. ``message_counts`` is how many
-    messages each entry holds, 0 where only its metadata can tell.
+    messages each entry holds, 0 where only its metadata can tell. Once somebody asked for a sum, a
+    run is not changed any more: sums are made once.
     """
 
     producer_id: int
@@ -20,10 +21,22 @@ class SendRun:
     checksums: list[int]
     message_counts: list[int]
     highest: list[bytes] | None = None
+    _size_bytes: int = field(default=-1, init=False, repr=False, compare=False)
+    _message_count: int = field(default=-1, init=False, repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.data)
 
     @property
     def size_bytes(self) -> int:
-        return sum(map(len, self.data))
+        """Of all entries."""
+        if self._size_bytes < 0:
+            self._size_bytes = sum(map(len, self.data))
+        return self._size_bytes
+
+    @property
+    def message_count(self) -> int:
+        """Of all entries, as far as it is known."""
+        if self._message_count < 0:
+            self._message_count = sum(self.message_counts)
+        return self._message_count

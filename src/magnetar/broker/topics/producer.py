@@ -46,7 +46,7 @@ class Producer:
 
     def stored(self, run: SendRun, ledger_id: int, first_entry_id: int) -> None:
         """The topic made the run durable."""
-        self.message_count += sum(run.message_counts)
+        self.message_count += run.message_count
         self.size_bytes += run.size_bytes
         self.outlet.send_receipts(run, ledger_id, first_entry_id)
         self._settle(len(run))

@@ -1,4 +1,4 @@
-"""A topic: publish, and the writer loop. Producers and subscriptions hang on it."""
+"""A topic: what is published goes into its log. Producers and subscriptions hang on it."""
 
 import asyncio
 import logging
@@ -25,6 +25,7 @@ from magnetar.message.send_run import SendRun
 from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST, LATEST, Position
 from magnetar.model.subscriptions import InitialPosition
+from magnetar.storage.managed_ledger.entries import Entries
 from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
 from magnetar.tasks import Tasks
 
@@ -69,8 +70,10 @@ class Topic:
         self._producer_name = producer_name
         self._failed = failed
         self._tasks = Tasks(f"topic {name}")
+        self._loop = asyncio.get_running_loop()
         self._inbox: list[tuple[Producer, SendRun]] = []
-        self._writer: asyncio.Task[None] | None = None  # Runs only while something waits.
+        self._storing: list[tuple[Producer, SendRun]] = []  # One append at a time.
+        self._at_rest: asyncio.Future[None] | None = None  # Somebody waits for both to be empty.
         self._closed = False
         for cursor_name, cursor in ledger.cursors.items():
             self.subscriptions[cursor_name] = self._subscription(cursor_name)
@@ -83,34 +86,32 @@ class Topic:
         if self._closed:
             producer.dropped(run)
             return
+        if not (self._inbox or self._storing):
+            self._loop.call_soon(self._store)  # With all that this turn of the loop still brings.
         self._inbox.append((producer, run))
-        if self._writer is None:
-            self._writer = self._tasks.spawn("write", self._write())
 
-    async def _write(self) -> None:
-        """Loop 2: take all that waits, append it once, answer, wake."""
+    def _store(self) -> None:
+        """Loop 2: append all that waits, once. What comes meanwhile goes into the next append."""
+        runs, self._inbox = self._inbox, []
+        self._storing = runs
         try:
-            while self._inbox:
-                runs, self._inbox = self._inbox, []
-                await self._append(runs)
-        finally:
-            self._writer = None
-
-    async def _append(self, runs: list[tuple[Producer, SendRun]]) -> None:
-        data, checksums, weights = _joined(runs)
-        try:
-            ledger_id, entry_id = await self.ledger.append(data, checksums, weights)
-        except MagnetarError as error:
-            self._fail(runs, error)
-            return
+            self.ledger.put(_joined(runs), self._stored)
         except Exception as error:
             log.exception("topic.defect topic=%s", self.name)
-            self._fail(runs, UnknownFailure(f"{type(error).__name__}: {error}"))
+            self._fail(UnknownFailure(f"{type(error).__name__}: {error}"))
+
+    def _stored(self, ledger_id: int, entry_id: int, error: MagnetarError | None) -> None:
+        """The append was answered: answer the producers, wake the subscriptions, go on."""
+        if error is not None:
+            self._fail(error)
             return
-        self.message_count += sum(weights)
-        self.size_bytes += sum(map(len, data))
+        runs, self._storing = self._storing, []
+        if self._inbox:
+            self._store()
         self.last_publish_ms = self._clock.wall_ms()
         for producer, run in runs:
+            self.message_count += run.message_count
+            self.size_bytes += run.size_bytes
             producer.stored(run, ledger_id, entry_id)
             entry_id += len(run)
         for subscription in self.subscriptions.values():
@@ -118,17 +119,26 @@ class Topic:
                 subscription.wake()
             except Exception:  # A defect of ours: the others, and who publishes, go on.
                 log.exception("subscription.defect topic=%s name=%s", self.name, subscription.name)
+        self._rest()
 
-    def _fail(self, runs: list[tuple[Producer, SendRun]], error: MagnetarError) -> None:
+    def _fail(self, error: MagnetarError) -> None:
         """A write failed. Nobody is told that it worked; everybody is sent away to try again."""
         log.error("topic.write_failed topic=%s error=%s", self.name, error)
-        waiting, self._inbox = runs + self._inbox, []
+        waiting = self._storing + self._inbox
+        self._storing, self._inbox = [], []
         for producer, run in waiting:
             producer.refused(run, error)
         if not self._closed:
             self._closed = True
             self._disconnect_producers()
             self._failed(self)
+        self._rest()
+
+    def _rest(self) -> None:
+        """Tell who waits for it that nothing is under way."""
+        if self._at_rest is not None and not (self._storing or self._inbox):
+            self._at_rest.set_result(None)
+            self._at_rest = None
 
     # Producers.
 
@@ -299,8 +309,10 @@ class Topic:
     async def close(self) -> None:
         """Let go of everybody, in order: what was sent before is stored and answered."""
         self._closed = True
-        if self._writer is not None:
-            await asyncio.wait([self._writer])
+        while self._storing or self._inbox:
+            if self._at_rest is None:
+                self._at_rest = self._loop.create_future()
+            await asyncio.shield(self._at_rest)
         self._disconnect_producers()
         for subscription in list(self.subscriptions.values()):
             subscription.close()
@@ -364,19 +376,17 @@ class Topic:
             raise TopicClosed(f"Topic {self.name} is being closed here; look it up again")
 
 
-def _joined(runs: list[tuple[Producer, SendRun]]) -> tuple[list[bytes], list[int], list[int]]:
-    """All runs as one: entries, checksums, message counts. A single run is not copied."""
+def _joined(runs: list[tuple[Producer, SendRun]]) -> Entries:
+    """All runs as one. A single run is not copied."""
     first = runs[0][1]
     if len(runs) == 1:
-        return first.data, first.checksums, first.message_counts
-    data: list[bytes] = []
-    checksums: list[int] = []
-    weights: list[int] = []
+        return Entries(first.data, first.checksums, first.message_counts, first.size_bytes)
+    joined = Entries([], [], [], sum(run.size_bytes for _, run in runs))
     for _, run in runs:
-        data += run.data
-        checksums += run.checksums
-        weights += run.message_counts
-    return data, checksums, weights
+        joined.data.extend(run.data)
+        joined.checksums.extend(run.checksums)
+        joined.weights.extend(run.message_counts)
+    return joined
 
 
 def check_subscription_name(name: str) -> None:

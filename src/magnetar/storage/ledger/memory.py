@@ -1,8 +1,12 @@
 """A ledger store in memory: for tests, and for brokers that need not remember."""
 
-from magnetar.errors import EntryNotFound, LedgerFenced, LedgerNotFound, StorageError
+import asyncio
+from functools import partial
 
-from .store import Entries, LedgerEnd, LedgerId
+from magnetar.errors import EntryNotFound, LedgerNotFound, StorageError
+
+from .answers import answer_to, fenced
+from .store import Answered, Entries, LedgerEnd, LedgerId
 
 
 class MemoryLedgerReader:
@@ -41,19 +45,23 @@ class MemoryLedgerReader:
 class MemoryLedgerWriter(MemoryLedgerReader):
     """Appends to one ledger."""
 
-    async def append(self, data: list[bytes], checksums: list[int]) -> int:
+    crowded = False
+
+    def put(self, data: list[bytes], checksums: list[int], answered: Answered) -> None:
         assert data, "an append has at least one entry"
         assert len(data) == len(checksums), "every entry has a checksum"
-        ledger = self._ledger
+        ledger, loop = self._ledger, asyncio.get_running_loop()
         if ledger.closed_because:
-            raise LedgerFenced(
-                f"ledger {ledger.ledger_id} takes no more entries: {ledger.closed_because}"
-            )
+            loop.call_soon(answered, -1, fenced(ledger.ledger_id, ledger.closed_because))
+            return
         first = len(ledger.data)
         ledger.data += data
         ledger.checksums += checksums
         ledger.size_bytes += sum(map(len, data))
-        return first
+        loop.call_soon(answered, first, None)
+
+    async def append(self, data: list[bytes], checksums: list[int]) -> int:
+        return await answer_to(partial(self.put, data, checksums))
 
     async def close(self) -> LedgerEnd:
         self._ledger.closed_because = self._ledger.closed_because or "it was closed"

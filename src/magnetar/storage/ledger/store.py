@@ -5,9 +5,15 @@ first (a producer, over the wire), travels with the entry, is kept beside it, an
 entries come back from disk. Entry ids are 0-based and without gaps. Everything moves in lists.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple, NewType, Protocol
 
+from magnetar.errors import StorageError
+
 LedgerId = NewType("LedgerId", int)
+
+Answered = Callable[[int, StorageError | None], None]
+"""Told the id of the first entry when all are durable, or -1 and why they may not be."""
 
 
 class LedgerEnd(NamedTuple):
@@ -45,13 +51,23 @@ class LedgerReader(Protocol):
 class LedgerWriter(LedgerReader, Protocol):
     """Appends to one ledger, and reads what it appended."""
 
-    async def append(self, data: list[bytes], checksums: list[int]) -> int:
-        """Append; return the first entry's id once all are as durable as the store is set to be.
+    @property
+    def crowded(self) -> bool:
+        """So much is under way in the store that who can wait should: ``append`` does."""
 
-        Appends complete in the order of their calls. Raises WriteFailed when the disk refused
-        (then none of this call's entries was answered, and the ledger is fenced) and LedgerFenced
-        on every call after that, or after ``open`` elsewhere. Cancelling the await does not take
-        the write back.
+    def put(self, data: list[bytes], checksums: list[int], answered: Answered) -> None:
+        """Append, now. ``answered`` hears of it later, never before this returns.
+
+        The answer comes when all entries are as durable as the store is set to make them, in the
+        order of the calls. It is WriteFailed when the disk refused (then none of the entries
+        counts, and the ledger is fenced) and LedgerFenced from then on, or after ``open``
+        elsewhere. The lists are kept: they must not be changed after.
+        """
+
+    async def append(self, data: list[bytes], checksums: list[int]) -> int:
+        """Wait for room, ``put``, and return the first entry's id, or raise what was answered.
+
+        Cancelling the await does not take the write back.
         """
 
     async def close(self) -> LedgerEnd:

@@ -1,11 +1,12 @@
 """An endless log made of ledgers: append, read, roll over, trim; and the cursors in it."""
 
 import asyncio
+import logging
 from collections.abc import Callable
 from typing import Self
 
 from magnetar.clock import Clock
-from magnetar.errors import AlreadyExists, Fenced, MagnetarError, StorageError
+from magnetar.errors import AlreadyExists, Fenced, MagnetarError, StorageError, UnknownFailure
 from magnetar.model.position import Position
 from magnetar.storage.ledger.store import LedgerStore, LedgerWriter
 from magnetar.storage.managed_ledger import retention, rollover
@@ -14,6 +15,7 @@ from magnetar.storage.managed_ledger.cache import EntryCache, Shelf
 from magnetar.storage.managed_ledger.cursor import Cursor
 from magnetar.storage.managed_ledger.cursor_saver import CursorSaver
 from magnetar.storage.managed_ledger.cursor_store import CursorRecord, CursorStore, encode
+from magnetar.storage.managed_ledger.entries import Entries, Stored
 from magnetar.storage.managed_ledger.info import ManagedLedgerInfo, describe
 from magnetar.storage.managed_ledger.layout import Layout
 from magnetar.storage.managed_ledger.ledger_list import LedgerList
@@ -24,6 +26,8 @@ from magnetar.storage.metadata.store import MetadataStore
 from magnetar.tasks import Tasks
 
 __all__ = ["ManagedLedger", "ManagedLedgerSettings"]
+
+log = logging.getLogger(__name__)
 
 
 class ManagedLedger:
@@ -67,7 +71,8 @@ class ManagedLedger:
         self._shelf: Shelf | None = None
         self._began_at = 0.0
         self._began_ms = 0
-        self._appending = False
+        self._under_way: tuple[Entries, Stored] | None = None
+        self._written_to = -1  # The ledger that what is under way went to.
         self._sealing: asyncio.Task[None] | None = None
         self._closed = False
 
@@ -120,43 +125,97 @@ class ManagedLedger:
 
     # Append.
 
+    def put(self, entries: Entries, stored: Stored) -> None:
+        """Append entries; ``stored`` hears of it when they are durable, never before this returns.
+
+        They lie in one ledger, one after the other. Its answer is Fenced when they may not be
+        there, or not for good: this log takes no more then.
+        """
+        assert self._under_way is None, "one append at a time"
+        self._under_way = entries, stored
+        writer = self._writer
+        if (
+            writer is None
+            or writer.crowded
+            or self._closed
+            or self._list.fenced_because is not None
+            or self._roll_over_due()
+        ):
+            self._tasks.spawn("append", self._put_patiently(entries))
+        else:
+            self._written_to = writer.ledger_id
+            writer.put(entries.data, entries.checksums, self._answered)
+
     async def append(
         self, data: list[bytes], checksums: list[int], weights: list[int]
     ) -> tuple[int, int]:
-        """Append entries; return their ledger and the first one's id once they are durable.
+        """``put``, and wait: the entries' ledger and the first one's id. Raises Fenced.
 
-        They lie in one ledger, one after the other. The lists are kept: do not change them after.
-        Raises Fenced. Cancelling the await does not take the entries back: they may be in the log.
+        Cancelling the await does not take the entries back: they may be in the log.
         """
-        assert not self._appending, "one append at a time"
-        if self._closed or self._list.fenced_because is not None:
-            self._check_open()
-        self._appending = True
+        answer: asyncio.Future[tuple[int, int]] = asyncio.get_running_loop().create_future()
+
+        def stored(ledger_id: int, first: int, error: MagnetarError | None) -> None:
+            if answer.done():
+                return
+            if error is None:
+                answer.set_result((ledger_id, first))
+            else:
+                answer.set_exception(error)
+
+        self.put(Entries(data, checksums, weights, sum(map(len, data))), stored)
+        return await answer
+
+    async def _put_patiently(self, entries: Entries) -> None:
+        """Append where that takes a new ledger first, or room in the store."""
         try:
+            self._check_open()
             writer = self._writer
             if writer is None or self._roll_over_due():
                 writer = await self._next_writer()
-            ledger_id = writer.ledger_id
-            first = await writer.append(data, checksums)
+            self._written_to = writer.ledger_id
+            first = await writer.append(entries.data, entries.checksums)
         except StorageError as error:
+            self._answered(-1, error)
+        except MagnetarError as error:
+            self._take_under_way()[1](-1, -1, error)
+        except Exception as error:
+            log.exception("managed_ledger.defect name=%s", self.name)
+            self._take_under_way()[1](-1, -1, UnknownFailure(f"{type(error).__name__}: {error}"))
+        else:
+            self._answered(first, None)
+
+    def _answered(self, first: int, error: StorageError | None) -> None:
+        """The ledger has answered what is under way."""
+        entries, stored = self._take_under_way()
+        if error is not None:
             self._list.fence(f"an append failed ({error})")
-            raise Fenced(f"Managed ledger {self.name} must be opened again: {error}") from error
-        finally:
-            self._appending = False
-        size_bytes = sum(map(len, data))
-        self.entries_added += len(data)
+            fenced = Fenced(f"Managed ledger {self.name} must be opened again: {error}")
+            fenced.__cause__ = error
+            stored(-1, -1, fenced)
+            return
+        ledger_id, count = self._written_to, len(entries.data)
+        self.entries_added += count
         if self.layout.open_id == ledger_id:  # Otherwise it was closed, and sealed, meanwhile.
-            self.layout.grow(first + len(data) - 1, size_bytes)
+            self.layout.grow(first + count - 1, entries.size_bytes)
             assert self._shelf is not None, "a ledger that takes appends has a shelf"
-            self._shelf.append(EntryRun(ledger_id, first, data, checksums, weights), size_bytes)
-        return ledger_id, first
+            self._shelf.append(
+                EntryRun(ledger_id, first, entries.data, entries.checksums, entries.weights),
+                entries.size_bytes,
+            )
+        stored(ledger_id, first, None)
+
+    def _take_under_way(self) -> tuple[Entries, Stored]:
+        under_way, self._under_way = self._under_way, None
+        assert under_way is not None, "only what is under way is answered"
+        return under_way
 
     async def roll_over_if_due(self) -> None:
         """End the current ledger if it has had enough. For logs that nothing is appended to now.
 
         Raises Fenced.
         """
-        if self._writer is None or self._appending or not self._roll_over_due():
+        if self._writer is None or self._under_way is not None or not self._roll_over_due():
             return
         await self._seal()
         self._saver.passed(self)

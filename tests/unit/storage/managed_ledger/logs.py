@@ -104,6 +104,19 @@ class GatedLedger:
         last, size_bytes = self._ledger.end
         return LedgerEnd(min(last, self._store.lost_after), size_bytes)
 
+    crowded = False
+
+    def put(self, data, checksums, answered):
+        self._store.tasks.spawn("put", self._answer(data, checksums, answered))
+
+    async def _answer(self, data, checksums, answered):
+        try:
+            first = await self.append(data, checksums)
+        except StorageError as error:
+            answered(-1, error)
+        else:
+            answered(first, None)
+
     async def append(self, data, checksums):
         await self._store.appends.enter()
         return await self._ledger.append(data, checksums)
@@ -124,6 +137,7 @@ class GatedLedgerStore:
 
     def __init__(self):
         self._store = MemoryLedgerStore()
+        self.tasks = Tasks("ledgers")
         self._zero = 0
         self.created = 0
         self.lost_after = 2**62

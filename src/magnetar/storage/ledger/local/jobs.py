@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Final, Protocol
 
 from magnetar.errors import WriteFailed
+from magnetar.storage.ledger.store import Answered
 
 from .format import (
     ENTRIES_MAX,
@@ -39,7 +40,7 @@ class Block:
         "_first",
         "_ledger",
         "_lengths",
-        "receipt",
+        "answered",
         "size",
     )
 
@@ -49,7 +50,7 @@ class Block:
         first: int,
         data: list[bytes],
         checksums: list[int],
-        receipt: Receipt | None,
+        answered: Answered | None,
     ) -> None:
         assert data, "a block has at least one entry"
         assert len(data) == len(checksums), "every entry has a checksum"
@@ -59,7 +60,7 @@ class Block:
         self._checksums = checksums
         self._lengths = [*map(len, data)]
         self._body_size = sum(self._lengths)
-        self.receipt = receipt
+        self.answered = answered
         self.size = block_size(len(data), self._body_size)
 
     @property
@@ -74,14 +75,21 @@ class Block:
         return count == 1 or (self.size <= BLOCK_SIZE_MAX and count <= ENTRIES_MAX)
 
     def parts(self) -> "list[Block]":
-        """The same entries as blocks that fit; the last one has the receipt."""
+        """The same entries as blocks that fit; the last one answers for all."""
+        parts = self._halves()
+        answered, first = self.answered, self._first
+        if answered is not None:
+            parts[-1].answered = lambda _, error: answered(-1 if error else first, error)
+        return parts
+
+    def _halves(self) -> "list[Block]":
         if self.fits:
             return [self]
         half = len(self._data) // 2
         data, checksums, ledger = self._data, self._checksums, self._ledger
         early = Block(ledger, self._first, data[:half], checksums[:half], None)
-        late = Block(ledger, self._first + half, data[half:], checksums[half:], self.receipt)
-        return [*early.parts(), *late.parts()]
+        late = Block(ledger, self._first + half, data[half:], checksums[half:], None)
+        return [*early._halves(), *late._halves()]
 
     def encode(self, generation: int, synced: int) -> Iterable[bytes]:
         return encode_block(
@@ -100,15 +108,15 @@ class Block:
         ledger.add(self._first, len(self._data), place, self._body_size)
         hold(segment, ledger, self.size)
         ledger.settle_one()
-        receipt = self.receipt
-        if receipt is not None and not receipt.done():
-            receipt.set_result(None)
+        if self.answered is not None:
+            self.answered(self._first, None)
 
     def failed(self, error: WriteFailed) -> None:
         ledger = self._ledger
         ledger.closed_because = ledger.closed_because or "a write to it failed"
         ledger.settle_one()
-        answer(self.receipt, error)
+        if self.answered is not None:
+            self.answered(-1, error)
 
 
 class Mark:

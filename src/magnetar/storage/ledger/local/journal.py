@@ -180,17 +180,21 @@ class Journal:
             return
         fsync = self._durability is Durability.FSYNC
         for commit in commits:
+            self._pending_bytes -= commit.size
             for job, segment, offset in commit.jobs:
                 segment.answered = offset + job.size
                 if fsync:
                     segment.synced = segment.answered
-                job.landed(segment, offset)
-            self._pending_bytes -= commit.size
+                try:
+                    job.landed(segment, offset)
+                except Exception:  # A defect of ours in who is told: the others are told as well.
+                    log.exception("storage.defect path=%s offset=%s", segment.path, offset)
             if len(commit.steps) > 1:
                 self._moved_on()
         if self._active is not None and self._segments.wants_spare(self._active):
             self._moved_on()
         self._invite()
+        self._hand_over()  # What those who were told have put in answer: the thread is idle now.
 
     def _synced(self, generation: int, end: int, error: Exception | None) -> None:
         """A sync that nobody waited for, when durability is a matter of time."""

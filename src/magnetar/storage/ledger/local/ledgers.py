@@ -3,10 +3,12 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
-from magnetar.errors import LedgerFenced, LedgerNotFound, StorageError
-from magnetar.storage.ledger.store import Entries, LedgerEnd, LedgerId
+from magnetar.errors import LedgerNotFound, StorageError
+from magnetar.storage.ledger.answers import answer_to, fenced
+from magnetar.storage.ledger.store import Answered, Entries, LedgerEnd, LedgerId
 
 from .disk import Files
 from .format import Kind
@@ -87,23 +89,27 @@ class LocalLedgerReader:
 class LocalLedgerWriter(LocalLedgerReader):
     """Appends to one ledger."""
 
-    async def append(self, data: list[bytes], checksums: list[int]) -> int:
+    @property
+    def crowded(self) -> bool:
+        return self._parts.journal.crowded
+
+    def put(self, data: list[bytes], checksums: list[int], answered: Answered) -> None:
         ledger, journal = self._ledger, self._parts.journal
-        if journal.crowded:
-            await journal.room()
         if ledger.closed_because:
-            raise LedgerFenced(
-                f"ledger {ledger.ledger_id} takes no more entries: {ledger.closed_because}"
-            )
-        first = ledger.reserved
-        receipt = asyncio.get_running_loop().create_future()
-        block = Block(ledger, first, data, checksums, receipt)
+            because = fenced(ledger.ledger_id, ledger.closed_because)
+            asyncio.get_running_loop().call_soon(answered, -1, because)
+            return
+        block = Block(ledger, ledger.reserved, data, checksums, answered)
         for part in (block,) if block.fits else block.parts():
             journal.put(part)  # All in one turn of the loop, so all of them land or none does.
             ledger.appending += 1
             ledger.reserved += part.entries
-        await receipt
-        return first
+
+    async def append(self, data: list[bytes], checksums: list[int]) -> int:
+        journal = self._parts.journal
+        if journal.crowded:
+            await journal.room()
+        return await answer_to(partial(self.put, data, checksums))
 
     async def close(self) -> LedgerEnd:
         await self.fence("it was closed")

@@ -32,6 +32,13 @@ def receipt():
     return asyncio.get_running_loop().create_future()
 
 
+class Answers(list):
+    """What a block answered."""
+
+    def __call__(self, first, error):
+        self.append((first, error))
+
+
 def head(job, generation=1):
     record = b"".join(job.encode(generation, 0))
     assert len(record) == job.size
@@ -40,23 +47,24 @@ def head(job, generation=1):
 
 async def test_a_block_that_landed_can_be_found(segment, ledger):
     ledger.appending = 1
-    block = Block(ledger, 0, *run("a", "bb"), receipt())
-    assert head(block)[4:] == (7, 0, 3, 2)
+    answers = Answers()
+    block = Block(ledger, 3, *run("a", "bb"), answers)
+    assert head(block)[4:] == (7, 3, 3, 2)
     block.landed(segment, 4096)
-    assert ledger.place(0) == location(1, 4096)
-    assert (ledger.next_entry_id, ledger.size_bytes, ledger.appending) == (2, 3, 0)
+    assert ledger.place(3) == location(1, 4096)
+    assert (ledger.next_entry_id, ledger.size_bytes, ledger.appending) == (5, 3, 0)
     assert segment.ledgers == {7: block.size}
-    assert block.receipt.result() is None
+    assert answers == [(3, None)]
 
 
 async def test_a_block_that_failed_closes_its_ledger(ledger):
     ledger.appending = 1
-    block = Block(ledger, 0, *run("a"), receipt())
+    answers = Answers()
+    block = Block(ledger, 0, *run("a"), answers)
     block.failed(FAILURE)
     assert ledger.closed_because == "a write to it failed"
     assert (ledger.next_entry_id, ledger.appending) == (0, 0)
-    with pytest.raises(WriteFailed):
-        block.receipt.result()
+    assert answers == [(-1, FAILURE)]
 
 
 def test_a_run_that_is_too_large_becomes_several_blocks(ledger):
@@ -74,10 +82,17 @@ def test_a_run_that_is_too_large_becomes_several_blocks(ledger):
     )
 
 
-def test_only_the_last_of_several_blocks_has_the_receipt(ledger):
-    marker = object()
-    parts = Block(ledger, 0, *run(*range(200_000)), marker).parts()
-    assert [part.receipt for part in parts] == [None] * (len(parts) - 1) + [marker]
+def test_the_last_of_several_blocks_answers_for_all(ledger, segment):
+    ledger.appending = 100
+    answers = Answers()
+    *early, late = Block(ledger, 5, *run(*range(200_000)), answers).parts()
+    for part in early:
+        part.landed(segment, 4096)
+    assert early
+    assert answers == []
+    late.landed(segment, 4096)
+    late.failed(FAILURE)
+    assert answers == [(5, None), (-1, FAILURE)]
 
 
 def test_a_huge_entry_stays_whole(ledger):

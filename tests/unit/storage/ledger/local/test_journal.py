@@ -39,8 +39,15 @@ class Log:
     def put(self, ledger_id, *entries):
         ledger = self.ledgers.setdefault(ledger_id, Ledger(ledger_id))
         receipt = asyncio.get_running_loop().create_future()
+
+        def answered(_, error):
+            if error is None:
+                receipt.set_result(None)
+            else:
+                receipt.set_exception(error)
+
         ledger.appending += 1
-        self.journal.put(Block(ledger, ledger.reserved, *run(*entries), receipt))
+        self.journal.put(Block(ledger, ledger.reserved, *run(*entries), answered))
         ledger.reserved += len(entries)
         return receipt
 
