@@ -85,8 +85,18 @@ async def running_broker(config: Config, *, clock: Clock = _SYSTEM_CLOCK) -> Asy
             registry=registry,
             table=CommandTable(
                 connect=Connect(message_size_max=config.connections.message_size_max),
-                produce=Produce(registry, ownership, config.topics),
-                consume=Consume(registry, ownership, config.topics),
+                produce=Produce(
+                    registry,
+                    ownership,
+                    config.topics,
+                    producers_max=config.connections.producers_max,
+                ),
+                consume=Consume(
+                    registry,
+                    ownership,
+                    config.topics,
+                    consumers_max=config.connections.consumers_max,
+                ),
                 finding=Finding(resources, lookup, config.topics),
                 tasks=tasks,
             ),
@@ -192,6 +202,7 @@ def _registry(
         clock=clock,
         producer_name=lambda: f"{config.server.cluster}-{starts}-{next(numbers)}",
         auto_creation=topics.auto_creation,
+        topics_per_namespace_max=topics.topics_per_namespace_max,
     )
 
 

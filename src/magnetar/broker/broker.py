@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import socket
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Final
 
@@ -71,6 +72,7 @@ class Broker:
         self._connections: KeepAliveSweep[Connection] = KeepAliveSweep(
             config.connections.keep_alive_interval_s, clock
         )
+        self._per_host: Counter[str] = Counter()  # Connections; only where there is a limit.
         self._all_closed = asyncio.Event()
         self._all_closed.set()
         self._server: asyncio.Server | None = None
@@ -118,14 +120,24 @@ class Broker:
         await self._tasks.close()
 
     def _opened(self, connection: Connection) -> bool:
-        connections_max = self._config.connections.connections_max
-        room = not connections_max or len(self._connections) < connections_max
+        """Count it. False: there are too many, in all or from its address."""
+        settings = self._config.connections
+        room = not settings.connections_max or len(self._connections) < settings.connections_max
         self._connections.add(connection)
         self._all_closed.clear()
+        if settings.connections_per_ip_max:
+            host = _host(connection)
+            self._per_host[host] += 1
+            room = room and self._per_host[host] <= settings.connections_per_ip_max
         return room
 
     def _closed(self, connection: Connection) -> None:
         self._connections.discard(connection)
+        if self._config.connections.connections_per_ip_max:
+            host = _host(connection)
+            self._per_host[host] -= 1
+            if not self._per_host[host]:
+                del self._per_host[host]
         if not len(self._connections):
             self._all_closed.set()
 
@@ -137,3 +149,7 @@ class Broker:
                 await work()
         except TimeoutError:
             log.warning("broker.stop_timed_out waiting_for=%s after_s=%g", what, timeout_s)
+
+
+def _host(connection: Connection) -> str:
+    return connection.address.rpartition(":")[0]

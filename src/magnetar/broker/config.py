@@ -109,6 +109,18 @@ class ConnectionSettings:
     connections_max: Annotated[
         int, Key("brokerMaxConnections", "connections at the same time; 0 is no limit", minimum=0)
     ] = 0
+    connections_per_ip_max: Annotated[
+        int,
+        Key("brokerMaxConnectionsPerIp", "the same, from one address; 0 is no limit", minimum=0),
+    ] = 0
+    producers_max: Annotated[
+        int,
+        Key("maxProducersPerConnection", "producers of one connection; 0 is no limit", minimum=0),
+    ] = 50_000
+    consumers_max: Annotated[
+        int,
+        Key("maxConsumersPerConnection", "consumers of one connection; 0 is no limit", minimum=0),
+    ] = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +138,10 @@ class TopicSettings:
     ] = 1
     partitions_max: Annotated[
         int, Key("maxNumPartitionsPerPartitionedTopic", "0 is no limit", minimum=0)
+    ] = 0
+    topics_per_namespace_max: Annotated[
+        int,
+        Key("maxTopicsPerNamespace", "topics of a namespace; 0 is no limit", minimum=0),
     ] = 0
     auto_subscription: Annotated[
         bool, Key("allowAutoSubscriptionCreation", "a subscription is made when first used")

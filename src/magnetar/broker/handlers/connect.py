@@ -1,5 +1,6 @@
 """CONNECT and keep-alive: the commands a client may send before anything else."""
 
+import sys
 from typing import Final
 
 from magnetar.broker.session import Session
@@ -9,6 +10,8 @@ from magnetar.wire.commands import CommandAuthResponse, CommandConnect, CommandP
 from magnetar.wire.handshake import PROTOCOL_VERSION_MAX, SERVER_VERSION
 
 SERVER_FEATURES: Final = ("supports_get_partitioned_metadata_without_auto_creation",)
+
+CLIENT_VERSION_LENGTH_MAX: Final = 256  # Kept for each connection, and shown in stats.
 
 
 class Connect:
@@ -21,7 +24,9 @@ class Connect:
         if session.connected:
             raise UnexpectedCommand("a second CONNECT")
         version = min(command.protocol_version, PROTOCOL_VERSION_MAX)
-        session.greet(command.client_version, version)
+        # Most clients are of few versions: what is the same is kept once.
+        client_version = sys.intern(command.client_version[:CLIENT_VERSION_LENGTH_MAX])
+        session.greet(client_version, version)
         session.reply(
             replies.connected(
                 SERVER_VERSION, version, self._message_size_max, features=SERVER_FEATURES

@@ -49,11 +49,18 @@ class Consume:
     """Attaches consumers to subscriptions and passes on what they ask."""
 
     def __init__(
-        self, registry: TopicRegistry, ownership: Ownership, settings: TopicSettings
+        self,
+        registry: TopicRegistry,
+        ownership: Ownership,
+        settings: TopicSettings,
+        *,
+        consumers_max: int = 0,
     ) -> None:
+        """``consumers_max``: of one connection; 0 for no limit."""
         self._registry = registry
         self._ownership = ownership
         self._settings = settings
+        self._consumers_max = consumers_max
 
     def on_subscribe(
         self, session: Session, command: CommandSubscribe
@@ -67,6 +74,7 @@ class Consume:
         if consumer_id in session.opening_consumers:
             raise NotReady("Consumer is already present on the connection")
         if consumer_id not in session.consumers:
+            self._check_count(session)
             attempt = session.opening_consumers[consumer_id] = object()
             return self._subscribe(session, name, command, attempt)
         session.reply(replies.success(command.request_id))
@@ -216,6 +224,14 @@ class Consume:
         self._admit(topic, request)
         subscription, consumer = await topic.subscribe(request, session)
         return OpenConsumer(topic, subscription, consumer)
+
+    def _check_count(self, session: Session) -> None:
+        count = len(session.consumers) + len(session.opening_consumers)
+        if self._consumers_max and count >= self._consumers_max:
+            raise NotAllowed(
+                f"The connection has {count} consumers, as many as it may: close some, connect "
+                "again, or raise maxConsumersPerConnection"
+            )
 
     def _admit(self, topic: Topic, request: SubscribeRequest) -> None:
         """The broker's limits on what hangs on a topic."""

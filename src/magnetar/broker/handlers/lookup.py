@@ -1,11 +1,19 @@
 """LOOKUP, PARTITIONED_METADATA, GET_TOPICS_OF_NAMESPACE: finding topics."""
 
+import asyncio
 from typing import Final, Protocol
 
 from magnetar.broker.cluster.lookup import Lookup
 from magnetar.broker.config import TopicSettings
 from magnetar.broker.session import Session
-from magnetar.errors import AlreadyExists, InvalidName, NotReady, TopicNotFound, UnexpectedCommand
+from magnetar.errors import (
+    AlreadyExists,
+    InvalidName,
+    NotReady,
+    TimedOut,
+    TopicNotFound,
+    UnexpectedCommand,
+)
 from magnetar.model.hashing import topics_hash
 from magnetar.model.names import NamespaceName, TopicName
 from magnetar.model.records import NamespacePolicies
@@ -19,6 +27,7 @@ from magnetar.wire.commands import (
 from .names import topic_name
 from .topic_patterns import TopicPattern
 
+ANSWER_WAIT_S: Final = 30.0  # So long a client may take to read what was answered before.
 _NON_PERSISTENT_ONLY: Final = 1
 
 
@@ -70,6 +79,7 @@ class Finding:
             namespace = NamespaceName.parse(command.namespace)
         except InvalidName as error:
             raise UnexpectedCommand(f"GET_TOPICS_OF_NAMESPACE: {error}") from None
+        await _until_writable(session)
         found: list[TopicName] = []
         if command.mode != _NON_PERSISTENT_ONLY:
             found = await self._catalogue.topics(namespace)
@@ -81,6 +91,7 @@ class Finding:
                 filtered = True
         names = sorted(map(str, found))
         known = topics_hash(names)
+        await _until_writable(session)
         changed = known != command.topics_hash
         session.reply(
             replies.topics_of_namespace(
@@ -117,3 +128,18 @@ class Finding:
         except AlreadyExists:  # Somebody else asked at the same moment.
             return await self._catalogue.partitions(name)
         return partitions
+
+
+async def _until_writable(session: Session) -> None:
+    """A long answer waits until those before it are read: many small requests can ask for much.
+
+    Raises TimedOut, also for a client that is gone.
+    """
+    try:
+        async with asyncio.timeout(ANSWER_WAIT_S):
+            while not session.writable:
+                written = asyncio.Event()
+                session.when_writable(written.set)
+                await written.wait()
+    except TimeoutError:
+        raise TimedOut(f"earlier answers were not read within {ANSWER_WAIT_S:g} s") from None

@@ -33,11 +33,18 @@ class Produce:
     """Attaches producers to topics and hands them their sends."""
 
     def __init__(
-        self, registry: TopicRegistry, ownership: Ownership, settings: TopicSettings
+        self,
+        registry: TopicRegistry,
+        ownership: Ownership,
+        settings: TopicSettings,
+        *,
+        producers_max: int = 0,
     ) -> None:
+        """``producers_max``: of one connection; 0 for no limit."""
         self._registry = registry
         self._ownership = ownership
         self._settings = settings
+        self._producers_max = producers_max
 
     def on_producer(
         self, session: Session, command: CommandProducer
@@ -54,6 +61,12 @@ class Produce:
             return None
         if producer_id in session.opening_producers:
             raise NotReady("Producer is already present on the connection")
+        count = len(session.producers) + len(session.opening_producers)
+        if self._producers_max and count >= self._producers_max:
+            raise NotAllowed(
+                f"The connection has {count} producers, as many as it may: close some, connect "
+                "again, or raise maxProducersPerConnection"
+            )
         attempt = session.opening_producers[producer_id] = object()
         return self._open(session, name, command, attempt)
 

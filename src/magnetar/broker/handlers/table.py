@@ -11,8 +11,10 @@ from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from magnetar.broker.session import Session
 from magnetar.errors import (
+    FrameTooLarge,
     MagnetarError,
     NotAllowed,
+    NotReady,
     ProtocolError,
     TopicNotFound,
     UnexpectedCommand,
@@ -35,6 +37,11 @@ from .produce import Produce
 
 log = logging.getLogger(__name__)
 
+REQUEST_SIZE_MAX: Final = 64 * 1024
+"""Bytes of a request. It may have to wait, and much of what is in it is kept."""
+REQUESTS_RUNNING_MAX: Final = 50_000
+"""Of all connections; as many lookups does Pulsar answer at once."""
+
 Work: TypeAlias = Coroutine[Any, Any, None]
 Method: TypeAlias = Callable[[Session, Any], Work | None]
 
@@ -53,6 +60,23 @@ class Row(NamedTuple):
     method: Method
     refusal: Refusal = replies.error
     before_connect: bool = False
+    beginning: bool = False  # Asks for something new: refused while too much is under way.
+    size_max: int = REQUEST_SIZE_MAX  # 0: what is a list of messages may be as long as a frame.
+
+    def check(self, command: Any, running: int) -> None:
+        """Whether it may be taken while so many requests run.
+
+        Raises NotReady; NotAllowed for one that is too large, FrameTooLarge where it has no id.
+        """
+        if self.beginning and running >= REQUESTS_RUNNING_MAX:
+            raise NotReady(f"{running} requests are under way: try again later")
+        size = command.ByteSize() if self.size_max else 0
+        if size > self.size_max:
+            kind = NotAllowed if _request_id(command) is not None else FrameTooLarge
+            raise kind(
+                f"a {self.name} of {size} bytes, at most {self.size_max} are taken: shorten its "
+                "names and properties"
+            )
 
 
 class CommandTable:
@@ -70,6 +94,7 @@ class CommandTable:
         self._produce = produce
         self._tasks = tasks
         self._rows = _rows(connect, produce, consume, finding)
+        self._running = 0  # Requests that are being worked on, of all connections.
 
     def on_sends(self, session: Session, run: SendRun) -> None:
         """Raises ProtocolError, upon which the connection must be closed."""
@@ -86,11 +111,13 @@ class CommandTable:
             raise UnexpectedCommand(f"{row.name} before CONNECT")
         command = getattr(frame.command, row.field)
         try:
+            row.check(command, self._running)
             work = row.method(session, command)
         except Exception as error:  # noqa: BLE001 - a defect of ours is logged there
             self._failed(session, row, command, error)
         else:
             if work is not None:
+                self._running += 1
                 session.request_began()
                 self._tasks.spawn(row.name, self._finish(session, row, command, work))
 
@@ -106,6 +133,7 @@ class CommandTable:
         except Exception as error:  # noqa: BLE001 - a defect of ours is logged there
             self._failed(session, row, command, error)
         finally:
+            self._running -= 1
             session.request_ended()
 
     def _failed(self, session: Session, row: Row, command: Any, error: Exception) -> None:
@@ -124,8 +152,16 @@ class CommandTable:
             type(error).__name__,
             error,
         )
-        if "request_id" in command.DESCRIPTOR.fields_by_name and command.HasField("request_id"):
-            session.reply(row.refusal(command.request_id, error))
+        request_id = _request_id(command)
+        if request_id is not None:
+            session.reply(row.refusal(request_id, error))
+
+
+def _request_id(command: Any) -> int | None:
+    """The id that an answer must bear; None where nobody waits for one."""
+    if "request_id" in command.DESCRIPTOR.fields_by_name and command.HasField("request_id"):
+        return int(command.request_id)
+    return None
 
 
 def _rows(connect: Connect, produce: Produce, consume: Consume, finding: Finding) -> dict[int, Row]:
@@ -137,32 +173,42 @@ def _rows(connect: Connect, produce: Produce, consume: Consume, finding: Finding
         kinds.AUTH_RESPONSE: Row(
             "AUTH_RESPONSE", "authResponse", connect.on_auth_response, before_connect=True
         ),
-        kinds.LOOKUP: Row("LOOKUP", "lookupTopic", finding.on_lookup, replies.lookup_failed),
+        kinds.LOOKUP: Row(
+            "LOOKUP", "lookupTopic", finding.on_lookup, replies.lookup_failed, beginning=True
+        ),
         kinds.PARTITIONED_METADATA: Row(
             "PARTITIONED_METADATA",
             "partitionMetadata",
             finding.on_partitioned_metadata,
             replies.partitioned_metadata_failed,
+            beginning=True,
         ),
         kinds.GET_TOPICS_OF_NAMESPACE: Row(
-            "GET_TOPICS_OF_NAMESPACE", "getTopicsOfNamespace", finding.on_topics_of_namespace
+            "GET_TOPICS_OF_NAMESPACE",
+            "getTopicsOfNamespace",
+            finding.on_topics_of_namespace,
+            beginning=True,
         ),
-        kinds.PRODUCER: Row("PRODUCER", "producer", produce.on_producer),
-        kinds.SEND: Row("SEND", "send", produce.on_odd_send),
+        kinds.PRODUCER: Row("PRODUCER", "producer", produce.on_producer, beginning=True),
+        kinds.SEND: Row("SEND", "send", produce.on_odd_send, size_max=0),
         kinds.CLOSE_PRODUCER: Row("CLOSE_PRODUCER", "close_producer", produce.on_close_producer),
-        kinds.SUBSCRIBE: Row("SUBSCRIBE", "subscribe", consume.on_subscribe),
+        kinds.SUBSCRIBE: Row("SUBSCRIBE", "subscribe", consume.on_subscribe, beginning=True),
         kinds.FLOW: Row("FLOW", "flow", consume.on_flow),
-        kinds.ACK: Row("ACK", "ack", consume.on_ack),
+        kinds.ACK: Row("ACK", "ack", consume.on_ack, size_max=0),
         kinds.REDELIVER_UNACKNOWLEDGED_MESSAGES: Row(
             "REDELIVER_UNACKNOWLEDGED_MESSAGES",
             "redeliverUnacknowledgedMessages",
             consume.on_redeliver,
+            size_max=0,
         ),
         kinds.UNSUBSCRIBE: Row("UNSUBSCRIBE", "unsubscribe", consume.on_unsubscribe),
         kinds.SEEK: Row("SEEK", "seek", consume.on_seek),
         kinds.CLOSE_CONSUMER: Row("CLOSE_CONSUMER", "close_consumer", consume.on_close_consumer),
         kinds.GET_LAST_MESSAGE_ID: Row(
-            "GET_LAST_MESSAGE_ID", "getLastMessageId", consume.on_last_message_id
+            "GET_LAST_MESSAGE_ID",
+            "getLastMessageId",
+            consume.on_last_message_id,
+            beginning=True,
         ),
         kinds.CONSUMER_STATS: Row("CONSUMER_STATS", "consumerStats", consume.on_consumer_stats),
     }

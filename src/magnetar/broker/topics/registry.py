@@ -8,7 +8,7 @@ from magnetar.broker.topics.settings import TopicSettings
 from magnetar.broker.topics.topic import Topic
 from magnetar.clock import Clock
 from magnetar.errors import NotAllowed, TopicClosed, TopicNotFound
-from magnetar.model.names import TopicName
+from magnetar.model.names import NamespaceName, TopicName
 from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
 from magnetar.tasks import Tasks
 
@@ -20,6 +20,8 @@ class Catalogue(Protocol):
 
     async def partitions(self, topic: TopicName) -> int:
         """Of a partitioned topic's own name; 0 for any other."""
+
+    async def topics(self, namespace: NamespaceName) -> list[TopicName]: ...
 
 
 class TopicRegistry:
@@ -34,7 +36,9 @@ class TopicRegistry:
         clock: Clock,
         producer_name: Callable[[], str],
         auto_creation: bool = True,
+        topics_per_namespace_max: int = 0,
     ) -> None:
+        """``topics_per_namespace_max`` 0 is no limit."""
         self.loaded: dict[TopicName, Topic] = {}
         self._opening: dict[TopicName, asyncio.Task[Topic]] = {}
         self._closing: dict[TopicName, asyncio.Task[None]] = {}
@@ -44,6 +48,8 @@ class TopicRegistry:
         self._clock = clock
         self._producer_name = producer_name
         self._auto_creation = auto_creation
+        self._topics_per_namespace_max = topics_per_namespace_max
+        self._creating: set[TopicName] = set()  # Allowed, and not in the catalogue yet.
         self._tasks = Tasks("topics")
         self._closed = False
 
@@ -109,8 +115,11 @@ class TopicRegistry:
         return await asyncio.shield(opening)
 
     async def _open(self, name: TopicName, *, create: bool, asked: bool = False) -> Topic:
-        await self._check_may_exist(name, create=create, asked=asked)
-        ledger = await self._open_ledger(name)
+        try:
+            await self._check_may_exist(name, create=create, asked=asked)
+            ledger = await self._open_ledger(name)
+        finally:
+            self._creating.discard(name)
         assert name not in self.loaded, f"{name} is opened by one task at a time"
         topic = Topic(
             name,
@@ -134,6 +143,22 @@ class TopicRegistry:
                 raise missing
         elif not asked and not (create and self._auto_creation):
             raise missing
+        if self._topics_per_namespace_max:
+            await self._check_room(name)
+
+    async def _check_room(self, name: TopicName) -> None:
+        """Whether the namespace may have one more topic; then it counts at once."""
+        namespace = name.namespace
+        stored = await self._catalogue.topics(namespace)
+        present = {
+            topic for topic in (*self.loaded, *self._creating) if topic.namespace == namespace
+        }
+        present.update(stored)
+        if len(present) >= self._topics_per_namespace_max:
+            raise NotAllowed(
+                f"Exceed maximum number of topics in namespace {namespace}: it has {len(present)}"
+            )
+        self._creating.add(name)
 
     def _loaded(self, name: TopicName) -> Topic:
         topic = self.loaded.get(name)

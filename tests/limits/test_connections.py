@@ -1,0 +1,119 @@
+"""How many connections there may be, and what one may do before it has said who it is."""
+
+import asyncio
+
+import pytest
+from unit.broker.manual_clock import ManualClock
+from unit.broker.peer import Peer, command
+
+from magnetar.broker.handlers.connect import CLIENT_VERSION_LENGTH_MAX
+from magnetar.broker.handlers.table import REQUEST_SIZE_MAX
+from magnetar.proto import PulsarApi_pb2 as pb
+from magnetar.testing.local_broker import LocalBroker
+from magnetar.testing.network import WireConnection
+
+QUIET = {"webServicePort": -1}
+THERE_ARE_TOO_MANY = "Reached the maximum number of connections"
+
+
+async def open_from(source: str, port: int) -> WireConnection:
+    """A connection from another of this machine's addresses, with CONNECT under way."""
+    loop = asyncio.get_running_loop()
+    _, wire = await loop.create_connection(
+        WireConnection, "127.0.0.1", port, local_addr=(source, 0)
+    )
+    wire.send(command("connect", client_version="test", protocol_version=21))
+    return wire
+
+
+async def admitted(wire: WireConnection) -> bool:
+    answer = await Peer(wire).hear()
+    if answer.HasField("connected"):
+        return True
+    assert (answer.error.error, answer.error.message) == (pb.NotAllowedError, THERE_ARE_TOO_MANY)
+    assert answer.error.request_id == 2**64 - 1
+    await wire.receive_end()
+    return False
+
+
+async def test_one_connection_more_than_the_broker_takes_is_turned_away():
+    async with LocalBroker(settings={**QUIET, "brokerMaxConnections": 3}) as broker:
+        wires = [await open_from("127.0.0.1", broker.port) for _ in range(4)]
+        assert [await admitted(wire) for wire in wires] == [True, True, True, False]
+        wires[0].close()
+        await wires[0].receive_end()
+        await Peer(wires[1]).nothing_more()
+        assert await admitted(await open_from("127.0.0.1", broker.port))
+
+
+async def test_one_connection_more_than_an_address_may_have_is_turned_away():
+    async with LocalBroker(settings={**QUIET, "brokerMaxConnectionsPerIp": 2}) as broker:
+        wires = [await open_from("127.0.0.1", broker.port) for _ in range(3)]
+        assert [await admitted(wire) for wire in wires] == [True, True, False]
+        others = [await open_from("127.0.0.2", broker.port) for _ in range(3)]
+        assert [await admitted(wire) for wire in others] == [True, True, False]
+        wires[0].close()
+        await wires[0].receive_end()
+        await Peer(wires[1]).nothing_more()
+        assert await admitted(await open_from("127.0.0.1", broker.port))
+        assert not await admitted(await open_from("127.0.0.2", broker.port))
+
+
+async def test_addresses_are_forgotten_with_their_last_connection():
+    async with LocalBroker(settings={**QUIET, "brokerMaxConnectionsPerIp": 2}) as broker:
+        stays = Peer(await open_from("127.0.0.1", broker.port))
+        for number in range(2, 12):
+            wire = await open_from(f"127.0.0.{number}", broker.port)
+            assert await admitted(wire)
+            wire.close()
+            await wire.receive_end()
+        assert (await stays.hear()).HasField("connected")
+        await stays.nothing_more()
+        assert set(broker.broker._per_host) == {"127.0.0.1"}
+
+
+@pytest.mark.parametrize("said", [b"", b"\x00\x00", command("ping"), b"\x00\x00\x10\x00\x00\x00"])
+async def test_who_does_not_say_connect_within_an_interval_is_cut_off(said):
+    """Pulsar gives a newcomer one keep-alive interval, whatever else it says."""
+    clock = ManualClock()
+    async with LocalBroker(settings={**QUIET, "keepAliveIntervalSeconds": 10}, clock=clock) as it:
+        wire = await WireConnection.open("127.0.0.1", it.port)
+        witness = await Peer.open(it.port)
+        wire.send(said)
+        await witness.nothing_more()
+        await clock.advance(9)
+        await witness.nothing_more()
+        assert not wire.closed
+        await clock.advance(2)
+        await wire.receive_end()
+        assert (await witness.hear()).type == pb.BaseCommand.PING  # Who said it is only asked.
+
+
+async def test_a_clients_version_is_kept_up_to_its_limit():
+    async with LocalBroker(settings=QUIET) as broker:
+        wires, kept = [], set()
+        for length in (CLIENT_VERSION_LENGTH_MAX - 1, CLIENT_VERSION_LENGTH_MAX, 5_000):
+            wires.append(await WireConnection.open("127.0.0.1", broker.port))
+            wires[-1].send(command("connect", client_version="v" * length, protocol_version=21))
+            assert await admitted(wires[-1])
+        for connection in broker.broker._connections.members():
+            kept.add(connection._session.client_version)
+        assert kept == {"v" * (CLIENT_VERSION_LENGTH_MAX - 1), "v" * CLIENT_VERSION_LENGTH_MAX}
+
+
+@pytest.mark.parametrize("over", [-1, 0, 1])
+async def test_a_connect_may_be_as_large_as_any_request(over):
+    """It has no id that an answer could bear, so one that is larger ends the connection."""
+    async with LocalBroker(settings=QUIET) as broker:
+        wire = await WireConnection.open("127.0.0.1", broker.port)
+        connect = pb.CommandConnect(
+            client_version="x", protocol_version=21, auth_data=b"x" * 60_000
+        )
+        connect.auth_data += b"x" * (REQUEST_SIZE_MAX + over - connect.ByteSize())
+        assert connect.ByteSize() == REQUEST_SIZE_MAX + over
+        values = {field.name: value for field, value in connect.ListFields()}
+        wire.send(command("connect", **values))
+        if over <= 0:
+            assert await admitted(wire)
+        else:
+            assert await wire.receive_end() == []

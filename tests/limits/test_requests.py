@@ -1,0 +1,212 @@
+"""What one request may hold, and how many there may be: each limit at its edge."""
+
+import asyncio
+
+import pytest
+from unit.broker.peer import TOPIC, Peer, command
+
+from magnetar.broker.handlers import table
+from magnetar.broker.handlers.names import TOPIC_NAME_LENGTH_MAX
+from magnetar.broker.handlers.table import REQUEST_SIZE_MAX
+from magnetar.broker.session import REQUESTS_PENDING_MAX
+from magnetar.proto import PulsarApi_pb2 as pb
+from magnetar.testing.local_broker import LocalBroker
+
+QUIET = {"webServicePort": -1}
+
+
+@pytest.fixture
+async def peer():
+    async with LocalBroker(settings=QUIET) as broker:
+        yield await Peer.open(broker.port)
+
+
+@pytest.mark.parametrize("length", [-1, 0, 1])
+async def test_a_topics_name_may_be_so_long(peer, length):
+    prefix = "persistent://public/default/"
+    name = prefix + "t" * (TOPIC_NAME_LENGTH_MAX + length - len(prefix))
+    found = (await peer.ask("lookupTopic", topic=name, request_id=1)).lookupTopicResponse
+    if length <= 0:
+        assert found.response == pb.CommandLookupTopicResponse.Connect
+        answer = await peer.ask("producer", topic=name, producer_id=1, request_id=2)
+        assert answer.HasField("producer_success")
+    else:
+        assert (found.error, found.message) == (
+            pb.InvalidTopicName,
+            f"Invalid topic name: {len(name)} characters, at most 1024 are taken",
+        )
+        assert TOPIC_NAME_LENGTH_MAX == 1024
+
+
+def padded(size: int) -> pb.CommandProducer:
+    """A PRODUCER of that many bytes, most of them a property."""
+    sought = pb.CommandProducer(topic=TOPIC, producer_id=1, request_id=2)
+    pair = sought.metadata.add(key="k", value="v" * (size - 1000))
+    pair.value += "v" * (size - sought.ByteSize())
+    assert sought.ByteSize() == size
+    return sought
+
+
+@pytest.mark.parametrize("over", [-1, 0, 1])
+async def test_a_request_may_be_so_large(peer, over):
+    await peer.ask("lookupTopic", topic=TOPIC, request_id=1)
+    sought = padded(REQUEST_SIZE_MAX + over)
+    base = pb.BaseCommand(type=pb.BaseCommand.PRODUCER, producer=sought).SerializeToString()
+    body = len(base).to_bytes(4, "big") + base
+    peer.wire.send(len(body).to_bytes(4, "big") + body)
+    answer = await peer.hear()
+    if over <= 0:
+        assert answer.HasField("producer_success")
+    else:
+        assert answer.error.request_id == 2
+        assert answer.error.error == pb.NotAllowedError
+        assert f"at most {REQUEST_SIZE_MAX} are taken" in answer.error.message
+    await peer.nothing_more()
+
+
+async def test_lists_of_messages_may_be_longer_than_other_requests(peer):
+    await peer.consume()
+    ids = [pb.MessageIdData(ledgerId=2**40 + n, entryId=n) for n in range(10_000)]
+    acknowledged = await peer.ask("ack", consumer_id=1, ack_type=0, message_id=ids, request_id=3)
+    assert acknowledged.ackResponse.request_id == 3
+    peer.tell("redeliverUnacknowledgedMessages", consumer_id=1, message_ids=ids)
+    await peer.nothing_more()
+
+
+async def test_a_connection_may_have_so_many_producers():
+    async with LocalBroker(settings={**QUIET, "maxProducersPerConnection": 3}) as broker:
+        peer, other = await Peer.open(broker.port), await Peer.open(broker.port)
+        for number in range(1, 4):
+            await peer.produce(number)
+        answer = await peer.ask("producer", topic=TOPIC, producer_id=4, request_id=4)
+        assert answer.error.error == pb.NotAllowedError
+        assert "maxProducersPerConnection" in answer.error.message
+        again = await peer.ask("producer", topic=TOPIC, producer_id=3, request_id=5)
+        assert again.HasField("producer_success")
+        await other.produce(4)
+        await peer.ask("close_producer", producer_id=1, request_id=6)
+        await peer.produce(4)
+
+
+async def test_those_that_are_being_opened_count():
+    """All in one read: the broker has not answered the first when it takes the last."""
+    async with LocalBroker(settings={**QUIET, "maxProducersPerConnection": 3}) as broker:
+        peer = await Peer.open(broker.port)
+        await peer.ask("lookupTopic", topic=TOPIC, request_id=90)
+        peer.wire.send(
+            b"".join(
+                command("producer", topic=TOPIC, producer_id=number, request_id=number)
+                for number in range(1, 6)
+            )
+        )
+        answers = [await peer.hear() for _ in range(5)]
+        refused = [answer for answer in answers if answer.HasField("error")]
+        assert sorted(answer.error.request_id for answer in refused) == [4, 5]
+
+
+async def test_a_connection_may_have_so_many_consumers():
+    async with LocalBroker(settings={**QUIET, "maxConsumersPerConnection": 2}) as broker:
+        peer, other = await Peer.open(broker.port), await Peer.open(broker.port)
+        for number in range(1, 3):
+            await peer.consume(number, subscription=f"s-{number}")
+        wanted = {"topic": TOPIC, "subscription": "s-3", "subType": pb.CommandSubscribe.Shared}
+        answer = await peer.ask("subscribe", consumer_id=3, request_id=4, **wanted)
+        assert answer.error.error == pb.NotAllowedError
+        assert "maxConsumersPerConnection" in answer.error.message
+        again = {**wanted, "subscription": "s-2"}
+        assert (await peer.ask("subscribe", consumer_id=2, request_id=5, **again)).HasField(
+            "success"
+        )
+        await other.consume(3, subscription="s-3")
+        await peer.ask("close_consumer", consumer_id=1, request_id=6)
+        await peer.consume(3, subscription="s-4")
+
+
+async def test_a_broker_works_on_so_many_requests(monkeypatch):
+    """Two at a time here. What ends something is never refused."""
+    monkeypatch.setattr(table, "REQUESTS_RUNNING_MAX", 2)
+    async with LocalBroker(settings=QUIET) as broker:
+        peer = await Peer.open(broker.port)
+        await peer.ask("lookupTopic", topic=TOPIC, request_id=90)
+        peer.wire.send(
+            b"".join(
+                command("producer", topic=TOPIC, producer_id=number, request_id=number)
+                for number in range(1, 4)
+            )
+            + command("close_producer", producer_id=9, request_id=9)
+        )
+        answers = [await peer.hear() for _ in range(4)]
+        assert [answer.error.request_id for answer in answers if answer.HasField("error")] == [3]
+        assert answers[0].error.error == pb.ServiceNotReady
+        assert [answer.success.request_id for answer in answers if answer.HasField("success")] == [
+            9
+        ]
+        await peer.produce(3)
+
+
+@pytest.mark.parametrize("over", [-1, 0, 1])
+async def test_a_client_with_so_many_requests_under_way_is_not_listened_to(over):
+    async with LocalBroker(settings=QUIET) as broker:
+        peer = await Peer.open(broker.port)
+        (connection,) = broker.broker._connections.members()
+        count = REQUESTS_PENDING_MAX + over
+        data = b"".join(
+            command("lookupTopic", topic=TOPIC, request_id=number) for number in range(count)
+        )
+        connection.get_buffer(-1)[: len(data)] = data
+        connection.buffer_updated(len(data))
+        assert connection._listening.waits_for_us is (over >= 0)
+        for _ in range(count):
+            assert (await peer.hear()).HasField("lookupTopicResponse")
+        assert not connection._listening.waits_for_us
+        await peer.nothing_more()
+
+
+async def test_long_answers_wait_until_earlier_ones_are_read():
+    """6,000 requests fit into one read, and ask for the names of all topics each."""
+    async with LocalBroker(settings=QUIET) as broker:
+        peer, other = await Peer.open(broker.port), await Peer.open(broker.port)
+        for number in range(200):
+            await other.produce(number, f"{TOPIC}-{'x' * 400}-{number}")
+        peer.wire._transport.pause_reading()
+        (connection,) = (
+            one for one in broker.broker._connections.members() if not one._session.producers
+        )
+        answers = 2000  # Of some 90 kB.
+        peer.wire.send(
+            b"".join(
+                command("getTopicsOfNamespace", namespace="public/default", request_id=number)
+                for number in range(answers)
+            )
+        )
+        while connection._session.writable:
+            await other.nothing_more()
+        for _ in range(20):
+            await other.nothing_more()
+        unwritten = connection._transport.get_write_buffer_size() + connection._outbox._size
+        assert unwritten < 4 * 1024 * 1024
+        peer.wire._transport.resume_reading()
+        for _ in range(answers):
+            assert (await peer.hear()).HasField("getTopicsOfNamespaceResponse")
+
+
+async def test_a_client_that_never_reads_gets_no_long_answer_in_the_end(monkeypatch):
+    monkeypatch.setattr("magnetar.broker.handlers.lookup.ANSWER_WAIT_S", 0.2)
+    async with LocalBroker(settings=QUIET) as broker:
+        peer, other = await Peer.open(broker.port), await Peer.open(broker.port)
+        for number in range(200):
+            await other.produce(number, f"{TOPIC}-{'x' * 400}-{number}")
+        peer.wire._transport.pause_reading()
+        peer.wire.send(
+            b"".join(
+                command("getTopicsOfNamespace", namespace="public/default", request_id=number)
+                for number in range(500)
+            )
+        )
+        peer.wire.send(command("ping"))
+        await asyncio.sleep(0.5)  # The wait itself is what is tested.
+        peer.wire._transport.resume_reading()
+        answers = [await peer.hear() for _ in range(501)]
+        refused = [answer for answer in answers if answer.HasField("error")]
+        assert refused
+        assert {answer.error.error for answer in refused} == {pb.ServiceNotReady}
