@@ -65,6 +65,8 @@ class FrameDecoder:
     ``failure``; with nothing before it, and from then on, they raise it.
     """
 
+    __slots__ = ("_big", "_filled", "_rest", "_total_size_max", "failure")
+
     failure: ProtocolError | None  # Invariant: once set, nothing is decoded any more.
     _rest: bytes  # the beginning of a frame that is not complete, and not big
     _big: bytearray | None  # a big frame that is not complete; then _rest is empty

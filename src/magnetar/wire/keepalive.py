@@ -12,6 +12,8 @@ class KeepAlive:
     due and nothing at all has come since the last, the peer is gone.
     """
 
+    __slots__ = ("_interval_s", "_waiting", "due")
+
     due: float  # when ``tick`` has something to say, in seconds
 
     def __init__(self, interval_s: float, now: float) -> None:
