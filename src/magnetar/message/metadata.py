@@ -39,7 +39,7 @@ class Metadata:
     sequence_id: int
     publish_time_ms: int
     is_batch: bool
-    message_count: int  # 1 outside a batch
+    message_count: int  # 1 outside a batch; never negative
     key: str | None
     key_b64: bool  # the key is bytes, written as base64
     ordering_key: bytes | None
@@ -56,7 +56,7 @@ class Peek(NamedTuple):
     """What a broker wants to know of an entry."""
 
     is_batch: bool
-    message_count: int  # 1 outside a batch
+    message_count: int  # 1 outside a batch; never negative
     producer_name: str
     sequence_id: int
     publish_time_ms: int
@@ -76,7 +76,7 @@ def parse(entry: bytes) -> Metadata:
         found.sequence_id,
         found.publish_time,
         found.HasField("num_messages_in_batch"),
-        found.num_messages_in_batch,
+        max(found.num_messages_in_batch, 0),
         text(found.partition_key) if found.HasField("partition_key") else None,
         found.partition_key_b64_encoded,
         found.ordering_key if found.HasField("ordering_key") else None,
@@ -96,7 +96,7 @@ def peek(entry: bytes) -> Peek:
     chunk = _chunk_place(found)
     return Peek(
         found.HasField("num_messages_in_batch"),
-        found.num_messages_in_batch,
+        max(found.num_messages_in_batch, 0),
         text(found.producer_name),
         found.sequence_id,
         found.publish_time,

@@ -12,6 +12,7 @@ from magnetar.errors import InvalidName
 PERSISTENT = "persistent"
 NON_PERSISTENT = "non-persistent"
 PARTITION_MARK = "-partition-"
+PARTITION_MAX = 2**31 - 1  # What the wire's field holds; beyond it a name is just a name.
 
 _ENTITY = re.compile(r"[-=:.\w]+")
 
@@ -67,8 +68,10 @@ class TopicName:
         _, mark, digits = self.local.rpartition(PARTITION_MARK)
         if not mark or not digits.isascii() or not digits.isdecimal():
             return -1
+        if len(digits) > len(str(PARTITION_MAX)):  # int() refuses very long ones, too.
+            return -1
         index = int(digits)
-        return index if str(index) == digits else -1
+        return index if str(index) == digits and index <= PARTITION_MAX else -1
 
     @property
     def partitioned_name(self) -> "TopicName":

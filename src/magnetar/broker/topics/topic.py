@@ -13,6 +13,7 @@ from magnetar.broker.topics.subscription import Subscription
 from magnetar.clock import Clock
 from magnetar.errors import (
     ConsumerBusy,
+    Fenced,
     MagnetarError,
     NotAllowed,
     ProducerBusy,
@@ -336,10 +337,13 @@ class Topic:
         return self._subscription_of(name)
 
     def _subscription_of(self, name: str) -> Subscription:
-        """The subscription of a cursor that was just opened. Raises TopicClosed."""
+        """The subscription of a cursor that was just opened. Raises TopicClosed, Fenced."""
         self._check_open()
-        # Several may have waited for the same cursor; the first to get here makes it.
+        # Several may have waited for the same cursor; the first to get here makes it, and may
+        # have deleted it before the others got here.
         if name not in self.subscriptions:
+            if name not in self.ledger.cursors:
+                raise Fenced(f"Subscription {name} was deleted as it was opened; subscribe again")
             self.subscriptions[name] = self._subscription(name)
         return self.subscriptions[name]
 
