@@ -35,7 +35,9 @@ proto: $(READY)  ## regenerate src/magnetar/proto from proto/
 	$(PY) proto/generate.py
 
 BENCH := .venv/.bench
-.PHONY: bench bench-pulsar bench-guard
+SOAK := .venv/.soak
+MINUTES := 20
+.PHONY: bench bench-pulsar bench-guard soak
 
 $(BENCH): $(READY)
 	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[bench]'
@@ -49,6 +51,13 @@ bench-pulsar: $(BENCH)  ## the same beside Apache Pulsar (Maven fetches it), int
 
 bench-guard: $(BENCH)  ## CPU per entry against the committed figures; fails at +10 %
 	$(PY) -m bench.guard $(ARGS)
+
+$(SOAK): $(READY)
+	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[soak]'
+	@touch $(SOAK)
+
+soak: $(SOAK)    ## MINUTES (20) of mixed load with kills: memory, descriptors and backlog stay flat
+	$(PY) -m bench.soak --minutes $(MINUTES) $(ARGS)
 
 all: check test  ## what CI runs, no more, no less
 

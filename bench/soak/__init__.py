@@ -1,0 +1,1 @@
+"""``make soak``: minutes of everything at once, with kills; docs/soak.md says what it is about."""
