@@ -84,6 +84,14 @@ class _MortalFile:
     def truncate(self, size):
         self._files._around("truncate", lambda: self._file.truncate(size))
 
+    def allocate(self, size):
+        before = self._file.size()
+        if self._files._count("allocate"):  # Half done.
+            self._file.truncate(self._files.chance.randint(before, max(before, size)))
+            self._files.cut_power()
+            raise OSError(errno.EIO, "the power is cut")
+        return self._file.allocate(size)
+
     def read(self, offset, size):
         return self._file.read(offset, size)
 

@@ -5,7 +5,8 @@
 
 * A write or a sync fails: ``fail_writes``, ``fail_syncs``; the file, as after a failed sync on
   Linux, keeps showing bytes that will never reach the disk.
-* The disk is full: ``space_left`` bytes by which files may still grow.
+* The disk is full: ``space_left`` bytes by which files may still grow. The file system cannot
+  allocate: ``allocates``.
 * A sync takes long: ``hold_syncs``.
 * Power is lost: ``cut_power``, and once whoever used the files has closed, ``lose_power``. What
   was synced is there. Of the rest each sector is there or not, whatever the order of the writes;
@@ -77,6 +78,7 @@ class FaultyFiles:
 
     def __init__(self) -> None:
         self.space_left: int | None = None
+        self.allocates = True
         self.writes = 0
         self.syncs = 0
         self.folder_syncs = 0
@@ -282,6 +284,18 @@ class _FaultyFile:
         with self._files.powered():
             self._files.freed(max(0, self._file.size() - size))
             self._file.truncate(size)
+
+    def allocate(self, size: int) -> bool:
+        if not self._files.allocates:
+            return False
+        with self._files.powered():
+            before = self._file.size()
+            growth = max(0, size - before)
+            got = self._files.about_to_write(self._medium.path, growth, growth)
+            self._file.truncate(before + got)
+        if got < growth:
+            raise self._files.write_error()
+        return True
 
     def size(self) -> int:
         return self._file.size()

@@ -25,8 +25,11 @@ from .upkeep import InThread
 
 log = logging.getLogger(__name__)
 
-BATCH_SIZE: Final = 1024 * 1024
+BATCH_SIZE: Final = 256 * 1024
 """Bytes moved between two looks at the world; appends of clients go in between."""
+
+BLOCKS_A_TURN: Final = 1000
+"""How many blocks are looked up in the index before others have their turn."""
 
 RETRY_S: Final = 10.0
 """How long to wait after the disk refused a move."""
@@ -82,7 +85,7 @@ class Compaction:
         try:
             contents = await self._in_thread(self._contents, segment)
             await self._move_marks(segment, contents)
-            offsets = self._live_offsets(contents)
+            offsets = await self._live_offsets(contents)
             while offsets:
                 done = await self._move_blocks(segment, offsets)
                 del offsets[:done]
@@ -110,17 +113,23 @@ class Compaction:
         finally:
             file.close()
 
-    def _live_offsets(self, contents: Contents) -> list[int]:
+    async def _live_offsets(self, contents: Contents) -> list[int]:
         """Where the blocks lie that the index still points to."""
         offsets = []
+        turn = 0
         for group in contents.groups.values():
-            ledger = self._ledgers.get(group.ledger_id)
-            if ledger is not None:
-                offsets += [
-                    located(place)[1]
-                    for first, place in zip(group.firsts, group.locations, strict=True)
-                    if ledger.place(first) == place
-                ]
+            for at in range(0, len(group.firsts), BLOCKS_A_TURN):
+                some = slice(at, at + BLOCKS_A_TURN)
+                blocks = zip(group.firsts[some], group.locations[some], strict=True)
+                ledger = self._ledgers.get(group.ledger_id)
+                if ledger is not None:
+                    offsets += [
+                        located(place)[1] for first, place in blocks if ledger.place(first) == place
+                    ]
+                turn += len(group.firsts[some])
+                if turn >= BLOCKS_A_TURN:
+                    turn = 0
+                    await self._clock.sleep(0)
         return sorted(offsets)
 
     async def _move_marks(self, segment: Segment, contents: Contents) -> None:

@@ -5,6 +5,7 @@
 """
 
 import contextlib
+import errno
 import fcntl
 import os
 import sys
@@ -20,6 +21,9 @@ IOV_MAX: Final = 1024
 JOIN_BELOW: Final = 4096
 """Pieces smaller than this on average are joined: copying them is cheaper than listing them."""
 
+_NOT_SUPPORTED: Final = (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS, errno.ENODEV)
+"""How a file system says that it cannot allocate."""
+
 
 class File(Protocol):
     """An open file, read and written at offsets. Used by one thread at a time."""
@@ -34,6 +38,13 @@ class File(Protocol):
         """Return when what was written, and the file's size, will survive a loss of power."""
 
     def truncate(self, size: int) -> None: ...
+
+    def allocate(self, size: int) -> bool:
+        """Make the file ``size`` bytes long, with room on the disk for all of them.
+
+        False: the file system cannot, and nothing was done. A full disk raises, and may leave the
+        file at any length.
+        """
 
     def size(self) -> int: ...
 
@@ -104,6 +115,17 @@ class RealFile:
 
     def truncate(self, size: int) -> None:
         os.ftruncate(self._fd, size)
+
+    def allocate(self, size: int) -> bool:
+        if sys.platform == "darwin":  # It has no such call.
+            return False
+        try:
+            os.posix_fallocate(self._fd, 0, size)
+        except OSError as error:
+            if error.errno in _NOT_SUPPORTED:
+                return False
+            raise
+        return True
 
     def size(self) -> int:
         return os.fstat(self._fd).st_size

@@ -10,7 +10,8 @@ from typing import Final
 
 from magnetar.errors import CorruptEntry, EntryNotFound
 
-from .format import located
+from .format import HEAD_SIZE, located, location
+from .segment_format import Group
 from .segments import Segment
 
 _NO_BLOCKS: Final = array("Q")
@@ -24,12 +25,14 @@ class Ledger:
         "closed_because",
         "deleted",
         "ended",
+        "ended_in",
         "firsts",
         "generations",
         "idle",
         "ledger_id",
         "locations",
         "mark_at",
+        "moved",
         "next_entry_id",
         "reserved",
         "size_bytes",
@@ -47,6 +50,8 @@ class Ledger:
         self.locations = _NO_BLOCKS
         self.generations: tuple[int, ...] = ()  # The segments that hold a record of it.
         self.mark_at: int | None = None  # The segment with its newest CREATED or ENDED record.
+        self.ended_in: int | None = None  # Where an ENDED record of it landed, if any did.
+        self.moved = False  # Compaction moved a block of it since the start.
         self.appending = 0
         self.idle: asyncio.Future[None] | None = None
 
@@ -83,6 +88,7 @@ class Ledger:
 
     def move(self, first: int, place: int) -> None:
         """The block that starts with entry ``first`` lies at ``place`` now."""
+        self.moved = True
         self.locations[bisect_left(self.firsts, first)] = place
 
     def blocks(self, first: int, count_max: int) -> "tuple[array[int], array[int]]":
@@ -149,6 +155,32 @@ def release(segment: Segment, ledger: Ledger, size: int) -> None:
     """``size`` bytes of ``ledger`` in ``segment`` are dead."""
     segment.ledgers[ledger.ledger_id] -= size
     segment.live -= size
+
+
+def group_of(segment: Segment, ledger: Ledger) -> Group | None:
+    """What a full segment holds of a ledger; None: only reading its records would tell.
+
+    Moved blocks lie anywhere. All others lie in their ledger's order, one behind the other. The
+    first record of a ledger is the one that says it was created.
+    """
+    if ledger.moved:
+        return None
+    generation = segment.generation
+    start = bisect_left(ledger.locations, location(generation, 0))
+    stop = bisect_left(ledger.locations, location(generation + 1, 0), start)
+    group = Group(ledger.ledger_id)
+    group.created = ledger.generations[0] == generation
+    group.ended_at = ledger.next_entry_id if ledger.ended_in == generation else None
+    if start < stop:
+        last = stop == len(ledger.firsts)
+        group.firsts = ledger.firsts[start:stop]
+        group.locations = ledger.locations[start:stop]
+        group.next_entry_id = ledger.next_entry_id if last else ledger.firsts[stop]
+        marked = HEAD_SIZE if ledger.mark_at == generation else 0
+        group.records_size = segment.ledgers[ledger.ledger_id] - marked
+        heads = HEAD_SIZE * (stop - start) + 8 * (group.next_entry_id - group.firsts[0])
+        group.body_size = group.records_size - heads
+    return group
 
 
 def generation_of(place: int) -> int:

@@ -149,6 +149,10 @@ class Mark:
                 release(self._segments[ledger.mark_at], ledger, HEAD_SIZE)
             hold(segment, ledger, HEAD_SIZE)
             ledger.mark_at = segment.generation
+            if self._kind is Kind.ENDED:
+                ledger.ended_in = segment.generation
+            elif ledger.generations[0] != segment.generation:
+                segment.indexed = False  # A copy, made by compaction.
         answer(self._receipt)
 
     def failed(self, error: WriteFailed) -> None:
@@ -177,6 +181,7 @@ class Deletion:
         return (encode_mark(Kind.DELETED, generation, synced, self._ledger_id),)
 
     def landed(self, segment: Segment, offset: int) -> None:
+        segment.deletions.append(self._ledger_id)
         self._forget(durable=True)
         answer(self._receipt)
 
@@ -215,6 +220,7 @@ class Move:
 
     def landed(self, segment: Segment, offset: int) -> None:
         ledger = self._ledger
+        segment.indexed = False
         hold(segment, ledger, 0)
         if ledger.deleted:
             self._segments.outlive(ledger.ledger_id, segment)

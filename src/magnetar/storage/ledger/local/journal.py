@@ -9,6 +9,7 @@ the last answer left it, and the next job begins a new one.
 """
 
 import asyncio
+import errno
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -214,6 +215,8 @@ class Journal:
         if commits[0].epoch == self._epoch:
             path = self._active.path if self._active is not None else self._segments.folder
             log.error("storage.write_failed path=%s error=%s", path, error)
+            if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+                self._segments.disk_full = True
             self._abandon()
         jobs = [placed for commit in commits for placed in commit.jobs]
         self._pending_bytes -= sum(commit.size for commit in commits)

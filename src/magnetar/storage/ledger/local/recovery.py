@@ -18,8 +18,8 @@ from .disk import File, Files
 from .format import HEAD_SIZE, head_at, located
 from .index import Ledger, hold, release
 from .scan import Scan, find_footer, read_footer, read_header, scan
-from .segment_format import Contents, SegmentHeader
-from .segments import Segment, State
+from .segment_format import PAGE, Contents, SegmentHeader, starts_segment
+from .segments import Segment, Spare, State
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ class Recovered:
     ledgers: dict[int, Ledger] = field(default_factory=dict)
     deleted: dict[int, set[int]] = field(default_factory=dict)
     next_ledger_id: int = 1
-    spares: list[Path] = field(default_factory=list)
+    spares: list[Spare] = field(default_factory=list)
 
 
 class _Found(NamedTuple):
@@ -230,17 +230,21 @@ def _drop_copies(
 
 def _spares(
     files: Files, folder: Path, names: list[str], segment_size: int, spare_max: int
-) -> list[Path]:
-    """Files to be overwritten; what is of another size, or too many, goes."""
-    spares: list[Path] = []
+) -> list[Spare]:
+    """Files to be overwritten; what is of another size (half done), or too many, goes."""
+    spares: list[Spare] = []
+    others: list[Path] = []
     for name in names:
         if not _SPARE.fullmatch(name):
             continue
         path = folder / name
         with _opened(files, path) as file:
-            fits = file.size() == segment_size
-        if fits and len(spares) < spare_max:
-            spares.append(path)
-        else:
-            files.remove(path)
-    return spares
+            if file.size() == segment_size:
+                spares.append(Spare(path, recycled=starts_segment(file.read(0, PAGE))))
+            else:
+                others.append(path)
+    spares.sort(key=lambda spare: not spare.recycled)
+    others += [spare.path for spare in spares[spare_max:]]
+    for path in others:
+        files.remove(path)
+    return spares[:spare_max]

@@ -10,7 +10,7 @@ there.
 from array import array
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from magnetar.errors import StorageError
 
@@ -40,6 +40,14 @@ from .segment_format import (
 
 WINDOW: Final = 1024 * 1024
 """Bytes read at once."""
+
+
+class Readable(Protocol):
+    """What of a file is needed to read its records."""
+
+    def read(self, offset: int, size: int) -> bytes: ...
+
+    def size(self) -> int: ...
 
 
 class _Found(NamedTuple):
@@ -90,14 +98,21 @@ def read_footer(file: File, generation: int) -> Contents | None:
 
 
 def scan(
-    file: File, generation: int, start: int, limit: int, *, newest: bool, verify_bodies: bool
+    file: Readable,
+    generation: int,
+    start: int,
+    limit: int,
+    *,
+    newest: bool,
+    verify_bodies: bool,
+    window: int = WINDOW,
 ) -> Scan:
     """Read the records between ``start`` and ``limit``.
 
     ``newest``: nobody knows how far the log got, and what nothing vouches for is cut off.
     Otherwise all of it was answered, and what is bad there is damage.
     """
-    reader = _Reader(file, generation, min(limit, file.size()))
+    reader = _Reader(file, generation, min(limit, file.size()), window)
     result = Scan(end=start, synced=start)
     doubtful: list[_Found] = []  # What lies behind the first bad place.
     bad: list[int] = []
@@ -165,8 +180,9 @@ def _sort(group: Group) -> None:
 class _Reader:
     """A window that moves over the file."""
 
-    def __init__(self, file: File, generation: int, end: int) -> None:
+    def __init__(self, file: Readable, generation: int, end: int, window: int) -> None:
         self._file = file
+        self._window = window
         self._generation = generation
         self._start = 0
         self._bytes = b""
@@ -212,6 +228,6 @@ class _Reader:
         index = at - self._start
         if index >= 0 and index + size <= len(self._bytes):
             return index
-        self._bytes = self._file.read(at, max(size, WINDOW))
+        self._bytes = self._file.read(at, max(size, self._window))
         self._start = at
         return 0

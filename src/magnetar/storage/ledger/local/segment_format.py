@@ -113,9 +113,14 @@ def encode_header(
     return (_MAGIC + checksum(covered).to_bytes(4, "little") + covered).ljust(start, b"\0")
 
 
+def starts_segment(page: bytes) -> bool:
+    """Whether a file that begins like this is a segment, or was one once."""
+    return page.startswith(_MAGIC)
+
+
 def header_size(page: bytes) -> int:
     """How many bytes a header takes, from its first page. Raises BadFormat."""
-    if len(page) < _HEADER.size or not page.startswith(_MAGIC):
+    if len(page) < _HEADER.size or not starts_segment(page):
         raise BadFormat("it does not start like a segment")
     _, _, version, _, _, _, _, start, _ = _HEADER.unpack_from(page)
     if version != VERSION:

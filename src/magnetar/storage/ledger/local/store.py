@@ -42,7 +42,7 @@ class LocalLedgerSettings:
     durability: Durability = Durability.FSYNC
     interval_s: float = 1.0  # Between syncs, when durability is INTERVAL.
     segment_size: int = 64 * 1024 * 1024
-    segments_spare_max: int = 2  # Files kept to be overwritten.
+    segments_spare_max: int = 8  # Files kept on disk to be overwritten.
     compaction_share: float = 0.5  # Segments with less than this alive are compacted.
     pending_bytes_max: int = 64 * 1024 * 1024  # Appended and not yet answered; then appends wait.
 
@@ -103,6 +103,8 @@ class LocalLedgerStore:
             segments,
             self._journal,
             self._in_thread,
+            self._ledgers,
+            clock=clock,
             durable=settings.durability is not Durability.NONE,
             sealed=self._look_around,
         )

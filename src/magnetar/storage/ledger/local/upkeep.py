@@ -5,25 +5,34 @@ One task per store, woken when there may be something to do. Its file calls run 
 
 import asyncio
 import contextlib
+import errno
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final, ParamSpec, Protocol, TypeVar
 
+from magnetar.clock import Clock
 from magnetar.errors import StorageError
 
-from .disk import Files
+from .disk import File, Files
+from .index import Ledger, group_of
 from .journal import Journal
 from .scan import scan
-from .segment_format import encode_footer
-from .segments import Segment, Segments, State
+from .segment_format import Contents, Group, encode_footer
+from .segments import Segment, Segments, Spare, State
 
 log = logging.getLogger(__name__)
 P = ParamSpec("P")
 T = TypeVar("T")
 
-ZEROS: Final = bytes(1024 * 1024)
+LEDGERS_A_TURN: Final = 256
+"""How many ledgers are asked what a segment holds of them before others have their turn."""
+
+READ_SIZE: Final = 64 * 1024
+READ_PAUSE_S: Final = 0.0003
+"""Records that must be read to seal a segment are read in small pieces, with pauses: a thread at
+work in Python holds up the loop, and with it everybody who waits for an answer."""
 
 
 class InThread(Protocol):
@@ -43,7 +52,9 @@ class Upkeep:
         segments: Segments,
         journal: Journal,
         in_thread: InThread,
+        ledgers: Mapping[int, Ledger],
         *,
+        clock: Clock,
         durable: bool,
         sealed: Callable[[], None],
     ) -> None:
@@ -51,6 +62,8 @@ class Upkeep:
         self._segments = segments
         self._journal = journal
         self._in_thread = in_thread
+        self._ledgers = ledgers
+        self._clock = clock
         self._durable = durable
         self._sealed = sealed
         self._wanted = asyncio.Event()
@@ -98,7 +111,9 @@ class Upkeep:
                 await self._in_thread(self._give_back, segment, spare)
                 self._segments.forget(segment)
                 if spare is not None:
-                    await self._add_spare(spare)
+                    await self._add_spare(Spare(spare, recycled=True))
+        for surplus in self._segments.surplus():
+            await self._in_thread(self._files.remove, surplus.path)
 
     def _give_back(self, segment: Segment, spare: Path | None) -> None:
         """After this the segment is gone, and no crash brings it back."""
@@ -117,61 +132,103 @@ class Upkeep:
         if active is None or active is self._prepared_during:
             return
         if self._segments.wants_spare(active):
-            self._prepared_during = active  # Once: a disk that is full would be filled each time.
-            await self._add_spare(self._segments.new_name())
+            self._prepared_during = active  # Once: a disk that is full would be asked each time.
+            await self._add_spare(Spare(self._segments.new_name(), recycled=False))
 
-    async def _add_spare(self, path: Path) -> None:
+    async def _add_spare(self, spare: Spare) -> None:
         with self._trouble_logged():
-            await self._in_thread(self._fill, path)
-            self._segments.spares.append(path)
+            try:
+                if await self._in_thread(self._allocate, spare.path):
+                    self._segments.add_spare(spare)
+            except OSError as error:
+                if error.errno == errno.ENOSPC:
+                    self._segments.disk_full = True
+                raise
 
-    def _fill(self, path: Path) -> None:
-        """Give the file the length of a segment; writing zeros is what makes the disk find room.
+    def _allocate(self, path: Path) -> bool:
+        """Give the file the length of a segment. False: this disk cannot, and the file is gone.
 
         A file that is left half done has the wrong length, and the next start removes it.
         """
         size = self._segments.segment_size
         file = self._files.open(path, create=True)
+        ready = False
         try:
-            at = file.size()
-            if at > size:
+            if file.size() > size:
                 file.truncate(size)
-            while at < size and not self._hurry.is_set():
-                file.write([ZEROS[: size - at]], at)
-                at += len(ZEROS)
-            if self._durable:
-                file.sync()
-        except OSError:
-            self._files.remove(path)
-            raise
+            if file.allocate(size):
+                if self._durable:
+                    file.sync()
+                ready = True
         finally:
             file.close()
+            if not ready:
+                self._files.remove(path)
+        return ready
 
     async def _seal(self, state: State) -> None:
         for segment in list(self._segments):
             if segment.state is state and segment.answered == segment.tail:
                 with self._trouble_logged():
-                    await self._in_thread(self._write_footer, segment)
+                    contents = await self._contents(segment)
+                    await self._in_thread(self._write_footer, segment, contents)
                     segment.state = State.SEALED
                     segment.source = None
                     self._wanted.set()
                     self._sealed()
 
-    def _write_footer(self, segment: Segment) -> None:
+    async def _contents(self, segment: Segment) -> Contents | None:
+        """What the index knows to be in a full segment; None: not all of it."""
+        if not segment.indexed:
+            return None
+        groups: dict[int, Group] = {}
+        for number, ledger_id in enumerate(list(segment.ledgers), 1):
+            ledger = self._ledgers.get(ledger_id)
+            group = None if ledger is None else group_of(segment, ledger)
+            if group is None:
+                return None
+            groups[ledger_id] = group
+            if number % LEDGERS_A_TURN == 0:
+                await self._clock.sleep(0)
+        return Contents(groups, segment.deletions, segment.tail)
+
+    def _write_footer(self, segment: Segment, contents: Contents | None) -> None:
         file = self._files.open(segment.path)
         try:
-            scanned = scan(
-                file,
-                segment.generation,
-                segment.start,
-                segment.tail,
-                newest=False,
-                verify_bodies=False,
-            )
-            footer = encode_footer(segment.generation, scanned.contents._replace(end=segment.tail))
+            if contents is None:
+                contents = self._read(file, segment)
+            footer = encode_footer(segment.generation, contents)
             file.write([footer], segment.tail)
             file.truncate(segment.tail + len(footer))
             if self._durable:
                 file.sync()
         finally:
             file.close()
+
+    def _read(self, file: File, segment: Segment) -> Contents:
+        """What the records of a segment say, without haste."""
+        scanned = scan(
+            _Slowly(file, self._hurry),
+            segment.generation,
+            segment.start,
+            segment.tail,
+            newest=False,
+            verify_bodies=False,
+            window=READ_SIZE,
+        )
+        return scanned.contents._replace(end=segment.tail)
+
+
+class _Slowly:
+    """A file that is read with pauses, until there is a hurry."""
+
+    def __init__(self, file: File, hurry: threading.Event) -> None:
+        self._file = file
+        self._hurry = hurry
+
+    def read(self, offset: int, size: int) -> bytes:
+        self._hurry.wait(READ_PAUSE_S)
+        return self._file.read(offset, size)
+
+    def size(self) -> int:
+        return self._file.size()

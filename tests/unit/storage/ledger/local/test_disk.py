@@ -1,3 +1,4 @@
+import errno
 import os
 import subprocess
 import sys
@@ -60,6 +61,33 @@ def test_a_file_is_cut_to_a_size(file):
     file.truncate(4)
     file.sync()
     assert file.size() == 4
+
+
+def test_a_file_is_allocated_beforehand(file):
+    file.write([b"0123456789"], 0)
+    assert file.allocate(100_000)
+    assert file.size() == 100_000
+    assert file.read(0, 20) == b"0123456789" + bytes(10)
+    assert file.allocate(50_000)  # It is longer already.
+    assert file.size() == 100_000
+
+
+def test_a_file_system_that_cannot_allocate_leaves_the_file_alone(file, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.EOPNOTSUPP, "Operation not supported")
+
+    monkeypatch.setattr(os, "posix_fallocate", refuse)
+    assert not file.allocate(100_000)
+    assert file.size() == 0
+
+
+def test_a_full_disk_is_no_file_system_that_cannot_allocate(file, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", refuse)
+    with pytest.raises(OSError, match="No space left"):
+        file.allocate(100_000)
 
 
 def test_files_are_renamed_and_removed(tmp_path):

@@ -126,7 +126,7 @@ def test_a_mark_that_lands_after_the_deletion_is_remembered(segments, segment, l
     assert segment.live == 0
 
 
-async def test_a_deletion_forgets_when_it_landed_and_when_it_failed():
+async def test_a_deletion_forgets_when_it_landed_and_when_it_failed(segment):
     calls = []
 
     def forget(*, durable):
@@ -134,7 +134,8 @@ async def test_a_deletion_forgets_when_it_landed_and_when_it_failed():
 
     deletion = Deletion(7, forget, first := receipt())
     assert head(deletion)[4] == 7
-    deletion.landed(None, 4096)
+    deletion.landed(segment, 4096)
+    assert segment.deletions == [7]
     Deletion(7, forget, second := receipt()).failed(FAILURE)
     assert calls == [True, False]
     assert first.result() is None

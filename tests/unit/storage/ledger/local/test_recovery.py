@@ -9,6 +9,7 @@ from magnetar.errors import CorruptEntry, LedgerNotFound, StorageError
 from magnetar.storage.ledger.local.disk import RealFiles
 from magnetar.storage.ledger.local.log_thread import Durability
 from magnetar.storage.ledger.local.recovery import recover
+from magnetar.storage.ledger.local.segment_format import encode_header
 from magnetar.storage.ledger.local.segments import State
 from magnetar.storage.ledger.local.store import LocalLedgerSettings, LocalLedgerStore
 from magnetar.testing.faults import FaultyFiles
@@ -291,7 +292,7 @@ async def test_files_of_the_wrong_size_are_no_spares(folder):
         (folder / f"spare-{number:010}.log").write_bytes(bytes(size))
     (folder / "notes.txt").write_text("mine")
     result = found(folder)
-    assert [path.name for path in result.spares] == [
+    assert [spare.path.name for spare in result.spares] == [
         "spare-0000000001.log",
         "spare-0000000003.log",
     ]
@@ -300,6 +301,21 @@ async def test_files_of_the_wrong_size_are_no_spares(folder):
         "spare-0000000001.log",
         "spare-0000000003.log",
     ]
+
+
+def test_recycled_spares_are_told_from_empty_ones_and_kept_first(folder):
+    folder.mkdir()
+    was_segment = encode_header(1, 1, [], {}, recycled=False).ljust(SIZE, b"x")
+    for number, data in ((1, bytes(SIZE)), (2, was_segment), (3, was_segment)):
+        (folder / f"spare-{number:010}.log").write_bytes(data)
+    names = [(spare.path.name, spare.recycled) for spare in found(folder, spare_max=3).spares]
+    assert names == [
+        ("spare-0000000002.log", True),
+        ("spare-0000000003.log", True),
+        ("spare-0000000001.log", False),
+    ]
+    assert [spare.recycled for spare in found(folder, spare_max=2).spares] == [True, True]
+    assert not (folder / "spare-0000000001.log").exists()
 
 
 async def test_segments_of_other_settings_are_read(folder):

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from magnetar.storage.ledger.local.segment_format import PAGE, decode_header
-from magnetar.storage.ledger.local.segments import Segment, Segments, State
+from magnetar.storage.ledger.local.segments import Segment, Segments, Spare, State
 
 SIZE = 64 * 1024
 
@@ -33,13 +33,17 @@ def test_generations_go_on_behind_those_found(segments):
 
 
 def test_names_of_files_are_not_used_twice(segments):
-    segments.adopt([], [Path("/data/spare-0000000041.log")])
+    segments.adopt([], [Spare(Path("/data/spare-0000000041.log"), recycled=True)])
     assert segments.new_name() == Path("/data/spare-0000000042.log")
     assert segments.new_name() == Path("/data/spare-0000000043.log")
 
 
+def spare(number, *, recycled=True):
+    return Spare(Path(f"/data/spare-{number:010}.log"), recycled)
+
+
 def test_a_spare_file_is_used_first(segments):
-    segments.spares.append(Path("/data/spare-0000000007.log"))
+    segments.add_spare(spare(7))
     segment, source, header = segments.begin(1, 100)
     assert source == Path("/data/spare-0000000007.log")
     assert segment.size == SIZE
@@ -48,8 +52,38 @@ def test_a_spare_file_is_used_first(segments):
     assert segments.begin(1, 100)[1] != source
 
 
+def test_the_spare_recycled_last_is_used_first_and_one_allocated_last(segments):
+    segments.add_spare(spare(1))
+    segments.add_spare(spare(2, recycled=False))
+    segments.add_spare(spare(3))
+    begun = [segments.begin(1, 100) for _ in range(3)]
+    assert [source for _, source, _ in begun] == [spare(n).path for n in (3, 1, 2)]
+    assert [decode_header(header).recycled for _, _, header in begun] == [True, True, False]
+
+
+def test_a_full_disk_gets_back_all_spares_but_one(segments):
+    sealed = begin(segments, State.SEALED)
+    segments.add_spare(spare(1))
+    segments.add_spare(spare(2))
+    assert segments.surplus() == []
+    segments.disk_full = True
+    assert segments.surplus() == [spare(1)]
+    assert segments.spares == [spare(2)]
+    assert segments.spare_name(sealed) is None
+    segments.begin(1, 100)
+    assert segments.spare_name(sealed) is not None
+
+
+def test_a_disk_that_could_allocate_is_not_full(segments):
+    segments.disk_full = True
+    segments.add_spare(spare(1))
+    assert segments.disk_full  # A recycled file says nothing about it.
+    segments.add_spare(spare(2, recycled=False))
+    assert not segments.disk_full
+
+
 def test_a_large_record_gets_a_segment_of_its_size(segments):
-    segments.spares.append(Path("/data/spare-0000000007.log"))
+    segments.add_spare(spare(7))
     segment, _, header = segments.begin(1, 10 * SIZE)
     assert segment.size == 10 * SIZE + PAGE
     assert not decode_header(header).recycled
@@ -105,7 +139,7 @@ def test_only_whole_and_trusted_files_are_kept_as_spares(segments):
     assert segments.spare_name(sealed) is not None
     assert segments.spare_name(large) is None
     assert segments.spare_name(begin(segments, State.ABANDONED)) is None
-    segments.spares += [Path("a"), Path("b")]
+    segments.spares += [spare(1), spare(2)]
     assert segments.spare_name(sealed) is None
 
 
@@ -114,7 +148,7 @@ def test_a_spare_is_prepared_when_a_quarter_is_written(segments):
     assert not segments.wants_spare(segment)
     segment.tail = SIZE // 3
     assert segments.wants_spare(segment)
-    segments.spares.append(Path("a"))
+    segments.add_spare(spare(1))
     assert not segments.wants_spare(segment)
 
 

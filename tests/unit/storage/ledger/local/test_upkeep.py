@@ -7,6 +7,7 @@ from unit.storage.ledger.local.support import run
 
 from magnetar.errors import WriteFailed
 from magnetar.storage.ledger.local.disk import RealFiles
+from magnetar.storage.ledger.local.log_thread import Durability
 from magnetar.storage.ledger.local.scan import read_footer
 from magnetar.storage.ledger.local.segments import State
 from magnetar.storage.ledger.local.store import LocalLedgerSettings, LocalLedgerStore
@@ -14,6 +15,7 @@ from magnetar.testing.faults import FaultyFiles
 
 SIZE = 16 * 1024
 SETTINGS = LocalLedgerSettings(segment_size=SIZE, compaction_share=0)
+FEW = 3
 
 
 @pytest.fixture
@@ -76,7 +78,52 @@ async def test_the_next_segments_file_is_prepared_in_time(store, tmp_path):
     assert store._segments.path(2).stat().st_ino == inode
 
 
-async def test_a_full_disk_is_not_filled_with_zeros_again_and_again(store, files, tmp_path):
+async def test_where_nothing_can_be_allocated_files_just_grow(store, files, tmp_path):
+    files.allocates = False
+    ledger = await store.create()
+    await fill(ledger, 30)
+    assert len(list(store._segments)) >= 3
+    assert not store._segments.spares
+    await until(store, lambda: not list(tmp_path.glob("spare-*")))
+    assert ledger.end.last_entry_id == 29
+
+
+async def test_without_durability_a_file_is_prepared_and_not_synced(tmp_path, files):
+    settings = LocalLedgerSettings(segment_size=SIZE, durability=Durability.NONE)
+    store = await LocalLedgerStore.start(tmp_path, settings=settings, files=files)
+    await fill(await store.create(), 8)
+    await until(store, lambda: store._segments.spares)
+    assert files.syncs == 0
+    await store.close()
+
+
+async def test_a_spare_that_could_not_be_synced_is_not_kept(store, files, tmp_path):
+    ledger = await store.create()
+    await ledger.append(*run("a"))
+    files.fail_syncs(name="spare-")
+    await fill(ledger, 8)
+    await until(store, lambda: not files._sync_fault.times)
+    await until(store, lambda: not list(tmp_path.glob("spare-*")))
+    assert not store._segments.spares
+
+
+async def test_a_full_disk_gets_back_what_was_kept_for_later(tmp_path, files):
+    store = await LocalLedgerStore.start(tmp_path, settings=SETTINGS, files=files)
+    drop = await store.create()
+    await fill(drop, 100)
+    await store.delete(drop.ledger_id)
+    await until(store, lambda: len(store._segments.spares) > 4)
+    ledger = await store.create()
+    files.space_left = 0
+    with pytest.raises(WriteFailed, match="No space left"):
+        await fill(ledger, 1, size=2 * SIZE)  # It needs a file of its own.
+    await until(store, lambda: len(store._segments.spares) == 1 and files.space_left > 3 * SIZE)
+    other = await store.create()
+    await fill(other, 1, size=2 * SIZE)
+    await store.close()
+
+
+async def test_a_full_disk_is_not_asked_for_room_again_and_again(store, files, tmp_path):
     ledger = await store.create()
     await ledger.append(*run("a"))
     files.fail_writes(errno.ENOSPC, times=1000, name="spare-")
@@ -87,13 +134,16 @@ async def test_a_full_disk_is_not_filled_with_zeros_again_and_again(store, files
     assert not list(tmp_path.glob("spare-*"))
 
 
-async def test_dead_segments_are_kept_as_spares_up_to_a_number(store, tmp_path):
+async def test_dead_segments_are_kept_as_spares_up_to_a_number(tmp_path):
+    settings = LocalLedgerSettings(segment_size=SIZE, compaction_share=0, segments_spare_max=FEW)
+    store = await LocalLedgerStore.start(tmp_path, settings=settings)
     ledger = await store.create()
     await fill(ledger, 100)
     await store.delete(ledger.ledger_id)
-    await until(store, lambda: not store._segments.dead() and len(store._segments.spares) == 2)
+    await until(store, lambda: not store._segments.dead() and len(store._segments.spares) == FEW)
     assert {path.stat().st_size for path in tmp_path.glob("spare-*")} == {SIZE}
     assert len(list(tmp_path.glob("segment-*"))) == len(list(store._segments)) <= 2
+    await store.close()
 
 
 async def test_the_file_of_a_large_entry_is_removed(store, tmp_path):
@@ -108,7 +158,7 @@ async def test_the_file_of_a_large_entry_is_removed(store, tmp_path):
     large = [path for path in tmp_path.glob("*.log") if path.stat().st_size > 2 * SIZE]
     assert large == []
     assert {path.name for path in tmp_path.glob("spare-*")} - before == {
-        path.name for path in store._segments.spares if path.name not in before
+        spare.path.name for spare in store._segments.spares if spare.path.name not in before
     }
 
 
