@@ -25,7 +25,7 @@ HERE = Path(__file__).parent / "pulsar"
 # As its own bin/pulsar starts it, with its default memory.
 _MEMORY = ["-Xms2g", "-Xmx2g", "-XX:MaxDirectMemorySize=4g", "-XX:+UseZGC", "-XX:+AlwaysPreTouch"]
 _OPENED = [
-    *(f"java.base/{name}" for name in ("java.lang", "java.nio", "java.util", "java.util.zip")),
+    *(f"java.base/java.{name}" for name in ("io", "lang", "nio", "util", "util.zip")),
     *(f"java.base/{name}" for name in ("jdk.internal.misc", "jdk.internal.platform", "sun.net")),
     "java.management/sun.management",
     "jdk.management/com.sun.management.internal",
@@ -33,6 +33,8 @@ _OPENED = [
 JVM_OPTIONS = [
     *_MEMORY,
     "-Dio.netty.tryReflectionSetAccessible=true",
+    "-Dio.netty.recycler.maxCapacityPerThread=4096",
+    "-Djava.net.preferIPv4Stack=true",
     *(part for name in _OPENED for part in ("--add-opens", f"{name}=ALL-UNNAMED")),
 ]
 

@@ -1,16 +1,26 @@
 """What ``make bench`` prints, from what was measured. Pure."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from .cases import Case
 from .closed_loop import Throughput
-from .limits import Limits
+from .limits import Limits, Sync
 from .measure import Result
 from .open_loop import Latency, Spread
 from .table import amount, percent, table
 
-Measured = Sequence[tuple[Case, str, Result, Throughput | None]]
-"""Case, durability, result, and what the generator reached with nothing behind the socket."""
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One case, measured."""
+
+    case: Case
+    durability: str
+    result: Result
+    alone: Throughput | None = None  # What the generator reached with nothing behind the socket.
+    sync: Sync | None = None  # What a bare synced write took just before.
+
 
 _THROUGHPUT_HEADS = (
     "closed loop",
@@ -40,37 +50,33 @@ _LATENCY_HEADS = (
 )
 
 
-def tables(measured: Measured, limits: Limits) -> list[str]:
+def tables(measured: Sequence[Row], limits: Limits) -> list[str]:
     """One for what was measured in a closed loop, one for the open loop; those that have rows."""
     closed = [
-        _throughput_row(case, durability, result, alone, limits)
-        for case, durability, result, alone in measured
-        if isinstance(result, Throughput)
+        _throughput_row(row, row.result, limits)
+        for row in measured
+        if isinstance(row.result, Throughput)
     ]
     opened = [
-        _latency_row(case, durability, result, limits)
-        for case, durability, result, _ in measured
-        if isinstance(result, Latency)
+        _latency_row(row, row.result, limits) for row in measured if isinstance(row.result, Latency)
     ]
     found = [table(_THROUGHPUT_HEADS, closed)] if closed else []
     return [*found, table(_LATENCY_HEADS, opened)] if opened else found
 
 
-def _throughput_row(
-    case: Case, durability: str, result: Throughput, alone: Throughput | None, limits: Limits
-) -> list[str]:
+def _throughput_row(row: Row, result: Throughput, limits: Limits) -> list[str]:
     return [
-        case.name,
-        durability,
+        row.case.name,
+        row.durability,
         amount(result.entries_per_s),
         amount(result.messages_per_s),
-        amount(result.deliveries_per_s) if case.consumers else "",
+        amount(result.deliveries_per_s) if row.case.consumers else "",
         amount(result.mb_per_s),
         f"{result.broker_cpu_us:.2f}",
         f"{result.kernel_us:.2f}",
         percent(result.broker_cpu_share),
         percent(result.generator_cpu_share),
-        limit_of(case, durability, result, alone, limits),
+        limit_of(row.case, row.durability, result, row.alone, limits),
     ]
 
 
@@ -101,15 +107,14 @@ def limit_of(
     return f"{percent(share)} of {name}"
 
 
-def _latency_row(case: Case, durability: str, result: Latency, limits: Limits) -> list[str]:
-    raw = (
-        f"fdatasync {limits.sync_p50_ms:.2f} / {limits.sync_p99_ms:.2f}"
-        if durability == "fsync"
-        else f"echo {limits.echo_p50_us / 1000:.3f}"
-    )
+def _latency_row(row: Row, result: Latency, limits: Limits) -> list[str]:
+    sync = row.sync or limits.sync
+    raw = f"fdatasync {sync.p50_ms:.2f} / {sync.p99_ms:.2f}"
+    if row.durability == "none":
+        raw = f"echo {limits.echo_p50_us / 1000:.3f}"
     return [
-        case.name,
-        durability,
+        row.case.name,
+        row.durability,
         *_spread(result.publish),
         *_spread(result.end_to_end),
         f"{result.late.p99:.2f}",

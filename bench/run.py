@@ -6,15 +6,13 @@ A few minutes. Each case runs once for each durability, on a topic of its own; b
 the machine can do at most. Compare figures of one run only.
 """
 
-import subprocess
-import sys
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 
 import click
 
-from . import cases, limits, machine, report
+from . import cases, limits, machine, report, startup, targets
 from .broker import Broker, Magnetar
 from .cases import Case
 from .closed_loop import Throughput
@@ -24,6 +22,8 @@ from .peer import BrokerRefused
 
 RESULTS = Path(__file__).parent / "results"
 ALONE_S = 0.5
+OPEN_S = 8.0
+SYNC_S = 0.5
 
 
 def alone(case: Case) -> Throughput | None:
@@ -69,11 +69,18 @@ def main(
         else:
             brokers = {kind: stack.enter_context(Magnetar(folder / kind, kind)) for kind in kinds}
         idle = _memory(brokers)
-        measured = _measure_all([case.lasting(seconds) for case in chosen], brokers)
-        if not url:
-            lines += [f"memory       idle {idle}; after the load {_memory(brokers)}"]
-            lines += [f"start-up     {line}" for line in start_up_lines()]
+        measured = _measure_all(lasting(chosen, seconds), brokers, folder)
+        loaded = _memory(brokers)
+    started = None if url else startup.measure()
+    if started:
+        lines += [f"memory       idle {idle}; after the load {loaded}"]
+        lines += [f"start-up     {line}" for line in started.lines()]
     text = "\n\n".join(["\n".join(lines), *report.tables(measured, raw)])
+    if not url:
+        reached = targets.targets(targets.Measured(measured, raw, started, []))
+        if names or customs:
+            reached = [target for target in reached if target.reached is not None]
+        text += "\n\n" + targets.targets_table(reached)
     click.echo(text)
     if save:
         RESULTS.mkdir(exist_ok=True)
@@ -82,14 +89,20 @@ def main(
         raise click.ClickException("a case failed: see above")
 
 
-def _measure_all(chosen: list[Case], brokers: dict[str, Broker]) -> report.Measured:
+def lasting(chosen: list[Case], seconds: float) -> list[Case]:
+    """So long each; those with a rate longer, so that a percentile is made of enough sends."""
+    return [case.lasting(max(seconds, OPEN_S) if case.rate else seconds) for case in chosen]
+
+
+def _measure_all(chosen: list[Case], brokers: dict[str, Broker], folder: Path) -> list[report.Row]:
     measured = []
     for case in chosen:
         best = alone(case)
         for kind, broker in brokers.items():
             click.echo(f"{case.name}, {kind}", err=True)
             try:
-                measured.append((case, kind, measure(broker, case), best))
+                sync = limits.synced_writes(folder, SYNC_S) if case.rate else None
+                measured.append(report.Row(case, kind, measure(broker, case), best, sync))
             except (BrokerRefused, OSError) as error:
                 click.echo(f"{case.name}, {kind}: FAILED: {error}")
     return measured
@@ -97,15 +110,6 @@ def _measure_all(chosen: list[Case], brokers: dict[str, Broker]) -> report.Measu
 
 def _memory(brokers: dict[str, Broker]) -> str:
     return ", ".join(f"{kind} {broker.memory_mb():.0f} MB" for kind, broker in brokers.items())
-
-
-def start_up_lines() -> list[str]:
-    """What ``bench/startup.py`` prints; also when it is beyond its bounds."""
-    script = Path(__file__).with_name("startup.py")
-    done = subprocess.run(
-        [sys.executable, str(script)], capture_output=True, text=True, timeout=120, check=False
-    )
-    return (done.stdout or done.stderr).splitlines()
 
 
 if __name__ == "__main__":

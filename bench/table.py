@@ -1,17 +1,20 @@
 """Text tables and numbers as people read them. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 
-def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns as wide as they must be; the first is flush left, the others right."""
+def table(
+    heads: Sequence[str], rows: Sequence[Sequence[str]], flush_left: Collection[int] = (0,)
+) -> str:
+    """Columns as wide as they must be; ``flush_left`` are those that are, the others right."""
     columns = list(zip(heads, *rows, strict=True))
     widths = [max(map(len, column)) for column in columns]
 
     def line(cells: Sequence[str]) -> str:
-        first = cells[0].ljust(widths[0])
-        others = (cell.rjust(width) for cell, width in zip(cells[1:], widths[1:], strict=True))
-        return "  ".join([first, *others]).rstrip()
+        return "  ".join(
+            cell.ljust(width) if number in flush_left else cell.rjust(width)
+            for number, (cell, width) in enumerate(zip(cells, widths, strict=True))
+        ).rstrip()
 
     rule = "  ".join("-" * width for width in widths)
     return "\n".join([line(heads), rule, *map(line, rows)])

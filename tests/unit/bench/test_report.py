@@ -2,16 +2,15 @@
 
 from bench.cases import Case
 from bench.closed_loop import Throughput
-from bench.limits import Limits
+from bench.limits import Limits, Sync
 from bench.open_loop import Latency, Spread
-from bench.report import limit_of, tables
+from bench.report import Row, limit_of, tables
 
 LIMITS = Limits(
     loopback_mb_per_s=2000,
     echo_p50_us=15,
     append_mb_per_s=1000,
-    sync_p50_ms=0.2,
-    sync_p99_ms=1,
+    sync=Sync(p50_ms=0.2, p99_ms=1),
     big_sync_mb_per_s=200,
 )
 
@@ -45,11 +44,12 @@ def test_every_case_has_a_row_in_the_table_of_its_kind():
     late = Latency(100, spread, None, spread, 20, 0.1, 0.1, 50)
     closed, opened = tables(
         [
-            (Case("one"), "fsync", reached(100, 1), None),
-            (Case("two", rate=10), "none", late, None),
+            Row(Case("one"), "fsync", reached(100, 1)),
+            Row(Case("two", rate=10), "fsync", late, sync=Sync(p50_ms=0.3, p99_ms=4)),
         ],
         LIMITS,
     )
     assert closed.splitlines()[2].startswith("one")
     assert opened.splitlines()[2].startswith("two")
+    assert opened.splitlines()[2].endswith("fdatasync 0.30 / 4.00")
     assert tables([], LIMITS) == []
