@@ -60,6 +60,11 @@ class BrokerProcess:
         return f"http://127.0.0.1:{self.web_port}"
 
     @property
+    def running(self) -> bool:
+        """Whether it was started and not ended by us; it may have died by itself."""
+        return self._process is not None
+
+    @property
     def pid(self) -> int:
         return self._running().pid
 
