@@ -37,6 +37,7 @@ from .handlers.lookup import Finding
 from .handlers.produce import Produce
 from .handlers.table import CommandTable
 from .resources import Resources
+from .topics.deletions import Deletions
 from .topics.registry import TopicRegistry
 from .topics.settings import TopicSettings
 
@@ -77,6 +78,7 @@ async def running_broker(config: Config, *, clock: Clock = _SYSTEM_CLOCK) -> Asy
             clock=clock,
             tasks=tasks,
         )
+        await registry.finish_deletions()
         broker = Broker(
             config,
             listener=listener,
@@ -186,6 +188,7 @@ def _registry(
     return TopicRegistry(
         open_ledger=open_ledger,
         catalogue=resources,
+        deletions=Deletions(metadata),
         settings=TopicSettings(
             unacked_per_consumer_max=topics.unacked_per_consumer_max,
             unacked_per_subscription_max=topics.unacked_per_subscription_max,

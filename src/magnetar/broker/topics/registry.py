@@ -1,16 +1,20 @@
 """The topics open here: load, unload, delete."""
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Protocol
 
+from magnetar.broker.topics.deletions import Deletions
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.broker.topics.topic import Topic
 from magnetar.clock import Clock
-from magnetar.errors import NotAllowed, TopicClosed, TopicNotFound
+from magnetar.errors import MagnetarError, NotAllowed, TopicClosed, TopicNotFound
 from magnetar.model.names import NamespaceName, TopicName
 from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
 from magnetar.tasks import Tasks
+
+log = logging.getLogger(__name__)
 
 
 class Catalogue(Protocol):
@@ -32,6 +36,7 @@ class TopicRegistry:
         *,
         open_ledger: Callable[[TopicName], Awaitable[ManagedLedger]],
         catalogue: Catalogue,
+        deletions: Deletions,
         settings: TopicSettings,
         clock: Clock,
         producer_name: Callable[[], str],
@@ -44,6 +49,7 @@ class TopicRegistry:
         self._closing: dict[TopicName, asyncio.Task[None]] = {}
         self._open_ledger = open_ledger
         self._catalogue = catalogue
+        self._deletions = deletions
         self._settings = settings
         self._clock = clock
         self._producer_name = producer_name
@@ -81,12 +87,37 @@ class TopicRegistry:
     async def delete(self, name: TopicName, *, force: bool = False) -> None:
         """Delete a topic and its subscriptions.
 
-        Raises TopicNotFound; NotAllowed while clients are connected, unless forced.
+        Raises TopicNotFound; NotAllowed while clients are connected, unless forced. After any other
+        error a deletion that was begun is finished by the next to open the topic.
         """
         topic = await self.get(name, create=False)
         if topic.busy and not force:
             raise NotAllowed(f"Topic has {topic.busy} connected producers/consumers")
-        await asyncio.shield(self._close(topic, topic.delete()))
+        await asyncio.shield(self._close(topic, self._delete(topic)))
+
+    async def finish_deletions(self) -> None:
+        """Finish what an earlier process began. What fails is tried again when it is opened."""
+        for name in await self._deletions.load():
+            try:
+                await self._finish_deletion(name)
+            except MagnetarError as error:
+                log.warning("topic.not_deleted topic=%s error=%s", name, error)
+            else:
+                log.info("topic.deleted topic=%s: an earlier process had begun to", name)
+
+    async def _delete(self, topic: Topic) -> None:
+        try:
+            await self._deletions.begin(topic.name)
+        except MagnetarError:
+            await topic.close()  # Nothing was deleted; who had it open comes back.
+            raise
+        await topic.delete()
+        await self._deletions.end(topic.name)
+
+    async def _finish_deletion(self, name: TopicName) -> None:
+        if self._deletions.begun(name):
+            await (await self._open_ledger(name)).delete()
+            await self._deletions.end(name)
 
     async def close(self) -> None:
         """Close every topic: everything answered is durable, every cursor saved."""
@@ -116,6 +147,7 @@ class TopicRegistry:
 
     async def _open(self, name: TopicName, *, create: bool, asked: bool = False) -> Topic:
         try:
+            await self._finish_deletion(name)
             await self._check_may_exist(name, create=create, asked=asked)
             ledger = await self._open_ledger(name)
         finally:

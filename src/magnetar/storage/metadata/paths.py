@@ -6,6 +6,7 @@
     /admin/partitioned-topics/{tenant}/{namespace}/{domain}/{local}    PartitionedTopicMetadata
     /managed-ledgers/{tenant}/{namespace}/{domain}/{local}             a managed ledger
     /managed-ledgers/{tenant}/{namespace}/{domain}/{local}/{cursor}    one of its cursors
+    /topic-deletions/{topic}                                           a deletion under way
 
     /counters/starts                                                   its version counts starts
 
@@ -21,6 +22,7 @@ CLUSTERS = "/admin/clusters"
 TENANTS = "/admin/policies"
 PARTITIONED_TOPICS = "/admin/partitioned-topics"
 MANAGED_LEDGERS = "/managed-ledgers"
+DELETIONS = "/topic-deletions"
 STARTS = "/counters/starts"
 
 
@@ -63,6 +65,11 @@ def managed_ledger(name: str) -> str:
 
 def cursor(managed_ledger_name: str, cursor_name: str) -> str:
     return f"{MANAGED_LEDGERS}/{managed_ledger_name}/{encode(cursor_name)}"
+
+
+def deletion(topic: TopicName) -> str:
+    """The note that a topic is being deleted."""
+    return f"{DELETIONS}/{encode(str(topic))}"
 
 
 def encode(name: str) -> str:

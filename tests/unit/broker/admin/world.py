@@ -13,6 +13,7 @@ from magnetar.broker.admin.routes.topics import TopicCreation
 from magnetar.broker.cluster.lookup import BrokerAddress, Lookup
 from magnetar.broker.cluster.ownership import Ownership
 from magnetar.broker.resources import Resources
+from magnetar.broker.topics.deletions import Deletions
 from magnetar.broker.topics.registry import TopicRegistry
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.clock import SystemClock
@@ -156,6 +157,7 @@ async def open_world(creation=None, clock=None):
         registry = TopicRegistry(
             open_ledger=open_ledger,
             catalogue=resources,
+            deletions=Deletions(metadata),
             settings=TopicSettings(),
             clock=clock,
             producer_name=iter(f"standalone-0-{n}" for n in range(1000)).__next__,

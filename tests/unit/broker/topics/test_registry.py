@@ -4,11 +4,13 @@ import asyncio
 
 import pytest
 
+from magnetar.broker.topics.deletions import Deletions
 from magnetar.broker.topics.registry import TopicRegistry
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.clock import SystemClock
 from magnetar.errors import NotAllowed, TopicClosed, TopicNotFound, WriteFailed
 from magnetar.model.names import TopicName
+from magnetar.model.position import EARLIEST
 from magnetar.storage.ledger.memory import MemoryLedgerStore
 from magnetar.storage.managed_ledger.cache import EntryCache
 from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
@@ -22,9 +24,15 @@ PARTITIONED = TopicName.parse("persistent://public/default/p")
 
 
 class FailingMetadata(MemoryMetadataStore):
-    """Cannot write records that have ``bad`` in their paths."""
+    """Cannot write records with ``bad`` in their paths, nor delete those with ``undeletable``."""
 
     bad = None
+    undeletable = None
+
+    async def delete(self, path, **options):
+        if self.undeletable is not None and self.undeletable in path:
+            raise WriteFailed(path)
+        await super().delete(path, **options)
 
     async def put(self, path, value, **options):
         if self.bad is not None and self.bad in path:
@@ -35,14 +43,15 @@ class FailingMetadata(MemoryMetadataStore):
 class Opened:
     """A registry, and how often it opened a log."""
 
-    def __init__(self, *, auto_creation=True):
-        self.metadata = FailingMetadata()
-        self.ledgers = MemoryLedgerStore()
+    def __init__(self, *, auto_creation=True, metadata=None, ledgers=None):
+        self.metadata = metadata or FailingMetadata()
+        self.ledgers = ledgers or MemoryLedgerStore()
         self.tasks = Tasks("test")
         self.count = 0
         self.registry = TopicRegistry(
             open_ledger=self.open_ledger,
             catalogue=self,
+            deletions=Deletions(self.metadata),
             settings=TopicSettings(),
             clock=SystemClock(),
             producer_name=lambda: "made-up",
@@ -138,6 +147,60 @@ async def test_a_busy_topic_is_deleted_only_by_force(opened, client_end):
     assert not await opened.topic_exists(PLAIN)
     with pytest.raises(TopicNotFound):
         await opened.registry.unload(PLAIN)
+
+
+async def half_deleted(opened):
+    """A topic with a subscription, of which a deletion has left a part."""
+    topic = await opened.registry.get(PLAIN, create=True)
+    await topic.create_subscription("s", EARLIEST)
+    opened.metadata.undeletable = "/s"
+    with pytest.raises(WriteFailed):
+        await opened.registry.delete(PLAIN)
+    assert await opened.topic_exists(PLAIN)
+    opened.metadata.undeletable = None
+
+
+async def test_who_opens_a_topic_finishes_a_deletion_that_was_begun(opened):
+    await half_deleted(opened)
+    with pytest.raises(TopicNotFound):
+        await opened.registry.get(PLAIN, create=False)
+    assert not await opened.topic_exists(PLAIN)
+    assert await opened.metadata.children(paths.DELETIONS) == []
+    assert (await opened.registry.get(PLAIN, create=True)).subscriptions == {}
+
+
+async def test_the_next_process_finishes_a_deletion_that_was_begun(opened):
+    await half_deleted(opened)
+    next_process = Opened(metadata=opened.metadata, ledgers=opened.ledgers)
+    await next_process.registry.finish_deletions()
+    assert not await opened.topic_exists(PLAIN)
+    assert await opened.metadata.children(paths.DELETIONS) == []
+    await next_process.registry.close()
+    await next_process.tasks.close()
+
+
+async def test_a_deletion_that_cannot_be_finished_yet_keeps_no_broker_from_starting(opened, caplog):
+    await half_deleted(opened)
+    opened.metadata.undeletable = "/s"
+    next_process = Opened(metadata=opened.metadata, ledgers=opened.ledgers)
+    await next_process.registry.finish_deletions()
+    assert "topic.not_deleted" in caplog.text
+    opened.metadata.undeletable = None
+    with pytest.raises(TopicNotFound):
+        await next_process.registry.get(PLAIN, create=False)
+    await next_process.registry.close()
+    await next_process.tasks.close()
+
+
+async def test_a_deletion_that_cannot_be_noted_leaves_the_topic_whole(opened):
+    topic = await opened.registry.get(PLAIN, create=True)
+    await topic.create_subscription("s", EARLIEST)
+    opened.metadata.bad = paths.DELETIONS
+    with pytest.raises(WriteFailed):
+        await opened.registry.delete(PLAIN)
+    assert topic.ledger.info().state == "closed"
+    again = await opened.registry.get(PLAIN, create=False)
+    assert list(again.subscriptions) == ["s"]
 
 
 async def test_after_a_failed_write_the_topic_is_opened_afresh(

@@ -15,6 +15,7 @@ def test_every_kind_of_record_has_its_place():
     assert paths.managed_ledger_name(TOPIC) == "t/n/persistent/a%2Fb%20c"
     ledger = paths.managed_ledger(paths.managed_ledger_name(TOPIC))
     assert ledger == "/managed-ledgers/t/n/persistent/a%2Fb%20c"
+    assert paths.deletion(TOPIC) == "/topic-deletions/persistent%3A%2F%2Ft%2Fn%2Fa%2Fb%20c"
     assert paths.cursor("t/n/persistent/x", "s/1") == "/managed-ledgers/t/n/persistent/x/s%2F1"
 
 

@@ -1,0 +1,47 @@
+"""A deletion is noted before it begins and forgotten when it is done."""
+
+import pytest
+
+from magnetar.broker.topics.deletions import Deletions
+from magnetar.errors import WriteFailed
+from magnetar.model.names import TopicName
+from magnetar.storage.metadata import paths
+from magnetar.storage.metadata.memory import MemoryMetadataStore
+
+TOPIC = TopicName.parse("persistent://public/default/a/b c%")
+
+
+async def test_what_was_begun_is_known_to_the_next_process():
+    metadata = MemoryMetadataStore()
+    await Deletions(metadata).begin(TOPIC)
+    later = Deletions(metadata)
+    assert not later.begun(TOPIC)
+    assert await later.load() == [TOPIC]
+    assert later.begun(TOPIC)
+    await later.end(TOPIC)
+    assert not later.begun(TOPIC)
+    assert await Deletions(metadata).load() == []
+
+
+async def test_what_could_not_be_noted_was_not_begun():
+    class Full(MemoryMetadataStore):
+        async def put(self, path, value, **options):
+            raise WriteFailed(path)
+
+    deletions = Deletions(Full())
+    with pytest.raises(WriteFailed):
+        await deletions.begin(TOPIC)
+    assert not deletions.begun(TOPIC)
+
+
+async def test_what_could_not_be_forgotten_is_still_begun():
+    class Stuck(MemoryMetadataStore):
+        async def delete(self, path, **options):
+            raise WriteFailed(path)
+
+    deletions = Deletions(Stuck())
+    await deletions.begin(TOPIC)
+    with pytest.raises(WriteFailed):
+        await deletions.end(TOPIC)
+    assert deletions.begun(TOPIC)
+    assert paths.decode(paths.deletion(TOPIC).rpartition("/")[2]) == str(TOPIC)
