@@ -1,8 +1,10 @@
 """What fuzzing found, each in its smallest form."""
 
 import asyncio
+from array import array
 
 import pytest
+from google_crc32c import extend
 
 from magnetar.errors import Fenced
 from magnetar.message import metadata
@@ -10,6 +12,20 @@ from magnetar.message.entry import join
 from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST
 from magnetar.proto import PulsarApi_pb2 as pb
+from magnetar.storage.ledger.local.format import (
+    checksum,
+    encode_block,
+    head_at,
+    head_intact,
+    location,
+    signature,
+)
+from magnetar.storage.ledger.local.segment_format import (
+    Contents,
+    Group,
+    decode_footer,
+    encode_footer,
+)
 from magnetar.testing.local_broker import LocalBroker
 
 
@@ -29,6 +45,44 @@ def test_no_batch_holds_fewer_than_no_messages():
     entry = join(head.SerializeToString(), b"")
     assert metadata.peek(entry).message_count == 0
     assert metadata.parse(entry).message_count == 0
+
+
+def forged_footer(change):
+    """A footer with numbers that are wrong under a checksum that is right."""
+    group = Group(3, 10, 100, 300, True, None, array("Q", [0]), array("Q", [location(5, 5000)]))
+    footer = bytearray(encode_footer(5, Contents({3: group}, [], 8000)))
+    assert decode_footer(bytes(footer)) is not None
+    change(footer)
+    covered = bytes(footer[:-32]) + bytes(footer[-24:])
+    footer[-28:-24] = checksum(covered).to_bytes(4, "little")
+    return bytes(footer)
+
+
+@pytest.mark.parametrize(
+    ("at", "number"),
+    [
+        (0, (2).to_bytes(4, "little")),  # So many ledgers,
+        (4, (2**31).to_bytes(4, "little")),  # deletions,
+        (52, (2).to_bytes(4, "little")),  # blocks: there is no room for them.
+        (52, (2**32 - 1).to_bytes(4, "little")),
+        (8, (2**64 - 1).to_bytes(8, "little")),  # Ids that no record can hold.
+        (64, location(6, 5000).to_bytes(8, "little")),  # A block of another segment,
+        (64, location(5, 8000).to_bytes(8, "little")),  # or behind this one's last.
+    ],
+)
+def test_a_footer_that_cannot_be_is_damaged_whatever_its_checksum(at, number):
+    def change(footer):
+        footer[at : at + len(number)] = number
+
+    assert decode_footer(forged_footer(change)) is None
+
+
+def test_a_record_whose_tables_end_behind_the_file_is_damaged():
+    [head, body] = encode_block(5, 0, 3, 0, data=[b"a"], lengths=[1], checksums=[7])
+    record = bytearray(head + body)
+    record[52:56] = (1000).to_bytes(4, "little")
+    record[8:12] = extend(checksum(signature(5)), bytes(record[12:])).to_bytes(4, "little")
+    assert not head_intact(bytes(record), 0, 5, head_at(bytes(record), 0, 5))
 
 
 async def test_a_subscription_may_be_deleted_before_all_who_opened_it_have_it():

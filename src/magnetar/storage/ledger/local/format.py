@@ -42,6 +42,9 @@ HEAD_SIZE = 64
 ENTRIES_MAX = 65_536
 """Entries in one block: longer runs become several. No header with more is believed."""
 
+NUMBER_MAX = 2**63 - 1
+"""Ids and counts. No header with greater ones is believed."""
+
 GENERATION_MAX = 2**28 - 1
 OFFSET_BITS = 36
 """A location is generation << 36 | offset: segments below 64 GiB, 268 million of them."""
@@ -173,12 +176,17 @@ def head_at(buffer: bytes, at: int, generation: int) -> Head | None:
     if written_by != generation or magic != _MAGIC:
         return None
     head = Head._make(_COVERED.unpack_from(buffer, at + _COVERED_FROM))
-    return head if head.entries <= ENTRIES_MAX else None
+    if head.entries > ENTRIES_MAX or head.ledger_id | head.first > NUMBER_MAX:
+        return None
+    return head
 
 
 def head_intact(buffer: bytes, at: int, generation: int, head: Head) -> bool:
-    """Whether header and tables, all of them in ``buffer``, are what was written."""
-    covered = buffer[at + _COVERED_FROM : at + HEAD_SIZE + 8 * head.entries]
+    """Whether header and tables are what was written, and all of them are in ``buffer``."""
+    end = at + HEAD_SIZE + 8 * head.entries
+    if end > len(buffer):
+        return False
+    covered = buffer[at + _COVERED_FROM : end]
     crc = int.from_bytes(buffer[at + 8 : at + 12], "little")
     return _checksum_on(_start(generation)[1], covered) == crc
 

@@ -37,7 +37,7 @@ from array import array
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from .format import checksum
+from .format import NUMBER_MAX, checksum, location
 
 VERSION = 1
 PAGE = 4096
@@ -139,7 +139,7 @@ def decode_header(header: bytes) -> SegmentHeader:
     tables_end = _HEADER.size + 8 * deletions + 16 * ends
     if tables_end > size or len(header) < size:
         raise BadFormat("its header is damaged")
-    if checksum(header[_COVERED_FROM:tables_end]) != crc:
+    if checksum(header[_COVERED_FROM:tables_end]) != crc or next_ledger_id > NUMBER_MAX:
         raise BadFormat("its header is damaged")
     numbers = struct.unpack_from(f"<{deletions + 2 * ends}Q", header, _HEADER.size)
     pairs = numbers[deletions:]
@@ -191,14 +191,26 @@ def footer_place(trailer: bytes, generation: int) -> tuple[int, int] | None:
 
 
 def decode_footer(footer_and_trailer: bytes) -> Contents | None:
-    """What a footer says; None when it is damaged."""
+    """What a footer says; None when it is damaged, or cannot be although its checksum is right."""
     at = len(footer_and_trailer) - TRAILER_SIZE
     if at < _FOOTER.size:
         return None
     footer, trailer = footer_and_trailer[:at], footer_and_trailer[at:]
-    _, crc, _, end, _ = _TRAILER.unpack(trailer)
+    _, crc, generation, end, _ = _TRAILER.unpack(trailer)
     if checksum(footer + trailer[8:]) != crc:
         return None
+    try:
+        contents = _contents(footer, end)
+    except (struct.error, ValueError):
+        return None
+    blocks = [group.locations for group in contents.groups.values() if group.locations]
+    first, behind = location(generation, 0), location(generation, end)
+    inside = all(first <= min(places) and max(places) < behind for places in blocks)
+    return contents if inside else None
+
+
+def _contents(footer: bytes, end: int) -> Contents:
+    """Raises struct.error and ValueError for counts that the footer has no room for."""
     ledgers, deleted = _FOOTER.unpack_from(footer)
     deletions = list(struct.unpack_from(f"<{deleted}Q", footer, _FOOTER.size))
     at = _FOOTER.size + 8 * deleted
@@ -206,6 +218,8 @@ def decode_footer(footer_and_trailer: bytes) -> Contents | None:
     for _ in range(ledgers):
         ledger_id, next_id, body, records, ended_at, flags, blocks = _GROUP.unpack_from(footer, at)
         middle = at + _GROUP.size + 8 * blocks
+        if max(ledger_id, next_id, ended_at) > NUMBER_MAX or middle + 8 * blocks > len(footer):
+            raise ValueError("numbers that nothing of ours has")
         groups[ledger_id] = Group(
             ledger_id,
             next_id,

@@ -2,6 +2,7 @@ from array import array
 
 import pytest
 
+from magnetar.storage.ledger.local.format import location
 from magnetar.storage.ledger.local.segment_format import (
     PAGE,
     TRAILER_SIZE,
@@ -16,10 +17,15 @@ from magnetar.storage.ledger.local.segment_format import (
     header_size,
 )
 
+
+def places(*offsets):
+    return array("Q", [location(5, offset) for offset in offsets])
+
+
 GROUPS = {
-    3: Group(3, 10, 100, 300, True, None, array("Q", [0, 4]), array("Q", [5000, 6000])),
+    3: Group(3, 10, 100, 300, True, None, array("Q", [0, 4]), places(5000, 6000)),
     9: Group(9, 0, 0, 0, True, 0),
-    2**40: Group(2**40, 7, 70, 150, False, 7, array("Q", [6]), array("Q", [2**60])),
+    2**40: Group(2**40, 7, 70, 150, False, 7, array("Q", [6]), places(7999)),
 }
 CONTENTS = Contents(GROUPS, [1, 2], 8000)
 
