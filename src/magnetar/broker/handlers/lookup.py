@@ -10,7 +10,6 @@ from magnetar.errors import (
     AlreadyExists,
     InvalidName,
     NotReady,
-    TimedOut,
     TopicNotFound,
     UnexpectedCommand,
 )
@@ -27,6 +26,7 @@ from magnetar.wire.commands import (
 from .names import topic_name
 from .topic_patterns import TopicPattern
 
+TOPIC_LISTS_AT_ONCE_MAX: Final = 1  # Of all connections: others are served between two of them.
 ANSWER_WAIT_S: Final = 30.0  # So long a client may take to read what was answered before.
 _NON_PERSISTENT_ONLY: Final = 1
 
@@ -52,6 +52,7 @@ class Finding:
         self._catalogue = catalogue
         self._lookup = lookup
         self._settings = settings
+        self._listing = asyncio.Semaphore(TOPIC_LISTS_AT_ONCE_MAX)
 
     async def on_lookup(self, session: Session, command: CommandLookupTopic) -> None:
         name = topic_name(command.topic)
@@ -79,7 +80,16 @@ class Finding:
             namespace = NamespaceName.parse(command.namespace)
         except InvalidName as error:
             raise UnexpectedCommand(f"GET_TOPICS_OF_NAMESPACE: {error}") from None
-        await _until_writable(session)
+        while True:
+            await _until_writable(session)
+            async with self._listing:
+                if session.writable:
+                    session.reply(await self._topics_of(namespace, command))
+                    return
+
+    async def _topics_of(
+        self, namespace: NamespaceName, command: CommandGetTopicsOfNamespace
+    ) -> bytes:
         found: list[TopicName] = []
         if command.mode != _NON_PERSISTENT_ONLY:
             found = await self._catalogue.topics(namespace)
@@ -91,16 +101,13 @@ class Finding:
                 filtered = True
         names = sorted(map(str, found))
         known = topics_hash(names)
-        await _until_writable(session)
         changed = known != command.topics_hash
-        session.reply(
-            replies.topics_of_namespace(
-                command.request_id,
-                names if changed else [],
-                filtered=filtered,
-                topics_hash=known,
-                changed=changed,
-            )
+        return replies.topics_of_namespace(
+            command.request_id,
+            names if changed else [],
+            filtered=filtered,
+            topics_hash=known,
+            changed=changed,
         )
 
     async def _partitions(self, name: TopicName, *, create: bool) -> int:
@@ -133,7 +140,7 @@ class Finding:
 async def _until_writable(session: Session) -> None:
     """A long answer waits until those before it are read: many small requests can ask for much.
 
-    Raises TimedOut, also for a client that is gone.
+    Raises UnexpectedCommand in the end, also for a client that is gone.
     """
     try:
         async with asyncio.timeout(ANSWER_WAIT_S):
@@ -142,4 +149,6 @@ async def _until_writable(session: Session) -> None:
                 session.when_writable(written.set)
                 await written.wait()
     except TimeoutError:
-        raise TimedOut(f"earlier answers were not read within {ANSWER_WAIT_S:g} s") from None
+        raise UnexpectedCommand(
+            f"a request for much, while earlier answers are not read for {ANSWER_WAIT_S:g} s"
+        ) from None

@@ -34,6 +34,7 @@ from .connect import Connect
 from .consume import Consume
 from .lookup import Finding
 from .produce import Produce
+from .turns import Turns
 
 log = logging.getLogger(__name__)
 
@@ -79,6 +80,14 @@ class Row(NamedTuple):
             )
 
 
+class Job(NamedTuple):
+    """A request that takes time: what is left to do for it."""
+
+    row: Row
+    command: Any
+    work: Work
+
+
 class CommandTable:
     """Takes every frame of every connection."""
 
@@ -92,7 +101,7 @@ class CommandTable:
         tasks: Tasks,
     ) -> None:
         self._produce = produce
-        self._tasks = tasks
+        self._turns = Turns(tasks, work=self._finish, drop=self._drop)
         self._rows = _rows(connect, produce, consume, finding)
         self._running = 0  # Requests that are being worked on, of all connections.
 
@@ -119,22 +128,31 @@ class CommandTable:
             if work is not None:
                 self._running += 1
                 session.request_began()
-                self._tasks.spawn(row.name, self._finish(session, row, command, work))
+                self._turns.take(session, row.name, Job(row, command, work))
 
-    async def _finish(self, session: Session, row: Row, command: Any, work: Work) -> None:
+    async def _finish(self, session: Session, job: Job) -> bool:
+        """Do what is left and answer. False: the connection is to be closed."""
         try:
-            await work
+            await job.work
         except ProtocolError as error:
             reason = f"{type(error).__name__}: {error}"
             log.warning(
                 "connection.broke_the_protocol address=%s reason=%s", session.address, reason
             )
             session.hang_up(reason)
+            return False
         except Exception as error:  # noqa: BLE001 - a defect of ours is logged there
-            self._failed(session, row, command, error)
+            self._failed(session, job.row, job.command, error)
         finally:
             self._running -= 1
             session.request_ended()
+        return True
+
+    def _drop(self, session: Session, job: Job) -> None:
+        """Nobody waits for the answer any more."""
+        job.work.close()
+        self._running -= 1
+        session.request_ended()
 
     def _failed(self, session: Session, row: Row, command: Any, error: Exception) -> None:
         """Answer with the error. A defect of ours is logged, and costs nobody the connection."""
