@@ -11,7 +11,7 @@ from magnetar.storage.managed_ledger.run import EntryRun
 from magnetar.wire import replies
 
 NUMBERS = st.integers(0, 300) | st.integers(0, 2**64 - 1)
-ENTRY_IDS = st.integers(0, 40_000) | st.integers(0, 2**62)
+ENTRY_IDS = st.integers(0, 40_000) | st.sampled_from([110, 16_360]) | st.integers(0, 2**62)
 
 
 @st.composite
@@ -59,24 +59,31 @@ def deliveries(draw):
     return run, draw(st.none() | counts), draw(st.none() | ack_sets)
 
 
-@given(deliveries(), NUMBERS, st.integers(-1, 2000), st.none() | NUMBERS)
-def test_messages(delivery, consumer_id, partition, epoch):
+@given(deliveries(), NUMBERS, st.integers(-1, 2000), st.none() | NUMBERS, st.data())
+def test_messages(delivery, consumer_id, partition, epoch, data):
     run, counts, ack_sets = delivery
+    picked = data.draw(
+        st.none() | st.sets(st.sampled_from(range(len(run))), min_size=1).map(sorted)
+    )
+    indexes = range(len(run)) if picked is None else picked
+    counts = counts and counts[: len(indexes)]
+    ack_sets = ack_sets and ack_sets[: len(indexes)]
     plain = []
-    for index, entry in enumerate(run.data):
+    for place, index in enumerate(indexes):
         plain += replies.message(
             consumer_id,
             Position(run.ledger_id, run.first_entry_id + index),
             partition=partition,
-            entry=entry,
+            entry=run.data[index],
             checksum=run.checksums[index],
-            redelivery_count=counts[index] if counts else 0,
-            ack_set=ack_sets[index] if ack_sets else (),
+            redelivery_count=counts[place] if counts else 0,
+            ack_set=ack_sets[place] if ack_sets else (),
             consumer_epoch=epoch,
         )
     made = replies.message_frames(
         consumer_id,
         run,
+        picked=picked,
         partition=partition,
         redelivery_counts=counts,
         ack_sets=ack_sets,

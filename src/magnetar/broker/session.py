@@ -221,18 +221,20 @@ class Session:
         consumer_id: int,
         run: EntryRun,
         *,
+        picked: Sequence[int] | None = None,
         partition: int,
         redelivery_counts: Sequence[int] | None = None,
         ack_sets: Sequence[Sequence[int]] | None = None,
         consumer_epoch: int | None = None,
     ) -> None:
-        if redelivery_counts is None and ack_sets is None and consumer_epoch is None:
+        if (picked, redelivery_counts, ack_sets, consumer_epoch) == (None, None, None, None):
             self._outbox.put_all(self._shared_frames.of(consumer_id, run, partition))
             return
         self._outbox.put_all(
             replies.message_frames(
                 consumer_id,
                 run,
+                picked=picked,
                 partition=partition,
                 redelivery_counts=redelivery_counts,
                 ack_sets=ack_sets,

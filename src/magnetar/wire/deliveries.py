@@ -9,12 +9,15 @@ bytes one by one.
     18 partition }  [18 redeliveries] [20 word ...] [28 epoch]  0e 01 checksum(4) entry
 """
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import chain, groupby, repeat
 from struct import Struct, pack
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from magnetar.message.varint import Stretch, stretches, varint
+
+T = TypeVar("T")
 
 # Entries that are smaller on average are joined into one piece: copying them costs less than
 # handing each of them to the transport.
@@ -40,27 +43,53 @@ def message_frames(
     run: Run,
     *,
     partition: int,
+    picked: Sequence[int] | None = None,
     redelivery_counts: Sequence[int] | None = None,
     ack_sets: Sequence[Sequence[int]] | None = None,
     consumer_epoch: int | None = None,
 ) -> list[bytes]:
     """One MESSAGE for each entry of the run, as pieces to be written one after the other.
 
-    The sequences run parallel to the run. A redelivery count of 0, an empty ack set and an epoch
-    of None are not sent.
+    Or for those ``picked``: indexes, ascending, at least one. The other sequences run parallel to
+    what is sent. A redelivery count of 0, an empty ack set and an epoch of None are not sent.
     """
     consumer, ledger = varint(consumer_id), varint(run.ledger_id)
     pieces: list[bytes] = []
     epoch = b"" if consumer_epoch is None else b"\x28" + varint(consumer_epoch)
-    for start, stop, rest in _alike(len(run), redelivery_counts, ack_sets):
+    indexes = range(len(run)) if picked is None else picked
+    for start, stop, rest in _alike(len(indexes), redelivery_counts, ack_sets):
         command = _Command(consumer, ledger, varint(partition), rest + epoch)
+        part = indexes[start:stop]
         if stop - start <= _SINGLY_MAX:
-            pieces += command.singly(run, start, stop)
+            pieces += command.singly(run, part)
             continue
-        for stretch in stretches(run.first_entry_id + start, stop - start):
-            part = slice(start + stretch.start, start + stretch.stop)
-            pieces += command.over(stretch, run.data[part], run.checksums[part])
+        for stretch, those in _stretches(run.first_entry_id, part):
+            data, checksums = _of(run.data, those), _of(run.checksums, those)
+            pieces += command.over(stretch, data, checksums)
     return pieces
+
+
+def _stretches(first: int, part: Sequence[int]) -> Iterator[tuple[Stretch, Sequence[int]]]:
+    """Entries ``part`` of a run that begins with ``first``, cut where their varints change.
+
+    The columns of a stretch are those of its entries alone.
+    """
+    begin = part[0]
+    for stretch in stretches(first + begin, part[-1] + 1 - begin):
+        start, stop = begin + stretch.start, begin + stretch.stop
+        those = part[bisect_left(part, start) : bisect_left(part, stop)]
+        if len(those) == stop - start:
+            yield stretch, range(start, stop)
+        elif those:
+            at = [index - start for index in those]
+            columns = tuple(bytes(map(column.__getitem__, at)) for column in stretch.columns)
+            yield Stretch(stretch.start, stretch.stop, columns, stretch.rest), those
+
+
+def _of(column: list[T], indexes: Sequence[int]) -> list[T]:
+    if isinstance(indexes, range):
+        return column[indexes.start : indexes.stop]
+    return list(map(column.__getitem__, indexes))
 
 
 def _alike(
@@ -96,15 +125,15 @@ class _Command:
         message = b"\x08%b\x12%c%b%b" % (self._consumer, len(message_id), message_id, self._rest)
         return b"\x08\x09\x4a%b%b" % (varint(len(message)), message)
 
-    def singly(self, run: Run, start: int, stop: int) -> list[bytes]:
+    def singly(self, run: Run, indexes: Sequence[int]) -> list[bytes]:
         pieces = []
-        for index in range(start, stop):
+        for index in indexes:
             entry = run.data[index]
             command = self._with(varint(run.first_entry_id + index))
             checksum = run.checksums[index].to_bytes(4)
             sizes = _SIZES(10 + len(command) + len(entry), len(command))
             pieces += [b"%b%b\x0e\x01%b" % (sizes, command, checksum), entry]
-        if sum(map(len, pieces)) < JOINED_SIZE_MAX * (stop - start):
+        if sum(map(len, pieces)) < JOINED_SIZE_MAX * len(indexes):
             return [b"".join(pieces)]
         return pieces
 

@@ -3,10 +3,13 @@
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, groupby
+from operator import attrgetter
 from typing import Generic, TypeVar
 
 C = TypeVar("C")
+
+_priority_of = attrgetter("priority")
 
 ROUND_ROBIN_MESSAGES_MAX = 20
 """Messages a consumer gets in one turn: Pulsar's ``dispatcherMaxRoundRobinBatchSize``."""
@@ -53,17 +56,23 @@ class RoundRobin(Generic[C]):
         no room.
         """
         shares: list[Share[C]] = []
-        start = 0
-        end = len(weights)
-        while start < end:
-            seat = self._next(seats)
-            if seat is None:
-                break
-            turn = min(seat.room, ROUND_ROBIN_MESSAGES_MAX)
-            stop = start + fitting(weights[start : start + turn], turn)
-            seat.room -= sum(weights[start:stop])
-            shares.append(Share(seat.consumer, start, stop))
-            start = stop
+        start, end = 0, len(weights)
+        plain = weights.count(1) == end
+        for priority, level in groupby(seats, _priority_of):
+            ring = self._ring(priority, list(level))
+            while ring and start < end:
+                for seat in ring:
+                    turn = min(seat.room, ROUND_ROBIN_MESSAGES_MAX, end - start)
+                    if not turn:
+                        break
+                    stop = start + turn
+                    if not plain:
+                        stop = start + fitting(weights[start:stop], turn)
+                    seat.room -= turn if plain else sum(weights[start:stop])
+                    shares.append(Share(seat.consumer, start, stop))
+                    start = stop
+                self._last[priority] = shares[-1].consumer
+                ring = [seat for seat in ring if seat.room > 0]
         return shares
 
     def forget(self, consumer: C) -> None:
@@ -71,16 +80,8 @@ class RoundRobin(Generic[C]):
         for priority in [known for known, last in self._last.items() if last is consumer]:
             del self._last[priority]
 
-    def _next(self, seats: Sequence[Seat[C]]) -> Seat[C] | None:
-        open_seats = [seat for seat in seats if seat.room > 0]
-        if not open_seats:
-            return None
-        best = min(seat.priority for seat in open_seats)
-        level = [seat for seat in seats if seat.priority == best]
-        last = self._last.get(best)
+    def _ring(self, priority: int, level: list[Seat[C]]) -> list[Seat[C]]:
+        """Those with room, from the one whose turn it is on."""
+        last = self._last.get(priority)
         after = next((i + 1 for i, seat in enumerate(level) if seat.consumer is last), 0)
-        for seat in level[after:] + level[:after]:
-            if seat.room > 0:
-                self._last[best] = seat.consumer
-                return seat
-        raise AssertionError("an open seat of the best priority exists")
+        return [seat for seat in level[after:] + level[:after] if seat.room > 0]

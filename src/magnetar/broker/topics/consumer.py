@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import repeat
 
 from magnetar.broker.topics.outlet import Outlet
+from magnetar.broker.topics.pending import Pending
+from magnetar.broker.topics.weighing import messages_in, size_bytes_of
 from magnetar.model.names import TopicName
 from magnetar.model.position import Position
 from magnetar.model.subscriptions import InitialPosition, SubscriptionType
@@ -55,9 +56,7 @@ class Consumer:
         self.permits = 0
         self.permits_parked = 0
         self.blocked = False
-        # Only for Shared and Key_Shared: messages still unacknowledged, per entry in our hands.
-        self.pending: dict[Position, int] = {}
-        self.unacked = 0
+        self.pending = Pending()  # Only for Shared and Key_Shared.
         self.message_count = 0
         self.size_bytes = 0
         self.redelivered_count = 0
@@ -82,8 +81,13 @@ class Consumer:
         if self.blocked or not self.outlet.writable:
             return 0
         if self._unacked_max:
-            return min(self.permits, self._unacked_max - self.unacked)
+            return min(self.permits, self._unacked_max - self.pending.messages)
         return self.permits
+
+    @property
+    def unacked(self) -> int:
+        """Messages in our hands that are not acknowledged."""
+        return self.pending.messages
 
     def add_permits(self, count: int) -> None:
         """FLOW. While too much is unacknowledged the permits are parked."""
@@ -96,60 +100,63 @@ class Consumer:
         self,
         run: EntryRun,
         *,
+        picked: Sequence[int] | None = None,
         redelivery_counts: Sequence[int] | None = None,
         ack_sets: Sequence[Sequence[int]] | None = None,
     ) -> None:
-        """Send a weighed run; permits go down by its messages, less those acknowledged before."""
-        self.permits -= sum(messages_of(run, ack_sets))
-        self.message_count += sum(run.weights)
-        self.size_bytes += sum(map(len, run.data))
+        """Send a weighed run, or what is ``picked`` of it: indexes, ascending.
+
+        Permits go down by its messages, less those acknowledged before. What runs parallel to the
+        run does so to the picked entries alone.
+        """
+        if picked is None:
+            messages, count = messages_in(run), len(run)
+            self.size_bytes += size_bytes_of(run)
+        else:
+            messages, count = sum(map(run.weights.__getitem__, picked)), len(picked)
+            self.size_bytes += sum(map(len, map(run.data.__getitem__, picked)))
+        self.message_count += messages
+        self.permits -= messages if ack_sets is None else sum(messages_of(run, picked, ack_sets))
         if redelivery_counts is not None:
-            self.redelivered_count += len(run)
+            self.redelivered_count += count
         self.outlet.send_entries(
             self.consumer_id,
             run,
+            picked=picked,
             partition=self._partition,
             redelivery_counts=redelivery_counts,
             ack_sets=ack_sets,
             consumer_epoch=self.epoch,
         )
 
-    def hold(self, run: EntryRun, ack_sets: Sequence[Sequence[int]] | None = None) -> None:
-        """Remember a delivered run until it is acknowledged or given back."""
-        counts = messages_of(run, ack_sets)
-        entries = range(run.first_entry_id, run.first_entry_id + len(run))
-        self.pending.update(
-            zip(map(Position, repeat(run.ledger_id), entries), counts, strict=False)
+    def hold(
+        self,
+        run: EntryRun,
+        picked: Sequence[int] | None = None,
+        ack_sets: Sequence[Sequence[int]] | None = None,
+    ) -> None:
+        """Remember what was delivered until it is acknowledged or given back."""
+        self.pending.add(
+            run.ledger_id, entry_ids_of(run, picked), messages_of(run, picked, ack_sets)
         )
-        self.unacked += sum(counts)
         if self._unacked_max and self.unacked >= self._unacked_max:
             self.blocked = True
 
-    def release(self, positions: Iterable[Position]) -> list[Position]:
+    def release(self, ledger_id: int, entry_ids: Sequence[int]) -> Sequence[int]:
         """These are acknowledged or given back. Returns those that were in our hands, each once."""
-        pending = self.pending
-        released = []
-        for position in positions:
-            count = pending.pop(position, None)
-            if count is not None:
-                self.unacked -= count
-                released.append(position)
+        released = self.pending.take(ledger_id, entry_ids)
         self._unblock()
         return released
 
     def release_part(self, position: Position, still_pending: int) -> None:
-        """Some messages of a batch are acknowledged; ``still_pending`` are not."""
-        held = self.pending.get(position)
-        if held is not None and still_pending < held:
-            self.pending[position] = still_pending
-            self.unacked -= held - still_pending
+        """Some messages of a batch are acknowledged; ``still_pending``, 1 or more, are not."""
+        if still_pending < self.pending.get(position):
+            self.pending.reduce(position, still_pending)
             self._unblock()
 
-    def release_all(self) -> list[Position]:
-        """Give back everything, in log order."""
-        released = sorted(self.pending)
-        self.pending.clear()
-        self.unacked = 0
+    def release_all(self) -> dict[int, list[int]]:
+        """Give back everything: entry ids by ledger, in log order."""
+        released = self.pending.take_all()
         self._unblock()
         return released
 
@@ -160,13 +167,23 @@ class Consumer:
             self.permits_parked = 0
 
 
-def messages_of(run: EntryRun, ack_sets: Sequence[Sequence[int]] | None) -> list[int]:
-    """Messages per entry of a weighed run that are not acknowledged yet."""
+def entry_ids_of(run: EntryRun, picked: Sequence[int] | None) -> Iterable[int]:
+    """Ids of a run's entries, or of those picked."""
+    if picked is None:
+        return range(run.first_entry_id, run.first_entry_id + len(run))
+    return map(run.first_entry_id.__add__, picked)
+
+
+def messages_of(
+    run: EntryRun, picked: Sequence[int] | None, ack_sets: Sequence[Sequence[int]] | None
+) -> list[int]:
+    """Messages that are not acknowledged yet, of each entry of a weighed run or of those picked."""
+    weights = run.weights if picked is None else list(map(run.weights.__getitem__, picked))
     if ack_sets is None:
-        return run.weights
+        return weights
     return [
         pending_in(words) if words else weight
-        for weight, words in zip(run.weights, ack_sets, strict=True)
+        for weight, words in zip(weights, ack_sets, strict=True)
     ]
 
 

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Sequence
 from typing import Final, Protocol
 
-from magnetar.broker.topics.consumer import Consumer
+from magnetar.broker.topics.consumer import Consumer, entry_ids_of
 from magnetar.clock import Clock
 from magnetar.errors import StorageError
 from magnetar.model.position import Position
@@ -40,7 +40,7 @@ class Dispatcher(Protocol):
     def flowed(self, consumer: Consumer) -> None:
         """A consumer got permits."""
 
-    def acknowledged(self, consumer: Consumer, positions: Sequence[Position]) -> None:
+    def acknowledged(self, consumer: Consumer, ledger_id: int, entry_ids: Sequence[int]) -> None:
         """These entries are acknowledged as a whole."""
 
     def acknowledged_part(self, consumer: Consumer, position: Position, pending: int) -> None:
@@ -53,13 +53,17 @@ class Dispatcher(Protocol):
         """Deliver nothing more. A read under way is dropped."""
 
 
-def ack_sets_of(cursor: Cursor, run: EntryRun) -> list[list[int]] | None:
-    """The batch-index acknowledgements within a run, parallel to it; None when there are none."""
+def ack_sets_of(
+    cursor: Cursor, run: EntryRun, picked: Sequence[int] | None = None
+) -> list[list[int]] | None:
+    """The batch-index acknowledgements of a run, or of what is picked of it, parallel to it.
+
+    None when there are none.
+    """
     if not cursor.has_batch_acks:
         return None
     found = [
-        cursor.ack_set(Position(run.ledger_id, entry)) or []
-        for entry in range(run.first_entry_id, run.last_entry_id + 1)
+        cursor.ack_set(Position(run.ledger_id, entry)) or [] for entry in entry_ids_of(run, picked)
     ]
     return found if any(found) else None
 

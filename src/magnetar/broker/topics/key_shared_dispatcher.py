@@ -4,13 +4,15 @@ An entry that may not go out now (its slot drains, its owner has no room, or an 
 its slot waits) waits in the replay queue, and its slot with it.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import Final
+from collections import Counter, defaultdict, deque
+from collections.abc import Container, Iterable, Sequence
 
 from magnetar.broker.dispatch.hash_ranges import HashRanges
 from magnetar.broker.dispatch.key_shared import DrainingSlots
+from magnetar.broker.dispatch.shared import fitting
 from magnetar.broker.topics.consumer import Consumer
+from magnetar.broker.topics.pending import by_ledger
+from magnetar.broker.topics.redelivery import ReplayQueue
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.broker.topics.shared_dispatcher import SharedDispatcher
 from magnetar.broker.topics.weighing import Chunk
@@ -20,8 +22,6 @@ from magnetar.model.position import Position
 from magnetar.storage.managed_ledger.cursor import Cursor
 from magnetar.storage.managed_ledger.run import EntryRun
 from magnetar.tasks import Tasks
-
-_KEYS: Final = "sticky_keys"
 
 
 class KeySharedDispatcher(SharedDispatcher):
@@ -41,11 +41,15 @@ class KeySharedDispatcher(SharedDispatcher):
         self.ranges = ranges
         self.draining: DrainingSlots[Consumer] = DrainingSlots()
         self._ordered = ordered
+        self._owners = _Owners(ranges)
         # The slot of every entry that a consumer holds or that waits in the replay queue.
-        self._slots: dict[Position, int] = {}
+        self._slots: dict[int, dict[int, int]] = {}  # By ledger and entry id; none is empty.
         self._waiting: Counter[int] = Counter()  # Entries in the replay queue, per slot.
+        # The replay queue once more, in lines: by owner (None: nobody), but what is of a draining
+        # slot by slot. So whoever has room again finds its entries without looking at others'.
+        self._lines: dict[Consumer | int | None, ReplayQueue] = {}
         self._stuck: set[int] = set()  # Slots of which an entry of this batch had to wait.
-        self._given_back: set[int] = set()  # Slots of which entries came back during a read.
+        self._came_back: set[int] = set()  # Slots of which entries came back during a read.
 
     def join(self, consumer: Consumer) -> None:
         self.ranges.add(consumer, consumer.name, consumer.request.hash_ranges)
@@ -56,104 +60,72 @@ class KeySharedDispatcher(SharedDispatcher):
         self.draining.forget(consumer)
         super().leave(consumer)
 
-    def acknowledged(self, consumer: Consumer, positions: Sequence[Position]) -> None:
-        positions = list(dict.fromkeys(positions))  # A client may name one twice.
-        held = [(owner, p) for p in positions if (owner := self._holder(consumer, p)) is not None]
-        queued = [p for p in positions if p in self.replay]
-        super().acknowledged(consumer, positions)
-        self._take_up(queued)
-        freed = False
-        for owner, position in held:
-            slot = self._slots.pop(position, None)
-            if slot is not None and self.draining.released(owner, slot):
-                freed = True
-        if freed or queued:
-            self._replay_stuck = False
-            self.wake()
-
-    def redeliver(self, consumer: Consumer, positions: Sequence[Position] | None) -> None:
-        wanted = consumer.pending if positions is None else positions
-        released = [p for p in dict.fromkeys(wanted) if p in consumer.pending]
-        for position in released:
-            slot = self._slots.get(position)
-            if slot is not None:
-                self.draining.released(consumer, slot)
-        super().redeliver(consumer, positions)
-
     # Dealing by key.
 
     def _deliver(self, runs: list[EntryRun], *, again: bool) -> None:
         # What is read again was chosen before: what came back meanwhile may belong before it.
-        self._stuck = self._given_back
-        self._given_back = set()
+        self._stuck = self._came_back
+        self._came_back = set()
         super()._deliver(runs, again=again)
 
     def _deal(self, run: EntryRun, chunks: dict[int, Chunk], *, again: bool) -> None:
-        """Entry by entry: who owns the slot, and may it go out now? Neighbours travel together."""
-        taker: Consumer | None = None
-        start = messages = 0
-        for index, slot in enumerate(self._slots_of(run)):
-            position = Position(run.ledger_id, run.first_entry_id + index)
-            self._slots[position] = slot
-            owner = self._taker(slot, again=again)
-            if taker is not None and (owner is not taker or messages >= taker.room):
-                self._hand_over(taker, run.part(start, index))
-                if owner is taker and owner.room <= 0:
-                    owner = None
-                taker = None
-            if owner is None:
-                self._stuck.add(slot)
-                self._set_aside([position])
-                continue
-            if taker is None:
-                taker, start, messages = owner, index, 0
-            messages += run.weights[index]
-        if taker is not None:
-            self._hand_over(taker, run.part(start, len(run)))
+        """To each owner what is of its slots, as far as that may go out now and there is room."""
+        slots = self._slots_of(run)
+        first = run.first_entry_id
+        known = self._slots.setdefault(run.ledger_id, {})
+        known.update(zip(range(first, first + len(run)), slots, strict=True))
+        picks, left = self._sort_out(slots, again=again)
+        for owner, picked in picks.items():
+            room = 0 if owner is None else owner.room
+            weights = list(map(run.weights.__getitem__, picked))
+            count = len(picked) if sum(weights) <= room else fitting(weights, room)
+            if owner is not None and count:
+                self._hand_over(owner, run, picked[:count])
+            left += picked[count:]
+        if left:
+            self._stuck.update(map(slots.__getitem__, left))
+            self._set_aside(run.ledger_id, list(map(first.__add__, left)))
 
-    def _taker(self, slot: int, *, again: bool) -> Consumer | None:
-        """Who may have an entry of ``slot`` now.
+    def _sort_out(
+        self, slots: list[int], *, again: bool
+    ) -> tuple[dict[Consumer | None, list[int]], list[int]]:
+        """Which entries are whose, and which must wait whoever owns them; as ascending indexes.
 
         What is new waits behind what waits already; what is dealt out again was chosen so that
         nothing of its slot waited before it.
         """
-        if self._ordered and (
-            slot in self._stuck
-            or self.draining.refuse(slot)
-            or (not again and self._waiting[slot] > 0)
-        ):
-            return None
-        owner = self.ranges.select(slot)
-        return owner if owner is not None and owner.room > 0 else None
+        picks: dict[Consumer | None, list[int]] = defaultdict(list)
+        left: list[int] = []
+        stuck, draining, owners = self._stuck, self.draining, self._owners
+        waiting: Container[int] = () if again else self._waiting
+        if not self._ordered or not (stuck or len(draining) or waiting):
+            for index, owner in enumerate(map(owners.__getitem__, slots)):
+                picks[owner].append(index)
+            return picks, left
+        for index, slot in enumerate(slots):
+            if slot in stuck or draining.refuse(slot) or slot in waiting:
+                left.append(index)
+            else:
+                picks[owners[slot]].append(index)
+        return picks, left
 
     def _slots_of(self, run: EntryRun) -> list[int]:
-        keys: list[bytes] | None = run.memo.get(_KEYS)
-        if keys is None:
-            keys = list(map(metadata.sticky_key, run.data))
-            run.memo[_KEYS] = keys
-        return list(map(self.ranges.slot, keys))
+        kind = type(self.ranges)
+        slots: list[int] | None = run.memo.get(kind)
+        if slots is None:
+            slots = list(map(self.ranges.slot, map(metadata.sticky_key, run.data)))
+            run.memo[kind] = slots
+        return slots
 
-    # The replay queue, slot by slot.
+    # The replay queue, line by line.
 
     def _replayable(self, count_max: int) -> list[Position]:
-        """The first queued entries whose owner can take them, and none behind one that waits."""
-        rooms = {c: c.room for c in self._consumers}
-        found: list[Position] = []
-        stuck: set[int] = set()
-        for position in self.replay:
-            slot = self._slots[position]
-            if slot in stuck:
-                continue
-            owner = self.ranges.select(slot)
-            draining = self._ordered and slot in self.draining
-            if owner is None or draining or rooms[owner] <= 0:
-                stuck.add(slot)
-                continue
-            rooms[owner] -= 1
-            found.append(position)
-            if len(found) == count_max:
-                break
-        return found
+        """The first queued entries of each owner that can take them; each gets a fair part."""
+        ready = [(self._lines[c], c.room) for c in self._consumers if c in self._lines]
+        ready = [(line, room) for line, room in ready if room > 0]
+        share = -(-count_max // max(len(ready), 1))
+        found = [position for line, room in ready for position in line.first(min(room, share))]
+        return sorted(found)[:count_max]
 
     def _may_read_on(self) -> bool:
         """Other slots may go on while some wait, up to the look-ahead limits."""
@@ -163,36 +135,109 @@ class KeySharedDispatcher(SharedDispatcher):
         )
         return len(self.replay) < limit
 
-    def _requeue(self, positions: Iterable[Position]) -> None:
-        given_back = list(positions)
-        if self._reading is not None:
-            self._given_back.update(self._slots[position] for position in given_back)
-        super()._requeue(given_back)
+    def _requeue(self, ledger_id: int, entry_ids: Sequence[int]) -> None:
+        if self._reading is not None and entry_ids:
+            self._came_back.update(map(self._slots[ledger_id].__getitem__, entry_ids))
+        super()._requeue(ledger_id, entry_ids)
 
-    def _set_aside(self, positions: list[Position]) -> None:
-        fresh = [position for position in positions if position not in self.replay]
-        self._waiting.update(self._slots[position] for position in fresh)
-        super()._set_aside(fresh)
+    def _set_aside(self, ledger_id: int, entry_ids: Sequence[int]) -> list[int]:
+        fresh = super()._set_aside(ledger_id, entry_ids)
+        if fresh:
+            self._line_up(ledger_id, fresh)
+            self._waiting.update(map(self._slots[ledger_id].__getitem__, fresh))
+        return fresh
 
-    def _take_up(self, positions: Iterable[Position]) -> None:
-        for position in positions:
-            slot = self._slots.pop(position, None)
-            if slot is None:
-                continue
-            self._waiting[slot] -= 1
-            if self._waiting[slot] <= 0:
-                del self._waiting[slot]
+    def _line_up(self, ledger_id: int, entry_ids: Iterable[int]) -> None:
+        for line, those in self._by_line(ledger_id, entry_ids).items():
+            self._lines.setdefault(line, ReplayQueue()).add(ledger_id, those)
 
-    def _holder(self, consumer: Consumer, position: Position) -> Consumer | None:
-        if position in consumer.pending:
-            return consumer
-        return next((c for c in self._consumers if position in c.pending), None)
+    def _take_up(self, ledger_id: int, entry_ids: Sequence[int]) -> list[int]:
+        gone = super()._take_up(ledger_id, entry_ids)
+        if not gone:
+            return gone
+        for line, those in self._by_line(ledger_id, gone).items():
+            queue = self._lines[line]
+            queue.discard(ledger_id, those)
+            if not queue:
+                del self._lines[line]
+        waiting = self._waiting
+        for slot in map(self._slots[ledger_id].__getitem__, gone):
+            waiting[slot] -= 1
+            if not waiting[slot]:
+                del waiting[slot]
+        self._forget(ledger_id, gone)
+        return gone
+
+    def _by_line(
+        self, ledger_id: int, entry_ids: Iterable[int]
+    ) -> dict[Consumer | int | None, list[int]]:
+        found: dict[Consumer | int | None, list[int]] = defaultdict(list)
+        known, owners, draining = self._slots[ledger_id], self._owners, self.draining
+        for entry_id in entry_ids:
+            slot = known[entry_id]
+            found[slot if slot in draining else owners[slot]].append(entry_id)
+        return found
+
+    def _forget(self, ledger_id: int, entry_ids: Iterable[int]) -> None:
+        """Entries whose slots need not be known any more."""
+        known = self._slots[ledger_id]
+        deque(map(known.pop, entry_ids), maxlen=0)
+        if not known:
+            del self._slots[ledger_id]
+
+    # What leaves consumers' hands, and slots that become free by it.
+
+    def _finished(self, consumer: Consumer, ledger_id: int, entry_ids: Sequence[int]) -> bool:
+        if not entry_ids:
+            return False
+        freed = self._left(consumer, ledger_id, entry_ids)
+        self._forget(ledger_id, entry_ids)
+        return freed
+
+    def _given_back(self, consumer: Consumer, ledger_id: int, entry_ids: Sequence[int]) -> None:
+        self._left(consumer, ledger_id, entry_ids)
+
+    def _left(self, consumer: Consumer, ledger_id: int, entry_ids: Sequence[int]) -> bool:
+        """True when a slot has become free. Its entries line up for its owner then."""
+        if not len(self.draining):
+            return False
+        known = self._slots[ledger_id]
+        slots = [slot for slot in map(known.__getitem__, entry_ids) if slot in self.draining]
+        freed = [slot for slot in slots if self.draining.released(consumer, slot)]
+        for slot in freed:
+            queue = self._lines.pop(slot, None)
+            if queue is not None:
+                for ledger, those in by_ledger(queue).items():
+                    self._line_up(ledger, those)
+        return bool(freed)
 
     def _members_changed(self) -> None:
+        self._owners.clear()
+        self._lines.clear()
         if not self._consumers:
             self._slots.clear()
             self._waiting.clear()
-        if not self._ordered:
-            return
-        held = [(c, Counter(self._slots[p] for p in c.pending)) for c in self._consumers]
-        self.draining.owners_changed(self.ranges.select, held)
+        if self._ordered:
+            held = map(self._held_by, self._consumers)
+            self.draining.owners_changed(self._owners.__getitem__, held)
+        for ledger_id, entry_ids in by_ledger(self.replay).items():
+            self._line_up(ledger_id, entry_ids)
+
+    def _held_by(self, consumer: Consumer) -> tuple[Consumer, Counter[int]]:
+        """How many entries a consumer holds of each slot."""
+        held: Counter[int] = Counter()
+        for ledger_id, entry_ids in consumer.pending.by_ledger():
+            held.update(map(self._slots[ledger_id].__getitem__, entry_ids))
+        return consumer, held
+
+
+class _Owners(dict[int, Consumer | None]):
+    """Who owns a slot, as asked for since it was last cleared."""
+
+    def __init__(self, ranges: HashRanges[Consumer]) -> None:
+        super().__init__()
+        self._ranges = ranges
+
+    def __missing__(self, slot: int) -> Consumer | None:
+        owner = self[slot] = self._ranges.select(slot)
+        return owner

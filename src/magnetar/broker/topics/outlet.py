@@ -42,12 +42,16 @@ class Outlet(Protocol):
         consumer_id: int,
         run: EntryRun,
         *,
+        picked: Sequence[int] | None = None,
         partition: int,
         redelivery_counts: Sequence[int] | None = None,
         ack_sets: Sequence[Sequence[int]] | None = None,
         consumer_epoch: int | None = None,
     ) -> None:
-        """Deliver a run. The sequences run parallel to it; 0 and [] say nothing about an entry."""
+        """Deliver a run, or what is ``picked`` of it: indexes, ascending.
+
+        The other sequences run parallel to what is delivered; 0 and [] say nothing about an entry.
+        """
 
     def send_active_change(self, consumer_id: int, *, active: bool) -> None:
         """A Failover consumer became active, or no longer is."""

@@ -1,8 +1,8 @@
 """What is to be delivered again, and how often each entry already was. Pure."""
 
-from bisect import bisect_left, bisect_right, insort
-from collections.abc import Collection, Iterable, Iterator
-from itertools import islice
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice, repeat
 
 from magnetar.model.position import Position
 
@@ -10,84 +10,130 @@ from magnetar.model.position import Position
 class ReplayQueue:
     """Entries that were read but are in nobody's hands, in log order."""
 
+    __slots__ = ("_ledgers",)
+
     def __init__(self) -> None:
-        self._members: set[Position] = set()
-        self._ordered: list[Position] = []  # Invariant: sorted, the same positions as _members.
+        # Invariant: ledgers ascend, and none is empty.
+        self._ledgers: dict[int, _Waiting] = {}
 
     def __len__(self) -> int:
-        return len(self._ordered)
+        return sum(len(waiting.ordered) for waiting in self._ledgers.values())
 
     def __contains__(self, position: Position) -> bool:
-        return position in self._members
+        here = self._ledgers.get(position.ledger_id)
+        return here is not None and position.entry_id in here.members
 
     def __iter__(self) -> Iterator[Position]:
-        return iter(self._ordered)
+        for ledger_id, here in self._ledgers.items():
+            yield from map(Position, repeat(ledger_id), here.ordered)
 
-    def add(self, positions: Collection[Position]) -> None:
-        """Queue ``positions``; those already queued stay once."""
-        fresh = set(positions).difference(self._members)
-        if not fresh:
-            return
-        self._members.update(fresh)
-        if len(fresh) == 1:
-            insort(self._ordered, fresh.pop())
-        else:
-            self._ordered.extend(fresh)
-            self._ordered.sort()  # nearly sorted input: timsort merges the two parts
+    def add(self, ledger_id: int, entry_ids: Iterable[int]) -> list[int]:
+        """Queue entries; those already queued stay once. Returns the others."""
+        here = self._ledgers.get(ledger_id)
+        if here is not None:
+            return here.add(entry_ids)
+        here = _Waiting()
+        fresh = here.add(entry_ids)
+        if fresh:
+            newest = not self._ledgers or ledger_id > next(reversed(self._ledgers))
+            self._ledgers[ledger_id] = here
+            if not newest:
+                self._ledgers = dict(sorted(self._ledgers.items()))
+        return fresh
 
-    def discard(self, positions: Iterable[Position]) -> None:
-        """Forget ``positions``: delivered, acknowledged or trimmed."""
-        gone = self._members.intersection(positions)
-        if not gone:
-            return
-        self._members -= gone
-        # Mostly neighbours, and mostly the first ones: look only where they lie.
-        ordered = self._ordered
-        start = bisect_left(ordered, min(gone))
-        stop = bisect_right(ordered, max(gone), start)
-        if stop - start == len(gone):
-            del ordered[start:stop]
-        else:
-            ordered[start:stop] = [p for p in ordered[start:stop] if p not in gone]
+    def discard(self, ledger_id: int, entry_ids: Iterable[int]) -> list[int]:
+        """Forget entries: delivered, acknowledged or trimmed. Returns those that were queued."""
+        here = self._ledgers.get(ledger_id)
+        if here is None:
+            return []
+        gone = here.discard(entry_ids)
+        if not here.members:
+            del self._ledgers[ledger_id]
+        return gone
 
     def first(self, count_max: int) -> list[Position]:
         """The first ``count_max`` positions, in log order; they stay queued."""
-        return list(islice(self._ordered, count_max))
+        return list(islice(self, count_max))
 
     def clear(self) -> None:
-        self._members.clear()
-        self._ordered.clear()
+        self._ledgers.clear()
+
+
+class _Waiting:
+    """What waits of one ledger."""
+
+    __slots__ = ("members", "ordered")
+
+    def __init__(self) -> None:
+        self.members: set[int] = set()
+        self.ordered: list[int] = []  # Invariant: ascending, the same entries as in members.
+
+    def add(self, entry_ids: Iterable[int]) -> list[int]:
+        members, ordered = self.members, self.ordered
+        fresh = sorted(set(entry_ids).difference(members))
+        if not fresh:
+            return fresh
+        members.update(fresh)
+        # Mostly neighbours: nothing that waits lies between them.
+        at = bisect_left(ordered, fresh[0])
+        if bisect_left(ordered, fresh[-1], at) == at:
+            ordered[at:at] = fresh
+        else:
+            ordered.extend(fresh)
+            ordered.sort()  # nearly sorted input: timsort merges the two parts
+        return fresh
+
+    def discard(self, entry_ids: Iterable[int]) -> list[int]:
+        members, ordered = self.members, self.ordered
+        gone = sorted(members.intersection(entry_ids))
+        if not gone:
+            return []
+        members.difference_update(gone)
+        # Mostly neighbours, and mostly the first ones: look only where they lie.
+        start = bisect_left(ordered, gone[0])
+        stop = bisect_right(ordered, gone[-1], start)
+        if stop - start == len(gone):
+            del ordered[start:stop]
+        else:
+            ordered[start:stop] = filter(members.__contains__, ordered[start:stop])
+        return gone
 
 
 class RedeliveryCounts:
     """How often each unacknowledged entry was asked for again. In memory only, as in Pulsar."""
 
+    __slots__ = ("_ledgers",)
+
     def __init__(self) -> None:
-        self._counts: dict[Position, int] = {}
+        self._ledgers: dict[int, dict[int, int]] = {}  # Invariant: none is empty.
 
     def __bool__(self) -> bool:
-        return bool(self._counts)
+        return bool(self._ledgers)
 
-    def add(self, positions: Iterable[Position]) -> None:
-        counts = self._counts
-        for position in positions:
-            counts[position] = counts.get(position, 0) + 1
+    def add(self, ledger_id: int, entry_ids: Sequence[int]) -> None:
+        """These are asked for once more."""
+        if not entry_ids:
+            return
+        counts = self._ledgers.setdefault(ledger_id, {})
+        before = map(counts.get, entry_ids, repeat(0))
+        counts.update(zip(entry_ids, list(map((1).__add__, before)), strict=True))
 
-    def of(self, ledger_id: int, first_entry_id: int, count: int) -> list[int] | None:
-        """The counts of consecutive entries; None when all are 0."""
-        if not self._counts:
+    def of(self, ledger_id: int, entry_ids: Iterable[int]) -> list[int] | None:
+        """The counts of these entries; None when all are 0."""
+        counts = self._ledgers.get(ledger_id)
+        if counts is None:
             return None
-        get = self._counts.get
-        found = [
-            get(Position(ledger_id, entry), 0)
-            for entry in range(first_entry_id, first_entry_id + count)
-        ]
+        found = list(map(counts.get, entry_ids, repeat(0)))
         return found if any(found) else None
 
-    def discard(self, positions: Iterable[Position]) -> None:
-        if self._counts:
-            for position in positions:
-                self._counts.pop(position, None)
+    def discard(self, ledger_id: int, entry_ids: Iterable[int]) -> None:
+        counts = self._ledgers.get(ledger_id)
+        if counts is None:
+            return
+        for entry_id in entry_ids:
+            counts.pop(entry_id, None)
+        if not counts:
+            del self._ledgers[ledger_id]
 
     def clear(self) -> None:
-        self._counts.clear()
+        self._ledgers.clear()

@@ -1,13 +1,14 @@
 """Shared: each entry goes to any one consumer that has room; what comes back goes out again."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
-from itertools import islice, repeat
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import Final
 
 from magnetar.broker.dispatch.shared import RoundRobin, Seat
-from magnetar.broker.topics.consumer import Consumer
+from magnetar.broker.topics.consumer import Consumer, entry_ids_of
 from magnetar.broker.topics.dispatcher import ack_sets_of, read_failed
+from magnetar.broker.topics.pending import by_ledger
 from magnetar.broker.topics.redelivery import RedeliveryCounts, ReplayQueue
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.broker.topics.weighing import Chunk, weigh
@@ -69,7 +70,8 @@ class SharedDispatcher:
             del self._chunk_owners[uuid]
         released = consumer.release_all()
         if self._consumers:
-            self._requeue(released)
+            for ledger_id, entry_ids in released.items():
+                self._requeue(ledger_id, entry_ids)
         else:
             self.replay.clear()
             self._chunks_aside.clear()
@@ -81,32 +83,36 @@ class SharedDispatcher:
         self._replay_stuck = False
         self.wake()
 
-    def acknowledged(self, consumer: Consumer, positions: Sequence[Position]) -> None:
+    def acknowledged(self, consumer: Consumer, ledger_id: int, entry_ids: Sequence[int]) -> None:
         room_before = consumer.room
-        released = consumer.release(positions)
-        room_grew = consumer.room > room_before
-        if len(released) < len(positions):
-            elsewhere = set(positions).difference(released)
-            for other in self._consumers:
-                room_before = other.room
-                other.release(elsewhere)
-                room_grew = room_grew or other.room > room_before
-        self.redelivery_counts.discard(positions)
-        self.replay.discard(positions)
-        self._forget_aside(positions)
-        self._after_release(room_grew=room_grew)
+        released = consumer.release(ledger_id, entry_ids)
+        freed = self._finished(consumer, ledger_id, released)
+        freed = freed or consumer.room > room_before
+        if len(released) < len(entry_ids):
+            freed = self._acknowledged_elsewhere(ledger_id, entry_ids, released) or freed
+        self.redelivery_counts.discard(ledger_id, entry_ids)
+        self._after_release(freed=freed)
 
     def acknowledged_part(self, consumer: Consumer, position: Position, pending: int) -> None:
         room_before = consumer.room
         consumer.release_part(position, pending)
-        self._after_release(room_grew=consumer.room > room_before)
+        self._after_release(freed=consumer.room > room_before)
 
     def redeliver(self, consumer: Consumer, positions: Sequence[Position] | None) -> None:
-        released = consumer.release_all() if positions is None else consumer.release(positions)
-        if released:
-            self.redelivery_counts.add(released)
-            self._requeue(released)
-            self.wake()
+        if positions is None:
+            released: Mapping[int, Sequence[int]] = consumer.release_all()
+        else:
+            released = {
+                ledger_id: consumer.release(ledger_id, entry_ids)
+                for ledger_id, entry_ids in by_ledger(positions).items()
+            }
+        if not any(released.values()):
+            return
+        for ledger_id, entry_ids in released.items():
+            self.redelivery_counts.add(ledger_id, entry_ids)
+            self._given_back(consumer, ledger_id, entry_ids)
+            self._requeue(ledger_id, entry_ids)
+        self.wake()
 
     def close(self) -> None:
         self._closed = True
@@ -157,9 +163,8 @@ class SharedDispatcher:
     async def _read_again(self, positions: list[Position]) -> None:
         try:
             runs = await self._cursor.read_at(positions)
-            self.replay.discard(positions)
-            self._forget_aside(positions)
-            self._take_up(positions)
+            for ledger_id, entry_ids in by_ledger(positions).items():
+                self._take_up(ledger_id, entry_ids)
             self._deliver(runs, again=True)
         except StorageError as error:
             await read_failed(self._cursor, error, self._clock)
@@ -181,13 +186,20 @@ class SharedDispatcher:
         if chunks:
             self._deal_with_chunks(run, chunks)
             return
-        seats = [Seat(c, c.priority, c.room) for c in self._consumers if c.room > 0]
-        shares = self._round_robin.assign(run.weights, seats)
+        shares = self._round_robin.assign(run.weights, self._seats())
+        picks: dict[Consumer, list[int]] = {}
         for share in shares:
-            self._hand_over(share.consumer, run.part(share.start, share.stop))
+            picks.setdefault(share.consumer, []).extend(range(share.start, share.stop))
+        for consumer, picked in picks.items():
+            self._hand_over(consumer, run, picked)
         done = shares[-1].stop if shares else 0
         if done < len(run):
-            self._requeue(positions_of(run.part(done, len(run))))
+            first = run.first_entry_id
+            self._requeue(run.ledger_id, range(first + done, first + len(run)))
+
+    def _seats(self) -> list[Seat[Consumer]]:
+        rooms = ((consumer, consumer.room) for consumer in self._consumers)
+        return [Seat(consumer, consumer.priority, room) for consumer, room in rooms if room > 0]
 
     def _deal_with_chunks(self, run: EntryRun, chunks: dict[int, Chunk]) -> None:
         """All parts of a chunked message go to one consumer, wherever the others go."""
@@ -196,11 +208,10 @@ class SharedDispatcher:
             chunk = chunks.get(index)
             owner = self._chunk_owners.get(chunk.uuid) if chunk else None
             if owner is None:
-                seats = [Seat(c, c.priority, c.room) for c in self._consumers if c.room > 0]
-                shares = self._round_robin.assign(entry.weights, seats)
+                shares = self._round_robin.assign(entry.weights, self._seats())
                 owner = shares[0].consumer if shares else None
             if owner is None or owner.room <= 0:
-                self._set_aside([entry.first])
+                self._set_aside(entry.ledger_id, [entry.first_entry_id])
                 if chunk:
                     self._chunks_aside[entry.first] = chunk.uuid
                 continue
@@ -215,22 +226,24 @@ class SharedDispatcher:
             if len(self._chunk_owners) > CHUNKED_MESSAGES_MAX:
                 del self._chunk_owners[next(iter(self._chunk_owners))]
 
-    def _forget_aside(self, positions: Sequence[Position]) -> None:
-        if self._chunks_aside:
-            for position in positions:
-                self._chunks_aside.pop(position, None)
-
     def _must_wait(self, position: Position) -> bool:
         """Whether a queued entry is a chunk whose owner has no room."""
         uuid = self._chunks_aside.get(position)
         owner = None if uuid is None else self._chunk_owners.get(uuid)
         return owner is not None and owner.room <= 0
 
-    def _hand_over(self, consumer: Consumer, run: EntryRun) -> None:
-        counts = self.redelivery_counts.of(run.ledger_id, run.first_entry_id, len(run))
-        ack_sets = ack_sets_of(self._cursor, run)
-        consumer.hold(run, ack_sets)
-        consumer.deliver(run, redelivery_counts=counts, ack_sets=ack_sets)
+    def _hand_over(
+        self, consumer: Consumer, run: EntryRun, picked: Sequence[int] | None = None
+    ) -> None:
+        """Give a consumer a run, or what is picked of it."""
+        if picked is not None and len(picked) == len(run):
+            picked = None
+        counts = None
+        if self.redelivery_counts:
+            counts = self.redelivery_counts.of(run.ledger_id, entry_ids_of(run, picked))
+        ack_sets = ack_sets_of(self._cursor, run, picked)
+        consumer.hold(run, picked, ack_sets)
+        consumer.deliver(run, picked=picked, redelivery_counts=counts, ack_sets=ack_sets)
 
     # What decides whether there is a turn.
 
@@ -271,8 +284,20 @@ class SharedDispatcher:
         self._replay_stuck = False
         self.wake()
 
-    def _after_release(self, *, room_grew: bool) -> None:
-        if room_grew or self._reads_paused:
+    def _acknowledged_elsewhere(
+        self, ledger_id: int, entry_ids: Sequence[int], released: Iterable[int]
+    ) -> bool:
+        """Take acknowledged entries from whoever has them. True: more may go out now."""
+        elsewhere = list(set(entry_ids).difference(released))
+        freed = False
+        for other in self._consumers:
+            room_before = other.room
+            found = other.release(ledger_id, elsewhere)
+            freed = self._finished(other, ledger_id, found) or freed or other.room > room_before
+        return bool(self._take_up(ledger_id, elsewhere)) or freed
+
+    def _after_release(self, *, freed: bool) -> None:
+        if freed or self._reads_paused:
             self._replay_stuck = False
             self.wake()
 
@@ -285,20 +310,26 @@ class SharedDispatcher:
     def _members_changed(self) -> None:
         """A consumer came or went."""
 
-    def _requeue(self, positions: Iterable[Position]) -> None:
+    def _requeue(self, ledger_id: int, entry_ids: Sequence[int]) -> None:
         """These entries were given back: they are in nobody's hands, and may go out at once."""
-        self._set_aside(list(positions))
+        self._set_aside(ledger_id, entry_ids)
         self._replay_stuck = False
 
-    def _set_aside(self, positions: list[Position]) -> None:
-        """These entries go to the replay queue."""
-        self.replay.add(positions)
+    def _set_aside(self, ledger_id: int, entry_ids: Sequence[int]) -> list[int]:
+        """These entries go to the replay queue. Returns those that were not in it yet."""
+        return self.replay.add(ledger_id, entry_ids)
 
-    def _take_up(self, positions: Iterable[Position]) -> None:
-        """These entries left the replay queue, to be dealt out."""
+    def _take_up(self, ledger_id: int, entry_ids: Sequence[int]) -> list[int]:
+        """These entries leave the replay queue. Returns those that were in it."""
+        gone = self.replay.discard(ledger_id, entry_ids)
+        if self._chunks_aside:
+            for entry_id in gone:
+                self._chunks_aside.pop(Position(ledger_id, entry_id), None)
+        return gone
 
+    def _finished(self, consumer: Consumer, ledger_id: int, entry_ids: Sequence[int]) -> bool:
+        """These entries left a consumer's hands for good. True: more may go out now."""
+        return False
 
-def positions_of(run: EntryRun) -> list[Position]:
-    """The positions of a run's entries."""
-    entries = range(run.first_entry_id, run.first_entry_id + len(run))
-    return list(map(Position, repeat(run.ledger_id, len(run)), entries))
+    def _given_back(self, consumer: Consumer, ledger_id: int, entry_ids: Sequence[int]) -> None:
+        """These entries left a consumer's hands, and will be queued."""

@@ -7,7 +7,7 @@ from magnetar.broker.dispatch.shared import fitting
 from magnetar.broker.topics.consumer import Consumer
 from magnetar.broker.topics.dispatcher import ack_sets_of, read_failed
 from magnetar.broker.topics.settings import TopicSettings
-from magnetar.broker.topics.weighing import weigh
+from magnetar.broker.topics.weighing import messages_in, weigh
 from magnetar.clock import Clock
 from magnetar.errors import StorageError
 from magnetar.model.position import Position
@@ -64,7 +64,7 @@ class SingleDispatcher:
         if consumer is self._active:
             self.wake()
 
-    def acknowledged(self, consumer: Consumer, positions: Sequence[Position]) -> None:
+    def acknowledged(self, consumer: Consumer, ledger_id: int, entry_ids: Sequence[int]) -> None:
         """Nothing is held per consumer: the cursor knows it all."""
 
     def acknowledged_part(self, consumer: Consumer, position: Position, pending: int) -> None:
@@ -140,7 +140,11 @@ class SingleDispatcher:
                 self._cursor.acknowledge(weighed.corrupt)
             for part in weighed.runs:
                 ack_sets = ack_sets_of(self._cursor, part)
-                count = fitting(part.weights, consumer.permits)
+                messages = messages_in(part)
+                count = len(part)
+                if messages > consumer.permits:
+                    count = fitting(part.weights, consumer.permits)
+                self._messages_per_entry = messages / len(part)
                 if count:
                     whole = count == len(part)
                     consumer.deliver(
@@ -151,9 +155,7 @@ class SingleDispatcher:
                     self._cursor.read_position = Position(
                         part.ledger_id, part.first_entry_id + count
                     )
-                    self._messages_per_entry = sum(part.weights) / len(part)
                     return
-                self._messages_per_entry = sum(part.weights) / len(part)
 
     def _take_over(self) -> bool:
         """Elect again; True when the active consumer changed."""

@@ -14,6 +14,7 @@ from magnetar.broker.topics.consumer import Consumer, SubscribeRequest, pending_
 from magnetar.broker.topics.dispatcher import Dispatcher
 from magnetar.broker.topics.key_shared_dispatcher import KeySharedDispatcher
 from magnetar.broker.topics.outlet import Outlet
+from magnetar.broker.topics.pending import by_ledger
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.broker.topics.shared_dispatcher import SharedDispatcher
 from magnetar.broker.topics.single_dispatcher import SingleDispatcher
@@ -156,12 +157,18 @@ class Subscription:
         An ack set has a bit per message of the batch: 1 is pending. Positions that do not exist
         are ignored.
         """
-        if positions:
-            self.cursor.acknowledge(list(positions))
-            self._acknowledged(consumer, positions)
+        for ledger_id, entry_ids in by_ledger(positions).items():
+            self.acknowledge_entries(consumer, ledger_id, entry_ids)
         if parts and self._settings.batch_index_acks:
             for position, words in parts:
                 self._acknowledge_part(consumer, position, words)
+
+    def acknowledge_entries(
+        self, consumer: Consumer, ledger_id: int, entry_ids: Sequence[int]
+    ) -> None:
+        """The same for whole entries of one ledger, in any order."""
+        self.cursor.acknowledge_entries(ledger_id, entry_ids)
+        self._acknowledged(consumer, ledger_id, entry_ids)
 
     def acknowledge_cumulative(
         self, consumer: Consumer, position: Position, ack_set: list[int] | None = None
@@ -317,16 +324,16 @@ class Subscription:
 
     # Acknowledged.
 
-    def _acknowledged(self, consumer: Consumer, positions: Sequence[Position]) -> None:
-        consumer.acked_count += len(positions)
+    def _acknowledged(self, consumer: Consumer, ledger_id: int, entry_ids: Sequence[int]) -> None:
+        consumer.acked_count += len(entry_ids)
         consumer.last_acked_ms = self._clock.wall_ms()
         if self.dispatcher is not None:
-            self.dispatcher.acknowledged(consumer, positions)
+            self.dispatcher.acknowledged(consumer, ledger_id, entry_ids)
 
     def _acknowledge_part(self, consumer: Consumer, position: Position, words: list[int]) -> None:
         self.cursor.acknowledge_batch(position, words)
         if self.cursor.is_acknowledged(position):
-            self._acknowledged(consumer, [position])
+            self._acknowledged(consumer, position.ledger_id, [position.entry_id])
         elif self.dispatcher is not None:
             left = pending_in(self.cursor.ack_set(position) or [])
             self.dispatcher.acknowledged_part(consumer, position, left)

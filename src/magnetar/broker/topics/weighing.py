@@ -12,6 +12,9 @@ from magnetar.message import metadata
 from magnetar.model.position import Position
 from magnetar.storage.managed_ledger.run import EntryRun
 
+_TRUSTED: Final = "trusted"  # In a run's memo, as are the two sums.
+_MESSAGES: Final = "messages"
+_SIZE_BYTES: Final = "size_bytes"
 _PRODUCER_NAME: Final = 0x0A
 _FIRST_BYTE: Final = itemgetter(4)  # Of the metadata, behind its size.
 
@@ -40,16 +43,34 @@ class Weighed(NamedTuple):
 
 def weigh(run: EntryRun) -> Weighed:
     """The run with all weights known. The run itself is not changed."""
-    known: Weighed | None = run.memo.get(Weighed)
+    memo = run.memo
+    if _TRUSTED in memo:
+        return Weighed([run], [{}], [])
+    known: Weighed | None = memo.get(Weighed)
     if known is not None:
         return known
-    weights = run.weights
     if _trustworthy(run):
-        # Not kept in the memo: a run that refers to itself would outlive its readers.
+        # Without the run itself: one that refers to itself would outlive its readers.
+        memo[_TRUSTED] = True
         return Weighed([run], [{}], [])
-    weighed = _look_into(run, list(weights))
-    run.memo[Weighed] = weighed
+    weighed = memo[Weighed] = _look_into(run, list(run.weights))
     return weighed
+
+
+def messages_in(run: EntryRun) -> int:
+    """How many messages a weighed run holds; counted once for all who are given it."""
+    known: int | None = run.memo.get(_MESSAGES)
+    if known is None:
+        known = run.memo[_MESSAGES] = sum(run.weights)
+    return known
+
+
+def size_bytes_of(run: EntryRun) -> int:
+    """The bytes of a run's entries; added up once for all who are given it."""
+    known: int | None = run.memo.get(_SIZE_BYTES)
+    if known is None:
+        known = run.memo[_SIZE_BYTES] = sum(map(len, run.data))
+    return known
 
 
 def _trustworthy(run: EntryRun) -> bool:

@@ -10,7 +10,7 @@ from operator import and_
 from typing import Protocol
 
 from magnetar.model.position import Position
-from magnetar.storage.managed_ledger.entry_ranges import EntryRanges, coalesce
+from magnetar.storage.managed_ledger.entry_ranges import EntryRanges, coalesce, ranges_of
 
 
 class LogShape(Protocol):
@@ -44,6 +44,14 @@ class AckSet:
         """Acknowledge positions, in any order. Returns the mark, moved or not."""
         if positions:
             for ledger_id, first, last in coalesce(positions):
+                self._add_range(ledger_id, first, last, log)
+            self._settle(log)
+        return self.mark
+
+    def add_entries(self, ledger_id: int, entry_ids: Sequence[int], log: LogShape) -> Position:
+        """Acknowledge entries of one ledger, in any order. Returns the mark, moved or not."""
+        if entry_ids:
+            for _, first, last in ranges_of(ledger_id, entry_ids):
                 self._add_range(ledger_id, first, last, log)
             self._settle(log)
         return self.mark

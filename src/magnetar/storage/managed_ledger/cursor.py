@@ -67,6 +67,13 @@ class Cursor:
         if self.acks.changes != changes:
             self._changed()
 
+    def acknowledge_entries(self, ledger_id: int, entry_ids: Sequence[int]) -> None:
+        """The same for entries of one ledger."""
+        changes = self.acks.changes
+        self.acks.add_entries(ledger_id, entry_ids, self._log.layout)
+        if self.acks.changes != changes:
+            self._changed()
+
     def acknowledge_cumulative(self, position: Position) -> None:
         """Acknowledge everything up to ``position``, which is ignored if it does not exist.
 

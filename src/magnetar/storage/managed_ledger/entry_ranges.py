@@ -95,16 +95,17 @@ def coalesce(positions: Sequence[Position]) -> list[PositionRange]:
     found: list[PositionRange] = []
     ledger_ids = set(map(_ledger_id_of, positions))
     if len(ledger_ids) == 1:
-        return _ranges_of(ledger_ids.pop(), map(_entry_id_of, positions))
+        return ranges_of(ledger_ids.pop(), map(_entry_id_of, positions))
     by_ledger: dict[int, list[int]] = {ledger_id: [] for ledger_id in sorted(ledger_ids)}
     for ledger_id, entry_id in positions:
         by_ledger[ledger_id].append(entry_id)
     for ledger_id, entry_ids in by_ledger.items():
-        found += _ranges_of(ledger_id, entry_ids)
+        found += ranges_of(ledger_id, entry_ids)
     return found
 
 
-def _ranges_of(ledger_id: int, entry_ids: Iterable[int]) -> list[PositionRange]:
+def ranges_of(ledger_id: int, entry_ids: Iterable[int]) -> list[PositionRange]:
+    """Entries of one ledger in any order, with any repeats, at least one, as the fewest ranges."""
     unique = set(entry_ids)
     first, last = min(unique), max(unique)
     if last - first + 1 == len(unique):

@@ -64,16 +64,18 @@ class ClientEnd:
         consumer_id,
         run,
         *,
+        picked=None,
         partition,
         redelivery_counts=None,
         ack_sets=None,
         consumer_epoch=None,
     ):
-        counts = redelivery_counts or [0] * len(run)
-        sets = ack_sets or [[]] * len(run)
-        for index, entry in enumerate(run.data):
+        indexes = range(len(run)) if picked is None else picked
+        counts = redelivery_counts or [0] * len(indexes)
+        sets = ack_sets or [[]] * len(indexes)
+        for index, count, words in zip(indexes, counts, sets, strict=True):
             position = (run.ledger_id, run.first_entry_id + index)
-            self._note("entry", consumer_id, position, payload(entry), counts[index], sets[index])
+            self._note("entry", consumer_id, position, payload(run.data[index]), count, words)
 
     def send_active_change(self, consumer_id, *, active):
         self._note("active", consumer_id, active)
