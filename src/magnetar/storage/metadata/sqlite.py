@@ -20,8 +20,9 @@ from typing import Final, Self, TypeVar
 from magnetar.clock import Clock, SystemClock
 from magnetar.errors import MagnetarError, StorageError, WriteFailed
 from magnetar.storage.metadata.batches import Batches, Operation
+from magnetar.storage.metadata.sqlite_log import check_log
 from magnetar.storage.metadata.store import Record
-from magnetar.storage.metadata.tables import SCHEMA, Tables
+from magnetar.storage.metadata.tables import ADD_CHECKSUMS, SCHEMA, Tables
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -29,7 +30,8 @@ T = TypeVar("T")
 APPLICATION_ID: Final = 0x4D474E54
 """"MGNT", in the file's header: it tells our files from those of other programs."""
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
+"""Version 1 had no checksums; it is brought up to date when it is opened."""
 
 BUSY_TIMEOUT_S: Final = 10.0
 """How long to wait while another process commits."""
@@ -66,9 +68,12 @@ class SqliteWatch:
 class SqliteMetadataStore:
     """One session on a file. ``open`` makes it."""
 
-    def __init__(self, path: Path, clock: Clock, session_timeout_s: float) -> None:
+    def __init__(
+        self, path: Path, clock: Clock, session_timeout_s: float, *, must_exist: bool
+    ) -> None:
         """For ``open``."""
         self._path = path
+        self._must_exist = must_exist
         self._clock = clock
         self._session_timeout_s = session_timeout_s
         self._batches: Batches[Tables] = Batches()
@@ -89,13 +94,14 @@ class SqliteMetadataStore:
         *,
         clock: Clock | None = None,
         session_timeout_s: float = SESSION_TIMEOUT_S,
+        must_exist: bool = False,
     ) -> Self:
         """Open the file, or make it.
 
         Raises StorageError, naming the file and the remedy, for one that is damaged, of another
-        program, or of another format.
+        program, or of another format; with ``must_exist`` also for one that is missing or empty.
         """
-        store = cls(path, clock or SystemClock(), session_timeout_s)
+        store = cls(path, clock or SystemClock(), session_timeout_s, must_exist=must_exist)
         store._thread.start()
         try:
             await store._ask(Tables.last_change, writes=False)
@@ -187,7 +193,7 @@ class SqliteMetadataStore:
 
     def _run(self) -> None:
         try:
-            connection = _connect(self._path)
+            connection = _connect(self._path, must_exist=self._must_exist)
         except (sqlite3.Error, StorageError) as error:
             self._refuse_all(error)
             return
@@ -332,8 +338,14 @@ class SqliteMetadataStore:
         ]
 
 
-def _connect(path: Path) -> sqlite3.Connection:
+def _connect(path: Path, *, must_exist: bool) -> sqlite3.Connection:
     """Open the file, or make it. Raises StorageError for a file that is not ours to touch."""
+    if must_exist and (not path.exists() or not path.stat().st_size):
+        raise StorageError(
+            f"{path} is missing or empty, and the files beside it are of no use without it: "
+            "restore it from a backup, or move the whole folder away to begin with an empty one"
+        )
+    check_log(path)
     connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, isolation_level=None)
     try:
         connection.execute("PRAGMA synchronous = FULL")
@@ -349,7 +361,9 @@ def _connect(path: Path) -> sqlite3.Connection:
                 connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
             connection.execute("COMMIT")
+        _bring_up_to_date(connection, path)
         _use_log(connection)
+        _check_structure(connection, path)
     except BaseException:
         connection.close()
         raise
@@ -366,7 +380,7 @@ def _is_ours(connection: sqlite3.Connection, path: Path) -> bool:
             "SELECT count(*) FROM sqlite_master",
         )
     )
-    if application == APPLICATION_ID and version == SCHEMA_VERSION:
+    if application == APPLICATION_ID and version in (1, SCHEMA_VERSION):
         return True
     if application == APPLICATION_ID:
         raise StorageError(
@@ -379,6 +393,29 @@ def _is_ours(connection: sqlite3.Connection, path: Path) -> bool:
             "or move the file away"
         )
     return False
+
+
+def _bring_up_to_date(connection: sqlite3.Connection, path: Path) -> None:
+    if connection.execute("PRAGMA user_version").fetchone()[0] == SCHEMA_VERSION:
+        return
+    connection.execute("BEGIN EXCLUSIVE")
+    if connection.execute("PRAGMA user_version").fetchone()[0] != SCHEMA_VERSION:
+        connection.execute(ADD_CHECKSUMS)
+        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+    connection.execute("COMMIT")
+    log.info("metadata.brought_up_to_date path=%s format=%d", path, SCHEMA_VERSION)
+
+
+def _check_structure(connection: sqlite3.Connection, path: Path) -> None:
+    """Whether the file is sound: about a millisecond for each thousand records.
+
+    A record that no index leads to any more would be no error later, but gone.
+    """
+    found = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
+    if found != "ok":
+        raise StorageError(
+            f"{path} is damaged ({found.splitlines()[-1]}): restore it from a backup"
+        )
 
 
 def _use_log(connection: sqlite3.Connection) -> None:

@@ -1,7 +1,8 @@
 """Metadata as SQL tables: every statement there is.
 
-    records    path, value, version, the session that owns an ephemeral record, and the number of
-               the change that touched it last
+    records    path, value, version, the session that owns an ephemeral record, the number of the
+               change that touched it last, and a CRC-32 of path, version and value (null where a
+               Magnetar without checksums wrote the record)
     deletions  paths that were deleted, each with the number of that change
     sessions   the stores that own ephemeral records; ``beats`` counts their signs of life
     counters   'change': the number of the last change; 'forgotten': deletions up to this number
@@ -12,10 +13,11 @@ last it saw: changes are never missed, several to one record are told as one.
 """
 
 import contextlib
+import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
-from magnetar.errors import VersionMismatch
+from magnetar.errors import CorruptEntry, VersionMismatch
 from magnetar.storage.metadata.store import ABSENT, Record
 
 DELETIONS_KEPT: Final = 10_000
@@ -24,7 +26,7 @@ DELETIONS_KEPT: Final = 10_000
 SCHEMA: Final = """
 CREATE TABLE records (
     path TEXT NOT NULL UNIQUE, value BLOB NOT NULL, version INTEGER NOT NULL,
-    session INTEGER, change INTEGER NOT NULL
+    session INTEGER, change INTEGER NOT NULL, checksum INTEGER
 );
 CREATE INDEX changes ON records (change);
 CREATE INDEX ephemeral ON records (session) WHERE session IS NOT NULL;
@@ -36,6 +38,8 @@ CREATE TABLE counters (name TEXT NOT NULL PRIMARY KEY, value INTEGER NOT NULL);
 INSERT INTO counters VALUES ('change', 0), ('forgotten', 0)
 """
 
+ADD_CHECKSUMS: Final = "ALTER TABLE records ADD COLUMN checksum INTEGER"
+"""From a file of version 1 to what the schema says."""
 
 Value = str | bytes | int | None
 
@@ -93,8 +97,17 @@ class Tables:
     # Records.
 
     def get(self, path: str) -> Record | None:
-        row = self._one("SELECT value, version FROM records WHERE path = ?", path)
-        return None if row is None else Record(*row)
+        """Raises CorruptEntry for a record that is not what was written."""
+        row = self._one("SELECT value, version, checksum FROM records WHERE path = ?", path)
+        if row is None:
+            return None
+        value, version, checksum = row
+        if not isinstance(value, bytes) or checksum not in (None, _checksum(path, version, value)):
+            raise CorruptEntry(
+                f"the record {path} of the metadata is damaged: restore metadata.sqlite from a "
+                "backup, or delete the record to go on without it"
+            )
+        return Record(value, version)
 
     def put(
         self, path: str, value: bytes, *, expected_version: int | None, session: int | None
@@ -102,10 +115,17 @@ class Tables:
         """Raises VersionMismatch, having changed nothing."""
         version = self._check(path, expected_version) + 1
         self._connection.execute(
-            "INSERT INTO records VALUES (?, ?, ?, ?, ?) ON CONFLICT (path) DO UPDATE SET"
-            " value = excluded.value, version = excluded.version,"
-            " session = excluded.session, change = excluded.change",
-            (path, value, version, session, self._next_change()),
+            "INSERT INTO records VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (path) DO UPDATE SET"
+            " value = excluded.value, version = excluded.version, session = excluded.session,"
+            " change = excluded.change, checksum = excluded.checksum",
+            (
+                path,
+                value,
+                version,
+                session,
+                self._next_change(),
+                _checksum(path, version, value),
+            ),
         )
         return version
 
@@ -207,3 +227,7 @@ class Tables:
 
     def _one(self, question: str, *values: Value) -> Any:
         return self._connection.execute(question, values).fetchone()
+
+
+def _checksum(path: str, version: int, value: bytes) -> int:
+    return zlib.crc32(value, zlib.crc32(f"{path}\0{version}\0".encode()))

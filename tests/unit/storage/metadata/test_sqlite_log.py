@@ -1,0 +1,134 @@
+"""Logs that SQLite itself wrote: whole, cut anywhere, with any bit flipped, or gone."""
+
+import shutil
+import sqlite3
+
+import pytest
+
+from magnetar.errors import StorageError
+from magnetar.storage.metadata.sqlite_log import check_log, held_by, promised
+
+ROWS = 60
+
+
+@pytest.fixture(scope="module")
+def crashed(tmp_path_factory):
+    """A database whose process died: everything is in the log. With what it takes to read it."""
+    folder = tmp_path_factory.mktemp("database")
+    connection = sqlite3.connect(folder / "m.sqlite", isolation_level=None)
+    connection.execute("PRAGMA page_size = 1024")
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("CREATE TABLE t (x)")
+    for number in range(ROWS):
+        connection.execute("INSERT INTO t VALUES (?)", (f"{number}" * 100,))
+    copy = tmp_path_factory.mktemp("crashed")
+    for path in folder.iterdir():
+        shutil.copy(path, copy)
+    connection.close()
+    return copy
+
+
+@pytest.fixture
+def folder(crashed, tmp_path):
+    return shutil.copytree(crashed, tmp_path / "folder")
+
+
+def rows(folder):
+    connection = sqlite3.connect(folder / "m.sqlite")
+    try:
+        return connection.execute("SELECT count(*) FROM t").fetchone()[0]
+    finally:
+        connection.close()
+
+
+def test_a_whole_log_holds_what_was_promised(folder):
+    log, index = (folder / f"m.sqlite-{kind}" for kind in ("wal", "shm"))
+    promise, held = promised(index.read_bytes()), held_by(log.read_bytes())
+    assert promise == held
+    assert held.pages > ROWS
+    check_log(folder / "m.sqlite")
+    assert rows(folder) == ROWS
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9, 0.999])
+def test_a_flipped_bit_anywhere_in_the_log_is_refused(folder, share):
+    log = folder / "m.sqlite-wal"
+    data = bytearray(log.read_bytes())
+    data[int(share * len(data)) + 9] ^= 4
+    log.write_bytes(data)
+    with pytest.raises(StorageError, match=r"m\.sqlite-wal is damaged.*remove m\.sqlite-shm"):
+        check_log(folder / "m.sqlite")
+    (folder / "m.sqlite-shm").unlink()  # The remedy.
+    check_log(folder / "m.sqlite")
+
+
+def test_it_believes_what_sqlite_believes(folder):
+    """However the log is cut: as many rows are found as the last commit that is whole says."""
+    log = folder / "m.sqlite-wal"
+    data = log.read_bytes()
+    whole = held_by(data).pages
+    for cut in range(len(data), 2000, -1717):
+        (folder / "m.sqlite-shm").unlink(missing_ok=True)
+        log.write_bytes(data[:cut])
+        held = held_by(log.read_bytes()).pages
+        connection = sqlite3.connect(folder / "m.sqlite")
+        connection.execute("SELECT * FROM sqlite_master").fetchall()
+        found = promised((folder / "m.sqlite-shm").read_bytes())
+        assert (found.pages if found else 0) == held <= whole
+        # Killed again, as it were: closing would remove the log.
+        copy = shutil.copytree(folder, folder.with_name(f"copy-{cut}"))
+        connection.close()
+        shutil.rmtree(folder)
+        shutil.move(copy, folder)
+
+
+@pytest.mark.parametrize("left", [None, 0, 20, 5000])
+def test_a_log_that_is_gone_or_cut_short_is_refused(folder, left):
+    log = folder / "m.sqlite-wal"
+    data = log.read_bytes()
+    if left is None:
+        log.unlink()
+    else:
+        log.write_bytes(data[:left])
+    word = "missing" if left is None else "damaged"
+    with pytest.raises(StorageError, match=rf"m\.sqlite-wal is {word}"):
+        check_log(folder / "m.sqlite")
+
+
+def test_what_an_unfinished_write_left_behind_is_no_damage(folder):
+    log = folder / "m.sqlite-wal"
+    log.write_bytes(log.read_bytes() + bytes(700))
+    check_log(folder / "m.sqlite")
+    assert rows(folder) == ROWS
+
+
+def test_without_an_index_or_with_one_that_says_nothing_there_is_nothing_to_check(folder):
+    (folder / "m.sqlite-wal").unlink()
+    index = folder / "m.sqlite-shm"
+    torn = bytearray(index.read_bytes())
+    torn[60] ^= 1
+    for content in (b"", bytes(200), bytes(torn)):
+        index.write_bytes(content)
+        check_log(folder / "m.sqlite")
+    index.unlink()
+    check_log(folder / "m.sqlite")
+    check_log(folder / "nothing.sqlite")
+
+
+def test_an_index_of_an_earlier_log_says_nothing(folder, tmp_path):
+    """Power was lost, and of the index an older state came back."""
+    other = tmp_path / "other"
+    other.mkdir()
+    connection = sqlite3.connect(other / "m.sqlite", isolation_level=None)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("CREATE TABLE u (x)")
+    shutil.copy(other / "m.sqlite-wal", folder / "m.sqlite-wal")
+    connection.close()
+    check_log(folder / "m.sqlite")
+
+
+def test_a_clean_stop_leaves_nothing_to_check(folder):
+    rows(folder)  # Closing it moves everything into the database.
+    assert not (folder / "m.sqlite-wal").exists()
+    check_log(folder / "m.sqlite")
+    assert rows(folder) == ROWS
