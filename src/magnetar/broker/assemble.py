@@ -31,6 +31,7 @@ from .broker import Broker, listen
 from .cluster.lookup import BrokerAddress, Lookup
 from .cluster.ownership import Ownership
 from .config import MIB, Config, StorageSettings
+from .data_folder import check_log_is_there, holds_log
 from .handlers.connect import Connect
 from .handlers.consume import Consume
 from .handlers.lookup import Finding
@@ -152,8 +153,13 @@ async def _open_storage(
         clock=clock,
     )
     stack.push_async_callback(ledgers.close)
-    metadata = await SqliteMetadataStore.open(folder / "metadata.sqlite", clock=clock)
+    has_log = holds_log(folder / "ledgers")
+    metadata = await SqliteMetadataStore.open(
+        folder / "metadata.sqlite", clock=clock, must_exist=has_log
+    )
     stack.push_async_callback(metadata.close)
+    if not has_log:
+        await check_log_is_there(metadata, folder / "ledgers")
     return metadata, ledgers
 
 

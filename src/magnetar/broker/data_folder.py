@@ -1,0 +1,41 @@
+"""Whether what a data folder holds belongs together: the log and the metadata.
+
+Neither can be made anew beside the other. A log without its metadata is bytes that no topic leads
+to; metadata without their log would give ledger ids away again that topics still go by, and so
+deliver the entries of one topic to the readers of another.
+"""
+
+from pathlib import Path
+
+from magnetar.errors import StorageError
+from magnetar.model.position import EARLIEST
+from magnetar.storage.managed_ledger.layout import Layout
+from magnetar.storage.metadata import paths
+from magnetar.storage.metadata.store import MetadataStore
+
+
+def holds_log(ledgers: Path) -> bool:
+    """Whether there are files of the log: they exist from the first topic on."""
+    return any(ledgers.glob("segment-*.log"))
+
+
+async def check_log_is_there(metadata: MetadataStore, ledgers: Path) -> None:
+    """For a folder without files of the log: raises StorageError if there should be some."""
+    names = [""]
+    for _ in ("tenant", "namespace", "domain", "topic"):
+        names = [
+            f"{name}/{child}".lstrip("/")
+            for name in names
+            for child in await metadata.children(f"{paths.MANAGED_LEDGERS}/{name}".rstrip("/"))
+        ]
+    for name in names:
+        path = paths.managed_ledger(name)
+        record = await metadata.get(path)
+        layout = Layout.decode(record.value if record else b"", source=path)
+        # A topic that was being created when the process died has had no ledger yet.
+        if layout.last != EARLIEST or layout.deleting or await metadata.children(path):
+            raise StorageError(
+                f"{ledgers} has no files of the log, but metadata.sqlite beside it knows "
+                f"{len(names)} topics that were in it: restore the folder from a backup, or move "
+                "metadata.sqlite away too to begin with nothing"
+            )
