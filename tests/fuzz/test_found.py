@@ -1,15 +1,17 @@
 """What fuzzing found, each in its smallest form."""
 
 import asyncio
+import json
 from array import array
 
 import pytest
 from google_crc32c import extend
 
-from magnetar.errors import Fenced
+from magnetar.broker.resources import Resources
+from magnetar.errors import CorruptEntry, Fenced
 from magnetar.message import metadata
 from magnetar.message.entry import join
-from magnetar.model.names import TopicName
+from magnetar.model.names import NamespaceName, TopicName
 from magnetar.model.position import EARLIEST
 from magnetar.proto import PulsarApi_pb2 as pb
 from magnetar.storage.ledger.local.format import (
@@ -26,6 +28,9 @@ from magnetar.storage.ledger.local.segment_format import (
     decode_footer,
     encode_footer,
 )
+from magnetar.storage.managed_ledger import cursor_store
+from magnetar.storage.managed_ledger.layout import Layout
+from magnetar.storage.metadata.memory import MemoryMetadataStore
 from magnetar.testing.local_broker import LocalBroker
 
 
@@ -96,3 +101,77 @@ async def test_a_subscription_may_be_deleted_before_all_who_opened_it_have_it():
         await topic.ledger.delete_cursor("s")
         with pytest.raises(Fenced, match="subscribe again"):
             await late
+
+
+LAYOUT = {"ledgers": [[1, 4, 5, 9]], "open": 2, "trimmed_to": [-1, -1], "deleting": []}
+DEEP = b"[" * 100_000
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"open": []},
+        {"open": "x"},
+        {"open": 1},  # Ids ascend.
+        {"ledgers": [[1, float("inf"), 5, 9]]},
+        {"ledgers": [[1, -2, 5, 9]]},
+        {"ledgers": [[1, 2**64, 5, 9]]},
+        {"ledgers": [[3, 4, 5, 9], [1, 4, 5, 9]]},
+        {"deleting": [-1]},
+    ],
+    ids=str,
+)
+def test_a_list_of_ledgers_that_nobody_wrote_is_corrupt(change):
+    with pytest.raises(CorruptEntry, match="/a/record"):
+        Layout.decode(json.dumps(LAYOUT | change).encode(), source="/a/record")
+
+
+CURSOR = {"mark": [1, 0], "ranges": {"1": [2, 3]}, "batches": [[1, 5, 3]], "properties": {}}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"mark": [float("inf"), 0]},
+        {"ranges": {"1": ["x", 3]}},
+        {"ranges": {"1": [{}, 3]}},
+        {"batches": [[1, [], 3]]},
+        {"batches": [[1, 5, None]]},
+        {"batches": [[1]]},
+    ],
+    ids=str,
+)
+def test_a_cursor_that_nobody_wrote_is_corrupt(change):
+    with pytest.raises(CorruptEntry, match="/a/record"):
+        cursor_store.decode(json.dumps(CURSOR | change).encode(), source="/a/record")
+
+
+def test_json_beyond_the_parsers_depth_is_corrupt():
+    with pytest.raises(CorruptEntry):
+        Layout.decode(DEEP, source="/a/record")
+    with pytest.raises(CorruptEntry):
+        cursor_store.decode(DEEP, source="/a/record")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [DEEP, b"nul", b"[]", b'{"bundles":5}', b'{"replication_clusters":5}']
+    + [b'{"replication_clusters":[[]]}', b'{"replication_clusters":[1,"a"]}'],
+    ids=lambda value: value[:30].decode(),
+)
+async def test_a_namespace_that_nobody_wrote_is_corrupt_and_named(value):
+    metadata = MemoryMetadataStore()
+    resources = Resources(metadata)
+    await metadata.put("/admin/policies/t/n", value)
+    with pytest.raises(CorruptEntry, match="/admin/policies/t/n"):
+        await resources.namespace(NamespaceName("t", "n"))
+
+
+@pytest.mark.parametrize("partitions", [-1, "3", 2**31, None, 1.5])
+async def test_partitions_are_whole(partitions):
+    metadata = MemoryMetadataStore()
+    resources = Resources(metadata)
+    path = "/admin/partitioned-topics/t/n/persistent/x"
+    await metadata.put(path, json.dumps({"partitions": partitions}).encode())
+    with pytest.raises(CorruptEntry, match=path):
+        await resources.partitions(TopicName.parse("t/n/x"))

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final, Protocol, TypeVar, cast
 
-from magnetar.errors import Conflict, VersionMismatch
+from magnetar.errors import Conflict, CorruptEntry, InvalidValue, VersionMismatch
 from magnetar.model.records import Json, from_bytes, to_bytes
 from magnetar.storage.metadata.store import ABSENT, MetadataStore
 
@@ -36,12 +36,12 @@ class RecordCache:
         self._kept.clear()
 
     async def get(self, path: str, parse: Callable[[Json], T]) -> T | None:
-        """The record at ``path``, or None."""
+        """The record at ``path``, or None. Raises CorruptEntry."""
         if path in self._kept:
             return cast("T | None", self._kept[path])
         changes = self._changes
         record = await self._metadata.get(path)
-        value = None if record is None else parse(from_bytes(record.value))
+        value = None if record is None else _parsed(path, record.value, parse)
         if changes == self._changes:
             if len(self._kept) >= RECORDS_MAX:
                 del self._kept[next(iter(self._kept))]
@@ -59,13 +59,13 @@ class RecordCache:
         """Replace a record by what ``change`` makes of it; False when there is none.
 
         ``change`` is called again when somebody else was faster, and may raise to leave the record
-        as it is. Raises Conflict when somebody else was faster every time.
+        as it is. Raises Conflict when somebody else was faster every time, and CorruptEntry.
         """
         for _ in range(ATTEMPTS_MAX):
             record = await self._metadata.get(path)
             if record is None:
                 return False
-            value = change(parse(from_bytes(record.value)))
+            value = change(_parsed(path, record.value, parse))
             if await self._put(path, value, record.version):
                 return True
         raise Conflict(f"{path} is being changed by others, without end: try again later")
@@ -94,3 +94,14 @@ class RecordCache:
         if path == self._prefix:
             self._kept.clear()
         self._kept.pop(path, None)
+
+
+def _parsed(path: str, value: bytes, parse: Callable[[Json], T]) -> T:
+    """Raises CorruptEntry, which names the record."""
+    try:
+        return parse(from_bytes(value))
+    except InvalidValue as error:
+        raise CorruptEntry(
+            f"The record at {path} cannot be read ({error}): restore it, or delete it to create "
+            "anew what it describes"
+        ) from error

@@ -7,12 +7,12 @@ does not know are kept and written back: an older broker does not lose what a ne
 import json
 import zlib
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self, TypeAlias
 
 from magnetar.errors import InvalidValue
-from magnetar.model.names import TopicName
+from magnetar.model.names import PARTITION_MAX, TopicName
 
 Json: TypeAlias = dict[str, Any]
 
@@ -61,7 +61,7 @@ def from_bytes(value: bytes) -> Json:
     """A stored record's JSON object. Raises InvalidValue when it is none."""
     try:
         parsed = json.loads(value)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidValue(f"a metadata record is not JSON: {error}") from error
     if not isinstance(parsed, dict):
         raise InvalidValue(f"a metadata record is a JSON {type(parsed).__name__}, not an object")
@@ -181,10 +181,12 @@ class NamespacePolicies:
     @classmethod
     def from_json(cls, value: Json) -> Self:
         other = dict(value)
-        bundles = Bundles.from_json(other.pop("bundles", None) or {})
+        bundles = other.pop("bundles", None) or {}
+        if not isinstance(bundles, dict):
+            raise InvalidValue(f"bundles are an object, not a {type(bundles).__name__}")
         clusters = _strings(other.pop("replication_clusters", None))
         deleted = other.pop("deleted", False) is True
-        return cls(bundles, clusters, deleted, other)
+        return cls(Bundles.from_json(bundles), clusters, deleted, other)
 
     def to_json(self) -> Json:
         return {
@@ -216,6 +218,10 @@ class PartitionedTopicMetadata:
         partitions = other.pop("partitions", 0)
         properties = other.pop("properties", None)
         other.pop("deleted", None)
+        if not isinstance(partitions, int) or not 0 <= partitions <= PARTITION_MAX:
+            raise InvalidValue(f"a topic has whole partitions, not {partitions!r}")
+        if not isinstance(properties, dict | None):
+            raise InvalidValue(f"properties are an object, not a {type(properties).__name__}")
         return cls(partitions, properties, other)
 
     def to_json(self) -> Json:
@@ -231,9 +237,12 @@ class PartitionedTopicMetadata:
         return replace(self, partitions=partitions)
 
 
-def _strings(value: Iterable[str] | None) -> list[str]:
+def _strings(value: object) -> list[str]:
     """A set of names, as a sorted list: Pulsar's sets have no order of their own."""
-    return sorted(set(value or ()))
+    names = value or []
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise InvalidValue(f"a list of names was expected instead of {value!r:.200}")
+    return sorted(set(names))
 
 
 def _unset(defaults: Json, fields: Json) -> Json:

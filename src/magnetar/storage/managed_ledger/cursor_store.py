@@ -28,6 +28,7 @@ from magnetar.storage.metadata.store import ABSENT, MetadataStore
 from magnetar.tasks import Tasks
 
 _LOADS_AT_ONCE = 64
+_UNREADABLE = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
 
 
 @dataclass(slots=True)
@@ -72,14 +73,17 @@ def decode(value: bytes, *, source: str) -> CursorState:
         return CursorState(
             mark=Position(*map(int, record["mark"])),
             ranges=[
-                PositionRange(int(ledger_id), first, last)
+                PositionRange(int(ledger_id), int(first), int(last))
                 for ledger_id, flat in record["ranges"].items()
                 for first, last in zip(flat[::2], flat[1::2], strict=True)
             ],
-            batches=[(Position(batch[0], batch[1]), batch[2:]) for batch in record["batches"]],
+            batches=[
+                (Position(int(ledger_id), int(entry_id)), list(map(int, words)))
+                for ledger_id, entry_id, *words in record["batches"]
+            ],
             properties={str(key): str(text) for key, text in record["properties"].items()},
         )
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+    except _UNREADABLE as error:
         raise CorruptEntry(
             f"The cursor at {source} cannot be read ({error}): restore the record, or delete it to "
             "start the subscription anew"

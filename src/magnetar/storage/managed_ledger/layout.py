@@ -14,12 +14,14 @@ goes only its store knows. ``deleting`` no longer belong to the log, but may sti
 import json
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Self
 
 from magnetar.errors import CorruptEntry
 from magnetar.model.position import EARLIEST, Position
 from magnetar.storage.managed_ledger.retention import SealedLedger
+
+_NUMBER_MAX = 2**63 - 1
 
 
 class Layout:
@@ -42,15 +44,27 @@ class Layout:
         try:
             stored = json.loads(value)
             layout.sealed = [SealedLedger(*map(int, ledger)) for ledger in stored["ledgers"]]
-            layout.open_id = stored["open"]
+            layout.open_id = None if stored["open"] is None else int(stored["open"])
             layout.trimmed_to = Position(*map(int, stored["trimmed_to"]))
             layout.deleting = list(map(int, stored["deleting"]))
-        except (ValueError, TypeError, KeyError) as error:
+            layout._check()
+        except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
             raise CorruptEntry(
                 f"The list of ledgers at {source} cannot be read ({error}): restore the record"
             ) from error
         layout._reindex(open_last=-1)
         return layout
+
+    def _check(self) -> None:
+        """Raises ValueError for a record that nobody wrote like that."""
+        numbers = [number for ledger in self.sealed for number in ledger]
+        numbers += [*self.deleting, 0 if self.open_id is None else self.open_id]
+        if not all(0 <= number <= _NUMBER_MAX for number in numbers):
+            raise ValueError(f"numbers are 0 to {_NUMBER_MAX}")
+        ids = [ledger.ledger_id for ledger in self.sealed]
+        ids += [] if self.open_id is None else [self.open_id]
+        if any(later <= earlier for earlier, later in pairwise(ids)):
+            raise ValueError(f"ledger ids ascend, unlike {ids}")
 
     def encode(self) -> bytes:
         record = {
