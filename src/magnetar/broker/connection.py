@@ -77,7 +77,7 @@ class Connection(asyncio.BufferedProtocol):
         self._around = around
         self._loop = loop
         settings = around.settings
-        self._decoder = FrameDecoder(settings.message_size_max + FRAME_PADDING)
+        self._decoder = FrameDecoder(settings.message_size_max + FRAME_PADDING, acks_in_runs=True)
         self._keep_alive = KeepAlive(settings.keep_alive_interval_s, around.clock.now())
         self._buffer = around.buffer
         self._into_own_memory = False  # The last get_buffer handed out a big frame's memory.

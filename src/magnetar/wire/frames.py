@@ -8,7 +8,8 @@ other command are ignored. An entry is ``metadataSize(4) MessageMetadata body``,
 that of the entry. It travels on without its checksum's head: a checksum that is missing is made.
 
 The consecutive sends of one producer come out as one ``SendRun`` (``sends.py`` cuts the usual ones
-quickly), everything else as a ``Frame``, in the order of the wire.
+quickly), everything else as a ``Frame``, in the order of the wire. Who asks for it gets consecutive
+acknowledgements of one consumer as one frame, too (``acks.py``).
 """
 
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from magnetar.message.send_run import SendRun
 from magnetar.message.varint import varint
 from magnetar.proto import PulsarApi_pb2 as pb
 
+from .acks import AckRun, cut_acks
 from .commands import parse, serialize
 from .sends import cut_sends
 
@@ -41,6 +43,8 @@ _CHECKSUM = b"\x0e\x01"
 
 _SEND = pb.BaseCommand.SEND
 _MESSAGE = pb.BaseCommand.MESSAGE
+_ACK = pb.BaseCommand.ACK
+_ACKS = pb.BaseCommand(type=_ACK)  # stands in for the commands of a run of them
 
 
 @dataclass(slots=True)
@@ -48,13 +52,15 @@ class Frame:
     """A command, and the entry that came with it if it is a SEND or a MESSAGE.
 
     A SEND is a frame, not part of a run, when ``checksum_ok`` is False, or when it belongs to a
-    transaction. ``checksum`` is the entry's own, whatever came with it.
+    transaction. ``checksum`` is the entry's own, whatever came with it. ``acks`` is what a decoder
+    that cuts acknowledgements found, one or more ACKs; the command says nothing but its type then.
     """
 
     command: pb.BaseCommand
     entry: bytes | None = None
     checksum: int = 0
     checksum_ok: bool = True
+    acks: AckRun | None = None
 
 
 class FrameDecoder:
@@ -65,15 +71,16 @@ class FrameDecoder:
     ``failure``; with nothing before it, and from then on, they raise it.
     """
 
-    __slots__ = ("_big", "_filled", "_rest", "_total_size_max", "failure")
+    __slots__ = ("_acks_in_runs", "_big", "_filled", "_rest", "_total_size_max", "failure")
 
     failure: ProtocolError | None  # Invariant: once set, nothing is decoded any more.
     _rest: bytes  # the beginning of a frame that is not complete, and not big
     _big: bytearray | None  # a big frame that is not complete; then _rest is empty
     _filled: int  # how much of it is there
 
-    def __init__(self, frame_size_max: int = FRAME_SIZE_MAX) -> None:
+    def __init__(self, frame_size_max: int = FRAME_SIZE_MAX, *, acks_in_runs: bool = False) -> None:
         self.failure = None
+        self._acks_in_runs = acks_in_runs
         self._total_size_max = frame_size_max - 4
         self._rest = b""
         self._big = None
@@ -151,6 +158,11 @@ class FrameDecoder:
                 )
                 if run is not None:
                     _add(out, run)
+                    continue
+            elif self._acks_in_runs and total_size > 8 and data[position + 9] == _ACK:
+                acks, position = cut_acks(data, position, total_size_max=self._total_size_max)
+                if acks is not None:
+                    out.append(Frame(_ACKS, acks=acks))
                     continue
             frame = decode(data, position, end)
             _add(out, frame)

@@ -25,6 +25,7 @@ from magnetar.model.names import TopicName
 from magnetar.model.position import Position
 from magnetar.model.subscriptions import InitialPosition, SubscriptionType
 from magnetar.wire import replies
+from magnetar.wire.acks import AckRun
 from magnetar.wire.commands import (
     CommandAck,
     CommandCloseConsumer,
@@ -122,6 +123,13 @@ class Consume:
             )
         if command.HasField("request_id"):
             session.reply(replies.ack_response(command.consumer_id, command.request_id))
+
+    def on_acks(self, session: Session, acks: AckRun) -> None:
+        """Acknowledgements of whole entries that ask for no answer."""
+        opened = session.consumers.get(acks.consumer_id)
+        if opened is not None:
+            for ledger_id, entry_ids in acks.entry_ids.items():
+                opened.subscription.acknowledge_entries(opened.consumer, ledger_id, entry_ids)
 
     def on_redeliver(
         self, session: Session, command: CommandRedeliverUnacknowledgedMessages

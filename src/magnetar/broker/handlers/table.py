@@ -101,6 +101,7 @@ class CommandTable:
         tasks: Tasks,
     ) -> None:
         self._produce = produce
+        self._consume = consume
         self._turns = Turns(tasks, work=self._finish, drop=self._drop)
         self._rows = _rows(connect, produce, consume, finding)
         self._running = 0  # Requests that are being worked on, of all connections.
@@ -121,7 +122,11 @@ class CommandTable:
         command = getattr(frame.command, row.field)
         try:
             row.check(command, self._running)
-            work = row.method(session, command)
+            work = None
+            if frame.acks is None:
+                work = row.method(session, command)
+            else:
+                self._consume.on_acks(session, frame.acks)
         except Exception as error:  # noqa: BLE001 - a defect of ours is logged there
             self._failed(session, row, command, error)
         else:
