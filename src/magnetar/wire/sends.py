@@ -12,6 +12,7 @@ cut by a few C loops over all of them; the others one by one. What is not plain 
 """
 
 import re
+from functools import lru_cache
 from struct import Struct
 
 from google_crc32c import value as crc32c
@@ -65,7 +66,8 @@ def cut_sends(
             break
         count = 1 if messages is None else varint_value(messages)
         ahead = end + (_STRETCH_MIN - 2) * (end - position)
-        if in_stretches and ahead < size and data.startswith(data[position : position + 11], ahead):
+        # The same sizes and the same producer that far ahead: probably all between are alike.
+        if in_stretches and ahead < size and data.startswith(data[position : match.end(1)], ahead):
             taken = _take_stretch(run, data, match, start=position, end=end, count=count)
             if taken:
                 position += taken * (end - position)
@@ -89,29 +91,44 @@ def _take_stretch(
 ) -> int:
     """Add the frames from ``start`` on that are alike, as far as their checksums are right."""
     size, head_size = end - start, match.end() - start
-    groups = (2,) if match[4] is None else (2, 4)
-    varints = [(match.start(group) - start, match.end(group) - start) for group in groups]
+    sequence = (match.start(2) - start, match.end(2) - start)
+    highest = None if match[4] is None else (match.start(4) - start, match.end(4) - start)
     alike = count_alike(
-        data, start, size, head_size=head_size, varints=varints, count_max=_STRETCH_MAX
+        data,
+        start,
+        size,
+        head_size=head_size,
+        varints=(sequence,) if highest is None else (sequence, highest),
+        count_max=_STRETCH_MAX,
     )
-    layout, at = ">", 0
-    for first, behind in varints:
-        layout += f"{first - at}x{behind - first}s"
-        at = behind
-    layout += f"{head_size - at}xI{size - head_size - 4}s"
+    records = _records(size, head_size, sequence, highest)
     with memoryview(data) as view, view[start : start + alike * size] as stretch:
-        *ids, checksums, entries = zip(*Struct(layout).iter_unpack(stretch), strict=True)
+        sequences, *tops, checksums, entries = zip(*records.iter_unpack(stretch), strict=True)
     found = tuple(map(crc32c, entries))
     if found != checksums:
         alike = next(
             i for i, pair in enumerate(zip(found, checksums, strict=True)) if pair[0] != pair[1]
         )
-    _note_highest(run, ids[1][:alike] if len(ids) > 1 else (None,) * alike)
-    run.sequences += ids[0][:alike]
-    run.data += entries[:alike]
-    run.checksums += checksums[:alike]
+        sequences, checksums, entries = sequences[:alike], checksums[:alike], entries[:alike]
+    if tops or run.highest is not None:
+        _note_highest(run, tops[0][:alike] if tops else (None,) * alike)
+    run.sequences += sequences
+    run.data += entries
+    run.checksums += checksums
     run.message_counts += [count] * alike
     return alike
+
+
+@lru_cache(maxsize=256)
+def _records(
+    size: int, head_size: int, sequence: tuple[int, int], highest: tuple[int, int] | None
+) -> Struct:
+    """What unpacks frames of one layout into sequence id, highest one, checksum, and entry."""
+    layout, at = ">", 0
+    for first, behind in (sequence,) if highest is None else (sequence, highest):
+        layout += f"{first - at}x{behind - first}s"
+        at = behind
+    return Struct(f"{layout}{head_size - at}xI{size - head_size - 4}s")
 
 
 def _note_highest(run: SendRun, highest: tuple[bytes | None, ...]) -> None:
