@@ -5,7 +5,6 @@ import json
 from array import array
 
 import pytest
-from google_crc32c import extend
 
 from magnetar.broker.resources import Resources
 from magnetar.errors import CorruptEntry, Fenced
@@ -15,12 +14,12 @@ from magnetar.model.names import NamespaceName, TopicName
 from magnetar.model.position import EARLIEST
 from magnetar.proto import PulsarApi_pb2 as pb
 from magnetar.storage.ledger.local.format import (
-    checksum,
+    Stamp,
     encode_block,
     head_at,
     head_intact,
     location,
-    signature,
+    stamped,
 )
 from magnetar.storage.ledger.local.segment_format import (
     Contents,
@@ -52,14 +51,17 @@ def test_no_batch_holds_fewer_than_no_messages():
     assert metadata.parse(entry).message_count == 0
 
 
+STAMP = Stamp(5, b"a salt..")
+
+
 def forged_footer(change):
     """A footer with numbers that are wrong under a checksum that is right."""
     group = Group(3, 10, 100, 300, True, None, array("Q", [0]), array("Q", [location(5, 5000)]))
-    footer = bytearray(encode_footer(5, Contents({3: group}, [], 8000)))
-    assert decode_footer(bytes(footer)) is not None
+    footer = bytearray(encode_footer(STAMP, Contents({3: group}, [], 8000)))
+    assert decode_footer(bytes(footer), STAMP) is not None
     change(footer)
     covered = bytes(footer[:-32]) + bytes(footer[-24:])
-    footer[-28:-24] = checksum(covered).to_bytes(4, "little")
+    footer[-28:-24] = stamped(STAMP, covered).to_bytes(4, "little")
     return bytes(footer)
 
 
@@ -79,15 +81,15 @@ def test_a_footer_that_cannot_be_is_damaged_whatever_its_checksum(at, number):
     def change(footer):
         footer[at : at + len(number)] = number
 
-    assert decode_footer(forged_footer(change)) is None
+    assert decode_footer(forged_footer(change), STAMP) is None
 
 
 def test_a_record_whose_tables_end_behind_the_file_is_damaged():
-    [head, body] = encode_block(5, 0, 3, 0, data=[b"a"], lengths=[1], checksums=[7])
+    [head, body] = encode_block(STAMP, 0, 3, 0, data=[b"a"], lengths=[1], checksums=[7])
     record = bytearray(head + body)
     record[52:56] = (1000).to_bytes(4, "little")
-    record[8:12] = extend(checksum(signature(5)), bytes(record[12:])).to_bytes(4, "little")
-    assert not head_intact(bytes(record), 0, 5, head_at(bytes(record), 0, 5))
+    record[8:12] = stamped(STAMP, bytes(record[12:])).to_bytes(4, "little")
+    assert not head_intact(bytes(record), 0, STAMP, head_at(bytes(record), 0, STAMP))
 
 
 async def test_a_subscription_may_be_deleted_before_all_who_opened_it_have_it():

@@ -17,7 +17,7 @@ from .format import Kind, located
 from .index import Ledger
 from .jobs import Mark, Move, Receipt
 from .journal import Journal
-from .reading import read_records
+from .reading import Source, read_records
 from .scan import read_footer, scan
 from .segment_format import Contents
 from .segments import Segment, Segments
@@ -98,11 +98,11 @@ class Compaction:
     def _contents(self, segment: Segment) -> Contents:
         file = self._files.open(segment.path)
         try:
-            contents = read_footer(file, segment.generation)
+            contents = read_footer(file, segment.stamp)
             if contents is None:
                 scanned = scan(
                     file,
-                    segment.generation,
+                    segment.stamp,
                     segment.start,
                     segment.tail,
                     newest=False,
@@ -145,7 +145,7 @@ class Compaction:
     async def _move_blocks(self, segment: Segment, offsets: list[int]) -> int:
         """Move some of the blocks. Returns how many of ``offsets`` are dealt with."""
         records = await self._in_thread(
-            read_records, self._files, segment.path, segment.generation, offsets, BATCH_SIZE
+            read_records, self._files, Source(segment.path, segment.stamp), offsets, BATCH_SIZE
         )
         receipts = []
         for place, head, record in records:

@@ -3,9 +3,8 @@
 A record is a header, two tables and a body; all integers are little-endian:
 
     offset  size
-         0     4  magic "MgR1"
-         4     4  generation of the segment it was written to
-         8     4  CRC-32C of bytes 12 to the end of the tables, seeded with bytes 0 to 8
+         0     8  salt of the segment it was written to
+         8     4  CRC-32C of bytes 12 to the end of the tables, seeded with salt and generation
         12     1  kind
         13     1  flags: 1 = the body was joined, and bytes 16-20 are its CRC-32C
         14     2  zero
@@ -20,8 +19,9 @@ A record is a header, two tables and a body; all integers are little-endian:
              4*n  CRC-32C of each entry
              ...  the entries' bytes, back to back
 
-Segments are recycled: a record counts only in a segment of its own generation, so bytes that an
-earlier life of the file left behind are never taken for records. Bodies of large entries are
+A segment's stamp, its generation and eight random bytes, tells its records from all other bytes:
+from what an earlier life of the file left behind, and from records that somebody put into an entry.
+Nobody who writes entries knows the salt, so nobody can forge a record. Bodies of large entries are
 covered by the entries' own checksums; small ones also by one over all of them, which lets recovery
 check a thousand of them in one call. ``synced`` tells recovery a damaged record (something later
 was written after it was safely on disk) from one that a crash tore.
@@ -30,7 +30,6 @@ was written after it was safely on disk) from one that a crash tore.
 import struct
 from collections.abc import Callable, Sequence
 from enum import IntEnum
-from functools import lru_cache
 from typing import NamedTuple
 
 import google_crc32c
@@ -45,14 +44,13 @@ ENTRIES_MAX = 65_536
 NUMBER_MAX = 2**63 - 1
 """Ids and counts. No header with greater ones is believed."""
 
+SALT_SIZE = 8
 GENERATION_MAX = 2**28 - 1
 OFFSET_BITS = 36
 """A location is generation << 36 | offset: segments below 64 GiB, 268 million of them."""
 
-_START = struct.Struct("<4sII")
 _COVERED = struct.Struct("<BB2xIQQQQI8x")
 _TABLES_OF_ONE = struct.Struct("<II")
-_MAGIC = b"MgR1"
 _JOINED = 1
 _COVERED_FROM = 12
 
@@ -71,6 +69,18 @@ class Kind(IntEnum):
 
 
 _BLOCK = int(Kind.BLOCK)
+
+
+class Stamp:
+    """What tells the bytes of one life of one segment file from all others."""
+
+    __slots__ = ("generation", "salt", "seed")
+
+    def __init__(self, generation: int, salt: bytes) -> None:
+        assert len(salt) == SALT_SIZE, f"a salt has {SALT_SIZE} bytes"
+        self.generation = generation
+        self.salt = salt  # Every record starts with it.
+        self.seed = checksum(salt + generation.to_bytes(8, "little"))  # Of every checksum.
 
 
 class Head(NamedTuple):
@@ -106,26 +116,18 @@ def block_size(count: int, body_size: int) -> int:
     return HEAD_SIZE + 8 * count + body_size
 
 
-def signature(generation: int) -> bytes:
-    """The eight bytes every record of a segment starts with."""
-    return _MAGIC + generation.to_bytes(4, "little")
+def stamped(stamp: Stamp, data: bytes) -> int:
+    """The checksum of bytes of a segment with this stamp."""
+    return _checksum_on(stamp.seed, data)
 
 
-@lru_cache(maxsize=64)
-def _start(generation: int) -> tuple[bytes, int]:
-    """How every record of a segment starts, and the checksum of that."""
-    start = signature(generation)
-    return start, checksum(start)
-
-
-def _sealed(generation: int, covered: bytes) -> bytes:
+def _record(stamp: Stamp, covered: bytes) -> bytes:
     """Header and tables, from what their checksum covers."""
-    start, seed = _start(generation)
-    return start + _checksum_on(seed, covered).to_bytes(4, "little") + covered
+    return stamp.salt + _checksum_on(stamp.seed, covered).to_bytes(4, "little") + covered
 
 
 def encode_block(
-    generation: int,
+    stamp: Stamp,
     synced: int,
     ledger_id: int,
     first: int,
@@ -153,27 +155,24 @@ def encode_block(
         tables = _TABLES_OF_ONE.pack(lengths[0], checksums[0])
     else:
         tables = struct.pack(f"<{2 * count}I", *lengths, *checksums)
-    return [_sealed(generation, covered + tables), *bodies]
+    return [_record(stamp, covered + tables), *bodies]
 
 
-def encode_mark(kind: Kind, generation: int, synced: int, ledger_id: int, first: int = 0) -> bytes:
+def encode_mark(kind: Kind, stamp: Stamp, synced: int, ledger_id: int, first: int = 0) -> bytes:
     """A record without entries: a ledger was created, ended or deleted."""
-    return _sealed(generation, _COVERED.pack(kind, 0, 0, synced, ledger_id, first, 0, 0))
+    return _record(stamp, _COVERED.pack(kind, 0, 0, synced, ledger_id, first, 0, 0))
 
 
-def move(record: bytes, head: Head, generation: int, synced: int) -> list[bytes]:
+def move(record: bytes, head: Head, stamp: Stamp, synced: int) -> list[bytes]:
     """The same record for another segment, as pieces. Tables and body stay as they are."""
     body_at = HEAD_SIZE + 8 * head.entries
     covered = _COVERED.pack(*head._replace(synced=synced)) + record[HEAD_SIZE:body_at]
-    return [_sealed(generation, covered), record[body_at:]]
+    return [_record(stamp, covered), record[body_at:]]
 
 
-def head_at(buffer: bytes, at: int, generation: int) -> Head | None:
-    """The header at ``at`` if one of this generation seems to start there; not yet verified."""
-    if at + HEAD_SIZE > len(buffer):
-        return None
-    magic, written_by, _ = _START.unpack_from(buffer, at)
-    if written_by != generation or magic != _MAGIC:
+def head_at(buffer: bytes, at: int, stamp: Stamp) -> Head | None:
+    """The header at ``at`` if one with this stamp seems to start there; not yet verified."""
+    if at + HEAD_SIZE > len(buffer) or not buffer.startswith(stamp.salt, at):
         return None
     head = Head._make(_COVERED.unpack_from(buffer, at + _COVERED_FROM))
     if head.entries > ENTRIES_MAX or head.ledger_id | head.first > NUMBER_MAX:
@@ -181,14 +180,14 @@ def head_at(buffer: bytes, at: int, generation: int) -> Head | None:
     return head
 
 
-def head_intact(buffer: bytes, at: int, generation: int, head: Head) -> bool:
+def head_intact(buffer: bytes, at: int, stamp: Stamp, head: Head) -> bool:
     """Whether header and tables are what was written, and all of them are in ``buffer``."""
     end = at + HEAD_SIZE + 8 * head.entries
     if end > len(buffer):
         return False
     covered = buffer[at + _COVERED_FROM : end]
     crc = int.from_bytes(buffer[at + 8 : at + 12], "little")
-    return _checksum_on(_start(generation)[1], covered) == crc
+    return _checksum_on(stamp.seed, covered) == crc
 
 
 def tables_at(buffer: bytes, at: int, head: Head) -> tuple[tuple[int, ...], tuple[int, ...]]:

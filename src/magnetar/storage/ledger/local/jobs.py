@@ -15,6 +15,7 @@ from .format import (
     HEAD_SIZE,
     Head,
     Kind,
+    Stamp,
     block_size,
     encode_block,
     encode_mark,
@@ -91,9 +92,9 @@ class Block:
         late = Block(ledger, self._first + half, data[half:], checksums[half:], None)
         return [*early._halves(), *late._halves()]
 
-    def encode(self, generation: int, synced: int) -> Iterable[bytes]:
+    def encode(self, stamp: Stamp, synced: int) -> Iterable[bytes]:
         return encode_block(
-            generation,
+            stamp,
             synced,
             self._ledger.ledger_id,
             self._first,
@@ -134,10 +135,10 @@ class Mark:
         self._segments = segments
         self._receipt = receipt
 
-    def encode(self, generation: int, synced: int) -> Iterable[bytes]:
+    def encode(self, stamp: Stamp, synced: int) -> Iterable[bytes]:
         ledger = self._ledger
         entries = ledger.next_entry_id if self._kind is Kind.ENDED else 0
-        return (encode_mark(self._kind, generation, synced, ledger.ledger_id, entries),)
+        return (encode_mark(self._kind, stamp, synced, ledger.ledger_id, entries),)
 
     def landed(self, segment: Segment, offset: int) -> None:
         ledger = self._ledger
@@ -177,8 +178,8 @@ class Deletion:
         self._forget = forget
         self._receipt = receipt
 
-    def encode(self, generation: int, synced: int) -> Iterable[bytes]:
-        return (encode_mark(Kind.DELETED, generation, synced, self._ledger_id),)
+    def encode(self, stamp: Stamp, synced: int) -> Iterable[bytes]:
+        return (encode_mark(Kind.DELETED, stamp, synced, self._ledger_id),)
 
     def landed(self, segment: Segment, offset: int) -> None:
         segment.deletions.append(self._ledger_id)
@@ -215,8 +216,8 @@ class Move:
         self._receipt = receipt
         self.size = head.size
 
-    def encode(self, generation: int, synced: int) -> Iterable[bytes]:
-        return move(self._record, self._head, generation, synced)
+    def encode(self, stamp: Stamp, synced: int) -> Iterable[bytes]:
+        return move(self._record, self._head, stamp, synced)
 
     def landed(self, segment: Segment, offset: int) -> None:
         ledger = self._ledger

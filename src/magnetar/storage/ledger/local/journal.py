@@ -19,6 +19,7 @@ from magnetar.clock import Clock
 from magnetar.errors import WriteFailed
 
 from .disk import Files
+from .format import Stamp
 from .log_thread import Commit, Durability, LogThread, ResumeSegment, StartSegment, Write
 from .segments import Segment, Segments, State
 
@@ -32,8 +33,8 @@ class Job(Protocol):
     def size(self) -> int:
         """Bytes of the record."""
 
-    def encode(self, generation: int, synced: int) -> Iterable[bytes]:
-        """The record, for a segment of this generation."""
+    def encode(self, stamp: Stamp, synced: int) -> Iterable[bytes]:
+        """The record, for a segment with this stamp."""
 
     def landed(self, segment: Segment, offset: int) -> None:
         """The record is as durable as the store is set to make it."""
@@ -127,7 +128,7 @@ class Journal:
         pieces = self._pieces
         if pieces is None:
             pieces = self._new_write(commit, segment)
-        pieces += job.encode(segment.generation, segment.synced)
+        pieces += job.encode(segment.stamp, segment.synced)
         segment.tail = offset + size
         commit.jobs.append((job, segment, offset))
         commit.size += size

@@ -15,7 +15,7 @@ from .format import Kind
 from .index import Ledger, generation_of
 from .jobs import Block, Mark
 from .journal import Journal
-from .reading import Plan, read_entries
+from .reading import Plan, Source, read_entries
 from .segments import Segments
 from .upkeep import InThread
 
@@ -56,9 +56,8 @@ class LocalLedgerReader:
         count = min(count_max, ledger.next_entry_id - first, READ_ENTRIES_MAX)
         firsts, places = ledger.blocks(first, count)
         pinned = [segments[generation] for generation in {*map(generation_of, places)}]
-        plan = Plan(
-            ledger.ledger_id, firsts, places, {each.generation: each.path for each in pinned}
-        )
+        sources = {each.generation: Source(each.path, each.stamp) for each in pinned}
+        plan = Plan(ledger.ledger_id, firsts, places, sources)
         for segment in pinned:
             segment.pins += 1
         try:

@@ -17,6 +17,7 @@ from .format import (
     HEAD_SIZE,
     Head,
     Kind,
+    Stamp,
     checksum,
     head_at,
     head_intact,
@@ -34,13 +35,20 @@ LARGE: Final = 32 * 1024
 """Entries of this size on average are read one by one: joining reads would copy them twice."""
 
 
+class Source(NamedTuple):
+    """A segment's file, and what its records bear."""
+
+    path: Path
+    stamp: Stamp
+
+
 class Plan(NamedTuple):
     """Blocks of one ledger to be read, and the files they are in."""
 
     ledger_id: int
     firsts: Sequence[int]
     locations: Sequence[int]
-    paths: Mapping[int, Path]
+    sources: Mapping[int, Source]
 
 
 def read_entries(files: Files, plan: Plan, first: int, count_max: int, bytes_max: int) -> Entries:
@@ -48,7 +56,7 @@ def read_entries(files: Files, plan: Plan, first: int, count_max: int, bytes_max
     data: list[bytes] = []
     checksums: list[int] = []
     room = bytes_max
-    with _Window(files, plan.paths) as window:
+    with _Window(files, plan.sources) as window:
         for index in range(len(plan.firsts)):
             wanted = first + len(data)
             try:
@@ -72,9 +80,9 @@ def read_entries(files: Files, plan: Plan, first: int, count_max: int, bytes_max
 class _Window:
     """The part of the log that is in memory."""
 
-    def __init__(self, files: Files, paths: Mapping[int, Path]) -> None:
+    def __init__(self, files: Files, sources: Mapping[int, Source]) -> None:
         self._files = files
-        self._paths = paths
+        self._sources = sources
         self._file: File | None = None
         self._generation = -1
         self._start = 0
@@ -92,8 +100,8 @@ class _Window:
         if self._file is not None:
             self._file.close()
 
-    def path(self, generation: int) -> Path:
-        return self._paths[generation]
+    def source(self, generation: int) -> Source:
+        return self._sources[generation]
 
     def find(self, generation: int, offset: int, size: int) -> int:
         """The index in ``bytes`` of what lies at ``offset``; -1 when not all of it is there."""
@@ -116,7 +124,7 @@ class _Window:
             if self._file is not None:
                 self._file.close()
             self._file = None
-            self._file = self._files.open(self._paths[generation])
+            self._file = self._files.open(self._sources[generation].path)
             self._generation = generation
             self.bytes = b""
         assert self._file is not None, "the segment was opened above"
@@ -166,7 +174,7 @@ def _read_block(
             i for i, pair in enumerate(zip(found, expected, strict=True)) if pair[0] != pair[1]
         )
         if not good:
-            raise lost(plan.ledger_id, wanted, f" in {window.path(generation)}")
+            raise lost(plan.ledger_id, wanted, f" in {window.source(generation).path}")
         del data[good:]
         expected = expected[:good]
     return Entries(data, list(expected))
@@ -192,22 +200,23 @@ def _head(
     """The verified header of a block, with its tables."""
     head, at = _verified(window, generation, offset)
     if head is None or head.kind != Kind.BLOCK or head.ledger_id != plan.ledger_id:
-        raise lost(plan.ledger_id, wanted, f" in {window.path(generation)}")
+        raise lost(plan.ledger_id, wanted, f" in {window.source(generation).path}")
     return head, *tables_at(window.bytes, at, head)
 
 
 def _verified(window: _Window, generation: int, offset: int) -> tuple[Head | None, int]:
     """A header, with its tables in the window, and where it lies there; None: it is damaged."""
+    stamp = window.source(generation).stamp
     at = window.have(generation, offset, HEAD_SIZE)
-    head = head_at(window.bytes, at, generation)
+    head = head_at(window.bytes, at, stamp)
     if head is None:
         return None, at
     at = window.have(generation, offset, HEAD_SIZE + 8 * head.entries)
-    return (head if head_intact(window.bytes, at, generation, head) else None), at
+    return (head if head_intact(window.bytes, at, stamp, head) else None), at
 
 
 def read_records(
-    files: Files, path: Path, generation: int, offsets: Sequence[int], bytes_max: int
+    files: Files, source: Source, offsets: Sequence[int], bytes_max: int
 ) -> list[tuple[int, Head, bytes]]:
     """Whole records of one segment, with their places, until ``bytes_max``; at least one.
 
@@ -216,7 +225,8 @@ def read_records(
     """
     records = []
     size = 0
-    with _Window(files, {generation: path}) as window:
+    path, generation = source.path, source.stamp.generation
+    with _Window(files, {generation: source}) as window:
         for offset in offsets:
             head, _ = _verified(window, generation, offset)
             if head is None:

@@ -131,15 +131,13 @@ def _segment(
     durable: bool,
 ) -> _Found:
     """One segment's contents; the newest is made ready to be written on."""
-    contents = read_footer(file, header.generation)
+    contents = read_footer(file, header.stamp)
     state = State.ACTIVE if newest else State.SEALED
     if contents is None:
-        if find_footer(file, header.generation) is not None:
+        if find_footer(file, header.stamp) is not None:
             log.warning("storage.footer_damaged path=%s: reading the records instead", path)
         limit = end if end is not None else file.size()
-        scanned = scan(
-            file, header.generation, header.start, limit, newest=newest, verify_bodies=True
-        )
+        scanned = scan(file, header.stamp, header.start, limit, newest=newest, verify_bodies=True)
         for offset in scanned.damaged:
             log.error("storage.damaged path=%s offset=%d", path, offset)
         contents = scanned.contents
@@ -148,9 +146,7 @@ def _segment(
         else:
             state = State.FULL
             contents = contents._replace(end=end or contents.end)
-    segment = Segment(
-        header.generation, path, header.start, contents.end, contents.end, contents.end
-    )
+    segment = Segment(header.stamp, path, header.start, contents.end, contents.end, contents.end)
     segment.state = state
     segment.synced = contents.end
     return _Found(header, contents, segment)
@@ -222,7 +218,7 @@ def _drop_copies(
         generation, offset = located(place)
         segment = segments[generation]
         with _opened(files, segment.path) as file:
-            head = head_at(file.read(offset, HEAD_SIZE), 0, generation)
+            head = head_at(file.read(offset, HEAD_SIZE), 0, segment.stamp)
         if head is not None:
             release(segment, ledger, head.size)
             ledger.size_bytes -= head.body_size

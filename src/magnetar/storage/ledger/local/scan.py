@@ -19,11 +19,11 @@ from .format import (
     HEAD_SIZE,
     Head,
     Kind,
+    Stamp,
     body_intact,
     head_at,
     head_intact,
     location,
-    signature,
 )
 from .segment_format import (
     PAGE,
@@ -84,22 +84,22 @@ def read_header(file: File, path: Path) -> SegmentHeader:
         ) from bad
 
 
-def find_footer(file: File, generation: int) -> tuple[int, int] | None:
+def find_footer(file: File, stamp: Stamp) -> tuple[int, int] | None:
     """Where the footer starts and how long it is, if the segment ends in one."""
     size = file.size()
-    place = footer_place(file.read(max(0, size - TRAILER_SIZE), TRAILER_SIZE), generation)
+    place = footer_place(file.read(max(0, size - TRAILER_SIZE), TRAILER_SIZE), stamp)
     return place if place is not None and sum(place) == size else None
 
 
-def read_footer(file: File, generation: int) -> Contents | None:
+def read_footer(file: File, stamp: Stamp) -> Contents | None:
     """What the footer says; None when there is none, or it is damaged."""
-    place = find_footer(file, generation)
-    return None if place is None else decode_footer(file.read(*place))
+    place = find_footer(file, stamp)
+    return None if place is None else decode_footer(file.read(*place), stamp)
 
 
 def scan(
     file: Readable,
-    generation: int,
+    stamp: Stamp,
     start: int,
     limit: int,
     *,
@@ -112,7 +112,7 @@ def scan(
     ``newest``: nobody knows how far the log got, and what nothing vouches for is cut off.
     Otherwise all of it was answered, and what is bad there is damage.
     """
-    reader = _Reader(file, generation, min(limit, file.size()), window)
+    reader = _Reader(file, stamp, min(limit, file.size()), window)
     result = Scan(end=start, synced=start)
     doubtful: list[_Found] = []  # What lies behind the first bad place.
     bad: list[int] = []
@@ -128,7 +128,7 @@ def scan(
         if bad:
             doubtful.append(_Found(at, head))
         else:
-            _note(result, generation, at, head)
+            _note(result, stamp.generation, at, head)
         at += head.size
     cut = reader.end
     if newest:
@@ -136,7 +136,7 @@ def scan(
         cut = min((place for place in bad if place >= vouched), default=cut)
     for found in doubtful:
         if found.offset < cut:
-            _note(result, generation, *found)
+            _note(result, stamp.generation, *found)
     result.damaged = [place for place in bad if place < result.end]
     result.torn = newest and (
         any(found.offset >= cut for found in doubtful) or reader.begins_record(cut)
@@ -180,10 +180,10 @@ def _sort(group: Group) -> None:
 class _Reader:
     """A window that moves over the file."""
 
-    def __init__(self, file: Readable, generation: int, end: int, window: int) -> None:
+    def __init__(self, file: Readable, stamp: Stamp, end: int, window: int) -> None:
         self._file = file
         self._window = window
-        self._generation = generation
+        self._stamp = stamp
         self._start = 0
         self._bytes = b""
         self.end = end
@@ -193,24 +193,25 @@ class _Reader:
         if at + HEAD_SIZE > self.end:
             return None
         index = self._have(at, HEAD_SIZE)
-        head = head_at(self._bytes, index, self._generation)
+        head = head_at(self._bytes, index, self._stamp)
         # No record vouches for what comes behind it: one that does is not ours.
         if head is None or at + head.size > self.end or head.synced > at:
             return None
         index = self._have(at, HEAD_SIZE + 8 * head.entries)
-        return head if head_intact(self._bytes, index, self._generation, head) else None
+        return head if head_intact(self._bytes, index, self._stamp, head) else None
 
     def body_intact(self, at: int, head: Head) -> bool:
         index = self._have(at, head.size)
         return index + head.size <= len(self._bytes) and body_intact(self._bytes, index, head)
 
     def begins_record(self, at: int) -> bool:
-        """Whether the first bytes at ``at`` are those of a record of this generation."""
-        return self._file.read(at, 8) == signature(self._generation)
+        """Whether the first bytes at ``at`` are those of a record of this segment."""
+        salt = self._stamp.salt
+        return self._file.read(at, len(salt)) == salt
 
     def next_record(self, at: int) -> int:
         """Where the next intact record starts; the end, when there is none."""
-        mark = signature(self._generation)
+        mark = self._stamp.salt
         while at < self.end:
             index = self._have(at, min(HEAD_SIZE, self.end - at))
             found = self._bytes.find(mark, index)

@@ -7,14 +7,15 @@ Header, all integers little-endian:
     offset  size
          0     8  magic "MAGNETAR"
          8     4  CRC-32C of bytes 12 to the end of the tables
-        12     4  format version: 1
+        12     4  format version: 2
         16     8  generation: 1 for the first segment, one more for each after it
         24     8  next ledger id: all ids below were given away, and are never given again
         32     4  number of deleted ledgers
         36     4  number of ends
         40     8  where the first record starts
         48     8  flags: 1 = the file had an earlier life
-        56   8*n  deleted ledgers that still have records in older segments
+        56     8  salt: random bytes, made anew for every life of a file
+        64   8*n  deleted ledgers that still have records in older segments
            16*m  ends: generation, end offset, for each older segment that has no footer yet
 
 The ends say how far to believe those older segments: what lies behind was never answered. Sealed
@@ -27,8 +28,8 @@ segments end in a footer, so that a restart need not read their records:
 
 and a trailer, the last 32 bytes of the file:
 
-    magic "MgFt" | CRC-32C of the footer and bytes 8-32 of the trailer | generation (8)
-    | end of the records, start of the footer (8) | size of the footer (8)
+    magic "MgFt" | CRC-32C of the footer and bytes 8-32 of the trailer, seeded like a record's
+    | salt (8) | end of the records, start of the footer (8) | size of the footer (8)
 """
 
 import struct
@@ -37,20 +38,20 @@ from array import array
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from .format import NUMBER_MAX, checksum, location
+from .format import NUMBER_MAX, SALT_SIZE, Stamp, checksum, location, stamped
 
-VERSION = 1
+VERSION = 2
 PAGE = 4096
 TRAILER_SIZE = 32
 HEADER_SIZE_MAX = 2**30
 
 _MAGIC = b"MAGNETAR"
-_HEADER = struct.Struct("<8sIIQQIIQQ")
+_HEADER = struct.Struct(f"<8sIIQQIIQQ{SALT_SIZE}s")
 _COVERED_FROM = 12
 _RECYCLED = 1
 _FOOTER = struct.Struct("<II")
 _GROUP = struct.Struct("<QQQQQII")
-_TRAILER = struct.Struct("<4sIQQQ")
+_TRAILER = struct.Struct(f"<4sI{SALT_SIZE}sQQ")
 _TRAILER_MAGIC = b"MgFt"
 _CREATED = 1
 _ENDED = 2
@@ -63,12 +64,16 @@ class BadFormat(ValueError):
 class SegmentHeader(NamedTuple):
     """What a segment says about itself and about those before it."""
 
-    generation: int
+    stamp: Stamp
     next_ledger_id: int
     deleted: list[int]
     ends: dict[int, int]
     start: int
     recycled: bool
+
+    @property
+    def generation(self) -> int:
+        return self.stamp.generation
 
 
 @dataclass(slots=True, eq=False)
@@ -94,7 +99,7 @@ class Contents(NamedTuple):
 
 
 def encode_header(
-    generation: int,
+    stamp: Stamp,
     next_ledger_id: int,
     deleted: list[int],
     ends: dict[int, int],
@@ -107,7 +112,16 @@ def encode_header(
     start = -(-(_HEADER.size + len(tables)) // PAGE) * PAGE
     flags = _RECYCLED if recycled else 0
     draft = _HEADER.pack(
-        _MAGIC, 0, VERSION, generation, next_ledger_id, len(deleted), len(ends), start, flags
+        _MAGIC,
+        0,
+        VERSION,
+        stamp.generation,
+        next_ledger_id,
+        len(deleted),
+        len(ends),
+        start,
+        flags,
+        stamp.salt,
     )
     covered = draft[_COVERED_FROM:] + tables
     return (_MAGIC + checksum(covered).to_bytes(4, "little") + covered).ljust(start, b"\0")
@@ -122,7 +136,12 @@ def header_size(page: bytes) -> int:
     """How many bytes a header takes, from its first page. Raises BadFormat."""
     if len(page) < _HEADER.size or not starts_segment(page):
         raise BadFormat("it does not start like a segment")
-    _, _, version, _, _, _, _, start, _ = _HEADER.unpack_from(page)
+    _, _, version, _, _, _, _, start, _, _ = _HEADER.unpack_from(page)
+    if 0 < version < VERSION:
+        raise BadFormat(
+            f"its format version is {version}, of a time before the first release, and this "
+            f"Magnetar reads {VERSION}"
+        )
     if version != VERSION:
         raise BadFormat(f"its format version is {version}, and this Magnetar reads {VERSION}")
     if not PAGE <= start <= HEADER_SIZE_MAX or start % PAGE:
@@ -133,8 +152,8 @@ def header_size(page: bytes) -> int:
 def decode_header(header: bytes) -> SegmentHeader:
     """A whole header. Raises BadFormat."""
     size = header_size(header)
-    _, crc, _, generation, next_ledger_id, deletions, ends, start, flags = _HEADER.unpack_from(
-        header
+    _, crc, _, generation, next_ledger_id, deletions, ends, start, flags, salt = (
+        _HEADER.unpack_from(header)
     )
     tables_end = _HEADER.size + 8 * deletions + 16 * ends
     if tables_end > size or len(header) < size:
@@ -144,7 +163,7 @@ def decode_header(header: bytes) -> SegmentHeader:
     numbers = struct.unpack_from(f"<{deletions + 2 * ends}Q", header, _HEADER.size)
     pairs = numbers[deletions:]
     return SegmentHeader(
-        generation,
+        Stamp(generation, salt),
         next_ledger_id,
         list(numbers[:deletions]),
         dict(zip(pairs[::2], pairs[1::2], strict=True)),
@@ -153,7 +172,7 @@ def decode_header(header: bytes) -> SegmentHeader:
     )
 
 
-def encode_footer(generation: int, contents: Contents) -> bytes:
+def encode_footer(stamp: Stamp, contents: Contents) -> bytes:
     """Footer and trailer, to be written where the records end."""
     parts = [
         _FOOTER.pack(len(contents.groups), len(contents.deletions)),
@@ -175,36 +194,36 @@ def encode_footer(generation: int, contents: Contents) -> bytes:
             _to_bytes(group.locations),
         )
     footer = b"".join(parts)
-    trailer = _TRAILER.pack(_TRAILER_MAGIC, 0, generation, contents.end, len(footer))[8:]
-    crc = checksum(footer + trailer)
+    trailer = _TRAILER.pack(_TRAILER_MAGIC, 0, stamp.salt, contents.end, len(footer))[8:]
+    crc = stamped(stamp, footer + trailer)
     return footer + _TRAILER_MAGIC + crc.to_bytes(4, "little") + trailer
 
 
-def footer_place(trailer: bytes, generation: int) -> tuple[int, int] | None:
+def footer_place(trailer: bytes, stamp: Stamp) -> tuple[int, int] | None:
     """Where the footer starts and how long it is with its trailer; None: there is none."""
     if len(trailer) != TRAILER_SIZE:
         return None
-    magic, _, written_by, end, size = _TRAILER.unpack(trailer)
-    if magic != _TRAILER_MAGIC or written_by != generation:
+    magic, _, salt, end, size = _TRAILER.unpack(trailer)
+    if magic != _TRAILER_MAGIC or salt != stamp.salt:
         return None
     return end, size + TRAILER_SIZE
 
 
-def decode_footer(footer_and_trailer: bytes) -> Contents | None:
+def decode_footer(footer_and_trailer: bytes, stamp: Stamp) -> Contents | None:
     """What a footer says; None when it is damaged, or cannot be although its checksum is right."""
     at = len(footer_and_trailer) - TRAILER_SIZE
     if at < _FOOTER.size:
         return None
     footer, trailer = footer_and_trailer[:at], footer_and_trailer[at:]
-    _, crc, generation, end, _ = _TRAILER.unpack(trailer)
-    if checksum(footer + trailer[8:]) != crc:
+    _, crc, _, end, _ = _TRAILER.unpack(trailer)
+    if stamped(stamp, footer + trailer[8:]) != crc:
         return None
     try:
         contents = _contents(footer, end)
     except (struct.error, ValueError):
         return None
     blocks = [group.locations for group in contents.groups.values() if group.locations]
-    first, behind = location(generation, 0), location(generation, end)
+    first, behind = location(stamp.generation, 0), location(stamp.generation, end)
     inside = all(first <= min(places) and max(places) < behind for places in blocks)
     return contents if inside else None
 

@@ -5,13 +5,13 @@ is gone, the file is recycled: overwriting what is already on disk syncs twice a
 file, for a quarter of the CPU. Where there is nothing to recycle, one file is allocated ahead.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import NamedTuple
 
-from .format import GENERATION_MAX
+from .format import GENERATION_MAX, Stamp
 from .segment_format import encode_header
 
 
@@ -32,7 +32,7 @@ class State(Enum):
 class Segment:
     """One file of the log."""
 
-    generation: int
+    stamp: Stamp
     path: Path
     start: int  # Where the first record lies.
     size: int  # Where the next record goes to another segment.
@@ -47,6 +47,10 @@ class Segment:
     stuck: bool = False  # It cannot be compacted: it is damaged, or the disk refuses.
     indexed: bool = False  # The index and ``deletions`` know all that is in it.
     deletions: list[int] = field(default_factory=list)  # Ledgers whose deletion is noted in it.
+    generation: int = field(init=False)  # Of the stamp.
+
+    def __post_init__(self) -> None:
+        self.generation = self.stamp.generation
 
     @property
     def used(self) -> int:
@@ -64,7 +68,11 @@ class Spare(NamedTuple):
 class Segments:
     """All segments of a store, and the deleted ledgers that still have records in some."""
 
-    def __init__(self, folder: Path, *, segment_size: int, spare_max: int) -> None:
+    def __init__(
+        self, folder: Path, *, segment_size: int, spare_max: int, salt: Callable[[], bytes]
+    ) -> None:
+        """``salt`` makes eight bytes that nobody can guess."""
+        self._salt = salt
         self.folder = folder
         self.segment_size = segment_size
         self.spare_max = spare_max
@@ -138,13 +146,14 @@ class Segments:
         }
         fits = self.spares and room <= self.segment_size // 2
         spare = self.spares.pop(0) if fits else Spare(self.new_name(), recycled=False)
+        stamp = Stamp(generation, self._salt())
         header = encode_header(
-            generation, next_ledger_id, sorted(self.deleted), ends, recycled=spare.recycled
+            stamp, next_ledger_id, sorted(self.deleted), ends, recycled=spare.recycled
         )
         start = len(header)
         size = max(self.segment_size, start + room)
         path = self.path(generation)
-        segment = Segment(generation, path, start, size, start, start, spare.path)
+        segment = Segment(stamp, path, start, size, start, start, spare.path)
         segment.synced = start
         segment.indexed = True
         self._all[generation] = segment

@@ -4,6 +4,7 @@ store = await LocalLedgerStore.start(Path("data/ledgers"))
 """
 
 import asyncio
+import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from magnetar.tasks import Tasks
 
 from .compaction import Compaction
 from .disk import Files, FolderLock, RealFiles
-from .format import Kind
+from .format import SALT_SIZE, Kind
 from .index import Ledger
 from .jobs import Deletion, Mark, Receipt
 from .journal import Journal
@@ -33,6 +34,11 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 DISK_THREADS: Final = 4
+
+
+def random_salt() -> bytes:
+    """What the bytes of one segment bear, and no others."""
+    return os.urandom(SALT_SIZE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +76,7 @@ class LocalLedgerStore:
         files: Files,
         lock: FolderLock,
         pool: ThreadPoolExecutor,
+        salt: Callable[[], bytes],
     ) -> None:
         """Not for callers: use ``start``."""
         self._folder = folder
@@ -83,6 +90,7 @@ class LocalLedgerStore:
             folder,
             segment_size=settings.segment_size,
             spare_max=settings.segments_spare_max,
+            salt=salt,
         )
         segments.adopt(recovered.segments, recovered.spares)
         segments.deleted = recovered.deleted
@@ -132,8 +140,11 @@ class LocalLedgerStore:
         settings: LocalLedgerSettings | None = None,
         clock: Clock | None = None,
         files: Files | None = None,
+        salt: Callable[[], bytes] = random_salt,
     ) -> "LocalLedgerStore":
         """Lock the folder, created where it is missing, and find out what it holds.
+
+        ``salt`` makes eight bytes that nobody who appends can guess.
 
         Raises StoreLocked when another process has it, and StorageError, naming the file and the
         remedy, when it cannot be read.
@@ -163,6 +174,7 @@ class LocalLedgerStore:
                 files=files,
                 lock=lock,
                 pool=pool,
+                salt=salt,
             )
         except BaseException:
             pool.shutdown()

@@ -197,7 +197,7 @@ class Upkeep:
         try:
             if contents is None:
                 contents = self._read(file, segment)
-            footer = encode_footer(segment.generation, contents)
+            footer = encode_footer(segment.stamp, contents)
             file.write([footer], segment.tail)
             file.truncate(segment.tail + len(footer))
             if self._durable:
@@ -209,7 +209,7 @@ class Upkeep:
         """What the records of a segment say, without haste."""
         scanned = scan(
             _Slowly(file, self._hurry),
-            segment.generation,
+            segment.stamp,
             segment.start,
             segment.tail,
             newest=False,

@@ -4,6 +4,20 @@ import shutil
 
 import google_crc32c
 
+from magnetar.storage.ledger.local.format import Stamp
+
+SALT = b"a salt.."
+
+
+def salt():
+    """A salt that everybody can guess."""
+    return SALT
+
+
+def stamp(generation):
+    """What tells a segment's bytes from others, in tests that write them by hand."""
+    return Stamp(generation, SALT)
+
 
 def run(*entries):
     """Arguments of an append."""

@@ -105,7 +105,7 @@ async def test_damage_moves_along_and_is_still_noticed(store):
     keep, drop = await mixed(store)
     segment = store._segments[1]
     data = bytearray(segment.path.read_bytes())
-    data[data.index(b"1" + b"MgR1")] ^= 1  # The body of entry 1, before the next record.
+    data[data.index(b"1" + segment.stamp.salt)] ^= 1  # The body of entry 1, before the next record.
     segment.path.write_bytes(data)
     await store.delete(drop.ledger_id)
     await until(store, lambda: store._segments.get(1) is None)
@@ -119,7 +119,7 @@ async def test_a_segment_with_a_damaged_header_is_left_alone(store, caplog):
     await until(store, lambda: store._segments[1].state.value == "sealed")
     segment = store._segments[1]
     data = bytearray(segment.path.read_bytes())
-    data[data.index(b"1" + b"MgR1") - 20] ^= 1  # The header or tables of entry 1.
+    data[data.index(b"1" + segment.stamp.salt) - 20] ^= 1  # The header or tables of entry 1.
     segment.path.write_bytes(data)
     await store.delete(drop.ledger_id)
     await until(store, lambda: segment.stuck)

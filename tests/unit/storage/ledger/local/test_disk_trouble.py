@@ -4,7 +4,7 @@ import asyncio
 import errno
 
 import pytest
-from unit.storage.ledger.local.support import everything, run, snapshot
+from unit.storage.ledger.local.support import everything, run, salt, snapshot, stamp
 
 from magnetar.errors import WriteFailed
 from magnetar.storage.ledger.local.format import Kind, encode_mark
@@ -139,12 +139,12 @@ async def test_one_unreadable_file_does_not_stop_sealing_and_freeing_the_others(
 
 async def test_a_record_inside_a_payload_that_vouches_for_what_follows_is_not_believed(tmp_path):
     folder = tmp_path / "ledgers"
-    store = await LocalLedgerStore.start(folder, settings=SETTINGS)
+    store = await LocalLedgerStore.start(folder, settings=SETTINGS, salt=salt)
     victim = await store.create()
     await victim.append(*run("precious"))
     other = await store.create()
     head_at = store._journal.active.tail
-    forged = encode_mark(Kind.DELETED, 1, 2**40, victim.ledger_id)
+    forged = encode_mark(Kind.DELETED, stamp(1), 2**40, victim.ledger_id)
     await other.append(*run(bytes(1000) + forged + bytes(1000)))
     copy = snapshot(folder, tmp_path / "copy")
     await store.close()

@@ -1,10 +1,12 @@
 import google_crc32c
 import pytest
+from unit.storage.ledger.local.support import SALT, stamp
 
 from magnetar.storage.ledger.local.format import (
     ENTRIES_MAX,
     HEAD_SIZE,
     Kind,
+    Stamp,
     block_size,
     body_intact,
     encode_block,
@@ -14,26 +16,26 @@ from magnetar.storage.ledger.local.format import (
     located,
     location,
     move,
-    signature,
     tables_at,
 )
 
 GENERATION = 7
+STAMP = stamp(GENERATION)
 SMALL = [b"a", b"", b"ccc"]
 LARGE = [b"x" * 5000, b"y" * 6000]
 
 
-def block(data, generation=GENERATION):
+def block(data, stamp=STAMP):
     lengths = [len(entry) for entry in data]
     checksums = [google_crc32c.value(entry) for entry in data]
-    pieces = encode_block(generation, 4096, 12, 34, data=data, lengths=lengths, checksums=checksums)
+    pieces = encode_block(stamp, 4096, 12, 34, data=data, lengths=lengths, checksums=checksums)
     return b"".join(pieces)
 
 
 @pytest.mark.parametrize("data", [SMALL, LARGE, [b"one"], [b""]])
 def test_a_block_says_what_it_holds(data):
     record = block(data)
-    head = head_at(record, 0, GENERATION)
+    head = head_at(record, 0, STAMP)
     assert (head.kind, head.synced, head.ledger_id, head.first) == (Kind.BLOCK, 4096, 12, 34)
     assert head.entries == len(data)
     assert head.body_size == sum(map(len, data))
@@ -42,14 +44,14 @@ def test_a_block_says_what_it_holds(data):
     assert lengths == tuple(map(len, data))
     assert checksums == tuple(map(google_crc32c.value, data))
     assert record.endswith(b"".join(data))
-    assert head_intact(record, 0, GENERATION, head)
+    assert head_intact(record, 0, STAMP, head)
     assert body_intact(record, 0, head)
 
 
 def test_a_block_is_read_wherever_it_lies():
     buffer = b"junk" + block(SMALL) + b"more"
-    head = head_at(buffer, 4, GENERATION)
-    assert head_intact(buffer, 4, GENERATION, head)
+    head = head_at(buffer, 4, STAMP)
+    assert head_intact(buffer, 4, STAMP, head)
     assert body_intact(buffer, 4, head)
 
 
@@ -59,49 +61,50 @@ def test_any_flipped_bit_is_noticed(data):
     step = max(1, len(record) // 400)
     for at in range(0, len(record), step):
         record[at] ^= 1 << (at % 8)
-        head = head_at(bytes(record), 0, GENERATION)
+        head = head_at(bytes(record), 0, STAMP)
         assert (
             head is None
             or head.size != len(record)
-            or not head_intact(bytes(record), 0, GENERATION, head)
+            or not head_intact(bytes(record), 0, STAMP, head)
             or not body_intact(bytes(record), 0, head)
         )
         record[at] ^= 1 << (at % 8)
 
 
 def test_a_record_of_an_earlier_life_of_the_file_is_none():
-    assert head_at(block(SMALL, generation=6), 0, GENERATION) is None
+    assert head_at(block(SMALL, Stamp(6, b"of older")), 0, STAMP) is None
 
 
 def test_what_is_too_short_is_no_record():
-    assert head_at(block(SMALL)[: HEAD_SIZE - 1], 0, GENERATION) is None
+    assert head_at(block(SMALL)[: HEAD_SIZE - 1], 0, STAMP) is None
 
 
 def test_a_header_with_absurd_numbers_is_not_believed():
     record = bytearray(block(SMALL))
     record[52:56] = (ENTRIES_MAX + 1).to_bytes(4, "little")
-    assert head_at(bytes(record), 0, GENERATION) is None
+    assert head_at(bytes(record), 0, STAMP) is None
 
 
 @pytest.mark.parametrize("kind", [Kind.CREATED, Kind.ENDED, Kind.DELETED])
 def test_a_mark_is_a_header_alone(kind):
-    record = encode_mark(kind, GENERATION, 4096, 12, 34)
-    head = head_at(record, 0, GENERATION)
+    record = encode_mark(kind, STAMP, 4096, 12, 34)
+    head = head_at(record, 0, STAMP)
     assert len(record) == head.size == HEAD_SIZE
     assert (head.kind, head.ledger_id, head.first) == (kind, 12, 34)
-    assert head_intact(record, 0, GENERATION, head)
+    assert head_intact(record, 0, STAMP, head)
 
 
 @pytest.mark.parametrize("data", [SMALL, LARGE])
 def test_a_moved_block_is_the_same_for_another_segment(data):
     record = block(data)
-    moved = b"".join(move(record, head_at(record, 0, GENERATION), 8, 9000))
-    head = head_at(moved, 0, 8)
+    other = Stamp(8, b"another.")
+    moved = b"".join(move(record, head_at(record, 0, STAMP), other, 9000))
+    head = head_at(moved, 0, other)
     assert head.synced == 9000
-    assert head_intact(moved, 0, 8, head)
+    assert head_intact(moved, 0, other, head)
     assert body_intact(moved, 0, head)
     assert moved[HEAD_SIZE:] == record[HEAD_SIZE:]
-    assert head_at(moved, 0, GENERATION) is None
+    assert head_at(moved, 0, STAMP) is None
 
 
 def test_locations_sort_in_the_order_of_the_log():
@@ -112,6 +115,20 @@ def test_locations_sort_in_the_order_of_the_log():
     assert max(packed) < 2**64
 
 
-def test_every_record_starts_with_the_signature():
-    assert block(SMALL).startswith(signature(GENERATION))
-    assert encode_mark(Kind.CREATED, GENERATION, 0, 1).startswith(signature(GENERATION))
+def test_every_record_starts_with_the_salt():
+    assert block(SMALL).startswith(SALT)
+    assert encode_mark(Kind.CREATED, STAMP, 0, 1).startswith(SALT)
+
+
+@pytest.mark.parametrize("other", [Stamp(GENERATION, b"another."), stamp(GENERATION + 1)])
+def test_a_record_with_another_stamp_is_not_intact(other):
+    record = block(SMALL, other)
+    disguised = SALT + record[8:]
+    head = head_at(disguised, 0, STAMP)
+    assert head is not None
+    assert not head_intact(disguised, 0, STAMP, head)
+
+
+def test_a_salt_has_eight_bytes():
+    with pytest.raises(AssertionError, match="8 bytes"):
+        Stamp(1, b"short")

@@ -3,6 +3,7 @@ from array import array
 from pathlib import Path
 
 import pytest
+from unit.storage.ledger.local.support import stamp
 
 from magnetar.errors import CorruptEntry, EntryNotFound
 from magnetar.storage.ledger.local.format import location
@@ -19,7 +20,7 @@ def ledger_of(*blocks):
 
 
 def segment(generation):
-    return Segment(generation, Path("segment"), 4096, 10_000, 4096, 4096)
+    return Segment(stamp(generation), Path("segment"), 4096, 10_000, 4096, 4096)
 
 
 def test_blocks_follow_one_another():

@@ -2,7 +2,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from unit.storage.ledger.local.support import run
+from unit.storage.ledger.local.support import run, salt, stamp
 
 from magnetar.errors import WriteFailed
 from magnetar.storage.ledger.local.format import HEAD_SIZE, Kind, head_at, location
@@ -15,7 +15,7 @@ FAILURE = WriteFailed("the disk refused")
 
 @pytest.fixture
 def segments():
-    return Segments(Path("/data"), segment_size=64 * 1024, spare_max=2)
+    return Segments(Path("/data"), segment_size=64 * 1024, spare_max=2, salt=salt)
 
 
 @pytest.fixture
@@ -40,9 +40,9 @@ class Answers(list):
 
 
 def head(job, generation=1):
-    record = b"".join(job.encode(generation, 0))
+    record = b"".join(job.encode(stamp(generation), 0))
     assert len(record) == job.size
-    return head_at(record, 0, generation)
+    return head_at(record, 0, stamp(generation))
 
 
 async def test_a_block_that_landed_can_be_found(segment, ledger):
@@ -77,9 +77,9 @@ def test_a_run_that_is_too_large_becomes_several_blocks(ledger):
     assert [each.first for each in heads] == [
         5 + sum(h.entries for h in heads[:n]) for n in range(len(heads))
     ]
-    assert b"".join(p[-1_000_000:] for part in parts for p in part.encode(1, 0)[1:]) == b"".join(
-        data
-    )
+    assert b"".join(
+        p[-1_000_000:] for part in parts for p in part.encode(stamp(1), 0)[1:]
+    ) == b"".join(data)
 
 
 def test_the_last_of_several_blocks_answers_for_all(ledger, segment):
@@ -144,7 +144,7 @@ async def test_a_deletion_forgets_when_it_landed_and_when_it_failed(segment):
 
 async def test_a_moved_block_is_found_in_its_new_place(segments, segment, ledger):
     block = Block(ledger, 0, *run("a", "b"), None)
-    record = b"".join(block.encode(1, 0))
+    record = b"".join(block.encode(stamp(1), 0))
     ledger.add(0, 2, location(1, 4096), 2)
     hold(segment, ledger, block.size)
     other = segments.begin(1, 100)[0]
@@ -152,7 +152,7 @@ async def test_a_moved_block_is_found_in_its_new_place(segments, segment, ledger
     def move():
         return Move(
             ledger,
-            head=head_at(record, 0, 1),
+            head=head_at(record, 0, stamp(1)),
             record=record,
             place=location(1, 4096),
             segments=segments,

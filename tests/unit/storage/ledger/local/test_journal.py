@@ -2,7 +2,7 @@ import asyncio
 import errno
 
 import pytest
-from unit.storage.ledger.local.support import run
+from unit.storage.ledger.local.support import run, salt
 
 from magnetar.clock import SystemClock
 from magnetar.errors import WriteFailed
@@ -22,7 +22,7 @@ class Log:
 
     def __init__(self, folder, durability=Durability.FSYNC, pending_bytes_max=10**9):
         self.files = FaultyFiles()
-        self.segments = Segments(folder, segment_size=SIZE, spare_max=0)
+        self.segments = Segments(folder, segment_size=SIZE, spare_max=0, salt=salt)
         self.moved_on = asyncio.Event()
         self.journal = Journal(
             self.files,

@@ -1,7 +1,7 @@
 from array import array
 
 import pytest
-from unit.storage.ledger.local.support import run
+from unit.storage.ledger.local.support import run, stamp
 
 from magnetar.errors import CorruptEntry
 from magnetar.storage.ledger.local.disk import RealFiles
@@ -12,7 +12,7 @@ from magnetar.storage.ledger.local.format import (
     located,
     location,
 )
-from magnetar.storage.ledger.local.reading import Plan, read_entries, read_records
+from magnetar.storage.ledger.local.reading import Plan, Source, read_entries, read_records
 
 ALL = 10**9
 
@@ -50,7 +50,7 @@ class Log:
         first = self.next if first is None else first
         lengths = [len(entry) for entry in data]
         pieces = encode_block(
-            generation, 0, ledger_id, first, data=data, lengths=lengths, checksums=checksums
+            stamp(generation), 0, ledger_id, first, data=data, lengths=lengths, checksums=checksums
         )
         buffer = self.data.setdefault(generation, bytearray())
         if ledger_id == 1:
@@ -60,11 +60,12 @@ class Log:
         buffer += b"".join(pieces)
 
     def plan(self):
-        paths = {}
+        sources = {}
         for generation, data in self.data.items():
-            paths[generation] = self.folder / str(generation)
-            paths[generation].write_bytes(data)
-        return Plan(1, self.firsts, self.locations, paths)
+            path = self.folder / str(generation)
+            path.write_bytes(data)
+            sources[generation] = Source(path, stamp(generation))
+        return Plan(1, self.firsts, self.locations, sources)
 
     def read(self, first=0, count_max=ALL, bytes_max=ALL):
         """Entries from ``first`` on, with a plan that begins with their block."""
@@ -193,24 +194,24 @@ def test_whole_records_are_read_for_moving(log):
     log.block(1, b"x" * 100_000)
     plan = log.plan()
     offsets = [located(place)[1] for place in log.locations]
-    records = read_records(log.files, plan.paths[1], 1, offsets, ALL)
+    records = read_records(log.files, plan.sources[1], offsets, ALL)
     assert [place for place, _, _ in records] == list(log.locations)
     assert [head.first for _, head, _ in records] == [0, 2]
     assert [
         record.endswith(end) for (_, _, record), end in zip(records, (b"ab", b"x"), strict=True)
     ]
-    assert len(read_records(log.files, plan.paths[1], 1, offsets, 10)) == 1
+    assert len(read_records(log.files, plan.sources[1], offsets, 10)) == 1
 
 
 def test_a_record_with_a_damaged_header_is_not_moved(log):
-    log.data[1] = bytearray(encode_mark(Kind.CREATED, 1, 0, 1))
+    log.data[1] = bytearray(encode_mark(Kind.CREATED, stamp(1), 0, 1))
     log.data[1][30] ^= 1
     with pytest.raises(CorruptEntry, match="damaged at offset 0"):
-        read_records(log.files, log.plan().paths[1], 1, [0], ALL)
+        read_records(log.files, log.plan().sources[1], [0], ALL)
 
 
 def test_a_record_without_its_end_is_not_moved(log):
     log.block(1, "abc")
     del log.data[1][-1]
     with pytest.raises(CorruptEntry, match="ends before offset"):
-        read_records(log.files, log.plan().paths[1], 1, [0], ALL)
+        read_records(log.files, log.plan().sources[1], [0], ALL)

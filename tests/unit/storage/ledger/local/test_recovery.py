@@ -3,7 +3,7 @@ import logging
 import shutil
 
 import pytest
-from unit.storage.ledger.local.support import everything, run, snapshot
+from unit.storage.ledger.local.support import everything, run, snapshot, stamp
 
 from magnetar.errors import CorruptEntry, LedgerNotFound, StorageError
 from magnetar.storage.ledger.local.disk import RealFiles
@@ -305,7 +305,7 @@ async def test_files_of_the_wrong_size_are_no_spares(folder):
 
 def test_recycled_spares_are_told_from_empty_ones_and_kept_first(folder):
     folder.mkdir()
-    was_segment = encode_header(1, 1, [], {}, recycled=False).ljust(SIZE, b"x")
+    was_segment = encode_header(stamp(1), 1, [], {}, recycled=False).ljust(SIZE, b"x")
     for number, data in ((1, bytes(SIZE)), (2, was_segment), (3, was_segment)):
         (folder / f"spare-{number:010}.log").write_bytes(data)
     names = [(spare.path.name, spare.recycled) for spare in found(folder, spare_max=3).spares]

@@ -1,9 +1,15 @@
 import pytest
-from unit.storage.ledger.local.support import run
+from unit.storage.ledger.local.support import run, stamp
 
 from magnetar.errors import StorageError
 from magnetar.storage.ledger.local.disk import RealFiles
-from magnetar.storage.ledger.local.format import Kind, encode_block, encode_mark, location
+from magnetar.storage.ledger.local.format import (
+    Kind,
+    Stamp,
+    encode_block,
+    encode_mark,
+    location,
+)
 from magnetar.storage.ledger.local.scan import read_footer, read_header, scan
 from magnetar.storage.ledger.local.segment_format import (
     PAGE,
@@ -13,6 +19,7 @@ from magnetar.storage.ledger.local.segment_format import (
 )
 
 GENERATION = 3
+STAMP = stamp(GENERATION)
 
 
 class Log:
@@ -20,7 +27,7 @@ class Log:
 
     def __init__(self, path):
         self.path = path
-        self.data = bytearray(encode_header(GENERATION, 1, [], {}, recycled=False))
+        self.data = bytearray(encode_header(STAMP, 1, [], {}, recycled=False))
         self.offsets = []
         self.synced = None  # None: whatever lies before.
 
@@ -35,7 +42,7 @@ class Log:
         data, checksums = run(*entries)
         lengths = [len(entry) for entry in data]
         pieces = encode_block(
-            GENERATION,
+            STAMP,
             self._synced(),
             ledger_id,
             first,
@@ -46,14 +53,14 @@ class Log:
         self.add(b"".join(pieces))
 
     def mark(self, kind, ledger_id, first=0):
-        self.add(encode_mark(kind, GENERATION, self._synced(), ledger_id, first))
+        self.add(encode_mark(kind, STAMP, self._synced(), ledger_id, first))
 
     def read(self, limit=None, *, newest=True, verify_bodies=True):
         self.path.write_bytes(self.data)
         file = RealFiles().open(self.path)
         try:
             limit = len(self.data) if limit is None else limit
-            return scan(file, GENERATION, PAGE, limit, newest=newest, verify_bodies=verify_bodies)
+            return scan(file, STAMP, PAGE, limit, newest=newest, verify_bodies=verify_bodies)
         finally:
             file.close()
 
@@ -109,7 +116,7 @@ def test_zeros_behind_the_records_are_the_end(log):
 
 def test_records_of_an_earlier_life_behind_the_end_are_not_there(log):
     end = len(log.data)
-    log.data += encode_mark(Kind.CREATED, GENERATION - 1, 0, 77) * 100
+    log.data += encode_mark(Kind.CREATED, Stamp(GENERATION - 1, b"of older"), 0, 77) * 100
     result = log.read()
     assert (result.end, result.torn, set(result.groups)) == (end, False, {1, 2})
 
@@ -190,7 +197,7 @@ def read(path, function, *args):
 
 def test_a_header_is_read(tmp_path):
     path = tmp_path / "segment"
-    path.write_bytes(encode_header(GENERATION, 1, list(range(1000)), {}, recycled=False))
+    path.write_bytes(encode_header(STAMP, 1, list(range(1000)), {}, recycled=False))
     assert read(path, read_header, path).deleted == list(range(1000))
 
 
@@ -203,13 +210,13 @@ def test_a_damaged_header_names_the_file_and_the_remedy(tmp_path):
 
 def test_a_footer_is_read_only_at_the_end_of_the_file(log):
     contents = log.read().contents
-    footer = encode_footer(GENERATION, contents)
+    footer = encode_footer(STAMP, contents)
     log.path.write_bytes(log.data + footer)
-    assert read(log.path, read_footer, GENERATION).end == len(log.data)
-    assert read(log.path, read_footer, GENERATION + 1) is None
+    assert read(log.path, read_footer, STAMP).end == len(log.data)
+    assert read(log.path, read_footer, Stamp(GENERATION + 1, b"of newer")) is None
     log.path.write_bytes(log.data + footer + b"x")
-    assert read(log.path, read_footer, GENERATION) is None
+    assert read(log.path, read_footer, STAMP) is None
     log.path.write_bytes(log.data)
-    assert read(log.path, read_footer, GENERATION) is None
+    assert read(log.path, read_footer, STAMP) is None
     log.path.write_bytes(log.data + b"x" + footer)
-    assert read(log.path, read_footer, GENERATION) is None
+    assert read(log.path, read_footer, STAMP) is None

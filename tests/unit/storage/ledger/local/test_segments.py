@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import pytest
+from unit.storage.ledger.local.support import salt, stamp
 
 from magnetar.storage.ledger.local.segment_format import PAGE, decode_header
 from magnetar.storage.ledger.local.segments import Segment, Segments, Spare, State
@@ -10,7 +11,7 @@ SIZE = 64 * 1024
 
 @pytest.fixture
 def segments():
-    return Segments(Path("/data"), segment_size=SIZE, spare_max=2)
+    return Segments(Path("/data"), segment_size=SIZE, spare_max=2, salt=salt)
 
 
 def begin(segments, state=State.ACTIVE, *, live=0, used=0, room=100):
@@ -26,8 +27,16 @@ def test_generations_ascend(segments):
     assert [begin(segments).generation for _ in range(3)] == [1, 2, 3]
 
 
+def test_every_segment_has_a_salt_of_its_own():
+    salts = iter([b"the one.", b"another."])
+    segments = Segments(Path("/data"), segment_size=SIZE, spare_max=2, salt=lambda: next(salts))
+    for expected in (b"the one.", b"another."):
+        segment, _, header = segments.begin(1, 100)
+        assert segment.stamp.salt == decode_header(header).stamp.salt == expected
+
+
 def test_generations_go_on_behind_those_found(segments):
-    segments.adopt([Segment(9, segments.path(9), PAGE, SIZE, PAGE, PAGE)], [])
+    segments.adopt([Segment(stamp(9), segments.path(9), PAGE, SIZE, PAGE, PAGE)], [])
     assert begin(segments).generation == 10
     assert segments[9].path == Path("/data/segment-0000000009.log")
 
@@ -153,7 +162,7 @@ def test_a_spare_is_prepared_when_a_quarter_is_written(segments):
 
 
 def test_no_spare_is_prepared_where_none_is_wanted():
-    segments = Segments(Path("/data"), segment_size=SIZE, spare_max=0)
+    segments = Segments(Path("/data"), segment_size=SIZE, spare_max=0, salt=salt)
     assert not segments.wants_spare(begin(segments, used=SIZE // 3))
 
 

@@ -48,7 +48,7 @@ async def test_full_segments_are_sealed(store):
     await until(store, lambda: all(each.state is State.SEALED for each in full))
     for segment in full:
         file = RealFiles().open(segment.path)
-        assert read_footer(file, segment.generation).end == segment.tail
+        assert read_footer(file, segment.stamp).end == segment.tail
         file.close()
 
 
