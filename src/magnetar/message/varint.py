@@ -21,6 +21,7 @@ def _encode(number: int) -> bytes:
 
 
 _SMALL = [_encode(number) for number in range(BLOCK)]
+_LOW = [bytes((number & 0x7F | 0x80, number >> 7 | 0x80)) for number in range(BLOCK)]
 
 # Byte by byte, for each value of the lowest 14 bits: the lowest group, the one above it with more
 # to come, and the same as the last of all.
@@ -72,6 +73,19 @@ class Stretch:
         for index, column in enumerate(self.columns):
             joined[index::width] = column
         return list(chain.from_iterable(Struct(f"{width}s").iter_unpack(joined)))
+
+
+def similar(first: int, count: int) -> tuple[list[bytes], bytes]:
+    """The varints of ``count`` numbers from ``first`` on: how each begins, and how all end.
+
+    Nothing where they are not of one length, or end differently: a few numbers seldom do.
+    """
+    high, low = divmod(first, BLOCK)
+    if low + count > BLOCK or (not high and low < 0x80 < low + count):
+        return [], b""
+    if high:
+        return _LOW[low : low + count], varint(high)
+    return _SMALL[low : low + count], b""
 
 
 def stretches(first: int, count: int) -> Iterator[Stretch]:

@@ -1,32 +1,35 @@
-"""Receipts for a whole run of sends, column by column. Pure.
+"""Receipts for a whole run of sends, with C loops over all of them. Pure.
 
-The receipts of a run differ in a few bytes only. So one receipt is written and repeated, and each
-byte that differs is put into all of them by one assignment to a slice with a stride: the work per
-receipt is done by C loops. ``replies.send_receipt`` makes the same bytes one by one.
+The receipts of a run differ in a few bytes only. In a short run, what is the same is put around
+what differs and all is joined. In a long one, one receipt is written and repeated, and each byte
+that differs is put into all of them by one assignment to a slice with a stride.
+``replies.send_receipt`` makes the same bytes one by one.
 
     totalSize(4) commandSize(4) 08 07 3a size  08 producer 10 sequence  1a size { 08 ledger
     10 entry }  20 highest
 """
 
-from itertools import groupby, repeat
+from functools import lru_cache
+from itertools import chain, groupby, repeat
 from struct import Struct
 
 from magnetar.message.send_run import SendRun
-from magnetar.message.varint import Stretch, stretches, varint
+from magnetar.message.varint import Stretch, similar, stretches, varint
 
 _SIZES = Struct(">II").pack
 _NO_HIGHEST = b"\x00"
-_SINGLY_MAX = 3  # runs that short are quicker made one by one
+_SHORT = 32  # Runs up to here are quicker joined from pieces.
 
 
 def send_receipts(run: SendRun, ledger_id: int, first_entry_id: int) -> bytes:
     """One SEND_RECEIPT for each send of the run, stored as consecutive entries."""
-    producer, ledger = varint(run.producer_id), varint(ledger_id)
     sequences, highest = run.sequences, run.highest
-    if len(sequences) <= _SINGLY_MAX:
-        tops = highest or [_NO_HIGHEST] * len(sequences)
-        ids = range(first_entry_id, first_entry_id + len(sequences))
-        return b"".join(map(_one, repeat(producer), repeat(ledger), sequences, ids, tops))
+    count = len(sequences)
+    if highest is None and count <= _SHORT:
+        joined = _joined(run.producer_id, ledger_id, sequences, first_entry_id)
+        if joined is not None:
+            return joined
+    producer, ledger = varint(run.producer_id), varint(ledger_id)
     if highest is not None and b"" in highest:
         highest = [number or _NO_HIGHEST for number in highest]
     receipts: list[bytes | bytearray] = []
@@ -37,17 +40,36 @@ def send_receipts(run: SendRun, ledger_id: int, first_entry_id: int) -> bytes:
     return b"".join(receipts)
 
 
-def _one(producer: bytes, ledger: bytes, sequence: bytes, entry_id: int, highest: bytes) -> bytes:
-    message_id = b"\x08%b\x10%b" % (ledger, varint(entry_id))
-    receipt = b"\x08%b\x10%b\x1a%c%b\x20%b" % (
-        producer,
-        sequence,
-        len(message_id),
-        message_id,
-        highest or _NO_HIGHEST,
-    )
-    size = 4 + len(receipt)
-    return b"%b\x08\x07\x3a%c%b" % (_SIZES(4 + size, size), len(receipt), receipt)
+def _joined(producer_id: int, ledger_id: int, sequences: list[bytes], first: int) -> bytes | None:
+    """The receipts of a short run whose varints do not grow on the way; None for another."""
+    count = len(sequences)
+    width = len(sequences[0])
+    if count > 1 and len(set(map(len, sequences))) > 1:
+        return None
+    entries, rest = similar(first, count)
+    if not entries:
+        return None
+    before, between, behind = _around(producer_id, ledger_id, width, len(entries[0]), rest)
+    if count == 1:
+        return b"%b%b%b%b%b" % (before, sequences[0], between, entries[0], behind)
+    pieces = zip(repeat(before), sequences, repeat(between), entries, repeat(behind))
+    return b"".join(chain.from_iterable(pieces))
+
+
+@lru_cache(maxsize=4096)
+def _around(
+    producer_id: int, ledger_id: int, sequence_size: int, entry_size: int, rest: bytes
+) -> tuple[bytes, bytes, bytes]:
+    """What stands before the sequence id, between it and the entry id, and behind."""
+    producer, ledger = varint(producer_id), varint(ledger_id)
+    id_size = 2 + len(ledger) + entry_size + len(rest)
+    between = b"\x1a%c\x08%b\x10" % (id_size, ledger)
+    behind = rest + b"\x20" + _NO_HIGHEST
+    head = b"\x08%b\x10" % producer
+    receipt_size = len(head) + sequence_size + len(between) + entry_size + len(behind)
+    size = 4 + receipt_size
+    before = _SIZES(4 + size, size) + b"\x08\x07\x3a%c" % receipt_size + head
+    return before, between, behind
 
 
 def _of_stretch(

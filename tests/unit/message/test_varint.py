@@ -2,7 +2,7 @@
 
 import pytest
 
-from magnetar.message.varint import stretches, varint, varint_value
+from magnetar.message.varint import BLOCK, similar, stretches, varint, varint_value
 
 NUMBERS = [0, 1, 127, 128, 300, 16_383, 16_384, 2_097_151, 2_097_152, 2**63, 2**64 - 1]
 
@@ -41,3 +41,14 @@ def test_stretches_are_the_numbers_in_their_order(first, count):
 
 def test_no_numbers_have_no_stretches():
     assert list(stretches(5, 0)) == []
+
+
+@pytest.mark.parametrize("first", [0, 1, 126, 127, 128, 200, 16_383, 16_384, 2**21 - 1, 2**35])
+@pytest.mark.parametrize("count", [1, 2, 20])
+def test_similar_varints_are_those_of_the_numbers_or_none(first, count):
+    begins, rest = similar(first, count)
+    whole = [varint(number) for number in range(first, first + count)]
+    grow = len(set(map(len, whole))) > 1
+    if begins:
+        assert [begin + rest for begin in begins] == whole
+    assert bool(begins) is (not grow and first // BLOCK == (first + count - 1) // BLOCK)
