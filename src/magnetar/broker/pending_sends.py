@@ -36,15 +36,15 @@ class SendBudget:
 
 
 class PendingSends:
-    """The pending sends of one connection, by producer.
+    """The pending sends of one connection. What is added is settled later, once and as a whole.
 
-    When there are too many, the client is not listened to until half of them are answered.
+    When there are too many, the client is not listened to until half of them are answered. Sends
+    of a connection that is lost count until they are stored: they take up memory until then.
     """
 
     __slots__ = (
         "_budget",
         "_budget_spent",
-        "_by_producer",
         "_bytes",
         "_bytes_max",
         "_count",
@@ -67,8 +67,6 @@ class PendingSends:
         self._bytes_max = bytes_max
         self._held = False
         self._budget_spent = False
-        # Invariant: the two sums are those over all producers.
-        self._by_producer: dict[int, tuple[int, int]] = {}
         self._count = 0
         self._bytes = 0
 
@@ -79,54 +77,35 @@ class PendingSends:
     def size_bytes(self) -> int:
         return self._bytes
 
-    def add(self, producer_id: int, count: int, size_bytes: int) -> None:
-        counted, sized = self._by_producer.get(producer_id, (0, 0))
-        self._by_producer[producer_id] = (counted + count, sized + size_bytes)
+    def add(self, count: int, size_bytes: int) -> None:
         self._count += count
         self._bytes += size_bytes
         if not self._budget.take(size_bytes) and not self._budget_spent:
             self._budget_spent = True
             self._budget.when_free(self._budget_is_free)
-        self._decide()
+        if not self._held and (
+            self._count >= self._count_max or self._bytes >= self._bytes_max or self._budget_spent
+        ):
+            self._held = True
+            self._listening.hold(Hold.SENDS)
 
-    def settle(self, producer_id: int, count: int, size_bytes: int) -> None:
-        """That many sends of a producer are answered. What was forgotten before is passed over."""
-        counted, sized = self._by_producer.get(producer_id, (0, 0))
-        if count >= counted:
-            self.forget(producer_id)
-            return
-        size_bytes = min(size_bytes, sized)
-        self._by_producer[producer_id] = (counted - count, sized - size_bytes)
-        self._less(count, size_bytes)
-
-    def forget(self, producer_id: int) -> None:
-        """The producer is gone; what is pending of it will not be answered."""
-        count, size_bytes = self._by_producer.pop(producer_id, (0, 0))
-        if count:
-            self._less(count, size_bytes)
-
-    def forget_all(self) -> None:
-        for producer_id in list(self._by_producer):
-            self.forget(producer_id)
-
-    def _less(self, count: int, size_bytes: int) -> None:
+    def settle(self, count: int, size_bytes: int) -> None:
+        """Sends that were added are answered, or will not be."""
         self._count -= count
         self._bytes -= size_bytes
+        assert self._count >= 0, "what is settled was added"
         self._budget.give_back(size_bytes)
-        self._decide()
+        if self._held:
+            self._go_on()
 
     def _budget_is_free(self) -> None:
         self._budget_spent = False
-        self._decide()
+        self._go_on()
 
-    def _decide(self) -> None:
-        if not self._held:
-            too_many = self._count >= self._count_max or self._bytes >= self._bytes_max
-            if too_many or self._budget_spent:
-                self._held = True
-                self._listening.hold(Hold.SENDS)
-        elif (
-            not self._budget_spent
+    def _go_on(self) -> None:
+        if (
+            self._held
+            and not self._budget_spent
             and self._count <= self._count_max // 2
             and self._bytes <= self._bytes_max // 2
         ):

@@ -129,17 +129,13 @@ class Session:
 
     def publish(self, producer: Producer, run: SendRun) -> None:
         """Hand a run to its producer, and count it until it is answered."""
-        self._sends.add(run.producer_id, len(run), run.size_bytes)
+        self._sends.add(len(run.data), run.size_bytes)
         producer.publish(run)
 
     def may_stray(self, producer_id: int) -> bool:
         """Whether sends to a producer that is not open may be excused: we closed it just now."""
         deadline = self._closed_producers.get(producer_id)
         return deadline is not None and self._clock.now() < deadline
-
-    def producer_gone(self, producer_id: int) -> None:
-        """The client closed the producer: nothing of it will be answered any more."""
-        self._sends.forget(producer_id)
 
     def reply(self, data: bytes) -> None:
         """Answer a request with a whole frame."""
@@ -164,7 +160,6 @@ class Session:
         self._closed = True
         if self._sign_of_life is not None and not self._sign_of_life.done():
             self._sign_of_life.set_result(False)
-        self._sends.forget_all()
         self.opening_producers.clear()
         self.opening_consumers.clear()
         producers, self.producers = self.producers, {}
@@ -210,11 +205,14 @@ class Session:
 
     def send_receipts(self, run: SendRun, ledger_id: int, first_entry_id: int) -> None:
         self._outbox.put(replies.send_receipts(run, ledger_id, first_entry_id))
-        self._sends.settle(run.producer_id, len(run), run.size_bytes)
+        self._sends.settle(len(run.data), run.size_bytes)
 
     def send_errors(self, run: SendRun, error: MagnetarError) -> None:
         self._outbox.put(replies.send_errors(run, error))
-        self._sends.settle(run.producer_id, len(run), run.size_bytes)
+        self._sends.settle(len(run.data), run.size_bytes)
+
+    def drop_sends(self, run: SendRun) -> None:
+        self._sends.settle(len(run.data), run.size_bytes)
 
     def send_entries(
         self,
@@ -248,7 +246,6 @@ class Session:
 
     def close_producer(self, producer_id: int) -> None:
         self.producers.pop(producer_id, None)
-        self._sends.forget(producer_id)
         self._expect_strays(producer_id)
         if self.protocol_version < _CLOSE_COMMANDS_SINCE:
             self._line.hang_up("its topic closed, and it is too old to be told")

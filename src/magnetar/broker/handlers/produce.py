@@ -117,7 +117,6 @@ class Produce:
 
     async def _close(self, session: Session, producer: Producer, request_id: int) -> None:
         await producer.close()
-        session.producer_gone(producer.producer_id)
         session.reply(replies.success(request_id))
 
     async def _attach(

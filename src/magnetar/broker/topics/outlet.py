@@ -37,6 +37,9 @@ class Outlet(Protocol):
     def send_errors(self, run: SendRun, error: MagnetarError) -> None:
         """No send of the run was stored."""
 
+    def drop_sends(self, run: SendRun) -> None:
+        """The run will be neither stored nor answered: its producer was closed."""
+
     def send_entries(
         self,
         consumer_id: int,

@@ -40,8 +40,9 @@ class Producer:
     def publish(self, run: SendRun) -> None:
         """Hand a run to the topic; the answer comes through the outlet. Dropped after close."""
         if self._closed:
+            self.outlet.drop_sends(run)
             return
-        self.entries_pending += len(run)
+        self.entries_pending += len(run.data)
         self._publish(self, run)
 
     def stored(self, run: SendRun, ledger_id: int, first_entry_id: int) -> None:
@@ -49,7 +50,7 @@ class Producer:
         self.message_count += run.message_count
         self.size_bytes += run.size_bytes
         self.outlet.send_receipts(run, ledger_id, first_entry_id)
-        self._settle(len(run))
+        self._settle(len(run.data))
 
     def refused(self, run: SendRun, error: MagnetarError) -> None:
         """The topic could not store the run."""
@@ -58,6 +59,7 @@ class Producer:
 
     def dropped(self, run: SendRun) -> None:
         """The topic is closing: the client is told so, and sends again elsewhere."""
+        self.outlet.drop_sends(run)
         self._settle(len(run))
 
     async def close(self) -> None:

@@ -59,6 +59,9 @@ class ClientEnd:
     def send_errors(self, run, error):
         self._note("errors", run.producer_id, len(run), error)
 
+    def drop_sends(self, run):
+        self._note("dropped", run)
+
     def send_entries(
         self,
         consumer_id,

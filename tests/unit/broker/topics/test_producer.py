@@ -38,8 +38,9 @@ async def test_closing_waits_for_answers_and_then_takes_no_more(client_end, make
     p.refused(published[0], WriteFailed("disk"))
     await closing
     assert detached == [p]
-    p.publish(make_run(make_entry("b")))
+    p.publish(late := make_run(make_entry("b")))
     assert len(published) == 1
+    assert end.sent[-1] == ("dropped", late)
 
 
 async def test_dropped_runs_are_settled_without_an_answer(client_end, make_entry, make_run):
@@ -47,5 +48,5 @@ async def test_dropped_runs_are_settled_without_an_answer(client_end, make_entry
     p = producer(end, published, [])
     p.publish(make_run(make_entry("a")))
     p.dropped(published[0])
-    assert end.sent == []
+    assert end.sent == [("dropped", published[0])]
     await p.close()
