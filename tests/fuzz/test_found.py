@@ -157,8 +157,10 @@ def test_json_beyond_the_parsers_depth_is_corrupt():
 
 @pytest.mark.parametrize(
     "value",
-    [DEEP, b"nul", b"[]", b'{"bundles":5}', b'{"replication_clusters":5}']
-    + [b'{"replication_clusters":[[]]}', b'{"replication_clusters":[1,"a"]}'],
+    [
+        *(DEEP, b"nul", b"[]", b'{"bundles":5}', b'{"replication_clusters":5}'),
+        *(b'{"replication_clusters":[[]]}', b'{"replication_clusters":[1,"a"]}'),
+    ],
     ids=lambda value: value[:30].decode(),
 )
 async def test_a_namespace_that_nobody_wrote_is_corrupt_and_named(value):

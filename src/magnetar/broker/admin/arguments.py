@@ -58,9 +58,12 @@ def body(request: Request) -> Any:
     if not request.body.strip():
         return None
     try:
-        return json.loads(request.body)
-    except ValueError as error:
+        value = json.loads(request.body)
+        if b"\\u" in request.body:
+            json.dumps(value, ensure_ascii=False).encode()  # Raises for half a surrogate pair.
+    except (ValueError, RecursionError) as error:
         raise Unreadable(f"The body is not JSON: {error}") from error
+    return value
 
 
 def json_object(request: Request) -> dict[str, Any] | None:

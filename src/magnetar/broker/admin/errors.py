@@ -55,7 +55,7 @@ class Unreadable(Rejection):
         self._content_type = content_type
 
     def reply(self) -> Reply:
-        return Reply(self.status, str(self).encode(), self._content_type)
+        return Reply(self.status, str(self).encode(errors="replace"), self._content_type)
 
 
 class Misdirected(Exception):
@@ -97,9 +97,9 @@ def page(request: Request, status: int, allow: str = "") -> Reply:
     if "application/json" in request.accept:
         return Reply(status, json.dumps(facts).encode(), JSON, headers)
     if request.accepts("text/html"):
-        return Reply(status, _html(facts).encode(), "text/html", headers)
+        return Reply(status, _html(facts).encode(errors="replace"), "text/html", headers)
     text = f"HTTP ERROR {status} {facts['message']}\nURI: {request.path}\n"
-    return Reply(status, text.encode(), "text/plain", headers)
+    return Reply(status, text.encode(errors="replace"), "text/plain", headers)
 
 
 def _html(facts: dict[str, str]) -> str:

@@ -5,6 +5,7 @@ import socket
 from typing import Final, Self
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from magnetar.broker.admin import errors
 from magnetar.broker.admin.errors import Misdirected, Rejection
@@ -17,6 +18,21 @@ log = logging.getLogger(__name__)
 
 SHUTDOWN_TIMEOUT_S: Final = 1.0
 """How long requests under way may go on when the server closes."""
+
+
+class _TheirFault(logging.Filter):
+    """Of what the HTTP library has to say, leaves out requests that are none, as news they are."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        error = record.exc_info[1] if record.exc_info else None
+        if not isinstance(error, HttpProcessingError | web.RequestPayloadError | ConnectionError):
+            return True
+        log.info("admin.unreadable error=%s", ascii(str(error)))
+        return False
+
+
+_library_log = logging.getLogger(f"{__name__}.http")
+_library_log.addFilter(_TheirFault())
 
 
 class AdminServer:
@@ -32,7 +48,13 @@ class AdminServer:
         """Accept connections on ``listener``, which is closed with the server, as ``tasks`` are."""
         port: int = listener.getsockname()[1]
         runner = web.ServerRunner(
-            web.Server(_Door(router).answer, access_log=None),
+            # Bodies are taken as they are: few unzip into more than anybody sent.
+            web.Server(
+                _Door(router).answer,
+                access_log=None,
+                logger=_library_log,
+                auto_decompress=False,
+            ),
             handle_signals=False,
             shutdown_timeout=SHUTDOWN_TIMEOUT_S,
         )
@@ -71,7 +93,7 @@ class _Door:
 
     async def _reply(self, request: Request, http: web.BaseRequest) -> Reply:
         try:
-            request.body = await http.read()
+            request.body = await _body(http)
             return await self._router.answer(request)
         except Misdirected as error:
             return errors.page(request, error.status, error.allow)
@@ -84,3 +106,13 @@ class _Door:
         except Exception as error:
             log.exception("admin.failed %s %s", request.method, request.path)
             return errors.unexpected(error)
+
+
+async def _body(http: web.BaseRequest) -> bytes:
+    """Raises Rejection."""
+    if http.headers.get("Content-Encoding", "identity").strip().lower() != "identity":
+        raise Rejection(415, "Content-Encoding is not supported: send the body as it is")
+    try:
+        return await http.read()
+    except (web.RequestPayloadError, ConnectionError) as error:
+        raise Rejection(400, f"The body cannot be read: {error}") from error
