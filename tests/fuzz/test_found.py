@@ -2,12 +2,13 @@
 
 import asyncio
 import json
+import logging
 from array import array
 
 import pytest
 
 from magnetar.broker.resources import Resources
-from magnetar.errors import CorruptEntry, Fenced
+from magnetar.errors import CorruptEntry, Fenced, TopicNotFound
 from magnetar.message import metadata
 from magnetar.message.entry import join
 from magnetar.model.names import NamespaceName, TopicName
@@ -179,3 +180,22 @@ async def test_partitions_are_whole(partitions):
     await metadata.put(path, json.dumps({"partitions": partitions}).encode())
     with pytest.raises(CorruptEntry, match=path):
         await resources.partitions(TopicName.parse("t/n/x"))
+
+
+async def test_a_topic_that_is_not_there_is_no_defect(caplog):
+    async with LocalBroker() as broker:
+        with pytest.raises(TopicNotFound):
+            await broker.broker.registry.get(TopicName.parse("missing"), create=False)
+    assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
+
+
+async def test_a_topic_that_cannot_be_read_is_told_to_the_operator(caplog):
+    record = "/managed-ledgers/public/default/persistent/t"
+    async with LocalBroker() as broker:
+        registry = broker.broker.registry
+        await registry._deletions._metadata.put(record, b"{")
+        with pytest.raises(CorruptEntry, match=record):
+            await registry.get(TopicName.parse("t"), create=True)
+        await registry.get(TopicName.parse("other"), create=True)
+    [told] = [one for one in caplog.records if one.levelno >= logging.ERROR]
+    assert "topic.not_opened" in told.message

@@ -9,7 +9,13 @@ from magnetar.broker.topics.deletions import Deletions
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.broker.topics.topic import Topic
 from magnetar.clock import Clock
-from magnetar.errors import MagnetarError, NotAllowed, TopicClosed, TopicNotFound
+from magnetar.errors import (
+    MagnetarError,
+    NotAllowed,
+    StorageError,
+    TopicClosed,
+    TopicNotFound,
+)
 from magnetar.model.names import NamespaceName, TopicName
 from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
 from magnetar.tasks import Tasks
@@ -45,7 +51,7 @@ class TopicRegistry:
     ) -> None:
         """``topics_per_namespace_max`` 0 is no limit."""
         self.loaded: dict[TopicName, Topic] = {}
-        self._opening: dict[TopicName, asyncio.Task[Topic]] = {}
+        self._opening: dict[TopicName, asyncio.Task[Topic | MagnetarError]] = {}
         self._closing: dict[TopicName, asyncio.Task[None]] = {}
         self._open_ledger = open_ledger
         self._catalogue = catalogue
@@ -143,13 +149,26 @@ class TopicRegistry:
         opening = self._tasks.spawn(f"open {name}", self._open(name, create=create, asked=asked))
         self._opening[name] = opening
         opening.add_done_callback(lambda _: self._opening.pop(name, None))
-        return await asyncio.shield(opening)
+        opened = await asyncio.shield(opening)
+        if isinstance(opened, MagnetarError):
+            raise opened
+        return opened
 
-    async def _open(self, name: TopicName, *, create: bool, asked: bool = False) -> Topic:
+    async def _open(
+        self, name: TopicName, *, create: bool, asked: bool = False
+    ) -> Topic | MagnetarError:
+        """An error is for who asked; one of the storage is news for the log as well."""
         try:
             await self._finish_deletion(name)
             await self._check_may_exist(name, create=create, asked=asked)
             ledger = await self._open_ledger(name)
+        except StorageError as error:
+            log.error(  # noqa: TRY400 - where it was raised is in the text
+                "topic.not_opened topic=%s error=%s", name, error
+            )
+            return error
+        except MagnetarError as error:
+            return error
         finally:
             self._creating.discard(name)
         assert name not in self.loaded, f"{name} is opened by one task at a time"
