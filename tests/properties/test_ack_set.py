@@ -28,6 +28,8 @@ positions = st.builds(Position, st.sampled_from([1, 2, 3, 5, 7, 8]), st.integers
 steps = st.one_of(
     st.tuples(st.just("add"), st.lists(positions, max_size=12)),
     st.tuples(st.just("add"), st.permutations(EVERY).map(lambda every: every[:9])),
+    st.tuples(st.just("entries"), positions, st.lists(st.integers(-2, 21), max_size=12)),
+    st.tuples(st.just("range"), positions, st.integers(-2, 21)),
     st.tuples(st.just("advance"), positions),
     st.tuples(st.just("batch"), positions, st.lists(st.integers(0, 7), max_size=2)),
     st.tuples(st.just("reset"), st.sampled_from([Position(2, -1), Position(2, 5), Position(7, 3)])),
@@ -45,6 +47,11 @@ class NaiveAcks:
         match step:
             case ("add", asked):
                 self.acked |= set(asked) & set(EVERY)
+            case ("entries", place, entry_ids):
+                self.acked |= {Position(place.ledger_id, entry) for entry in entry_ids} & set(EVERY)
+            case ("range", place, last):
+                entry_ids = range(place.entry_id, last + 1)
+                self.acked |= {Position(place.ledger_id, entry) for entry in entry_ids} & set(EVERY)
             case ("advance", upto):
                 if upto in EVERY or upto in [(ledger_id, -1) for ledger_id, _ in LEDGERS]:
                     self.acked |= {each for each in EVERY if each <= upto}
@@ -74,6 +81,10 @@ def apply(acks, step, layout):
     match step:
         case ("add", asked):
             return acks.add(asked, layout)
+        case ("entries", place, entry_ids):
+            return acks.add_entries(place.ledger_id, entry_ids, layout)
+        case ("range", place, last):
+            return acks.add_range(place.ledger_id, place.entry_id, last, layout)
         case ("advance", upto):
             return acks.advance(upto, layout)
         case ("batch", place, words):

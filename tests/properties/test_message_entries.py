@@ -205,3 +205,42 @@ def test_a_varint_comes_back(number):
 def test_stretches_are_the_numbers_one_by_one(first, count):
     found = [each for stretch in stretches(first, count) for each in stretch.varints()]
     assert found == [varint(first + index) for index in range(count)]
+
+
+KEYED = st.builds(
+    lambda fields: pb.MessageMetadata(
+        **{name: value for name, value in fields.items() if value is not None}
+    ),
+    st.fixed_dictionaries(
+        {
+            "producer_name": st.sampled_from(["p", "", "x" * 200]),
+            "sequence_id": NUMBERS,
+            "publish_time": NUMBERS,
+            "properties": st.lists(st.builds(pb.KeyValue, key=texts, value=texts), max_size=1),
+            "replicated_from": st.none() | texts,
+            "partition_key": st.none() | texts | st.just("k" * 200) | st.just("a2V5"),
+            "partition_key_b64_encoded": st.none() | st.booleans(),
+            "ordering_key": st.none() | st.binary(max_size=5),
+            "compression": st.none() | st.integers(0, 4),
+            "uncompressed_size": st.none() | st.integers(0, 2**32 - 1),
+            "num_messages_in_batch": st.none() | st.integers(-5, 1000),
+            "event_time": st.none() | NUMBERS,
+            "schema_version": st.none() | st.binary(max_size=5),
+        }
+    ),
+)
+
+
+@given(KEYED, st.binary(max_size=20), st.none() | st.tuples(st.integers(0), st.integers(0, 255)))
+def test_a_key_is_found_quickly_where_it_is_found_at_all(keyed, payload, damage):
+    data = bytearray(entry.join(keyed.SerializeToString(), payload))
+    if damage is not None:
+        data[damage[0] % len(data)] = damage[1]
+    assert metadata.sticky_key(bytes(data)) == metadata._any_key(bytes(data))
+
+
+def test_the_quick_way_to_a_key_is_taken():
+    plain = pb.MessageMetadata(
+        producer_name="p", sequence_id=300, publish_time=2**40, partition_key="k", event_time=7
+    )
+    assert metadata._plain_key(entry.join(plain.SerializeToString(), b"")) == b"k"

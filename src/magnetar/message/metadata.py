@@ -1,5 +1,6 @@
 """What an entry says of itself: all of it, or the few fields a broker peeks at. Pure."""
 
+import re
 from base64 import b64decode
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,6 +16,13 @@ from .entry import payload_start
 from .varint import varint
 
 _NUM_MESSAGES = b"\x58"  # the tag of num_messages_in_batch
+_PRODUCER_NAME = 0x0A  # likewise
+
+# Sequence id, publish time and the size of the key, which in most metadata follow the producer's
+# name; and fields that are numbers and may follow the key: none of them says what key is meant.
+_VARINT = rb"[\x80-\xff]{0,8}[\x00-\x7f]"
+_UP_TO_KEY = re.compile(rb"\x10%b\x18%b\x32([\x00-\x7f])" % (_VARINT, _VARINT)).match
+_NUMBERS = re.compile(rb"(?:[\x40\x48\x58\x60]%b)*" % _VARINT).fullmatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +139,26 @@ def sticky_key(entry: bytes) -> bytes:
 
     The ordering key, or else the key, or else a name for the entry.
     """
+    return _plain_key(entry) or _any_key(entry)
+
+
+def _plain_key(entry: bytes) -> bytes | None:
+    """The key, if the metadata is as most clients write it when there is one; else None."""
+    head = entry[4:6]
+    if len(head) < 2 or head[0] != _PRODUCER_NAME or head[1] > 0x7F:
+        return None
+    found = _UP_TO_KEY(entry, 6 + head[1])
+    if found is None:
+        return None
+    start, stop = found.end(), 4 + int.from_bytes(entry[:4])
+    end = start + found[1][0]
+    key = entry[start:end]
+    if end > stop or stop > len(entry) or not key.isascii():
+        return None
+    return key if end == stop or _NUMBERS(entry, end, stop) else None
+
+
+def _any_key(entry: bytes) -> bytes:
     try:
         found = _parsed(entry[4 : payload_start(entry)])
         if found.HasField("ordering_key"):

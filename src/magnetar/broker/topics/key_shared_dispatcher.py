@@ -5,7 +5,8 @@ its slot waits) waits in the replay queue, and its slot with it.
 """
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
+from typing import Final, TypeVar
 
 from magnetar.broker.dispatch.hash_ranges import HashRanges
 from magnetar.broker.dispatch.key_shared import DrainingSlots
@@ -22,6 +23,12 @@ from magnetar.model.position import Position
 from magnetar.storage.managed_ledger.cursor import Cursor
 from magnetar.storage.managed_ledger.run import EntryRun
 from magnetar.tasks import Tasks
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+KEYS_KNOWN_MAX: Final = 10_000
+"""Keys whose slots are remembered; hashing one takes longer than looking it up."""
 
 
 class KeySharedDispatcher(SharedDispatcher):
@@ -41,7 +48,8 @@ class KeySharedDispatcher(SharedDispatcher):
         self.ranges = ranges
         self.draining: DrainingSlots[Consumer] = DrainingSlots()
         self._ordered = ordered
-        self._owners = _Owners(ranges)
+        self._owners = _Known(ranges.select)
+        self._slot_of = _Known(ranges.slot)
         # The slot of every entry that a consumer holds or that waits in the replay queue.
         self._slots: dict[int, dict[int, int]] = {}  # By ledger and entry id; none is empty.
         self._waiting: Counter[int] = Counter()  # Entries in the replay queue, per slot.
@@ -113,7 +121,9 @@ class KeySharedDispatcher(SharedDispatcher):
         kind = type(self.ranges)
         slots: list[int] | None = run.memo.get(kind)
         if slots is None:
-            slots = list(map(self.ranges.slot, map(metadata.sticky_key, run.data)))
+            if len(self._slot_of) > KEYS_KNOWN_MAX:
+                self._slot_of.clear()
+            slots = list(map(self._slot_of.__getitem__, map(metadata.sticky_key, run.data)))
             run.memo[kind] = slots
         return slots
 
@@ -231,13 +241,13 @@ class KeySharedDispatcher(SharedDispatcher):
         return consumer, held
 
 
-class _Owners(dict[int, Consumer | None]):
-    """Who owns a slot, as asked for since it was last cleared."""
+class _Known(dict[K, V]):
+    """What a rule says, asked once for each key."""
 
-    def __init__(self, ranges: HashRanges[Consumer]) -> None:
+    def __init__(self, rule: Callable[[K], V]) -> None:
         super().__init__()
-        self._ranges = ranges
+        self._rule = rule
 
-    def __missing__(self, slot: int) -> Consumer | None:
-        owner = self[slot] = self._ranges.select(slot)
-        return owner
+    def __missing__(self, key: K) -> V:
+        value = self[key] = self._rule(key)
+        return value

@@ -16,6 +16,9 @@ class ReplayQueue:
         # Invariant: ledgers ascend, and none is empty.
         self._ledgers: dict[int, _Waiting] = {}
 
+    def __bool__(self) -> bool:
+        return bool(self._ledgers)
+
     def __len__(self) -> int:
         return sum(len(waiting.ordered) for waiting in self._ledgers.values())
 

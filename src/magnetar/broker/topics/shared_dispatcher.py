@@ -132,8 +132,8 @@ class SharedDispatcher:
     # The turn: first what waits to go out again, then what is new.
 
     def _turn(self) -> None:
-        while (room := self._room()) > 0:
-            if len(self.replay) and not self._replay_stuck:
+        while (self.replay or self._cursor.has_more) and (room := self._room()) > 0:
+            if self.replay and not self._replay_stuck:
                 again = self._replayable(min(room, self._settings.replay_entries_max))
                 if again:
                     self._reading = self._tasks.spawn("replay", self._read_again(again))
@@ -253,10 +253,11 @@ class SharedDispatcher:
             return 0
         room = 0
         for consumer in self._consumers:
-            if not consumer.outlet.writable:
+            its = consumer.room
+            if its > 0:
+                room += its
+            elif not consumer.outlet.writable:
                 consumer.outlet.when_writable(self._writable_again)
-            else:
-                room += max(consumer.room, 0)
         return room
 
     def _over_unacked_limit(self) -> bool:
@@ -272,7 +273,7 @@ class SharedDispatcher:
 
     def _may_read_on(self) -> bool:
         """Whatever waits goes before what is new, save chunks that wait for their owners."""
-        return len(self.replay) == len(self._chunks_aside) < CHUNKS_ASIDE_MAX
+        return not self.replay or len(self.replay) == len(self._chunks_aside) < CHUNKS_ASIDE_MAX
 
     def _replayable(self, count_max: int) -> list[Position]:
         if not self._chunks_aside:

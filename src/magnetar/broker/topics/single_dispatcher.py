@@ -93,7 +93,7 @@ class SingleDispatcher:
             self._turn_running = False
 
     def _turn(self) -> None:
-        while (wanted := self._wanted()) > 0:
+        while self._cursor.has_more and (wanted := self._wanted()) > 0:
             runs = self._cursor.cached(wanted, self._settings.read_bytes_max)
             if runs is None:
                 self._reading = self._tasks.spawn("read", self._read(wanted))

@@ -6,11 +6,19 @@ protocol has it). Ack sets only ever lose bits; one that has none left acknowled
 """
 
 from collections.abc import Sequence
-from operator import and_
+from itertools import groupby
+from operator import and_, itemgetter
 from typing import Protocol
 
 from magnetar.model.position import Position
-from magnetar.storage.managed_ledger.entry_ranges import EntryRanges, coalesce, ranges_of
+from magnetar.storage.managed_ledger.entry_ranges import (
+    EntryRanges,
+    PositionRange,
+    coalesce,
+    ranges_of,
+)
+
+_ledger_id_of = itemgetter(0)
 
 
 class LogShape(Protocol):
@@ -43,23 +51,23 @@ class AckSet:
     def add(self, positions: Sequence[Position], log: LogShape) -> Position:
         """Acknowledge positions, in any order. Returns the mark, moved or not."""
         if positions:
-            for ledger_id, first, last in coalesce(positions):
-                self._add_range(ledger_id, first, last, log)
+            for ledger_id, ranges in groupby(coalesce(positions), _ledger_id_of):
+                self._add_ranges(ledger_id, list(ranges), log)
             self._settle(log)
         return self.mark
 
     def add_entries(self, ledger_id: int, entry_ids: Sequence[int], log: LogShape) -> Position:
         """Acknowledge entries of one ledger, in any order. Returns the mark, moved or not."""
         if entry_ids:
-            for _, first, last in ranges_of(ledger_id, entry_ids):
-                self._add_range(ledger_id, first, last, log)
+            self._add_ranges(ledger_id, ranges_of(ledger_id, entry_ids), log)
             self._settle(log)
         return self.mark
 
     def add_range(self, ledger_id: int, first: int, last: int, log: LogShape) -> Position:
         """Acknowledge entries ``first`` to ``last``. Returns the mark, moved or not."""
-        self._add_range(ledger_id, first, last, log)
-        self._settle(log)
+        if first <= last:
+            self._add_ranges(ledger_id, [PositionRange(ledger_id, first, last)], log)
+            self._settle(log)
         return self.mark
 
     def advance(self, position: Position, log: LogShape) -> Position:
@@ -125,27 +133,37 @@ class AckSet:
             return here.gaps(first, last)
         return [(first, last)] if first <= last else []
 
-    def _add_range(self, ledger_id: int, first: int, last: int, log: LogShape) -> None:
-        mark = self.mark
+    def _add_ranges(self, ledger_id: int, ranges: Sequence[PositionRange], log: LogShape) -> None:
+        """Add ranges of one ledger, ascending: first those that adjoin the mark, if any do."""
         end = log.last_entry_id(ledger_id)
-        if end is None or ledger_id < mark.ledger_id:
+        if end is None or ledger_id < self.mark.ledger_id:
             return
-        first, last = max(first, 0), min(last, end)
-        if last < first:
-            return
-        if ledger_id == mark.ledger_id and first <= mark.entry_id + 1:
-            if last > mark.entry_id:
-                self._set_mark(Position(ledger_id, last))
-            return
-        here = self.ranges.get(ledger_id)
-        if here is None:
-            here = self.ranges[ledger_id] = EntryRanges()
-        added = here.add(first, last)
+        if ranges[0].first < 0 or ranges[-1].last > end:
+            ranges = [
+                PositionRange(ledger_id, max(first, 0), min(last, end))
+                for _, first, last in ranges
+                if last >= 0 and first <= end
+            ]
+        done = 0
+        if ledger_id == self.mark.ledger_id:
+            while done < len(ranges) and ranges[done].first <= self.mark.entry_id + 1:
+                if ranges[done].last > self.mark.entry_id:
+                    self._set_mark(Position(ledger_id, ranges[done].last))
+                done += 1
+        if done < len(ranges):
+            self._add_beyond(ledger_id, ranges[done:])
+
+    def _add_beyond(self, ledger_id: int, ranges: Sequence[PositionRange]) -> None:
+        here = self.ranges.setdefault(ledger_id, EntryRanges())
+        added = 0
+        for _, first, last in ranges:
+            new = here.add(first, last)
+            added += new
+            if new and self.batches:
+                self._forget_batches(ledger_id, first, last)
         if added:
             self.beyond += added
             self.changes += 1
-            if self.batches:
-                self._forget_batches(ledger_id, first, last)
 
     def _set_mark(self, mark: Position) -> None:
         """Move the mark on, and forget what lies at or before it."""

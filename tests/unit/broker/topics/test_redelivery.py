@@ -28,6 +28,7 @@ def test_the_queue_is_a_sorted_set(steps):
             naive -= some
         assert list(queue) == sorted(naive)
         assert len(queue) == len(naive)
+        assert bool(queue) == bool(naive)
         assert queue.first(3) == sorted(naive)[:3]
         assert all(position in queue for position in naive)
 
