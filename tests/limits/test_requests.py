@@ -212,5 +212,6 @@ async def test_who_asks_for_much_and_never_reads_is_hung_up_on(monkeypatch):
 
 async def closing(broker) -> None:
     """Until the broker has hung up on one of its connections."""
-    while not any(one._closing for one in broker.broker._connections.members()):
+    connections = broker.broker._connections
+    while not any(one._closing for one in connections.members()):  # noqa: ASYNC110 - no event says
         await asyncio.sleep(0.01)

@@ -21,6 +21,7 @@ from magnetar.broker.config import Config
 
 log = logging.getLogger(__name__)
 
+OPEN_FILES_MAX: Final = 1_048_576  # Each connection is one; many systems allow 1024 by default.
 # The broker makes hardly any garbage that needs collecting, and has much that is there to stay.
 _GC_THRESHOLDS: Final = (50_000, 20, 100)
 
@@ -74,6 +75,7 @@ def standalone(
         "durability": durability,
         "storageInMemory": True if memory else None,
     }
+    _allow_open_files()
     config = Config.read(file=conf, environment=os.environ, flags=flags)
     if config.unknown:
         log.warning("config.unknown_settings ignored=%s", ",".join(config.unknown))
@@ -98,6 +100,18 @@ async def _serve(config: Config, began: float, ready_file: Path | None) -> None:
         click.echo(_ready_line(config, broker, perf_counter() - began))
         await stop.wait()
         click.echo("Stopping: clients are told, everything is written.")
+
+
+def _allow_open_files() -> None:
+    """As many open files, and so connections, as the system lets us have without asking."""
+    try:
+        import resource  # noqa: PLC0415 - absent on Windows
+    except ImportError:
+        return
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = OPEN_FILES_MAX if hard == resource.RLIM_INFINITY else min(hard, OPEN_FILES_MAX)
+    with contextlib.suppress(ValueError, OSError):  # macOS has limits of its own.
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _stop_on_signals(stop: asyncio.Event) -> None:

@@ -1,0 +1,154 @@
+"""Clients that say nothing, or half of something; publishers that outrun the disk or never listen.
+
+Whoever is too fast is slowed: not read, so that TCP holds it up. Nothing is dropped.
+"""
+
+import asyncio
+import functools
+
+import pytest
+from limits.bystander import Bystander, hear, memory
+from limits.rude import Rude
+from unit.broker.peer import Peer, command, send
+
+from magnetar.broker import assemble
+from magnetar.broker.connection import SHARED_BUFFER_BYTES
+from magnetar.proto import PulsarApi_pb2 as pb
+from magnetar.storage.ledger.local.store import LocalLedgerStore
+from magnetar.testing.faults import FaultyFiles
+from magnetar.testing.local_broker import LocalBroker
+from magnetar.testing.processes import BrokerProcess
+
+pytestmark = pytest.mark.timeout(120)
+
+TOPIC = "persistent://public/default/loud"
+MIB = 1024 * 1024
+ENTRY = b"x" * 10_000
+
+
+async def test_who_falls_silent_is_asked_and_then_given_up(broker, bystander, alone, peers):
+    """The interval is 5 s here: asked after one, cut off after two, also in the middle of a frame.
+
+    Those who answer stay.
+    """
+    silent = [peers.enter_context(Rude(broker.port)).connect() for _ in range(50)]
+    for one in silent[25:]:
+        one.socket.sendall(send(1, 1, ENTRY)[:5000])
+    await bystander.check(alone)
+    closing = asyncio.gather(*(asyncio.to_thread(one.closed) for one in silent))
+    while not closing.done():
+        await bystander.round()
+    assert all(closing.result())
+    await bystander.check(alone)
+
+
+async def test_a_publisher_that_never_reads_its_receipts_is_slowed(broker, bystander, alone, peers):
+    rude = peers.enter_context(Rude(broker.port)).connect().produce(TOPIC)
+    before = memory(broker.pid)
+    sending = asyncio.create_task(
+        asyncio.to_thread(rude.send_until_stuck, b"x" * 1000, bytes_max=100 * MIB)
+    )
+    await bystander.check(alone)
+    sent = await sending
+    assert memory(broker.pid) - before < 80 * MIB
+    assert sent > MIB
+
+
+async def test_who_opens_producers_without_end_is_stopped(tmp_path):
+    settings = {"webServicePort": -1, "maxProducersPerConnection": 500}
+    with BrokerProcess(tmp_path / "data", settings=settings) as broker:
+        bystander = await Bystander.open(broker.port, f"{TOPIC}-other")
+        await bystander.pace()
+        alone = await bystander.pace()
+        greedy = await Peer.open(broker.port)
+        await greedy.ask("lookupTopic", topic=TOPIC, request_id=1)
+        greedy.wire.send(
+            b"".join(
+                command("producer", topic=TOPIC, producer_id=number, request_id=number)
+                for number in range(3000)
+            )
+        )
+        await bystander.check(alone)
+        answers = [await hear(greedy) for _ in range(3000)]
+        assert sum(answer.HasField("producer_success") for answer in answers) == 500
+        greedy.wire.close()
+        bystander.close()
+
+
+@pytest.fixture
+def files(monkeypatch):
+    """The disk of the broker that is started next."""
+    faulty = FaultyFiles()
+    start = functools.partial(LocalLedgerStore.start, files=faulty)
+    monkeypatch.setattr(assemble.LocalLedgerStore, "start", start)
+    return faulty
+
+
+SLOW_DISK = {
+    "webServicePort": -1,
+    "maxMessagePublishBufferSizeInMB": 4,
+    "maxPendingPublishRequestsPerConnection": 100_000,
+}
+
+
+async def until(condition) -> None:
+    while not condition():  # noqa: ASYNC110 - nothing says when a broker stops listening
+        await asyncio.sleep(0.005)
+
+
+async def test_publishers_faster_than_the_disk_are_slowed_not_dropped(tmp_path, files):
+    """The disk stands still: all together wait at the buffer's size, and then all is stored."""
+    async with LocalBroker(tmp_path / "data", settings=SLOW_DISK) as broker:
+        peers = [await Peer.open(broker.port) for _ in range(4)]
+        for number, peer in enumerate(peers):
+            await peer.produce(1, f"{TOPIC}-{number}")
+        with files.hold_syncs():
+            count = 1000  # 10 MB each.
+            for peer in peers:
+                peer.wire.send(b"".join(send(1, number, ENTRY) for number in range(count)))
+            connections = broker.broker._connections.members()
+            await asyncio.wait_for(
+                until(lambda: all(one._listening.waits_for_us for one in connections)), 20
+            )
+            waiting = sum(one._session._sends.size_bytes for one in connections)
+            # Each may have had one read under way when the buffer was full.
+            assert 4 * MIB <= waiting <= 4 * MIB + len(peers) * SHARED_BUFFER_BYTES
+            assert all(peer.wire.waiting == 0 for peer in peers)
+            late = await Peer.open(broker.port)  # Who asks for something else is served.
+            await late.ask("lookupTopic", topic=TOPIC, request_id=1)
+        for peer in peers:
+            for number in range(count):
+                answer = await hear(peer)
+                assert answer.send_receipt.sequence_id == number
+
+
+@pytest.mark.parametrize(
+    ("key", "limit"),
+    [
+        ("maxPendingPublishRequestsPerConnection", 20),
+        ("maxPendingPublishBytesPerConnection", 200_000),
+    ],
+)
+async def test_one_connection_may_have_so_much_under_way(tmp_path, files, key, limit):
+    """Listened to with one less, not with so many. What comes with the last in one read counts."""
+    settings = {**SLOW_DISK, key: limit}
+    size = len(send(1, 1, b"x" * 9_930)) - 50
+    async with LocalBroker(tmp_path / "data", settings=settings) as broker:
+        peer = await Peer.open(broker.port)
+        await peer.produce(1, TOPIC)
+        (connection,) = broker.broker._connections.members()
+        sends = connection._session._sends
+        with files.hold_syncs():
+            entry = b"x" * (9_930 + 10_000 - size)
+            for number in range(19):
+                peer.wire.send(send(1, number, entry))
+            await asyncio.wait_for(until(lambda: len(sends) == 19), 20)
+            assert not connection._listening.waits_for_us
+            peer.wire.send(send(1, 19, entry * 2))
+            await asyncio.wait_for(until(lambda: len(sends) == 20), 20)
+            assert connection._listening.waits_for_us
+            peer.tell("ping")
+        answers = [await peer.hear() for _ in range(21)]
+        receipts = [answer.send_receipt for answer in answers if answer.HasField("send_receipt")]
+        assert [receipt.sequence_id for receipt in receipts] == list(range(20))
+        assert pb.BaseCommand.PONG in {answer.type for answer in answers}
