@@ -9,6 +9,7 @@ bench/results/soak.txt and the picture in docs/pictures/soak.svg.
 """
 
 import random
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -38,6 +39,7 @@ def main(
     *, minutes: float, seed: int | None, data_dir: Path | None, picture: Path | None, save: bool
 ) -> None:
     """Run, show, judge."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # So that the broker ends with us.
     seed = random.SystemRandom().randrange(1 << 32) if seed is None else seed
     console = Console()
     console.print(f"soak of {minutes:g} minutes, --seed {seed}")

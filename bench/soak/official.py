@@ -52,6 +52,8 @@ class OfficialFlow:
         self._numbers = itertools.count()
         self._producers: dict[str, tuple[Any, Stream]] = {}
         self._consumers: dict[str, list[Any]] = {topic: [] for topic in flow.all_topics}
+        # When the last message that came was published: seeking beyond it would leave some out.
+        self._published_ms = dict.fromkeys(flow.all_topics, 0)
         self._child: subprocess.Popen[bytes] | None = None
         self._ended = threading.Event()
         self._closed = threading.Event()
@@ -168,6 +170,7 @@ class OfficialFlow:
 
     def _take(self, consumer: Any, message: Any) -> None:
         self._tally.take(SUBSCRIPTION, message.data(), message.topic_name())
+        self._published_ms[message.topic_name()] = message.publish_timestamp()
         try:
             if self._chance.random() < self.flow.refused_share:
                 consumer.negative_acknowledge(message)
@@ -193,9 +196,9 @@ class OfficialFlow:
         while not self._ended.wait(self._chance.uniform(0.5, 1.5) * UPKEEP_S):
             topic = self._chance.choice(self.flow.all_topics)
             try:
-                if self.flow.seeks:
-                    back_to = (time.time() - self._chance.uniform(0, SEEK_BACK_S)) * 1000
-                    self._consumers[topic][0].seek(int(back_to))
+                if self.flow.seeks and self._published_ms[topic]:
+                    back_ms = int(self._chance.uniform(0, SEEK_BACK_S) * 1000)
+                    self._consumers[topic][0].seek(self._published_ms[topic] - back_ms)
                     self._tally.did("seeks")
                 elif self.flow.renewed and self._chance.random() < 0.3:
                     self._renew_producer(topic)

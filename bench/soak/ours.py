@@ -96,6 +96,8 @@ class OurFlow:
         self._client = Client(url, backoff_max_s=2.0)
         self._producers: dict[str, tuple[Any, Stream]] = {}
         self._consumers: dict[str, list[Consumer]] = {topic: [] for topic in flow.all_topics}
+        # When the last message that came was published: seeking beyond it would leave some out.
+        self._published_ms = dict.fromkeys(flow.all_topics, 0)
         self._sending: list[asyncio.Task[None]] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._numbers = itertools.count()
@@ -202,6 +204,7 @@ class OurFlow:
                 messages = await consumer.receive_many(100)
                 for message in messages:
                     self._tally.take(SUBSCRIPTION, message.data, consumer.topic)
+                    self._published_ms[topic] = message.publish_time_ms
                 refused = [each for each in messages if self._chance.random() < refused_share]
                 consumer.acknowledge([each for each in messages if each not in refused])
                 if refused:
@@ -249,9 +252,9 @@ class OurFlow:
             topic = self._chance.choice(self.flow.all_topics)
             consumers = self._consumers[topic]
             try:
-                if self.flow.seeks:
-                    back_to = (time.time() - self._chance.uniform(0, SEEK_BACK_S)) * 1000
-                    await consumers[0].seek_time(int(back_to))
+                if self.flow.seeks and self._published_ms[topic]:
+                    back_ms = int(self._chance.uniform(0, SEEK_BACK_S) * 1000)
+                    await consumers[0].seek_time(self._published_ms[topic] - back_ms)
                     self._tally.did("seeks")
                 elif self._chance.random() < 0.3:
                     producer, _ = self._producers.pop(topic)

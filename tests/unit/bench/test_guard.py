@@ -1,7 +1,8 @@
-"""The guard: what counts as risen, and what raw work is."""
+"""The guard: what counts as risen, what raw work is, and that the committed figures are in form."""
 
 from bench.cases import Case
-from bench.guard import Yardstick, risen
+from bench.guard import CASES, Yardstick, committed, risen
+from bench.work import BURSTS_COUNTED
 
 
 def test_ten_percent_more_is_too_much():
@@ -12,3 +13,9 @@ def test_ten_percent_more_is_too_much():
 def test_raw_work_grows_with_bytes():
     yardstick = Yardstick()
     assert 0 < yardstick.of(Case("small")) < yardstick.of(Case("large", size=64 * 1024))
+
+
+def test_every_case_has_a_committed_figure():
+    figures = committed()
+    assert set(figures.cpu) == {case.name for case in CASES}
+    assert set(figures.instructions) == {burst.name for burst in BURSTS_COUNTED}
