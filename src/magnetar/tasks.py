@@ -9,6 +9,8 @@ import logging
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+from magnetar.errors import MagnetarError
+
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
@@ -45,4 +47,6 @@ class Tasks:
             return
         error = task.exception()
         if error is not None:
-            log.error("task.failed name=%s error=%r", task.get_name(), error, exc_info=error)
+            # Our own errors say what happened and what to do; a defect needs its traceback.
+            trace = None if isinstance(error, MagnetarError) else error
+            log.error("task.failed name=%s error=%r", task.get_name(), error, exc_info=trace)

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 
+from magnetar.errors import WriteFailed
 from magnetar.tasks import Tasks
 
 
@@ -44,6 +45,20 @@ async def test_a_failure_is_logged(caplog):
         await asyncio.wait([task])
         await asyncio.sleep(0)
     assert "task.failed name=owner:job" in caplog.text
+    assert "Traceback" in caplog.text
+
+
+async def test_a_failure_that_says_what_to_do_is_logged_in_one_line(caplog):
+    tasks = Tasks("owner")
+
+    async def fail():
+        raise WriteFailed("the disk is full: make space")
+
+    task = tasks.spawn("job", fail())
+    await asyncio.wait([task])
+    await asyncio.sleep(0)
+    assert "the disk is full: make space" in caplog.text
+    assert "Traceback" not in caplog.text
 
 
 async def test_a_task_may_close_its_own_owner():

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final, Self, TypeVar
 
 from magnetar.clock import Clock, SystemClock
-from magnetar.errors import MagnetarError, StorageError, WriteFailed
+from magnetar.errors import CorruptEntry, MagnetarError, StorageError, WriteFailed
 from magnetar.storage.metadata.batches import Batches, Operation
 from magnetar.storage.metadata.sqlite_log import check_log
 from magnetar.storage.metadata.store import Record
@@ -86,6 +86,8 @@ class SqliteMetadataStore:
         self._data_version = 0
         self._beats_seen: dict[int, tuple[int, float]] = {}  # Of sessions: beats, since when.
         self._beat_due = 0.0
+        self._failing = False  # The last transaction that wrote anything failed.
+        self._damage_told: set[str] = set()
 
     @classmethod
     async def open(
@@ -228,6 +230,10 @@ class SqliteMetadataStore:
         try:
             return self._transact(tables, batch, writes=writes)
         except sqlite3.OperationalError as error:  # Trouble with the file: full, locked, damaged.
+            failure = _failure(self._path, error)
+            if not self._failing:
+                self._failing = True
+                log.error("metadata.failing path=%s error=%s", self._path, failure)  # noqa: TRY400 - it says it all
             return [
                 _failure(self._path, error)
                 if operation.writes or not writes
@@ -250,10 +256,20 @@ class SqliteMetadataStore:
                         results.append(operation.work(tables))
                     except MagnetarError as refused:
                         results.append(refused)
+                        self._tell_damage(refused)
         except BaseException:
             self._session, self._told = session, told
             raise
+        if self._failing and writes:
+            self._failing = False
+            log.warning("metadata.works_again path=%s", self._path)
         return results
+
+    def _tell_damage(self, error: MagnetarError) -> None:
+        """Once for each record: clients will ask for it again and again."""
+        if isinstance(error, CorruptEntry) and str(error) not in self._damage_told:
+            self._damage_told.add(str(error))
+            log.error("metadata.damaged path=%s error=%s", self._path, error)
 
     def _our_session(self, tables: Tables) -> int:
         if self._session is None:
@@ -438,7 +454,7 @@ def _failure(path: Path, error: sqlite3.Error | StorageError) -> StorageError:
         case sqlite3.SQLITE_NOTADB | sqlite3.SQLITE_CORRUPT:
             failure = StorageError(
                 f"{path} is damaged, or not a metadata file ({error}): restore it from a backup, "
-                "or move it away to begin with an empty one"
+                "or move its whole folder away to begin with an empty one"
             )
         case sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM:
             failure = StorageError(

@@ -8,7 +8,7 @@ from magnetar.broker.topics.deletions import Deletions
 from magnetar.broker.topics.registry import TopicRegistry
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.clock import SystemClock
-from magnetar.errors import NotAllowed, TopicClosed, TopicNotFound, WriteFailed
+from magnetar.errors import CorruptEntry, NotAllowed, TopicClosed, TopicNotFound, WriteFailed
 from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST
 from magnetar.storage.ledger.memory import MemoryLedgerStore
@@ -201,6 +201,17 @@ async def test_a_deletion_that_cannot_be_noted_leaves_the_topic_whole(opened):
     assert topic.ledger.info().state == "closed"
     again = await opened.registry.get(PLAIN, create=False)
     assert list(again.subscriptions) == ["s"]
+
+
+async def test_a_topic_that_cannot_be_opened_is_named_in_one_line(opened, caplog):
+    await opened.metadata.put(paths.managed_ledger(paths.managed_ledger_name(PLAIN)), b"damaged")
+    with pytest.raises(CorruptEntry):
+        await opened.registry.get(PLAIN, create=True)
+    assert f"topic.not_opened topic={PLAIN} error=The list of ledgers at" in caplog.text
+    with pytest.raises(TopicNotFound):
+        await opened.registry.get(OTHER, create=False)
+    assert len(caplog.records) == 1, "that there is no such topic is for who asked alone"
+    assert "Traceback" not in caplog.text
 
 
 async def test_after_a_failed_write_the_topic_is_opened_afresh(

@@ -278,7 +278,7 @@ async def test_many_may_make_the_file_at_once(file):
 
 async def test_a_file_that_is_no_database_is_named_with_a_remedy(file):
     file.write_bytes(b"something else" * 1000)
-    with pytest.raises(StorageError, match=r"metadata\.sqlite is damaged.*move it away"):
+    with pytest.raises(StorageError, match=r"metadata\.sqlite is damaged.*folder away"):
         await SqliteMetadataStore.open(file)
     assert file.read_bytes() == b"something else" * 1000
 
@@ -334,13 +334,17 @@ async def changed_behind_our_back(file, path, value):
         return (await store.get(path)).value
 
 
-async def test_a_record_that_is_not_what_was_written_is_no_answer(file):
+async def test_a_record_that_is_not_what_was_written_is_no_answer(file, caplog):
     async with opened(file) as store:
         await store.put("/a", b"ledger 17")
         await store.put("/b", b"fine")
     with pytest.raises(CorruptEntry, match=r"record /a of the metadata is damaged: restore"):
         await changed_behind_our_back(file, "/a", "'ledger 16'")
     async with opened(file) as store:
+        for _ in range(3):
+            with pytest.raises(CorruptEntry):
+                await store.get("/a")
+        assert caplog.text.count("metadata.damaged") == 2, "once in each life"
         assert (await store.get("/b")).value == b"fine"
         assert await store.put("/a", b"new") == 1
 
@@ -397,7 +401,7 @@ async def test_who_locks_the_file_for_too_long_is_a_failed_write(file, monkeypat
         assert await store.put("/a", b"") == 0
 
 
-async def test_a_full_disk_fails_all_that_waited_and_nothing_is_half_done(file):
+async def test_a_full_disk_fails_all_that_waited_and_nothing_is_half_done(file, caplog):
     async with opened(file) as store:
         await store.put("/a", b"old")
 
@@ -413,6 +417,7 @@ async def test_a_full_disk_fails_all_that_waited_and_nothing_is_half_done(file):
         assert "cannot be written" in str(results[0])
         assert await store.get("/a") == Record(b"old", 0)
         assert await store.put("/a", b"new") == 1
+    assert caplog.text.count("metadata.failing") == caplog.text.count("metadata.works_again") == 1
 
 
 async def test_a_mistake_in_one_operation_is_its_callers_alone(file):
