@@ -21,8 +21,8 @@ run: $(READY)    ## the main job: flights through a broker and a Spark pipeline,
 test: $(READY)   ## all tests
 	$(PY) -m pytest $(ARGS)
 
-crash: $(READY)  ## sixty kills of a broker under load; ten minutes
-	KILLS=60 $(PY) -m pytest -s tests/crash $(ARGS)
+crash: $(READY)  ## sixty kills of a broker under load, and every fault; ten minutes
+	KILLS=60 FAULTS=all $(PY) -m pytest -s tests/crash tests/faults $(ARGS)
 
 check: $(READY)  ## format, lint, strict types, import contracts
 	.venv/bin/ruff format --check $(PYTHON_FILES)

@@ -36,7 +36,7 @@ TOPICS = [f"persistent://public/default/crash-{letter}" for letter in "abcd"]
 SIZES_MAX = [3000, 1000, 3000, 100]
 KEEPERS_ADVANCE = [5, 4, 3, 1000]  # Every so many lives; the last keeps all, in segments of others.
 SPACE_COMES_BACK_S = 30
-SEGMENTS_LEFT_MAX = 8  # Those of open ledgers and of what is compacted next, and two spares.
+SEGMENTS_LEFT_MAX = 8  # Those of open ledgers, and of what is compacted next.
 
 
 class Campaign:
@@ -217,7 +217,7 @@ class Campaign:
         """What every subscription has acknowledged takes no space any more."""
         give_up = time.monotonic() + SPACE_COMES_BACK_S
         folder = self.data / "ledgers"
-        while len(files := list(folder.glob("s*.log"))) > SEGMENTS_LEFT_MAX:
+        while len(files := list(folder.glob("segment-*.log"))) > SEGMENTS_LEFT_MAX:
             assert time.monotonic() < give_up, f"{len(files)} files of the log stay for ever"
             time.sleep(0.1)  # Files go when they go: nobody tells.
 
