@@ -9,6 +9,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
+from magnetar.turn import Stage, this_turn
+
 from .listening import Hold, Listening
 
 HIGH_WATER_BYTES: Final = 1024 * 1024  # Unwritten bytes beyond which nothing more is delivered.
@@ -29,6 +31,7 @@ class Outbox:
         "_pieces",
         "_size",
         "_transport",
+        "_turn",
         "_waiting",
     )
 
@@ -41,6 +44,7 @@ class Outbox:
         self._transport = transport
         self._loop = loop
         self._listening = listening
+        self._turn = this_turn()
         self._pieces: list[bytes] = []
         self._size = 0  # Invariant: the bytes in _pieces.
         self._congested = False  # The transport holds more than the high-water mark.
@@ -66,7 +70,7 @@ class Outbox:
         if self._closed:
             return
         if not self._pieces:
-            self._loop.call_soon(self.flush)
+            self._turn.at_end(Stage.SEND, self.flush)
         self._pieces.append(data)
         self._size += len(data)
 
@@ -75,7 +79,7 @@ class Outbox:
         if self._closed or not pieces:
             return
         if not self._pieces:
-            self._loop.call_soon(self.flush)
+            self._turn.at_end(Stage.SEND, self.flush)
         self._pieces.extend(pieces)
         self._size += sum(map(len, pieces))
 

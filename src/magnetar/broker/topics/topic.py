@@ -29,6 +29,7 @@ from magnetar.model.subscriptions import InitialPosition
 from magnetar.storage.managed_ledger.entries import Entries
 from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
 from magnetar.tasks import Tasks
+from magnetar.turn import Stage, this_turn
 
 log = logging.getLogger(__name__)
 
@@ -71,7 +72,7 @@ class Topic:
         self._producer_name = producer_name
         self._failed = failed
         self._tasks = Tasks(f"topic {name}")
-        self._loop = asyncio.get_running_loop()
+        self._turn = this_turn()
         self._inbox: list[tuple[Producer, SendRun]] = []
         self._storing: list[tuple[Producer, SendRun]] = []  # One append at a time.
         self._at_rest: asyncio.Future[None] | None = None  # Somebody waits for both to be empty.
@@ -88,7 +89,7 @@ class Topic:
             producer.dropped(run)
             return
         if not (self._inbox or self._storing):
-            self._loop.call_soon(self._store)  # With all that this turn of the loop still brings.
+            self._turn.at_end(Stage.APPEND, self._store)
         self._inbox.append((producer, run))
 
     def _store(self) -> None:
@@ -312,7 +313,7 @@ class Topic:
         self._closed = True
         while self._storing or self._inbox:
             if self._at_rest is None:
-                self._at_rest = self._loop.create_future()
+                self._at_rest = asyncio.get_running_loop().create_future()
             await asyncio.shield(self._at_rest)
         self._disconnect_producers()
         for subscription in list(self.subscriptions.values()):

@@ -13,10 +13,12 @@ import errno
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Protocol
 
 from magnetar.clock import Clock
 from magnetar.errors import WriteFailed
+from magnetar.turn import Stage, this_turn
 
 from .disk import Files
 from .format import Stamp
@@ -68,6 +70,7 @@ class Journal:
         self._durability = durability
         self._pending_bytes_max = pending_bytes_max
         self._loop = asyncio.get_running_loop()
+        self._turn = this_turn()
         self._active: Segment | None = None
         self._resume = False  # The active segment exists, and the thread has not opened it yet.
         self._epoch = 0  # One more with each failure.
@@ -156,7 +159,7 @@ class Journal:
     def _new_commit(self, segment: Segment) -> Commit[_Placed]:
         commit: Commit[_Placed] = Commit(self._epoch, generation=segment.generation)
         self._outgoing = commit
-        self._loop.call_soon(self._hand_over)
+        self._turn.at_end(Stage.LOG, self._hand_over)
         return commit
 
     def _new_write(self, commit: Commit[_Placed], segment: Segment) -> list[bytes]:
@@ -177,6 +180,10 @@ class Journal:
     # From the thread.
 
     def _answered(self, commits: list[Commit[_Placed]], error: Exception | None) -> None:
+        # What those who are told put in answer goes to the thread at once: it is idle.
+        self._turn.run(partial(self._tell, commits, error))
+
+    def _tell(self, commits: list[Commit[_Placed]], error: Exception | None) -> None:
         if error is not None:
             self._give_up(commits, error)
             return
@@ -196,7 +203,6 @@ class Journal:
         if self._active is not None and self._segments.wants_spare(self._active):
             self._moved_on()
         self._invite()
-        self._hand_over()  # What those who were told have put in answer: the thread is idle now.
 
     def _synced(self, generation: int, end: int, error: Exception | None) -> None:
         """A sync that nobody waited for, when durability is a matter of time."""
