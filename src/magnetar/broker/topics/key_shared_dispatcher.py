@@ -12,7 +12,6 @@ from magnetar.broker.dispatch.hash_ranges import HashRanges
 from magnetar.broker.dispatch.key_shared import DrainingSlots
 from magnetar.broker.dispatch.shared import fitting
 from magnetar.broker.topics.consumer import Consumer
-from magnetar.broker.topics.pending import by_ledger
 from magnetar.broker.topics.redelivery import ReplayQueue
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.broker.topics.shared_dispatcher import SharedDispatcher
@@ -157,7 +156,7 @@ class KeySharedDispatcher(SharedDispatcher):
             self._waiting.update(map(self._slots[ledger_id].__getitem__, fresh))
         return fresh
 
-    def _line_up(self, ledger_id: int, entry_ids: Iterable[int]) -> None:
+    def _line_up(self, ledger_id: int, entry_ids: Sequence[int]) -> None:
         for line, those in self._by_line(ledger_id, entry_ids).items():
             self._lines.setdefault(line, ReplayQueue()).add(ledger_id, those)
 
@@ -179,13 +178,18 @@ class KeySharedDispatcher(SharedDispatcher):
         return gone
 
     def _by_line(
-        self, ledger_id: int, entry_ids: Iterable[int]
+        self, ledger_id: int, entry_ids: Sequence[int]
     ) -> dict[Consumer | int | None, list[int]]:
         found: dict[Consumer | int | None, list[int]] = defaultdict(list)
         known, owners, draining = self._slots[ledger_id], self._owners, self.draining
-        for entry_id in entry_ids:
-            slot = known[entry_id]
-            found[slot if slot in draining else owners[slot]].append(entry_id)
+        if len(draining):
+            for entry_id in entry_ids:
+                slot = known[entry_id]
+                found[slot if slot in draining else owners[slot]].append(entry_id)
+            return found
+        owned = map(owners.__getitem__, map(known.__getitem__, entry_ids))
+        for entry_id, owner in zip(entry_ids, owned, strict=True):
+            found[owner].append(entry_id)
         return found
 
     def _forget(self, ledger_id: int, entry_ids: Iterable[int]) -> None:
@@ -217,7 +221,7 @@ class KeySharedDispatcher(SharedDispatcher):
         for slot in freed:
             queue = self._lines.pop(slot, None)
             if queue is not None:
-                for ledger, those in by_ledger(queue).items():
+                for ledger, those in queue.by_ledger():
                     self._line_up(ledger, those)
         return bool(freed)
 
@@ -230,7 +234,7 @@ class KeySharedDispatcher(SharedDispatcher):
         if self._ordered:
             held = map(self._held_by, self._consumers)
             self.draining.owners_changed(self._owners.__getitem__, held)
-        for ledger_id, entry_ids in by_ledger(self.replay).items():
+        for ledger_id, entry_ids in self.replay.by_ledger():
             self._line_up(ledger_id, entry_ids)
 
     def _held_by(self, consumer: Consumer) -> tuple[Consumer, Counter[int]]:

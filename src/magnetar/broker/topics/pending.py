@@ -37,6 +37,10 @@ class Pending:
         """Ledgers and the entry ids of each, in any order."""
         return self._ledgers.items()
 
+    def in_order(self) -> dict[int, list[int]]:
+        """Ledgers and the entry ids of each, both ascending."""
+        return {ledger_id: sorted(self._ledgers[ledger_id]) for ledger_id in sorted(self._ledgers)}
+
     def get(self, position: Position) -> int:
         """How many messages of an entry are pending; 0 for one that is not in hand."""
         here = self._ledgers.get(position.ledger_id)
@@ -68,8 +72,8 @@ class Pending:
         return [entry_id for entry_id, count in zip(entry_ids, counts, strict=True) if count]
 
     def take_all(self) -> dict[int, list[int]]:
-        """Let go of everything. Returns it by ledger, ascending."""
-        taken = {ledger_id: sorted(self._ledgers[ledger_id]) for ledger_id in sorted(self._ledgers)}
+        """Let go of everything. Returns it as ``in_order`` does."""
+        taken = self.in_order()
         self._ledgers.clear()
         self.messages = 0
         return taken

@@ -30,6 +30,10 @@ class ReplayQueue:
         for ledger_id, here in self._ledgers.items():
             yield from map(Position, repeat(ledger_id), here.ordered)
 
+    def by_ledger(self) -> Iterable[tuple[int, Sequence[int]]]:
+        """Ledgers and the entry ids of each, both ascending."""
+        return [(ledger_id, here.ordered) for ledger_id, here in self._ledgers.items()]
+
     def add(self, ledger_id: int, entry_ids: Iterable[int]) -> list[int]:
         """Queue entries; those already queued stay once. Returns the others."""
         here = self._ledgers.get(ledger_id)

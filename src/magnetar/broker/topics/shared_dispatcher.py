@@ -1,6 +1,7 @@
 """Shared: each entry goes to any one consumer that has room; what comes back goes out again."""
 
 import asyncio
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Final
@@ -21,6 +22,10 @@ from magnetar.tasks import Tasks
 
 CHUNKED_MESSAGES_MAX: Final = 10_000
 """Half-delivered messages whose owners are remembered; the rest of the oldest goes to anybody."""
+TURN_ENTRIES_MAX: Final = 2_000
+"""Entries dealt out before others get the loop; what is left goes on in its next turn."""
+RETURNED_AT_ONCE_MAX: Final = 2_000
+"""Likewise entries that come back: a consumer may have held 50,000 when it asks for all again."""
 CHUNKS_ASIDE_MAX: Final = 1_000
 """Chunks waiting for a busy owner before reading on stops."""
 
@@ -41,6 +46,9 @@ class SharedDispatcher:
         self._round_robin: RoundRobin[Consumer] = RoundRobin()
         self._chunk_owners: dict[str, Consumer] = {}  # By uuid: messages that are half delivered.
         self._chunks_aside: dict[Position, str] = {}  # In the replay queue, for their owners only.
+        # What is on its way back: whose it is (None: gone), ledger and entry ids, in log order.
+        # Invariant: nothing is dealt out before all of it is queued.
+        self._returning: deque[tuple[Consumer | None, int, list[int]]] = deque()
         self._reading: asyncio.Task[None] | None = None
         self._turn_running = False
         self._replay_stuck = False  # True: nothing queued can go out until somebody has room.
@@ -69,15 +77,14 @@ class SharedDispatcher:
         for uuid in [u for u, owner in self._chunk_owners.items() if owner is consumer]:
             del self._chunk_owners[uuid]
         released = consumer.release_all()
-        if self._consumers:
-            for ledger_id, entry_ids in released.items():
-                self._requeue(ledger_id, entry_ids)
-        else:
+        if not self._consumers:
+            released.clear()
+            self._returning.clear()
             self.replay.clear()
             self._chunks_aside.clear()
             self.redelivery_counts.clear()
         self._members_changed()
-        self.wake()
+        self._take_back(None, released)
 
     def flowed(self, consumer: Consumer) -> None:
         self._replay_stuck = False
@@ -99,20 +106,8 @@ class SharedDispatcher:
         self._after_release(freed=consumer.room > room_before)
 
     def redeliver(self, consumer: Consumer, positions: Sequence[Position] | None) -> None:
-        if positions is None:
-            released: Mapping[int, Sequence[int]] = consumer.release_all()
-        else:
-            released = {
-                ledger_id: consumer.release(ledger_id, entry_ids)
-                for ledger_id, entry_ids in by_ledger(positions).items()
-            }
-        if not any(released.values()):
-            return
-        for ledger_id, entry_ids in released.items():
-            self.redelivery_counts.add(ledger_id, entry_ids)
-            self._given_back(consumer, ledger_id, entry_ids)
-            self._requeue(ledger_id, entry_ids)
-        self.wake()
+        held = consumer.pending
+        self._take_back(consumer, held.in_order() if positions is None else by_ledger(positions))
 
     def close(self) -> None:
         self._closed = True
@@ -132,6 +127,7 @@ class SharedDispatcher:
     # The turn: first what waits to go out again, then what is new.
 
     def _turn(self) -> None:
+        dealt = 0
         while (self.replay or self._cursor.has_more) and (room := self._room()) > 0:
             if self.replay and not self._replay_stuck:
                 again = self._replayable(min(room, self._settings.replay_entries_max))
@@ -149,11 +145,18 @@ class SharedDispatcher:
             if not runs:
                 return
             self._deliver(runs, again=False)
+            dealt += sum(map(len, runs))
+            if dealt >= TURN_ENTRIES_MAX:
+                asyncio.get_running_loop().call_soon(self.wake)
+                return
 
     async def _read(self, wanted: int) -> None:
         try:
             runs = await self._cursor.read(wanted, self._settings.read_bytes_max)
-            self._deliver(runs, again=False)
+            if not self._returning:
+                self._deliver(runs, again=False)
+            elif runs:
+                self._cursor.read_position = runs[0].first
         except StorageError as error:
             await read_failed(self._cursor, error, self._clock)
         finally:
@@ -163,9 +166,10 @@ class SharedDispatcher:
     async def _read_again(self, positions: list[Position]) -> None:
         try:
             runs = await self._cursor.read_at(positions)
-            for ledger_id, entry_ids in by_ledger(positions).items():
-                self._take_up(ledger_id, entry_ids)
-            self._deliver(runs, again=True)
+            if not self._returning:
+                for ledger_id, entry_ids in by_ledger(positions).items():
+                    self._take_up(ledger_id, entry_ids)
+                self._deliver(runs, again=True)
         except StorageError as error:
             await read_failed(self._cursor, error, self._clock)
         finally:
@@ -249,7 +253,7 @@ class SharedDispatcher:
 
     def _room(self) -> int:
         """Messages that may go out now, over all consumers."""
-        if self._closed or self._over_unacked_limit():
+        if self._closed or self._returning or self._over_unacked_limit():
             return 0
         room = 0
         for consumer in self._consumers:
@@ -301,6 +305,32 @@ class SharedDispatcher:
         if freed or self._reads_paused:
             self._replay_stuck = False
             self.wake()
+
+    # What comes back.
+
+    def _take_back(self, consumer: Consumer | None, entries: Mapping[int, list[int]]) -> None:
+        """Queue what ``consumer`` holds of ``entries``, or all of them from one that is gone."""
+        size = RETURNED_AT_ONCE_MAX
+        for ledger_id, entry_ids in entries.items():
+            for start in range(0, len(entry_ids), size):
+                self._returning.append((consumer, ledger_id, entry_ids[start : start + size]))
+        self._queue_some()
+
+    def _queue_some(self) -> None:
+        room = 0 if self._closed else RETURNED_AT_ONCE_MAX
+        while self._returning and room > 0:
+            consumer, ledger_id, part = self._returning.popleft()
+            room -= len(part)
+            entry_ids: Sequence[int] = part
+            if consumer is not None:
+                entry_ids = consumer.release(ledger_id, part)
+                self.redelivery_counts.add(ledger_id, entry_ids)
+                self._given_back(consumer, ledger_id, entry_ids)
+            self._requeue(ledger_id, entry_ids)
+        if not self._returning:
+            self.wake()
+        elif not self._closed:
+            asyncio.get_running_loop().call_soon(self._queue_some)
 
     # What Key_Shared adds to: entries come into and leave our keeping.
 

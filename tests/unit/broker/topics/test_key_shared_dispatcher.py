@@ -1,8 +1,10 @@
 """Key_Shared: a key's messages in order, whoever comes and goes."""
 
+import asyncio
 import itertools
 import time
 
+from magnetar.broker.topics import shared_dispatcher
 from magnetar.model.position import Position
 from magnetar.model.subscriptions import SubscriptionType
 
@@ -137,8 +139,23 @@ async def test_looking_far_ahead_does_not_take_long(open_bench, make_entry):
     await bench.publish(*entries(make_entry, keys_of(subscription, full, 5_000), 0))
     began = time.process_time()
     subscription.flow(idle, 1)
+    for _ in range(10):  # It takes several turns of the loop.
+        await asyncio.sleep(0)
     assert len(subscription.dispatcher.replay) == 4_000
     assert time.process_time() - began < 2, "it looked at all that waits, for each that came"
+
+
+async def test_all_that_comes_back_goes_before_what_is_new(bench, make_entry, monkeypatch):
+    monkeypatch.setattr(shared_dispatcher, "RETURNED_AT_ONCE_MAX", 2)
+    a, subscription, first = await bench.consumer(KEY_SHARED, "a", permits=5)
+    await bench.publish(*(make_entry(str(n), key="k") for n in range(7)))
+    assert len(a.got()) == 5
+    subscription.flow(first, 100)
+    before = len(a.got())
+    subscription.redeliver(first, None)
+    await bench.publish(make_entry("7", key="k"))
+    await a.until(lambda e: len(e.got()) == before + 8)
+    assert a.got()[before:] == [str(n) for n in range(8)]
 
 
 async def test_redelivery_hands_a_moved_key_to_its_new_owner(bench, make_entry):

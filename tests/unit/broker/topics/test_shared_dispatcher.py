@@ -5,6 +5,7 @@ import weakref
 
 import pytest
 
+from magnetar.broker.topics import shared_dispatcher
 from magnetar.model.position import Position
 from magnetar.model.subscriptions import SubscriptionType
 
@@ -59,6 +60,36 @@ async def test_an_entry_that_a_client_names_twice_counts_once(bench, kind):
     assert end.sent[-1][3:5] == ("a", 1)
     subscription.acknowledge(consumer, [second, second, first, second])
     assert (consumer.unacked, subscription.cursor.backlog) == (0, 0)
+
+
+@pytest.mark.parametrize("kind", [SHARED, KEY_SHARED])
+async def test_a_long_turn_lets_others_in_and_goes_on_by_itself(open_bench, kind, monkeypatch):
+    monkeypatch.setattr(shared_dispatcher, "TURN_ENTRIES_MAX", 2)
+    bench = await open_bench(read_entries_max=1)
+    end, subscription, consumer = await bench.consumer(kind, permits=0)
+    for number in range(6):
+        await bench.publish(str(number))
+    subscription.flow(consumer, 10)
+    assert len(end.got()) == 2
+    await end.until(lambda e: len(e.got()) == 6)
+    assert end.got() == [str(number) for number in range(6)]
+
+
+async def test_what_comes_back_in_parts_comes_back_whole(bench, monkeypatch):
+    monkeypatch.setattr(shared_dispatcher, "RETURNED_AT_ONCE_MAX", 2)
+    end, subscription, consumer = await bench.consumer(SHARED)
+    other, _, _ = await bench.consumer(SHARED, "other", permits=0)
+    await bench.publish(*"abcdefg")
+    await end.until(lambda e: len(e.got()) == 7)
+    last = Position(*end.positions()[-1])
+    subscription.redeliver(consumer, None)
+    subscription.acknowledge(consumer, [last])  # It is on its way back: it will not go out again.
+    await end.until(lambda e: len(e.got()) == 13)
+    assert [(sent[3], sent[4]) for sent in end.sent[7:]] == [(text, 1) for text in "abcdef"]
+    await bench.topic.leave(subscription, consumer)
+    subscription.flow(subscription.consumers[0], 100)
+    await other.until(lambda e: len(e.got()) == 6)
+    assert other.got() == list("abcdef")
 
 
 async def test_what_a_lost_consumer_held_goes_to_the_others_without_a_count(bench):
