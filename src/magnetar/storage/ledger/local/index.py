@@ -62,22 +62,29 @@ class Ledger:
                 self.idle = asyncio.get_running_loop().create_future()
             await asyncio.shield(self.idle)
 
-    def settle_one(self) -> None:
-        """An append was answered, one way or the other."""
+    def fail(self) -> None:
+        """An append failed."""
         self.appending -= 1
+        self._settle()
+
+    def _settle(self) -> None:
         if not self.appending and self.idle is not None:
             self.idle.set_result(None)
             self.idle = None
 
     def add(self, first: int, count: int, place: int, body_size: int) -> None:
-        """The next block was answered."""
-        if self.firsts is _NO_BLOCKS:
-            self.firsts = array("Q")
+        """The next block was answered: one append is no longer under way."""
+        firsts = self.firsts
+        if firsts is _NO_BLOCKS:
+            self.firsts = firsts = array("Q")
             self.locations = array("Q")
-        self.firsts.append(first)
+        firsts.append(first)
         self.locations.append(place)
         self.next_entry_id = first + count
         self.size_bytes += body_size
+        self.appending -= 1
+        if self.idle is not None:
+            self._settle()
 
     def place(self, first: int) -> int | None:
         """Where the block lies that starts with entry ``first``; None: no block does."""
@@ -144,10 +151,11 @@ def lost(ledger_id: int, entry_id: int, where: str = "") -> CorruptEntry:
 
 def hold(segment: Segment, ledger: Ledger, size: int) -> None:
     """``segment`` has a record of ``ledger``; ``size`` bytes of it are alive."""
-    if ledger.ledger_id not in segment.ledgers:
+    held = segment.ledgers.get(ledger.ledger_id)
+    if held is None:
         ledger.generations += (segment.generation,)
-        segment.ledgers[ledger.ledger_id] = 0
-    segment.ledgers[ledger.ledger_id] += size
+        held = 0
+    segment.ledgers[ledger.ledger_id] = held + size
     segment.live += size
 
 

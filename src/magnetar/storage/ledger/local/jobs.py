@@ -18,6 +18,7 @@ from .format import (
     Stamp,
     block_size,
     encode_block,
+    encode_entry,
     encode_mark,
     location,
     move,
@@ -40,7 +41,6 @@ class Block:
         "_data",
         "_first",
         "_ledger",
-        "_lengths",
         "answered",
         "size",
     )
@@ -53,16 +53,16 @@ class Block:
         checksums: list[int],
         answered: Answered | None,
     ) -> None:
-        assert data, "a block has at least one entry"
-        assert len(data) == len(checksums), "every entry has a checksum"
+        count = len(data)
+        assert count, "a block has at least one entry"
+        assert count == len(checksums), "every entry has a checksum"
         self._ledger = ledger
         self._first = first
         self._data = data
         self._checksums = checksums
-        self._lengths = [*map(len, data)]
-        self._body_size = sum(self._lengths)
+        self._body_size = size = len(data[0]) if count == 1 else sum(map(len, data))
         self.answered = answered
-        self.size = block_size(len(data), self._body_size)
+        self.size = block_size(count, size)
 
     @property
     def entries(self) -> int:
@@ -73,7 +73,7 @@ class Block:
     def fits(self) -> bool:
         """Whether it may be written as it is."""
         count = len(self._data)
-        return count == 1 or (self.size <= BLOCK_SIZE_MAX and count <= ENTRIES_MAX)
+        return count == 1 or (count <= ENTRIES_MAX and self.size <= BLOCK_SIZE_MAX)
 
     def parts(self) -> "list[Block]":
         """The same entries as blocks that fit; the last one answers for all."""
@@ -93,29 +93,26 @@ class Block:
         return [*early._halves(), *late._halves()]
 
     def encode(self, stamp: Stamp, synced: int) -> Iterable[bytes]:
+        data, checksums = self._data, self._checksums
+        ledger_id, first = self._ledger.ledger_id, self._first
+        if len(data) == 1:
+            return encode_entry(stamp, synced, ledger_id, first, data[0], checksums[0])
+        lengths = [*map(len, data)]
         return encode_block(
-            stamp,
-            synced,
-            self._ledger.ledger_id,
-            self._first,
-            data=self._data,
-            lengths=self._lengths,
-            checksums=self._checksums,
+            stamp, synced, ledger_id, first, data=data, lengths=lengths, checksums=checksums
         )
 
     def landed(self, segment: Segment, offset: int) -> None:
-        ledger = self._ledger
-        place = location(segment.generation, offset)
-        ledger.add(self._first, len(self._data), place, self._body_size)
+        ledger, first = self._ledger, self._first
+        ledger.add(first, len(self._data), segment.base + offset, self._body_size)
         hold(segment, ledger, self.size)
-        ledger.settle_one()
         if self.answered is not None:
-            self.answered(self._first, None)
+            self.answered(first, None)
 
     def failed(self, error: WriteFailed) -> None:
         ledger = self._ledger
         ledger.closed_because = ledger.closed_because or "a write to it failed"
-        ledger.settle_one()
+        ledger.fail()
         if self.answered is not None:
             self.answered(-1, error)
 

@@ -13,6 +13,7 @@ import errno
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
 
@@ -45,8 +46,14 @@ class Job(Protocol):
         """The record may or may not be on disk, and will not be believed."""
 
 
-_Placed = tuple[Job, Segment, int]
-"""A job and where it goes."""
+@dataclass(slots=True)
+class _Run:
+    """Jobs whose records lie one behind the other in a segment."""
+
+    segment: Segment
+    start: int
+    end: int = 0  # Set when it is complete.
+    jobs: list[Job] = field(default_factory=list)
 
 
 class Journal:
@@ -75,12 +82,13 @@ class Journal:
         self._resume = False  # The active segment exists, and the thread has not opened it yet.
         self._epoch = 0  # One more with each failure.
         self.running = True  # False once it is closing: then put no more.
-        self._outgoing: Commit[_Placed] | None = None  # What this turn of the loop has placed.
-        self._pieces: list[bytes] | None = None  # Of its last write, to be joined by the next job.
+        self._outgoing: Commit[_Run] | None = None  # What this turn of the loop has placed.
+        self._run: _Run | None = None  # Its last, to be joined by the next job.
+        self._pieces: list[bytes] = []  # Of the write that belongs to it.
         self._pending_bytes = 0
         self._turns: deque[asyncio.Future[None]] = deque()  # Who waits for room, in order.
         self._invited = 0  # Invariant: 0 or 1; who was given room and has not used it yet.
-        self._thread: LogThread[_Placed] = LogThread(
+        self._thread: LogThread[_Run] = LogThread(
             files,
             durability=durability,
             interval_s=interval_s,
@@ -126,16 +134,10 @@ class Journal:
         segment = self._active
         if segment is None or (segment.tail + size > segment.size and segment.tail > segment.start):
             segment = self._begin(size)
-        offset = segment.tail
-        commit = self._outgoing or self._new_commit(segment)
-        pieces = self._pieces
-        if pieces is None:
-            pieces = self._new_write(commit, segment)
-        pieces += job.encode(segment.stamp, segment.synced)
-        segment.tail = offset + size
-        commit.jobs.append((job, segment, offset))
-        commit.size += size
-        commit.end = segment.tail
+        run = self._run or self._new_run(segment)
+        self._pieces += job.encode(segment.stamp, segment.synced)
+        run.jobs.append(job)
+        segment.tail += size
         self._pending_bytes += size
 
     async def close(self) -> None:
@@ -148,61 +150,75 @@ class Journal:
         if self._active is not None:
             self._active.state = State.FULL
         segment, source, header = self._segments.begin(self._next_ledger_id(), room)
-        commit = self._outgoing or self._new_commit(segment)
+        self._end_run()
+        commit = self._outgoing or self._new_commit()
         commit.steps.append(StartSegment(source, segment.path, header))
-        commit.generation = segment.generation
         self._active = segment
         self._resume = False
-        self._pieces = None
         return segment
 
-    def _new_commit(self, segment: Segment) -> Commit[_Placed]:
-        commit: Commit[_Placed] = Commit(self._epoch, generation=segment.generation)
-        self._outgoing = commit
+    def _new_commit(self) -> Commit[_Run]:
+        self._outgoing = commit = Commit[_Run](self._epoch)
         self._turn.at_end(Stage.LOG, self._hand_over)
         return commit
 
-    def _new_write(self, commit: Commit[_Placed], segment: Segment) -> list[bytes]:
+    def _new_run(self, segment: Segment) -> _Run:
+        commit = self._outgoing or self._new_commit()
         if self._resume:
             self._resume = False
             commit.steps.append(ResumeSegment(segment.path, segment.tail))
         write = Write(segment.tail)
         commit.steps.append(write)
         self._pieces = write.pieces
-        return write.pieces
+        self._run = run = _Run(segment, segment.tail)
+        commit.jobs.append(run)
+        return run
+
+    def _end_run(self) -> None:
+        run, commit = self._run, self._outgoing
+        if run is not None and commit is not None:
+            run.end = commit.end = run.segment.tail
+            commit.size += run.end - run.start
+            commit.generation = run.segment.generation
+        self._run = None
 
     def _hand_over(self) -> None:
+        self._end_run()
         commit, self._outgoing = self._outgoing, None
-        self._pieces = None
         if commit is not None:
             self._thread.submit(commit)
 
     # From the thread.
 
-    def _answered(self, commits: list[Commit[_Placed]], error: Exception | None) -> None:
+    def _answered(self, commits: list[Commit[_Run]], error: Exception | None) -> None:
         # What those who are told put in answer goes to the thread at once: it is idle.
         self._turn.run(partial(self._tell, commits, error))
 
-    def _tell(self, commits: list[Commit[_Placed]], error: Exception | None) -> None:
+    def _tell(self, commits: list[Commit[_Run]], error: Exception | None) -> None:
         if error is not None:
             self._give_up(commits, error)
             return
-        fsync = self._durability is Durability.FSYNC
         for commit in commits:
             self._pending_bytes -= commit.size
-            for job, segment, offset in commit.jobs:
-                segment.answered = offset + job.size
-                if fsync:
-                    segment.synced = segment.answered
-                try:
-                    job.landed(segment, offset)
-                except Exception:  # A defect of ours in who is told: the others are told as well.
-                    log.exception("storage.defect path=%s offset=%s", segment.path, offset)
+            for run in commit.jobs:
+                self._landed(run)
             if len(commit.steps) > 1:
                 self._moved_on()
         if self._active is not None and self._segments.wants_spare(self._active):
             self._moved_on()
         self._invite()
+
+    def _landed(self, run: _Run) -> None:
+        segment, offset = run.segment, run.start
+        segment.answered = run.end
+        if self._durability is Durability.FSYNC:
+            segment.synced = run.end
+        for job in run.jobs:
+            try:
+                job.landed(segment, offset)
+            except Exception:  # A defect of ours in who is told: the others are told as well.
+                log.exception("storage.defect path=%s offset=%s", segment.path, offset)
+            offset += job.size
 
     def _synced(self, generation: int, end: int, error: Exception | None) -> None:
         """A sync that nobody waited for, when durability is a matter of time."""
@@ -217,7 +233,7 @@ class Journal:
         elif segment is not None and segment.state is State.FULL:
             segment.state = State.ABANDONED
 
-    def _give_up(self, commits: list[Commit[_Placed]], error: Exception) -> None:
+    def _give_up(self, commits: list[Commit[_Run]], error: Exception) -> None:
         """Nothing of these commits is to be believed, nor what was placed behind them."""
         if commits[0].epoch == self._epoch:
             path = self._active.path if self._active is not None else self._segments.folder
@@ -225,16 +241,17 @@ class Journal:
             if isinstance(error, OSError) and error.errno == errno.ENOSPC:
                 self._segments.disk_full = True
             self._abandon()
-        jobs = [placed for commit in commits for placed in commit.jobs]
+        runs = [run for commit in commits for run in commit.jobs]
         self._pending_bytes -= sum(commit.size for commit in commits)
-        for job, segment, _ in jobs:
-            job.failed(_write_failed(segment, error))
+        for run in runs:
+            for job in run.jobs:
+                job.failed(_write_failed(run.segment, error))
         self._invite()
 
     def _abandon(self) -> None:
         """Leave every segment that has unanswered records where its last answer was."""
+        self._end_run()
         unsent, self._outgoing = self._outgoing, None
-        self._pieces = None
         for segment in self._segments:
             if segment.state is State.ACTIVE or segment.answered < segment.tail:
                 segment.state = State.ABANDONED

@@ -99,7 +99,12 @@ class LocalLedgerWriter(LocalLedgerReader):
             asyncio.get_running_loop().call_soon(answered, -1, because)
             return
         block = Block(ledger, ledger.reserved, data, checksums, answered)
-        for part in (block,) if block.fits else block.parts():
+        if block.fits:
+            journal.put(block)
+            ledger.appending += 1
+            ledger.reserved += len(data)
+            return
+        for part in block.parts():
             journal.put(part)  # All in one turn of the loop, so all of them land or none does.
             ledger.appending += 1
             ledger.reserved += part.entries

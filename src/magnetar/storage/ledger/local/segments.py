@@ -11,7 +11,7 @@ from enum import Enum
 from pathlib import Path
 from typing import NamedTuple
 
-from .format import GENERATION_MAX, Stamp
+from .format import GENERATION_MAX, Stamp, location
 from .segment_format import encode_header
 
 
@@ -48,9 +48,11 @@ class Segment:
     indexed: bool = False  # The index and ``deletions`` know all that is in it.
     deletions: list[int] = field(default_factory=list)  # Ledgers whose deletion is noted in it.
     generation: int = field(init=False)  # Of the stamp.
+    base: int = field(init=False)  # The location of its first byte.
 
     def __post_init__(self) -> None:
         self.generation = self.stamp.generation
+        self.base = location(self.generation, 0)
 
     @property
     def used(self) -> int:

@@ -10,6 +10,7 @@ from magnetar.storage.ledger.local.format import (
     block_size,
     body_intact,
     encode_block,
+    encode_entry,
     encode_mark,
     head_at,
     head_intact,
@@ -28,6 +29,8 @@ LARGE = [b"x" * 5000, b"y" * 6000]
 def block(data, stamp=STAMP):
     lengths = [len(entry) for entry in data]
     checksums = [google_crc32c.value(entry) for entry in data]
+    if len(data) == 1:
+        return b"".join(encode_entry(stamp, 4096, 12, 34, data[0], checksums[0]))
     pieces = encode_block(stamp, 4096, 12, 34, data=data, lengths=lengths, checksums=checksums)
     return b"".join(pieces)
 
@@ -55,7 +58,13 @@ def test_a_block_is_read_wherever_it_lies():
     assert body_intact(buffer, 4, head)
 
 
-@pytest.mark.parametrize("data", [SMALL, LARGE])
+def test_an_entry_alone_is_a_block_like_any_other():
+    [data], [crc] = [b"one"], [google_crc32c.value(b"one")]
+    general = encode_block(STAMP, 4096, 12, 34, data=[data], lengths=[3], checksums=[crc])
+    assert b"".join(encode_entry(STAMP, 4096, 12, 34, data, crc)) == b"".join(general)
+
+
+@pytest.mark.parametrize("data", [SMALL, LARGE, [b"one"], [b""]])
 def test_any_flipped_bit_is_noticed(data):
     record = bytearray(block(data))
     step = max(1, len(record) // 400)

@@ -89,10 +89,10 @@ async def test_settled_waits_for_appends_under_way():
     await ledger.settled()
     ledger.appending = 2
     waiters = [asyncio.ensure_future(ledger.settled()) for _ in range(2)]
-    ledger.settle_one()
+    ledger.add(0, 1, 100, 10)
     await asyncio.sleep(0)
     assert not any(waiter.done() for waiter in waiters)
-    ledger.settle_one()
+    ledger.fail()
     await asyncio.gather(*waiters)
 
 
@@ -103,7 +103,7 @@ async def test_who_waits_may_give_up_alone():
     await asyncio.sleep(0)
     one.cancel()
     await asyncio.sleep(0)
-    ledger.settle_one()
+    ledger.add(0, 1, 100, 10)
     await other
 
 
