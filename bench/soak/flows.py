@@ -49,7 +49,7 @@ class Flow:
 
 SMALL = (100, 300, KIB, 2 * KIB)
 OFFICIAL = [
-    Flow("single", Type.EXCLUSIVE, topics=20, rate=5, sizes=SMALL),
+    Flow("single", Type.EXCLUSIVE, topics=10, rate=20, sizes=SMALL),
     Flow(
         "batches",
         Type.FAILOVER,

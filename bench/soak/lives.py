@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from random import Random
 
-LIFE_MINUTES = 2.0
-LONG_SHARE = 0.3  # One life, in the middle, has so much of the time: to see what is flat.
+LIFE_MINUTES = 2.5
+LONG_SHARE = 0.4  # One life, in the middle, has so much of the time: to see what is flat.
 KILLS_IN_THREE = 2
 
 

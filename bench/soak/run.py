@@ -29,7 +29,7 @@ SETTINGS = {
     "bindAddress": BROKER_HOST,
     "advertisedAddress": PROXY_HOST,
     # What otherwise takes hours: ledgers roll over after these, and are let go of soon after.
-    "managedLedgerMaxEntriesPerLedger": 2000,
+    "managedLedgerMaxEntriesPerLedger": 1000,
     "managedLedgerMaxSizePerLedgerMbytes": 32,
     "managedLedgerMinLedgerRolloverTimeMinutes": 0,
     "retentionCheckIntervalInSeconds": 10,

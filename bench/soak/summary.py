@@ -8,7 +8,7 @@ from rich.table import Table
 
 from bench.table import table
 
-from .verdict import WARM_UP_S, Check, lives, slope_per_minute
+from .verdict import WARM_UP_S, Check, floor, lives, slope_per_minute
 
 if TYPE_CHECKING:
     from .run import Soak
@@ -60,7 +60,7 @@ def _lives_table(soak: "Soak") -> str:
     ends = [*soak.ends, (0.0, "SIGTERM")]
     for life, samples in lives(soak.under_load).items():
         warm = [sample for sample in samples if sample.age_s >= WARM_UP_S]
-        slope = slope_per_minute([(sample.at, sample.rss_mb) for sample in warm])
+        slope = slope_per_minute(floor(warm, lambda sample: sample.rss_mb))
         last = samples[-1]
         rows.append(
             [

@@ -45,8 +45,8 @@ def test_a_flat_run_that_ended_well_has_nothing_against_it():
     assert failed([*life(0, 90), *noisy, *life(2, 90)]) == []
 
 
-def test_what_a_life_does_in_its_first_minute_is_no_leak():
-    assert failed(life(0, 300, rss=lambda age: min(age, 60.0) * 2)) == []
+def test_what_a_life_does_while_it_warms_up_is_no_leak():
+    assert failed(life(0, 300, rss=lambda age: min(age, 90.0) * 2)) == []
 
 
 def test_memory_that_grows_within_a_life_is_found():
@@ -56,7 +56,7 @@ def test_memory_that_grows_within_a_life_is_found():
 
 
 def test_memory_that_grows_from_life_to_life_is_found():
-    grown = [sample for n in range(4) for sample in life(n, 150, rss=lambda _, n=n: 100 + 20 * n)]
+    grown = [sample for n in range(4) for sample in life(n, 200, rss=lambda _, n=n: 100 + 20 * n)]
     assert failed(grown) == ["memory flat across lives"]
 
 
@@ -110,6 +110,6 @@ def test_complaints_fail():
 def test_lives_take_the_time_there_is_and_one_of_them_is_long(seed):
     lives = plan(20, random.Random(seed))
     assert sum(each.seconds for each in lives) == pytest.approx(1200)
-    assert max(each.seconds for each in lives) == pytest.approx(360)
+    assert max(each.seconds for each in lives) == pytest.approx(480)
     signals = [each.signal for each in lives[:-1]]
     assert 0 < signals.count("SIGTERM") < signals.count("SIGKILL")
