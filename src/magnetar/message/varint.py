@@ -34,6 +34,8 @@ def varint(number: int) -> bytes:
     """``number`` as protobuf writes it. A negative one counts down from 2**64."""
     if 0 <= number < BLOCK:
         return _SMALL[number]
+    if 0 < number < 1 << 21:
+        return bytes((number & 0x7F | 0x80, number >> 7 & 0x7F | 0x80, number >> 14))
     return _encode(number & 0xFFFF_FFFF_FFFF_FFFF)
 
 

@@ -11,6 +11,7 @@ bytes one by one.
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import chain, groupby, repeat
 from struct import Struct, pack
 from typing import Protocol, TypeVar
@@ -53,12 +54,11 @@ def message_frames(
     Or for those ``picked``: indexes, ascending, at least one. The other sequences run parallel to
     what is sent. A redelivery count of 0, an empty ack set and an epoch of None are not sent.
     """
-    consumer, ledger = varint(consumer_id), varint(run.ledger_id)
     pieces: list[bytes] = []
     epoch = b"" if consumer_epoch is None else b"\x28" + varint(consumer_epoch)
     indexes = range(len(run)) if picked is None else picked
     for start, stop, rest in _alike(len(indexes), redelivery_counts, ack_sets):
-        command = _Command(consumer, ledger, varint(partition), rest + epoch)
+        command = _command(consumer_id, run.ledger_id, partition, rest + epoch)
         part = indexes[start:stop]
         if stop - start <= _SINGLY_MAX:
             pieces += command.singly(run, part)
@@ -114,32 +114,43 @@ def _alike(
 class _Command:
     """The command of some messages, all but the entry id."""
 
-    def __init__(self, consumer: bytes, ledger: bytes, partition: bytes, rest: bytes) -> None:
-        self._consumer = consumer
-        self._ledger = ledger
-        self._behind_entry = b"\x18" + partition
+    def __init__(self, consumer_id: int, ledger_id: int, partition: int, rest: bytes) -> None:
+        self._consumer = varint(consumer_id)
+        self._ledger = varint(ledger_id)
+        self._behind_entry = b"\x18" + varint(partition)
         self._rest = rest
+        self._around: dict[int, tuple[bytes, bytes]] = {}
 
-    def _with(self, entry_id: bytes) -> bytes:
-        message_id = b"\x08%b\x10%b%b" % (self._ledger, entry_id, self._behind_entry)
-        message = b"\x08%b\x12%c%b%b" % (self._consumer, len(message_id), message_id, self._rest)
-        return b"\x08\x09\x4a%b%b" % (varint(len(message)), message)
+    def around(self, width: int) -> tuple[bytes, bytes]:
+        """What stands before an entry id of ``width`` bytes, and behind it."""
+        known = self._around.get(width)
+        if known is None:
+            behind = self._behind_entry + self._rest
+            message_id = b"\x08%b\x10" % self._ledger
+            id_size = len(message_id) + width + len(self._behind_entry)
+            message = b"\x08%b\x12%c%b" % (self._consumer, id_size, message_id)
+            size = varint(len(message) + width + len(behind))
+            known = self._around[width] = b"\x08\x09\x4a%b%b" % (size, message), behind
+        return known
 
     def singly(self, run: Run, indexes: Sequence[int]) -> list[bytes]:
         pieces = []
         for index in indexes:
             entry = run.data[index]
-            command = self._with(varint(run.first_entry_id + index))
+            entry_id = varint(run.first_entry_id + index)
+            before, behind = self.around(len(entry_id))
+            size = len(before) + len(entry_id) + len(behind)
+            sizes = _SIZES(10 + size + len(entry), size)
             checksum = run.checksums[index].to_bytes(4)
-            sizes = _SIZES(10 + len(command) + len(entry), len(command))
-            pieces += [b"%b%b\x0e\x01%b" % (sizes, command, checksum), entry]
+            pieces += [b"%b%b%b%b\x0e\x01%b" % (sizes, before, entry_id, behind, checksum), entry]
         if sum(map(len, pieces)) < JOINED_SIZE_MAX * len(indexes):
             return [b"".join(pieces)]
         return pieces
 
     def over(self, stretch: Stretch, data: list[bytes], checksums: list[int]) -> list[bytes]:
         count = len(data)
-        command = self._with(bytes(len(stretch.columns)) + stretch.rest)
+        before, behind = self.around(stretch.width)
+        command = b"%b%b%b%b" % (before, bytes(len(stretch.columns)), stretch.rest, behind)
         head = _SIZES(10 + len(command) + len(data[0]), len(command)) + command
         head += b"\x0e\x01" + bytes(4)
         size = len(head)
@@ -149,7 +160,7 @@ class _Command:
             totals = pack(f">{count}I", *map((10 + len(command)).__add__, sizes))
             for byte in range(4):
                 heads[byte::size] = totals[byte::4]
-        at = size - 6 - len(self._rest) - len(self._behind_entry) - stretch.width
+        at = 8 + len(before)
         for byte, column in enumerate(stretch.columns, at):
             heads[byte::size] = column
         sums = pack(f">{count}I", *checksums)
@@ -160,3 +171,7 @@ class _Command:
         if sum(sizes) < JOINED_SIZE_MAX * count:
             return [b"".join(pieces)]
         return list(pieces)
+
+
+# Most messages of a consumer differ in their entries only.
+_command = lru_cache(maxsize=1024)(_Command)
