@@ -10,6 +10,7 @@ from magnetar.proto import PulsarApi_pb2 as pb
 
 ROUNDS = 60
 WINDOWS = 3
+ATTEMPTS = 15
 SLOWER_AT_MOST = 5.0
 """Beside a bad peer, which costs CPU of its own, on a machine that others use too."""
 
@@ -40,18 +41,22 @@ class Bystander:
 
     async def pace(self) -> float:
         """Rounds per second, in the best of a few windows: what the broker is able to do."""
-        best = 0.0
-        for _ in range(WINDOWS):
-            began = time.perf_counter()
-            for _ in range(ROUNDS):
-                await self.round()
-            best = max(best, ROUNDS / (time.perf_counter() - began))
-        return best
+        return max([await self._window() for _ in range(WINDOWS)])
 
     async def check(self, alone: float) -> None:
-        """It is served about as well as it was ``alone``."""
-        beside = await self.pace()
-        assert beside * SLOWER_AT_MOST > alone, f"{beside:.0f} rounds/s instead of {alone:.0f}"
+        """It is served about as well as it was ``alone``; others may use the machine meanwhile."""
+        best = 0.0
+        for _ in range(ATTEMPTS):
+            best = max(best, await self._window())
+            if best * SLOWER_AT_MOST > alone:
+                return
+        raise AssertionError(f"{best:.0f} rounds/s instead of {alone:.0f}")
+
+    async def _window(self) -> float:
+        began = time.perf_counter()
+        for _ in range(ROUNDS):
+            await self.round()
+        return ROUNDS / (time.perf_counter() - began)
 
     def close(self) -> None:
         self._publisher.wire.close()
