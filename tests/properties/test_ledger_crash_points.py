@@ -45,13 +45,16 @@ class MortalFiles(FaultyFiles):
             raise OSError(errno.EIO, "the power is cut")
         return result
 
-    def open(self, path, *, create=False):
+    def open(self, path, *, create=False, direct=False):
         if create and not path.exists():
             return _MortalFile(
                 self,
-                self._around("create", lambda: super(MortalFiles, self).open(path, create=True)),
+                self._around(
+                    "create",
+                    lambda: super(MortalFiles, self).open(path, create=True, direct=direct),
+                ),
             )
-        return _MortalFile(self, super().open(path, create=create))
+        return _MortalFile(self, super().open(path, create=create, direct=direct))
 
     def rename(self, old, new):
         self._around("rename", lambda: super(MortalFiles, self).rename(old, new))

@@ -143,10 +143,10 @@ class FaultyFiles:
 
     # What a store asks for.
 
-    def open(self, path: Path, *, create: bool = False) -> File:
+    def open(self, path: Path, *, create: bool = False, direct: bool = False) -> File:
         with self.powered() if create else self._lock:
             there = path.exists()
-            file = self._real.open(path, create=create)
+            file = self._real.open(path, create=create, direct=direct)
             if not there:
                 self._media[path] = _Medium(path)
                 self._changes.append(_Change(path.parent, lambda: self._real.remove(path)))

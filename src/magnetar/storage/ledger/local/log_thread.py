@@ -205,11 +205,12 @@ class LogThread(Generic[Job]):
         if self._durability is not Durability.NONE:
             self._sync()
         self._close_file()
+        direct = self._durability is Durability.FSYNC
         if isinstance(step, ResumeSegment):
-            self._file = self._files.open(step.path)
+            self._file = self._files.open(step.path, direct=direct)
             self._file.truncate(step.end)
             return
-        self._file = self._files.open(step.source, create=True)
+        self._file = self._files.open(step.source, create=True, direct=direct)
         self._file.write([step.header], 0)
         if self._durability is not Durability.NONE:
             self._file.sync()

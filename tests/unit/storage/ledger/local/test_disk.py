@@ -1,12 +1,21 @@
 import errno
 import os
+import random
 import subprocess
 import sys
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from magnetar.errors import StoreLocked
-from magnetar.storage.ledger.local.disk import IOV_MAX, FolderLock, RealFiles
+from magnetar.storage.ledger.local.disk import (
+    DIRECT_BLOCK,
+    DIRECT_MIN,
+    IOV_MAX,
+    FolderLock,
+    RealFiles,
+)
 
 
 @pytest.fixture
@@ -32,6 +41,71 @@ def test_pieces_are_written_one_behind_the_other(file, pieces):
     whole = b"".join(pieces)
     assert file.read(100, len(whole) + 10) == whole
     assert file.size() == (100 + len(whole) if whole else 0)
+
+
+@settings(max_examples=30)
+@given(
+    offset=st.integers(0, 3 * DIRECT_BLOCK),
+    sizes=st.lists(
+        st.one_of(
+            st.integers(0, 20_000),
+            st.integers(-3, 3).map(lambda near: DIRECT_MIN + near),
+            st.integers(-3, 3).map(lambda near: 1024 * 1024 + near),
+        ),
+        min_size=1,
+        max_size=8,
+    ),
+)
+def test_large_writes_past_the_cache_are_what_is_read(tmp_path_factory, offset, sizes):
+    file = RealFiles().open(tmp_path_factory.mktemp("d") / "file", create=True, direct=True)
+    pieces = [random.Random(size).randbytes(size) for size in sizes]
+    whole = b"".join(pieces)
+    try:
+        file.write([b"before" * 3000], 0)
+        file.write(pieces, offset)
+        file.write([b"behind"], offset + len(whole))
+        file.sync()
+        assert file.read(0, offset) == (b"before" * 3000)[:offset]
+        assert file.read(offset, len(whole) + 6) == whole + b"behind"
+    finally:
+        file.close()
+
+
+@pytest.mark.skipif(not hasattr(os, "O_DIRECT"), reason="this system has no such writes")
+@pytest.mark.parametrize("fails", ["open", "pwrite"])
+def test_where_the_cache_cannot_be_passed_it_is_used(tmp_path, monkeypatch, fails):
+    """As on file systems that say so when the file is opened, or only when it is written."""
+    real = getattr(os, fails)
+    refused = []
+
+    def refuse(*arguments):
+        if fails == "open" and not arguments[1] & os.O_DIRECT:
+            return real(*arguments)
+        refused.append(fails)
+        raise OSError(errno.EINVAL, "Invalid argument")
+
+    monkeypatch.setattr(os, fails, refuse)
+    file = RealFiles().open(tmp_path / "file", create=True, direct=True)
+    data = random.Random(1).randbytes(3 * 1024 * 1024)
+    file.write([data], 77)
+    file.write([data], 77)
+    assert file.read(77, len(data)) == data
+    assert len(refused) == 1
+    file.close()
+
+
+@pytest.mark.skipif(not hasattr(os, "O_DIRECT"), reason="this system has no such writes")
+def test_blocks_the_disk_has_no_room_for_are_an_error(tmp_path, monkeypatch):
+    file = RealFiles().open(tmp_path / "file", create=True, direct=True)
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "pwrite", full)
+    with pytest.raises(OSError, match="No space left") as kept:
+        file.write([bytes(DIRECT_MIN)], 0)
+    file.close()
+    assert kept.value.errno == errno.ENOSPC
 
 
 def test_a_short_write_is_carried_on(file, monkeypatch):

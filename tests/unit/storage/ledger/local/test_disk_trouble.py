@@ -38,10 +38,10 @@ class UnreadableFile(FaultyFiles):
 
     bad = "segment-0000000001.log"
 
-    def open(self, path, *, create=False):
+    def open(self, path, *, create=False, direct=False):
         if path.name == self.bad and not create:
             raise OSError(errno.EIO, "a bad sector")
-        return super().open(path, create=create)
+        return super().open(path, create=create, direct=direct)
 
 
 class EverythingLost:

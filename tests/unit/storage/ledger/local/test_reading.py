@@ -22,8 +22,8 @@ class CountingFiles(RealFiles):
 
     reads = 0
 
-    def open(self, path, *, create=False):
-        file = super().open(path, create=create)
+    def open(self, path, *, create=False, direct=False):
+        file = super().open(path, create=create, direct=direct)
         read = file.read
 
         def counted(offset, size):

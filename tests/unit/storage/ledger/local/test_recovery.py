@@ -212,8 +212,8 @@ async def test_a_segment_that_cannot_be_read_is_named(folder):
     await store.close()
 
     class Unreadable(RealFiles):
-        def open(self, path, *, create=False):
-            file = super().open(path, create=create)
+        def open(self, path, *, create=False, direct=False):
+            file = super().open(path, create=create, direct=direct)
             file.read = self.fail
             return file
 
