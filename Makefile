@@ -40,7 +40,7 @@ proto: $(READY)  ## regenerate src/magnetar/proto from proto/
 BENCH := .venv/.bench
 SOAK := .venv/.soak
 MINUTES := 20
-.PHONY: bench bench-pulsar bench-guard soak
+.PHONY: bench bench-pulsar bench-guard soak fuzz
 
 $(BENCH): $(READY)
 	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[bench]'
@@ -61,6 +61,9 @@ $(SOAK): $(READY)
 
 soak: $(SOAK)    ## MINUTES (20) of mixed load with kills: memory, descriptors and backlog stay flat
 	$(PY) -m bench.soak --minutes $(MINUTES) $(ARGS)
+
+fuzz: $(READY)   ## a million random and mutated frames, and everything else that is read; 20 minutes
+	PYTHONPATH=tests $(PY) -m fuzz.run $(ARGS)
 
 all: check test  ## what CI runs, no more, no less
 

@@ -6,9 +6,11 @@ import logging
 from array import array
 
 import pytest
+from unit.client.peer import Peer
 
 from magnetar.broker.resources import Resources
-from magnetar.errors import CorruptEntry, Fenced, TopicNotFound
+from magnetar.client.client import Client
+from magnetar.errors import CorruptEntry, Fenced, InvalidValue, TopicNotFound
 from magnetar.message import metadata
 from magnetar.message.entry import join
 from magnetar.model.names import NamespaceName, TopicName
@@ -199,3 +201,15 @@ async def test_a_topic_that_cannot_be_read_is_told_to_the_operator(caplog):
         await registry.get(TopicName.parse("other"), create=True)
     [told] = [one for one in caplog.records if one.levelno >= logging.ERROR]
     assert "topic.not_opened" in told.message
+
+
+async def test_a_broker_may_not_make_a_client_open_two_billion_producers():
+    peer = Peer()
+    peer.partitions = 2**31
+    await peer.start()
+    async with Client(peer.url) as client:
+        with pytest.raises(InvalidValue, match="2147483648 partitions"):
+            await client.create_producer("t")
+        with pytest.raises(InvalidValue, match="2147483648 partitions"):
+            await client.subscribe("t", "s")
+    await peer.stop()

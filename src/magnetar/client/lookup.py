@@ -28,6 +28,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 PORT_DEFAULT: Final = 6650
+PARTITIONS_MAX: Final = 10_000  # Of one topic; each is a producer or a consumer of its own.
 _REDIRECT: Final = 0  # LookupType in a LOOKUP_RESPONSE.
 _FAILED: Final = 2
 _METADATA_FAILED: Final = 1  # LookupType in a PARTITIONED_METADATA_RESPONSE.
@@ -94,7 +95,8 @@ class Lookup:
     async def partitions(self, topic: str, *, auto_create: bool = True) -> int:
         """How many partitions ``topic`` has, 0 when it is not partitioned.
 
-        Raises TopicNotFound where the broker may not create it, TimedOut.
+        Raises TopicNotFound where the broker may not create it, TimedOut, and InvalidValue for
+        more than PARTITIONS_MAX.
         """
 
         async def ask(connection: Connection) -> int:
@@ -107,7 +109,7 @@ class Lookup:
             found = answer.command.partitionMetadataResponse
             if found.response == _METADATA_FAILED:
                 raise from_code(found.error, found.message)
-            return int(found.partitions)
+            return _believed(topic, int(found.partitions))
 
         return await self._until_answered(ask)
 
@@ -142,6 +144,15 @@ class Lookup:
                     await self._clock.sleep(backoff.next_s())
         except TimeoutError:
             raise last from None
+
+
+def _believed(topic: str, partitions: int) -> int:
+    if partitions > PARTITIONS_MAX:
+        raise InvalidValue(
+            f"{topic} has {partitions} partitions, its broker says; this client goes up to "
+            f"{PARTITIONS_MAX}: use partitions by name, {topic}-partition-0 and so on"
+        )
+    return partitions
 
 
 class _Ask:
