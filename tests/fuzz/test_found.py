@@ -34,6 +34,7 @@ from magnetar.storage.managed_ledger import cursor_store
 from magnetar.storage.managed_ledger.layout import Layout
 from magnetar.storage.metadata.memory import MemoryMetadataStore
 from magnetar.testing.local_broker import LocalBroker
+from magnetar.tools.standalone import OneLine
 
 
 @pytest.mark.parametrize("digits", ["2147483648", "9" * 30, "9" * 5000])
@@ -213,3 +214,12 @@ async def test_a_broker_may_not_make_a_client_open_two_billion_producers():
         with pytest.raises(InvalidValue, match="2147483648 partitions"):
             await client.subscribe("t", "s")
     await peer.stop()
+
+
+def test_a_client_cannot_forge_a_line_of_the_log():
+    text = "reason=Invalid namespace: a\nb ERROR\r\x1b[2J\u2028 task.failed"
+    record = logging.LogRecord("x", logging.WARNING, "", 0, text, None, None)
+    line = OneLine("%(levelname)s %(message)s").format(record)
+    assert line.splitlines() == [line]
+    assert line.isprintable()
+    assert line.startswith("WARNING reason=Invalid namespace: a\\x0ab ERROR")

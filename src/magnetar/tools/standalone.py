@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
-from typing import Final
+from typing import Final, TextIO
 
 import click
 
@@ -61,11 +61,7 @@ def standalone(
     verbose: bool,
 ) -> None:
     """Run a broker on this machine, storage and all. Ctrl-C stops it."""
-    logging.basicConfig(
-        level=logging.INFO if verbose else logging.WARNING,
-        format="%(asctime)s %(levelname)s %(message)s",
-        stream=sys.stderr,
-    )
+    _log_to(sys.stderr, logging.INFO if verbose else logging.WARNING)
     flags = {
         "dataDirectory": data_dir,
         "brokerServicePort": port,
@@ -112,6 +108,24 @@ def _allow_open_files() -> None:
     wanted = OPEN_FILES_MAX if hard == resource.RLIM_INFINITY else min(hard, OPEN_FILES_MAX)
     with contextlib.suppress(ValueError, OSError):  # macOS has limits of its own.
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+class OneLine(logging.Formatter):
+    """One line for each message: clients have a say in some, and may not forge others."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's own name
+        return super().formatMessage(record).translate(_CONTROLS)
+
+
+_CONTROLS: Final = {
+    code: f"\\x{code:02x}" for code in (*range(32), 127, *range(128, 160), 0x2028, 0x2029)
+}
+
+
+def _log_to(stream: TextIO, level: int) -> None:
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(OneLine("%(asctime)s %(levelname)s %(message)s"))
+    logging.basicConfig(level=level, handlers=[handler])
 
 
 def _stop_on_signals(stop: asyncio.Event) -> None:
