@@ -49,6 +49,8 @@ LEFT_OUT = {
     "Exclusive, each acknowledged, 1 KiB",
     "Exclusive, cumulative, 1 KiB",
     "Shared 10, acknowledged in lists, 1 KiB",
+    # Theirs came to a few hundred a second here, which nobody would believe without knowing why.
+    "Key_Shared 10, each acknowledged, 1 KiB",
     "Key_Shared 10, acknowledged in lists, 1 KiB",
 }
 
@@ -175,15 +177,15 @@ def main(
     if not names:
         chosen = [case for case in chosen if case.name not in LEFT_OUT]
     with tempfile.TemporaryDirectory(dir=data_dir) as folder:
-        text = compare(Path(folder), jars, chosen, rounds)
+        text = compare(Path(folder), jars, chosen, rounds, whole=not names)
     click.echo(text)
     if save:
         RESULTS.mkdir(exist_ok=True)
         (RESULTS / f"{save}.txt").write_text(text + "\n", encoding="utf-8")
 
 
-def compare(folder: Path, jars: Path, chosen: list[Case], rounds: int) -> str:
-    """Run everything; the report."""
+def compare(folder: Path, jars: Path, chosen: list[Case], rounds: int, *, whole: bool) -> str:
+    """Run everything; the report. ``whole``: what was not measured is missing."""
     head = machine.describe(folder)
     raw = limits.measure(folder)
     started = time.perf_counter()
@@ -222,6 +224,7 @@ def compare(folder: Path, jars: Path, chosen: list[Case], rounds: int) -> str:
         startup_ratio=theirs.startup_s / ours.startup_s,
         memory_ratios=memory.ratios,
     )
+    reached = [target for target in reached if target.reached is not None or whole]
     parts = [first, *with_fsync, shipped.cost_table(), targets_table(reached)]
     return "\n\n".join(["\n".join(head), *parts])
 
@@ -235,7 +238,8 @@ def _with_fsync(
     if not synced:
         return []
     with PulsarStandalone(jars, folder / "pulsar-fsync", fsync=True) as theirs:
-        warm_up(theirs)
+        for broker in (theirs, ours):
+            warm_up(broker)
         both = Comparison([ours, theirs], folder)
         both.run(synced, rounds)
     return ["Both with fsync.\n\n" + both.table(ours, theirs)]

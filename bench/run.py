@@ -6,24 +6,30 @@ A few minutes. Each case runs once for each durability, on a topic of its own; b
 the machine can do at most. Compare figures of one run only.
 """
 
+import resource
 import tempfile
-from contextlib import ExitStack
+from contextlib import ExitStack, redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 import click
 
-from . import cases, limits, machine, report, startup, targets
+from magnetar.testing.processes import BrokerProcess
+
+from . import cases, limits, machine, memory, report, startup, targets
 from .broker import Broker, Magnetar
 from .cases import Case
 from .closed_loop import Throughput
 from .measure import measure
 from .null_broker import NullBroker
 from .peer import BrokerRefused
+from .targets import Target
 
 RESULTS = Path(__file__).parent / "results"
 ALONE_S = 0.5
 OPEN_S = 8.0
 SYNC_S = 0.5
+IDLE = 2000  # Connections, and topics, that are looked at for what one takes.
 
 
 def alone(case: Case) -> Throughput | None:
@@ -71,15 +77,18 @@ def main(
         idle = _memory(brokers)
         measured = _measure_all(lasting(chosen, seconds), brokers, folder)
         loaded = _memory(brokers)
-    started = None if url else startup.measure()
-    if started:
+    reached: list[Target] = []
+    if not url:
+        started = startup.measure()
         lines += [f"memory       idle {idle}; after the load {loaded}"]
         lines += [f"start-up     {line}" for line in started.lines()]
+        whole = not names and not customs
+        said, more = footprint(data_dir) if whole else ([], [])
+        lines += [f"memory       {line}" for line in said]
+        reached = targets.targets(targets.Measured(measured, raw, started, more))
+        reached = [target for target in reached if whole or target.reached is not None]
     text = "\n\n".join(["\n".join(lines), *report.tables(measured, raw)])
-    if not url:
-        reached = targets.targets(targets.Measured(measured, raw, started, []))
-        if names or customs:
-            reached = [target for target in reached if target.reached is not None]
+    if reached:
         text += "\n\n" + targets.targets_table(reached)
     click.echo(text)
     if save:
@@ -106,6 +115,37 @@ def _measure_all(chosen: list[Case], brokers: dict[str, Broker], folder: Path) -
             except (BrokerRefused, OSError) as error:
                 click.echo(f"{case.name}, {kind}: FAILED: {error}")
     return measured
+
+
+def footprint(data_dir: Path | None) -> tuple[list[str], list[Target]]:
+    """What an idle connection and an idle topic take: in words, and as targets. A minute."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    settings = {"keepAliveIntervalSeconds": memory.KEEP_ALIVE_S}
+    with (
+        tempfile.TemporaryDirectory(dir=data_dir) as folder,
+        BrokerProcess(Path(folder) / "data", settings=settings) as broker,
+        redirect_stdout(StringIO()) as said,
+    ):
+        new = memory.settled(broker.pid)
+        each = {
+            "connection": (memory.connections(broker, IDLE), memory.CONNECTION_BYTES_MAX),
+            "topic": (memory.topics(broker, IDLE, new), memory.TOPIC_BYTES_MAX),
+        }
+    lines = said.getvalue().splitlines()
+    found = [
+        Target(
+            f"memory of an idle {name}",
+            f"<= {most:,} B",
+            f"{size:,.0f} B",
+            size <= most,
+            "; ".join(" ".join(line.split()) for line in lines if remark in line),
+        )
+        for (name, (size, most)), remark in zip(
+            each.items(), ("event loop alone", "after a restart"), strict=True
+        )
+    ]
+    return lines, found
 
 
 def _memory(brokers: dict[str, Broker]) -> str:

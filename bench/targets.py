@@ -89,6 +89,8 @@ def targets_table(found: Sequence[Target]) -> str:
         [each.name, each.wanted, each.found, each.verdict, "" if each.reached else each.limit]
         for each in found
     ]
+    if not any(row[-1] for row in rows):
+        heads, rows = heads[:-1], [row[:-1] for row in rows]
     return table(heads, rows, flush_left=(0, 4))
 
 
