@@ -52,7 +52,7 @@ bench: $(BENCH)  ## throughput, latency, CPU per entry, beside the machine's raw
 bench-pulsar: $(BENCH)  ## the same beside Apache Pulsar (Maven fetches it), interleaved; 20 minutes
 	$(PY) -m bench.compare $(ARGS)
 
-bench-guard: $(BENCH)  ## CPU per entry against the committed figures; fails at +10 %
+bench-guard: $(BENCH)  ## what an entry costs against the committed figures; fails at +10 %
 	$(PY) -m bench.guard $(ARGS)
 
 $(SOAK): $(READY)
