@@ -5,6 +5,7 @@ or spare. Bytes in them are changed; some headers, footers and records get their
 right again, as no failing disk would: a length must not be believed because it is well guarded.
 """
 
+import asyncio
 import resource
 import shutil
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from magnetar.storage.ledger.local.store import LocalLedgerSettings, LocalLedger
 
 SETTINGS = LocalLedgerSettings(segment_size=16 * 1024, durability=Durability.NONE)
 MEMORY_GROWTH_MAX = 256 * 1024 * 1024
+SECONDS_MAX = 30.0  # Of one folder of some 200 KiB, on a busy machine.
 READ_BYTES_MAX = 64 * 1024
 TABLES_AT = 64  # In a header.
 
@@ -77,11 +79,15 @@ class Disks:
         self._mutator = Mutator(chance, pieces)
 
     async def check(self) -> str:
-        """One folder, changed; how it ended."""
+        """One folder, changed; how it ended. Raises TimeoutError when it takes too long."""
+        async with asyncio.timeout(SECONDS_MAX):
+            return await self._check()
+
+    async def _check(self) -> str:
         folder = self.chance.choice(self._folders)
         shutil.rmtree(self._place, ignore_errors=True)
         self._place.mkdir()
-        honest = self.honest = self._write(folder)
+        honest = self._write(folder)
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         try:
             store = await LocalLedgerStore.start(self._place, settings=SETTINGS)
