@@ -34,7 +34,7 @@ from typing import NamedTuple
 
 import google_crc32c
 
-JOIN_BELOW = 4096
+JOIN_BELOW = 512
 """Entries smaller than this on average are joined before they are written (bytes)."""
 
 HEAD_SIZE = 64
