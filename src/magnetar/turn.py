@@ -25,10 +25,10 @@ class Stage(IntEnum):
 
 
 class Turn:
-    """The turn of one loop that is under way."""
+    """The turn of the running loop that is under way."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
+    def __init__(self) -> None:
+        # Not the loop itself: ``_turns`` would keep it for ever.
         self._stages: list[list[Callable[[], None]]] = [[] for _ in Stage]
         self._will_end = False  # Somebody sees to it: the loop, or ``run``.
 
@@ -40,7 +40,7 @@ class Turn:
         """
         if not self._will_end:
             self._will_end = True
-            self._loop.call_soon(self._over)
+            asyncio.get_running_loop().call_soon(self._over)
         self._stages[stage].append(work)
 
     def run(self, work: Callable[[], None]) -> None:
@@ -67,7 +67,7 @@ class Turn:
     def _renew(self) -> None:
         self._will_end = any(self._stages)
         if self._will_end:
-            self._loop.call_soon(self._over)
+            asyncio.get_running_loop().call_soon(self._over)
 
 
 _turns: WeakKeyDictionary[asyncio.AbstractEventLoop, Turn] = WeakKeyDictionary()
@@ -78,5 +78,5 @@ def this_turn() -> Turn:
     loop = asyncio.get_running_loop()
     turn = _turns.get(loop)
     if turn is None:
-        turn = _turns[loop] = Turn(loop)
+        turn = _turns[loop] = Turn()
     return turn

@@ -1,6 +1,8 @@
 """The end of a turn of the loop."""
 
 import asyncio
+import gc
+import weakref
 
 import pytest
 
@@ -9,7 +11,7 @@ from magnetar.turn import Stage, Turn, this_turn
 
 @pytest.fixture
 async def turn():
-    return Turn(asyncio.get_running_loop())
+    return Turn()
 
 
 async def turns(count=3):
@@ -84,3 +86,15 @@ async def test_a_failure_stops_nothing_else(turn, caplog):
 
 async def test_each_loop_has_one():
     assert this_turn() is this_turn()
+
+
+def test_a_loop_that_is_gone_is_forgotten():
+    async def loop_seen():
+        this_turn().at_end(Stage.SEND, lambda: None)
+        return weakref.ref(asyncio.get_running_loop())
+
+    with asyncio.Runner() as runner:
+        seen = runner.run(loop_seen())
+    del runner
+    gc.collect()
+    assert seen() is None
