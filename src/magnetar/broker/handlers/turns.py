@@ -54,7 +54,7 @@ class Turns(Generic[J]):
             goes_on = await self._work(session, job)
             while goes_on and line.waiting:
                 job = line.waiting.popleft()
-                await asyncio.sleep(0)  # What does not wait by itself lets others in between.
+                await _others()
                 goes_on = await self._work(session, job)
         finally:
             if not goes_on:
@@ -63,6 +63,13 @@ class Turns(Generic[J]):
             line.working -= 1
             if not line.working:
                 del self._lines[session]
+
+
+async def _others() -> None:
+    """Everybody else has a turn: a job need not wait for anything by itself."""
+    turn = asyncio.Event()
+    asyncio.get_running_loop().call_soon(turn.set)
+    await turn.wait()
 
 
 class _Line(Generic[J]):
