@@ -244,3 +244,11 @@ def test_the_quick_way_to_a_key_is_taken():
         producer_name="p", sequence_id=300, publish_time=2**40, partition_key="k", event_time=7
     )
     assert metadata._plain_key(entry.join(plain.SerializeToString(), b"")) == b"k"
+
+
+def test_a_key_that_is_not_text_is_the_same_either_way():
+    plain = pb.MessageMetadata(
+        producer_name="p", sequence_id=300, publish_time=2**40, partition_key="key"
+    )
+    data = entry.join(plain.SerializeToString().replace(b"key", b"k\xff\xfe"), b"")
+    assert metadata.sticky_key(data) == metadata._any_key(data) != b"k\xff\xfe"

@@ -4,6 +4,8 @@ import asyncio
 import itertools
 import time
 
+import pytest
+
 from magnetar.broker.topics import shared_dispatcher
 from magnetar.model.position import Position
 from magnetar.model.subscriptions import SubscriptionType
@@ -145,17 +147,49 @@ async def test_looking_far_ahead_does_not_take_long(open_bench, make_entry):
     assert time.process_time() - began < 2, "it looked at all that waits, for each that came"
 
 
-async def test_all_that_comes_back_goes_before_what_is_new(bench, make_entry, monkeypatch):
+async def holding(bench, make_entry, keys):
+    """A consumer that holds an entry for each of ``keys``; one more of the last key waits."""
+    end, subscription, consumer = await bench.consumer(KEY_SHARED, "a", permits=len(keys))
+    await bench.publish(*(make_entry(str(n), key=key) for n, key in enumerate([*keys, keys[-1]])))
+    await end.until(lambda e: len(e.got()) == len(keys))
+    return end, subscription, consumer, [Position(*position) for position in end.positions()]
+
+
+@pytest.fixture
+def in_twos(monkeypatch):
+    """What comes back does so two by two."""
     monkeypatch.setattr(shared_dispatcher, "RETURNED_AT_ONCE_MAX", 2)
-    a, subscription, first = await bench.consumer(KEY_SHARED, "a", permits=5)
-    await bench.publish(*(make_entry(str(n), key="k") for n in range(7)))
-    assert len(a.got()) == 5
-    subscription.flow(first, 100)
-    before = len(a.got())
-    subscription.redeliver(first, None)
-    await bench.publish(make_entry("7", key="k"))
-    await a.until(lambda e: len(e.got()) == before + 8)
-    assert a.got()[before:] == [str(n) for n in range(8)]
+
+
+@pytest.mark.usefixtures("in_twos")
+async def test_what_is_new_waits_until_all_is_back(bench, make_entry):
+    end, subscription, consumer, held = await holding(bench, make_entry, ["k"] * 12)
+    subscription.redeliver(consumer, None)
+    subscription.acknowledge(consumer, held[:10])
+    subscription.flow(consumer, 100)
+    await end.until(lambda e: len(e.got()) == 12 + 3)
+    assert end.got()[12:] == ["10", "11", "12"]
+
+
+@pytest.mark.usefixtures("in_twos")
+async def test_what_was_read_meanwhile_waits_until_all_is_back(open_bench, make_entry):
+    bench = await open_bench(cache_bytes=0)
+    keys = ["x"] * 30 + ["k"]
+    end, subscription, consumer, _ = await holding(bench, make_entry, keys)
+    subscription.flow(consumer, 100)  # Reads the one that waits.
+    subscription.redeliver(consumer, None)
+    await end.until(lambda e: len(e.got()) == 31 + 32)
+    assert [text for text in end.got()[31:] if int(text) >= 30] == ["30", "31"]
+
+
+@pytest.mark.usefixtures("in_twos")
+async def test_what_was_to_go_out_again_waits_until_all_is_back(bench, make_entry):
+    end, subscription, consumer, held = await holding(bench, make_entry, ["x", "x", "k", "k", "k"])
+    subscription.redeliver(consumer, held[4:])
+    subscription.flow(consumer, 100)  # Reads that one again.
+    subscription.redeliver(consumer, None)
+    await end.until(lambda e: len(e.got()) == 5 + 6)
+    assert [text for text in end.got()[5:] if text not in "01"] == ["2", "3", "4", "5"]
 
 
 async def test_redelivery_hands_a_moved_key_to_its_new_owner(bench, make_entry):

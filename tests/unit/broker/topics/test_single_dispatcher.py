@@ -35,6 +35,13 @@ async def test_a_batch_is_never_split_and_may_overdraw_permits(bench, make_entry
     await end.until(lambda e: len(e.got()) == 2)
 
 
+async def test_nothing_goes_out_behind_the_last_permit(bench, make_entry):
+    end, _, consumer = await bench.consumer(EXCLUSIVE, permits=4)
+    await bench.publish(make_entry("x", batch=4), make_entry("y", batch=1), counts=[4, 1])
+    await end.until(lambda e: e.got() == ["x"])
+    assert consumer.permits == 0
+
+
 async def test_a_client_that_reads_too_slowly_gets_the_rest_when_it_reads_again(bench):
     end, _, _ = await bench.consumer(EXCLUSIVE)
     end.writable = False

@@ -1,6 +1,10 @@
 """How many messages entries hold, where nobody said."""
 
-from magnetar.broker.topics.weighing import weigh
+import gc
+
+import pytest
+
+from magnetar.broker.topics.weighing import messages_in, size_bytes_of, weigh
 from magnetar.model.position import Position
 from magnetar.storage.managed_ledger.run import EntryRun
 
@@ -48,3 +52,18 @@ def test_chunks_are_found_also_in_cuts(make_entry):
     assert found.chunks[0] == {}
     assert {i: (c.uuid, c.last) for i, c in found.chunks[1].items()} == {1: ("u", True)}
     assert {i: c.uuid for i, c in weigh(whole.part(2, 4)).chunks[0].items()} == {1: "u"}
+
+
+@pytest.mark.parametrize("weights", [None, [1, 7]])
+def test_a_run_never_refers_to_itself(make_entry, weights):
+    whole = run(make_entry("a"), make_entry("b", batch=7), weights=weights)
+    for part in weigh(whole).runs:
+        assert (messages_in(part), size_bytes_of(part)) == (8, sum(map(len, whole.data)))
+    seen, found = [whole.memo], set()
+    while seen:
+        one = seen.pop()
+        if id(one) not in found and isinstance(one, dict | list | tuple | EntryRun):
+            found.add(id(one))
+            seen += gc.get_referents(one)
+    assert id(whole) not in found
+    assert weigh(whole).runs[0].weights == [1, 7]

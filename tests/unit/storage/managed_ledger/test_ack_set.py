@@ -173,3 +173,16 @@ def test_only_what_changes_something_counts_as_a_change(acks, log):
     acks.add_batch(Position(3, 6), [3], log)
     acks.add_batch(Position(3, 6), [3], log)
     assert acks.changes == changes + 1
+
+
+def test_a_batch_acknowledged_as_a_whole_beyond_the_mark_has_no_bits_left(acks, log):
+    acks.add_batch(Position(3, 5), [0b10], log)
+    acks.add_batch(Position(3, 7), [0b10], log)
+    acks.add_entries(3, [6, 5, 5], log)
+    assert acks.batches == {3: {7: [0b10]}}
+    assert acks.beyond == 2
+
+
+def test_a_range_that_ends_before_it_begins_is_nothing(acks, log):
+    assert acks.add_range(3, 5, 4, log) == (3, -1)
+    assert not acks.ranges
