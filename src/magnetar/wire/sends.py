@@ -33,6 +33,7 @@ _PLAIN = re.compile(
     re.DOTALL,
 ).fullmatch
 
+_PRODUCER_AT = 13  # where the producer's id stands in a plain send
 _STRETCH_MIN = 8  # shorter ones are quicker one by one
 _STRETCH_MAX = 256  # what a look ahead may cost in vain
 
@@ -50,6 +51,8 @@ def cut_sends(
     producer = b""
     size = len(data)
     while size - position > 24:
+        if producer and not data.startswith(producer, position + _PRODUCER_AT):
+            break
         total_size, command_size = _SIZES(data, position)
         end = position + 4 + total_size
         payload = position + 8 + command_size
@@ -62,7 +65,7 @@ def cut_sends(
         if run is None:
             producer = sender
             run = SendRun(varint_value(sender), [], [], [], [])
-        elif sender != producer:
+        elif sender != producer:  # It only began alike.
             break
         count = 1 if messages is None else varint_value(messages)
         ahead = end + (_STRETCH_MIN - 2) * (end - position)
