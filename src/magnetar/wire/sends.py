@@ -52,7 +52,7 @@ def cut_sends(
     size = len(data)
     while size - position > 24:
         if producer and not data.startswith(producer, position + _PRODUCER_AT):
-            break
+            break  # Another's: no varint begins with another.
         total_size, command_size = _SIZES(data, position)
         end = position + 4 + total_size
         payload = position + 8 + command_size
@@ -65,8 +65,6 @@ def cut_sends(
         if run is None:
             producer = sender
             run = SendRun(varint_value(sender), [], [], [], [])
-        elif sender != producer:  # It only began alike.
-            break
         count = 1 if messages is None else varint_value(messages)
         ahead = end + (_STRETCH_MIN - 2) * (end - position)
         # The same sizes and the same producer that far ahead: probably all between are alike.
