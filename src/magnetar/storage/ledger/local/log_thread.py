@@ -128,12 +128,12 @@ class LogThread(Generic[Job]):
         while running:
             group: list[Commit[Job]] = []
             running = self._take(group)
-            fine = [commit for commit in group if commit.epoch > self._broken_epoch]
-            if len(fine) < len(group):
+            if group and group[0].epoch <= self._broken_epoch:  # Epochs only ascend.
                 refused = [commit for commit in group if commit.epoch <= self._broken_epoch]
+                del group[: len(refused)]
                 self._call(self._answered, refused, self._broken_by)
-            if fine:
-                self._call(self._answered, fine, self._execute(fine))
+            if group:
+                self._call(self._answered, group, self._execute(group))
         self._sync_if_due(now=None)
         self._close_file()
         self._call(self._stopped.set_result, None)
@@ -177,7 +177,7 @@ class LogThread(Generic[Job]):
             self._write(write)
             if self._durability is Durability.FSYNC:
                 self._sync()
-            elif self._due(self._clock.now()):
+            elif self._durability is Durability.INTERVAL and self._due(self._clock.now()):
                 self._sync()  # If it fails, nothing of this group has been answered yet.
                 self._call(self._synced, *self._end, None)
         except Exception as error:  # noqa: BLE001 whatever it is, those who wait must hear of it
@@ -255,5 +255,7 @@ class LogThread(Generic[Job]):
             self._file = None
 
     def _call(self, function: Callable[..., object], *arguments: object) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop was closed without closing the store
+        try:  # noqa: SIM105 a context manager costs more than all else here
             self._loop.call_soon_threadsafe(function, *arguments)
+        except RuntimeError:  # The loop was closed without closing the store.
+            pass
