@@ -28,7 +28,7 @@ was written after it was safely on disk) from one that a crash tore.
 """
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -51,6 +51,7 @@ OFFSET_BITS = 36
 
 _COVERED = struct.Struct("<BB2xIQQQQI8x")
 _COVERED_OF_ONE = struct.Struct(_COVERED.format + "II")
+_ONE = struct.Struct(f"<{SALT_SIZE}sI" + _COVERED_OF_ONE.format.removeprefix("<"))
 _JOINED = 1
 _COVERED_FROM = 12
 
@@ -197,6 +198,37 @@ def head_intact(buffer: bytes, at: int, stamp: Stamp, head: Head) -> bool:
     covered = buffer[at + _COVERED_FROM : end]
     crc = int.from_bytes(buffer[at + 8 : at + 12], "little")
     return _checksum_on(stamp.seed, covered) == crc
+
+
+def lone_entries(
+    buffer: bytes, at: int, stamp: Stamp, *, verify_bodies: bool
+) -> Iterator[tuple[int, int, int, int, int]]:
+    """Blocks of one entry that lie whole in ``buffer``, one behind the other, from ``at`` on.
+
+    Of each: its place in the buffer, synced, ledger id, entry id, size of the entry. Ends before
+    the first record that is none, or that is damaged.
+    """
+    salt, seed, one = stamp.salt, stamp.seed, HEAD_SIZE + 8
+    while at + one <= len(buffer):
+        mark, crc, kind, flags, _, synced, ledger_id, first, size, count, length, body_crc = (
+            _ONE.unpack_from(buffer, at)
+        )
+        body = at + one
+        end = body + size
+        if (
+            count != 1
+            or mark != salt
+            or kind != _BLOCK
+            or flags
+            or length != size
+            or end > len(buffer)
+            or ledger_id | first > NUMBER_MAX
+            or _checksum_on(seed, buffer[at + _COVERED_FROM : body]) != crc
+            or (verify_bodies and checksum(buffer[body:end]) != body_crc)
+        ):
+            return
+        yield at, synced, ledger_id, first, size
+        at = end
 
 
 def tables_at(buffer: bytes, at: int, head: Head) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -17,7 +17,7 @@ from magnetar.errors import StorageError
 from .disk import File, Files
 from .format import HEAD_SIZE, head_at, located
 from .index import Ledger, hold, release
-from .scan import Scan, find_footer, read_footer, read_header, scan
+from .scan import WINDOW, Scan, find_footer, read_footer, read_header, scan
 from .segment_format import PAGE, Contents, SegmentHeader, starts_segment
 from .segments import Segment, Spare, State
 
@@ -163,8 +163,8 @@ def _cut(file: File, path: Path, header: SegmentHeader, scanned: Scan, *, durabl
             )
         file.truncate(scanned.end)
     if durable:
-        doubtful = file.read(scanned.synced, scanned.end - scanned.synced)
-        file.write([doubtful], scanned.synced)
+        for at in range(scanned.synced, scanned.end, WINDOW):
+            file.write([file.read(at, min(WINDOW, scanned.end - at))], at)
         file.sync()
 
 

@@ -9,6 +9,8 @@ there.
 
 from array import array
 from dataclasses import dataclass, field
+from itertools import islice
+from operator import lt
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
@@ -24,6 +26,7 @@ from .format import (
     head_at,
     head_intact,
     location,
+    lone_entries,
 )
 from .segment_format import (
     PAGE,
@@ -130,6 +133,8 @@ def scan(
         else:
             _note(result, stamp.generation, at, head)
         at += head.size
+        if head.entries == 1 and not bad:
+            at = _note_lone_entries(result, reader, at, verify_bodies=verify_bodies)
     cut = reader.end
     if newest:
         vouched = max([result.synced, *(found.head.synced for found in doubtful)])
@@ -144,6 +149,30 @@ def scan(
     for group in result.groups.values():
         _sort(group)
     return result
+
+
+def _note_lone_entries(result: Scan, reader: "_Reader", at: int, *, verify_bodies: bool) -> int:
+    """A short way for blocks of one entry. Returns where the first record lies that needs care."""
+    window, start = reader.window(at)
+    stamp, groups, newest = reader.stamp, result.groups, 0
+    base = location(stamp.generation, start)
+    entries = lone_entries(window, at - start, stamp, verify_bodies=verify_bodies)
+    for index, synced, ledger_id, first, size in entries:
+        if synced > start + index:
+            break
+        group = groups.get(ledger_id)
+        if group is None:
+            group = groups[ledger_id] = Group(ledger_id)
+        group.firsts.append(first)
+        group.locations.append(base + index)
+        group.next_entry_id = max(group.next_entry_id, first + 1)
+        group.body_size += size
+        whole = size + HEAD_SIZE + 8
+        group.records_size += whole
+        at = start + index + whole
+        newest = synced
+    result.end, result.synced = at, max(result.synced, newest)
+    return at
 
 
 def _note(result: Scan, generation: int, at: int, head: Head) -> None:
@@ -170,9 +199,8 @@ def _note(result: Scan, generation: int, at: int, head: Head) -> None:
 
 def _sort(group: Group) -> None:
     """Blocks that compaction moved here lie behind younger ones."""
-    pairs = list(zip(group.firsts, group.locations, strict=True))
-    if any(a >= b for a, b in zip(group.firsts, group.firsts[1:], strict=False)):
-        blocks = dict(pairs)
+    if not all(map(lt, group.firsts, islice(group.firsts, 1, None))):
+        blocks = dict(zip(group.firsts, group.locations, strict=True))
         group.firsts = array("Q", sorted(blocks))
         group.locations = array("Q", [blocks[first] for first in group.firsts])
 
@@ -183,7 +211,7 @@ class _Reader:
     def __init__(self, file: Readable, stamp: Stamp, end: int, window: int) -> None:
         self._file = file
         self._window = window
-        self._stamp = stamp
+        self.stamp = stamp
         self._start = 0
         self._bytes = b""
         self.end = end
@@ -193,12 +221,17 @@ class _Reader:
         if at + HEAD_SIZE > self.end:
             return None
         index = self._have(at, HEAD_SIZE)
-        head = head_at(self._bytes, index, self._stamp)
+        head = head_at(self._bytes, index, self.stamp)
         # No record vouches for what comes behind it: one that does is not ours.
         if head is None or at + head.size > self.end or head.synced > at:
             return None
         index = self._have(at, HEAD_SIZE + 8 * head.entries)
-        return head if head_intact(self._bytes, index, self._stamp, head) else None
+        return head if head_intact(self._bytes, index, self.stamp, head) else None
+
+    def window(self, at: int) -> tuple[bytes, int]:
+        """Some bytes of the file, among them that at ``at``, and where they start."""
+        self._have(at, 1)
+        return self._bytes, self._start
 
     def body_intact(self, at: int, head: Head) -> bool:
         index = self._have(at, head.size)
@@ -206,12 +239,12 @@ class _Reader:
 
     def begins_record(self, at: int) -> bool:
         """Whether the first bytes at ``at`` are those of a record of this segment."""
-        salt = self._stamp.salt
+        salt = self.stamp.salt
         return self._file.read(at, len(salt)) == salt
 
     def next_record(self, at: int) -> int:
         """Where the next intact record starts; the end, when there is none."""
-        mark = self._stamp.salt
+        mark = self.stamp.salt
         while at < self.end:
             index = self._have(at, min(HEAD_SIZE, self.end - at))
             found = self._bytes.find(mark, index)
@@ -229,6 +262,6 @@ class _Reader:
         index = at - self._start
         if index >= 0 and index + size <= len(self._bytes):
             return index
-        self._bytes = self._file.read(at, max(size, self._window))
+        self._bytes = self._file.read(at, min(max(size, self._window), self.end - at))
         self._start = at
         return 0

@@ -1,0 +1,104 @@
+"""The short way through blocks of one entry finds what the careful way finds, damaged or not."""
+
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from unit.storage.ledger.local.support import run, stamp
+
+from magnetar.storage.ledger.local import scan as scanning
+from magnetar.storage.ledger.local.format import Kind, encode_block, encode_entry, encode_mark
+from magnetar.storage.ledger.local.segment_format import PAGE, Group
+
+STAMP = stamp(3)
+WINDOW = 3000
+
+
+class Memory:
+    """A file that is in memory."""
+
+    def __init__(self, data):
+        self.data = data
+
+    def read(self, offset, size):
+        return self.data[offset : offset + size]
+
+    def size(self):
+        return len(self.data)
+
+
+def record(chance, synced, firsts):
+    """A record of one of a few ledgers, mostly of one entry."""
+    ledger_id = chance.randint(1, 4)
+    if chance.random() < 0.1:
+        return encode_mark(chance.choice([*Kind][1:]), STAMP, synced, ledger_id, 7)
+    count = chance.choice([1] * 6 + [2, 30])
+    data, checksums = run(
+        *(chance.randbytes(chance.choice([0, 1, 50, 4000])) for _ in range(count))
+    )
+    first = firsts.get(ledger_id, 0)
+    if chance.random() < 0.1:
+        first = chance.randint(0, first)  # Compaction brings older blocks.
+    firsts[ledger_id] = max(firsts.get(ledger_id, 0), first + count)
+    if count == 1:
+        return b"".join(encode_entry(STAMP, synced, ledger_id, first, data[0], checksums[0]))
+    lengths = [len(entry) for entry in data]
+    pieces = encode_block(
+        STAMP, synced, ledger_id, first, data=data, lengths=lengths, checksums=checksums
+    )
+    return b"".join(pieces)
+
+
+def log(chance):
+    """A segment's bytes, with damage."""
+    data = bytearray(PAGE)
+    firsts = {}
+    synced = PAGE
+    for _ in range(chance.randint(1, 40)):
+        if chance.random() < 0.3:
+            synced = len(data)
+        elif chance.random() < 0.02:
+            synced = len(data) + 10  # Nobody's record says that.
+        data += record(chance, synced, firsts)
+    for _ in range(chance.choice([0, 0, 1, 3])):
+        data[chance.randrange(PAGE, len(data))] ^= 1 << chance.randrange(8)
+    del data[len(data) - chance.choice([0, 0, 1, 100]) :]
+    return bytes(data + bytes(chance.choice([0, 5000])))
+
+
+def found(data, limit, *, newest, verify_bodies):
+    result = scanning.scan(
+        Memory(data),
+        STAMP,
+        PAGE,
+        limit,
+        newest=newest,
+        verify_bodies=verify_bodies,
+        window=WINDOW,
+    )
+    groups = {
+        ledger_id: [getattr(group, name) for name in Group.__slots__]
+        for ledger_id, group in result.groups.items()
+    }
+    return (
+        groups,
+        result.end,
+        result.synced,
+        result.deletions,
+        result.damaged,
+        result.torn,
+    )
+
+
+@given(seed=st.integers(0, 2**32), newest=st.booleans(), verify_bodies=st.booleans())
+@settings(max_examples=300, deadline=None)
+def test_the_short_way_finds_what_the_careful_way_finds(seed, newest, verify_bodies):
+    chance = Random(seed)
+    data = log(chance)
+    limit = chance.choice([len(data), chance.randint(PAGE, max(PAGE, len(data)))])
+    short = found(data, limit, newest=newest, verify_bodies=verify_bodies)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scanning, "_note_lone_entries", lambda _result, _reader, at, **_: at)
+        careful = found(data, limit, newest=newest, verify_bodies=verify_bodies)
+    assert short == careful
