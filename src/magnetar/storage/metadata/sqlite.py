@@ -21,6 +21,7 @@ from magnetar.clock import Clock, SystemClock
 from magnetar.errors import CorruptEntry, MagnetarError, StorageError, WriteFailed
 from magnetar.storage.metadata.batches import Batches, Operation
 from magnetar.storage.metadata.sqlite_log import check_log
+from magnetar.storage.metadata.sqlite_reserve import allocate_log, free_pages
 from magnetar.storage.metadata.store import Record
 from magnetar.storage.metadata.tables import ADD_CHECKSUMS, SCHEMA, Tables
 
@@ -380,6 +381,9 @@ def _connect(path: Path, *, must_exist: bool) -> sqlite3.Connection:
         _bring_up_to_date(connection, path)
         _use_log(connection)
         _check_structure(connection, path)
+        with contextlib.suppress(sqlite3.OperationalError):  # Full, or busy: perhaps next time.
+            free_pages(connection)
+        allocate_log(connection, path)
     except BaseException:
         connection.close()
         raise
@@ -438,9 +442,12 @@ def _use_log(connection: sqlite3.Connection) -> None:
     """Turn on the write-ahead log, which stays on. SQLite itself does not wait for others here."""
     pause = threading.Event()
     for _ in range(100):
-        with contextlib.suppress(sqlite3.OperationalError):
+        try:
             if connection.execute("PRAGMA journal_mode = WAL").fetchone()[0] == "wal":
                 return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                raise  # A full disk, say.
         pause.wait(BUSY_TIMEOUT_S / 100)
     connection.execute("PRAGMA journal_mode = WAL")
 

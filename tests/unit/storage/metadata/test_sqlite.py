@@ -411,7 +411,7 @@ async def test_a_full_disk_fails_all_that_waited_and_nothing_is_half_done(file, 
 
         await store._ask(limit, writes=False)
         results = await asyncio.gather(
-            store.put("/a", b"new"), store.put("/b", bytes(100_000)), return_exceptions=True
+            store.put("/a", b"new"), store.put("/b", bytes(1_000_000)), return_exceptions=True
         )
         assert {type(result) for result in results} == {WriteFailed}
         assert "cannot be written" in str(results[0])

@@ -1,0 +1,64 @@
+"""Room on the disk that is the metadata's own, so that a full disk can be emptied.
+
+Whoever makes space by deleting topics writes metadata to do so. What SQLite appends to, its log,
+is kept short and allocated ahead, and what it grows into, the database, keeps free pages: a few MiB
+that neither the log of the entries nor anybody else can take. On a disk that is full already,
+nothing is done.
+"""
+
+import contextlib
+import os
+from pathlib import Path
+from typing import Final
+
+from magnetar.storage.metadata.tables import Connection
+
+LOG_PAGES_MAX: Final = 256
+"""Then the log is moved into the database, and begins anew."""
+
+LOG_PAGES_RESERVED: Final = 2 * LOG_PAGES_MAX
+
+FREE_PAGES_MIN: Final = 64
+FREE_PAGES_MADE: Final = 128
+
+_PAGE_HEADER: Final = 24
+_HEADER: Final = 32
+
+
+def free_pages(connection: Connection) -> None:
+    """Give the database free pages if it has few. Raises what the connection raises, when full."""
+    if _pragma(connection, "freelist_count") >= FREE_PAGES_MIN:
+        return
+    room = (FREE_PAGES_MADE * _pragma(connection, "page_size"),)
+    connection.execute("BEGIN IMMEDIATE")
+    try:  # Pages are free once what was in them is gone.
+        connection.execute("CREATE TABLE reserve (room BLOB)")
+        connection.execute("INSERT INTO reserve VALUES (zeroblob(?))", room)
+        connection.execute("DROP TABLE reserve")
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+    connection.execute("PRAGMA wal_checkpoint")  # So that the database has them, not the log alone.
+
+
+def allocate_log(connection: Connection, path: Path) -> None:
+    """Keep the log of the database at ``path`` short, and give it the room it will take.
+
+    What lies behind the pages that SQLite wrote is nothing to it; its locks are on other files.
+    """
+    connection.execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES_MAX}")
+    if not hasattr(os, "posix_fallocate"):  # macOS
+        return
+    size = _HEADER + LOG_PAGES_RESERVED * (_pragma(connection, "page_size") + _PAGE_HEADER)
+    with contextlib.suppress(OSError):
+        fd = os.open(path.with_name(f"{path.name}-wal"), os.O_WRONLY)
+        try:
+            os.posix_fallocate(fd, 0, size)
+        finally:
+            os.close(fd)
+
+
+def _pragma(connection: Connection, name: str) -> int:
+    return int(connection.execute(f"PRAGMA {name}").fetchone()[0])
