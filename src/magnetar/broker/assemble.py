@@ -12,6 +12,7 @@ from typing import Final
 from magnetar import __version__
 from magnetar.clock import Clock, SystemClock
 from magnetar.model.names import TopicName
+from magnetar.storage.ledger.local.disk import Files
 from magnetar.storage.ledger.local.log_thread import Durability
 from magnetar.storage.ledger.local.store import LocalLedgerSettings, LocalLedgerStore
 from magnetar.storage.ledger.memory import MemoryLedgerStore
@@ -46,8 +47,10 @@ _SYSTEM_CLOCK: Final = SystemClock()
 
 
 @asynccontextmanager
-async def running_broker(config: Config, *, clock: Clock = _SYSTEM_CLOCK) -> AsyncIterator[Broker]:
-    """A broker that serves until the block ends.
+async def running_broker(
+    config: Config, *, clock: Clock = _SYSTEM_CLOCK, files: Files | None = None
+) -> AsyncIterator[Broker]:
+    """A broker that serves until the block ends. ``files``: the disk of its log, if not a real one.
 
     Raises InvalidValue, StoreLocked and other things that a user can mend, before it serves.
     """
@@ -60,7 +63,7 @@ async def running_broker(config: Config, *, clock: Clock = _SYSTEM_CLOCK) -> Asy
         web_port = _port(web_listener) if web_listener is not None else None
         tasks = Tasks("broker")
         stack.push_async_callback(tasks.close)
-        metadata, ledgers = await _open_storage(stack, config.storage, clock)
+        metadata, ledgers = await _open_storage(stack, config.storage, clock, files)
         resources = Resources(metadata)
         stack.callback(resources.close)
         address = BrokerAddress.of(server.advertised_address, _port(listener), web_port)
@@ -137,7 +140,7 @@ def _port(listener: socket.socket) -> int:
 
 
 async def _open_storage(
-    stack: AsyncExitStack, settings: StorageSettings, clock: Clock
+    stack: AsyncExitStack, settings: StorageSettings, clock: Clock, files: Files | None
 ) -> tuple[MetadataStore, LedgerStore]:
     """The ledgers first: they lock the folder, which keeps a second broker off the metadata too."""
     if settings.in_memory:
@@ -151,6 +154,7 @@ async def _open_storage(
             segment_size=settings.segment_size,
         ),
         clock=clock,
+        files=files,
     )
     stack.push_async_callback(ledgers.close)
     has_log = holds_log(folder / "ledgers")

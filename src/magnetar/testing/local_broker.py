@@ -15,6 +15,7 @@ from magnetar.broker.assemble import running_broker
 from magnetar.broker.broker import Broker
 from magnetar.broker.config import Config
 from magnetar.clock import Clock, SystemClock
+from magnetar.storage.ledger.local.disk import Files
 
 NOTHING_SET: Final[Mapping[str, object]] = MappingProxyType({})
 
@@ -22,7 +23,8 @@ NOTHING_SET: Final[Mapping[str, object]] = MappingProxyType({})
 class LocalBroker:
     """A broker in the running event loop, as an async context manager.
 
-    ``settings`` are by Pulsar's names, as in a configuration file.
+    ``settings`` are by Pulsar's names, as in a configuration file. ``files`` is the disk of its
+    log, where that is to fail (``faults.FaultyFiles``).
     """
 
     def __init__(
@@ -31,9 +33,11 @@ class LocalBroker:
         *,
         settings: Mapping[str, object] = NOTHING_SET,
         clock: Clock | None = None,
+        files: Files | None = None,
     ) -> None:
         self._config = config_for(data_directory, settings)
         self._clock = clock or SystemClock()
+        self._files = files
         self._exit = AsyncExitStack()
         self._broker: Broker | None = None
 
@@ -63,7 +67,7 @@ class LocalBroker:
 
     async def __aenter__(self) -> Self:
         self._broker = await self._exit.enter_async_context(
-            running_broker(self._config, clock=self._clock)
+            running_broker(self._config, clock=self._clock, files=self._files)
         )
         return self
 
@@ -80,9 +84,13 @@ class BrokerThread:
     """The same in a thread with a loop of its own, as a plain context manager."""
 
     def __init__(
-        self, data_directory: Path | None = None, *, settings: Mapping[str, object] = NOTHING_SET
+        self,
+        data_directory: Path | None = None,
+        *,
+        settings: Mapping[str, object] = NOTHING_SET,
+        files: Files | None = None,
     ) -> None:
-        self._local = LocalBroker(data_directory, settings=settings)
+        self._local = LocalBroker(data_directory, settings=settings, files=files)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="magnetar-broker")
         self.service_url = ""

@@ -30,7 +30,8 @@ class BrokerProcess:
     """``magnetar standalone`` on a data folder. Leaving the ``with`` block always ends it.
 
     The ports are free ones, picked at the first start and kept at every later one, so that clients
-    find the broker again. ``settings`` are by Pulsar's names, as in a configuration file.
+    find the broker again. ``settings`` are by Pulsar's names, as in a configuration file. Its log
+    is written to the folder ``beside``, by default the one that the data folder is in.
     """
 
     def __init__(
@@ -39,15 +40,17 @@ class BrokerProcess:
         *,
         settings: Mapping[str, object] = MappingProxyType({}),
         startup_timeout_s: float = STARTUP_TIMEOUT_S,
+        beside: Path | None = None,
     ) -> None:
         Config.read(flags=settings)  # Refuses a name or value that the process would stumble on.
         self._data = data_directory
         self._environment = {variable_of(key): text_of(value) for key, value in settings.items()}
         self._startup_timeout_s = startup_timeout_s
         self._process: subprocess.Popen[str] | None = None
-        self._ready_file = data_directory.with_name(f"{data_directory.name}.ready")
+        beside = beside or data_directory.parent
+        self._ready_file = beside / f"{data_directory.name}.ready"
         self._life_began = 0  # Where in the log this life of it begins.
-        self.log_file = data_directory.with_name(f"{data_directory.name}.log")
+        self.log_file = beside / f"{data_directory.name}.log"
         self.port = 0
         self.web_port = 0
 
@@ -63,6 +66,11 @@ class BrokerProcess:
     def running(self) -> bool:
         """Whether it was started and not ended by us; it may have died by itself."""
         return self._process is not None
+
+    @property
+    def alive(self) -> bool:
+        """Whether it runs, and has not ended by itself."""
+        return self._process is not None and self._process.poll() is None
 
     @property
     def pid(self) -> int:

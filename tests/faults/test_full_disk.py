@@ -1,0 +1,221 @@
+"""A small disk that is really full: a tmpfs of a few MiB, with a whole broker process on it.
+
+Mounting one takes root; without, these tests are skipped, and ``test_failing_disk.py`` plays it.
+Here the metadata feel it too: SQLite writes to the same disk.
+"""
+
+import subprocess
+import time
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+import pulsar
+import pytest
+from faults.folders import open_client
+from faults.test_failing_disk import ANSWERED_S, SIZE, Sends
+from pulsar import InitialPosition
+
+from magnetar.testing.processes import BrokerProcess
+
+pytestmark = [pytest.mark.crash, pytest.mark.timeout(180)]
+
+DISK_MIB = 16
+SETTINGS = {
+    "logSizeLimit": 64 * 1024,
+    "managedLedgerCacheSizeMB": 1,
+    "managedLedgerMaxEntriesPerLedger": 50,
+    "managedLedgerMinLedgerRolloverTimeMinutes": 0,
+    "managedLedgerDefaultMarkDeleteRateLimit": 20,
+    "retentionCheckIntervalInSeconds": 1,
+}
+TOPICS = [f"persistent://public/default/t{number}" for number in range(3)]
+KEPT = "persistent://public/default/kept"
+
+
+@pytest.fixture
+def disk(tmp_path):
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={DISK_MIB}m", "tmpfs", str(folder)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if mounted.returncode:
+        pytest.skip(f"a tmpfs cannot be mounted here: {mounted.stderr.strip()}")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+class Ballast:
+    """A file that takes all that is left of a disk."""
+
+    def __init__(self, folder):
+        self._path = folder / "ballast"
+
+    def fill(self):
+        with self._path.open("ab", buffering=0) as file:
+            try:
+                while True:
+                    file.write(bytes(64 * 1024))
+            except OSError:
+                pass
+
+    def remove(self):
+        self._path.unlink()
+
+
+def ask(broker, method, path, body=None):
+    """The status of an admin request."""
+    url = f"{broker.web_url}/admin/v2/{path}"
+    headers = {"Content-Type": "application/json"} if body is not None else {}
+    try:
+        with urlopen(Request(url, body, headers, method=method), timeout=20) as answer:
+            return answer.status
+    except HTTPError as refused:
+        return refused.code
+
+
+def until_logged(broker, text):
+    """A failure is logged when it happens, and nobody is told of that."""
+    give_up = time.monotonic() + ANSWERED_S
+    while text not in broker.life_log():
+        assert time.monotonic() < give_up, f"nobody says {text}: {broker.life_log()}"
+        time.sleep(0.02)
+
+
+def subscribe_for_ever(broker):
+    """New subscriptions, each a record of the metadata, until one is refused."""
+    client = open_client(broker, operation_timeout_seconds=3)
+    try:
+        for number in range(3000):
+            client.subscribe(KEPT, f"s-{number}-{'x' * 2000}")
+    finally:
+        client.shutdown()
+
+
+def until_deleted(broker, topic):
+    """A deletion that cannot be noted in the log frees the space all the same, and then it can."""
+    give_up = time.monotonic() + ANSWERED_S
+    while (status := ask(broker, "DELETE", f"{topic}?force=true")) not in (204, 404):
+        assert status in (500, 503), status
+        assert time.monotonic() < give_up, f"it cannot be deleted: {broker.life_log()[-2000:]}"
+        time.sleep(0.2)
+
+
+def started(client):
+    all_sends = [Sends(client, topic) for topic in [*TOPICS, KEPT]]
+    for sends in all_sends:
+        sends.send(100)
+    for sends in all_sends:
+        sends.wait(100)
+    return all_sends
+
+
+def test_a_disk_that_is_really_full(disk):
+    broker = BrokerProcess(disk / "data", settings=SETTINGS, beside=disk.parent)
+    ballast = Ballast(disk)
+    try:
+        broker.start()
+        client = open_client(broker)
+        *producers, kept = started(client)
+        ballast.fill()
+        for sends in producers:
+            sends.send(1000)
+        until_logged(broker, "topic.write_failed")
+
+        # Reading goes on, and so does asking.
+        kept.check(client)
+        assert ask(broker, "GET", "persistent/public/default") == 200
+        assert ask(broker, "GET", "brokers/health") == 200
+        # What must write fails with an error, until it can. Each may still find a little room.
+        statuses = {
+            ask(broker, "PUT", f"persistent/public/default/new-{number}") for number in range(30)
+        }
+        assert statuses <= {204, 500, 503}
+        with pytest.raises(pulsar.PulsarException):
+            subscribe_for_ever(broker)
+        assert broker.alive, broker.life_log()
+        said = broker.life_log()
+        assert "No space left on device" in said, said
+        assert "make space" in said
+        assert "metadata.failing" in said
+        assert "Traceback" not in said, said
+
+        ballast.remove()
+        for sends in producers:
+            sends.wait(1100)
+            assert not sends.failed, "the client should have tried again"
+            sends.check(client)
+        assert ask(broker, "PUT", "persistent/public/default/newest") == 204
+        client.subscribe(TOPICS[0], "late", initial_position=InitialPosition.Earliest).close()
+        client.shutdown()
+        broker.kill()
+        broker.start()
+        client = open_client(broker)
+        for sends in [*producers, kept]:
+            sends.check(client)
+        client.close()
+    finally:
+        if broker.running:
+            broker.kill()
+
+
+def test_a_full_disk_is_emptied_by_deleting_topics_and_by_acknowledging(disk):
+    broker = BrokerProcess(disk / "data", settings=SETTINGS, beside=disk.parent)
+    ballast = Ballast(disk)
+    try:
+        broker.start()
+        client = open_client(broker)
+        worker = client.subscribe(TOPICS[1], "s", initial_position=InitialPosition.Earliest)
+        *producers, kept = started(client)
+        big = Sends(client, "persistent://public/default/big")
+        big.send(1500)
+        big.wait(1500)
+        ballast.fill()
+        for sends in producers:
+            sends.send(500)
+        until_logged(broker, "topic.write_failed")
+        until_deleted(broker, "persistent/public/default/big")
+        for sends in producers:
+            sends.wait(600)
+            sends.check(client)
+        for _ in range(600):
+            message = worker.receive(10_000)
+        worker.acknowledge_cumulative(message)
+        kept.check(client)
+        client.shutdown()
+        assert len(message.data()) == SIZE
+    finally:
+        if broker.running:
+            broker.kill()
+
+
+def test_a_broker_starts_on_a_full_disk_or_says_why_not(disk):
+    broker = BrokerProcess(disk / "data", settings=SETTINGS, beside=disk.parent)
+    ballast = Ballast(disk)
+    try:
+        broker.start()
+        client = open_client(broker)
+        all_sends = started(client)
+        broker.kill()
+        client.shutdown()
+        ballast.fill()
+        refused = broker.refusal()
+        if refused is not None:
+            code, said = refused
+            assert code == 1
+            assert "make space" in said, said
+            assert said.count("\n") <= 3, said
+        else:
+            broker.kill()
+        ballast.remove()
+        broker.start()
+        client = open_client(broker)
+        for sends in all_sends:
+            sends.check(client)
+        client.close()
+    finally:
+        if broker.running:
+            broker.kill()
