@@ -22,6 +22,7 @@ from unit.client.peer import Peer
 from magnetar.client.client import Client
 from magnetar.errors import MagnetarError
 from magnetar.message.compression import CompressionType
+from magnetar.message.entry import checksum
 from magnetar.model.position import EARLIEST_MESSAGE
 from magnetar.model.subscriptions import InitialPosition, SubscriptionType
 
@@ -33,6 +34,7 @@ OPTIONS: Any = {
     "backoff_max_s": 0.02,
     "lookup_redirects_max": 3,
 }
+STORED = 30
 SPOILED_SHARE = 0.15  # Of the frames a broker sends.
 
 
@@ -55,6 +57,8 @@ class HostilePeer(Peer):
         self._tally = tally
         self._mutator = Mutator(chance, corpus.to_client())
         self._commands = Commands(chance, self._mutator)
+        stored = [self._commands.entry() for _ in range(STORED)]  # By other producers, so to say.
+        self.entries = [(entry, checksum(entry)) for entry in stored]
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await super()._serve(reader, _Spoiler(writer, self))

@@ -46,9 +46,9 @@ class Jsons:
     def mutate(self, text: bytes) -> bytes:
         """Mostly JSON still."""
         way = self.chance.random()
-        if way < 0.1:
+        if way < 0.2:
             return self.chance.choice(TEXTS)
-        if way < 0.3:
+        if way < 0.35:
             return self._mutator.mutate(text)
         try:
             value = json.loads(text)

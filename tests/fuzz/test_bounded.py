@@ -42,7 +42,7 @@ def test_the_decoder_gives_frames_or_protocol_errors(seed):
 def test_entries_are_read_or_corrupt(seed):
     entries = Entries(seed)
     kinds = set()
-    for _ in range(600):
+    for _ in range(1500):
         some = entries.next()
         try:
             kinds.add(entries.check(some))
@@ -64,7 +64,7 @@ async def test_a_live_broker_and_its_other_clients_live_on(seed, tmp_path):
 
 async def test_a_client_copes_with_a_hostile_broker(seed):
     tally = ClientTally()
-    for life in range(8):
+    for life in range(10):
         await torment(seed + life, tally)
     assert not tally.findings, "\n".join(tally.findings)
     assert tally.spoiled
