@@ -106,6 +106,10 @@ def check_same(acks, naive, layout):
         for entry in range(start, stop + 1)
     ]
     assert found == naive.pending
+    for ledger_id, last in LEDGERS:
+        assert list(acks.missing(ledger_id, range(last + 1))) == [
+            place.entry_id for place in naive.pending if place.ledger_id == ledger_id
+        ]
     backlog = layout.entries_between(acks.mark, layout.last) - acks.beyond
     assert backlog == len(naive.pending)
     assert acks.beyond == sum(here.count() for here in acks.ranges.values())

@@ -19,7 +19,7 @@ from magnetar.broker.topics.weighing import Chunk
 from magnetar.clock import Clock
 from magnetar.message import metadata
 from magnetar.model.position import Position
-from magnetar.storage.managed_ledger.cursor import Cursor
+from magnetar.storage.managed_ledger.cursor import Cursor, Picked
 from magnetar.storage.managed_ledger.run import EntryRun
 from magnetar.tasks import Tasks
 
@@ -69,19 +69,22 @@ class KeySharedDispatcher(SharedDispatcher):
 
     # Dealing by key.
 
-    def _deliver(self, runs: list[EntryRun], *, again: bool) -> None:
+    def _deliver(self, picks: Iterable[Picked], *, again: bool) -> None:
         # What is read again was chosen before: what came back meanwhile may belong before it.
         self._stuck = self._came_back
         self._came_back = set()
-        super()._deliver(runs, again=again)
+        super()._deliver(picks, again=again)
 
-    def _deal(self, run: EntryRun, chunks: dict[int, Chunk], *, again: bool) -> None:
+    def _deal(
+        self, run: EntryRun, indexes: Sequence[int], chunks: dict[int, Chunk], *, again: bool
+    ) -> None:
         """To each owner what is of its slots, as far as that may go out now and there is room."""
         slots = self._slots_of(run)
+        those = slots if len(indexes) == len(run) else list(map(slots.__getitem__, indexes))
         first = run.first_entry_id
         known = self._slots.setdefault(run.ledger_id, {})
-        known.update(zip(range(first, first + len(run)), slots, strict=True))
-        picks, left = self._sort_out(slots, again=again)
+        known.update(zip(map(first.__add__, indexes), those, strict=True))
+        picks, left = self._sort_out(indexes, those, again=again)
         for owner, picked in picks.items():
             room = 0 if owner is None else owner.room
             weights = list(map(run.weights.__getitem__, picked))
@@ -94,9 +97,9 @@ class KeySharedDispatcher(SharedDispatcher):
             self._set_aside(run.ledger_id, list(map(first.__add__, left)))
 
     def _sort_out(
-        self, slots: list[int], *, again: bool
+        self, indexes: Sequence[int], slots: list[int], *, again: bool
     ) -> tuple[dict[Consumer | None, list[int]], list[int]]:
-        """Which entries are whose, and which must wait whoever owns them; as ascending indexes.
+        """Which of ``indexes`` are whose, and which must wait whoever owns them.
 
         What is new waits behind what waits already; what is dealt out again was chosen so that
         nothing of its slot waited before it.
@@ -106,10 +109,10 @@ class KeySharedDispatcher(SharedDispatcher):
         stuck, draining, owners = self._stuck, self.draining, self._owners
         waiting: Container[int] = () if again else self._waiting
         if not self._ordered or not (stuck or len(draining) or waiting):
-            for index, owner in enumerate(map(owners.__getitem__, slots)):
+            for index, owner in zip(indexes, map(owners.__getitem__, slots), strict=True):
                 picks[owner].append(index)
             return picks, left
-        for index, slot in enumerate(slots):
+        for index, slot in zip(indexes, slots, strict=True):
             if slot in stuck or draining.refuse(slot) or slot in waiting:
                 left.append(index)
             else:

@@ -1,6 +1,7 @@
 """Shared: each entry goes to any one consumer that has room; what comes back goes out again."""
 
 import asyncio
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
@@ -16,13 +17,13 @@ from magnetar.broker.topics.weighing import Chunk, weigh
 from magnetar.clock import Clock
 from magnetar.errors import StorageError
 from magnetar.model.position import Position
-from magnetar.storage.managed_ledger.cursor import Cursor
+from magnetar.storage.managed_ledger.cursor import Cursor, Picked
 from magnetar.storage.managed_ledger.run import EntryRun
 from magnetar.tasks import Tasks
 
 CHUNKED_MESSAGES_MAX: Final = 10_000
 """Half-delivered messages whose owners are remembered; the rest of the oldest goes to anybody."""
-TURN_ENTRIES_MAX: Final = 2_000
+TURN_ENTRIES_MAX: Final = 1_000
 """Entries dealt out before others get the loop; what is left goes on in its next turn."""
 RETURNED_AT_ONCE_MAX: Final = 2_000
 """Likewise entries that come back: a consumer may have held 50,000 when it asks for all again."""
@@ -129,12 +130,18 @@ class SharedDispatcher:
     def _turn(self) -> None:
         dealt = 0
         while (self.replay or self._cursor.has_more) and (room := self._room()) > 0:
-            if self.replay and not self._replay_stuck:
-                again = self._replayable(min(room, self._settings.replay_entries_max))
-                if again:
+            if dealt >= TURN_ENTRIES_MAX:
+                asyncio.get_running_loop().call_soon(self.wake)
+                return
+            again = self._again(room)
+            if again:
+                picks = self._cached_again(again)
+                if picks is None:
                     self._reading = self._tasks.spawn("replay", self._read_again(again))
                     return
-                self._replay_stuck = True
+                self._deal_again(again, picks)
+                dealt += len(again)
+                continue
             if not self._may_read_on():
                 return
             wanted = min(room, self._settings.read_entries_max)
@@ -144,17 +151,22 @@ class SharedDispatcher:
                 return
             if not runs:
                 return
-            self._deliver(runs, again=False)
+            self._deliver(map(_whole, runs), again=False)
             dealt += sum(map(len, runs))
-            if dealt >= TURN_ENTRIES_MAX:
-                asyncio.get_running_loop().call_soon(self.wake)
-                return
+
+    def _again(self, room: int) -> list[Position]:
+        """What of the replay queue can go out, as far as there is room; not too much at once."""
+        if not self.replay or self._replay_stuck:
+            return []
+        found = self._replayable(min(room, self._settings.replay_entries_max))
+        self._replay_stuck = not found
+        return found
 
     async def _read(self, wanted: int) -> None:
         try:
             runs = await self._cursor.read(wanted, self._settings.read_bytes_max)
             if not self._returning:
-                self._deliver(runs, again=False)
+                self._deliver(map(_whole, runs), again=False)
             elif runs:
                 self._cursor.read_position = runs[0].first
         except StorageError as error:
@@ -167,47 +179,71 @@ class SharedDispatcher:
         try:
             runs = await self._cursor.read_at(positions)
             if not self._returning:
-                for ledger_id, entry_ids in by_ledger(positions).items():
-                    self._take_up(ledger_id, entry_ids)
-                self._deliver(runs, again=True)
+                self._deal_again(positions, map(_whole, runs))
         except StorageError as error:
             await read_failed(self._cursor, error, self._clock)
         finally:
             self._reading = None
         self.wake()
 
-    def _deliver(self, runs: list[EntryRun], *, again: bool) -> None:
+    def _cached_again(self, positions: list[Position]) -> list[Picked] | None:
+        """What is queued at ``positions``, if it is in memory."""
+        found: list[Picked] = []
+        for ledger_id, entry_ids in by_ledger(positions).items():
+            picks = self._cursor.cached_at(ledger_id, entry_ids)
+            if picks is None:
+                return None
+            found += picks
+        return found
+
+    def _deal_again(self, positions: list[Position], picks: Iterable[Picked]) -> None:
+        """Deal out what was queued at ``positions``: ``picks`` is what is left of it."""
+        for ledger_id, entry_ids in by_ledger(positions).items():
+            self._take_up(ledger_id, entry_ids)
+        self._deliver(picks, again=True)
+
+    def _deliver(self, picks: Iterable[Picked], *, again: bool) -> None:
         """Deal out what was read; ``again``: it comes from the replay queue."""
-        for run in runs:
+        for run, picked in picks:
             weighed = weigh(run)
             if weighed.corrupt:
                 self._cursor.acknowledge(weighed.corrupt)
             for part, chunks in zip(weighed.runs, weighed.chunks, strict=True):
-                self._deal(part, chunks, again=again)
+                indexes = picked
+                if len(part) < len(run):
+                    indexes = _within(part, picked, part.first_entry_id - run.first_entry_id)
+                if indexes:
+                    self._deal(part, indexes, chunks, again=again)
 
-    def _deal(self, run: EntryRun, chunks: dict[int, Chunk], *, again: bool) -> None:
-        """Give a weighed run to consumers with room; the rest waits in the replay queue."""
+    def _deal(
+        self, run: EntryRun, indexes: Sequence[int], chunks: dict[int, Chunk], *, again: bool
+    ) -> None:
+        """Give entries of a weighed run to consumers with room; the rest waits to be replayed."""
         if chunks:
-            self._deal_with_chunks(run, chunks)
+            self._deal_with_chunks(run, indexes, chunks)
             return
-        shares = self._round_robin.assign(run.weights, self._seats())
+        weights = run.weights
+        if len(indexes) < len(run):
+            weights = list(map(weights.__getitem__, indexes))
+        shares = self._round_robin.assign(weights, self._seats())
         picks: dict[Consumer, list[int]] = {}
         for share in shares:
-            picks.setdefault(share.consumer, []).extend(range(share.start, share.stop))
+            picks.setdefault(share.consumer, []).extend(indexes[share.start : share.stop])
         for consumer, picked in picks.items():
             self._hand_over(consumer, run, picked)
-        done = shares[-1].stop if shares else 0
-        if done < len(run):
-            first = run.first_entry_id
-            self._requeue(run.ledger_id, range(first + done, first + len(run)))
+        left = indexes[shares[-1].stop if shares else 0 :]
+        if left:
+            self._requeue(run.ledger_id, list(map(run.first_entry_id.__add__, left)))
 
     def _seats(self) -> list[Seat[Consumer]]:
         rooms = ((consumer, consumer.room) for consumer in self._consumers)
         return [Seat(consumer, consumer.priority, room) for consumer, room in rooms if room > 0]
 
-    def _deal_with_chunks(self, run: EntryRun, chunks: dict[int, Chunk]) -> None:
+    def _deal_with_chunks(
+        self, run: EntryRun, indexes: Sequence[int], chunks: dict[int, Chunk]
+    ) -> None:
         """All parts of a chunked message go to one consumer, wherever the others go."""
-        for index in range(len(run)):
+        for index in indexes:
             entry = run.part(index, index + 1)
             chunk = chunks.get(index)
             owner = self._chunk_owners.get(chunk.uuid) if chunk else None
@@ -364,3 +400,13 @@ class SharedDispatcher:
 
     def _given_back(self, consumer: Consumer, ledger_id: int, entry_ids: Sequence[int]) -> None:
         """These entries left a consumer's hands, and will be queued."""
+
+
+def _whole(run: EntryRun) -> Picked:
+    return run, range(len(run))
+
+
+def _within(part: EntryRun, indexes: Sequence[int], offset: int) -> list[int]:
+    """Those of ``indexes`` that fall into a part of the run, as indexes into that."""
+    start, stop = bisect_left(indexes, offset), bisect_left(indexes, offset + len(part))
+    return [index - offset for index in indexes[start:stop]]

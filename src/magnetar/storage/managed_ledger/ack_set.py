@@ -5,6 +5,7 @@ message, in 64-bit words, least significant first, 1 for a message that is still
 protocol has it). Ack sets only ever lose bits; one that has none left acknowledges the entry. Pure.
 """
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import groupby
 from operator import and_, itemgetter
@@ -132,6 +133,17 @@ class AckSet:
         if here is not None:
             return here.gaps(first, last)
         return [(first, last)] if first <= last else []
+
+    def missing(self, ledger_id: int, entry_ids: Sequence[int]) -> Sequence[int]:
+        """Those of ``entry_ids``, ascending, that are not acknowledged."""
+        if ledger_id <= self.mark.ledger_id:
+            if ledger_id < self.mark.ledger_id:
+                return []
+            entry_ids = entry_ids[bisect_right(entry_ids, self.mark.entry_id) :]
+        here = self.ranges.get(ledger_id)
+        if here is None:
+            return entry_ids
+        return [entry_id for entry_id in entry_ids if here.end_of(entry_id) is None]
 
     def _add_ranges(self, ledger_id: int, ranges: Sequence[PositionRange], log: LogShape) -> None:
         """Add ranges of one ledger, ascending: first those that adjoin the mark, if any do."""

@@ -176,6 +176,16 @@ class Shelf:
             return run
         return part_of(run, 0, entries_max, bytes_max)
 
+    def holding(self, entry_id: int) -> EntryRun | None:
+        """The whole run that has an entry, if it is here."""
+        index = bisect_right(self._firsts, entry_id) - 1
+        if index < 0:
+            return None
+        if len(self._runs[index].data) < _SMALL_ENTRIES:
+            self._merge(index, _MERGED_ENTRIES_MAX, _MERGED_BYTES_MAX)
+        run = self._runs[index]
+        return run if entry_id <= run.last_entry_id else None
+
     def first_after(self, entry_id: int) -> int | None:
         """Where the next cached run after ``entry_id`` begins."""
         index = bisect_right(self._firsts, entry_id)

@@ -1,5 +1,6 @@
 """A place in a log that outlives its reader: what is acknowledged, and what is to be read next."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
 from magnetar.model.position import Position
@@ -9,6 +10,9 @@ from magnetar.storage.managed_ledger.cursor_store import CursorRecord, CursorSta
 from magnetar.storage.managed_ledger.entry_ranges import coalesce
 from magnetar.storage.managed_ledger.log_reader import LogReader
 from magnetar.storage.managed_ledger.run import EntryRun
+
+Picked = tuple[EntryRun, Sequence[int]]
+"""A run, and which of its entries are meant: indexes, ascending."""
 
 _READ_AT_BYTES = 5 * 1024 * 1024
 """Of one run that ``read_at`` returns; it returns as many runs as it takes."""
@@ -195,6 +199,26 @@ class Cursor:
                 runs += self._unacknowledged(run)
                 entry_id = run.last_entry_id + 1
         return runs
+
+    def cached_at(self, ledger_id: int, entry_ids: Sequence[int]) -> list[Picked] | None:
+        """Entries of one ledger, ascending, less those that are acknowledged or no longer exist.
+
+        From memory, as whole runs and which of their entries are meant; None when some must be
+        awaited with ``read_at``. ``read_position`` stays.
+        """
+        last = self._log.last_entry_id(ledger_id)
+        wanted = self.acks.missing(ledger_id, entry_ids)
+        picks: list[Picked] = []
+        at, end = bisect_left(wanted, 0), bisect_right(wanted, last)
+        while at < end:
+            run = self._log.holding(ledger_id, wanted[at])
+            if run is None:
+                return None
+            stop = bisect_right(wanted, run.last_entry_id, at, end)
+            first = run.first_entry_id
+            picks.append((run, [entry_id - first for entry_id in wanted[at:stop]]))
+            at = stop
+        return picks
 
     def rewind(self) -> None:
         """Read again what is not acknowledged."""

@@ -75,6 +75,15 @@ class LogReader:
                     return run
         return None
 
+    def holding(self, ledger_id: int, entry_id: int) -> EntryRun | None:
+        """The whole run that has an entry, if it is in memory."""
+        for shelves in (self._appended, self._reread):
+            shelf = shelves.get(ledger_id)
+            run = None if shelf is None else shelf.holding(entry_id)
+            if run is not None:
+                return run
+        return None
+
     def last_entry_id(self, ledger_id: int) -> int:
         """The last entry of a ledger; -1 when there is none, or no such ledger in the log."""
         last = self.layout.last_entry_id(ledger_id)

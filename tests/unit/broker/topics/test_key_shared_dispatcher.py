@@ -183,7 +183,8 @@ async def test_what_was_read_meanwhile_waits_until_all_is_back(open_bench, make_
 
 
 @pytest.mark.usefixtures("in_twos")
-async def test_what_was_to_go_out_again_waits_until_all_is_back(bench, make_entry):
+async def test_what_was_to_go_out_again_waits_until_all_is_back(open_bench, make_entry):
+    bench = await open_bench(cache_bytes=0)
     end, subscription, consumer, held = await holding(bench, make_entry, ["x", "x", "k", "k", "k"])
     subscription.redeliver(consumer, held[4:])
     subscription.flow(consumer, 100)  # Reads that one again.

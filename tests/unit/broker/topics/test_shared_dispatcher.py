@@ -92,6 +92,22 @@ async def test_what_comes_back_in_parts_comes_back_whole(bench, monkeypatch):
     assert other.got() == list("abcdef")
 
 
+@pytest.mark.parametrize("kind", [SHARED, KEY_SHARED])
+async def test_what_goes_out_again_is_found_beside_what_nobody_can_read(bench, make_entry, kind):
+    end, subscription, consumer = await bench.consumer(kind, permits=0)
+    corrupt = b"\0\0\0\x05\xff\xff\xff\xff\xffpayload"
+    made = [make_entry("a"), corrupt, *map(make_entry, "bcd")]
+    await bench.publish(*made, counts=[0] * 5)
+    subscription.flow(consumer, 10)
+    await end.until(lambda e: e.got() == list("abcd"))
+    a, _, c, d = (Position(*position) for position in end.positions())
+    subscription.redeliver(consumer, [d, a, c])
+    await end.until(lambda e: len(e.got()) == 7)
+    assert [(sent[2], sent[3], sent[4]) for sent in end.sent[4:]] == [
+        (a, "a", 1), (c, "c", 1), (d, "d", 1),
+    ]  # fmt: skip
+
+
 async def test_what_a_lost_consumer_held_goes_to_the_others_without_a_count(bench):
     (a, subscription, first), (b, _, _) = await two(bench)
     await bench.publish("x")

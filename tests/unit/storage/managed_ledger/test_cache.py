@@ -56,6 +56,19 @@ def test_what_is_not_there_is_not_found(lane):
     assert shelf.find(-1, 1, 1) is None
 
 
+def test_the_whole_run_that_has_an_entry_is_found(lane):
+    shelf = lane.shelf()
+    assert shelf.holding(0) is None
+    run = run_of(3, 10, 500)
+    shelf.append(run, 500)
+    assert shelf.holding(10) is shelf.holding(509) is run
+    assert (shelf.holding(9), shelf.holding(510)) == (None, None)
+    for entry in range(510, 520):
+        shelf.append(run_of(3, entry, 1), 1)
+    small = shelf.holding(513)
+    assert (small.first_entry_id, len(small)) == (513, 7), "small ones behind it are merged"
+
+
 def test_small_runs_are_read_as_one(lane):
     shelf = shelf_of(lane, *[1] * 50)
     run = shelf.find(10, 20, PLENTY)

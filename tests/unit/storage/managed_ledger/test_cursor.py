@@ -179,6 +179,27 @@ async def test_entries_are_read_where_they_are_asked_for(ledger, cursor):
     assert await cursor.read_at([]) == []
 
 
+async def test_scattered_entries_are_picked_from_whole_runs_in_memory(ledger, cursor):
+    for start in range(0, 900, 300):
+        await append(ledger, entries(300, start=start))
+    cursor.acknowledge(places(0, 3) + places(7, 7) + places(305, 305))
+    found = cursor.cached_at(0, [-1, 2, 5, 7, 299, 304, 305, 306, 899, 900, 5000])
+    picked = [(run.first_entry_id, len(run), list(indexes)) for run, indexes in found]
+    assert picked == [(0, 300, [5, 299]), (300, 300, [4, 6]), (600, 300, [299])]
+    assert cursor.cached_at(0, [1, 2]) == []
+    assert cursor.cached_at(9, [1]) == []
+
+
+@pytest.mark.usefixtures("cursor")
+async def test_scattered_entries_that_are_not_in_memory_must_be_awaited(logs, ledger):
+    await append(ledger, entries(5000))
+    await ledger.close()
+    again = (await logs.open(cached=False)).cursors["s"]
+    assert again.cached_at(0, [5, 4990]) is None
+    again.acknowledge_cumulative(Position(0, 4999))
+    assert again.cached_at(0, [5, 4990]) == []
+
+
 async def test_entries_that_do_not_exist_are_not_read(ledger, cursor):
     await append(ledger, entries(10))
     asked = [*places(8, 12), *places(0, 3, ledger_id=9), Position(0, -1), EARLIEST, LATEST]

@@ -47,6 +47,14 @@ async def test_what_was_read_ahead_is_read_from_memory(logs, log):
     assert logs.ledgers.reads.passed == 1
 
 
+async def test_the_run_that_has_an_entry_is_found_in_memory(log):
+    assert log.holding(0, 5) is None
+    await read(log, (0, 0), 10)
+    run = log.holding(0, 5)
+    assert run.data[5 - run.first_entry_id] == entries(1, start=5)[0]
+    assert log.holding(7, 0) is None
+
+
 async def test_readers_of_the_same_place_share_one_read(logs, log):
     logs.ledgers.reads.close()
     reads = [logs.tasks.spawn("read", read(log, (0, first), 10)) for first in (0, 0, 5, 500, 2000)]
