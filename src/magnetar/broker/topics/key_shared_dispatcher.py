@@ -216,7 +216,7 @@ class KeySharedDispatcher(SharedDispatcher):
 
     def _left(self, consumer: Consumer, ledger_id: int, entry_ids: Sequence[int]) -> bool:
         """True when a slot has become free. Its entries line up for its owner then."""
-        if not len(self.draining):
+        if not entry_ids or not len(self.draining):
             return False
         known = self._slots[ledger_id]
         slots = [slot for slot in map(known.__getitem__, entry_ids) if slot in self.draining]

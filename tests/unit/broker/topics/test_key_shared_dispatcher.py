@@ -204,6 +204,15 @@ async def test_redelivery_hands_a_moved_key_to_its_new_owner(bench, make_entry):
     assert all(sent[4] == 1 for sent in b.sent)
 
 
+async def test_redelivery_of_what_nobody_holds_is_nothing_also_while_keys_move(bench, make_entry):
+    a, subscription, first = await bench.consumer(KEY_SHARED, "a")
+    await bench.publish(*entries(make_entry, KEYS, 0))
+    await a.until(lambda e: len(e.got()) == 20)
+    await bench.consumer(KEY_SHARED, "b")  # From now on keys of a's wait for it to finish.
+    subscription.redeliver(first, [Position(999, 0)])
+    assert len(first.pending) == 20
+
+
 async def test_with_out_of_order_delivery_nothing_waits(bench, make_entry):
     a, _, _ = await bench.consumer(KEY_SHARED, "a", allow_out_of_order=True)
     await bench.publish(*entries(make_entry, KEYS, 0))
