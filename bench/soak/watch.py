@@ -43,9 +43,11 @@ class Watch:
         self._life_began = 0.0
         self._ended = threading.Event()
         self._backlog: int | None = None
+        self._disk_mb = 0.0
         self.samples: list[Sample] = []
         self._threads = [
-            threading.Thread(target=work, daemon=True) for work in (self._run, self._ask)
+            threading.Thread(target=work, daemon=True)
+            for work in (self._run, self._ask, self._weigh)
         ]
 
     def start(self) -> None:
@@ -87,7 +89,7 @@ class Watch:
                     fds=self._process.num_fds(),
                     threads=self._process.num_threads(),
                     cpu_s=times.user + times.system,
-                    disk_mb=disk_mb(self._data),
+                    disk_mb=self._disk_mb,
                     backlog=self._backlog,
                 )
             self._backlog = None
@@ -103,6 +105,11 @@ class Watch:
             sample = self.look()
             if sample is not None:
                 self.samples.append(sample)
+
+    def _weigh(self) -> None:
+        """Apart from the rest: a disk that stalls holds up whoever looks at its folders."""
+        while not self._ended.wait(PAUSE_S):
+            self._disk_mb = disk_mb(self._data)
 
     def _ask(self) -> None:
         while not self._ended.wait(BACKLOG_PAUSE_S):
