@@ -1,6 +1,7 @@
 """What fuzzing found, each in its smallest form."""
 
 import asyncio
+import gc
 import json
 import logging
 from array import array
@@ -8,6 +9,7 @@ from array import array
 import pytest
 from unit.client.peer import Peer
 
+from magnetar.broker.connection import Connection
 from magnetar.broker.resources import Resources
 from magnetar.client.client import Client
 from magnetar.errors import CorruptEntry, Fenced, InvalidValue, TopicNotFound
@@ -15,6 +17,7 @@ from magnetar.message import metadata
 from magnetar.message.entry import join
 from magnetar.model.names import NamespaceName, TopicName
 from magnetar.model.position import EARLIEST
+from magnetar.model.subscriptions import SubscriptionType
 from magnetar.proto import PulsarApi_pb2 as pb
 from magnetar.storage.ledger.local.format import (
     Stamp,
@@ -34,7 +37,10 @@ from magnetar.storage.managed_ledger import cursor_store
 from magnetar.storage.managed_ledger.layout import Layout
 from magnetar.storage.metadata.memory import MemoryMetadataStore
 from magnetar.testing.local_broker import LocalBroker
+from magnetar.testing.network import WireConnection
 from magnetar.tools.standalone import OneLine
+from magnetar.wire import replies, requests
+from magnetar.wire.frames import FrameDecoder
 
 
 @pytest.mark.parametrize("digits", ["2147483648", "9" * 30, "9" * 5000])
@@ -223,3 +229,44 @@ def test_a_client_cannot_forge_a_line_of_the_log():
     assert line.splitlines() == [line]
     assert line.isprintable()
     assert line.startswith("WARNING reason=Invalid namespace: a\\x0ab ERROR")
+
+
+ENDS = {
+    "at once": b"",
+    "in a big frame": (5_000_000).to_bytes(4) + bytes(1_000_000),
+    "malformed": b"\0\0\0\x08\0\0\0\x04abcd",
+    "refused by the table": replies.success(1),
+    "refused by a handler": requests.consumer_stats(99, 7),
+}
+
+
+@pytest.mark.parametrize("last", ENDS.values(), ids=ENDS)
+async def test_a_connection_that_is_gone_leaves_nothing_behind(last):
+    # In circles with exceptions and each other, connections and what was half received stayed
+    # until the collector looked at the oldest objects, which in a broker it hardly ever does.
+    async with LocalBroker() as broker:
+        await _come_and_go(broker, last)
+        gc.collect()
+        gc.disable()
+        try:
+            await _come_and_go(broker, last)
+            left = [one for one in gc.get_objects() if isinstance(one, Connection | FrameDecoder)]
+        finally:
+            gc.enable()
+    assert not left
+
+
+async def _come_and_go(broker, last):
+    for _ in range(3):
+        connection = await WireConnection.open("127.0.0.1", broker.port)
+        connection.send(requests.connect("x", 21))
+        connection.send(requests.producer(1, 1, "t"))
+        connection.send(requests.subscribe(1, 2, "t", "s", SubscriptionType.SHARED))
+        for _ in range(3):
+            await connection.receive()
+        connection.send(last)
+        connection.close()
+    del connection
+    while len(broker.broker._connections):  # noqa: ASYNC110 - connections tell nobody else
+        await asyncio.sleep(0)
+    await asyncio.sleep(0.01)  # The loop itself still refers to what it called last.

@@ -164,6 +164,7 @@ class Connection(asyncio.BufferedProtocol):
         elif not self._closing:
             log.info("connection.closed address=%s reason=by the client", self.address)
         self._close()
+        self._decoder.drop()
         self._outbox.drop()
         self._around.closed(self)
         self._around.tasks.spawn("close", self._session.close())

@@ -52,6 +52,19 @@ class Line(Protocol):
         """Close at once."""
 
 
+class _Gone:
+    """The line of a session whose connection is lost."""
+
+    def hang_up(self, reason: str) -> None:
+        pass
+
+    def cut_off(self, reason: str) -> None:
+        pass
+
+
+_GONE: Final = _Gone()
+
+
 class Session:
     """One client's producers and consumers."""
 
@@ -158,6 +171,8 @@ class Session:
     async def close(self) -> None:
         """The connection is gone: let go of everything. Must be called just once."""
         self._closed = True
+        # The connection refers to us, too: circles are collected late, and can hold a lot.
+        self._line = _GONE
         if self._sign_of_life is not None and not self._sign_of_life.done():
             self._sign_of_life.set_result(False)
         self.opening_producers.clear()

@@ -129,6 +129,11 @@ class FrameDecoder:
             self.failure = error
             raise
 
+    def drop(self) -> None:
+        """Nothing more will come: keep neither what is not complete, nor the failure's frames."""
+        self.failure = None
+        self._rest, self._big, self._filled = b"", None, 0
+
     def _decode_big(self, data: memoryview, out: list[Frame | SendRun]) -> int:
         """Add the big frames that ``data`` begins with to ``out``. Returns where they end."""
         position = 0

@@ -127,6 +127,8 @@ class CommandTable:
                 work = row.method(session, command)
             else:
                 self._consume.on_acks(session, frame.acks)
+        except ProtocolError:
+            raise
         except Exception as error:  # noqa: BLE001 - a defect of ours is logged there
             self._failed(session, row, command, error)
         else:
@@ -161,8 +163,6 @@ class CommandTable:
 
     def _failed(self, session: Session, row: Row, command: Any, error: Exception) -> None:
         """Answer with the error. A defect of ours is logged, and costs nobody the connection."""
-        if isinstance(error, ProtocolError):
-            raise error
         if not isinstance(error, MagnetarError):
             log.error(
                 "command.failed command=%s address=%s", row.name, session.address, exc_info=error
