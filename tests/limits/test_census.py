@@ -114,7 +114,9 @@ def test_every_limit_is_in_the_document_with_its_default(limit):
     mine = [row for row in ROWS if limit.name in row.names and limit.file in row.files]
     assert mine, f"docs/limits.md has no row for `{limit.name}` of `{limit.file}`"
     said = frozenset().union(*(row.defaults for row in mine))
-    assert limit.values <= said, f"docs/limits.md has {set(said)}, the source {set(limit.values)}"
+    assert limit.values <= said, (
+        f"docs/limits.md has {set(said)} for {limit.name}, {limit.file} has {set(limit.values)}"
+    )
 
 
 def test_there_are_limits_to_be_found():

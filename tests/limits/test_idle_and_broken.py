@@ -4,17 +4,14 @@ Whoever is too fast is slowed: not read, so that TCP holds it up. Nothing is dro
 """
 
 import asyncio
-import functools
 
 import pytest
 from limits.bystander import Bystander, hear, memory
 from limits.rude import Rude
 from unit.broker.peer import Peer, command, send
 
-from magnetar.broker import assemble
 from magnetar.broker.connection import SHARED_BUFFER_BYTES
 from magnetar.proto import PulsarApi_pb2 as pb
-from magnetar.storage.ledger.local.store import LocalLedgerStore
 from magnetar.testing.faults import FaultyFiles
 from magnetar.testing.local_broker import LocalBroker
 from magnetar.testing.processes import BrokerProcess
@@ -76,12 +73,9 @@ async def test_who_opens_producers_without_end_is_stopped(tmp_path):
 
 
 @pytest.fixture
-def files(monkeypatch):
-    """The disk of the broker that is started next."""
-    faulty = FaultyFiles()
-    start = functools.partial(LocalLedgerStore.start, files=faulty)
-    monkeypatch.setattr(assemble.LocalLedgerStore, "start", start)
-    return faulty
+def files():
+    """A disk that stands still when told to."""
+    return FaultyFiles()
 
 
 SLOW_DISK = {
@@ -98,7 +92,7 @@ async def until(condition) -> None:
 
 async def test_publishers_faster_than_the_disk_are_slowed_not_dropped(tmp_path, files):
     """The disk stands still: all together wait at the buffer's size, and then all is stored."""
-    async with LocalBroker(tmp_path / "data", settings=SLOW_DISK) as broker:
+    async with LocalBroker(tmp_path / "data", settings=SLOW_DISK, files=files) as broker:
         peers = [await Peer.open(broker.port) for _ in range(4)]
         for number, peer in enumerate(peers):
             await peer.produce(1, f"{TOPIC}-{number}")
@@ -122,6 +116,27 @@ async def test_publishers_faster_than_the_disk_are_slowed_not_dropped(tmp_path, 
                 assert answer.send_receipt.sequence_id == number
 
 
+async def test_what_came_from_connections_that_are_gone_counts_until_it_is_stored(tmp_path, files):
+    """Connecting again does not make room: each newcomer gets in what it has in one read."""
+    connections = 15
+    async with LocalBroker(tmp_path / "data", settings=SLOW_DISK, files=files) as broker:
+        stays = await Peer.open(broker.port)
+        await stays.produce(1, TOPIC)
+        (first,) = broker.broker._connections.members()
+        budget = first._session._sends._budget
+        with files.hold_syncs():
+            for _ in range(connections):
+                peer = await Peer.open(broker.port)
+                await peer.produce(1, TOPIC)
+                before = budget.used_bytes
+                peer.wire.send(b"".join(send(1, number, ENTRY) for number in range(100)))
+                await asyncio.wait_for(until(lambda before=before: budget.used_bytes > before), 20)
+                await stays.nothing_more()
+                peer.wire.abort()
+            assert budget.used_bytes < 4 * MIB + connections * SHARED_BUFFER_BYTES
+        await asyncio.wait_for(until(lambda: not budget.used_bytes), 20)
+
+
 @pytest.mark.parametrize(
     ("key", "limit"),
     [
@@ -133,7 +148,7 @@ async def test_one_connection_may_have_so_much_under_way(tmp_path, files, key, l
     """Listened to with one less, not with so many. What comes with the last in one read counts."""
     settings = {**SLOW_DISK, key: limit}
     size = len(send(1, 1, b"x" * 9_930)) - 50
-    async with LocalBroker(tmp_path / "data", settings=settings) as broker:
+    async with LocalBroker(tmp_path / "data", settings=settings, files=files) as broker:
         peer = await Peer.open(broker.port)
         await peer.produce(1, TOPIC)
         (connection,) = broker.broker._connections.members()
