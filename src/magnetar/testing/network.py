@@ -99,23 +99,29 @@ class WireConnection(asyncio.Protocol):
 
 
 class Proxy:
-    """A TCP relay on a free local port, as an async context manager.
+    """A TCP relay on a local port, by default a free one, as an async context manager.
 
-    Faults: ``cut`` breaks every connection now; ``refusing`` turns newcomers away; ``hold`` lets
-    nothing through in either direction until ``release``; ``delay_s`` holds up every chunk.
+    Faults: ``cut`` breaks every connection now, ``cut_after`` within something that a client sends;
+    ``refusing`` turns newcomers away; ``hold`` lets nothing through in either direction until
+    ``release``; ``delay_s`` holds up every chunk.
 
     Unlike a real network: bytes that the relay has read are never lost when it only holds them,
     both directions are slowed alike, and a delay also limits the rate, to 64 KiB per delay.
     """
 
-    def __init__(self, host: str, port: int, *, clock: Clock | None = None) -> None:
+    def __init__(
+        self, host: str, port: int, *, listen_port: int = 0, clock: Clock | None = None
+    ) -> None:
         self._target = (host, port)
+        self._listen_port = listen_port
         self._clock = clock or SystemClock()
         self._tasks = Tasks("proxy")
         self._open: set[asyncio.StreamWriter] = set()
         self._flowing = asyncio.Event()
         self._flowing.set()
         self._server: asyncio.Server | None = None
+        self._bytes_left: int | None = None  # That clients may still send; None: no end.
+        self._cut = asyncio.Event()
         self.refusing = False
         self.delay_s = 0.0
         self.accepted = 0
@@ -126,7 +132,7 @@ class Proxy:
         return int(self._server.sockets[0].getsockname()[1])
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", self._listen_port)
         return self
 
     async def __aexit__(
@@ -145,6 +151,18 @@ class Proxy:
         for writer in list(self._open):
             writer.transport.abort()
 
+    async def cut_after(self, count: int) -> None:
+        """Let ``count`` more bytes of clients through, then break every connection. Waits for it.
+
+        Whoever connects later gets through again. Cancelling it gives the cut up.
+        """
+        self._bytes_left = count
+        self._cut.clear()
+        try:
+            await self._cut.wait()
+        finally:
+            self._bytes_left = None
+
     def hold(self) -> None:
         """Let nothing through from now on; connections stay open."""
         self._flowing.clear()
@@ -152,6 +170,11 @@ class Proxy:
     def release(self) -> None:
         """End ``hold``: what was held arrives now, in order."""
         self._flowing.set()
+
+    def _cut_now(self) -> None:
+        self._bytes_left = None
+        self.cut()
+        self._cut.set()
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if self.refusing:
@@ -163,10 +186,12 @@ class Proxy:
         except OSError:
             writer.transport.abort()
             return
-        self._tasks.spawn("to-broker", self._relay(reader, target_writer))
-        self._tasks.spawn("to-client", self._relay(target_reader, writer))
+        self._tasks.spawn("to-broker", self._relay(reader, target_writer, counted=True))
+        self._tasks.spawn("to-client", self._relay(target_reader, writer, counted=False))
 
-    async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _relay(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, counted: bool
+    ) -> None:
         self._open.add(writer)
         try:
             with suppress(ConnectionError):
@@ -174,6 +199,12 @@ class Proxy:
                     await self._flowing.wait()
                     if self.delay_s:
                         await self._clock.sleep(self.delay_s)
+                    if counted and self._bytes_left is not None:
+                        self._bytes_left -= len(chunk)
+                        if self._bytes_left <= 0:
+                            writer.write(chunk[: len(chunk) + self._bytes_left])
+                            self._cut_now()
+                            break
                     writer.write(chunk)
                     await writer.drain()
         finally:

@@ -147,3 +147,31 @@ async def test_a_refusing_proxy_and_a_missing_broker_end_the_connection():
     async with Proxy("127.0.0.1", peer.port) as proxy:
         connection = await WireConnection.open("127.0.0.1", proxy.port)
         assert await connection.receive_end() == []
+
+
+async def test_a_connection_is_cut_within_what_a_client_sends():
+    async with Peer() as peer, Proxy("127.0.0.1", peer.port) as proxy:
+        connection = await WireConnection.open("127.0.0.1", proxy.port)
+        cutting = asyncio.ensure_future(proxy.cut_after(7))
+        connection.send(b"1234")
+        assert await peer_reads(peer, 4) == b"1234"
+        connection.send(b"567890")
+        await cutting
+        assert await peer.reader.read() == b"567"
+        assert await connection.receive() is None
+
+
+async def peer_reads(peer, count):
+    await peer.connected.wait()
+    return await peer.reader.readexactly(count)
+
+
+async def test_a_cut_that_is_given_up_does_not_come():
+    async with Peer() as peer, Proxy("127.0.0.1", peer.port) as proxy:
+        connection = await WireConnection.open("127.0.0.1", proxy.port)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.01):
+                await proxy.cut_after(3)
+        connection.send(b"123456")
+        assert await peer_reads(peer, 6) == b"123456"
+        connection.close()
