@@ -15,6 +15,7 @@ from magnetar.model.position import Position
 from magnetar.wire import replies, requests
 
 FRAME_MAX = 16 * 1024  # Larger recorded ones are left out: nothing is found in them, slowly.
+ACKS_WEIGHT = 20  # There are few, beside hundreds of recorded frames.
 PUBLISHED_MS = 1_700_000_000_000
 
 
@@ -96,9 +97,23 @@ def sends() -> tuple[bytes, ...]:
 
 
 @cache
+def acks() -> tuple[bytes, ...]:
+    """Runs of acknowledgements, one by one and in lists."""
+    places = [Position(7, 100 + number) for number in range(30)]
+    return (
+        b"".join(requests.ack(1, [place]) for place in places),
+        b"".join(requests.ack(n % 2, [place]) for n, place in enumerate(places)),
+        requests.ack(1, places),
+        requests.ack(1, [*places, Position(300, 1), Position(2**63, 2**64 - 1), *places]),
+        requests.ack(2, places[:3], ack_sets=[[1], [], [5, 6]]),
+        requests.ack(2, places[:1], cumulative=True, request_id=9),
+    )
+
+
+@cache
 def to_broker() -> tuple[bytes, ...]:
     """What a client may send."""
-    return recorded(">") + sends()
+    return recorded(">") + sends() + acks() * ACKS_WEIGHT
 
 
 @cache

@@ -1,15 +1,17 @@
 """Target: the decoder of frames. Whatever comes, it gives frames or a ProtocolError."""
 
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import groupby, pairwise
 from random import Random
 
 from fuzz import corpus
 from fuzz.commands import Commands
 from fuzz.mutate import Mutator
+from properties.test_wire_acks import told
 from properties.test_wire_frames import one_by_one
 
 from magnetar.errors import ProtocolError
+from magnetar.message.send_run import SendRun
 from magnetar.wire.frames import BIG_FRAME_SIZE, FRAME_SIZE_MAX, FrameDecoder, decode
 
 SMALL_FRAME_MAX = 64 * 1024  # The limit of some decoders, so that big frames meet it too.
@@ -53,7 +55,23 @@ def check(data: bytes, chance: Random) -> str:
     assert parts == whole, f"cut at {cuts}: {parts} instead of {whole}"
     plain = outcome(plainly(data, limit))
     assert plain == whole, f"plainly: {plain} instead of {whole}"
+    _check_acks(data, limit)
     return "frames" if whole[1] is None else whole[1].partition(":")[0]
+
+
+def _check_acks(data: bytes, limit: int) -> None:
+    """A broker's decoder takes acknowledgements that follow each other as one."""
+    said = []
+    for in_runs in (True, False):
+        decoder = FrameDecoder(limit, acks_in_runs=in_runs)
+        try:
+            items = decoder.feed(data)
+        except ProtocolError:
+            items = []
+        runs = groupby(items, key=lambda item: isinstance(item, SendRun))
+        groups = [len(list(group)) if sends else told(group) for sends, group in runs]
+        said.append((groups, str(decoder.failure)))
+    assert said[0] == said[1], f"in runs: {said[0]}, one by one: {said[1]}"
 
 
 def outcome(read: Iterator[object]) -> tuple[list[object], str | None]:

@@ -7,6 +7,7 @@ import logging
 from array import array
 
 import pytest
+from google_crc32c import value as crc32c
 from unit.client.peer import Peer
 
 from magnetar.broker.connection import Connection
@@ -33,6 +34,7 @@ from magnetar.storage.ledger.local.segment_format import (
     decode_footer,
     encode_footer,
 )
+from magnetar.storage.ledger.local.store import LocalLedgerStore
 from magnetar.storage.managed_ledger import cursor_store
 from magnetar.storage.managed_ledger.layout import Layout
 from magnetar.storage.metadata.memory import MemoryMetadataStore
@@ -40,6 +42,7 @@ from magnetar.testing.local_broker import LocalBroker
 from magnetar.testing.network import WireConnection
 from magnetar.tools.standalone import OneLine
 from magnetar.wire import replies, requests
+from magnetar.wire.commands import BaseCommand
 from magnetar.wire.frames import FrameDecoder
 
 
@@ -270,3 +273,31 @@ async def _come_and_go(broker, last):
     while len(broker.broker._connections):  # noqa: ASYNC110 - connections tell nobody else
         await asyncio.sleep(0)
     await asyncio.sleep(0.01)  # The loop itself still refers to what it called last.
+
+
+async def test_a_broker_may_not_make_a_producer_count_from_below():
+    # What is numbered below 0 could not be packed into a batch.
+    peer = Peer()
+    await peer.start()
+
+    def below(connection, frame):
+        asked = frame.command.producer
+        connection.write(replies.producer_success(asked.request_id, "p", -(2**63)))
+
+    peer.script(BaseCommand.PRODUCER, below)
+    async with Client(peer.url) as client:
+        producer = await client.create_producer("t")
+        assert producer.last_sequence_id == -1
+        assert len(await producer.send_many([b"a", b"b"])) == 2
+    await peer.stop()
+
+
+async def test_an_entry_whose_segment_is_gone_is_damaged(tmp_path):
+    store = await LocalLedgerStore.start(tmp_path / "ledgers")
+    ledger = await store.create()
+    await ledger.append([b"a"], [crc32c(b"a")])
+    segment = store._segments._all.pop(1)  # As a footer with wrong counts had it freed.
+    with pytest.raises(CorruptEntry, match="segment 1 is gone"):
+        await ledger.read(0, 1, 100)
+    store._segments._all[1] = segment
+    await store.close()

@@ -218,8 +218,9 @@ class TopicProducer:
         success = answer.command.producer_success
         if epoch == 0 or not self._encoder.producer_name:
             start = self._config.initial_sequence_id
-            self._queue.next_sequence_id = success.last_sequence_id + 1 if start is None else start
-            self._queue.last_sequence_id = success.last_sequence_id
+            last = max(success.last_sequence_id, -1)  # No broker has reason to say less.
+            self._queue.next_sequence_id = last + 1 if start is None else start
+            self._queue.last_sequence_id = last
         self._name = self._encoder.producer_name = success.producer_name
         self._queue.size_max = connection.max_message_size
         for pieces in self._queue.unanswered():

@@ -12,7 +12,7 @@ from magnetar.storage.ledger.store import Answered, Entries, LedgerEnd, LedgerId
 
 from .disk import Files
 from .format import Kind
-from .index import Ledger, generation_of
+from .index import Ledger, generation_of, lost
 from .jobs import Block, Mark
 from .journal import Journal
 from .reading import Plan, Source, read_entries
@@ -55,7 +55,10 @@ class LocalLedgerReader:
             raise LedgerNotFound(f"ledger {ledger.ledger_id} was deleted")
         count = min(count_max, ledger.next_entry_id - first, READ_ENTRIES_MAX)
         firsts, places = ledger.blocks(first, count)
-        pinned = [segments[generation] for generation in {*map(generation_of, places)}]
+        try:
+            pinned = [segments[generation] for generation in {*map(generation_of, places)}]
+        except KeyError as error:
+            raise lost(ledger.ledger_id, first, f": segment {error} is gone") from None
         sources = {each.generation: Source(each.path, each.stamp) for each in pinned}
         plan = Plan(ledger.ledger_id, firsts, places, sources)
         for segment in pinned:
