@@ -32,6 +32,7 @@ _ID = re.compile(rb"\x1a(.)\x08%b\x10%b" % (_VARINT_63, _VARINT_63), re.DOTALL).
 
 _STRETCH_MIN = 8  # shorter ones are quicker one by one
 _STRETCH_MAX = 256  # what a look ahead may cost in vain
+_ALONE_MAX = 64  # ids of a list that may be read one by one
 
 # A byte of a varint without its top bit.
 _GROUP = bytes(byte & 0x7F for byte in range(256))
@@ -97,15 +98,22 @@ def _cut_singles(run: AckRun, data: bytes, match: re.Match[bytes], *, start: int
 
 
 def _cut_list(data: bytes, position: int, end: int) -> list[tuple[int, list[int]]] | None:
-    """The ids from ``position`` to ``end``; None when one of them is not plain."""
-    listed = []
+    """The ids from ``position`` to ``end``; None when one of them is not plain.
+
+    Also None when few of them are alike: then protobuf is quicker.
+    """
+    listed: list[tuple[int, list[int]]] = []
+    count = 0
     while position < end:
+        if len(listed) > _ALONE_MAX + count // _STRETCH_MIN:
+            return None
         match = _ID(data, position, end)
         if match is None or not _whole(match):
             return None
         size = match.end() - position
         found = _column(data, match, start=position, size=size, stop=end)
         listed.append((varint_value(match[2]), found))
+        count += len(found)
         position += len(found) * size
     return listed
 

@@ -66,3 +66,12 @@ def test_an_id_whose_size_is_wrong_is_not_plain():
     at = data.index(b"\x1a") + 1
     data[at] += 1
     assert cut(bytes(data)) == (None, 0)
+
+
+def test_a_long_list_of_ids_that_are_not_alike_is_left_to_protobuf():
+    unlike = [Position(7, 1 if n % 2 else 1000) for n in range(200)]
+    assert cut(requests.ack(1, unlike)) == (None, 0)
+    some = unlike[:40]
+    assert cut(requests.ack(1, some))[0].entry_ids == {7: [entry for _, entry in some]}
+    alike = [Position(7, n) for n in range(200, 3000)]
+    assert len(cut(requests.ack(1, some + alike))[0].entry_ids[7]) == 2840

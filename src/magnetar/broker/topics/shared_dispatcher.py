@@ -357,9 +357,10 @@ class SharedDispatcher:
         while self._returning and room > 0:
             consumer, ledger_id, part = self._returning.popleft()
             room -= len(part)
-            entry_ids: Sequence[int] = part
+            entry_ids = part if consumer is None else consumer.release(ledger_id, part)
+            if not entry_ids:
+                continue
             if consumer is not None:
-                entry_ids = consumer.release(ledger_id, part)
                 self.redelivery_counts.add(ledger_id, entry_ids)
                 self._given_back(consumer, ledger_id, entry_ids)
             self._requeue(ledger_id, entry_ids)

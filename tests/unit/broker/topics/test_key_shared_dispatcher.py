@@ -155,6 +155,17 @@ async def holding(bench, make_entry, keys):
     return end, subscription, consumer, [Position(*position) for position in end.positions()]
 
 
+async def test_what_was_never_held_does_not_come_back(bench, make_entry):
+    a, subscription, first = await bench.consumer(KEY_SHARED, "a")
+    await bench.publish(*entries(make_entry, KEYS, 0))
+    await a.until(lambda e: len(e.got()) == 20)
+    await bench.consumer(KEY_SHARED, "b")
+    assert len(subscription.dispatcher.draining) > 0
+    subscription.redeliver(first, [Position(99, 5), Position(0, 99)])
+    subscription.acknowledge(first, [Position(99, 5), Position(0, 99)])
+    assert (len(subscription.dispatcher.replay), len(first.pending)) == (0, 20)
+
+
 @pytest.fixture
 def in_twos(monkeypatch):
     """What comes back does so two by two."""
