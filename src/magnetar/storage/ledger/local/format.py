@@ -38,6 +38,9 @@ JOIN_BELOW = 512
 """Entries smaller than this on average are joined before they are written (bytes)."""
 
 HEAD_SIZE = 64
+TABLES_SIZE = 8
+"""What a block takes beside its entries: a header, and a line in both tables for each entry."""
+
 ENTRIES_MAX = 65_536
 """Entries in one block: longer runs become several. No header with more is believed."""
 
@@ -99,7 +102,7 @@ class Head(NamedTuple):
     @property
     def size(self) -> int:
         """Bytes of the whole record."""
-        return HEAD_SIZE + 8 * self.entries + self.body_size
+        return HEAD_SIZE + TABLES_SIZE * self.entries + self.body_size
 
 
 def location(generation: int, offset: int) -> int:
@@ -110,11 +113,6 @@ def location(generation: int, offset: int) -> int:
 def located(place: int) -> tuple[int, int]:
     """The generation and the offset that ``location`` packed."""
     return place >> OFFSET_BITS, place & ((1 << OFFSET_BITS) - 1)
-
-
-def block_size(count: int, body_size: int) -> int:
-    """Bytes a block of ``count`` entries takes in a segment."""
-    return HEAD_SIZE + 8 * count + body_size
 
 
 def stamped(stamp: Stamp, data: bytes) -> int:

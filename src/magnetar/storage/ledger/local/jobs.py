@@ -13,10 +13,10 @@ from magnetar.storage.ledger.store import Answered
 from .format import (
     ENTRIES_MAX,
     HEAD_SIZE,
+    TABLES_SIZE,
     Head,
     Kind,
     Stamp,
-    block_size,
     encode_block,
     encode_entry,
     encode_mark,
@@ -62,7 +62,7 @@ class Block:
         self._checksums = checksums
         self._body_size = size = len(data[0]) if count == 1 else sum(map(len, data))
         self.answered = answered
-        self.size = block_size(count, size)
+        self.size = HEAD_SIZE + TABLES_SIZE * count + size
 
     @property
     def entries(self) -> int:
