@@ -10,9 +10,9 @@ from typing import Final
 
 from magnetar.errors import CorruptEntry, EntryNotFound
 
-from .format import HEAD_SIZE, located, location
+from .format import HEAD_SIZE, TABLES_SIZE, located, location
 from .segment_format import Group
-from .segments import Segment
+from .segments import Moved, Segment
 
 _NO_BLOCKS: Final = array("Q")
 
@@ -51,7 +51,7 @@ class Ledger:
         self.generations: tuple[int, ...] = ()  # The segments that hold a record of it.
         self.mark_at: int | None = None  # The segment with its newest CREATED or ENDED record.
         self.ended_in: int | None = None  # Where an ENDED record of it landed, if any did.
-        self.moved = False  # Compaction moved a block of it since the start.
+        self.moved = 0  # Compaction has moved none of the blocks from this one on.
         self.appending = 0
         self.idle: asyncio.Future[None] | None = None
 
@@ -95,8 +95,9 @@ class Ledger:
 
     def move(self, first: int, place: int) -> None:
         """The block that starts with entry ``first`` lies at ``place`` now."""
-        self.moved = True
-        self.locations[bisect_left(self.firsts, first)] = place
+        at = bisect_left(self.firsts, first)
+        self.locations[at] = place
+        self.moved = max(self.moved, at + 1)
 
     def blocks(self, first: int, count_max: int) -> "tuple[array[int], array[int]]":
         """First entries and places of the blocks with entries ``first`` to ``first + count_max``.
@@ -165,30 +166,42 @@ def release(segment: Segment, ledger: Ledger, size: int) -> None:
     segment.live -= size
 
 
-def group_of(segment: Segment, ledger: Ledger) -> Group | None:
-    """What a full segment holds of a ledger; None: only reading its records would tell.
+def group_of(segment: Segment, ledger: Ledger) -> Group:
+    """What a full segment holds of a ledger, from what is known of both.
 
-    Moved blocks lie anywhere. All others lie in their ledger's order, one behind the other. The
-    first record of a ledger is the one that says it was created.
+    Blocks lie in their ledger's order, one behind the other, but for those that were moved here.
+    The first record of a ledger is the one that says it was created.
     """
-    if ledger.moved:
-        return None
-    generation = segment.generation
-    start = bisect_left(ledger.locations, location(generation, 0))
+    ledger_id, generation = ledger.ledger_id, segment.generation
+    start = bisect_left(ledger.locations, segment.base, ledger.moved)
     stop = bisect_left(ledger.locations, location(generation + 1, 0), start)
-    group = Group(ledger.ledger_id)
-    group.created = ledger.generations[0] == generation
+    group = Group(ledger_id)
+    group.created = ledger.generations[0] == generation or ledger_id in segment.marked
     group.ended_at = ledger.next_entry_id if ledger.ended_in == generation else None
+    group.firsts = ledger.firsts[start:stop]
+    group.locations = ledger.locations[start:stop]
+    entries = 0
     if start < stop:
         last = stop == len(ledger.firsts)
-        group.firsts = ledger.firsts[start:stop]
-        group.locations = ledger.locations[start:stop]
         group.next_entry_id = ledger.next_entry_id if last else ledger.firsts[stop]
-        marked = HEAD_SIZE if ledger.mark_at == generation else 0
-        group.records_size = segment.ledgers[ledger.ledger_id] - marked
-        heads = HEAD_SIZE * (stop - start) + 8 * (group.next_entry_id - group.firsts[0])
-        group.body_size = group.records_size - heads
+        entries = group.next_entry_id - group.firsts[0]
+    moved = segment.moved.get(ledger_id)
+    if moved:
+        entries += _add_moved(group, moved)
+    marked = HEAD_SIZE if ledger.mark_at == generation else 0
+    group.records_size = segment.ledgers[ledger_id] - marked
+    tables = HEAD_SIZE * len(group.firsts) + TABLES_SIZE * entries
+    group.body_size = group.records_size - tables
     return group
+
+
+def _add_moved(group: Group, moved: list[Moved]) -> int:
+    """Add blocks that are older than the others. Returns how many entries they hold."""
+    moved.sort()
+    group.firsts = array("Q", [block.first for block in moved]) + group.firsts
+    group.locations = array("Q", [block.place for block in moved]) + group.locations
+    group.next_entry_id = max(group.next_entry_id, moved[-1].first + moved[-1].entries)
+    return sum(block.entries for block in moved)
 
 
 def generation_of(place: int) -> int:

@@ -24,7 +24,7 @@ from .format import (
     move,
 )
 from .index import Ledger, generation_of, hold, release
-from .segments import Segment, Segments
+from .segments import Moved, Segment, Segments
 
 Receipt = asyncio.Future[None]
 
@@ -150,7 +150,7 @@ class Mark:
             if self._kind is Kind.ENDED:
                 ledger.ended_in = segment.generation
             elif ledger.generations[0] != segment.generation:
-                segment.indexed = False  # A copy, made by compaction.
+                segment.marked.add(ledger.ledger_id)
         answer(self._receipt)
 
     def failed(self, error: WriteFailed) -> None:
@@ -218,12 +218,14 @@ class Move:
 
     def landed(self, segment: Segment, offset: int) -> None:
         ledger = self._ledger
-        segment.indexed = False
         hold(segment, ledger, 0)
         if ledger.deleted:
             self._segments.outlive(ledger.ledger_id, segment)
         else:
-            ledger.move(self._first, location(segment.generation, offset))
+            place = location(segment.generation, offset)
+            ledger.move(self._first, place)
+            moved = segment.moved.setdefault(ledger.ledger_id, [])
+            moved.append(Moved(self._first, place, self._head.entries))
             hold(segment, ledger, self.size)
             release(self._segments[generation_of(self._from)], ledger, self.size)
         answer(self._receipt)

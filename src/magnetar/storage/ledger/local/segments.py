@@ -28,6 +28,14 @@ class State(Enum):
     """A write or sync failed: only what had been answered by then is believed."""
 
 
+class Moved(NamedTuple):
+    """A block that compaction moved."""
+
+    first: int
+    place: int
+    entries: int
+
+
 @dataclass(slots=True, eq=False)
 class Segment:
     """One file of the log."""
@@ -45,14 +53,23 @@ class Segment:
     ledgers: dict[int, int] = field(default_factory=dict)  # Live bytes of each, 0 of deleted ones.
     pins: int = 0  # Readers at work.
     stuck: bool = False  # It cannot be compacted: it is damaged, or the disk refuses.
-    indexed: bool = False  # The index and ``deletions`` know all that is in it.
+    indexed: bool = False  # The index and what follows know all that is in it.
     deletions: list[int] = field(default_factory=list)  # Ledgers whose deletion is noted in it.
+    marked: set[int] = field(default_factory=set)  # Ledgers that compaction moved here,
+    moved: dict[int, list[Moved]] = field(default_factory=dict)  # and blocks, by their ledgers.
     generation: int = field(init=False)  # Of the stamp.
     base: int = field(init=False)  # The location of its first byte.
 
     def __post_init__(self) -> None:
         self.generation = self.stamp.generation
         self.base = location(self.generation, 0)
+
+    def forget_contents(self) -> None:
+        """A footer says it now."""
+        self.indexed = False
+        self.deletions.clear()
+        self.marked.clear()
+        self.moved.clear()
 
     @property
     def used(self) -> int:
@@ -104,7 +121,7 @@ class Segments:
 
     def spare_name(self, dead: Segment) -> Path | None:
         """What to call a dead segment's file to keep it for later; None: it is not to be kept."""
-        trusted = dead.state is State.SEALED and dead.size == self.segment_size
+        trusted = dead.state is not State.ABANDONED and dead.size == self.segment_size
         return self.new_name() if trusted and len(self.spares) < self._spare_limit else None
 
     def add_spare(self, spare: Spare) -> None:
@@ -198,7 +215,7 @@ class Segments:
                     del self.deleted[ledger_id]
 
     def dead(self) -> list[Segment]:
-        """Segments whose files may go.
+        """Segments whose files may go, sealed or not.
 
         Only those before the newest that is on disk: its header knows of every deletion and every
         id given away in them.
@@ -209,7 +226,8 @@ class Segments:
             for segment in self
             if segment.live == 0
             and not segment.pins
-            and segment.state in (State.SEALED, State.ABANDONED)
+            and segment.state is not State.ACTIVE
+            and segment.answered == segment.tail
             and segment.generation < newest
         ]
 

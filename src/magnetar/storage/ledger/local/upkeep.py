@@ -174,20 +174,21 @@ class Upkeep:
                     await self._in_thread(self._write_footer, segment, contents)
                     segment.state = State.SEALED
                     segment.source = None
+                    segment.forget_contents()
                     self._wanted.set()
                     self._sealed()
 
     async def _contents(self, segment: Segment) -> Contents | None:
-        """What the index knows to be in a full segment; None: not all of it."""
+        """What the index knows to be in a full segment; None: not all of it.
+
+        Of a ledger that was deleted nothing is left but that it was here.
+        """
         if not segment.indexed:
             return None
         groups: dict[int, Group] = {}
         for number, ledger_id in enumerate(list(segment.ledgers), 1):
             ledger = self._ledgers.get(ledger_id)
-            group = None if ledger is None else group_of(segment, ledger)
-            if group is None:
-                return None
-            groups[ledger_id] = group
+            groups[ledger_id] = Group(ledger_id) if ledger is None else group_of(segment, ledger)
             if number % LEDGERS_A_TURN == 0:
                 await self._clock.sleep(0)
         return Contents(groups, segment.deletions, segment.tail)

@@ -6,9 +6,9 @@ import pytest
 from unit.storage.ledger.local.support import stamp
 
 from magnetar.errors import CorruptEntry, EntryNotFound
-from magnetar.storage.ledger.local.format import location
-from magnetar.storage.ledger.local.index import Ledger, generation_of, hold, release
-from magnetar.storage.ledger.local.segments import Segment
+from magnetar.storage.ledger.local.format import HEAD_SIZE, location
+from magnetar.storage.ledger.local.index import Ledger, generation_of, group_of, hold, release
+from magnetar.storage.ledger.local.segments import Moved, Segment
 
 
 def ledger_of(*blocks):
@@ -116,6 +116,37 @@ def test_a_segment_counts_what_is_alive_in_it():
     release(one, ledger, 150)
     assert (one.live, one.ledgers) == (0, {1: 0})
     assert (other.live, other.ledgers) == (10, {1: 10})
+
+
+def test_a_footers_group_is_what_the_index_knows_of_one_segment():
+    ledger, one, two = Ledger(1), segment(1), segment(2)
+    for number, holder in enumerate((one, one, two, two)):
+        ledger.add(2 * number, 2, location(holder.generation, 5000 + number), 10)
+        hold(holder, ledger, HEAD_SIZE + 16 + 10)
+    group = group_of(one, ledger)
+    assert (list(group.firsts), group.next_entry_id) == ([0, 2], 4)
+    assert (group.created, group.ended_at) == (True, None)
+    assert (group.body_size, group.records_size) == (20, 20 + 2 * (HEAD_SIZE + 16))
+    ledger.ended_in = 2
+    group = group_of(two, ledger)
+    assert (list(group.firsts), group.next_entry_id) == ([4, 6], 8)
+    assert (group.created, group.ended_at) == (False, 8)
+
+
+def test_a_footers_group_has_the_blocks_that_were_moved_there():
+    ledger, one, two = Ledger(1), segment(1), segment(2)
+    for number, holder in enumerate((one, one, two)):
+        ledger.add(2 * number, 2, location(holder.generation, 5000 + number), 10)
+        hold(holder, ledger, HEAD_SIZE + 16 + 10)
+    for first, offset in ((2, 7000), (0, 8000)):
+        place = location(2, offset)
+        ledger.move(first, place)
+        two.moved.setdefault(1, []).append(Moved(first, place, 2))
+        hold(two, ledger, HEAD_SIZE + 16 + 10)
+    group = group_of(two, ledger)
+    assert list(group.firsts) == [0, 2, 4]
+    assert list(group.locations) == [location(2, offset) for offset in (8000, 7000, 5002)]
+    assert (group.next_entry_id, group.body_size) == (6, 30)
 
 
 def test_a_place_names_its_segment():

@@ -110,15 +110,17 @@ def test_a_header_tells_of_ids_deletions_and_ends(segments):
     assert header.ends == {2: PAGE + 2000, 3: PAGE}
 
 
-def test_a_sealed_segment_without_life_is_dead(segments):
+def test_a_segment_without_life_is_dead(segments):
     dead = begin(segments, State.SEALED, used=100)
     begin(segments, State.SEALED, used=100, live=1)
-    begin(segments, State.FULL, used=100)
+    unanswered = begin(segments, State.FULL, used=100)
+    unanswered.tail += 50
+    full = begin(segments, State.FULL, used=100)
     abandoned = begin(segments, State.ABANDONED)
     pinned = begin(segments, State.SEALED, used=100)
     pinned.pins = 1
     begin(segments, used=100)
-    assert segments.dead() == [dead, abandoned]
+    assert segments.dead() == [dead, full, abandoned]
 
 
 def test_the_newest_header_on_disk_stays(segments):
@@ -146,6 +148,7 @@ def test_only_whole_and_trusted_files_are_kept_as_spares(segments):
     sealed = begin(segments, State.SEALED)
     large = begin(segments, State.SEALED, room=10 * SIZE)
     assert segments.spare_name(sealed) is not None
+    assert segments.spare_name(begin(segments, State.FULL)) is not None
     assert segments.spare_name(large) is None
     assert segments.spare_name(begin(segments, State.ABANDONED)) is None
     segments.spares += [spare(1), spare(2)]
