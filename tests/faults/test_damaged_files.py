@@ -133,7 +133,7 @@ def test_a_flipped_bit_in_a_page_of_the_metadata_is_refused(stopped, tmp_path, a
     assert f"{path} is damaged" in examine(filled).refusal
 
 
-@pytest.mark.parametrize("at", [10, 18, 40, 3000, 100_000, -100])
+@pytest.mark.parametrize("at", [10, 18, 40, 3000, 100_000, 200_000])
 def test_a_flipped_bit_in_the_log_of_the_metadata_is_refused(killed, tmp_path, at):
     filled = killed.copy(tmp_path / "data")
     path = filled.data / "metadata.sqlite-wal"

@@ -171,8 +171,8 @@ def test_a_full_disk_is_emptied_by_deleting_topics_and_by_acknowledging(disk):
         worker = client.subscribe(TOPICS[1], "s", initial_position=InitialPosition.Earliest)
         *producers, kept = started(client)
         big = Sends(client, "persistent://public/default/big")
-        big.send(1500)
-        big.wait(1500)
+        big.send(2500)
+        big.wait(2500)
         ballast.fill()
         for sends in producers:
             sends.send(500)
