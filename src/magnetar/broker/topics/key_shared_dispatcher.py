@@ -6,7 +6,7 @@ its slot waits) waits in the replay queue, and its slot with it.
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Container, Iterable, Sequence
-from typing import Final, TypeVar
+from typing import Final
 
 from magnetar.broker.dispatch.hash_ranges import HashRanges
 from magnetar.broker.dispatch.key_shared import DrainingSlots
@@ -23,11 +23,10 @@ from magnetar.storage.managed_ledger.cursor import Cursor, Picked
 from magnetar.storage.managed_ledger.run import EntryRun
 from magnetar.tasks import Tasks
 
-K = TypeVar("K")
-V = TypeVar("V")
-
 KEYS_KNOWN_MAX: Final = 10_000
 """Keys whose slots are remembered; hashing one takes longer than looking it up."""
+KEY_KNOWN_SIZE_MAX: Final = 128
+"""Bytes of a key whose slot is remembered."""
 
 
 class KeySharedDispatcher(SharedDispatcher):
@@ -47,8 +46,8 @@ class KeySharedDispatcher(SharedDispatcher):
         self.ranges = ranges
         self.draining: DrainingSlots[Consumer] = DrainingSlots()
         self._ordered = ordered
-        self._owners = _Known(ranges.select)
-        self._slot_of = _Known(ranges.slot)
+        self._owners = _Owners(ranges.select)
+        self._slot_of = _SlotOf(ranges.slot)
         # The slot of every entry that a consumer holds or that waits in the replay queue.
         self._slots: dict[int, dict[int, int]] = {}  # By ledger and entry id; none is empty.
         self._waiting: Counter[int] = Counter()  # Entries in the replay queue, per slot.
@@ -248,13 +247,27 @@ class KeySharedDispatcher(SharedDispatcher):
         return consumer, held
 
 
-class _Known(dict[K, V]):
-    """What a rule says, asked once for each key."""
+class _Owners(dict[int, Consumer | None]):
+    """Owners of slots, each asked for once until they change."""
 
-    def __init__(self, rule: Callable[[K], V]) -> None:
+    def __init__(self, select: Callable[[int], Consumer | None]) -> None:
         super().__init__()
-        self._rule = rule
+        self._select = select
 
-    def __missing__(self, key: K) -> V:
-        value = self[key] = self._rule(key)
-        return value
+    def __missing__(self, slot: int) -> Consumer | None:
+        owner = self[slot] = self._select(slot)
+        return owner
+
+
+class _SlotOf(dict[bytes, int]):
+    """Slots of keys; those of short ones are remembered."""
+
+    def __init__(self, slot: Callable[[bytes], int]) -> None:
+        super().__init__()
+        self._slot = slot
+
+    def __missing__(self, key: bytes) -> int:
+        slot = self._slot(key)
+        if len(key) <= KEY_KNOWN_SIZE_MAX:
+            self[key] = slot
+        return slot

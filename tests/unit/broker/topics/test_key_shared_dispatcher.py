@@ -7,6 +7,7 @@ import time
 import pytest
 
 from magnetar.broker.topics import shared_dispatcher
+from magnetar.broker.topics.key_shared_dispatcher import KEY_KNOWN_SIZE_MAX
 from magnetar.model.position import Position
 from magnetar.model.subscriptions import SubscriptionType
 
@@ -153,6 +154,17 @@ async def holding(bench, make_entry, keys):
     await bench.publish(*(make_entry(str(n), key=key) for n, key in enumerate([*keys, keys[-1]])))
     await end.until(lambda e: len(e.got()) == len(keys))
     return end, subscription, consumer, [Position(*position) for position in end.positions()]
+
+
+async def test_long_keys_are_dealt_and_not_remembered(bench, make_entry):
+    edge, long = "e" * KEY_KNOWN_SIZE_MAX, "l" * (KEY_KNOWN_SIZE_MAX + 1)
+    a, subscription, _ = await bench.consumer(KEY_SHARED, "a")
+    b, _, _ = await bench.consumer(KEY_SHARED, "b")
+    await bench.publish(*(make_entry(str(n), key=key) for n, key in enumerate([edge, long] * 5)))
+    await a.until(lambda _: len(a.got()) + len(b.got()) == 10)
+    assert set(subscription.dispatcher._slot_of) == {edge.encode()}
+    whose = [{int(text) % 2 for text in end.got()} for end in (a, b)]
+    assert sorted([*whose[0], *whose[1]]) == [0, 1], "each key went to one of them"
 
 
 async def test_what_was_never_held_does_not_come_back(bench, make_entry):
