@@ -7,6 +7,8 @@ the machine can do at most. Compare figures of one run only.
 """
 
 import resource
+import subprocess
+import sys
 import tempfile
 from contextlib import ExitStack, redirect_stdout
 from io import StringIO
@@ -16,7 +18,7 @@ import click
 
 from magnetar.testing.processes import BrokerProcess
 
-from . import cases, limits, machine, memory, report, startup, targets
+from . import cases, limits, machine, memory, recovery, report, startup, targets
 from .broker import Broker, Magnetar
 from .cases import Case
 from .closed_loop import Throughput
@@ -29,6 +31,7 @@ RESULTS = Path(__file__).parent / "results"
 ALONE_S = 0.5
 OPEN_S = 8.0
 SYNC_S = 0.5
+RECOVERED_MIB = 64
 IDLE = 2000  # Connections, and topics, that are looked at for what one takes.
 
 
@@ -83,8 +86,13 @@ def main(
         lines += [f"memory       idle {idle}; after the load {loaded}"]
         lines += [f"start-up     {line}" for line in started.lines()]
         whole = not names and not customs
-        said, more = footprint(data_dir) if whole else ([], [])
-        lines += [f"memory       {line}" for line in said]
+        more: list[Target] = []
+        if whole:
+            said, more = footprint(data_dir)
+            lines += [f"memory       {line}" for line in said]
+            said, recovered = recovering()
+            lines += [f"recovery     {line}" for line in said]
+            more.append(recovered)
         reached = targets.targets(targets.Measured(measured, raw, started, more))
         reached = [target for target in reached if whole or target.reached is not None]
     text = "\n\n".join(["\n".join(lines), *report.tables(measured, raw)])
@@ -146,6 +154,24 @@ def footprint(data_dir: Path | None) -> tuple[list[str], list[Target]]:
         )
     ]
     return lines, found
+
+
+def recovering() -> tuple[list[str], Target]:
+    """What ``bench/recovery.py`` prints, and its target. A minute."""
+    command = [sys.executable, "-m", "bench.recovery", str(RECOVERED_MIB)]
+    done = subprocess.run(
+        command, cwd=RESULTS.parents[1], capture_output=True, text=True, timeout=600, check=False
+    )
+    size, count = recovery.BOUND_HOLDS_FOR
+    name, wanted = f"{size} B, runs of {count}", recovery.BOUND_GB_PER_S
+    lines = [line for line in done.stdout.splitlines() if "GB/s" in line]
+    target = Target(f"recovery, {name}", f">= {wanted:g} GB/s", "", None)
+    for line in lines:
+        if line.startswith(name):
+            speed, raw = (float(part) for part in line.replace("GB/s", " ").split()[5:7])
+            found, limit = f"{speed:.1f} GB/s", f"reading alone: {raw:.1f} GB/s"
+            target = Target(target.name, target.wanted, found, speed >= wanted, limit)
+    return lines or done.stderr.splitlines()[-1:], target
 
 
 def _memory(brokers: dict[str, Broker]) -> str:
