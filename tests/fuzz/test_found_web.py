@@ -1,7 +1,9 @@
 """What fuzzing found in the admin API, each in its smallest form."""
 
 import asyncio
+import gc
 import logging
+import tracemalloc
 
 import pytest
 
@@ -73,3 +75,36 @@ async def test_what_is_hardly_http_is_no_error_of_ours(sent, caplog):
         answer = await answers(sent, ends=True)
     assert answer == b"" or answer.startswith(b"HTTP/1.1 400"), answer
     assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
+
+
+async def test_nothing_is_kept_of_a_body_that_broke_off():
+    # The library's error held it, in a circle that was collected hours later.
+    sent = HEAD + b"Content-Length: 1000000\r\n\r\n" + bytes(800_000)
+    async with LocalBroker() as broker:
+        await _break_off(broker, sent)
+        gc.collect()
+        gc.disable()
+        tracemalloc.start()
+        try:
+            for _ in range(10):
+                await _break_off(broker, sent)
+            kept, _ = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+            gc.enable()
+    assert kept < 10 * 100_000
+
+
+async def _break_off(broker, sent):
+    """Send, and hang up; return when the broker has noticed."""
+    _, writer = await asyncio.open_connection("127.0.0.1", broker.web_port)
+    writer.write(sent)
+    await writer.drain()
+    writer.close()
+    await writer.wait_closed()
+    # The next one is answered behind it.
+    reader, writer = await asyncio.open_connection("127.0.0.1", broker.web_port)
+    writer.write(b"GET /admin/v2/clusters HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+    assert await reader.read()
+    writer.close()
+    await writer.wait_closed()

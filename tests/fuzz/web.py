@@ -1,4 +1,4 @@
-"""Target: the admin API and HTTP lookup. A status below 500, with a reason, and soon.
+"""Target: the admin API and HTTP lookup. A status below 500, or 503, and soon.
 
 Requests that were recorded, in their order, so that what they are about exists; each with another
 method, path, header or body, or as bytes that are hardly HTTP any more.
@@ -18,6 +18,7 @@ from fuzz.mutate import Mutator
 
 EXCHANGES = Path(__file__).parents[1] / "golden" / "admin" / "exchanges.jsonl"
 ANSWER_TIMEOUT_S = 20.0
+TRY_AGAIN = "503"  # As while somebody else moves the same subscription.
 UNFINISHED_S = 0.005
 SLOW_PIECES = 3
 METHODS = (
@@ -59,6 +60,22 @@ CHUNKS = (
     b"0\r\n\r\n",
 )
 BIG_BODY = 3 * 1024 * 1024
+TOPICS = "/admin/v2/persistent/golden/topics"
+SETUP = (  # What the recorded requests are about; again and again, since others delete it.
+    (
+        "PUT",
+        "/admin/v2/tenants/golden",
+        b'{"adminRoles":[],"allowedClusters":["standalone"]}',
+        None,
+    ),
+    ("PUT", "/admin/v2/namespaces/golden/topics", b"{}", None),
+    ("PUT", "/admin/v2/namespaces/golden/ex", b"{}", None),
+    ("PUT", f"{TOPICS}/data", b"", None),
+    ("PUT", f"{TOPICS}/p3/partitions", b"3", None),
+    ("PUT", f"{TOPICS}/data/subscription/s-earliest", b'"earliest"', None),
+    ("PUT", f"{TOPICS}/data/subscription/sub-shared", b'"latest"', None),
+)
+SETUP_EVERY = 60  # requests
 
 
 @cache
@@ -113,7 +130,7 @@ class WebAttacker:
                 status = "no answer"
                 self._tally.findings.append(f"no answer to {sent.data[:300]!r}")
             self._tally.statuses[status] += 1
-            if status[0] == "5":
+            if status[0] == "5" and status != TRY_AGAIN:
                 self._tally.findings.append(f"{status} to {sent.data[:600]!r}")
 
     async def _ask(self, sent: Sent) -> str:
@@ -144,9 +161,12 @@ class WebAttacker:
             await asyncio.sleep(0.001)
 
     def _request(self) -> Sent:
-        method, path, body, kind = recorded()[self._next % len(recorded())]
+        turn, place = divmod(self._next, SETUP_EVERY)
         self._next += 1
-        if self.chance.random() < 0.2:
+        setting_up = place < len(SETUP)
+        at = turn * (SETUP_EVERY - len(SETUP)) + place - len(SETUP)
+        method, path, body, kind = SETUP[place] if setting_up else recorded()[at % len(recorded())]
+        if setting_up or self.chance.random() < 0.2:
             return self._sent(method, path, body, [f"Content-Type: {kind or 'application/json'}"])
         headers = [f"Content-Type: {kind or 'application/json'}"]
         if self.chance.random() < 0.2:

@@ -115,4 +115,6 @@ async def _body(http: web.BaseRequest) -> bytes:
     try:
         return await http.read()
     except (web.RequestPayloadError, ConnectionError) as error:
-        raise Rejection(400, f"The body cannot be read: {error}") from error
+        # The library holds on to it, and by it to all that was read: they would stay for long.
+        error.__traceback__ = None
+        raise Rejection(400, f"The body cannot be read: {error}") from None
