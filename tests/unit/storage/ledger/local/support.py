@@ -9,6 +9,16 @@ from magnetar.storage.ledger.local.format import Stamp
 SALT = b"a salt.."
 
 
+class EverythingLost:
+    """Of what was not synced, nothing survives."""
+
+    def random(self):
+        return 0.9
+
+    def randint(self, low, high):
+        return low
+
+
 def salt():
     """A salt that everybody can guess."""
     return SALT

@@ -4,7 +4,7 @@ import asyncio
 import errno
 
 import pytest
-from unit.storage.ledger.local.support import everything, run, salt, snapshot, stamp
+from unit.storage.ledger.local.support import EverythingLost, everything, run, salt, snapshot, stamp
 
 from magnetar.errors import WriteFailed
 from magnetar.storage.ledger.local.format import Kind, encode_mark
@@ -42,16 +42,6 @@ class UnreadableFile(FaultyFiles):
         if path.name == self.bad and not create:
             raise OSError(errno.EIO, "a bad sector")
         return super().open(path, create=create, direct=direct)
-
-
-class EverythingLost:
-    """Of what was not synced, nothing survives."""
-
-    def random(self):
-        return 0.9
-
-    def randint(self, low, high):
-        return low
 
 
 async def until(condition):

@@ -3,9 +3,9 @@ import logging
 import shutil
 
 import pytest
-from unit.storage.ledger.local.support import everything, run, snapshot, stamp
+from unit.storage.ledger.local.support import EverythingLost, everything, run, snapshot, stamp
 
-from magnetar.errors import CorruptEntry, LedgerNotFound, StorageError
+from magnetar.errors import CorruptEntry, LedgerNotFound, StorageError, WriteFailed
 from magnetar.storage.ledger.local.disk import RealFiles
 from magnetar.storage.ledger.local.log_thread import Durability
 from magnetar.storage.ledger.local.recovery import recover
@@ -151,6 +151,27 @@ async def test_what_recovery_found_is_synced_before_it_is_told(folder, tmp_path)
     assert files.syncs == 1
     recover(files, folder, segment_size=SIZE, spare_max=2, durable=False)
     assert files.syncs == 1
+
+
+async def test_what_a_failed_sync_lost_is_written_again_before_it_is_told(folder):
+    files = FaultyFiles()
+    large = LocalLedgerSettings(segment_size=8 * 1024 * 1024)
+    store = await LocalLedgerStore.start(folder, settings=large, files=files)
+    ledger = await store.create()
+    files.fail_syncs(name="segment-")
+    with pytest.raises(WriteFailed):  # In memory, and never on disk: a later sync says it is.
+        await ledger.append(*run(*(bytes([number]) * 300_000 for number in range(10))))
+    files.cut_power()
+    await store.close()
+    files.restore_power()
+
+    def recovered():
+        result = recover(files, folder, segment_size=large.segment_size, spare_max=2, durable=True)
+        return result.ledgers[ledger.ledger_id].next_entry_id
+
+    assert recovered() == 10
+    files.lose_power(EverythingLost())
+    assert recovered() == 10
 
 
 async def test_a_flipped_bit_in_a_sealed_segment_costs_one_entry(folder):
