@@ -3,9 +3,9 @@
 import asyncio
 
 import pytest
-from unit.broker.peer import TOPIC, Peer, command
+from unit.broker.peer import TOPIC, Peer, command, send
 
-from magnetar.broker.handlers import table
+from magnetar.broker.handlers import consume, table
 from magnetar.broker.handlers.names import TOPIC_NAME_LENGTH_MAX
 from magnetar.broker.handlers.table import REQUEST_SIZE_MAX
 from magnetar.broker.session import REQUESTS_PENDING_MAX
@@ -71,6 +71,38 @@ async def test_lists_of_messages_may_be_longer_than_other_requests(peer):
     assert acknowledged.ackResponse.request_id == 3
     peer.tell("redeliverUnacknowledgedMessages", consumer_id=1, message_ids=ids)
     await peer.nothing_more()
+
+
+@pytest.mark.parametrize("over", [-1, 0, 1])
+@pytest.mark.parametrize("kind", ["ack", "redeliver"])
+async def test_long_lists_of_messages_are_taken_in_parts(monkeypatch, kind, over):
+    """Ten at a time here; all of them count, and an answer comes after the last."""
+    monkeypatch.setattr(consume, "MESSAGE_IDS_AT_ONCE_MAX", 10)
+    count = 30 + over
+    async with LocalBroker(settings=QUIET) as broker:
+        peer, other = await Peer.open(broker.port), await Peer.open(broker.port)
+        await peer.consume(1, subType=pb.CommandSubscribe.Shared, permits=1000)
+        await other.produce(1)
+        held = []
+        for number in range(count):
+            other.wire.send(send(1, number, b"x"))
+            await other.hear()
+            held.append((await peer.hear()).message.message_id)
+        ((subscription,),) = (
+            topic.subscriptions.values() for topic in broker.broker.registry.loaded.values()
+        )
+        if kind == "redeliver":
+            peer.tell("redeliverUnacknowledgedMessages", consumer_id=1, message_ids=held)
+            again = [(await peer.hear()).message for _ in range(count)]
+            assert {message.message_id.entryId for message in again} == set(range(count))
+            assert {message.redelivery_count for message in again} == {1}
+        else:
+            peer.tell("ack", consumer_id=1, ack_type=0, message_id=held, request_id=5)
+            peer.tell("close_consumer", consumer_id=1, request_id=6)
+            answers = [await peer.hear(), await peer.hear()]
+            assert {answer.ackResponse.request_id for answer in answers} == {0, 5}
+            assert subscription.cursor.backlog == 0
+        await peer.nothing_more()
 
 
 async def test_a_connection_may_have_so_many_producers():

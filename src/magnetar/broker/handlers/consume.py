@@ -1,6 +1,6 @@
 """SUBSCRIBE and what a consumer says afterwards."""
 
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
@@ -41,7 +41,10 @@ from magnetar.wire.commands import (
 
 from .names import topic_name
 from .schemas import check_schema
+from .turns import others_turn
 
+MESSAGE_IDS_AT_ONCE_MAX: Final = 2_000
+"""Of one command; between as many others have their turn. A frame holds hundreds of thousands."""
 _CUMULATIVE: Final = 1
 _STICKY: Final = 1
 
@@ -103,26 +106,35 @@ class Consume:
         if opened is not None:
             opened.subscription.flow(opened.consumer, command.messagePermits)
 
-    def on_ack(self, session: Session, command: CommandAck) -> None:
+    def on_ack(self, session: Session, command: CommandAck) -> Coroutine[None, None, None] | None:
         """An acknowledgement never fails; only a consumer that is not open gets no answer."""
         opened = session.consumers.get(command.consumer_id)
         if opened is None:
-            return
+            return None
         if command.HasField("txnid_most_bits"):
             error = NotAllowed("Transactions are not enabled.")
             session.reply(replies.ack_response(command.consumer_id, command.request_id, error))
-            return
+            return None
         ids = command.message_id
         if command.ack_type != _CUMULATIVE:
-            whole = [Position(one.ledgerId, one.entryId) for one in ids if not one.ack_set]
-            parts = [(_position(one), list(one.ack_set)) for one in ids if one.ack_set]
-            opened.subscription.acknowledge(opened.consumer, whole, parts)
+            if len(ids) > MESSAGE_IDS_AT_ONCE_MAX:
+                return self._acknowledge_many(session, opened, command)
+            _acknowledge(opened, ids)
         elif len(ids) == 1:
             opened.subscription.acknowledge_cumulative(
                 opened.consumer, _position(ids[0]), list(ids[0].ack_set)
             )
-        if command.HasField("request_id"):
-            session.reply(replies.ack_response(command.consumer_id, command.request_id))
+        _answer_ack(session, command)
+        return None
+
+    async def _acknowledge_many(
+        self, session: Session, opened: OpenConsumer, command: CommandAck
+    ) -> None:
+        """What comes meanwhile, a CLOSE_CONSUMER too, undoes nothing of it."""
+        for start in range(0, len(command.message_id), MESSAGE_IDS_AT_ONCE_MAX):
+            _acknowledge(opened, command.message_id[start : start + MESSAGE_IDS_AT_ONCE_MAX])
+            await others_turn()
+        _answer_ack(session, command)
 
     def on_acks(self, session: Session, acks: AckRun) -> None:
         """Acknowledgements of whole entries that ask for no answer."""
@@ -133,13 +145,26 @@ class Consume:
 
     def on_redeliver(
         self, session: Session, command: CommandRedeliverUnacknowledgedMessages
-    ) -> None:
+    ) -> Coroutine[None, None, None] | None:
         opened = session.consumers.get(command.consumer_id)
         if opened is None:
-            return
+            return None
+        if len(command.message_ids) > MESSAGE_IDS_AT_ONCE_MAX:
+            return self._redeliver_many(opened, command)
         positions = [_position(one) for one in command.message_ids] or None
-        epoch = command.consumer_epoch if command.HasField("consumer_epoch") else None
-        opened.subscription.redeliver(opened.consumer, positions, epoch)
+        opened.subscription.redeliver(opened.consumer, positions, _epoch_of(command))
+        return None
+
+    async def _redeliver_many(
+        self, opened: OpenConsumer, command: CommandRedeliverUnacknowledgedMessages
+    ) -> None:
+        """All come back together, so that keys keep their order."""
+        positions: list[Position] = []
+        for start in range(0, len(command.message_ids), MESSAGE_IDS_AT_ONCE_MAX):
+            part = command.message_ids[start : start + MESSAGE_IDS_AT_ONCE_MAX]
+            positions += [_position(one) for one in part]
+            await others_turn()
+        opened.subscription.redeliver(opened.consumer, positions, _epoch_of(command))
 
     async def on_unsubscribe(self, session: Session, command: CommandUnsubscribe) -> None:
         opened = _open(session, command.consumer_id)
@@ -285,6 +310,21 @@ def _request(command: CommandSubscribe, metadata_bytes_max: int) -> SubscribeReq
         properties={pair.key: pair.value for pair in command.subscription_properties},
         consumer_epoch=command.consumer_epoch if command.HasField("consumer_epoch") else None,
     )
+
+
+def _acknowledge(opened: OpenConsumer, ids: Sequence[MessageIdData]) -> None:
+    whole = [Position(one.ledgerId, one.entryId) for one in ids if not one.ack_set]
+    parts = [(_position(one), list(one.ack_set)) for one in ids if one.ack_set]
+    opened.subscription.acknowledge(opened.consumer, whole, parts)
+
+
+def _answer_ack(session: Session, command: CommandAck) -> None:
+    if command.HasField("request_id"):
+        session.reply(replies.ack_response(command.consumer_id, command.request_id))
+
+
+def _epoch_of(command: CommandRedeliverUnacknowledgedMessages) -> int | None:
+    return command.consumer_epoch if command.HasField("consumer_epoch") else None
 
 
 def _open(session: Session, consumer_id: int) -> OpenConsumer:

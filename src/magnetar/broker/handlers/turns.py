@@ -54,7 +54,7 @@ class Turns(Generic[J]):
             goes_on = await self._work(session, job)
             while goes_on and line.waiting:
                 job = line.waiting.popleft()
-                await _others()
+                await others_turn()
                 goes_on = await self._work(session, job)
         finally:
             if not goes_on:
@@ -65,7 +65,7 @@ class Turns(Generic[J]):
                 del self._lines[session]
 
 
-async def _others() -> None:
+async def others_turn() -> None:
     """Everybody else has a turn: a job need not wait for anything by itself."""
     turn = asyncio.Event()
     asyncio.get_running_loop().call_soon(turn.set)
