@@ -198,7 +198,7 @@ def main(frames: int, seed: int | None, only: tuple[str, ...]) -> None:
             console.print(f"{result.target}: {result.notes}")
     findings = [(result.target, text) for result in results for text in result.findings]
     for target, text in findings:
-        console.print(f"\n[bold]{target}[/bold]", text, markup=True, highlight=False)
+        console.print(f"\n{target}: {text}", markup=False, highlight=False, soft_wrap=True)
     sys.exit(1 if findings else 0)
 
 

@@ -123,14 +123,17 @@ def _findings(report: Report) -> list[str]:
 
 
 def defects(broker: BrokerProcess) -> list[str]:
-    """Lines of the broker's log that should not be there, with what stands behind each."""
-    lines = broker.log_file.read_text(errors="replace").splitlines()
-    found = []
-    for number, line in enumerate(lines):
-        # What a client said is in the log as it was; a line of ours begins with its time.
-        if line[:2] == "20" and DEFECT.search(line[:60]):
-            found.append("\n".join(lines[number : number + LINES_SHOWN_MAX]))
-    return found
+    """Lines of the broker's log that should not be there, each with its traceback."""
+    found: list[list[str]] = []
+    wanted = False
+    for line in broker.log_file.read_text(errors="replace").splitlines():
+        if line.startswith("20"):  # With its time; what follows without belongs to it.
+            wanted = DEFECT.search(line[:60]) is not None
+            if wanted:
+                found.append([])
+        if wanted and len(found[-1]) < LINES_SHOWN_MAX:
+            found[-1].append(line)
+    return ["\n".join(lines) for lines in found]
 
 
 def _still_usable(service_url: str) -> list[str]:
