@@ -23,7 +23,7 @@ ROUND_TRIP_MAX_S = 5.0
 """Nobody blocks the event loop for longer, on a machine that others use too."""
 SAMPLE_INTERVAL_S = 0.25
 SETTLE_TIMEOUT_S = 20.0
-DEFECT = re.compile(r" (?:ERROR|CRITICAL) |Traceback|\.defect|task\.failed|command\.failed")
+DEFECT = re.compile(r"\S+ \S+ (?:ERROR|CRITICAL) ").match  # Date, time, level.
 LINES_SHOWN_MAX = 40
 
 
@@ -128,7 +128,7 @@ def defects(broker: BrokerProcess) -> list[str]:
     wanted = False
     for line in broker.log_file.read_text(errors="replace").splitlines():
         if line.startswith("20"):  # With its time; what follows without belongs to it.
-            wanted = DEFECT.search(line[:60]) is not None
+            wanted = DEFECT(line) is not None
             if wanted:
                 found.append([])
         if wanted and len(found[-1]) < LINES_SHOWN_MAX:
