@@ -14,7 +14,11 @@ from magnetar.clock import Clock, SystemClock
 from magnetar.model.names import TopicName
 from magnetar.storage.ledger.local.disk import Files
 from magnetar.storage.ledger.local.log_thread import Durability
-from magnetar.storage.ledger.local.store import LocalLedgerSettings, LocalLedgerStore
+from magnetar.storage.ledger.local.store import (
+    SEGMENTS_SPARE_MAX,
+    LocalLedgerSettings,
+    LocalLedgerStore,
+)
 from magnetar.storage.ledger.memory import MemoryLedgerStore
 from magnetar.storage.ledger.store import LedgerStore
 from magnetar.storage.managed_ledger.cache import EntryCache
@@ -148,11 +152,7 @@ async def _open_storage(
     folder = settings.data_directory
     ledgers = await LocalLedgerStore.start(
         folder / "ledgers",
-        settings=LocalLedgerSettings(
-            durability=Durability(settings.durability),
-            interval_s=settings.sync_interval_ms / 1000,
-            segment_size=settings.segment_size,
-        ),
+        settings=ledger_settings(settings),
         clock=clock,
         files=files,
     )
@@ -165,6 +165,18 @@ async def _open_storage(
     if not has_log:
         await check_log_is_there(metadata, folder / "ledgers")
     return metadata, ledgers
+
+
+def ledger_settings(storage: StorageSettings) -> LocalLedgerSettings:
+    """Those of the local ledger store."""
+    return LocalLedgerSettings(
+        durability=Durability(storage.durability),
+        interval_s=storage.sync_interval_ms / 1000,
+        segment_size=storage.segment_size,
+        segments_spare_max=min(
+            SEGMENTS_SPARE_MAX, storage.spare_mb_max * MIB // storage.segment_size
+        ),
+    )
 
 
 def _registry(

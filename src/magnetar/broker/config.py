@@ -265,6 +265,14 @@ class StorageSettings:
             maximum=1024 * MIB,
         ),
     ] = 64 * MIB
+    spare_mb_max: Annotated[
+        int,
+        Key(
+            "logSpareSizeMB",
+            "files of deleted entries kept to be overwritten, in MiB; at most eight files",
+            minimum=0,
+        ),
+    ] = 512
     cache_mb: Annotated[
         int,
         Key(

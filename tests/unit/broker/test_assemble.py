@@ -3,8 +3,9 @@ import os
 import pytest
 from unit.broker.peer import Peer, send
 
-from magnetar.broker.assemble import running_broker
+from magnetar.broker.assemble import ledger_settings, running_broker
 from magnetar.broker.broker import listen
+from magnetar.broker.config import Config
 from magnetar.errors import InvalidValue, MagnetarError, StorageError, StoreLocked
 from magnetar.proto import PulsarApi_pb2 as pb
 from magnetar.testing.local_broker import LocalBroker, config_for
@@ -122,3 +123,19 @@ async def test_the_size_of_the_logs_files_reaches_the_log(tmp_path):
             await peer.hear()
         assert len(list((tmp_path / "ledgers").glob("segment-*.log"))) > 3
         peer.wire.close()
+
+
+@pytest.mark.parametrize(
+    ("settings", "count"),
+    [
+        ({}, 8),
+        ({"logSpareSizeMB": 0}, 0),
+        ({"logSpareSizeMB": 1, "logSizeLimit": 256 * 1024}, 4),
+        ({"logSpareSizeMB": 1, "logSizeLimit": 300 * 1024}, 3),
+        ({"logSizeLimit": 64 * 1024}, 8),
+        ({"logSizeLimit": 1024 * 1024 * 1024}, 0),
+    ],
+)
+def test_so_many_files_are_kept_to_be_overwritten(settings, count):
+    storage = Config.read(environment={}, flags=settings).storage
+    assert ledger_settings(storage).segments_spare_max == count

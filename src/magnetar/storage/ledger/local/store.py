@@ -34,6 +34,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 DISK_THREADS: Final = 4
+SEGMENTS_SPARE_MAX: Final = 8
 
 
 def random_salt() -> bytes:
@@ -48,7 +49,7 @@ class LocalLedgerSettings:
     durability: Durability = Durability.FSYNC
     interval_s: float = 1.0  # Between syncs, when durability is INTERVAL.
     segment_size: int = 64 * 1024 * 1024
-    segments_spare_max: int = 8  # Files kept on disk to be overwritten.
+    segments_spare_max: int = SEGMENTS_SPARE_MAX  # Files kept on disk to be overwritten.
     compaction_share: float = 0.5  # Segments with less than this alive are compacted.
     pending_bytes_max: int = 64 * 1024 * 1024  # Appended and not yet answered; then appends wait.
 
