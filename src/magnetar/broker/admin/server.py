@@ -28,6 +28,7 @@ class _TheirFault(logging.Filter):
         if not isinstance(error, HttpProcessingError | web.RequestPayloadError | ConnectionError):
             return True
         log.info("admin.unreadable error=%s", ascii(str(error)))
+        _let_go(error)
         return False
 
 
@@ -115,6 +116,13 @@ async def _body(http: web.BaseRequest) -> bytes:
     try:
         return await http.read()
     except (web.RequestPayloadError, ConnectionError) as error:
-        # The library holds on to it, and by it to all that was read: they would stay for long.
-        error.__traceback__ = None
+        _let_go(error)
         raise Rejection(400, f"The body cannot be read: {error}") from None
+
+
+def _let_go(error: BaseException) -> None:
+    """The library keeps some errors in circles, and by their frames all that was read."""
+    seen: BaseException | None = error
+    while seen is not None:
+        seen.__traceback__ = None
+        seen = seen.__cause__ or seen.__context__
