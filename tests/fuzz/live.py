@@ -35,6 +35,7 @@ class Tally:
     frames: int = 0  # That the broker has surely read.
     behind: int = 0  # Written behind one upon which the broker hung up, or that was never whole.
     conversations: int = 0
+    hung_up: int = 0  # Conversations that the broker ended.
     answers: Counter[str] = field(default_factory=Counter)
     findings: list[str] = field(default_factory=list)
 
@@ -134,6 +135,7 @@ class Attacker:
             line.write(b"".join(burst) + requests.ping())
             if not await line.answered(pongs=line.pongs + 1, replies=replies):
                 # One of them was too much. That one was read, and perhaps some before it.
+                self._tally.hung_up += 1
                 self._tally.frames += min(len(burst), 1)
                 self._tally.behind += max(len(burst) - 1, 0)
                 return

@@ -83,7 +83,7 @@ async def live(result: Result, frames: int, seed: int, advance: Advance) -> None
         report = await besiege(broker, frames=frames, seed=seed, progress=advance)
     tally, seen = report.tally, report.seen
     result.count = tally.frames
-    result.kinds = tally.answers + Counter({"hung up": report.hung_up})
+    result.kinds = tally.answers + Counter({"hung up": tally.hung_up})
     result.findings = report.findings
     result.rss_before, result.rss_after = report.rss_before, report.rss_after
     result.notes = (

@@ -39,7 +39,6 @@ class Report:
     rss_after: int
     fds_before: int
     fds_after: int
-    hung_up: int  # Conversations that the broker ended.
     findings: list[str] = field(default_factory=list)
 
 
@@ -74,7 +73,6 @@ async def besiege(
         rss_after=process.memory_info().rss,
         fds_before=fds_before,
         fds_after=fds_after,
-        hung_up=broker.log_file.read_text(errors="replace").count("broke_the_protocol"),
     )
     report.findings = [*_findings(report), *defects(broker)]
     report.findings += await asyncio.to_thread(_still_usable, broker.service_url)

@@ -58,7 +58,7 @@ async def test_a_live_broker_and_its_other_clients_live_on(seed, tmp_path):
     with BrokerProcess(tmp_path / "data", settings=SETTINGS) as broker:
         report = await besiege(broker, frames=4000, seed=seed)
     assert not report.findings, "\n".join(report.findings)
-    assert report.hung_up, "some conversations should have ended badly"
+    assert report.tally.hung_up, "some conversations should have ended badly"
     assert report.tally.answers["MESSAGE"], "some should have got as far as deliveries"
 
 
