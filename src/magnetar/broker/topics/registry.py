@@ -73,7 +73,9 @@ class TopicRegistry:
         """
         topic = self.loaded.get(name)
         if topic is not None:
-            return topic
+            if not topic.ledger.fenced:
+                return topic
+            self._write_failed(topic)  # Trimming or a rollover failed: open it afresh.
         if not name.persistent:
             raise NotAllowed(
                 f"Non-persistent topics are not supported by this broker: use persistent:// "

@@ -56,7 +56,7 @@ class LedgerList:
         path = paths.managed_ledger(name)
         record = await metadata.get(path)
         layout = Layout.decode(record.value if record else b"", source=path)
-        reader = await _seal_what_was_open(layout, ledgers, now_ms)
+        reader = await _seal_what_was_open(name, layout, ledgers, now_ms)
         try:
             # Even where nothing changed: a former owner that is still alive shall notice.
             version = await metadata.put(
@@ -120,7 +120,7 @@ class LedgerList:
     async def delete_record(self) -> None:
         """The log is gone."""
         await self._metadata.delete(self._path)
-        self.fence("it was deleted")
+        self.fenced_because = "it was deleted"
 
     async def _write(self) -> None:
         try:
@@ -173,7 +173,7 @@ class LedgerList:
 
 
 async def _seal_what_was_open(
-    layout: Layout, ledgers: LedgerStore, now_ms: int
+    name: str, layout: Layout, ledgers: LedgerStore, now_ms: int
 ) -> LedgerReader | None:
     """Fence the ledger whose end was not recorded, and note where it ends."""
     if layout.open_id is None:
@@ -182,7 +182,7 @@ async def _seal_what_was_open(
         reader = await ledgers.open(LedgerId(layout.open_id))
     except LedgerNotFound:
         # It is created before it is recorded and deleted after: a crash without fsync lost it.
-        log.warning("managed_ledger.ledger_missing ledger_id=%s", layout.open_id)
+        log.warning("managed_ledger.ledger_missing name=%s ledger_id=%s", name, layout.open_id)
         layout.drop_open()
         return None
     last_entry_id, size_bytes = reader.end

@@ -123,6 +123,11 @@ class ManagedLedger:
             await opened._next_writer()
         return opened
 
+    @property
+    def fenced(self) -> bool:
+        """It takes no more changes, for good: it must be opened again."""
+        return self._list.fenced_because is not None
+
     # Append.
 
     def put(self, entries: Entries, stored: Stored) -> None:
@@ -134,13 +139,7 @@ class ManagedLedger:
         assert self._under_way is None, "one append at a time"
         self._under_way = entries, stored
         writer = self._writer
-        if (
-            writer is None
-            or writer.crowded
-            or self._closed
-            or self._list.fenced_because is not None
-            or self._roll_over_due()
-        ):
+        if writer is None or writer.crowded or self._closed or self.fenced or self._roll_over_due():
             self._tasks.spawn("append", self._put_patiently(entries))
         else:
             self._written_to = writer.ledger_id

@@ -230,7 +230,6 @@ async def test_after_a_failed_write_the_topic_is_opened_afresh(
     assert again.ledger.entry_count == 1
 
 
-@pytest.mark.xfail(strict=True, reason="nobody is told that the log is fenced, but by an append")
 async def test_a_topic_whose_log_could_not_be_changed_is_opened_afresh(opened):
     topic = await opened.registry.get(PLAIN, create=True)
     opened.metadata.bad = "/t"

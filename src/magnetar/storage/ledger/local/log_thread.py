@@ -19,6 +19,7 @@ from typing import Final, Generic, TypeVar
 from magnetar.clock import Clock
 
 from .disk import File, Files
+from .segments import newest_mark
 
 GROUP_SIZE_MAX: Final = 32 * 1024 * 1024
 """Bytes after which a group of commits is synced although more wait."""
@@ -104,6 +105,7 @@ class LogThread(Generic[Job]):
         # The rest belongs to the thread.
         self._file: File | None = None
         self._epoch = 0
+        self._mark: Path | None = None  # Of the newest segment that this thread has begun.
         self._end = (0, 0)  # generation and offset behind the last write
         self._unsynced_since: float | None = None
         self._broken_epoch = -1
@@ -215,8 +217,23 @@ class LogThread(Generic[Job]):
         if self._durability is not Durability.NONE:
             self._file.sync()
         self._files.rename(step.source, step.path)
+        former, self._mark = self._mark, self._marked(step.path) or self._mark
         if self._durability is not Durability.NONE:
             self._files.sync_folder(step.path.parent)
+        if former is not None and former != self._mark:
+            self._files.remove(former)
+
+    def _marked(self, path: Path) -> Path | None:
+        """Leave a mark that this segment was begun, so that it is missed when it is gone.
+
+        After the renaming, and synced with it. A disk too full for it has an older mark still.
+        """
+        mark = newest_mark(path)
+        try:
+            self._files.open(mark, create=True).close()
+        except OSError:
+            return None
+        return mark
 
     def _sync(self) -> None:
         if self._unsynced_since is None:

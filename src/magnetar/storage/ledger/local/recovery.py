@@ -19,12 +19,16 @@ from .format import HEAD_SIZE, head_at, located
 from .index import Ledger, hold, release
 from .scan import WINDOW, Scan, find_footer, read_footer, read_header, scan
 from .segment_format import PAGE, Contents, SegmentHeader, starts_segment
-from .segments import Segment, Spare, State
+from .segments import Segment, Spare, State, newest_mark
 
 log = logging.getLogger(__name__)
 
 _SEGMENT: Final = re.compile(r"segment-(\d{10})\.log")
 _SPARE: Final = re.compile(r"spare-(\d{10})\.log")
+_NEWEST: Final = re.compile(r"newest-(\d{10})")
+
+IDS_SKIPPED: Final = 1_000_000
+"""Ledger ids not given when nobody knows how many were, by files that are gone."""
 
 
 @dataclass(slots=True)
@@ -57,6 +61,8 @@ def recover(
             raise StorageError(f"{folder} cannot be synced ({error}): check the disk") from error
     names = sorted(files.names(folder))
     paths = [folder / name for name in names if _SEGMENT.fullmatch(name)]
+    marks = [folder / name for name in names if _NEWEST.fullmatch(name)]
+    _check_newest(folder, paths, marks)
     ends: dict[int, int] = {}
     headers = []
     for path in paths:
@@ -72,7 +78,12 @@ def recover(
         found[-1].segment.size = max(segment_size, header.start)
     result = _index(files, found)
     result.spares = _spares(files, folder, names, segment_size, spare_max)
+    for mark in marks[:-1]:
+        files.remove(mark)
     if found:
+        if not marks:
+            result.next_ledger_id += IDS_SKIPPED
+            log.warning("storage.newest_unknown folder=%s: files may be missing", folder)
         result.active = found[-1].segment
         log.info(
             "storage.recovered folder=%s segments=%d ledgers=%d",
@@ -81,6 +92,16 @@ def recover(
             len(result.ledgers),
         )
     return result
+
+
+def _check_newest(folder: Path, paths: list[Path], marks: list[Path]) -> None:
+    """Raises StorageError when the newest segment is missing."""
+    if marks and not (paths and newest_mark(paths[-1]) >= marks[-1]):
+        missing = f"segment-{marks[-1].name[7:]}.log"
+        raise StorageError(
+            f"{missing}, the newest file of the log, is missing in {folder}: "
+            f"restore it, or remove {marks[-1]} to go on without the messages that were in it"
+        )
 
 
 class _opened:  # noqa: N801 reads as a verb where it is used

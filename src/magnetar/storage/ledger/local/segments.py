@@ -77,6 +77,11 @@ class Segment:
         return self.tail - self.start
 
 
+def newest_mark(path: Path) -> Path:
+    """An empty file beside a segment that says: there is this one at least."""
+    return path.with_name(path.stem.replace("segment", "newest"))
+
+
 class Spare(NamedTuple):
     """A file of the right size for a segment to come."""
 

@@ -8,7 +8,7 @@ from unit.storage.ledger.local.support import EverythingLost, everything, run, s
 from magnetar.errors import CorruptEntry, LedgerNotFound, StorageError, WriteFailed
 from magnetar.storage.ledger.local.disk import RealFiles
 from magnetar.storage.ledger.local.log_thread import Durability
-from magnetar.storage.ledger.local.recovery import recover
+from magnetar.storage.ledger.local.recovery import IDS_SKIPPED, recover
 from magnetar.storage.ledger.local.segment_format import encode_header
 from magnetar.storage.ledger.local.segments import State
 from magnetar.storage.ledger.local.store import LocalLedgerSettings, LocalLedgerStore
@@ -66,6 +66,38 @@ async def test_sealed_segments_are_known_from_their_footers(folder, monkeypatch)
     assert result.active is result.segments[-1]
     assert result.ledgers[ledger.ledger_id].next_entry_id == 200
     assert len(result.segments) > 5
+
+
+async def test_the_newest_segment_is_missed_when_it_is_gone(folder):
+    store = await start(folder)
+    await fill(store, 100)
+    await store.close()
+    newest = max(folder.glob("segment-*"))
+    (mark,) = folder.glob("newest-*")
+    assert mark.name[-10:] == newest.stem[-10:]
+    newest.unlink()
+    with pytest.raises(StorageError, match=f"{newest.name}, the newest file .* or remove {mark}"):
+        found(folder)
+
+
+async def test_ledger_ids_are_skipped_where_the_newest_segment_is_not_known(folder, caplog):
+    store = await start(folder)
+    ledger = await fill(store, 100)
+    await store.close()
+    (mark,) = folder.glob("newest-*")
+    mark.unlink()
+    assert found(folder).next_ledger_id == ledger.ledger_id + 1 + IDS_SKIPPED
+    assert "storage.newest_unknown" in caplog.text
+
+
+async def test_older_marks_are_forgotten(folder):
+    store = await start(folder)
+    await fill(store, 100)
+    await store.close()
+    (mark,) = folder.glob("newest-*")
+    (folder / "newest-0000000001").touch()
+    found(folder)
+    assert list(folder.glob("newest-*")) == [mark]
 
 
 async def test_counting_what_is_alive_gives_the_same_after_a_restart(folder):
