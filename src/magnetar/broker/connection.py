@@ -21,7 +21,7 @@ from magnetar.wire.keepalive import KeepAlive
 
 from .config import ConnectionSettings
 from .handlers.table import CommandTable
-from .listening import Listening
+from .listening import Hold, Listening
 from .outbox import Outbox
 from .pending_sends import PendingSends, SendBudget
 from .session import Session
@@ -30,6 +30,8 @@ from .shared_frames import SharedFrames
 log = logging.getLogger(__name__)
 
 SHARED_BUFFER_BYTES: Final = 256 * 1024
+SMALL_READ_BYTES: Final = 4 * 1024  # From who sends many commands; sends come in large reads.
+COMMANDS_PER_READ_MAX: Final = 64  # Then reads are small, one in each turn of the loop.
 FRAME_PADDING: Final = FRAME_SIZE_MAX - MESSAGE_SIZE_MAX  # For the command and the metadata.
 PING_SINCE: Final = 1  # The protocol version from which a client understands PING.
 
@@ -64,6 +66,7 @@ class Connection(asyncio.BufferedProtocol):
         "_loop",
         "_outbox",
         "_session",
+        "_small_reads",
         "_transport",
     )
 
@@ -81,6 +84,7 @@ class Connection(asyncio.BufferedProtocol):
         self._keep_alive = KeepAlive(settings.keep_alive_interval_s, around.clock.now())
         self._buffer = around.buffer
         self._into_own_memory = False  # The last get_buffer handed out a big frame's memory.
+        self._small_reads = True  # Until it has shown what it sends.
         self._closing = False
         self._last_call = False  # A tick has come since it is closing.
 
@@ -125,7 +129,9 @@ class Connection(asyncio.BufferedProtocol):
     def get_buffer(self, sizehint: int) -> memoryview:
         own = self._decoder.buffer(sizehint)
         self._into_own_memory = own is not None
-        return self._buffer if own is None else own
+        if own is not None:
+            return own
+        return self._buffer[:SMALL_READ_BYTES] if self._small_reads else self._buffer
 
     def buffer_updated(self, nbytes: int) -> None:
         if self._closing:
@@ -133,6 +139,7 @@ class Connection(asyncio.BufferedProtocol):
         self._keep_alive.received(self._around.clock.now())
         session, table = self._session, self._around.table
         session.heard()
+        commands = 0
         try:
             if self._into_own_memory:
                 arrived = self._decoder.filled(nbytes)
@@ -143,10 +150,15 @@ class Connection(asyncio.BufferedProtocol):
                     table.on_sends(session, item)
                 else:
                     table.on_frame(session, item)
+                    commands += 1
                 if self._over():
                     return
             if self._decoder.failure is not None:
                 raise self._decoder.failure
+            self._small_reads = commands > COMMANDS_PER_READ_MAX
+            if self._small_reads:
+                self._listening.hold(Hold.TURN)
+                self._loop.call_soon(self._listening.lift, Hold.TURN)
         except ProtocolError as error:
             reason = f"{type(error).__name__}: {error}"
             log.warning("connection.broke_the_protocol address=%s reason=%s", self.address, reason)

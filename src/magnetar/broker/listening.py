@@ -10,6 +10,7 @@ class Hold(Flag):
     SENDS = auto()  # Too many of its sends are not stored yet.
     REQUESTS = auto()  # Too many of its requests are not answered yet.
     ANSWERS = auto()  # It does not read what we answer.
+    TURN = auto()  # It asked for much at once: others have their turn.
 
 
 _NOTHING: Final = Hold(0)
@@ -32,6 +33,11 @@ class Listening:
         self._transport = transport
         self._holds = _NOTHING
         self._closed = False
+
+    @property
+    def held(self) -> bool:
+        """Nothing is read from the client now."""
+        return bool(self._holds)
 
     @property
     def waits_for_us(self) -> bool:

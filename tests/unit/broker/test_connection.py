@@ -4,8 +4,15 @@ import pytest
 from unit.broker.manual_clock import ManualClock
 from unit.broker.peer import Peer, command, entry, framed, send
 
+from magnetar.broker.connection import (
+    COMMANDS_PER_READ_MAX,
+    SHARED_BUFFER_BYTES,
+    SMALL_READ_BYTES,
+    Connection,
+)
 from magnetar.proto import PulsarApi_pb2 as pb
 from magnetar.testing.local_broker import LocalBroker
+from magnetar.testing.network import WireConnection
 
 QUIET = {"webServicePort": -1}
 MIB = 1024 * 1024
@@ -177,3 +184,37 @@ async def test_a_stopping_broker_closes_everything_in_order():
         pb.BaseCommand.CLOSE_PRODUCER,
         pb.BaseCommand.CLOSE_CONSUMER,
     }
+
+
+@pytest.mark.parametrize("over", [-1, 0, 1])
+async def test_who_sends_many_commands_is_read_in_small_parts_a_turn_each(broker, peer, over):
+    (connection,) = broker.broker._connections.members()
+    await peer.produce(1)
+    take(connection, send(1, 1, b"x") + send(1, 2, b"x"))
+    assert len(connection.get_buffer(-1)) == SHARED_BUFFER_BYTES
+    count = COMMANDS_PER_READ_MAX + over
+    take(connection, command("ping") * count)
+    small = over > 0
+    assert (len(connection.get_buffer(-1)) == SMALL_READ_BYTES) is small
+    assert connection._listening.held is small
+    await asyncio.sleep(0)
+    assert not connection._listening.held
+    for _ in range(2 + count):
+        await peer.hear()
+    take(connection, send(1, 3, b"x"))
+    assert len(connection.get_buffer(-1)) == SHARED_BUFFER_BYTES
+
+
+async def test_a_newcomer_is_read_in_small_parts(broker, peer):
+    wire = await WireConnection.open("127.0.0.1", broker.port)
+    await peer.nothing_more()
+    (fresh,) = (one for one in broker.broker._connections.members() if not one._session.connected)
+    assert len(fresh.get_buffer(-1)) == SMALL_READ_BYTES
+    wire.close()
+
+
+def take(connection: Connection, data: bytes) -> None:
+    """As if it had been read at once."""
+    connection.get_buffer(-1)
+    connection._buffer[: len(data)] = data
+    connection.buffer_updated(len(data))
