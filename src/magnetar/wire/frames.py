@@ -33,6 +33,7 @@ FRAME_SIZE_MAX = MESSAGE_SIZE_MAX + 10 * 1024  # with room for command and metad
 # From here on a frame that is not complete gets a buffer of its own, so that its bytes need not be
 # moved with every read.
 BIG_FRAME_SIZE = 32 * 1024
+BIG_FRAME_FIRST_SIZE = 256 * 1024  # So much of it at first, then twice as much each time.
 
 _SIZE = Struct(">I").unpack_from
 _SIZES = Struct(">II").unpack_from
@@ -71,11 +72,20 @@ class FrameDecoder:
     ``failure``; with nothing before it, and from then on, they raise it.
     """
 
-    __slots__ = ("_acks_in_runs", "_big", "_filled", "_rest", "_total_size_max", "failure")
+    __slots__ = (
+        "_acks_in_runs",
+        "_big",
+        "_big_size",
+        "_filled",
+        "_rest",
+        "_total_size_max",
+        "failure",
+    )
 
     failure: ProtocolError | None  # Invariant: once set, nothing is decoded any more.
     _rest: bytes  # the beginning of a frame that is not complete, and not big
     _big: bytearray | None  # a big frame that is not complete; then _rest is empty
+    _big_size: int  # its size once it is; Invariant: not less than the size of _big
     _filled: int  # how much of it is there
 
     def __init__(self, frame_size_max: int = FRAME_SIZE_MAX, *, acks_in_runs: bool = False) -> None:
@@ -84,6 +94,7 @@ class FrameDecoder:
         self._total_size_max = frame_size_max - 4
         self._rest = b""
         self._big = None
+        self._big_size = 0
         self._filled = 0
 
     def feed(self, data: bytes | memoryview) -> list[Frame | SendRun]:
@@ -96,7 +107,8 @@ class FrameDecoder:
         out: list[Frame | SendRun] = []
         try:
             if self._big is not None:
-                size = min(len(data), len(self._big) - self._filled)
+                size = min(len(data), self._big_size - self._filled)
+                self._grow(self._filled + size)
                 self._big[self._filled : self._filled + size] = data[:size]
                 out += self.filled(size)
                 data = data[size:]
@@ -113,14 +125,17 @@ class FrameDecoder:
 
     def buffer(self, _size_hint: int = -1) -> memoryview | None:
         """Where the rest of a big frame belongs, or None when no big frame is under way."""
-        return None if self._big is None else memoryview(self._big)[self._filled :]
+        if self._big is None:
+            return None
+        self._grow(self._filled + 1)
+        return memoryview(self._big)[self._filled :]
 
     def filled(self, size: int) -> list[Frame | SendRun]:
         """``size`` bytes were written to the beginning of ``buffer``."""
         assert self._big is not None, "filled() needs a buffer() that was not None"
         self._filled += size
         assert self._filled <= len(self._big), "more bytes than buffer() had room for"
-        if self._filled < len(self._big):
+        if self._filled < self._big_size:
             return []
         frame, self._big = memoryview(self._big), None
         try:
@@ -194,8 +209,22 @@ class FrameDecoder:
         if len(self._rest) >= 4:
             size = 4 + _SIZE(self._rest)[0]
             if size > BIG_FRAME_SIZE:
-                self._big, self._filled, self._rest = bytearray(size), len(self._rest), b""
-                self._big[: self._filled] = data[position:]
+                self._big, self._big_size, self._filled = bytearray(), size, 0
+                self._grow(len(self._rest))
+                self._big[: len(self._rest)] = self._rest
+                self._filled, self._rest = len(self._rest), b""
+
+    def _grow(self, size: int) -> None:
+        """Make room for so many bytes of the big frame, at least.
+
+        A peer that announces a big frame is not given all of it before it has sent a part.
+        """
+        assert self._big is not None, "only a big frame grows"
+        if size > len(self._big):
+            room = max(size, 2 * len(self._big), BIG_FRAME_FIRST_SIZE)
+            larger = bytearray(min(room, self._big_size))
+            larger[: self._filled] = self._big[: self._filled]
+            self._big = larger
 
 
 def encode(command: Message) -> bytes:

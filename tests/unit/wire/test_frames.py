@@ -17,6 +17,7 @@ from magnetar.wire.commands import (
     serialize,
 )
 from magnetar.wire.frames import (
+    BIG_FRAME_FIRST_SIZE,
     BIG_FRAME_SIZE,
     FRAME_SIZE_MAX,
     Frame,
@@ -253,14 +254,14 @@ def test_the_rest_of_a_big_frame_is_received_in_place(seen):
     data = big_send(3, 5 << 20)
     decoder = FrameDecoder()
     assert decoder.feed(data[:seen]) == []
-    place = decoder.buffer(1)
-    assert len(place) == len(data) - seen
-    half = len(place) // 2
-    place[:half] = data[seen : seen + half]
-    assert decoder.filled(half) == []
-    place = decoder.buffer(1)
-    place[:] = data[seen + half :]
-    (run,) = decoder.filled(len(place))
+    frames = []
+    while not frames:
+        place = decoder.buffer(1)
+        part = data[seen : seen + min(len(place), 1 << 20)]
+        place[: len(part)] = part
+        frames = decoder.filled(len(part))
+        seen += len(part)
+    (run,) = frames
     assert (run.data, run.checksums) == ([entry_of(data)[0]], [entry_of(data)[1]])
     assert type(run.data[0]) is bytes
     assert decoder.buffer(1) is None
@@ -364,3 +365,29 @@ def test_a_client_can_read_what_a_broker_answers():
     receipt = frame.command.send_receipt
     assert (receipt.producer_id, receipt.sequence_id) == (3, 70)
     assert (receipt.message_id.ledgerId, receipt.message_id.entryId) == (7, 8)
+
+
+@pytest.mark.parametrize("fed", [True, False])
+def test_a_big_frame_has_memory_as_it_comes(fed):
+    """Not at once for the few bytes that announce it."""
+    size = 5 * 1024 * 1024
+    data = big_send(1, size)
+    decoder = FrameDecoder(2 * size)
+    assert decoder.feed(data[:16]) == []
+    held, position, out = [], 16, []
+    while not out:
+        held.append(len(decoder._big) / position)
+        part = data[position : position + 100_000]
+        if fed:
+            out = decoder.feed(part)
+        else:
+            room = decoder.buffer()
+            part = part[: len(room)]
+            room[: len(part)] = part
+            out = decoder.filled(len(part))
+        position += len(part)
+    assert position == len(data)
+    (run,) = out
+    assert len(run.data[0]) >= size
+    assert held[0] * 16 == BIG_FRAME_FIRST_SIZE
+    assert max(held[3:]) <= 2
