@@ -95,10 +95,14 @@ OFFICIAL = [
     ),
     Flow("partitions", Type.SHARED, topics=2, rate=40, sizes=SMALL, consumers=2, partitions=4),
     Flow("large", Type.EXCLUSIVE, topics=4, rate=0.8, sizes=(64 * KIB, 256 * KIB, MIB)),
-    Flow("chunks", Type.EXCLUSIVE, topics=2, rate=0.07, sizes=(6 * MIB, 12 * MIB), chunking=True),
     Flow("seeking", Type.EXCLUSIVE, topics=4, rate=10, sizes=SMALL, seeks=True),
 ]
 OURS = [
+    # Pulsar's C++ client up to 3.x loses a chunked message of which chunks were sent twice, as they
+    # are when a kill comes between them (apache/pulsar-client-cpp#587); so this is ours alone.
+    Flow(
+        "our-chunks", Type.EXCLUSIVE, topics=2, rate=0.07, sizes=(6 * MIB, 12 * MIB), chunking=True
+    ),
     Flow(
         "our-batches",
         Type.EXCLUSIVE,

@@ -137,6 +137,7 @@ class OurFlow:
         producer = await self._client.create_producer(
             topic,
             batching=flow.batching,
+            chunking=flow.chunking,
             batch_delay_s=0.02,
             batch_by_key=flow.lanes > 1,
             compression=CompressionType.LZ4 if flow.compressed else CompressionType.NONE,
