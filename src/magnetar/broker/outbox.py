@@ -62,7 +62,7 @@ class Outbox:
         """Call ``wake`` once, when ``writable`` turns True."""
         if self.writable:
             self._loop.call_soon(wake)
-        else:
+        elif not self._closed:
             self._waiting[wake] = None
 
     def put(self, data: bytes) -> None:

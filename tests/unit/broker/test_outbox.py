@@ -1,4 +1,5 @@
 import asyncio
+import weakref
 
 import pytest
 
@@ -143,3 +144,18 @@ async def test_a_lost_connection_is_written_to_no_more(side):
     side.outbox.drained()
     await turn()
     assert side.wire.writes == []
+
+
+class Sleeper:
+    """Somebody who wants to write."""
+
+    def wake(self) -> None: ...
+
+
+async def test_a_connection_that_is_gone_remembers_nobody_who_asks_later(side: Side) -> None:
+    sleeper = Sleeper()
+    seen = weakref.ref(sleeper)
+    side.outbox.drop()
+    side.outbox.when_writable(sleeper.wake)
+    del sleeper
+    assert seen() is None
