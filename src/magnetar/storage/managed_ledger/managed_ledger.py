@@ -198,10 +198,11 @@ class ManagedLedger:
         if self.layout.open_id == ledger_id:  # Otherwise it was closed, and sealed, meanwhile.
             self.layout.grow(first + count - 1, entries.size_bytes)
             assert self._shelf is not None, "a ledger that takes appends has a shelf"
-            self._shelf.append(
-                EntryRun(ledger_id, first, entries.data, entries.checksums, entries.weights),
-                entries.size_bytes,
-            )
+            if self.cursors:  # Otherwise nobody will read it soon.
+                self._shelf.append(
+                    EntryRun(ledger_id, first, entries.data, entries.checksums, entries.weights),
+                    entries.size_bytes,
+                )
         stored(ledger_id, first, None)
 
     def _take_under_way(self) -> tuple[Entries, Stored]:

@@ -102,6 +102,7 @@ async def test_reads_do_not_go_beyond_what_was_answered(logs, ledger):
 
 
 async def test_a_read_from_disk_ends_where_memory_goes_on(logs, ledger):
+    ledger.open_reader("reader", EARLIEST)  # Or nothing would be kept in memory.
     await append(ledger, entries(500))
     ledger._shelf.drop_oldest()
     await append(ledger, entries(500, start=500))

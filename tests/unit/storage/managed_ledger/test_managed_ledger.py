@@ -48,12 +48,22 @@ async def test_appended_entries_lie_one_after_the_other(ledger):
 
 
 async def test_an_appended_run_is_in_memory_as_it_was_appended(ledger):
+    ledger.open_reader("reader", EARLIEST)
     data, checksums, weights = entries(3), [1, 2, 3], [1, 5, 0]
     await ledger.append(data, checksums, weights)
     run = ledger.cached(EARLIEST, 100, BYTES_MAX)
     assert (run.data, run.checksums, run.weights) == (data, checksums, weights)
     assert ledger.cached(Position(0, 0), 100, BYTES_MAX) is run
     assert ledger.cached(Position(0, 3), 100, BYTES_MAX) is None
+
+
+async def test_what_nobody_reads_is_not_kept_in_memory(logs, ledger):
+    await append(ledger, entries(3))
+    assert logs.cache.size_bytes == 0
+    ledger.open_reader("reader", EARLIEST)
+    await append(ledger, entries(2, start=3))
+    assert ledger.cached(Position(0, 3), 100, BYTES_MAX).data == entries(2, start=3)
+    assert (await ledger.read(EARLIEST, 100, BYTES_MAX)).data == entries(3)
 
 
 async def test_a_new_log_begins_with_an_empty_ledger(logs, ledger):
@@ -556,9 +566,11 @@ async def test_a_cursor_that_is_created_during_a_trim_starts_with_what_is_left(l
 
 
 async def test_a_trimmed_ledger_leaves_the_memory(logs, ledger):
+    ledger.open_reader("reader", EARLIEST)
     await append(ledger, entries(10))
     await roll(ledger)
     assert logs.cache.size_bytes > 0
+    await ledger.delete_cursor("reader")
     await logs.clock.pass_time(1)
     assert logs.cache.size_bytes == 0
 
