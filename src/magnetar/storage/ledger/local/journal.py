@@ -245,7 +245,10 @@ class Journal:
         self._pending_bytes -= sum(commit.size for commit in commits)
         for run in runs:
             for job in run.jobs:
-                job.failed(_write_failed(run.segment, error))
+                try:
+                    job.failed(_write_failed(run.segment, error))
+                except Exception:  # As above.
+                    log.exception("storage.defect path=%s", run.segment.path)
         self._invite()
 
     def _abandon(self) -> None:

@@ -67,6 +67,22 @@ async def test_nothing_is_written_before_there_is_something_to_write(log, tmp_pa
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("fails", [False, True])
+async def test_a_defect_of_one_who_is_told_keeps_it_from_nobody_else(log, caplog, fails):
+    await log.put(1, "first")
+    if fails:
+        log.files.fail_syncs()
+    early = log.put(2, "early")
+    ledger = log.ledgers[2]
+    ledger.appending += 1
+    log.journal.put(Block(ledger, ledger.reserved, *run("mine"), lambda *_: 1 // 0))
+    ledger.reserved += 1
+    late = log.put(3, "late")
+    answers = await asyncio.gather(early, late, return_exceptions=True)
+    assert [isinstance(answer, WriteFailed) for answer in answers] == [fails, fails]
+    assert "storage.defect" in caplog.text
+
+
 async def test_all_who_wait_share_a_sync(log):
     await log.put(1, "first")
     before = log.files.syncs
