@@ -169,13 +169,13 @@ async def test_a_dispatcher_reads_so_much_at_once(monkeypatch, key, value, entri
     async with LocalBroker(settings={**QUIET, key: value}) as broker:
         peer, consumer = await Peer.open(broker.port), await Peer.open(broker.port)
         await peer.produce(1)
+        await consumer.consume(1, initialPosition=pb.CommandSubscribe.Earliest)
         payload = b"x" * (1_000 - len(entry(b"")))
         for number in range(10):
             peer.wire.send(send(1, number, payload))
             assert (await peer.hear()).HasField("send_receipt")
         (topic,) = broker.broker.registry.loaded.values()
         runs = []
-        await consumer.consume(1, initialPosition=pb.CommandSubscribe.Earliest)
         cursor = topic.subscriptions["s"].cursor
         cached = cursor.cached
 
