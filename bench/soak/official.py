@@ -15,10 +15,9 @@ import pulsar
 from magnetar.model.subscriptions import SubscriptionType as Type
 
 from .flows import SUBSCRIPTION, Flow
+from .pace import TICK_S, Pace
 from .tally import Stream, Tally
 
-TICK_S = 0.05
-BURST_S = 1.0  # What was not sent while a broker was away is made up for, so much of it at most.
 UPKEEP_S = 4.0  # So often something is renewed or sought, in each flow.
 SEEK_BACK_S = 8.0
 REFUSED_AGAIN_MS = 1000
@@ -121,16 +120,9 @@ class OfficialFlow:
         self._producers[topic] = producer, stream
 
     def _produce(self) -> None:
-        due = dict.fromkeys(self.flow.all_topics, 0.0)
-        at = time.monotonic()
+        pace = Pace(self.flow, time.monotonic())
         while not self._ended.wait(TICK_S):
-            now = time.monotonic()
-            for topic in due:
-                most = max(self.flow.rate * BURST_S, 1.0)
-                due[topic] = min(due[topic] + (now - at) * self.flow.rate, most)
-                while due[topic] >= 1 and self._send(topic):
-                    due[topic] -= 1
-            at = now
+            pace.send_due(time.monotonic(), self._send)
 
     def _send(self, topic: str) -> bool:
         producer, stream = self._producers.get(topic, (None, None))

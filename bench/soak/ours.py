@@ -18,10 +18,9 @@ from magnetar.message.compression import CompressionType
 from magnetar.testing.network import Proxy
 
 from .flows import SUBSCRIPTION, Flow
+from .pace import TICK_S, Pace
 from .tally import Stream, Tally
 
-TICK_S = 0.05
-BURST_S = 1.0
 UPKEEP_S = 4.0
 SEEK_BACK_S = 8.0
 READ_MAX = 2000
@@ -151,17 +150,10 @@ class OurFlow:
         self._producers[topic] = producer, stream
 
     async def _produce(self) -> None:
-        due = dict.fromkeys(self.flow.all_topics, 0.0)
-        at = time.monotonic()
+        pace = Pace(self.flow, time.monotonic())
         while True:
             await asyncio.sleep(TICK_S)
-            now = time.monotonic()
-            for topic in due:
-                most = max(self.flow.rate * BURST_S, 1.0)
-                due[topic] = min(due[topic] + (now - at) * self.flow.rate, most)
-                while due[topic] >= 1 and self._send(topic):
-                    due[topic] -= 1
-            at = now
+            pace.send_due(time.monotonic(), self._send)
 
     def _send(self, topic: str) -> bool:
         if topic not in self._producers:
