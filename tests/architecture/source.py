@@ -1,6 +1,7 @@
 """The source tree as data, for the tests of its order."""
 
 import ast
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -64,6 +65,55 @@ def functions(name: str) -> set[str]:
                 if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef)
             }
     return found
+
+
+@cache
+def members() -> dict[str, set[str]]:
+    """By the name of each class, wherever it is: its methods and fields."""
+    found: dict[str, set[str]] = {}
+    for node in _everywhere():
+        if isinstance(node, ast.ClassDef):
+            own = found.setdefault(node.name, set())
+            for inner in ast.walk(node):
+                if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef):
+                    own.add(inner.name)
+                elif isinstance(inner, ast.Attribute | ast.Name):
+                    own.add(inner.attr if isinstance(inner, ast.Attribute) else inner.id)
+    return found
+
+
+@cache
+def words() -> set[str]:
+    """Every name that the code, its tests, benchmarks and settings use, and its log's events."""
+    found = {part for name in python_files() for part in Path(name).with_suffix("").parts}
+    for node in _everywhere():
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.arg | ast.keyword):
+            found.add(node.arg or "")
+        elif isinstance(node, ast.Name):
+            found.add(node.id)
+        elif isinstance(node, ast.Attribute):
+            found.add(node.attr)
+        elif isinstance(node, ast.alias):
+            found |= set(node.name.split("."))
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found.add(node.value.partition(" ")[0])
+    return found
+
+
+@cache
+def python_files() -> list[str]:
+    """Every Python file but the tests of this folder, which name what must not exist."""
+    folders = ("src", "tests", "bench", "examples", "proto")
+    found = [path for folder in folders for path in sorted((ROOT / folder).rglob("*.py"))]
+    here = Path(__file__).parent
+    return [path.relative_to(ROOT).as_posix() for path in found if path.parent != here]
+
+
+def _everywhere() -> Iterator[ast.AST]:
+    for name in python_files():
+        yield from ast.walk(ast.parse((ROOT / name).read_text()))
 
 
 def _dotted(node: ast.expr) -> str:

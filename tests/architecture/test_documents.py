@@ -1,13 +1,39 @@
 """What the documents name exists."""
 
 import re
+from fnmatch import fnmatch
+from pathlib import Path
 
 import pytest
-from architecture.source import ROOT, SOURCE, files, functions
+from architecture.source import ROOT, SOURCE, files, functions, members, python_files, words
 
 JOURNEY = ROOT / "docs" / "journey.md"
 README = ROOT / "README.md"
-CODE = re.compile(r"`([^`]+)`")
+ARCHITECTURE = ROOT / "ARCHITECTURE.md"
+CODE = re.compile(r"`([^`\n]+)`")
+BLOCK = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
+
+# Names in code type that other projects made: Python's, the shell's, Java's, Spark's and Pulsar's.
+OUTSIDE = {
+    "ARGS",
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "FileSystemBasedCheckpointFileManager",
+    "await",
+    "internalStats",
+    "mallinfo2",
+    "maxConcurrentLookupRequest",
+    "pulsarChannelWriteBufferHighWaterMark",
+    "pyproject.toml",
+    "python3",
+    "resetcursor",
+    "sitecustomize.py",
+    "spark.python.unix.domain.socket.enabled",
+    "spark.sql.session.timeZone",
+    "spark.sql.shuffle.partitions",
+    "sys.orig_argv",
+}
 FUNCTION = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)?(?=\(?\)?$)")
 
 
@@ -25,6 +51,44 @@ def hops() -> list[tuple[list[str], list[str]]]:
         if paths:
             found.append((paths, named))
     return found
+
+
+def documents() -> list[Path]:
+    """Every document that speaks of the code as it is now."""
+    found = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("docs/decisions/*.md")]
+    return sorted(path for path in found if path.name != "CHANGELOG.md")
+
+
+def unknown(word: str) -> bool:
+    """Whether a word in code type looks like a file or a name, and nothing here is called so."""
+    name = word.removesuffix("()")
+    if name in OUTSIDE:
+        return False
+    if name.endswith(".py"):
+        return not any(fnmatch(f"/{path}", f"*/{name}") for path in python_files())
+    if not NAME.fullmatch(name):
+        return False
+    first, _, rest = name.partition(".")
+    if rest and "." not in rest and first in members():
+        return rest not in members()[first]
+    return name not in words() and not all(part in words() for part in name.split("."))
+
+
+@pytest.mark.parametrize("document", documents(), ids=lambda path: path.name)
+def test_a_document_names_only_files_classes_and_functions_that_exist(document: Path):
+    named = set(CODE.findall(BLOCK.sub("", document.read_text())))
+    missing = sorted(word for word in named if unknown(word))
+    assert not missing, f"{document.name} names what is not there: {missing}"
+
+
+def test_a_name_that_nothing_has_is_noticed():
+    assert unknown("broker/topics/nowhere.py")
+    assert unknown("Session.never_defined")
+    assert unknown("NoSuchClass")
+    assert unknown("no_such_function()")
+    assert not unknown("broker/session.py")
+    assert not unknown("Session.publish")
+    assert not unknown("pulsar://localhost:6650")
 
 
 @pytest.mark.skipif(not JOURNEY.exists(), reason="docs/journey.md is not written yet")
