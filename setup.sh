@@ -22,8 +22,10 @@ print(int(min(loop() for _ in range(7)) * 1e6))'
 
 choose() {
     best=; best_us=
+    folders=$PATH:/usr/bin:/usr/local/bin
+    IFS=:; set -f  # A folder of PATH may have a space or a star in its name.
     for name in python3.11 python3.12 python3.13 python3.14 python3; do
-        for dir in $(printf '%s' "$PATH" | tr ':' ' ') /usr/bin /usr/local/bin; do
+        for dir in $folders; do
             candidate=$dir/$name
             [ -x "$candidate" ] || continue
             "$candidate" -c "$suitable" 2>/dev/null || continue
@@ -37,17 +39,19 @@ choose() {
 }
 
 make_venv() {
-    if "$1" -c 'import ensurepip' 2>/dev/null; then
-        "$1" -m venv .venv
+    maker=$1
+    if "$maker" -c 'import ensurepip' 2>/dev/null; then
+        "$maker" -m venv .venv
         return
     fi
     # Debian's python3 without python3-venv: make it bare, and let any other pip put pip into it.
-    "$1" -m venv --without-pip .venv
-    for pip in "$1 -m pip" "python3 -m pip" pip3 pip; do
-        if $pip --python .venv/bin/python install -q pip 2>/dev/null; then return; fi
-    done
+    "$maker" -m venv --without-pip .venv
+    set -- --python .venv/bin/python install -q pip
+    if { "$maker" -m pip "$@" || python3 -m pip "$@" || pip3 "$@" || pip "$@"; } 2>/dev/null; then
+        return
+    fi
     rm -rf .venv
-    fail "$1 has no ensurepip, and no pip was found: apt-get install python3-venv, or say PYTHON=/path/to/python3 make setup"
+    fail "$maker has no ensurepip, and no pip was found: apt-get install python3-venv, or say PYTHON=/path/to/python3 make setup"
 }
 
 cd "$(dirname "$0")"

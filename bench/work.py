@@ -7,6 +7,7 @@ however busy: what a timer cannot say to 10 % where there are neighbours. What i
 entry or for many, does not count; ``bench/guard.py`` looks at CPU beside it.
 """
 
+import os
 import tempfile
 import threading
 from collections.abc import Callable
@@ -16,12 +17,15 @@ from statistics import median
 from types import FrameType
 from typing import Any
 
+import magnetar
 from magnetar.testing.local_broker import BrokerThread
 
 from .cases import Case
 from .frames import ring
 from .peer import Peer, Publisher, Subscriber
 
+PACKAGE = str(Path(magnetar.__file__).parent) + os.sep
+"""What the names of the package's files begin with: a checkout may be called as the package is."""
 BURSTS = 12
 WARM_UP_BURSTS = 4
 
@@ -58,7 +62,7 @@ class Instructions:
         name = frame.f_code.co_filename
         inside = self._inside.get(name)
         if inside is None:
-            inside = self._inside[name] = "/magnetar/" in name.replace("\\", "/")
+            inside = self._inside[name] = name.startswith(PACKAGE)
         if not inside:
             return None
         frame.f_trace_lines = False

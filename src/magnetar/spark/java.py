@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 from collections.abc import Mapping
@@ -10,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from magnetar.errors import NotReady
+from magnetar.spark.scripts import write_whole
 
 VERSION_MIN = 17
 """What Spark 4 asks for."""
@@ -28,7 +30,7 @@ for argument; do
     *) set -- "$@" "$argument" ;;
   esac
 done
-exec '{java}' "$@"
+exec {java} "$@"
 """
 
 
@@ -100,12 +102,6 @@ def _shim(bundled: Path, folder: Path) -> Path:
     if os.name == "nt":
         return bundled
     home = folder / "java"
-    java = home / "bin" / "java"
-    text = _SHIM.format(java=bundled / "bin" / "java")
-    if not java.is_file() or java.read_text() != text:
-        java.parent.mkdir(parents=True, exist_ok=True)
-        draft = java.with_name(f"java.{os.getpid()}")
-        draft.write_text(text)
-        draft.chmod(0o755)
-        draft.replace(java)
+    java = shlex.quote(str(bundled / "bin" / "java"))
+    write_whole(home / "bin" / "java", _SHIM.format(java=java), executable=True)
     return home

@@ -22,6 +22,7 @@ from pyspark.sql import SparkSession
 
 from magnetar.errors import NotReady
 from magnetar.spark.java import REMEDY, find_java
+from magnetar.spark.scripts import plain, plain_command, write_whole
 
 SETTINGS = {
     # Loopback TCP costs some 40 ms for every task that runs in Python.
@@ -125,7 +126,8 @@ def prepare(
     """
     folder = _folder(environment)
     environment["JAVA_HOME"] = str(find_java(environment, folder).home)
-    environment.setdefault("PYSPARK_PYTHON", sys.executable)
+    python = plain_command(sys.executable, folder / "python")
+    environment.setdefault("PYSPARK_PYTHON", python)
     # The driver's Python has to be of the same minor version as the workers': it is the same one.
     environment.setdefault("PYSPARK_DRIVER_PYTHON", environment["PYSPARK_PYTHON"])
     environment.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
@@ -142,11 +144,11 @@ def _folder(environment: Mapping[str, str]) -> Path:
     root = Path(cache) if cache else Path.home() / ".cache"
     place = hashlib.sha256(f"{sys.prefix} {_installed()}".encode()).hexdigest()[:12]
     folder = root / "magnetar" / f"spark-{place}"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        return Path(tempfile.mkdtemp(prefix="magnetar-spark-"))
-    return folder
+    with contextlib.suppress(OSError):
+        if plain(str(folder)):  # Spark's scripts read files of it without quotes.
+            folder.mkdir(parents=True, exist_ok=True)
+            return folder
+    return Path(tempfile.mkdtemp(prefix="magnetar-spark-"))
 
 
 def _spark_home(folder: Path, log_level: str) -> Path:
@@ -170,9 +172,7 @@ def _spark_home(folder: Path, log_level: str) -> Path:
         ("log4j2.properties", _LOGGING.format(level=log_level)),
         ("spark-env.sh", _ENVIRONMENT),
     ):
-        draft = conf / f"{name}.{os.getpid()}"
-        draft.write_text(text)
-        draft.replace(conf / name)
+        write_whole(conf / name, text)
     return home
 
 

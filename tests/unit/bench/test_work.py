@@ -23,15 +23,23 @@ def test_runs_share_what_they_cost_and_consumers_cost_more():
     assert found["together"] < found["delivered"]
 
 
-def test_only_the_packages_own_functions_count():
+def counted_in(work):
     counted = Instructions()
     before = sys.gettrace()
     sys.settrace(counted.watch)
     try:
-        sorted([3, 1, 2], key=lambda number: -number)
-        others = counted.count
-        varint(300)
+        work()
     finally:
         sys.settrace(before)
-    assert others == 0
-    assert 0 < counted.count < 100
+    return counted.count
+
+
+def test_only_the_packages_own_functions_count():
+    assert counted_in(lambda: sorted([3, 1, 2], key=lambda number: -number)) == 0
+    assert 0 < counted_in(lambda: varint(300)) < 100
+
+
+def test_a_checkout_that_is_called_as_the_package_is_does_not_count():
+    theirs = {}
+    exec(compile("def f(): return 1 + 1", "/home/me/magnetar/tests/test_mine.py", "exec"), theirs)
+    assert counted_in(theirs["f"]) == 0

@@ -1,6 +1,8 @@
+import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -65,6 +67,15 @@ def test_the_java_in_the_wheel_runs_without_the_module_it_lacks(tmp_path):
         check=False,
     )
     assert done.returncode == 0, done.stderr
+
+
+@unix_only
+def test_the_java_in_the_wheel_runs_from_any_folder(tmp_path, monkeypatch):
+    home = java_home(tmp_path / "it's here" / "java-runtime", "21.0.1")
+    spec = SimpleNamespace(origin=str(home.parent / "__init__.py"))
+    monkeypatch.setattr("magnetar.spark.java.find_spec", lambda _name: spec)
+    found = find_java({"PATH": str(tmp_path)}, tmp_path)
+    subprocess.run([found.home / "bin" / "java"], check=True, env={"PATH": os.environ["PATH"]})
 
 
 @unix_only

@@ -1,4 +1,5 @@
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -17,9 +18,34 @@ def environment(tmp_path):
 
 def test_workers_run_in_this_python_and_find_this_package(environment):
     session.prepare(environment)
-    assert environment["PYSPARK_PYTHON"] == sys.executable
+    assert runs(environment["PYSPARK_PYTHON"]) == f"{sys.executable} {sys.prefix}\n"
     source = environment["PYTHONPATH"].split(os.pathsep)[0]
     assert (Path(source) / "pyspark_pulsar" / "__init__.py").is_file()
+
+
+def runs(python):
+    """Which Python it is, started as Spark starts it: once a shell has found it, without quotes."""
+    subprocess.run(["sh", "-c", f"command -v {python}"], stdout=subprocess.DEVNULL, check=True)
+    program = "import sys; print(sys.executable, sys.prefix)"
+    done = subprocess.run([python, "-c", program], capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def test_spark_finds_a_python_whose_path_has_a_space_in_it(environment, tmp_path, monkeypatch):
+    folder = tmp_path / "my code"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
+    python = str(folder / "bin" / "python")
+    monkeypatch.setattr("sys.executable", python)
+    session.prepare(environment)
+    assert runs(environment["PYSPARK_PYTHON"]) == f"{python} {folder}\n"
+
+
+def test_the_files_of_spark_are_where_its_scripts_can_read_them(environment, tmp_path):
+    environment["XDG_CACHE_HOME"] = str(tmp_path / "my cache")
+    session.prepare(environment)
+    script = Path(environment["SPARK_HOME"]) / "conf" / "spark-env.sh"
+    subprocess.run(["sh", "-c", f". {script}"], check=True)
+    shutil.rmtree(script.parents[2])
 
 
 def test_spark_has_a_home_without_the_zipped_pyspark(environment):
