@@ -25,10 +25,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    log_file = tmp_path_factory.mktemp("spark") / "spark.log"
+def spark_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What Spark logs and prints, as to a terminal."""
+    return tmp_path_factory.mktemp("spark") / "spark.log"
+
+
+@pytest.fixture(scope="session")
+def spark(spark_log: Path) -> Iterator[SparkSession]:
     ctrl_c = signal.getsignal(signal.SIGINT)
-    running = session("tests", master="local[2]", settings=SETTINGS, log_file=log_file)
+    running = session("tests", master="local[2]", settings=SETTINGS, log_file=spark_log)
     signal.signal(signal.SIGINT, ctrl_c)  # Spark's handler would talk to a Spark that is gone.
     yield running
     shut_down(running)
