@@ -13,7 +13,9 @@ from typing import Annotated, Final, Literal, Self
 
 from magnetar.errors import InvalidValue
 
+from .other_settings import Fate, OtherSetting, correction_of, judge
 from .properties import parse_properties
+from .pulsar_settings import GROUP_OF
 from .setting import ENVIRONMENT_PREFIX, Key, section_from, settings_of, text_of, variable_of
 
 MIB: Final = 1024 * 1024
@@ -346,7 +348,7 @@ class Config:
     sources: Mapping[str, str] = field(
         default_factory=dict
     )  # By key; a key at its default is absent.
-    unknown: tuple[str, ...] = ()  # What was set and is no setting of ours, in order of its name.
+    others: tuple[OtherSetting, ...] = ()  # What was set and is none of ours, in order of its key.
 
     @classmethod
     def read(
@@ -360,15 +362,31 @@ class Config:
 
         ``flags`` are by key, ``None`` where the flag was not given.
         """
-        given, sources, unknown = _from_file(file) if file is not None else ({}, {}, [])
+        config = cls.read_to_show(file=file, environment=environment, flags=flags)
+        refused = [one.text for one in config.others if one.fate is Fate.REFUSED]
+        if refused:
+            raise InvalidValue("\n".join(refused))
+        return config
+
+    @classmethod
+    def read_to_show(
+        cls,
+        *,
+        file: Path | None = None,
+        environment: Mapping[str, str] = MappingProxyType({}),
+        flags: Mapping[str, object] = MappingProxyType({}),
+    ) -> Self:
+        """The same, with what is refused among ``others``: not to start a broker with."""
+        given, sources = _from_file(file) if file is not None else ({}, {})
         for variable, value in environment.items():
-            key = _KEYS_BY_VARIABLE.get(variable)
-            if key is not None:
-                given[key], sources[key] = value, f"environment {variable}"
-            elif variable.startswith(ENVIRONMENT_PREFIX):
-                unknown.append(variable)
+            if variable.startswith(ENVIRONMENT_PREFIX):
+                key = _KEYS_BY_VARIABLE.get(variable, variable)
+                source = "environment" if key == variable else f"environment {variable}"
+                given[key], sources[key] = value, source
         for key, flag in flags.items():
-            assert key in _KEYS, key
+            if key not in _KEYS and key not in GROUP_OF:
+                hint = correction_of(key, _KEYS)
+                raise InvalidValue(f"there is no setting {key}" + (hint and f": say {hint}"))
             if flag is not None:
                 given[key], sources[key] = text_of(flag), "flag"
         return cls(
@@ -377,7 +395,9 @@ class Config:
             topics=section_from(TopicSettings, given, sources),
             storage=section_from(StorageSettings, given, sources),
             sources=MappingProxyType(sources),
-            unknown=tuple(sorted(unknown)),
+            others=tuple(
+                judge(key, given[key], sources[key], _KEYS) for key in sorted(given.keys() - _KEYS)
+            ),
         )
 
     def rows(self) -> list[tuple[str, str, str, str]]:
@@ -396,18 +416,23 @@ class Config:
 
 _SECTIONS = (ServerSettings, ConnectionSettings, TopicSettings, StorageSettings)
 _KEYS = frozenset(one.key for section in _SECTIONS for one in settings_of(section))
-_KEYS_BY_VARIABLE = {variable_of(key): key for key in _KEYS}
+_KEYS_BY_VARIABLE = {variable_of(key): key for key in (*GROUP_OF, *_KEYS)}
 
 
-def _from_file(file: Path) -> tuple[dict[str, str], dict[str, str], list[str]]:
-    """What a file sets, where each came from, and keys that are none of ours.
+def _from_file(file: Path) -> tuple[dict[str, str], dict[str, str]]:
+    """What a file sets, and where each came from.
 
     Pulsar's own files leave many keys empty to mean their default; so do we.
     """
     try:
-        pairs = parse_properties(file.read_text(encoding="utf-8"))
+        pairs = parse_properties(file.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidValue(f"cannot read the configuration file {file}: {error}") from error
-    given = {key: value for key, value in pairs.items() if key in _KEYS and value}
-    unknown = [key for key in pairs if key not in _KEYS]
-    return given, dict.fromkeys(given, f"file {file}"), unknown
+    except InvalidValue as error:
+        raise InvalidValue(f"configuration file {file}, {error}") from None
+    given = {pair.key: pair for pair in pairs}
+    kept = [pair for pair in given.values() if pair.value or pair.key not in _KEYS]
+    return (
+        {pair.key: pair.value for pair in kept},
+        {pair.key: f"file {file}, line {pair.line}" for pair in kept},
+    )

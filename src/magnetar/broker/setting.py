@@ -75,7 +75,12 @@ class Setting(NamedTuple):
         return value
 
     def _refusal(self, text: str, source: str, remedy: str) -> InvalidValue:
-        return InvalidValue(f"{self.key}={text!r} ({source}): {remedy}")
+        return InvalidValue(refusal_text(self.key, text, source, remedy))
+
+
+def refusal_text(key: str, value: str, source: str, remedy: str) -> str:
+    """What is said of a setting whose value is refused."""
+    return f"{key}={value!r} ({source}): {remedy}"
 
 
 def settings_of(section: type[object]) -> tuple[Setting, ...]:

@@ -62,7 +62,7 @@ def magnetar() -> None:
 
 
 def main() -> None:
-    """Run the command line; what a user can mend is said in one line, with exit code 1.
+    """Run the command line; what a user can mend is said in a line each, with exit code 1.
 
     Commands are handed when it began, so that one that says how long it took counts its imports.
     """
@@ -74,7 +74,8 @@ def main() -> None:
     except (click.Abort, KeyboardInterrupt):
         sys.exit(INTERRUPTED)
     except MagnetarError as error:
-        click.echo(f"magnetar: {error}", err=True)
+        for line in str(error).splitlines():
+            click.echo(f"magnetar: {line}", err=True)
         sys.exit(1)
     sys.exit(result if isinstance(result, int) else 0)
 

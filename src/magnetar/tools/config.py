@@ -1,11 +1,13 @@
 """``magnetar config show``: each setting, its value, and where it came from."""
 
 import os
+import sys
 from pathlib import Path
 
 import click
 
 from magnetar.broker.config import Config
+from magnetar.broker.other_settings import Fate
 
 
 @click.group()
@@ -19,13 +21,18 @@ def config() -> None:
 )
 @click.option("--about", is_flag=True, help="Also say what each setting does.")
 def show(conf: Path | None, *, about: bool) -> None:
-    """Print each setting, its value and its source."""
-    read = Config.read(file=conf, environment=os.environ)
+    """Print each setting, its value and its source; what is none of Magnetar's behind them.
+
+    Ends with exit code 1 when `magnetar standalone` would refuse to start on it.
+    """
+    read = Config.read_to_show(file=conf, environment=os.environ)
     rows = read.rows()
     wide = max(len(f"{key}={value}") for key, value, _, _ in rows)
     for key, value, source, meaning in rows:
         if about:
             click.echo(f"# {meaning}")
         click.echo(f"{f'{key}={value}':<{wide}}  # {source}")
-    for name in read.unknown:
-        click.echo(f"{name} is no setting of Magnetar; it is ignored.", err=True)
+    for one in read.others:
+        click.echo(one.text, err=True)
+    if any(one.fate is Fate.REFUSED for one in read.others):
+        sys.exit(1)

@@ -18,6 +18,7 @@ import click
 from magnetar.broker.assemble import running_broker
 from magnetar.broker.broker import Broker
 from magnetar.broker.config import Config
+from magnetar.broker.other_settings import Fate
 
 log = logging.getLogger(__name__)
 
@@ -73,14 +74,30 @@ def standalone(
     }
     _allow_open_files()
     config = Config.read(file=conf, environment=os.environ, flags=flags)
-    if config.unknown:
-        log.warning("config.unknown_settings ignored=%s", ",".join(config.unknown))
+    _name_other_settings(config)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         try:
             runner.run(_serve(config, perf_counter() if began is None else began, ready_file))
         finally:
             if ready_file is not None:
                 ready_file.unlink(missing_ok=True)
+
+
+def _name_other_settings(config: Config) -> None:
+    """Say once what was set and has no effect, as far as somebody may have counted on it."""
+    for one in config.others:
+        if one.fate is Fate.UNKNOWN:
+            log.warning("config.unknown_setting %s", one.text)
+    for fate, event in _EVENTS.items():
+        named = " ".join(f"{one.key}={one.value}" for one in config.others if one.fate is fate)
+        if named:
+            log.warning(event, named)
+
+
+_EVENTS: Final = {
+    Fate.NOT_DONE: "config.not_done Pulsar's files switch on what Magnetar does not do: %s",
+    Fate.WITHOUT_EFFECT: "config.without_effect settings of Pulsar that are ignored: %s",
+}
 
 
 async def _serve(config: Config, began: float, ready_file: Path | None) -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from magnetar.broker.config import Config
+from magnetar.broker.other_settings import Fate
 from magnetar.errors import InvalidValue
 
 
@@ -17,7 +18,7 @@ def test_without_sources_everything_is_at_its_default():
     config = Config.read()
     assert config == Config()
     assert config.server.broker_port == 6650
-    assert config.unknown == ()
+    assert config.others == ()
 
 
 def test_a_flag_beats_the_environment_which_beats_the_file(tmp_path):
@@ -32,26 +33,99 @@ def test_a_flag_beats_the_environment_which_beats_the_file(tmp_path):
     assert dict(config.sources) == {
         "brokerServicePort": "flag",
         "webServicePort": "environment MAGNETAR_WEB_SERVICE_PORT",
-        "clusterName": f"file {file}",
+        "clusterName": f"file {file}, line 3",
     }
 
 
 def test_a_key_left_empty_in_a_file_means_its_default(tmp_path):
     config = Config.read(file=write(tmp_path, "advertisedAddress=\nbrokerServicePort=\n"))
-    assert config.server.advertised_address == "localhost"
-    assert not config.sources
+    assert config == Config()
 
 
-def test_what_is_no_setting_is_listed_by_name_and_ignored(tmp_path):
-    file = write(tmp_path, "zookeeperServers=x\nbrokerServicePort=1\nathenz=\n")
+def test_of_a_key_that_appears_twice_the_last_value_counts(tmp_path):
+    file = write(tmp_path, "clusterName=a\nclusterName=b\nwebServicePort=1\nwebServicePort=\n")
+    config = Config.read(file=file)
+    assert (config.server.cluster, config.server.web_port) == ("b", 8080)
+    assert config.sources["clusterName"] == f"file {file}, line 2"
+
+
+def test_what_is_no_setting_is_listed_in_order_of_its_name(tmp_path):
+    file = write(tmp_path, "loadBalancerEnabled=x\nbrokerServicePort=1\nathens=\n")
     config = Config.read(file=file, environment={"MAGNETAR_NO_SUCH": "1", "PATH": "/bin"})
-    assert config.unknown == ("MAGNETAR_NO_SUCH", "athenz", "zookeeperServers")
+    assert [(one.key, one.fate) for one in config.others] == [
+        ("MAGNETAR_NO_SUCH", Fate.UNKNOWN),
+        ("athens", Fate.UNKNOWN),
+        ("loadBalancerEnabled", Fate.WITHOUT_EFFECT),
+    ]
 
 
-def test_a_bad_value_names_its_file(tmp_path):
-    file = write(tmp_path, "brokerServicePort=lots\n")
-    with pytest.raises(InvalidValue, match=r"brokerServicePort='lots' \(file .*standalone.conf\)"):
+def test_what_asks_for_what_is_not_done_is_refused_wherever_it_was_said(tmp_path):
+    file = write(tmp_path, "\nbrokerServicePort=1\nauthenticationEnabled=true\n")
+    with pytest.raises(
+        InvalidValue, match=rf"^authenticationEnabled='true' \(file {file}, line 3\)"
+    ):
         Config.read(file=file)
+    with pytest.raises(
+        InvalidValue, match=r"^tlsEnabled='true' \(environment MAGNETAR_TLS_ENABLED\)"
+    ):
+        Config.read(environment={"MAGNETAR_TLS_ENABLED": "true"})
+    with pytest.raises(
+        InvalidValue, match=r"^MAGNETAR_MY_TOKEN='\*\*\*' \(environment\): there is no"
+    ):
+        Config.read(environment={"MAGNETAR_MY_TOKEN": "x"})
+    with pytest.raises(InvalidValue, match=r"^brokerDeduplicationEnabled='true' \(flag\)"):
+        Config.read(flags={"brokerDeduplicationEnabled": True})
+
+
+def test_everything_that_is_refused_is_named_at_once(tmp_path):
+    file = write(tmp_path, "tlsEnabled=true\nauthenticationEnabled=true\n")
+    with pytest.raises(InvalidValue) as refused:
+        Config.read(file=file)
+    named = [line.partition("=")[0] for line in str(refused.value).splitlines()]
+    assert named == ["authenticationEnabled", "tlsEnabled"]
+
+
+def test_a_later_source_can_take_back_what_would_be_refused(tmp_path):
+    file = write(tmp_path, "authenticationEnabled=true\n")
+    config = Config.read(file=file, environment={"MAGNETAR_AUTHENTICATION_ENABLED": "false"})
+    assert [one.fate for one in config.others] == [Fate.AS_SHIPPED]
+
+
+def test_what_is_refused_can_be_shown(tmp_path):
+    config = Config.read_to_show(
+        file=write(tmp_path, "authenticationEnabled=true\nclusterName=c\n")
+    )
+    assert [one.fate for one in config.others] == [Fate.REFUSED]
+    assert config.server.cluster == "c"
+
+
+def test_a_flag_of_no_setting_is_refused_with_its_correction():
+    with pytest.raises(
+        InvalidValue, match=r"^there is no setting brokerServicePrt: say brokerServ"
+    ):
+        Config.read(flags={"brokerServicePrt": 1})
+    with pytest.raises(InvalidValue, match=r"^there is no setting athens$"):
+        Config.read(flags={"athens": 1})
+
+
+def test_a_bad_value_names_its_file_and_line(tmp_path):
+    file = write(tmp_path, "# a comment\nbrokerServicePort=lots\n")
+    with pytest.raises(
+        InvalidValue, match=r"brokerServicePort='lots' \(file .*standalone.conf, line 2\)"
+    ):
+        Config.read(file=file)
+
+
+def test_a_line_that_is_no_setting_names_its_file_and_line(tmp_path):
+    file = write(tmp_path, "brokerServicePort=1\nauthenticationEnabled true\n")
+    with pytest.raises(
+        InvalidValue, match=rf"^configuration file {file}, line 2: 'authenticationEnabled' is not"
+    ):
+        Config.read(file=file)
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_key(tmp_path):
+    assert Config.read(file=write(tmp_path, "\ufeffclusterName=c\n")).server.cluster == "c"
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path):

@@ -1,25 +1,51 @@
+import re
+from pathlib import Path
+
 from click.testing import CliRunner
 
 from magnetar.tools.config import config
 
+PULSARS = Path(__file__).parents[2] / "golden" / "conf" / "standalone.conf"
 
-def show(*arguments: str, **environment: str) -> list[str]:
+
+def show(*arguments: str, exit_code: int = 0, **environment: str) -> list[str]:
     result = CliRunner().invoke(config, ["show", *arguments], env=environment)
-    assert result.exit_code == 0, result.output
+    assert result.exit_code == exit_code, result.output
     return result.output.splitlines()
 
 
 def test_each_setting_is_shown_with_its_source(tmp_path):
     file = tmp_path / "standalone.conf"
-    file.write_text("clusterName=here\nloadBalancerEnabled=true\n")
+    file.write_text("clusterName=here\nmetadataStoreSerDesThreads=7\nclusterNam=there\n")
     lines = show("--conf", str(file), MAGNETAR_WEB_SERVICE_PORT="9090")
     shown = {line.split("=")[0]: " ".join(line.split()) for line in lines if "  # " in line}
-    assert shown["clusterName"] == f"clusterName=here # file {file}"
+    assert shown["clusterName"] == f"clusterName=here # file {file}, line 1"
     assert shown["webServicePort"] == (
         "webServicePort=9090 # environment MAGNETAR_WEB_SERVICE_PORT"
     )
     assert shown["maxMessageSize"] == "maxMessageSize=5242880 # default"
-    assert "loadBalancerEnabled is no setting of Magnetar; it is ignored." in lines
+    assert lines[-2] == (
+        f"clusterNam (file {file}, line 3) is no setting, it is ignored; did you mean clusterName?"
+    )
+    assert lines[-1] == (
+        f"metadataStoreSerDesThreads=7 (file {file}, line 2) has no effect: Metadata is kept in "
+        "SQLite, in the data folder."
+    )
+
+
+def test_what_would_be_refused_is_shown_behind_the_settings(tmp_path):
+    file = tmp_path / "standalone.conf"
+    file.write_text("tlsKeyStorePassword=hunter2\nclusterName=here\nauthenticationEnabled=true\n")
+    lines = show("--conf", str(file), exit_code=1)
+    assert any(line.startswith("clusterName=here ") for line in lines)
+    assert lines[-2].startswith(f"authenticationEnabled='true' (file {file}, line 3): Magnetar has")
+    assert lines[-1].startswith(f"tlsKeyStorePassword='***' (file {file}, line 1): Magnetar does")
+
+
+def test_all_of_pulsars_own_file_is_accounted_for():
+    lines = show("--conf", str(PULSARS))
+    said = {re.match(r"\w+", line)[0] for line in lines}
+    assert {line.partition("=")[0] for line in PULSARS.read_text().splitlines()} <= said
 
 
 def test_settings_explain_themselves_when_asked():

@@ -13,6 +13,7 @@ from urllib.request import urlopen
 import pytest
 
 STARTUP_S = 30
+PULSARS = Path(__file__).parents[2] / "golden" / "conf"
 
 
 class Standalone:
@@ -139,12 +140,86 @@ def test_a_damaged_folder_is_an_error_in_one_line(start, tmp_path):
     assert err.count("\n") == 1
 
 
-def test_settings_that_are_none_are_named_once(start, tmp_path):
-    conf = tmp_path / "standalone.conf"
-    conf.write_text("zookeeperServers=x\nmanagedLedgerCacheSizeMB=1\nathenz=y\n")
-    with start("--memory", "--conf", str(conf)) as running:
-        running.first_line()
-        running.process.terminate()
-        _, _, err = running.ended()
-    assert err.count("\n") == 1
-    assert "config.unknown_settings ignored=athenz,zookeeperServers" in err
+def configured(folder: Path, *lines: str) -> tuple[str, str]:
+    (folder / "my.conf").write_text("".join(f"{line}\n" for line in lines))
+    return "--conf", "my.conf"
+
+
+def warnings_of(running: Standalone) -> list[str]:
+    """What a broker that serves has logged, from its first word on, without times and levels."""
+    running.first_line()
+    running.process.terminate()
+    _, _, err = running.ended()
+    return [line.partition(" WARNING ")[2] for line in err.splitlines()]
+
+
+def test_a_configuration_that_asks_for_security_starts_no_open_broker(start, tmp_path):
+    conf = configured(
+        tmp_path, "bindAddress=127.0.0.1", "authenticationEnabled=true", "authorizationEnabled=true"
+    )
+    with start("--memory", *conf) as running:
+        code, out, err = running.ended()
+    assert (code, out) == (1, "")
+    first, second = err.splitlines()
+    assert first == (
+        "magnetar: authenticationEnabled='true' (file my.conf, line 2): Magnetar has no "
+        "authentication or authorisation yet: whoever reaches its ports may do everything, so keep "
+        "others away from them (bindAddress, a firewall). Take the setting out, or say false"
+    )
+    assert second.startswith("magnetar: authorizationEnabled='true' (file my.conf, line 3): ")
+
+
+def test_a_line_without_an_equals_sign_is_an_error_with_its_number(start, tmp_path):
+    with start("--memory", *configured(tmp_path, "", "authenticationEnabled true")) as running:
+        code, out, err = running.ended()
+    assert (code, out) == (1, "")
+    assert err == (
+        "magnetar: configuration file my.conf, line 2: 'authenticationEnabled' is not followed by "
+        "'='; write key=value, or # before a comment\n"
+    )
+
+
+def test_settings_that_are_ignored_are_named_once(start, tmp_path):
+    conf = configured(
+        tmp_path,
+        *("brokerServicePrt=1", "loadBalancerSheddingIntervalMinutes=7", "clusterName=c"),
+        *("athens=x", "delayedDeliveryEnabled=true", "authenticationEnabled=false"),
+    )
+    with start("--memory", *conf) as running:
+        said = "\n".join(warnings_of(running))
+    assert said == (
+        "config.unknown_setting athens (file my.conf, line 4) is no setting, it is ignored\n"
+        "config.unknown_setting brokerServicePrt (file my.conf, line 1) is no setting, it is "
+        "ignored; did you mean brokerServicePort?\n"
+        f"{NOT_DONE} delayedDeliveryEnabled=true\n"
+        "config.without_effect settings of Pulsar that are ignored: "
+        "loadBalancerSheddingIntervalMinutes=7"
+    )
+
+
+NOT_DONE = "config.not_done Pulsar's files switch on what Magnetar does not do:"
+ON_IN_BOTH = {
+    "brokerDeleteInactiveTopicsEnabled=true",
+    "delayedDeliveryEnabled=true",
+    "enableNonPersistentTopics=true",
+    "topicLevelPoliciesEnabled=true",
+}
+ON_IN_STANDALONE = {"backlogQuotaDefaultLimitGB=10", "webSocketServiceEnabled=true"}
+ON_IN_BROKER = {
+    f"managedLedgerDefault{what}=2" for what in ("EnsembleSize", "WriteQuorum", "AckQuorum")
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "switched_on"),
+    [
+        ("standalone.conf", ON_IN_BOTH | ON_IN_STANDALONE),
+        ("broker.conf", ON_IN_BOTH | ON_IN_BROKER),
+    ],
+)
+def test_pulsars_own_file_starts_a_broker_that_names_what_is_not_done(start, name, switched_on):
+    with start("--memory", "--host", "127.0.0.1", "--conf", str(PULSARS / name)) as running:
+        (warning,) = warnings_of(running)
+    event, _, named = warning.partition(": ")
+    assert f"{event}:" == NOT_DONE
+    assert set(named.split()) == switched_on

@@ -1,0 +1,129 @@
+"""What becomes of a setting that is none of Magnetar's: refused or named, not passed over. Pure."""
+
+import contextlib
+import re
+from collections.abc import Collection
+from difflib import get_close_matches
+from enum import Enum, auto
+from typing import Final, NamedTuple
+
+from .pulsar_settings import GROUP_OF
+from .setting import ENVIRONMENT_PREFIX, refusal_text, variable_of
+
+
+class Fate(Enum):
+    """What becomes of it."""
+
+    REFUSED = auto()  # It asks for what Magnetar does not do: the start ends.
+    UNKNOWN = auto()  # Neither Pulsar nor Magnetar has it.
+    NOT_DONE = auto()  # Pulsar's own files switch on what Magnetar does not do.
+    WITHOUT_EFFECT = auto()  # It tunes what Magnetar does not have.
+    AS_SHIPPED = auto()  # The same, with the value of Pulsar's own files, or it asks for nothing.
+
+
+class OtherSetting(NamedTuple):
+    """A setting that is none of Magnetar's, as it was given."""
+
+    key: str
+    value: str  # As it may be shown: no secrets.
+    fate: Fate
+    text: str  # What is to be said of it, in a sentence.
+    correction: str = ""  # The key that was probably meant.
+
+
+def judge(key: str, value: str, source: str, own: Collection[str]) -> OtherSetting:
+    """What becomes of ``key``; ``own`` are the keys that Magnetar has."""
+    value = value.strip()
+    shown = "***" if value and _words(key) & _SECRETS else value
+    group = GROUP_OF.get(key)
+    if group is None:
+        return _unknown(key, value, shown, source, own)
+    taken = group.settings[key]
+    if not value or _meaning(value) in [_meaning(one) for one in taken if one[0] != "+"]:
+        text = f"{key}={shown} ({source}) asks for nothing that Magnetar does not do"
+        return OtherSetting(key, shown, Fate.AS_SHIPPED, text)
+    if f"+{_meaning(value)}" in taken:
+        text = f"{key}={shown} ({source}) is not done: {group.reason}"
+        return OtherSetting(key, shown, Fate.NOT_DONE, text)
+    if group.refuses:
+        remedy = f"{group.reason}. {_remedy(taken)}"
+        return OtherSetting(key, shown, Fate.REFUSED, refusal_text(key, shown, source, remedy))
+    text = f"{key}={shown} ({source}) has no effect: {group.reason}"
+    return OtherSetting(key, shown, Fate.WITHOUT_EFFECT, text)
+
+
+def correction_of(key: str, own: Collection[str]) -> str:
+    """The setting that was probably meant by ``key``, of Magnetar's or Pulsar's; "" for none."""
+    keys = [*own, *GROUP_OF]
+    if key.startswith(ENVIRONMENT_PREFIX):
+        keys = [variable_of(one) for one in keys]
+    by_lower_case = {one.lower(): one for one in keys}
+    close = get_close_matches(key.lower(), by_lower_case, n=1, cutoff=_LIKENESS_MIN)
+    return by_lower_case[close[0]] if close else ""
+
+
+def _unknown(key: str, value: str, shown: str, source: str, own: Collection[str]) -> OtherSetting:
+    correction = correction_of(key, own)
+    hint = f"; did you mean {correction}?" if correction else ""
+    if is_about_security(key) and value.lower() not in _NOTHING:
+        remedy = f"there is no such setting, and what concerns security is never ignored{hint}"
+        text = refusal_text(key, shown, source, remedy)
+        return OtherSetting(key, shown, Fate.REFUSED, text, correction)
+    text = f"{key} ({source}) is no setting, it is ignored{hint}"
+    return OtherSetting(key, shown, Fate.UNKNOWN, text, correction)
+
+
+_LIKENESS_MIN: Final = 0.85  # Two letters swapped or left out of a key of fourteen.
+_NOTHING: Final = frozenset({"", "false", "no", "off", "0", "-1"})
+_WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_SECRETS: Final = frozenset(
+    {"password", "passwd", "passphrase", "secret", "token", "jwt", "credential", "credentials"}
+    | {"params", "parameters", "basic", "private"}
+)
+_SECURITY: Final = (
+    *(
+        "acl",
+        "athenz",
+        "auth",
+        "cert",
+        "cipher",
+        "credential",
+        "encrypt",
+        "jaas",
+        "jwt",
+        "kerberos",
+    ),
+    *("kinit", "mtls", "oauth", "oidc", "passphrase", "passw", "permission", "principal", "role"),
+    *("sasl", "secret", "ssl", "tls", "token"),
+)
+_SECURITY_IN_TWO_WORDS: Final = ("keystore", "openid", "privatekey", "superuser", "truststore")
+
+
+def _words(key: str) -> set[str]:
+    """``tlsKeyFilePath``: tls, key, file, path. Also of an environment variable."""
+    return {word.lower() for word in _WORD.findall(key)}
+
+
+def is_about_security(key: str) -> bool:
+    joined = key.lower().replace("_", "")
+    return any(word.startswith(_SECURITY) for word in _words(key)) or any(
+        words in joined for words in _SECURITY_IN_TWO_WORDS
+    )
+
+
+def _meaning(value: str) -> str:
+    """Equal for values that say the same: numbers, lists in any order, a class in any package."""
+    parts = []
+    for part in value.lower().split(","):
+        name = part.strip()
+        if name.startswith("org.apache."):
+            name = name.rpartition(".")[2]
+        with contextlib.suppress(ValueError):
+            name = f"{float(name):g}"
+        parts.append(name)
+    return ",".join(sorted(parts))
+
+
+def _remedy(taken: tuple[str, ...]) -> str:
+    values = [one for one in taken if one[0] != "+"]
+    return f"Take the setting out, or say {' or '.join(values)}" if values else "Take it out"

@@ -1,0 +1,294 @@
+"""Pulsar's settings that tune what Magnetar does not have, or does in another way.
+
+A group is a heading, why its settings have no effect here, and each key with the values that
+Pulsar's own files have for it. It is a part of the table in ``pulsar_settings.py``.
+"""
+
+from typing import Final
+
+TUNING: Final = (
+    (
+        "BookKeeper",
+        "Entries are kept in files of our own (`docs/storage.md`), synced as `durability` says.",
+        """
+allowLoopback=true bookkeeperClientEnforceMinNumRacksPerWriteQuorum=false
+bookkeeperClientExposeStatsToPrometheus=false bookkeeperClientGetBookieInfoIntervalSeconds=86400
+bookkeeperClientGetBookieInfoRetryIntervalSeconds=60 bookkeeperClientHealthCheckEnabled=true
+bookkeeperClientHealthCheckErrorThresholdPerInterval=5
+bookkeeperClientHealthCheckIntervalSeconds=60
+bookkeeperClientHealthCheckQuarantineTimeInSeconds=1800 bookkeeperClientIsolationGroups=
+bookkeeperClientLimitStatsLogging=true bookkeeperClientMinAvailableBookiesInIsolationGroups=
+bookkeeperClientMinNumRacksPerWriteQuorum=1|2 bookkeeperClientNumIoThreads=
+bookkeeperClientNumWorkerThreads= bookkeeperClientQuarantineRatio=1.0
+bookkeeperClientRackawarePolicyEnabled=true bookkeeperClientRegionawarePolicyEnabled=false
+bookkeeperClientReorderReadSequenceEnabled=false|true bookkeeperClientSecondaryIsolationGroups=
+bookkeeperClientSeparatedIoThreadsEnabled=false bookkeeperClientSpeculativeReadTimeoutInMillis=0
+bookkeeperClientThrottleValue=0 bookkeeperClientTimeoutInSeconds=30
+bookkeeperDiskWeightBasedPlacementEnabled=false bookkeeperEnableStickyReads=true
+bookkeeperExplicitLacIntervalInMills=0 bookkeeperNumberOfChannelsPerBookie=16
+bookkeeperUseV2WireProtocol=true dbStorage_readAheadCacheBatchSize=1000
+dbStorage_readAheadCacheMaxSizeMb= dbStorage_rocksDB_blockCacheSize=
+dbStorage_rocksDB_blockSize=4096 dbStorage_rocksDB_bloomFilterBitsPerKey=10
+dbStorage_rocksDB_maxSizeInLevel1MB=256 dbStorage_rocksDB_numFilesInLevel0=4
+dbStorage_rocksDB_numLevels=-1 dbStorage_rocksDB_sstSizeInMB=4
+dbStorage_rocksDB_writeBufferSizeMB=4 dbStorage_writeCacheMaxSizeMb= diskUsageThreshold=0.99
+diskUsageWarnThreshold=0.99 flushInterval=60000 gcWaitTime=300000 journalMaxGroupWaitMSec=1
+journalSyncData=false ledgerStorageClass=DbLedgerStorage nettyMaxFrameSizeBytes=5253120
+strictBookieAffinityEnabled=false
+""",
+    ),
+    (
+        "managed ledgers",
+        "How Pulsar caches, compresses and times what it keeps in BookKeeper.",
+        """
+cacheEvictionByMarkDeletedPosition=false lazyCursorRecovery=false
+managedCursorInfoCompressionThresholdInBytes=16384 managedCursorInfoCompressionType=NONE
+managedLedgerAddEntryTimeoutSeconds=0 managedLedgerCacheCopyEntries=false
+managedLedgerCacheEvictionFrequency=100.0|0 managedLedgerCacheEvictionIntervalMs=10
+managedLedgerCacheEvictionTimeThresholdMillis=1000 managedLedgerCacheEvictionWatermark=0.9
+managedLedgerCursorBackloggedThreshold=1000 managedLedgerCursorMaxEntriesPerLedger=50000
+managedLedgerCursorPositionFlushSeconds=60
+managedLedgerCursorResetLedgerCloseTimestampMaxClockSkewMillis=60000
+managedLedgerCursorRolloverTimeInSeconds=14400 managedLedgerDigestType=CRC32C
+managedLedgerInactiveLedgerRolloverTimeSeconds=0
+managedLedgerInfoCompressionThresholdInBytes=16384 managedLedgerInfoCompressionType=NONE
+managedLedgerMaxAckQuorum=5 managedLedgerMaxBacklogBetweenCursorsForCaching=1000
+managedLedgerMaxBatchDeletedIndexToPersist=10000 managedLedgerMaxEnsembleSize=5
+managedLedgerMaxReadsInFlightPermitsAcquireQueueSize=50000
+managedLedgerMaxReadsInFlightPermitsAcquireTimeoutMillis=60000
+managedLedgerMaxReadsInFlightSizeInMB=0
+managedLedgerMaxUnackedRangesToPersistInMetadataStore=1000
+managedLedgerMaxUnackedRangesToPersistInZooKeeper=-1 managedLedgerMaxWriteQuorum=5
+managedLedgerMetadataOperationsTimeoutSeconds=60 managedLedgerMinimumBacklogCursorsForCaching=0
+managedLedgerMinimumBacklogEntriesForCaching=1000 managedLedgerNewEntriesCheckDelayInMillis=10
+managedLedgerNumSchedulerThreads=4 managedLedgerPersistIndividualAckAsLongArray=false
+managedLedgerPrometheusStatsLatencyRolloverSeconds=60 managedLedgerReadEntryTimeoutSeconds=0
+managedLedgerStatsPeriodSeconds=60 managedLedgerTraceTaskExecution=true
+managedLedgerUnackedRangesOpenCacheSetEnabled=true
+persistentUnackedRangesWithMultipleEntriesEnabled=false
+""",
+    ),
+    (
+        "metadata store",
+        "Metadata is kept in SQLite, in the data folder.",
+        """
+metadataStoreAllowReadOnlyOperations=false metadataStoreBatchingEnabled=true
+metadataStoreBatchingMaxDelayMillis=5 metadataStoreBatchingMaxOperations=1000
+metadataStoreBatchingMaxSizeKb=128 metadataStoreCacheExpirySeconds=300
+metadataStoreOperationTimeoutSeconds=30 metadataStoreSerDesThreads=1
+metadataStoreSessionTimeoutMillis=30000 zooKeeperAllowReadOnlyOperations=false
+zooKeeperCacheExpirySeconds=-1 zooKeeperOperationTimeoutSeconds=-1
+zookeeperSessionExpiredPolicy=reconnect zooKeeperSessionTimeoutMillis=-1
+""",
+    ),
+    (
+        "replication",
+        "There is one cluster.",
+        """
+createTopicToRemoteClusterForReplication=true enableReplicatedSubscriptions=true
+replicatedSubscriptionsSnapshotFrequencyMillis=1000
+replicatedSubscriptionsSnapshotMaxCachedPerSubscription=10
+replicatedSubscriptionsSnapshotTimeoutSeconds=30 replicationConnectionsPerBroker=16
+replicationMetricsEnabled=true replicationPolicyCheckDurationSeconds=600
+replicationProducerQueueSize=1000 replicationStartAt=latest replicatorPrefix=pulsar.repl
+""",
+    ),
+    (
+        "load balancing",
+        "There is one broker: nothing to balance.",
+        """
+defaultNamespaceBundleSplitAlgorithm=range_equally_divide defaultNumberOfNamespaceBundles=4
+enableNamespaceIsolationUpdateOnTime=false flowOrQpsDifferenceThresholdPercentage=10
+loadBalancerAutoBundleSplitEnabled=true loadBalancerAutoUnloadSplitBundlesEnabled=true
+loadBalancerAverageResourceUsageDifferenceThresholdPercentage=10
+loadBalancerAvgShedderHighThreshold=40 loadBalancerAvgShedderHitCountHighThreshold=2
+loadBalancerAvgShedderHitCountLowThreshold=8 loadBalancerAvgShedderLowThreshold=15
+loadBalancerBandwidthInResourceWeight=1.0 loadBalancerBandwidthOutResourceWeight=1.0
+loadBalancerBandwithInResourceWeight=1.0 loadBalancerBandwithOutResourceWeight=1.0
+loadBalancerBrokerComfortLoadLevelPercentage=65 loadBalancerBrokerLoadDataTTLInSeconds=1800
+loadBalancerBrokerLoadTargetStd=0.25 loadBalancerBrokerMaxTopics=50000
+loadBalancerBrokerOverloadedThresholdPercentage=85
+loadBalancerBrokerThresholdShedderPercentage=10
+loadBalancerBrokerUnderloadedThresholdPercentage=50
+loadBalancerBundleUnloadMinThroughputThreshold=10 loadBalancerCPUResourceWeight=1.0
+loadBalancerDebugModeEnabled=false loadBalancerDirectMemoryResourceWeight=0
+loadBalancerDistributeBundlesEvenlyEnabled=true loadBalancerEnabled=false|true
+loadBalancerHistoryResourcePercentage=0.9 loadBalancerHostUsageCheckIntervalMinutes=1
+loadBalancerInFlightServiceUnitStateWaitingTimeInMillis=30000
+loadBalancerLoadPlacementStrategy=LeastLongTermMessageRate
+loadBalancerLoadSheddingStrategy=ThresholdShedder
+loadBalancerMaxNumberOfBrokerSheddingPerCycle=3
+loadBalancerMaxNumberOfBundlesInBundleLoadReport=10
+loadBalancerMaxNumberOfBundlesToSplitPerCycle=10 loadBalancerMemoryResourceWeight=0
+loadBalancerMsgRateDifferenceShedderThreshold=50
+loadBalancerMsgThroughputMultiplierDifferenceShedderThreshold=4
+loadBalancerMultiPhaseBundleUnload=true loadBalancerNamespaceBundleMaxBandwidthMbytes=100
+loadBalancerNamespaceBundleMaxMsgRate=30000 loadBalancerNamespaceBundleMaxSessions=1000
+loadBalancerNamespaceBundleMaxTopics=1000
+loadBalancerNamespaceBundleSplitConditionHitCountThreshold=3
+loadBalancerNamespaceMaximumBundles=128 loadBalancerOverrideBrokerNicSpeedGbps=
+loadBalancerPlacementStrategy=leastLoadedServer loadBalancerReportUpdateMaxIntervalMinutes=15
+loadBalancerReportUpdateMinIntervalMillis=5000 loadBalancerReportUpdateThresholdPercentage=10
+loadBalancerResourceQuotaUpdateIntervalMinutes=15
+loadBalancerServiceUnitStateMaxConcurrentOverrides=64
+loadBalancerServiceUnitStateMonitorIntervalInSeconds=60
+loadBalancerServiceUnitStateTombstoneDelayTimeInSeconds=3600
+loadBalancerServiceUnitTableViewSyncer=None loadBalancerSheddingBundlesWithPoliciesEnabled=false
+loadBalancerSheddingConditionHitCountThreshold=3 loadBalancerSheddingEnabled=true
+loadBalancerSheddingGracePeriodMinutes=30 loadBalancerSheddingIntervalMinutes=1
+loadBalancerSplitIntervalMinutes=1 loadBalancerTransferEnabled=true
+loadBalanceSheddingDelayInSeconds=180
+loadManagerClassName=NoopLoadManager|ModularLoadManagerImpl
+loadManagerServiceUnitStateTableViewClassName=ServiceUnitStateTableViewImpl
+lowerBoundarySheddingEnabled=false maxUnloadBundleNumPerShedding=-1 maxUnloadPercentage=0.2
+minUnloadMessage=1000 minUnloadMessageThroughput=1048576 namespaceBundleUnloadingTimeoutMs=60000
+preferLaterVersions=false
+supportedNamespaceBundleSplitAlgorithms=range_equally_divide,topic_count_equally_divide,\
+specified_positions_divide,flow_or_qps_equally_divide
+topicBundleAssignmentStrategy=ConsistentHashingTopicBundleAssigner
+""",
+    ),
+    (
+        "threads and requests",
+        "One event loop does the work; `docs/limits.md` has its bounds.",
+        """
+disableHttpDebugMethods=false enableBusyWait=false httpMaxRequestHeaderSize=8192
+httpRequestsFailOnUnknownPropertiesEnabled=false httpRequestsMaxPerSecond=100.0
+httpServerAcceptQueueSize=8192 httpServerGzipCompressionExcludedPaths=
+httpServerIdleTimeout=30000 httpServerThreadPoolQueueSize=8192 isRunningStandalone=
+maxConcurrentHttpRequests=1024 maxConcurrentLookupRequest=50000
+maxConcurrentNonPersistentMessagePerConnection=1000 maxConcurrentTopicLoadRequest=5000
+maxHttpServerConnections=2048 numAcceptorThreads= numCacheExecutorThreadPoolSize=10
+numExecutorThreadPoolSize= numHttpServerThreads= numIOThreads= numOrderedExecutorThreads=8
+numWorkerThreadsForNonPersistentTopic=8 skipBrokerShutdownOnOOM=false
+topicOrderedExecutorThreadNum=8 webServiceLogDetailedAddresses=
+""",
+    ),
+    (
+        "metrics",
+        "Metrics are not exported yet; stats are on the admin API.",
+        """
+aggregatePublisherStatsByProducerName=false exposeBundlesMetricsInPrometheus=false
+exposeConsumerLevelMetricsInPrometheus=false exposeManagedCursorMetricsInPrometheus=false
+exposeManagedLedgerMetricsInPrometheus=true exposePreciseBacklogInPrometheus=false
+exposeProducerLevelMetricsInPrometheus=false exposePublisherStats=true
+exposeSubscriptionBacklogAgeInPrometheus=false exposeSubscriptionBacklogSizeInPrometheus=false
+exposeTopicLevelMetricsInPrometheus=true healthCheckMetricsUpdateTimeInSeconds=-1
+jvmGCMetricsLoggerClassName= metricsBufferResponse=false metricsServletTimeoutMs=30000
+splitTopicAndPartitionLabelInPrometheus=false statsUpdateFrequencyInSecs=60
+statsUpdateInitialDelayInSecs=60 statusFilePath=/usr/local/apache/htdocs
+""",
+    ),
+    (
+        "details of transactions",
+        "There are none; `transactionCoordinatorEnabled=true` is refused.",
+        """
+maxActiveTransactionsPerCoordinator=0 numTransactionReplayThreadPoolSize=2
+transactionBufferClientMaxConcurrentRequests=1000
+transactionBufferClientOperationTimeoutInMills=3000
+transactionBufferProviderClassName=TopicTransactionBufferProvider
+transactionBufferSegmentedSnapshotEnabled=false
+transactionBufferSnapshotMaxTransactionCount=1000 transactionBufferSnapshotMinTimeInMillis=5000
+transactionBufferSnapshotSegmentSize=262144 transactionLogBatchedWriteEnabled=false
+transactionLogBatchedWriteMaxDelayInMillis=1 transactionLogBatchedWriteMaxRecords=512
+transactionLogBatchedWriteMaxSize=4194304
+transactionMetadataStoreProviderClassName=MLTransactionMetadataStoreProvider
+transactionPendingAckBatchedWriteEnabled=false
+transactionPendingAckBatchedWriteMaxDelayInMillis=1
+transactionPendingAckBatchedWriteMaxRecords=512 transactionPendingAckBatchedWriteMaxSize=4194304
+transactionPendingAckLogIndexMinLag=500
+transactionPendingAckStoreProviderClassName=MLPendingAckStoreProvider
+""",
+    ),
+    (
+        "details of delayed delivery",
+        "There is none; `isDelayedDeliveryDeliverAtTimeStrict=true` is refused.",
+        """
+delayedDeliveryFixedDelayDetectionLookahead=50000
+delayedDeliveryMaxIndexesPerBucketSnapshotSegment=5000 delayedDeliveryMaxNumBuckets=-1
+delayedDeliveryMaxTimeStepPerBucketSnapshotSegmentSeconds=300
+delayedDeliveryMinIndexCountPerBucket=50000 delayedDeliveryTickTimeMillis=1000
+delayedDeliveryTrackerFactoryClassName=InMemoryDelayedDeliveryTrackerFactory
+""",
+    ),
+    (
+        "details of offloading",
+        "Nothing is offloaded; a driver is refused.",
+        """
+fileSystemProfilePath=conf/filesystem_offload_core_site.xml fileSystemURI=
+gcsManagedLedgerOffloadBucket= gcsManagedLedgerOffloadMaxBlockSizeInBytes=134217728
+gcsManagedLedgerOffloadReadBufferSizeInBytes=1048576 gcsManagedLedgerOffloadRegion=
+gcsManagedLedgerOffloadServiceAccountKeyFile= managedLedgerDataReadPriority=tiered-storage-first
+managedLedgerInactiveOffloadedLedgerEvictionTimeSeconds=600 managedLedgerOffloadBucket=
+managedLedgerOffloadDeletionLagMs=14400000 managedLedgerOffloadMaxThreads=2
+managedLedgerOffloadPrefetchRounds=1 narExtractionDirectory= offloadersDirectory=./offloaders
+s3ManagedLedgerOffloadBucket= s3ManagedLedgerOffloadMaxBlockSizeInBytes=67108864
+s3ManagedLedgerOffloadReadBufferSizeInBytes=1048576 s3ManagedLedgerOffloadRegion=
+s3ManagedLedgerOffloadServiceEndpoint=
+""",
+    ),
+    (
+        "details of functions, plug-ins and the WebSocket service",
+        "There are none; what switches them on is refused.",
+        """
+additionalServletDirectory=./brokerAdditionalServlet brokerInterceptorsDirectory=./interceptors
+disableBrokerInterceptors=true entryFiltersDirectory= functionsWorkerServiceNarPackage=
+packagesManagementLedgerRootPath=/ledgers
+packagesManagementStorageProvider=BookKeeperPackagesStorageProvider packagesReplicas=1
+protocolHandlerDirectory=./protocols useSeparateThreadPoolForProtocolHandlers=true
+webSocketConnectionsPerBroker=8 webSocketMaxTextFrameSize=1048576 webSocketNumIoThreads=8
+webSocketNumServiceThreads= webSocketPingDurationSeconds=-1
+webSocketPulsarClientMemoryLimitInMB=0 webSocketSessionIdleTimeoutMillis=300000
+""",
+    ),
+    (
+        "how Pulsar does its work",
+        "Intervals, batch sizes, back-off, caches, and details of what is not there.",
+        """
+additionalSystemCursorNames= allowAutoTopicCreationWithLegacyNamingScheme=true
+backlogQuotaCheckEnabled=true backlogQuotaCheckIntervalInSeconds=60
+backlogQuotaDefaultRetentionPolicy=producer_request_hold brokerDeduplicationEntriesInterval=1000
+brokerDeduplicationMaxNumberOfProducers=10000
+brokerDeduplicationProducerInactivityTimeoutMinutes=360
+brokerDeduplicationSnapshotFrequencyInSeconds=120 brokerDeduplicationSnapshotIntervalSeconds=120
+brokerDeleteInactiveTopicsFrequencySeconds=60 brokerPublisherThrottlingTickTimeMillis=50
+brokerServiceCompactionMonitorIntervalInSeconds=60
+brokerServiceCompactionPhaseOneLoopTimeInSeconds=30
+brokerServicePurgeInactiveFrequencyInSeconds=60
+dispatcherDispatchMessagesInSubscriptionThread=true
+dispatcherEntryFilterRescheduledMessageDelay=1000 dispatcherMaxRoundRobinBatchSize=20
+dispatcherMinReadBatchSize=1 dispatcherReadFailureBackoffInitialTimeInMs=15000
+dispatcherReadFailureBackoffMandatoryStopTimeInMs=0
+dispatcherReadFailureBackoffMaxTimeInMs=60000 dispatcherRetryBackoffInitialTimeInMs=1
+dispatcherRetryBackoffMaxTimeInMs=10
+dispatchRateLimiterFactoryClassName=DispatchRateLimiterFactoryAsyncTokenBucket
+dispatchThrottlingForFilteredEntriesEnabled=false dispatchThrottlingOnBatchMessageEnabled=false
+dispatchThrottlingOnNonBacklogConsumerEnabled=true
+dispatchThrottlingRateRelativeToPublishRate=false
+enableBrokerSideSubscriptionPatternEvaluation=true isAllowAutoUpdateSchemaEnabled=true
+keySharedUnblockingIntervalMs=10 lookupPropertyPrefix=lookup.
+maxMessageSizeCheckIntervalInSeconds=60 maxSecondsToClearTopicNameCache=7200
+maxTopicListInFlightDirectMemSizeMB=100
+maxTopicListInFlightDirectMemSizePermitsAcquireQueueSize=10000
+maxTopicListInFlightDirectMemSizePermitsAcquireTimeoutMillis=25000
+maxTopicListInFlightHeapMemSizeMB=100
+maxTopicListInFlightHeapMemSizePermitsAcquireQueueSize=10000
+maxTopicListInFlightHeapMemSizePermitsAcquireTimeoutMillis=25000
+maxUnackedMessagesPerSubscriptionOnBrokerBlocked=0.16 messageExpiryCheckIntervalInMinutes=5
+preciseDispatcherFlowControl=false preciseTimeBasedBacklogQuotaCheck=false
+preciseTopicPublishRateLimiterEnable=false resourceUsageTransportPublishIntervalInSecs=60
+schemaRegistryCompatibilityCheckers=JsonSchemaCompatibilityCheck,AvroSchemaCompatibilityCheck,\
+ProtobufNativeSchemaCompatibilityCheck
+schemaRegistryStorageClassName=BookkeeperSchemaStorageFactory
+subscribeRatePeriodPerConsumerInSecond=30 subscriptionBacklogScanMaxEntries=10000
+subscriptionBacklogScanMaxTimeMs=120000 subscriptionExpiryCheckIntervalInMinutes=5
+subscriptionKeySharedUseClassicPersistentImplementation=false subscriptionPatternMaxLength=50
+subscriptionRedeliveryTrackerEnabled=true
+subscriptionSharedUseClassicPersistentImplementation=false systemTopicEnabled=true
+systemTopicSchemaCompatibilityStrategy=ALWAYS_COMPATIBLE topicCompactionRetainNullKey=false
+topicFencingTimeoutSeconds=0 topicLoadTimeoutSeconds=60 topicNameCacheMaxCapacity=100000
+topicPoliciesCacheInitTimeoutSeconds=60 topicPublisherThrottlingTickTimeMillis=2|10
+topicsPatternRegexImplementation=RE2J_WITH_JDK_FALLBACK unblockStuckSubscriptionEnabled=false
+""",
+    ),
+)

@@ -1,0 +1,115 @@
+"""docs/settings.md says what the code does with every setting of Pulsar's and of ours."""
+
+import os
+
+from architecture.source import ROOT, TESTS
+
+from magnetar.broker.config import Config
+from magnetar.broker.properties import parse_properties
+from magnetar.broker.pulsar_settings import GROUP_OF, GROUPS, Group
+
+DOCUMENT = ROOT / "docs" / "settings.md"
+FILES = ("standalone.conf", "broker.conf")
+
+HEAD = """# Settings
+
+What a broker is set with comes from a file (`--conf`, in the format and with the key names of
+Pulsar's `standalone.conf`), over that from the environment (`brokerServicePort` is
+`MAGNETAR_BROKER_SERVICE_PORT`), over that from flags. `magnetar config show --conf FILE` prints
+every setting, its value and where that came from, then what becomes of everything else in the file;
+it ends with exit code 1 where a broker would refuse to start.
+
+What becomes of a setting that Magnetar does not have:
+
+- *refused*: its value asks for what is not done. The broker does not start, and names key, value,
+  line and remedy. The same key passes with a value that asks for nothing, as the table has it.
+- *not done*: Pulsar's own files switch it on for everybody. The broker starts, and names it in a
+  warning.
+- *no effect*: it tunes what is not there, or works in another way here. The broker starts, and
+  names it where the value is not the one of Pulsar's files.
+- *unknown*: neither has such a setting. The broker starts, and names it with the one that was
+  probably meant. What has to do with authentication, authorisation or encryption by its name is
+  refused even then, unless it is empty or `false`.
+
+An empty value means the default. A line without `=` (or `:`) behind its key is an error that names
+the line.
+
+This page is made from `broker/config.py`, `broker/pulsar_settings.py` and `tests/golden/conf`, the
+keys and values of Apache Pulsar 4.0's own files: change those, then run `REWRITE=1 make test`.
+
+## What Magnetar has
+
+| setting | default | what it does |
+|---|---|---|
+"""
+
+GROUPS_HEAD = """
+## What becomes of the others
+
+| they concern | | why |
+|---|---|---|
+"""
+
+WALK_HEAD = """
+## Every setting of Pulsar 4.0
+
+With the values of its `standalone.conf` and `broker.conf`, classes without their packages; behind
+those the settings that are in neither file.
+
+| setting | `standalone.conf` | `broker.conf` | Magnetar |
+|---|---|---|---|
+"""
+
+
+def document() -> str:
+    own = Config.read().rows()
+    shipped = [
+        {
+            pair.key: short(pair.value)
+            for pair in parse_properties((TESTS / "golden" / "conf" / file).read_text())
+        }
+        for file in FILES
+    ]
+    honoured = {key for key, *_ in own}
+    keys = sorted({*shipped[0], *shipped[1], *GROUP_OF}, key=lambda key: (key.lower(), key))
+    in_files = [key for key in keys if any(key in file for file in shipped)]
+    others = [key for key in keys if key not in in_files]
+    lines = [f"| `{key}` | {code(value)} | {about} |" for key, value, _, about in own]
+    lines += [GROUPS_HEAD.rstrip("\n")]
+    lines += [
+        f"| {one.about} | {'refused' if one.refuses else 'no effect'} | {one.reason.rstrip('.')} |"
+        for one in GROUPS
+    ]
+    lines += [WALK_HEAD.rstrip("\n")]
+    for key in (*in_files, *others):
+        values = [code(file[key]) if key in file else "-" for file in shipped]
+        fate = "honoured" if key in honoured else fate_of(key, GROUP_OF[key])
+        lines.append(f"| `{key}` | {values[0]} | {values[1]} | {fate} |")
+    return HEAD + "\n".join(lines) + "\n"
+
+
+def fate_of(key: str, group: Group) -> str:
+    if not group.refuses:
+        return f"no effect: {group.about}"
+    taken = [code(value) for value in group.settings[key] if not value.startswith("+")]
+    not_done = [code(value[1:]) for value in group.settings[key] if value.startswith("+")]
+    refused = f"refused unless {' or '.join(taken) or 'empty'}: {group.about}"
+    return refused + (f". {' '.join(not_done)} is taken, and not done" if not_done else "")
+
+
+def short(value: str) -> str:
+    """Classes without their packages."""
+    return ",".join(
+        one.rpartition(".")[2] if one.startswith("org.apache.") else one for one in value.split(",")
+    )
+
+
+def code(value: str) -> str:
+    return f"`{value}`" if value else "empty"
+
+
+def test_the_document_says_what_the_code_does():
+    text = document()
+    if os.environ.get("REWRITE"):
+        DOCUMENT.write_text(text)
+    assert DOCUMENT.read_text() == text, "run it with REWRITE=1 and look at the diff"

@@ -1,0 +1,174 @@
+import pytest
+
+from magnetar.broker.other_settings import Fate, correction_of, is_about_security, judge
+
+OWN = ("brokerServicePort", "webServicePort", "maxMessageSize")
+
+
+def fate(key: str, value: str) -> Fate:
+    return judge(key, value, "test", OWN).fate
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("authenticationEnabled", "true"),
+        ("authenticationEnabled", "yes"),
+        ("authorizationEnabled", "true"),
+        ("superUserRoles", "admin"),
+        ("tokenSecretKey", "data:;base64,x"),
+        ("brokerServicePortTls", "6651"),
+        ("webServicePortTls", "8443"),
+        ("tlsRequireTrustedClientCertOnConnect", "true"),
+        ("haProxyProtocolEnabled", "true"),
+        ("advertisedListeners", "internal:pulsar://10.0.0.1:6650"),
+        ("brokerDeduplicationEnabled", "true"),
+        ("transactionCoordinatorEnabled", "true"),
+        ("isDelayedDeliveryDeliverAtTimeStrict", "true"),
+        ("ttlDurationDefaultInSeconds", "60"),
+        ("backlogQuotaDefaultLimitGB", "5"),
+        ("backlogQuotaDefaultLimitSecond", "60"),
+        ("subscriptionExpirationTimeMinutes", "5"),
+        ("maxPublishRatePerTopicInMessages", "10"),
+        ("dispatchThrottlingRatePerTopicInByte", "1000"),
+        ("maxConsumersPerSubscription", "2"),
+        ("isSchemaValidationEnforced", "true"),
+        ("schemaCompatibilityStrategy", "BACKWARD"),
+        ("encryptionRequireOnProducer", "true"),
+        ("subscriptionTypesEnabled", "Exclusive,Shared"),
+        ("functionsWorkerEnabled", "true"),
+        ("managedLedgerOffloadDriver", "aws-s3"),
+        ("managedLedgerDefaultWriteQuorum", "3"),
+        ("zookeeperServers", "zk1:2181"),
+        ("metadataStoreUrl", "zk:zk1:2181"),
+        ("enablePersistentTopics", "false"),
+    ],
+)
+def test_what_asks_for_what_is_not_done_is_refused(key, value):
+    assert fate(key, value) is Fate.REFUSED
+    assert fate(key, "") is Fate.AS_SHIPPED
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("authenticationEnabled", "false"),
+        ("authenticationEnabled", " False "),
+        ("superUserRoles", ""),
+        ("tlsKeyStoreType", "JKS"),
+        ("webServiceTlsProvider", "Conscrypt"),
+        ("ttlDurationDefaultInSeconds", "0"),
+        ("backlogQuotaDefaultLimitGB", "-1"),
+        ("backlogQuotaDefaultLimitGB", "-1.0"),
+        ("subscriptionTypesEnabled", "Shared, Exclusive, Key_Shared, Failover"),
+        (
+            "authorizationProvider",
+            "org.apache.pulsar.broker.authorization.PulsarAuthorizationProvider",
+        ),
+        ("delayedDeliveryEnabled", "false"),
+        ("loadBalancerEnabled", "true"),
+    ],
+)
+def test_what_asks_for_nothing_passes(key, value):
+    assert fate(key, value) is Fate.AS_SHIPPED
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("delayedDeliveryEnabled", "true"),
+        ("backlogQuotaDefaultLimitGB", "10"),
+        ("managedLedgerDefaultWriteQuorum", "2"),
+    ],
+)
+def test_what_pulsars_files_switch_on_is_taken_and_named(key, value):
+    assert fate(key, value) is Fate.NOT_DONE
+
+
+def test_what_only_tunes_has_no_effect():
+    found = judge("managedLedgerNumSchedulerThreads", "12", "file x, line 3", OWN)
+    assert found.fate is Fate.WITHOUT_EFFECT
+    assert found.text == (
+        "managedLedgerNumSchedulerThreads=12 (file x, line 3) has no effect: How Pulsar caches, "
+        "compresses and times what it keeps in BookKeeper."
+    )
+
+
+def test_a_refusal_names_key_value_source_and_remedy():
+    assert judge("authenticationEnabled", "true", "file x, line 3", OWN).text == (
+        "authenticationEnabled='true' (file x, line 3): Magnetar has no authentication or "
+        "authorisation yet: whoever reaches its ports may do everything, so keep others away from "
+        "them (bindAddress, a firewall). Take the setting out, or say false"
+    )
+    assert judge("backlogQuotaDefaultLimitGB", "5", "s", OWN).text.endswith(
+        "compaction yet. Take the setting out, or say -1 or 0"
+    )
+    assert judge("superUserRoles", "admin", "s", OWN).text.endswith("a firewall). Take it out")
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "tokenSecretKey",
+        "tlsKeyStorePassword",
+        "brokerClientAuthenticationParameters",
+        "MAGNETAR_MY_TOKEN",
+        "somePassword",
+    ],
+)
+def test_a_secret_is_not_shown(key):
+    found = judge(key, "hunter2", "test", OWN)
+    assert found.fate is Fate.REFUSED
+    assert "hunter2" not in found.text
+    assert found.value == "***"
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "authEnabled",
+        "tlsEnable",
+        "MAGNETAR_TLS_ENABLE",
+        "superuserRole",
+        "openIDAllowedTokenIssuers",
+        "openIdIssuers",
+        "myKeyStore",
+        "brokerSSLPort",
+        "jwtKey",
+        "requireEncryption",
+        "aclFile",
+    ],
+)
+def test_an_unknown_setting_about_security_is_never_ignored(key):
+    assert is_about_security(key)
+    assert fate(key, "x") is Fate.REFUSED
+    assert fate(key, "true") is Fate.REFUSED
+    assert fate(key, "false") is Fate.UNKNOWN
+    assert fate(key, "") is Fate.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    "key", ["ledgerRolloverTime", "maxPermits", "crosslink", "clientLsn", "extra"]
+)
+def test_other_unknown_settings_are_not_taken_for_it(key):
+    assert not is_about_security(key)
+    assert fate(key, "true") is Fate.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("key", "correction"),
+    [
+        ("brokerServicePrt", "brokerServicePort"),
+        ("brokerserviceport", "brokerServicePort"),
+        ("maxMesageSize", "maxMessageSize"),
+        ("MAGNETAR_WEB_SERVICE_PRT", "MAGNETAR_WEB_SERVICE_PORT"),
+        ("superUserRole", "superUserRoles"),
+        ("brokerDeduplicationEnable", "brokerDeduplicationEnabled"),
+        ("athenz", ""),
+        ("MAGNETAR_NO_SUCH", ""),
+    ],
+)
+def test_a_likely_typo_comes_with_its_correction(key, correction):
+    assert correction_of(key, OWN) == correction
+    found = judge(key, "1", "test", OWN)
+    assert found.text.endswith(f"did you mean {correction}?") == bool(correction)

@@ -1,0 +1,55 @@
+"""The table of Pulsar's settings, held against Pulsar's own files.
+
+``tests/golden/conf`` has the keys and values of Apache Pulsar 4.0's ``standalone.conf`` and
+``broker.conf``, without their comments.
+"""
+
+from itertools import chain
+from pathlib import Path
+
+import pytest
+
+from magnetar.broker.config import Config
+from magnetar.broker.other_settings import Fate, is_about_security
+from magnetar.broker.properties import parse_properties
+from magnetar.broker.pulsar_settings import GROUP_OF, GROUPS
+
+FILES = [
+    Path(__file__).parents[2] / "golden" / "conf" / name
+    for name in ("standalone.conf", "broker.conf")
+]
+OWN = {key for key, *_ in Config.read().rows()}
+PASSED = {Fate.AS_SHIPPED, Fate.NOT_DONE}
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_every_setting_of_pulsars_files_is_honoured_or_known(file):
+    keys = {pair.key for pair in parse_properties(file.read_text())}
+    assert len(keys) > 300
+    assert not keys - OWN - set(GROUP_OF), "put them into broker/pulsar_settings.py"
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_no_value_of_pulsars_files_is_refused_or_taken_for_somebodys_choice(file):
+    config = Config.read(file=file)
+    assert [one.text for one in config.others if one.fate not in PASSED] == []
+
+
+def test_a_setting_has_one_place():
+    keys = list(chain.from_iterable(group.settings for group in GROUPS))
+    assert sorted(keys) == sorted(GROUP_OF), "it is in two groups"
+    assert not OWN & set(keys), "Magnetar has it now: take it out of the table"
+
+
+def test_what_concerns_security_is_in_a_group_that_refuses():
+    secure = [key for key in GROUP_OF if is_about_security(key)]
+    assert len(secure) > 80
+    assert [key for key in secure if not GROUP_OF[key].refuses] == []
+
+
+def test_what_switches_on_what_is_not_done_can_also_be_switched_off():
+    for group in GROUPS:
+        for key, values in group.settings.items():
+            if any(value.startswith("+") for value in values):
+                assert group.refuses
+                assert any(not value.startswith("+") for value in values), key
