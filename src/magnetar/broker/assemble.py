@@ -30,10 +30,11 @@ from magnetar.storage.metadata.sqlite import SqliteMetadataStore
 from magnetar.storage.metadata.store import MetadataStore
 from magnetar.tasks import Tasks
 
+from .addresses import BINARY_PORT, WEB_PORT, address_of, listen
 from .admin.app import AdminServices, start_admin
 from .admin.routes.topics import TopicCreation
-from .broker import Broker, listen
-from .cluster.lookup import BrokerAddress, Lookup
+from .broker import Broker
+from .cluster.lookup import Lookup
 from .cluster.ownership import Ownership
 from .config import MIB, Config, StorageSettings
 from .data_folder import check_log_is_there, holds_log
@@ -60,19 +61,19 @@ async def running_broker(
     """
     async with AsyncExitStack() as stack:
         server = config.server
-        listener = _listen(stack, server.bind_address, server.broker_port)
+        listener = _listen(stack, server.bind_address, server.broker_port, BINARY_PORT)
         web_listener = None
         if server.web_port >= 0:
-            web_listener = _listen(stack, server.bind_address, server.web_port)
+            web_listener = _listen(stack, server.bind_address, server.web_port, WEB_PORT)
         web_port = _port(web_listener) if web_listener is not None else None
         tasks = Tasks("broker")
         stack.push_async_callback(tasks.close)
         metadata, ledgers = await _open_storage(stack, config.storage, clock, files)
         resources = Resources(metadata)
         stack.callback(resources.close)
-        address = BrokerAddress.of(server.advertised_address, _port(listener), web_port)
+        address = address_of(server, _port(listener), web_port)
         await resources.ensure_defaults(server.cluster, address.web_url, address.service_url)
-        instance = f"{server.advertised_address}:{web_port or _port(listener)}"
+        instance = (address.web_url or address.service_url).partition("://")[2]
         ownership = Ownership(resources, address=instance)
         lookup = Lookup(resources, ownership, address)
         # Producers keep the names they were given over a restart: new ones must differ from them.
@@ -132,8 +133,8 @@ async def running_broker(
         yield broker
 
 
-def _listen(stack: AsyncExitStack, host: str, port: int) -> socket.socket:
-    listener = listen(host, port)
+def _listen(stack: AsyncExitStack, host: str, port: int, setting: str) -> socket.socket:
+    listener = listen(host, port, setting)
     stack.callback(listener.close)
     return listener
 

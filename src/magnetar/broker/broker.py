@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from magnetar.clock import Clock
-from magnetar.errors import InvalidValue
 from magnetar.tasks import Tasks
 
+from .addresses import BACKLOG
 from .cluster.lookup import BrokerAddress
 from .config import Config
 from .connection import SHARED_BUFFER_BYTES, Connection, Surroundings
@@ -22,26 +22,7 @@ from .topics.registry import TopicRegistry
 
 log = logging.getLogger(__name__)
 
-BACKLOG: Final = 1024  # Connections the kernel keeps for us while we are busy.
 _MIB: Final = 1024 * 1024
-
-
-def listen(host: str, port: int) -> socket.socket:
-    """A bound socket, not yet taking connections. Raises InvalidValue with the remedy."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.setblocking(False)
-        listener.bind((host, port))
-        listener.listen(BACKLOG)
-    except OSError as error:
-        listener.close()
-        raise InvalidValue(
-            f"cannot listen on {host}:{port}: {error.strerror}. Stop what uses the port, or choose "
-            "another (--port, brokerServicePort; 0 picks a free one)"
-        ) from error
-    return listener
 
 
 class Broker:

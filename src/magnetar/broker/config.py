@@ -32,8 +32,13 @@ class ServerSettings:
         str, Key("bindAddress", "address to listen on; 0.0.0.0 lets other machines in")
     ] = "127.0.0.1"
     advertised_address: Annotated[
-        str, Key("advertisedAddress", "host name or address that lookups tell clients")
-    ] = "localhost"
+        str,
+        Key(
+            "advertisedAddress",
+            "host name or address that lookups tell clients; when absent it follows bindAddress: "
+            "localhost, that address, or for 0.0.0.0 this machine's host name",
+        ),
+    ] = ""
     broker_port: Annotated[
         int,
         Key(

@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from errno import EISDIR
 from pathlib import Path
 from time import perf_counter
 from typing import Final, TextIO
@@ -19,6 +20,7 @@ from magnetar.broker.assemble import running_broker
 from magnetar.broker.broker import Broker
 from magnetar.broker.config import Config
 from magnetar.broker.other_settings import Fate
+from magnetar.errors import InvalidValue
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +34,10 @@ _GC_THRESHOLDS: Final = (50_000, 20, 100)
 @click.option("--port", type=int, help="Of the binary protocol; 0 picks one. [6650]")
 @click.option("--http-port", type=int, help="Of the admin API; 0 picks one, -1: none. [8080]")
 @click.option("--host", help="Address to listen on; 0.0.0.0 lets others in. [127.0.0.1]")
-@click.option("--advertised-address", help="Host name that clients are told. [localhost]")
+@click.option(
+    "--advertised-address",
+    help="Host name that clients are told. [localhost, or with --host 0.0.0.0 this machine's]",
+)
 @click.option(
     "--durability",
     type=click.Choice(["fsync", "interval", "none"]),
@@ -75,6 +80,8 @@ def standalone(
     _allow_open_files()
     config = Config.read(file=conf, environment=os.environ, flags=flags)
     _name_other_settings(config)
+    if ready_file is not None:
+        _check_ready_file(ready_file)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         try:
             runner.run(_serve(config, perf_counter() if began is None else began, ready_file))
@@ -169,10 +176,29 @@ def _ready_line(config: Config, broker: Broker, took_s: float) -> str:
     return f"Magnetar is ready after {took_s:.2f} s: {broker.address.service_url}{web}, {kept}"
 
 
+def _check_ready_file(path: Path) -> None:
+    """Find out now that it cannot be written. Raises InvalidValue."""
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(EISDIR, os.strerror(EISDIR))
+        unfinished = _unfinished(path)
+        unfinished.touch()
+        unfinished.unlink()
+    except OSError as error:
+        raise InvalidValue(
+            f"cannot write --ready-file {path}: {error.strerror}. Name a file in a folder that "
+            "exists and may be written to"
+        ) from error
+
+
+def _unfinished(path: Path) -> Path:
+    return path.with_name(f"{path.name}.{os.getpid()}")
+
+
 def _write_ready_file(path: Path, broker: Broker) -> None:
     """Appear whole or not at all: somebody is waiting for it."""
     ready = {"port": broker.port, "http_port": broker.web_port, "pid": os.getpid()}
-    unfinished = path.with_name(f"{path.name}.{os.getpid()}")
+    unfinished = _unfinished(path)
     unfinished.write_text(json.dumps(ready), encoding="utf-8")
     unfinished.replace(path)
 

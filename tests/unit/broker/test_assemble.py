@@ -3,8 +3,8 @@ import os
 import pytest
 from unit.broker.peer import Peer, send
 
+from magnetar.broker.addresses import listen
 from magnetar.broker.assemble import ledger_settings, running_broker
-from magnetar.broker.broker import listen
 from magnetar.broker.config import Config
 from magnetar.errors import InvalidValue, MagnetarError, StorageError, StoreLocked
 from magnetar.proto import PulsarApi_pb2 as pb

@@ -1,40 +1,9 @@
-import socket
-
 import pytest
 from unit.broker.peer import Peer, send
 
-from magnetar.broker.broker import listen
-from magnetar.errors import InvalidValue
 from magnetar.testing.local_broker import LocalBroker
 
 QUIET = {"webServicePort": -1}
-
-
-def test_a_busy_port_is_refused_with_the_remedy():
-    with listen("127.0.0.1", 0) as taken:
-        port = taken.getsockname()[1]
-        with pytest.raises(InvalidValue) as refused:
-            listen("127.0.0.1", port)
-    assert str(refused.value) == (
-        f"cannot listen on 127.0.0.1:{port}: Address already in use. Stop what uses the port, or "
-        "choose another (--port, brokerServicePort; 0 picks a free one)"
-    )
-
-
-def test_an_address_of_somebody_else_is_refused():
-    with pytest.raises(InvalidValue, match=r"cannot listen on 192\.0\.2\.1:6650"):
-        listen("192.0.2.1", 6650)
-
-
-def test_an_ipv6_address_can_be_listened_on():
-    if not socket.has_ipv6:
-        pytest.skip("no IPv6 here")
-    try:
-        listener = listen("::1", 0)
-    except InvalidValue:
-        pytest.skip("no IPv6 here")
-    with listener:
-        assert listener.family == socket.AF_INET6
 
 
 async def test_connections_are_counted_and_closed_with_the_broker():

@@ -99,14 +99,19 @@ def test_a_locked_folder_is_an_error_in_one_line(start):
     )
 
 
-def test_a_busy_port_is_an_error_in_one_line(start):
+@pytest.mark.parametrize(
+    ("flag", "setting"), [("--port", "brokerServicePort"), ("--http-port", "webServicePort")]
+)
+def test_a_busy_port_is_called_by_its_flag(start, flag, setting):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with start("--memory", "--port", str(port)) as running:
+        with start("--memory", flag, str(port)) as running:
             code, _, err = running.ended()
     assert code == 1
-    assert err.startswith(f"magnetar: cannot listen on 127.0.0.1:{port}: Address already in use.")
-    assert err.count("\n") == 1
+    assert err == (
+        f"magnetar: cannot listen on 127.0.0.1:{port}: Address already in use. Stop what uses the "
+        f"port, or choose another ({flag}, {setting}; 0 picks a free one)\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -116,6 +121,15 @@ def test_a_busy_port_is_an_error_in_one_line(start):
         (("--port", "70000"), "brokerServicePort='70000' (flag): use a whole number from 0 to"),
         (("--data-dir", "/proc/magnetar"), "/proc/magnetar"),
         (("--data-dir", "/dev/null/here"), "/dev/null/here"),
+        (
+            ("--memory", "--host", "192.0.2.1"),
+            "Cannot assign requested address. Give an address of this machine (--host, bindAddress",
+        ),
+        (
+            ("--memory", "--ready-file", "missing/ready.json"),
+            "cannot write --ready-file missing/ready.json: No such file or directory. Name a file",
+        ),
+        (("--memory", "--ready-file", "."), "cannot write --ready-file .: Is a directory. Name a"),
     ],
 )
 def test_what_a_user_can_mend_is_an_error_in_one_line(start, arguments, text):
@@ -223,3 +237,19 @@ def test_pulsars_own_file_starts_a_broker_that_names_what_is_not_done(start, nam
     event, _, named = warning.partition(": ")
     assert f"{event}:" == NOT_DONE
     assert set(named.split()) == switched_on
+
+
+def test_lookups_answer_the_host_name_of_a_broker_that_lets_others_in(start, tmp_path):
+    ready_file = tmp_path / "ready.json"
+    conf = configured(tmp_path, "bindAddress=0.0.0.0", "advertisedAddress=")
+    with start("--memory", "--ready-file", str(ready_file), *conf) as running:
+        line = running.first_line()
+        ready = json.loads(ready_file.read_text())
+        topic = "lookup/v2/topic/persistent/public/default/x"
+        with urlopen(f"http://127.0.0.1:{ready['http_port']}/{topic}") as answer:
+            found = json.load(answer)
+    names = {socket.getfqdn(), socket.gethostname()}
+    own = {name for name in names if not name.startswith("localhost")} or {"localhost"}
+    assert found["brokerUrl"] in {f"pulsar://{name}:{ready['port']}" for name in own}
+    assert found["httpUrl"] in {f"http://{name}:{ready['http_port']}" for name in own}
+    assert found["brokerUrl"] in line

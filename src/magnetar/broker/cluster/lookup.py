@@ -18,16 +18,19 @@ class BrokerAddress:
 
     service_url: str
     web_url: str
-    loopback: bool
-    """The host name means this machine wherever it is read, so clients keep the one they know."""
+    kept: bool
+    """Clients keep the address they know: this one is ``localhost``, another machine wherever it is
+    read, or nobody chose it, so that it may not lead here."""
 
     @classmethod
-    def of(cls, host: str, port: int, web_port: int | None) -> "BrokerAddress":
+    def of(
+        cls, host: str, port: int, web_port: int | None, *, chosen: bool = True
+    ) -> "BrokerAddress":
         shown = f"[{host}]" if ":" in host else host
         return cls(
             service_url=f"pulsar://{shown}:{port}",
             web_url=f"http://{shown}:{web_port}" if web_port is not None else "",
-            loopback=_is_loopback(host),
+            kept=is_loopback(host) or not chosen,
         )
 
 
@@ -50,7 +53,8 @@ class Lookup:
         return self._own
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Whether it means the machine that reads it."""
     if host in LOOPBACK_NAMES:
         return True
     try:

@@ -61,7 +61,7 @@ class Finding:
         broker = await self._lookup.find(name)
         session.reply(
             replies.lookup_connect(
-                command.request_id, broker.service_url, proxy_through_service_url=broker.loopback
+                command.request_id, broker.service_url, proxy_through_service_url=broker.kept
             )
         )
 

@@ -1,0 +1,78 @@
+"""Where a broker listens, and the host name that it tells clients."""
+
+import logging
+import socket
+from errno import EACCES, EADDRINUSE
+from ipaddress import ip_address
+from typing import Final
+
+from magnetar.errors import InvalidValue
+
+from .cluster.lookup import BrokerAddress, is_loopback
+from .config import ServerSettings
+
+log = logging.getLogger(__name__)
+
+BACKLOG: Final = 1024  # Connections the kernel keeps for us while we are busy.
+BINARY_PORT: Final = "--port, brokerServicePort"
+WEB_PORT: Final = "--http-port, webServicePort"
+
+
+def listen(host: str, port: int, setting: str = BINARY_PORT) -> socket.socket:
+    """A bound socket, not yet taking connections. Raises InvalidValue with the remedy.
+
+    ``setting`` is what an operator changes to have another port.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.setblocking(False)
+        listener.bind((host, port))
+        listener.listen(BACKLOG)
+    except (OSError, UnicodeError) as error:
+        listener.close()
+        why = getattr(error, "strerror", None) or error
+        remedy = _remedy(getattr(error, "errno", None), setting)
+        raise InvalidValue(f"cannot listen on {host}:{port}: {why}. {remedy}") from error
+    return listener
+
+
+def _remedy(code: int | None, setting: str) -> str:
+    if code == EADDRINUSE:
+        return f"Stop what uses the port, or choose another ({setting}; 0 picks a free one)"
+    if code == EACCES:
+        return f"Choose a port from 1024 on ({setting}; 0 picks a free one)"
+    return "Give an address of this machine (--host, bindAddress; 0.0.0.0 for all it has)"
+
+
+def address_of(server: ServerSettings, port: int, web_port: int | None) -> BrokerAddress:
+    """What clients are told; where the settings do not say it, what others are likely to reach."""
+    if server.advertised_address:
+        return BrokerAddress.of(server.advertised_address, port, web_port)
+    return BrokerAddress.of(_likely_host(server.bind_address), port, web_port, chosen=False)
+
+
+def _likely_host(bind_address: str) -> str:
+    if bind_address == "127.0.0.1":
+        return "localhost"
+    return host_name() if _is_every_address(bind_address) else bind_address
+
+
+def host_name() -> str:
+    """What this machine calls itself, in full where that is known; Pulsar advertises it too."""
+    for name in (socket.getfqdn(), socket.gethostname()):
+        if name and not is_loopback(name):
+            return name
+    log.warning(
+        "server.no_host_name this machine calls itself localhost, so that is what HTTP lookups "
+        "answer: set advertisedAddress (--advertised-address)"
+    )
+    return "localhost"
+
+
+def _is_every_address(host: str) -> bool:
+    try:
+        return ip_address(host).is_unspecified
+    except ValueError:
+        return False
