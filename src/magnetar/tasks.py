@@ -6,7 +6,7 @@ and ends it when the owner closes. Nothing here is called per message.
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from magnetar.errors import MagnetarError
@@ -50,3 +50,25 @@ class Tasks:
             # Our own errors say what happened and what to do; a defect needs its traceback.
             trace = None if isinstance(error, MagnetarError) else error
             log.error("task.failed name=%s error=%r", task.get_name(), error, exc_info=trace)
+
+
+class Closing:
+    """The end of something: it happens once, and to its end, whoever waits for it.
+
+    It begins with the call and not with the first ``await``, and goes on when who waits for it is
+    cancelled. Everybody who calls waits for the same end.
+    """
+
+    def __init__(self, owner: str, close: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        self._close = close
+        self._tasks = Tasks(owner)
+        self._task: asyncio.Task[None] | None = None
+
+    def __call__(self) -> Coroutine[Any, Any, None]:
+        if self._task is None:
+            self._task = self._tasks.spawn("close", self._close())
+        return self._ended(self._task)
+
+    @staticmethod
+    async def _ended(task: asyncio.Task[None]) -> None:
+        await asyncio.shield(task)

@@ -3,8 +3,10 @@
 import asyncio
 import logging
 
+import pytest
+
 from magnetar.errors import WriteFailed
-from magnetar.tasks import Tasks
+from magnetar.tasks import Closing, Tasks
 
 
 async def test_a_task_runs_under_its_owners_name():
@@ -66,3 +68,42 @@ async def test_a_task_may_close_its_own_owner():
     task = tasks.spawn("job", tasks.close())
     await task
     assert not task.cancelled()
+
+
+class Door:
+    """Closes when it may, and counts how often."""
+
+    def __init__(self):
+        self.may_close = asyncio.Event()
+        self.closed = 0
+        self.close = Closing("door", self._close)
+
+    async def _close(self):
+        await self.may_close.wait()
+        self.closed += 1
+
+
+async def test_something_is_closed_once_and_everybody_waits_for_it():
+    door = Door()
+    first, second = asyncio.ensure_future(door.close()), asyncio.ensure_future(door.close())
+    await asyncio.sleep(0)
+    assert not first.done()
+    assert not second.done()
+    door.may_close.set()
+    await asyncio.gather(first, second)
+    await door.close()
+    assert door.closed == 1
+
+
+@pytest.mark.parametrize("turns", range(4))
+async def test_what_is_being_closed_is_closed_without_who_waited_for_it(turns):
+    door = Door()
+    waiting = asyncio.ensure_future(door.close())
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    door.may_close.set()
+    await door.close()
+    assert door.closed == 1

@@ -12,7 +12,8 @@ import asyncio
 import os
 import threading
 from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, Self, TypeVar, Unpack
+from concurrent.futures import Future
+from typing import Any, Final, Protocol, Self, TypeVar, Unpack
 
 from magnetar.errors import NotAllowed
 from magnetar.model.position import EARLIEST_MESSAGE, MessageId
@@ -25,6 +26,10 @@ from .config import ClientOptions, ConsumerOptions, ProducerOptions, ReaderOptio
 from .message import Message, OutMessage
 
 T = TypeVar("T")
+
+
+class _Closable(Protocol):
+    def close(self) -> Coroutine[Any, Any, None]: ...
 
 
 class LoopThread:
@@ -40,6 +45,22 @@ class LoopThread:
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run it on the loop and wait. Interrupted, as by Ctrl-C, it is cancelled."""
+        answer = self._begin(work)
+        try:
+            return answer.result()
+        except BaseException:
+            answer.cancel()
+            raise
+
+    def finish(self, each: _Closable) -> None:
+        """Close it on the loop and wait. Interrupted, it is closed all the same."""
+
+        async def close() -> None:
+            await each.close()
+
+        self._begin(close()).result()
+
+    def _begin(self, work: Coroutine[Any, Any, T]) -> Future[T]:
         if os.getpid() != self.pid or threading.current_thread() is self._thread:
             work.close()
             if os.getpid() != self.pid:
@@ -47,12 +68,7 @@ class LoopThread:
                     "this client was made before the process forked: make another one here"
                 )
             raise NotAllowed("a blocking call on the client's own loop would wait for itself")
-        answer = asyncio.run_coroutine_threadsafe(work, self._loop)
-        try:
-            return answer.result()
-        except BaseException:
-            answer.cancel()
-            raise
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
 
 
 _lock = threading.Lock()
@@ -147,7 +163,7 @@ class Producer:
 
     def close(self) -> None:
         """Flush for at most the operation timeout, and detach. May be called again."""
-        self._thread.run(self._producer.close())
+        self._thread.finish(self._producer)
 
     def __enter__(self) -> Self:
         return self
@@ -269,7 +285,7 @@ class Consumer:
 
     def close(self) -> None:
         """Send the acknowledgements that wait, and detach. May be called again."""
-        self._thread.run(self._consumer.close())
+        self._thread.finish(self._consumer)
 
     def __enter__(self) -> Self:
         return self
@@ -339,7 +355,7 @@ class Reader:
 
     def close(self) -> None:
         """Detach. May be called again."""
-        self._thread.run(self._reader.close())
+        self._thread.finish(self._reader)
 
     def __enter__(self) -> Self:
         return self
@@ -396,7 +412,7 @@ class Client:
 
     def close(self) -> None:
         """Close what was made here, then the connections. May be called again."""
-        self._thread.run(self._client.close())
+        self._thread.finish(self._client)
 
     def __enter__(self) -> Self:
         return self

@@ -2,16 +2,17 @@
 
 import itertools
 import secrets
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Final, Protocol, Self, Unpack
+from typing import Any, Final, Protocol, Self, Unpack
 
 from magnetar.clock import Clock, SystemClock
 from magnetar.errors import InvalidValue, NotAllowed
 from magnetar.model.names import NamespaceName, TopicName
 from magnetar.model.position import EARLIEST, EARLIEST_MESSAGE, LATEST, LATEST_MESSAGE, MessageId
 from magnetar.model.subscriptions import InitialPosition
+from magnetar.tasks import Closing
 
 from .backoff import Backoff
 from .config import (
@@ -44,7 +45,7 @@ class _Part(Protocol):
 
     async def start(self) -> None: ...
 
-    async def close(self) -> None: ...
+    def close(self) -> Coroutine[Any, Any, None]: ...
 
 
 class Client:
@@ -73,6 +74,7 @@ class Client:
         self._lookup = Lookup(self._config, self._pool, self._clock, self._backoff)
         self._open: dict[Producer | Consumer, None] = {}
         self._closed = False
+        self._closing = Closing("client", self._close)
 
     async def create_producer(self, topic: str, **options: Unpack[ProducerOptions]) -> Producer:
         """A producer for ``topic``; ``ProducerConfig`` says what the keyword arguments mean.
@@ -138,10 +140,9 @@ class Client:
         starts = _Starts(start, inclusive=inclusive)
         subscription = f"reader-{secrets.token_hex(NAME_SIZE)}"
         consumer = await self._consumer([self._parse(topic)], subscription, config, starts)
-        reader = Reader(consumer)
         if inclusive and start == LATEST_MESSAGE:
-            await consumer.seek_last()
-        return reader
+            await self._seek_last(consumer)
+        return Reader(consumer)
 
     async def partitions(self, topic: str) -> int:
         """How many partitions ``topic`` has; 0 when it is not partitioned.
@@ -157,8 +158,11 @@ class Client:
         """
         return await self._lookup.topics(str(NamespaceName.parse(namespace)))
 
-    async def close(self) -> None:
-        """Close what was made here, then the connections. May be called again."""
+    def close(self) -> Coroutine[Any, Any, None]:
+        """Close what was made here, then the connections. As ``Consumer.close``."""
+        return self._closing()
+
+    async def _close(self) -> None:
         self._closed = True
         try:
             await together(each.close() for each in list(self._open))
@@ -218,6 +222,16 @@ class Client:
                 consumer.watch(self._growth(name, count, partial(grow, name)))
         self._open[consumer] = None
         return consumer
+
+    async def _seek_last(self, consumer: Consumer) -> None:
+        """Begin with the last message; a consumer that cannot is closed again."""
+        begun = False
+        try:
+            await consumer.seek_last()
+            begun = True
+        finally:
+            if not begun:
+                await consumer.close()
 
     def _topic_consumer(
         self,

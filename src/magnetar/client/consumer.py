@@ -3,13 +3,14 @@
 import asyncio
 import logging
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from itertools import groupby
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from magnetar.errors import InvalidValue, NotAllowed, TimedOut
 from magnetar.model.position import EARLIEST, LATEST, MessageId
 from magnetar.model.subscriptions import SubscriptionType
+from magnetar.tasks import Closing
 
 from .growth import Growth
 from .message import Message
@@ -47,6 +48,7 @@ class Consumer:
         self._signal = asyncio.Event()
         self._growths: list[Growth] = []
         self._closed = False
+        self._closing = Closing(f"consumer of {topic}", self._close)
 
     @property
     def topic(self) -> str:
@@ -221,14 +223,19 @@ class Consumer:
         await together(part.unsubscribe(force=force) for part in self._topics.values())
         await self.close()
 
-    async def close(self) -> None:
+    def close(self) -> Coroutine[Any, Any, None]:
         """Send the acknowledgements that wait, and detach. May be called again.
 
-        Waiting receivers get NotAllowed.
+        Waiting receivers get NotAllowed. It begins with the call; cancelled, it goes on without
+        who waited for it, and another call waits for its end.
         """
-        if self._closed:
-            return
-        self._finish()
+        return self._closing()
+
+    async def _close(self) -> None:
+        self._closed = True
+        self._ready.clear()
+        self._signal.set()
+        self._on_closed(self)
         await together(growth.close() for growth in self._growths)
         await together(part.close() for part in self._topics.values())
 
@@ -305,10 +312,3 @@ class Consumer:
                 "from: pass the message itself"
             )
         return parts[0]
-
-    def _finish(self) -> None:
-        if not self._closed:
-            self._closed = True
-            self._ready.clear()
-            self._signal.set()
-            self._on_closed(self)

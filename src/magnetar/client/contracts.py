@@ -5,8 +5,8 @@ may only be called on the client's event loop.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from typing import Protocol, Self
+from collections.abc import Coroutine, Mapping, Sequence
+from typing import Any, Protocol, Self
 
 from magnetar.model.position import MessageId
 
@@ -86,10 +86,11 @@ class Producer(Protocol):
         Raises the first error of a ``send_nowait`` since the last flush.
         """
 
-    async def close(self) -> None:
+    def close(self) -> Coroutine[Any, Any, None]:
         """Flush for at most the operation timeout, and detach. May be called again.
 
-        What is then still without receipt fails with NotAllowed.
+        What is then still without receipt fails with NotAllowed. It begins with the call;
+        cancelled, it goes on without who waited for it, and another call waits for its end.
         """
 
     async def __aenter__(self) -> Self: ...

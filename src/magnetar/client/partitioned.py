@@ -1,11 +1,12 @@
 """A producer of a partitioned topic: one producer for each partition, and a router in front."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from typing import Self
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any, Self
 
 from magnetar.clock import Clock
 from magnetar.model.position import MessageId
+from magnetar.tasks import Closing
 
 from .encoding import key_text
 from .growth import Growth
@@ -38,7 +39,7 @@ class PartitionedProducer:
         self._clock = clock
         self._on_closed = closed
         self._growth: Growth | None = None
-        self._closed = False
+        self._closing = Closing(f"producer of {topic}", self._close)
 
     @property
     def topic(self) -> str:
@@ -119,10 +120,10 @@ class PartitionedProducer:
     async def flush(self) -> None:
         await together(producer.flush() for producer in self._partitions)
 
-    async def close(self) -> None:
-        if self._closed:
-            return
-        self._closed = True
+    def close(self) -> Coroutine[Any, Any, None]:
+        return self._closing()
+
+    async def _close(self) -> None:
         self._on_closed(self)
         if self._growth is not None:
             await self._growth.close()

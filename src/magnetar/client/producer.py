@@ -2,13 +2,14 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from typing import Self
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any, Self
 
 from magnetar.clock import Clock
 from magnetar.errors import ConnectionLost, MagnetarError, NotAllowed, Refused
 from magnetar.model.names import TopicName
 from magnetar.model.position import MessageId, Position
+from magnetar.tasks import Closing
 from magnetar.wire import requests
 from magnetar.wire.errors import from_code
 from magnetar.wire.frames import Frame
@@ -49,7 +50,6 @@ class TopicProducer:
         self._on_closed = closed
         self._loop = asyncio.get_running_loop()
         self._name = config.name
-        self._closed = False
         self._epoch = 0
         self._encoder = Encoder(producer_id, config.compression, chunking=config.chunking)
         self._queue = SendQueue(
@@ -69,6 +69,7 @@ class TopicProducer:
             clock=clock,
             owner=f"producer {producer_id} of {topic}",
         )
+        self._closing = Closing(f"producer {producer_id} of {topic}", self._close)
 
     async def start(self) -> None:
         """Attach for the first time. Raises the broker's error or TimedOut; no trace is left."""
@@ -148,10 +149,10 @@ class TopicProducer:
         await self._queue.settled()
         self._queue.report()
 
-    async def close(self) -> None:
-        if self._closed:
-            return
-        self._closed = True
+    def close(self) -> Coroutine[Any, Any, None]:
+        return self._closing()
+
+    async def _close(self) -> None:
         closed = NotAllowed(f"producer {self.name} on {self._topic} is closed")
         self._queue.closed = self._queue.closed or closed
         try:

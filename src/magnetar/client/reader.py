@@ -1,7 +1,7 @@
 """A reader: goes through a topic from any place, and leaves no trace at the broker."""
 
-from collections.abc import AsyncIterator
-from typing import Self
+from collections.abc import AsyncIterator, Coroutine
+from typing import Any, Self
 
 from magnetar.model.position import MessageId
 
@@ -91,9 +91,9 @@ class Reader:
         """Go to the first message published at or after this time. Raises as ``seek``."""
         await self._consumer.seek_time(publish_time_ms)
 
-    async def close(self) -> None:
-        """Detach; waiting calls get NotAllowed. May be called again."""
-        await self._consumer.close()
+    def close(self) -> Coroutine[Any, Any, None]:
+        """Detach; waiting calls get NotAllowed. As ``Consumer.close``."""
+        return self._consumer.close()
 
     async def __aenter__(self) -> Self:
         return self

@@ -2,9 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from magnetar.clock import Clock
 from magnetar.errors import ConnectionLost, MagnetarError, NotAllowed, TimedOut
@@ -12,6 +12,7 @@ from magnetar.message.metadata import message_count
 from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST_MESSAGE, LATEST, MessageId, Position
 from magnetar.model.subscriptions import SubscriptionType
+from magnetar.tasks import Closing
 from magnetar.wire import requests
 from magnetar.wire.frames import Frame
 
@@ -98,6 +99,7 @@ class TopicConsumer:
         self._queue = ReceiveQueue(subscribing.receiver_queue_size, self._unpacker.open)
         self._receiving = False  # False while what comes is from before a seek or reconnection.
         self._closed = False
+        self._closing = Closing(f"consumer {consumer_id} of {self.topic}", self._close)
         self._epoch = 0
         self._seen: Message | None = None  # The last one taken since the broker (re)started.
 
@@ -212,9 +214,12 @@ class TopicConsumer:
         await self._ask(lambda request_id: requests.unsubscribe(self._id, request_id, force=force))
         await self._end(ask_broker=False)
 
-    async def close(self) -> None:
-        """Send what is to be acknowledged, and detach. May be called again."""
-        if self._closed:
+    def close(self) -> Coroutine[Any, Any, None]:
+        """Send what is to be acknowledged, and detach. As ``Consumer.close``."""
+        return self._closing()
+
+    async def _close(self) -> None:
+        if self._closed:  # Its subscription was deleted.
             return
         try:
             self.acks.send()

@@ -1,7 +1,12 @@
 """The blocking client, with a broker in a thread beside it."""
 
+import json
 import os
+import signal
 import threading
+import time
+import urllib.request
+from contextlib import contextmanager
 from itertools import islice
 
 import pytest
@@ -154,6 +159,65 @@ def test_threads_share_one_consumer(client, topic):
     for thread in threads:
         thread.join(20)
     assert sorted(map(int, found)) == list(range(200))
+
+
+def waits(frame):
+    """Whether this frame of the main thread waits for the loop's answer."""
+    while frame is not None and frame.f_code.co_name != "result":
+        frame = frame.f_back
+    return frame is not None
+
+
+@contextmanager
+def interrupted():
+    """Ctrl-C as soon as the main thread waits for the loop, which is busy until then."""
+    over, free, main = threading.Event(), threading.Event(), threading.get_ident()
+
+    def interrupt(_, frame):
+        if waits(frame) and not over.is_set():
+            over.set()
+            raise KeyboardInterrupt
+
+    def send_signals():
+        while not over.wait(0.001):
+            signal.pthread_kill(main, signal.SIGUSR1)
+
+    before = signal.signal(signal.SIGUSR1, interrupt)
+    blocking.loop_thread()._loop.call_soon_threadsafe(free.wait)
+    sender = threading.Thread(target=send_signals)
+    sender.start()
+    try:
+        yield
+    finally:
+        over.set()
+        sender.join()
+        free.set()
+        signal.signal(signal.SIGUSR1, before)
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs signals")
+@pytest.mark.parametrize("what", ["client", "consumer", "producer", "reader"])
+def test_an_interrupted_close_detaches_all_the_same(broker, topic, what):
+    made = {"client": blocking.Client(broker.service_url)}
+    made["consumer"] = made["client"].subscribe(topic, "s")
+    made["producer"] = made["client"].create_producer(topic)
+    made["reader"] = made["client"].create_reader(topic)
+    with pytest.raises(KeyboardInterrupt), interrupted():
+        made[what].close()
+    stats = f"{broker.web_url}/admin/v2/persistent/public/default/{topic}/stats"
+    give_up = time.monotonic() + 5
+    while (left := attached(stats)) != {"client": 0}.get(what, 2):
+        assert time.monotonic() < give_up, f"{left} are attached"
+    made["client"].close()
+
+
+def attached(stats):
+    """How many producers and consumers a topic has, by the broker's own word."""
+    with urllib.request.urlopen(stats, timeout=5) as answer:
+        found = json.load(answer)
+    return len(found["publishers"]) + sum(
+        len(each["consumers"]) for each in found["subscriptions"].values()
+    )
 
 
 def test_one_loop_serves_every_client_of_the_process(broker):
