@@ -1,7 +1,8 @@
 """A disk that is full, or fails: who waits hears of it, nothing answered is lost, and it passes.
 
 The broker runs in this process on a log whose disk fails on demand (``testing/faults.py``); the
-clients are official ones. Their way to try again is to resend what was not answered.
+clients are official ones but where said otherwise. Their way to try again is to resend what was
+not answered.
 """
 
 import errno
@@ -14,6 +15,8 @@ import pytest
 from faults.folders import open_client
 from pulsar import InitialPosition, MessageId
 
+from magnetar.client import blocking
+from magnetar.errors import TimedOut, Unavailable
 from magnetar.testing.faults import FaultyFiles
 from magnetar.testing.local_broker import BrokerThread
 
@@ -141,6 +144,18 @@ def test_a_full_disk_costs_nothing_and_passes(client, other, files, caplog):
     assert "segment-" in says
     assert "make space" in says
     assert "Traceback" not in caplog.text
+
+
+def test_our_client_says_that_the_disk_is_full_when_it_gives_up(broker, files):
+    with blocking.Client(broker.service_url, backoff_first_s=0.01) as client:
+        producer = client.create_producer(OTHER, send_timeout_s=1)
+        producer.send(b"before")
+        files.space_left, files.allocates = 0, False
+        with pytest.raises(TimedOut, match=r"no receipt.*No space left on device") as given_up:
+            producer.send(bytes(100_000))
+        assert isinstance(given_up.value.__cause__, Unavailable)
+        files.repair()
+        producer.send(b"after")
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,7 @@ class Attachment:
         attach: Callable[[Connection], Awaitable[None]],
         failed: Callable[[MagnetarError], None],
         *,
+        refused: Callable[[MagnetarError], None] | None = None,
         lookup: Lookup,
         backoff: Backoff,
         clock: Clock,
@@ -63,13 +64,15 @@ class Attachment:
     ) -> None:
         """``attach`` may be cancelled and must then leave nothing behind at the broker.
 
-        ``failed`` is called once, when a lost attachment cannot be restored.
+        ``refused`` is called each time a lost attachment could not be restored yet, ``failed``
+        once, when it never will be.
         """
         self.connection = None
         self.failure = None
         self._topic = topic
         self._attach = attach
         self._failed = failed
+        self._refused = refused
         self._lookup = lookup
         self._backoff = backoff
         self._clock = clock
@@ -160,6 +163,8 @@ class Attachment:
                         self._failed(error)
                         return
                     log.info("client.attach_failed owner=%s error=%s", self._owner, error)
+                    if self._refused is not None:
+                        self._refused(error)
                 else:
                     log.info("client.attached owner=%s", self._owner)
                     return

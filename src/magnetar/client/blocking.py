@@ -135,7 +135,7 @@ class Producer:
     ) -> MessageId:
         """Send one message and wait until it is stored; waits for room in the queue, too.
 
-        Raises NotAllowed when closed, MessageTooLarge, TimedOut, the broker's error.
+        Raises NotAllowed when closed, InvalidValue, MessageTooLarge, TimedOut, the broker's error.
         """
         message = OutMessage(data, key, ordering_key, properties, event_time_ms, sequence_id)
         return self.send_many([message])[0]
@@ -150,14 +150,15 @@ class Producer:
     def send_nowait(self, messages: Sequence[bytes | OutMessage]) -> None:
         """Hand messages over, and return when the queue has taken them: receipts come later.
 
-        What goes wrong later is raised by ``flush``. Raises NotAllowed when closed.
+        What goes wrong later is raised by ``flush``. Raises NotAllowed when closed; InvalidValue
+        or MessageTooLarge for one of them, when those before it have been taken.
         """
         self._thread.run(self._hand_over(messages))
 
     def flush(self) -> None:
         """Return when all that was sent has been settled.
 
-        Raises the first error of a ``send_nowait`` since the last flush.
+        Raises the first error of what it waited for, or of a ``send_nowait`` since the last flush.
         """
         self._thread.run(self._producer.flush())
 

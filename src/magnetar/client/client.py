@@ -2,7 +2,7 @@
 
 import itertools
 import secrets
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final, Protocol, Self, Unpack
@@ -15,6 +15,7 @@ from magnetar.model.subscriptions import InitialPosition
 from magnetar.tasks import Closing
 
 from .backoff import Backoff
+from .checks import check_text
 from .config import (
     ClientConfig,
     ClientOptions,
@@ -115,7 +116,9 @@ class Client:
         broker's error, or TimedOut when the broker did not let it in within the operation timeout.
         """
         config = ConsumerConfig(**options)
-        names = [self._parse(text) for text in ([topic] if isinstance(topic, str) else topic)]
+        check_text("subscription", subscription)
+        several = topic if isinstance(topic, Iterable) and not isinstance(topic, str) else [topic]
+        names = [self._parse(each) for each in several]
         if not names:
             raise InvalidValue("no topic to subscribe to")
         return await self._consumer(list(dict.fromkeys(names)), subscription, config, None)
@@ -308,6 +311,7 @@ class Client:
     def _parse(self, topic: str) -> TopicName:
         if self._closed:
             raise NotAllowed("the client is closed")
+        check_text("topic", topic)
         name = TopicName.parse(topic)
         if not name.persistent:
             raise NotAllowed(f"{topic}: non-persistent topics are not supported")

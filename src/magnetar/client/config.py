@@ -12,6 +12,14 @@ from magnetar.errors import InvalidValue
 from magnetar.message.compression import CompressionType
 from magnetar.model.subscriptions import InitialPosition, SubscriptionType
 
+from .checks import (
+    check_member,
+    check_not_negative,
+    check_positive,
+    check_text,
+    copy_properties,
+    whole_number,
+)
 from .routing import CustomRouter, HashingScheme, RoutingMode
 
 
@@ -30,12 +38,13 @@ class ClientConfig:
     backoff_max_s: float = 60.0
 
     def __post_init__(self) -> None:
-        _positive("operation_timeout_s", self.operation_timeout_s)
-        _positive("connection_timeout_s", self.connection_timeout_s)
-        _positive("keep_alive_interval_s", self.keep_alive_interval_s)
-        _positive("connections_per_broker", self.connections_per_broker)
-        _positive("backoff_first_s", self.backoff_first_s)
-        _positive("backoff_max_s", self.backoff_max_s)
+        check_text("service_url", self.service_url)
+        check_positive("operation_timeout_s", self.operation_timeout_s)
+        check_positive("connection_timeout_s", self.connection_timeout_s)
+        check_positive("keep_alive_interval_s", self.keep_alive_interval_s)
+        check_positive("connections_per_broker", self.connections_per_broker)
+        check_positive("backoff_first_s", self.backoff_first_s)
+        check_positive("backoff_max_s", self.backoff_max_s)
 
 
 class ClientOptions(TypedDict, total=False):
@@ -72,16 +81,23 @@ class ProducerConfig:
     hashing: HashingScheme = HashingScheme.JAVA_STRING
 
     def __post_init__(self) -> None:
-        _positive("batch_messages_max", self.batch_messages_max)
-        _positive("batch_bytes_max", self.batch_bytes_max)
-        _positive("max_pending_messages", self.max_pending_messages)
-        _positive("max_pending_bytes", self.max_pending_bytes)
-        _not_negative("batch_delay_s", self.batch_delay_s)
-        _not_negative("send_timeout_s", self.send_timeout_s)
+        check_positive("batch_messages_max", self.batch_messages_max)
+        check_positive("batch_bytes_max", self.batch_bytes_max)
+        check_positive("max_pending_messages", self.max_pending_messages)
+        check_positive("max_pending_bytes", self.max_pending_bytes)
+        check_not_negative("batch_delay_s", self.batch_delay_s)
+        check_not_negative("send_timeout_s", self.send_timeout_s)
+        check_member("compression", self.compression, CompressionType)
+        check_member("hashing", self.hashing, HashingScheme)
+        if not callable(self.routing):
+            check_member("routing", self.routing, RoutingMode)
+        if self.name is not None:
+            check_text("name", self.name)
         if self.name == "":
             raise InvalidValue("a producer's name may not be empty; leave it out to get one")
+        _own_properties(self, "properties")
         if self.initial_sequence_id is not None:
-            _not_negative("initial_sequence_id", self.initial_sequence_id)
+            whole_number("initial_sequence_id", self.initial_sequence_id)
 
 
 class ProducerOptions(TypedDict, total=False):
@@ -124,14 +140,20 @@ class ConsumerConfig:
     message_size_max: int = 256 * 1024 * 1024  # Bytes, after decompression and reassembly.
 
     def __post_init__(self) -> None:
-        _positive("receiver_queue_size", self.receiver_queue_size)
-        _positive("total_receiver_queue_size", self.total_receiver_queue_size)
-        _not_negative("ack_group_time_s", self.ack_group_time_s)
-        _positive("ack_group_max", self.ack_group_max)
-        _positive("chunked_messages_max", self.chunked_messages_max)
-        _positive("chunk_age_max_s", self.chunk_age_max_s)
-        _positive("message_size_max", self.message_size_max)
-        _not_negative("priority_level", self.priority_level)
+        check_positive("receiver_queue_size", self.receiver_queue_size)
+        check_positive("total_receiver_queue_size", self.total_receiver_queue_size)
+        check_not_negative("ack_group_time_s", self.ack_group_time_s)
+        check_positive("ack_group_max", self.ack_group_max)
+        check_positive("chunked_messages_max", self.chunked_messages_max)
+        check_positive("chunk_age_max_s", self.chunk_age_max_s)
+        check_positive("message_size_max", self.message_size_max)
+        check_not_negative("priority_level", self.priority_level)
+        check_member("type", self.type, SubscriptionType)
+        check_member("initial_position", self.initial_position, InitialPosition)
+        if self.name is not None:
+            check_text("name", self.name)
+        _own_properties(self, "properties")
+        _own_properties(self, "subscription_properties")
 
 
 class ConsumerOptions(TypedDict, total=False):
@@ -165,11 +187,6 @@ class ReaderOptions(TypedDict, total=False):
     message_size_max: int
 
 
-def _positive(name: str, value: float) -> None:
-    if value <= 0:
-        raise InvalidValue(f"{name} is {value}; it must be more than 0")
-
-
-def _not_negative(name: str, value: float) -> None:
-    if value < 0:
-        raise InvalidValue(f"{name} is {value}; it may not be negative")
+def _own_properties(config: ProducerConfig | ConsumerConfig, name: str) -> None:
+    """They are sent again after each reconnection, the same as at first."""
+    object.__setattr__(config, name, copy_properties(name, getattr(config, name)))

@@ -49,10 +49,12 @@ class Producer(Protocol):
     ) -> asyncio.Future[MessageId]:
         """Send one message; the future brings its id when the broker has stored it.
 
-        ``OutMessage`` says what the arguments mean. Raises at once: NotReady when the queue is
-        full (await ``ready``), NotAllowed when closed, MessageTooLarge. The future raises
-        TimedOut after ``send_timeout_s`` seconds, or the broker's error. A message whose future
-        is cancelled is sent all the same.
+        ``OutMessage`` says what the arguments mean; they may be changed afterwards. Raises at
+        once: NotReady when the queue is full (await ``ready``), NotAllowed when closed,
+        MessageTooLarge, InvalidValue for what no message can carry. The future raises the
+        broker's error, or TimedOut after ``send_timeout_s`` seconds, whose ``__cause__`` is what
+        kept the broker from storing it, if that is known. A message whose future is cancelled is
+        sent all the same.
         """
 
     def send_nowait(
@@ -83,7 +85,7 @@ class Producer(Protocol):
     async def flush(self) -> None:
         """Send what waits in batches, and return when all that was sent has been settled.
 
-        Raises the first error of a ``send_nowait`` since the last flush.
+        Raises the first error of what it waited for, or of a ``send_nowait`` since the last flush.
         """
 
     def close(self) -> Coroutine[Any, Any, None]:

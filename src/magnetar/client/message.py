@@ -9,6 +9,8 @@ from magnetar.message.batch import Single, parse_single
 from magnetar.message.metadata import Metadata
 from magnetar.model.position import MessageId, Position
 
+from .checks import check_bytes, check_key, copy_properties, whole_number
+
 
 @dataclass(slots=True)
 class OutMessage:
@@ -44,7 +46,11 @@ def details(  # noqa: PLR0917 - positional, because it is called for every messa
     event_time_ms: int | None,
     sequence_id: int | None,
 ) -> OutMessage | None:
-    """The message, when it is more than its bytes; None when it is just ``data``."""
+    """The message, when it is more than its bytes; None when it is just ``data``.
+
+    It can be encoded, and shares nothing that the application may still change. Raises
+    InvalidValue.
+    """
     if (
         key is None
         and ordering_key is None
@@ -53,7 +59,29 @@ def details(  # noqa: PLR0917 - positional, because it is called for every messa
         and sequence_id is None
     ):
         return None
+    if type(key) is not str or not key.isascii():
+        check_key(key)
+    if ordering_key is not None:
+        check_bytes("ordering_key", ordering_key)
+    if properties is not None:
+        properties = copy_properties("properties", properties)
+    if event_time_ms is not None:
+        event_time_ms = whole_number("event_time_ms", event_time_ms)
+    if sequence_id is not None:
+        sequence_id = whole_number("sequence_id", sequence_id)
     return OutMessage(data, key, ordering_key, properties, event_time_ms, sequence_id)
+
+
+def details_of(message: OutMessage) -> OutMessage | None:
+    """As ``details``, of a message that the application made."""
+    return details(
+        message.data,
+        message.key,
+        message.ordering_key,
+        message.properties,
+        message.event_time_ms,
+        message.sequence_id,
+    )
 
 
 class ChunkedMessageId(MessageId):

@@ -5,9 +5,11 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, Self
 
 from magnetar.clock import Clock
+from magnetar.errors import InvalidValue
 from magnetar.model.position import MessageId
 from magnetar.tasks import Closing
 
+from .checks import check_data, check_key
 from .encoding import key_text
 from .growth import Growth
 from .message import OutMessage
@@ -72,7 +74,7 @@ class PartitionedProducer:
         event_time_ms: int | None = None,
         sequence_id: int | None = None,
     ) -> asyncio.Future[MessageId]:
-        return self._route(key, len(data)).send(
+        return self._route(data, key).send(
             data,
             key=key,
             ordering_key=ordering_key,
@@ -91,7 +93,7 @@ class PartitionedProducer:
         event_time_ms: int | None = None,
         sequence_id: int | None = None,
     ) -> None:
-        self._route(key, len(data)).send_nowait(
+        self._route(data, key).send_nowait(
             data,
             key=key,
             ordering_key=ordering_key,
@@ -105,7 +107,12 @@ class PartitionedProducer:
         receipts = ManyReceipts()
         at = 0
         while at < len(messages):
-            producer, count = self._run(messages, at)
+            try:
+                producer, count = self._run(messages, at)
+            except InvalidValue as error:
+                receipts.part().settle(error)
+                at += 1
+                continue
             await producer.put_many(messages[at : at + count], receipts)
             at += count
         for producer in self._partitions:
@@ -144,21 +151,26 @@ class PartitionedProducer:
         """One more partition; it gets messages from now on."""
         self._partitions.append(producer)
 
-    def _route(self, key: str | bytes | None, size: int) -> TopicProducer:
-        count = len(self._partitions)
-        index = self._router.choose(key_text(key), size, count, self._clock.now())
-        return self._partitions[index]
+    def _route(self, data: bytes, key: str | bytes | None) -> TopicProducer:
+        """Who takes a message. Raises InvalidValue for what cannot be routed."""
+        if type(data) is not bytes:
+            check_data(data)
+        if key is not None:
+            check_key(key)
+        count, now = len(self._partitions), self._clock.now()
+        return self._partitions[self._router.choose(key_text(key), len(data), count, now)]
 
     def _run(self, messages: Sequence[bytes | OutMessage], at: int) -> tuple[TopicProducer, int]:
-        """Who takes the message at ``at``, and how many of those behind it."""
+        """Who takes the message at ``at``, and how many of those behind it. Raises InvalidValue."""
         first = messages[at]
         if isinstance(first, OutMessage):
-            return self._route(first.key, first.size), 1
+            return self._route(first.data, first.key), 1
+        check_data(first)
         now = self._clock.now()
         index, count_max, size_max = self._router.room(len(self._partitions), now)
         count, size = 0, 0
         for message in messages[at : at + max(count_max, 1)]:
-            if isinstance(message, OutMessage) or (count and size + len(message) > size_max):
+            if type(message) is not bytes or (count and size + len(message) > size_max):
                 break
             count += 1
             size += len(message)

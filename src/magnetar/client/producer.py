@@ -64,6 +64,7 @@ class TopicProducer:
             self._topic,
             self._attach,
             self._queue.fail_all,
+            refused=self._refused,
             lookup=lookup,
             backoff=backoff,
             clock=clock,
@@ -146,8 +147,10 @@ class TopicProducer:
         await self._queue.ready()
 
     async def flush(self) -> None:
-        await self._queue.settled()
+        failed = await self._queue.settled()
         self._queue.report()
+        if failed is not None:
+            raise failed
 
     def close(self) -> Coroutine[Any, Any, None]:
         return self._closing()
@@ -166,6 +169,9 @@ class TopicProducer:
             log.warning("producer.close_incomplete topic=%s error=%r", self._topic, error)
         finally:
             await self._end()
+            if self._queue.unreported is not None:
+                lost = self._queue.unreported
+                log.warning("producer.closed_unreported topic=%s error=%s", self._topic, lost)
 
     async def __aenter__(self) -> Self:
         return self
@@ -188,6 +194,7 @@ class TopicProducer:
         if isinstance(error, Refused):
             self._queue.refused(refusal.sequence_id, error)
         else:
+            self._refused(error)
             self._reconnect(f"send {refusal.sequence_id} failed: {error}")
 
     def on_detached(self, connection: Connection, error: MagnetarError | None) -> None:
@@ -230,6 +237,9 @@ class TopicProducer:
     def _write(self, pieces: list[bytes]) -> None:
         if self._attachment.connection is not None:
             self._attachment.connection.write_pieces(pieces)
+
+    def _refused(self, error: MagnetarError) -> None:
+        self._queue.trouble = error
 
     def _reconnect(self, reason: str) -> None:
         log.warning("producer.reconnects topic=%s reason=%s", self._topic, reason)

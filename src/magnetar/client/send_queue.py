@@ -5,22 +5,37 @@ something to wait for: one for the open batch, one for the oldest send's deadlin
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
-from typing import Final
+from typing import Final, TypeVar
 
 from magnetar.clock import Clock
-from magnetar.errors import InvalidValue, MagnetarError, NotReady, TimedOut
+from magnetar.errors import MagnetarError, NotReady, TimedOut, UnknownFailure
 from magnetar.model.position import Position
 
 from .batching import Batch, BatchPerKey, OneBatch, OpenBatches, fitting
+from .checks import check_data
 from .config import ProducerConfig
 from .encoding import Encoder
-from .message import OutMessage
+from .message import OutMessage, details_of
 from .pending import PendingSend, PendingSends
 from .receipts import ManyReceipts, ReceiptPart, Stored, Waiter
 
+log = logging.getLogger(__name__)
+S = TypeVar("S")
+
 MESSAGE_SIZE_DEFAULT: Final = 5 * 1024 * 1024  # Until the broker has said otherwise.
+
+
+@dataclass(slots=True, eq=False)
+class _Flush:
+    """Somebody waits until the sends up to a number are settled."""
+
+    until: float  # Infinity while it is not known yet.
+    settled: asyncio.Future[None]
+    error: MagnetarError | None = None  # The first of a send that it waits for.
 
 
 class SendQueue:
@@ -30,6 +45,8 @@ class SendQueue:
     next_sequence_id: int
     last_sequence_id: int  # The highest that has a receipt; -1 before the first.
     closed: MagnetarError | None  # Why nothing more is taken.
+    trouble: MagnetarError | None  # Why there is no receipt; None since the last one.
+    unreported: MagnetarError | None  # The first error nobody has been told.
 
     def __init__(
         self,
@@ -46,6 +63,8 @@ class SendQueue:
         self.next_sequence_id = 0
         self.last_sequence_id = -1
         self.closed = None
+        self.trouble = None
+        self.unreported = None
         self._topic = topic
         self._partition = partition
         self._config = config
@@ -62,8 +81,7 @@ class SendQueue:
         )
         self._deadline_timer: asyncio.TimerHandle | None = None
         self._room = asyncio.Event()
-        self._flushes: list[tuple[int, asyncio.Future[None]]] = []  # (until number, who waits)
-        self._unreported: MagnetarError | None = None  # The first error nobody has been told.
+        self._flushes: list[_Flush] = []  # In the order of their numbers.
 
     @property
     def full(self) -> bool:
@@ -73,7 +91,7 @@ class SendQueue:
     # In.
 
     def put(self, data: bytes, details: OutMessage | None, waiter: Waiter | None) -> None:
-        """Take one message; ``details`` when it is more than ``data``.
+        """Take one message; with what ``message.details`` says of it.
 
         Raises NotReady when full, why it is closed, InvalidValue, MessageTooLarge.
         """
@@ -85,7 +103,7 @@ class SendQueue:
                 f"{self._pending.size_bytes} bytes): await ready() before sending more"
             )
         if type(data) is not bytes:
-            raise InvalidValue(f"a payload is bytes, not {type(data).__name__}")
+            check_data(data)
         size = len(data) if details is None else details.size
         if size >= self._batch_size_max:
             self.close_batches()
@@ -124,8 +142,8 @@ class SendQueue:
     async def ready(self) -> None:
         """Return when there is room. Raises why it is closed."""
         while self.closed is None and self._pending.full:
-            self.close_batches()
             self._room.clear()
+            self.close_batches()  # What cannot be encoded makes room at once.
             await self._room.wait()
         if self.closed is not None:
             raise self.closed
@@ -141,10 +159,10 @@ class SendQueue:
             return
         for batch in self._batches.take():
             try:
-                send = self._encoder.batch(batch, self.size_max, self._clock.wall_ms())
+                send = self._encoded(self._encoder.batch, batch)
             except MagnetarError as error:
                 self._pending.release(len(batch), batch.size_bytes)
-                self._fail(batch.waiters, len(batch), error)
+                self._fail(batch.waiters, len(batch), error, self._pending.appended + 1)
                 self._progress()
             else:
                 self._send(send)
@@ -153,17 +171,19 @@ class SendQueue:
         """Every frame that has no answer yet, in order: to be sent again on a new connection."""
         return (send.pieces for send in self._pending)
 
-    async def settled(self) -> None:
-        """Return when all that was put so far has been answered, or given up."""
+    async def settled(self) -> MagnetarError | None:
+        """Return when all that was put so far has been answered, or given up: its first error."""
+        flush = _Flush(float("inf"), self._loop.create_future())
+        self._flushes.append(flush)
         self.close_batches()
-        if self._pending.settled < self._pending.appended:
-            settled: asyncio.Future[None] = self._loop.create_future()
-            self._flushes.append((self._pending.appended, settled))
-            await settled
+        flush.until = self._pending.appended
+        self._progress()
+        await flush.settled
+        return flush.error
 
     def report(self) -> None:
         """Raise the first error that no receipt has told the application, once."""
-        error, self._unreported = self._unreported, None
+        error, self.unreported = self.unreported, None
         if error is not None:
             raise error
 
@@ -179,6 +199,7 @@ class SendQueue:
             send.chunked.first = send.chunked.first or position
             first_chunk = send.chunked.first
         self.last_sequence_id = max(self.last_sequence_id, send.last_sequence_id)
+        self.trouble = None
         for first, count, waiter in send.waiters:
             index = first if send.batch_size else -1
             place = Stored(*position, self._partition, index, count, send.batch_size, first_chunk)
@@ -192,7 +213,7 @@ class SendQueue:
     def refused(self, sequence_id: int, error: MagnetarError) -> None:
         """The broker will never store this message."""
         for send in self._pending.refused(sequence_id):
-            self._fail(send.waiters, send.message_count, error)
+            self._fail(send.waiters, send.message_count, error, send.number)
         self._progress()
 
     def fail_all(self, error: MagnetarError) -> None:
@@ -204,9 +225,9 @@ class SendQueue:
             self._deadline_timer.cancel()
         for batch in self._batches.take():
             self._pending.release(len(batch), batch.size_bytes)
-            self._fail(batch.waiters, len(batch), error)
+            self._fail(batch.waiters, len(batch), error, self._pending.appended + 1)
         for send in self._pending.clear():
-            self._fail(send.waiters, send.message_count, error)
+            self._fail(send.waiters, send.message_count, error, send.number)
         self._progress()
         self._room.set()
 
@@ -241,7 +262,7 @@ class SendQueue:
         part = receipts.part()
         try:
             if isinstance(message, OutMessage):
-                self.put(message.data, message, part)
+                self.put(message.data, details_of(message), part)
             else:
                 self.put(message, None, part)
         except MagnetarError as error:
@@ -260,7 +281,7 @@ class SendQueue:
         if waiter is not None:
             batch.waiters.append((0, 1, waiter))
         try:
-            sends = self._encoder.single(batch, self.size_max, self._clock.wall_ms())
+            sends = self._encoded(self._encoder.single, batch)
         except MagnetarError:
             self.next_sequence_id = before
             raise
@@ -299,6 +320,18 @@ class SendQueue:
 
     # Sends and their end.
 
+    def _encoded(self, encode: Callable[[Batch[Waiter], int, int], S], batch: Batch[Waiter]) -> S:
+        """``encode`` it. Raises MessageTooLarge, and UnknownFailure for a mistake of ours."""
+        try:
+            return encode(batch, self.size_max, self._clock.wall_ms())
+        except MagnetarError:
+            raise
+        except Exception as error:
+            log.exception("producer.encoding_failed topic=%s messages=%d", self._topic, len(batch))
+            raise UnknownFailure(
+                f"{len(batch)} messages to {self._topic} could not be encoded: {error!r}"
+            ) from error
+
     def _send(self, send: PendingSend[Waiter]) -> None:
         self._pending.append(send)
         self._write(send.pieces)
@@ -309,33 +342,48 @@ class SendQueue:
         self._deadline_timer = None
         now = self._clock.now()
         for send in self._pending.expired(now):
-            error = TimedOut(
-                f"no receipt from {self._topic} within {self._timeout_s:g} s; "
-                "the message may have been stored all the same"
-            )
-            self._fail(send.waiters, send.message_count, error)
+            self._fail(send.waiters, send.message_count, self._timed_out(), send.number)
         self._progress()
         if len(self._pending):
             wait_s = max(self._pending.first_deadline - now, 0.0)
             self._deadline_timer = self._loop.call_later(wait_s, self._check_deadlines)
 
+    def _timed_out(self) -> TimedOut:
+        because = "" if self.trouble is None else f"; the last error was: {self.trouble}"
+        error = TimedOut(
+            f"no receipt from {self._topic} within {self._timeout_s:g} s; "
+            f"the message may have been stored all the same{because}"
+        )
+        error.__cause__ = self.trouble
+        return error
+
     def _fail(
-        self, waiters: list[tuple[int, int, Waiter]], message_count: int, error: MagnetarError
+        self,
+        waiters: list[tuple[int, int, Waiter]],
+        message_count: int,
+        error: MagnetarError,
+        number: int,
     ) -> None:
+        """Tell who waits for these messages, and who flushes up to the send of this number."""
         told = 0
         for _, count, waiter in waiters:
-            told += count
             if isinstance(waiter, ReceiptPart):
                 waiter.settle(error)
             elif not waiter.done():
                 waiter.set_exception(error)
-        if told < message_count and self._unreported is None:
-            self._unreported = error
+            elif waiter.cancelled():
+                continue
+            told += count
+        if told < message_count:
+            self.unreported = self.unreported or error
+        for flush in self._flushes:
+            if number <= flush.until:
+                flush.error = flush.error or error
 
     def _progress(self) -> None:
         if not self._pending.full:
             self._room.set()
-        while self._flushes and self._flushes[0][0] <= self._pending.settled:
-            _, settled = self._flushes.pop(0)
-            if not settled.done():
-                settled.set_result(None)
+        while self._flushes and self._flushes[0].until <= self._pending.settled:
+            flush = self._flushes.pop(0)
+            if not flush.settled.done():
+                flush.settled.set_result(None)

@@ -40,10 +40,34 @@ def test_a_reader_takes_some_of_a_consumers_settings():
         (ProducerConfig, "send_timeout_s", -1),
         (ProducerConfig, "name", ""),
         (ProducerConfig, "initial_sequence_id", -2),
+        (ProducerConfig, "compression", "lz4"),
+        (ProducerConfig, "hashing", None),
+        (ProducerConfig, "routing", "single"),
+        (ProducerConfig, "batch_delay_s", "1"),
+        (ProducerConfig, "properties", {"a": None}),
         (ConsumerConfig, "receiver_queue_size", 0),
         (ConsumerConfig, "ack_group_time_s", -0.1),
+        (ConsumerConfig, "type", "Shared"),
+        (ConsumerConfig, "initial_position", 0),
+        (ConsumerConfig, "name", b"name"),
+        (ConsumerConfig, "subscription_properties", ["a"]),
     ],
 )
 def test_a_setting_out_of_range_is_refused_by_name(config, setting, value):
     with pytest.raises(InvalidValue, match=setting if value != "" else "name"):
         config(**{setting: value})
+
+
+@pytest.mark.parametrize(
+    ("config", "setting"),
+    [
+        (ProducerConfig, "properties"),
+        (ConsumerConfig, "properties"),
+        (ConsumerConfig, "subscription_properties"),
+    ],
+)
+def test_properties_stay_as_they_were_given(config, setting):
+    given = {"a": "b"}
+    made = config(**{setting: given})
+    given["a"] = 5
+    assert getattr(made, setting) == {"a": "b"}

@@ -1,4 +1,14 @@
-from magnetar.client.message import ChunkedMessageId, Delivery, Message, OutMessage, details
+import pytest
+
+from magnetar.client.message import (
+    ChunkedMessageId,
+    Delivery,
+    Message,
+    OutMessage,
+    details,
+    details_of,
+)
+from magnetar.errors import InvalidValue
 from magnetar.message.batch import Single, build_single
 from magnetar.message.entry import join
 from magnetar.message.metadata import build, parse
@@ -71,6 +81,29 @@ def test_it_prints_what_and_where_not_its_bytes():
 def test_details_are_none_for_what_is_nothing_but_bytes():
     assert details(b"x", None, None, None, None, None) is None
     assert details(b"x", None, None, None, 0, None) == OutMessage(b"x", event_time_ms=0)
+    assert details_of(OutMessage(b"x")) is None
+
+
+def test_details_share_nothing_with_the_application():
+    message = OutMessage(b"x", "k", b"o", {"a": "b"}, 5, 6)
+    taken = details_of(message)
+    message.key, message.properties["a"] = None, 7
+    assert taken == OutMessage(b"x", "k", b"o", {"a": "b"}, 5, 6)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"key": 1},
+        {"ordering_key": "o"},
+        {"properties": {"a": 1}},
+        {"event_time_ms": -1},
+        {"sequence_id": 2**70},
+    ],
+)
+def test_details_that_cannot_be_sent_are_refused_by_name(wrong):
+    with pytest.raises(InvalidValue, match=next(iter(wrong))):
+        details_of(OutMessage(b"x", **wrong))
 
 
 def test_an_outgoing_message_counts_all_that_is_written():

@@ -8,11 +8,13 @@ from unit.client.peer import LEDGER, PeerConnection, hang_up, refuse, silence
 from magnetar.client.client import Client
 from magnetar.errors import (
     ChecksumMismatch,
+    ConnectionLost,
     NotAllowed,
     NotReady,
     ProducerBusy,
     TimedOut,
     TopicTerminated,
+    UnknownFailure,
     WriteFailed,
 )
 from magnetar.message.metadata import parse
@@ -190,6 +192,113 @@ async def test_what_may_work_later_is_sent_again_on_a_new_connection(peer, clien
     peer.on_run = fail_once
     assert (await producer.send(b"0")).entry_id == 0
     assert len(peer.of(BaseCommand.CONNECT)) == 2
+
+
+async def unable_to_encode(client, **options):
+    """A producer whose every message meets a mistake of ours: its name cannot be written."""
+    producer = await client.create_producer("t", **options)
+    producer._encoder.producer_name = "\ud800"
+    return producer
+
+
+async def test_a_batch_that_cannot_be_encoded_fails_all_its_messages(peer, client, caplog):
+    producer = await unable_to_encode(client, max_pending_messages=11, batch_messages_max=11)
+    receipts = [producer.send(b"x") for _ in range(11)]
+    for receipt in receipts:
+        with pytest.raises(UnknownFailure, match=r"11 messages to .*/t could not be encoded"):
+            await receipt
+    assert "producer.encoding_failed" in caplog.text
+    assert "Traceback" in caplog.text
+    await producer.ready()  # None of them takes any room.
+    await producer.flush()
+    assert not peer.runs
+
+
+async def test_flush_tells_that_a_batch_could_not_be_encoded(client):
+    producer = await unable_to_encode(client, max_pending_messages=100)
+    for _ in range(100):
+        producer.send_nowait(b"x")
+    with pytest.raises(UnknownFailure, match=r"100 messages to .*/t could not be encoded"):
+        await producer.flush()
+    await producer.flush()
+    assert not producer.full
+
+
+async def test_many_messages_that_cannot_be_encoded_are_settled(client):
+    for batching in (True, False):
+        producer = await unable_to_encode(client, batching=batching, max_pending_messages=2)
+        with pytest.raises(UnknownFailure, match="could not be encoded"):
+            await producer.send_many([b"x"] * 5)
+        if not batching:
+            with pytest.raises(UnknownFailure, match="could not be encoded"):
+                producer.send(b"x")
+        await producer.flush()
+
+
+async def test_flush_raises_what_it_waited_for(peer, client):
+    producer = await client.create_producer("t", batching=False)
+    peer.on_run = ignore
+    receipts = [producer.send(b"%d" % number) for number in range(3)]
+    first = asyncio.ensure_future(producer.flush())
+    second = asyncio.ensure_future(producer.flush())
+    await peer.until(lambda: sum(map(len, peer.runs)) == 3)
+    later = producer.send(b"3")
+    refused = replies.send_error(peer.runs[0].producer_id, 1, NotAllowed("the second"))
+    peer.connections[0].write(refused)
+    for receipt in (0, 2, 3):
+        peer.connections[0].write(
+            replies.send_receipt(peer.runs[0].producer_id, receipt, LEDGER, receipt)
+        )
+    for flush in (first, second):
+        with pytest.raises(NotAllowed, match="the second"):
+            await flush
+    with pytest.raises(NotAllowed, match="the second"):
+        await receipts[1]
+    await later
+    await producer.flush()
+
+
+async def test_flush_raises_what_a_cancelled_future_could_not_tell(peer, client):
+    producer = await client.create_producer("t", batching=False)
+    peer.on_run = lambda c, run: c.write(replies.send_error(run.producer_id, 0, NotAllowed("no")))
+    producer.send(b"0").cancel()
+    await peer.until(lambda: len(peer.runs) == 1)
+    with pytest.raises(NotAllowed, match="no"):
+        await producer.flush()
+
+
+async def test_closing_logs_what_nobody_was_told(peer, client, caplog):
+    producer = await client.create_producer("t", batching=False)
+    peer.on_run = lambda c, run: c.write(replies.send_error(run.producer_id, 0, NotAllowed("no")))
+    producer.send_nowait(b"0")
+    await producer.close()
+    assert "producer.closed_unreported" in caplog.text
+
+
+async def test_a_message_given_up_says_what_kept_it(peer):
+    async with Client(peer.url, backoff_first_s=0.01) as client:
+        producer = await client.create_producer("t", batching=False, send_timeout_s=0.2)
+        full = WriteFailed("the disk is full")
+        peer.on_run = lambda c, run: c.write(replies.send_error(run.producer_id, 0, full))
+        with pytest.raises(TimedOut, match=r"no receipt.*the disk is full") as given_up:
+            await producer.send(b"0")
+        assert isinstance(given_up.value.__cause__, WriteFailed)
+        peer.on_run = PeerConnection.receipts
+        await producer.send(b"1")
+        peer.on_run = ignore
+        with pytest.raises(TimedOut, match=r"all the same$") as given_up:
+            await producer.send(b"2")
+        assert given_up.value.__cause__ is None
+
+
+async def test_a_message_given_up_says_that_there_is_no_broker(peer):
+    async with Client(peer.url, backoff_first_s=0.01, operation_timeout_s=0.1) as client:
+        producer = await client.create_producer("t", batching=False, send_timeout_s=0.2)
+        await peer.stop()
+        with pytest.raises(TimedOut, match=f"cannot connect to {peer.address}") as given_up:
+            await producer.send(b"0")
+        assert isinstance(given_up.value.__cause__, ConnectionLost)
+        await peer.start()
 
 
 async def test_a_producer_that_may_not_come_back_fails_everything(peer, client):

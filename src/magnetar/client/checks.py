@@ -1,0 +1,113 @@
+"""What an application hands over, held to what can be sent. Pure.
+
+Each function raises InvalidValue, which names the argument and the remedy.
+"""
+
+from collections.abc import Mapping
+from enum import Enum
+from numbers import Real
+from operator import index
+from typing import Final, SupportsIndex, cast
+
+from magnetar.errors import InvalidValue
+
+NUMBER_MAX: Final = (1 << 63) - 1  # Clients in Java read a message's numbers as signed.
+
+
+def check_data(data: object) -> None:
+    """A payload: ``bytes`` and nothing like them, since what is sent later may not change."""
+    if type(data) is not bytes:
+        raise InvalidValue(
+            f"data must be bytes, not {_kind(data)}: encode text, copy a buffer with bytes()"
+        )
+
+
+def check_key(key: object) -> None:
+    """A message's key: text or bytes."""
+    if isinstance(key, str):
+        check_text("key", key)
+    elif key is not None and not isinstance(key, bytes):
+        raise InvalidValue(
+            f"key must be str or bytes, not {_kind(key)}: convert it, or leave it out"
+        )
+
+
+def check_bytes(name: str, value: object) -> None:
+    if not isinstance(value, bytes):
+        raise InvalidValue(
+            f"{name} must be bytes, not {_kind(value)}: encode text, or leave it out"
+        )
+
+
+def check_text(name: str, value: object) -> None:
+    """Text that UTF-8 can write."""
+    if not isinstance(value, str):
+        raise InvalidValue(f"{name} must be str, not {_kind(value)}: convert it, or leave it out")
+    if value.isascii():
+        return
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidValue(
+            f"{name} has the lone surrogate {value[error.start]!a} at index {error.start}, which "
+            "UTF-8 cannot write: take it out, as by encode(errors='replace').decode()"
+        ) from None
+
+
+def copy_properties(name: str, properties: object) -> dict[str, str]:
+    """Properties as they are now, whatever the application does with its own afterwards."""
+    if type(properties) is not dict and not isinstance(properties, Mapping):
+        raise InvalidValue(
+            f"{name} must be a mapping of str to str, not {_kind(properties)}: leave it out if "
+            "there are none"
+        )
+    copied = dict(properties)
+    try:  # One look at all of them, since this is done for every message.
+        if "".join([*copied, *copied.values()]).isascii():
+            return copied
+    except TypeError:
+        pass  # One of them is not text; below is said which.
+    for key, value in copied.items():
+        check_text(f"the key {key!a} of {name}", key)
+        check_text(f"{name}[{key!a}]", value)
+    return copied
+
+
+def whole_number(name: str, value: object) -> int:
+    """A number from 0 to NUMBER_MAX."""
+    if type(value) is int:
+        number = value
+    elif isinstance(value, SupportsIndex) and not isinstance(value, bool):
+        number = index(value)  # An int of another library.
+    else:
+        raise InvalidValue(f"{name} must be int, not {_kind(value)}: convert it")
+    if not 0 <= number <= NUMBER_MAX:
+        raise InvalidValue(f"{name} is {number}; it must be from 0 to 2**63 - 1, or left out")
+    return number
+
+
+def check_member(name: str, value: object, kind: type[Enum]) -> None:
+    """One of an enumeration's members, not the number or the name of one."""
+    if not isinstance(value, kind):
+        choice = ", ".join(f"{kind.__name__}.{member.name}" for member in kind)
+        raise InvalidValue(f"{name} is {value!a}; it must be one of {choice}")
+
+
+def check_positive(name: str, value: object) -> None:
+    if not (_is_real(name, value) > 0):  # Not ``<=``: nothing compares with NaN.
+        raise InvalidValue(f"{name} is {value}; it must be more than 0")
+
+
+def check_not_negative(name: str, value: object) -> None:
+    if not (_is_real(name, value) >= 0):
+        raise InvalidValue(f"{name} is {value}; it may not be negative")
+
+
+def _is_real(name: str, value: object) -> float:
+    if not isinstance(value, Real):
+        raise InvalidValue(f"{name} must be a number, not {_kind(value)}")
+    return cast("float", value)
+
+
+def _kind(value: object) -> str:
+    return "None" if value is None else type(value).__name__
