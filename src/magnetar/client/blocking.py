@@ -32,6 +32,9 @@ class _Closable(Protocol):
     def close(self) -> Coroutine[Any, Any, None]: ...
 
 
+C = TypeVar("C", bound=_Closable)
+
+
 class LoopThread:
     """An event loop in a thread of its own, for one process."""
 
@@ -50,6 +53,24 @@ class LoopThread:
             return answer.result()
         except BaseException:
             answer.cancel()
+            raise
+
+    def make(self, work: Coroutine[Any, Any, C]) -> C:
+        """As ``run``. Interrupted when it is made already, it is closed again."""
+        made: list[C] = []
+
+        async def make() -> C:
+            made.append(await work)
+            return made[0]
+
+        async def close() -> None:
+            for each in made:
+                await each.close()
+
+        try:
+            return self.run(make())
+        except BaseException:
+            self._begin(close())  # Behind the cancellation, so that it is settled what was made.
             raise
 
     def finish(self, each: _Closable) -> None:
@@ -379,14 +400,14 @@ class Client:
 
     def create_producer(self, topic: str, **options: Unpack[ProducerOptions]) -> Producer:
         """As ``magnetar.Client.create_producer``."""
-        made = self._thread.run(self._client.create_producer(topic, **options))
+        made = self._thread.make(self._client.create_producer(topic, **options))
         return Producer(made, self._thread)
 
     def subscribe(
         self, topic: str | Sequence[str], subscription: str, **options: Unpack[ConsumerOptions]
     ) -> Consumer:
         """As ``magnetar.Client.subscribe``."""
-        made = self._thread.run(self._client.subscribe(topic, subscription, **options))
+        made = self._thread.make(self._client.subscribe(topic, subscription, **options))
         return Consumer(made, self._thread)
 
     def create_reader(
@@ -398,7 +419,7 @@ class Client:
         **options: Unpack[ReaderOptions],
     ) -> Reader:
         """As ``magnetar.Client.create_reader``."""
-        made = self._thread.run(
+        made = self._thread.make(
             self._client.create_reader(topic, start, inclusive=inclusive, **options)
         )
         return Reader(made, self._thread)

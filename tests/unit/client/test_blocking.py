@@ -3,9 +3,11 @@
 import json
 import os
 import signal
+import sys
 import threading
 import time
 import urllib.request
+from concurrent.futures import Future
 from contextlib import contextmanager
 from itertools import islice
 
@@ -204,15 +206,46 @@ def test_an_interrupted_close_detaches_all_the_same(broker, topic, what):
     made["reader"] = made["client"].create_reader(topic)
     with pytest.raises(KeyboardInterrupt), interrupted():
         made[what].close()
-    stats = f"{broker.web_url}/admin/v2/persistent/public/default/{topic}/stats"
-    give_up = time.monotonic() + 5
-    while (left := attached(stats)) != {"client": 0}.get(what, 2):
-        assert time.monotonic() < give_up, f"{left} are attached"
+    until_attached({"client": 0}.get(what, 2), broker, topic)
     made["client"].close()
 
 
-def attached(stats):
-    """How many producers and consumers a topic has, by the broker's own word."""
+@contextmanager
+def interrupted_at_the_end():
+    """Ctrl-C when the loop has answered, and before the main thread has the answer."""
+
+    def interrupt(frame, event, _):
+        if event == "return" and frame.f_code is Future.result.__code__:
+            sys.setprofile(None)
+            raise KeyboardInterrupt
+
+    sys.setprofile(interrupt)
+    try:
+        yield
+    finally:
+        sys.setprofile(None)
+
+
+def test_what_was_made_when_it_is_interrupted_is_not_attached(broker, client, topic):
+    for make in (
+        lambda: client.create_producer(topic),
+        lambda: client.subscribe(topic, "s"),
+        lambda: client.create_reader(topic),
+    ):
+        with pytest.raises(KeyboardInterrupt), interrupted_at_the_end():
+            make()
+        until_attached(0, broker, topic)
+
+
+def until_attached(count, broker, topic):
+    """Until so many producers and consumers are attached to the topic."""
+    give_up = time.monotonic() + 5
+    while (found := attached(broker, topic)) != count:
+        assert time.monotonic() < give_up, f"{found} are attached"
+
+
+def attached(broker, topic):
+    stats = f"{broker.web_url}/admin/v2/persistent/public/default/{topic}/stats"
     with urllib.request.urlopen(stats, timeout=5) as answer:
         found = json.load(answer)
     return len(found["publishers"]) + sum(
