@@ -8,7 +8,7 @@ import tracemalloc
 import pytest
 
 from magnetar.broker.admin import arguments
-from magnetar.broker.admin.errors import Unreadable
+from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import Request
 from magnetar.testing.local_broker import LocalBroker
 
@@ -33,7 +33,7 @@ async def answers(request: bytes, *, ends: bool = False) -> bytes:
     ids=lambda body: body[:20].decode(),
 )
 def test_a_body_that_cannot_be_parsed_or_written_again_is_unreadable(body):
-    with pytest.raises(Unreadable):
+    with pytest.raises(Rejection):
         arguments.body(Request("PUT", "/", body=body))
 
 

@@ -4,16 +4,18 @@ A name is refused with the words Pulsar has for it, before anybody looks for wha
 """
 
 import json
+import re
 from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import unquote, unquote_plus
 
-from magnetar.broker.admin.errors import Misdirected, Rejection, Unreadable
-from magnetar.broker.admin.exchange import JSON, Request
+from magnetar.broker.admin.errors import Rejection
+from magnetar.broker.admin.exchange import Request
 from magnetar.errors import InvalidName
 from magnetar.model.names import PERSISTENT, NamespaceName, TopicName, check_entity
 from magnetar.model.position import EARLIEST_MESSAGE, LATEST_MESSAGE, MessageId
 
+_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,19}")
 _ENDS: Final = {"earliest": EARLIEST_MESSAGE, "latest": LATEST_MESSAGE}
 
 
@@ -45,12 +47,14 @@ def subscription(request: Request) -> str:
     return unquote(unquote_plus(request.segments["subscription"]))
 
 
-def integer(request: Request, segment: str) -> int:
+def integer(request: Request, segment: str, *, bits: int = 64) -> int:
     """A number in the path; one that is none makes it another path, which does not exist."""
+    sent = request.segments[segment]
     try:
-        return int(request.segments[segment])
+        return _whole(sent, bits=bits)
     except ValueError as error:
-        raise Misdirected(404) from error
+        reason = f"The {segment} in the path is a whole number of {bits} bits, not '{sent}'"
+        raise Rejection(404, reason) from error
 
 
 def body(request: Request) -> Any:
@@ -62,7 +66,7 @@ def body(request: Request) -> Any:
         if b"\\u" in request.body:
             json.dumps(value, ensure_ascii=False).encode()  # Raises for half a surrogate pair.
     except (ValueError, RecursionError) as error:
-        raise Unreadable(f"The body is not JSON: {error}") from error
+        raise Rejection(400, f"The body is not JSON: {error}") from error
     return value
 
 
@@ -70,7 +74,7 @@ def json_object(request: Request) -> dict[str, Any] | None:
     """A body that is a JSON object, or is not there (empty or ``null``)."""
     value = body(request)
     if value is not None and not isinstance(value, dict):
-        raise Unreadable(f"The body is a JSON {type(value).__name__}, not an object")
+        raise Rejection(400, f"The body is a JSON {type(value).__name__}, not an object")
     return value
 
 
@@ -79,7 +83,7 @@ def string_map(value: Any, what: str) -> dict[str, str] | None:
     if value is None:
         return None
     if not isinstance(value, dict) or any(isinstance(item, dict | list) for item in value.values()):
-        raise Unreadable(f"{what} are not an object of strings: {json.dumps(value)[:200]}")
+        raise Rejection(400, f"{what} are not an object of strings: {json.dumps(value)[:200]}")
     return {key: item if isinstance(item, str) else json.dumps(item) for key, item in value.items()}
 
 
@@ -87,7 +91,7 @@ def string_list(value: Any, what: str) -> list[str] | None:
     if value is None:
         return None
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise Unreadable(f"{what} is not a list of strings: {json.dumps(value)[:200]}")
+        raise Rejection(400, f"{what} is not a list of strings: {json.dumps(value)[:200]}")
     return value
 
 
@@ -95,11 +99,16 @@ def number(request: Request) -> int:
     """A body that is one whole number, which may be quoted."""
     value = body(request)
     if value is None:
-        raise Unreadable("The request entity cannot be empty.", JSON)
+        raise Rejection(400, "The request entity cannot be empty.")
+    return whole(value, "The body")
+
+
+def whole(value: Any, what: str) -> int:
+    """A whole number of JSON, which may be quoted."""
     try:
         return _whole(value)
     except ValueError as error:
-        raise Unreadable(f"The body is not a whole number: {json.dumps(value)[:200]}") from error
+        raise Rejection(400, f"{what} is not a whole number: {json.dumps(value)[:200]}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,25 +127,49 @@ def place(request: Request) -> Place | None:
         return None
     if isinstance(value, str):
         if value not in _ENDS:
-            raise Unreadable(
-                f"Invalid value {value} for the position. Allowed values are [latest, earliest]"
+            raise Rejection(
+                400,
+                f"Invalid value {value} for the position. Allowed values are [latest, earliest]",
             )
         return Place(_ENDS[value])
     if not isinstance(value, dict):
-        raise Unreadable(f"A message id is an object, not {json.dumps(value)[:200]}")
+        raise Rejection(400, f"A message id is an object, not {json.dumps(value)[:200]}")
     try:
-        ledger, entry = _whole(value.get("ledgerId", 0)), _whole(value.get("entryId", 0))
-        partition = _whole(value.get("partitionIndex", -1))
-        batch = _whole(value.get("batchIndex", -1))
+        ledger = _whole(value.get("ledgerId", 0), least=-1)
+        entry = _whole(value.get("entryId", 0), least=-1)
+        partition = _whole(value.get("partitionIndex", -1), bits=32, least=-1)
+        batch = _whole(value.get("batchIndex", -1), bits=32, least=-1)
     except ValueError as error:
-        raise Unreadable(f"A message id is made of whole numbers: {json.dumps(value)}") from error
+        reason = f"A message id is made of whole numbers from -1 on: {json.dumps(value)[:200]}"
+        raise Rejection(400, reason) from error
+    excluded = value.get("excluded", False)
+    if not isinstance(excluded, bool):
+        raise Rejection(400, f"excluded is true or false, not {json.dumps(excluded)[:200]}")
     properties = string_map(value.get("properties"), "properties") or {}
-    message = MessageId(ledger, entry, partition, batch)
-    return Place(message, value.get("excluded") is True, properties)
+    return Place(MessageId(ledger, entry, partition, batch), excluded, properties)
 
 
-def _whole(value: Any) -> int:
-    """A JSON number, or the same in quotes. Raises ValueError."""
-    if isinstance(value, bool) or not isinstance(value, int | str):
+def place_to_go(request: Request) -> Place:
+    """The same where nothing is meant by leaving it out, or leaving out half of an id."""
+    value = body(request)
+    if value is None or (isinstance(value, dict) and not {"ledgerId", "entryId"} <= value.keys()):
+        raise Rejection(
+            400,
+            'Say where to, in the body of the request: "earliest", "latest", or a message id with '
+            "its ledgerId and entryId",
+        )
+    found = place(request)
+    assert found is not None, "there is a body"
+    return found
+
+
+def _whole(value: Any, *, bits: int = 64, least: int | None = None) -> int:
+    """A number as Java has them, or the same in quotes. Raises ValueError."""
+    if isinstance(value, str) and _NUMBER.fullmatch(value):
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int):
         raise ValueError(value)  # noqa: TRY004  (callers tell what was wrong)
-    return int(value)
+    most = 2 ** (bits - 1)
+    if not (-most if least is None else least) <= value < most:
+        raise ValueError(value)
+    return value

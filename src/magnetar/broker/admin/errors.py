@@ -1,17 +1,14 @@
-"""What went wrong, as HTTP: our errors to statuses, and the forms an error takes. Pure.
+"""What went wrong, as HTTP: our errors to statuses. Every answer says why, as ``{"reason": ...}``.
 
-Pulsar answers most errors as ``{"reason": ...}``. A body that is no JSON gets plain text, and what
-its servlet container refuses (no such route, wrong method, wrong content type) gets a page in the
-form the client accepts, empty for PUT, DELETE and PATCH.
+Pure. Where Pulsar leaves an error to its servlet container (no such route, wrong method, wrong
+content type, a body that is no JSON) the statuses are the container's; the reason is ours.
 """
 
 import json
-from html import escape
-from http import HTTPStatus
 from typing import Final
 
 from magnetar import errors
-from magnetar.broker.admin.exchange import JSON, Reply, Request
+from magnetar.broker.admin.exchange import JSON, Reply
 from magnetar.errors import MagnetarError
 
 # A class stands for everything below it in the tree, until a class below says otherwise.
@@ -33,38 +30,17 @@ STATUSES: Final[dict[type[MagnetarError], int]] = {
     errors.UnknownFailure: 500,
 }
 
-_PAGED: Final = ("GET", "POST", "HEAD")
-
 
 class Rejection(Exception):
-    """A request refused with a status and a reason of its own, as Pulsar words it."""
+    """A request refused with a status of its own. ``allow``: the methods that would be taken."""
 
-    def __init__(self, status: int, reason: str) -> None:
+    def __init__(self, status: int, reason: str, *, allow: str = "") -> None:
         super().__init__(reason)
         self.status = status
+        self._headers = {"Allow": allow} if allow else {}
 
     def reply(self) -> Reply:
-        return _reason(self.status, str(self))
-
-
-class Unreadable(Rejection):
-    """A body that is not the JSON it should be: 400, in plain words."""
-
-    def __init__(self, reason: str, content_type: str = "text/plain") -> None:
-        super().__init__(400, reason)
-        self._content_type = content_type
-
-    def reply(self) -> Reply:
-        return Reply(self.status, str(self).encode(errors="replace"), self._content_type)
-
-
-class Misdirected(Exception):
-    """A request that fits no route: wrong path, method, content type or parameter."""
-
-    def __init__(self, status: int, allow: str = "") -> None:
-        super().__init__(status)
-        self.status = status
-        self.allow = allow
+        return _reason(self.status, str(self), self._headers)
 
 
 def status_of(error: MagnetarError) -> int:
@@ -83,32 +59,6 @@ def unexpected(error: Exception) -> Reply:
     return _reason(500, f"{heading}{type(error).__name__}: {error}")
 
 
-def page(request: Request, status: int, allow: str = "") -> Reply:
-    """What the container answers by itself, in the form the client accepts."""
-    headers = {"Allow": allow} if allow else {}
-    if request.method not in _PAGED:
-        return Reply(status, headers=headers)
-    facts = {
-        "servlet": "magnetar",
-        "message": HTTPStatus(status).phrase,
-        "url": request.path,
-        "status": str(status),
-    }
-    if "application/json" in request.accept:
-        return Reply(status, json.dumps(facts).encode(), JSON, headers)
-    if request.accepts("text/html"):
-        return Reply(status, _html(facts).encode(errors="replace"), "text/html", headers)
-    text = f"HTTP ERROR {status} {facts['message']}\nURI: {request.path}\n"
-    return Reply(status, text.encode(errors="replace"), "text/plain", headers)
-
-
-def _html(facts: dict[str, str]) -> str:
-    title = f"{facts['status']} {escape(facts['message'])}"
-    return (
-        f"<html><head><title>Error {title}</title></head>"
-        f"<body><h2>HTTP ERROR {title}</h2><p>URI: {escape(facts['url'])}</p></body></html>\n"
-    )
-
-
-def _reason(status: int, reason: str) -> Reply:
-    return Reply(status, json.dumps({"reason": reason}, separators=(",", ":")).encode(), JSON)
+def _reason(status: int, reason: str, headers: dict[str, str] | None = None) -> Reply:
+    body = json.dumps({"reason": reason}, separators=(",", ":")).encode()
+    return Reply(status, body, JSON, headers or {})

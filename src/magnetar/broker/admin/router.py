@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from magnetar.broker.admin.errors import Misdirected
+from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import JSON, Reply, Request
 
 Handler: TypeAlias = Callable[[Request], Awaitable[Reply]]
@@ -62,17 +62,19 @@ class Router:
             node.routes[route.method] = route
 
     async def answer(self, request: Request) -> Reply:
-        """Call the handler a request is for. Raises Misdirected when there is none."""
+        """Call the handler a request is for. Raises Rejection when there is none."""
         segments = _split(request.path)
         ends = list(self._root.ends(segments))
         if not ends:
-            raise Misdirected(404)
+            raise not_found(request)
         if request.method == "OPTIONS":
             return Reply(200, content_type=JSON, headers={"Allow": _allowed(ends)})
         method = "GET" if request.method == "HEAD" else request.method
         route = next((end.routes[method] for end in ends if method in end.routes), None)
         if route is None:
-            raise Misdirected(405, _allowed(ends))
+            allow = _allowed(ends)
+            reason = f"{request.method} is not allowed for {request.path}: use one of {allow}"
+            raise Rejection(405, reason, allow=allow)
         _check_types(route, request)
         names = _split(route.path)
         request.segments = {
@@ -81,6 +83,13 @@ class Router:
             if name.startswith("{")
         }
         return await route.handler(request)
+
+
+def not_found(request: Request) -> Rejection:
+    """For a path that leads nowhere."""
+    return Rejection(
+        404, f"There is nothing at {request.path}: docs/admin.md lists what this broker answers to"
+    )
 
 
 def _split(path: str) -> list[str]:
@@ -96,9 +105,11 @@ def _allowed(ends: list[_Node]) -> str:
 def _check_types(route: Route, request: Request) -> None:
     if route.takes:
         sent = request.content_type
-        if sent is None and request.body:
-            raise Misdirected(415)
-        if sent is not None and sent.partition(";")[0].strip().lower() not in route.takes:
-            raise Misdirected(415)
+        kind = JSON if sent is None and not request.body else sent or "none"
+        if kind.partition(";")[0].strip().lower() not in route.takes:
+            raise Rejection(
+                415,
+                f"A body of Content-Type {kind} is not read here: send {' or '.join(route.takes)}",
+            )
     if route.gives != ANY and request.method in ("GET", "HEAD") and not request.accepts(JSON):
-        raise Misdirected(406)
+        raise Rejection(406, f"The answer is {JSON}, which is not among what you Accept")

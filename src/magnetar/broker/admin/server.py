@@ -8,7 +8,7 @@ from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from magnetar.broker.admin import errors
-from magnetar.broker.admin.errors import Misdirected, Rejection
+from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import Reply, Request
 from magnetar.broker.admin.router import Router
 from magnetar.errors import MagnetarError
@@ -96,14 +96,10 @@ class _Door:
         try:
             request.body = await _body(http)
             return await self._router.answer(request)
-        except Misdirected as error:
-            return errors.page(request, error.status, error.allow)
         except Rejection as error:
             return error.reply()
         except MagnetarError as error:
             return errors.answer(error)
-        except web.HTTPException as error:
-            return errors.page(request, error.status)
         except Exception as error:
             log.exception("admin.failed %s %s", request.method, request.path)
             return errors.unexpected(error)
@@ -115,6 +111,8 @@ async def _body(http: web.BaseRequest) -> bytes:
         raise Rejection(415, "Content-Encoding is not supported: send the body as it is")
     try:
         return await http.read()
+    except web.HTTPRequestEntityTooLarge as error:
+        raise Rejection(413, f"The body is too large: {error.text}") from None
     except (web.RequestPayloadError, ConnectionError) as error:
         _let_go(error)
         raise Rejection(400, f"The body cannot be read: {error}") from None

@@ -29,3 +29,39 @@ async def test_a_port_can_be_taken_before_the_rest_is_ready(world):
     await server.close()
     await server.close()
     bind("127.0.0.1", server.port).close()
+
+
+TOPIC = "/admin/v2/persistent/public/default/x"
+
+
+@pytest.mark.parametrize(
+    ("request_", "status", "words"),
+    [
+        (("GET", "/admin/v2/zzz", None, {}), 404, "/admin/v2/zzz"),
+        (("PUT", "/admin/v2/schemas/public/default/x", None, {}), 404, "docs/admin.md"),
+        (("DELETE", "/admin/v2/tenants", None, {}), 405, "GET,HEAD,OPTIONS"),
+        (("POST", f"{TOPIC}/stats", None, {}), 405, "GET,HEAD,OPTIONS"),
+        (("PUT", "/admin/v2/tenants/t", b"{}", {"Content-Type": "text/plain"}), 415, "text/plain"),
+        (("PUT", "/admin/v2/tenants/t", b"{}", {"Content-Type": None}), 415, "application/json"),
+        (("PUT", "/admin/v2/tenants/t", b"{}", {"Content-Encoding": "gzip"}), 415, "as it is"),
+        (("POST", f"{TOPIC}/subscription/s/skip/abc", None, {}), 404, "'abc'"),
+        (("POST", f"{TOPIC}/subscription/s/skip/1_0", None, {}), 404, "'1_0'"),
+        (("POST", f"{TOPIC}/subscription/s/skip/%D9%A3", None, {}), 404, "%D9%A3"),
+        (("POST", f"{TOPIC}/subscription/s/skip/{2**31}", None, {}), 404, str(2**31)),
+        (("POST", f"{TOPIC}/subscription/s/resetcursor/{2**63}", None, {}), 404, str(2**63)),
+        (("PUT", f"{TOPIC}/partitions", b"1.5", {}), 400, "1.5"),
+        (("PUT", f"{TOPIC}/partitions", b'"1_0"', {}), 400, "1_0"),
+        (("PUT", f"{TOPIC}/partitions", b"", {}), 400, "cannot be empty"),
+        (("PUT", f"{TOPIC}/partitions", b"{", {}), 400, "not JSON"),
+        (("GET", "/admin/v2/namespaces/public/default/topics?mode=FOO", None, {}), 404, "FOO"),
+        (("GET", "/admin/v2/brokers/health?topicVersion=V9", None, {}), 404, "V9"),
+        (("GET", "/lookup/v2/topic/foo/public/default/x", None, {}), 404, "foo"),
+        (("GET", "/admin/v2/tenants", None, {"Accept": "text/plain"}), 406, "Accept"),
+    ],
+)
+async def test_every_refusal_has_a_reason_in_json(world, request_, status, words):
+    method, path, body, headers = request_
+    for accept in ("application/json", "*/*"):
+        answer = await world.ask(method, path, body, **{"Accept": accept, **headers})
+        assert (answer.status, answer.content_type) == (status, "application/json")
+        assert words in answer.reason

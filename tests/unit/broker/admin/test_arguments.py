@@ -2,7 +2,7 @@ import pytest
 
 from magnetar.broker.admin import arguments
 from magnetar.broker.admin.arguments import Place
-from magnetar.broker.admin.errors import Misdirected, Rejection, Unreadable
+from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import Request
 from magnetar.model.names import NamespaceName
 from magnetar.model.position import EARLIEST_MESSAGE, LATEST_MESSAGE, MessageId
@@ -78,9 +78,13 @@ def test_a_number_in_the_path_is_read(segment, number):
 
 
 def test_a_path_with_words_for_a_number_does_not_exist():
-    with pytest.raises(Misdirected) as refused:
-        arguments.integer(named(count="abc"), "count")
-    assert refused.value.status == 404
+    for text in ("abc", "", "1.0", " 1", "1_0", "٣", str(2**63), str(-(2**63) - 1), "9" * 5000):
+        with pytest.raises(Rejection, match="count in the path is a whole number") as refused:
+            arguments.integer(named(count=text), "count")
+        assert refused.value.status == 404
+    assert arguments.integer(named(count=str(2**63 - 1)), "count") == 2**63 - 1
+    with pytest.raises(Rejection):
+        arguments.integer(named(count=str(2**31)), "count", bits=32)
 
 
 @pytest.mark.parametrize("body", [b"", b"  ", b"null"])
@@ -91,16 +95,15 @@ def test_a_body_may_be_left_out(body):
 
 
 @pytest.mark.parametrize("body", [b"{bad", b'{"a":', b"abc", b"\xff"])
-def test_a_body_that_is_no_json_is_refused_in_plain_text(body):
-    with pytest.raises(Unreadable) as refused:
+def test_a_body_that_is_no_json_is_refused(body):
+    with pytest.raises(Rejection, match="not JSON") as refused:
         arguments.body(carrying(body))
-    assert refused.value.reply().content_type == "text/plain"
     assert refused.value.status == 400
 
 
 @pytest.mark.parametrize("body", [b"[1]", b'""', b"1"])
 def test_other_json_is_no_object(body):
-    with pytest.raises(Unreadable, match="not an object"):
+    with pytest.raises(Rejection, match="not an object"):
         arguments.json_object(carrying(body))
 
 
@@ -111,16 +114,14 @@ def test_a_number_may_be_quoted(body, expected):
 
 @pytest.mark.parametrize("body", [b'{"partitions": 2}', b"true", b"1.5", b'"x"', b"[1]"])
 def test_other_json_is_no_number(body):
-    with pytest.raises(Unreadable, match="not a whole number"):
+    with pytest.raises(Rejection, match="not a whole number"):
         arguments.number(carrying(body))
 
 
 def test_a_number_left_out_is_answered_as_pulsar_does():
-    with pytest.raises(Unreadable) as refused:
+    with pytest.raises(Rejection, match=r"The request entity cannot be empty\.") as refused:
         arguments.number(carrying(b""))
-    reply = refused.value.reply()
-    assert reply.body == b"The request entity cannot be empty."
-    assert (reply.status, reply.content_type) == (400, "application/json")
+    assert refused.value.status == 400
 
 
 @pytest.mark.parametrize(
@@ -148,11 +149,29 @@ def test_a_place_is_an_end_or_a_message_id(body, expected):
 
 
 @pytest.mark.parametrize(
-    "body", [b'"zzz"', b"[1,2]", b'{"ledgerId": "x"}', b'{"entryId": true}', b"17"]
+    "body",
+    [
+        b'"zzz"',
+        b"[1,2]",
+        b'{"ledgerId": "x"}',
+        b'{"entryId": true}',
+        b"17",
+        b'{"ledgerId": 9223372036854775808, "entryId": 0}',
+        b'{"ledgerId": -2, "entryId": 0}',
+        b'{"ledgerId": 0, "entryId": 0, "partitionIndex": 2147483648}',
+        b'{"ledgerId": 0, "entryId": 0, "excluded": "yes"}',
+    ],
 )
 def test_other_json_is_no_place(body):
-    with pytest.raises(Unreadable):
+    with pytest.raises(Rejection):
         arguments.place(carrying(body))
+
+
+@pytest.mark.parametrize("body", [b"", b"null", b"{}", b'{"ledgerId": 1}', b'{"messageId": {}}'])
+def test_where_to_go_is_not_left_to_a_default(body):
+    with pytest.raises(Rejection, match="Say where to") as refused:
+        arguments.place_to_go(carrying(body))
+    assert refused.value.status == 400
 
 
 def test_a_map_of_strings_takes_numbers_at_their_word():
@@ -166,7 +185,7 @@ def test_a_map_of_strings_takes_numbers_at_their_word():
 
 @pytest.mark.parametrize("value", [[1], "x", {"a": []}, {"a": {}}])
 def test_other_json_is_no_map_of_strings(value):
-    with pytest.raises(Unreadable, match="properties"):
+    with pytest.raises(Rejection, match="properties"):
         arguments.string_map(value, "properties")
 
 
@@ -174,5 +193,5 @@ def test_a_list_of_strings_holds_nothing_else():
     assert arguments.string_list(["a"], "roles") == ["a"]
     assert arguments.string_list(None, "roles") is None
     for value in ("a", [1], {}):
-        with pytest.raises(Unreadable, match="roles"):
+        with pytest.raises(Rejection, match="roles"):
             arguments.string_list(value, "roles")

@@ -1,6 +1,6 @@
 import pytest
 
-from magnetar.broker.admin.errors import Misdirected
+from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import JSON, Reply, Request, text
 from magnetar.broker.admin.router import ANY, Route, Router
 
@@ -29,8 +29,8 @@ async def ask(method: str, path: str, **more) -> bytes:
     return (await router().answer(Request(method, path, **more))).body
 
 
-async def refusal(method: str, path: str, **more) -> Misdirected:
-    with pytest.raises(Misdirected) as refused:
+async def refusal(method: str, path: str, **more) -> Rejection:
+    with pytest.raises(Rejection) as refused:
         await router().answer(Request(method, path, **more))
     return refused.value
 
@@ -60,7 +60,7 @@ async def test_a_path_without_a_route_is_not_found(path):
 
 async def test_a_wrong_method_is_told_the_right_ones():
     refused = await refusal("DELETE", "/v2/t/special")
-    assert (refused.status, refused.allow) == (405, "GET,HEAD,OPTIONS,PUT")
+    assert (refused.status, refused.reply().headers["Allow"]) == (405, "GET,HEAD,OPTIONS,PUT")
 
 
 async def test_options_are_answered_for_every_path():

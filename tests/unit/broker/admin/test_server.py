@@ -115,8 +115,9 @@ async def test_a_wrong_method_learns_the_right_ones(server):
 async def test_a_body_beyond_reason_is_refused(server):
     body = "x" * (2 * 1024 * 1024)
     request = get("/echo/x", "PUT", "Content-Type: application/json\r\n", body)
-    status, _, _ = await raw(server, request)
+    status, _, answer = await raw(server, request)
     assert "413" in status
+    assert "1048576" in json.loads(answer)["reason"]
 
 
 async def test_closing_lets_a_request_under_way_finish():

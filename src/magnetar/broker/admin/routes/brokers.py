@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from magnetar.broker.admin.errors import Misdirected
+from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import Reply, Request, shown, text
-from magnetar.broker.admin.router import ANY, Route
+from magnetar.broker.admin.router import ANY, Route, not_found
 from magnetar.broker.resources import Resources
 
 # Pulsar's routes that this broker does not have, and that are no clusters either.
@@ -36,15 +36,16 @@ class Brokers:
     async def names_in(self, request: Request) -> Reply:
         """The same for any cluster, as Pulsar answers it."""
         if request.segments["cluster"] in _ABSENT:
-            raise Misdirected(404)
+            raise not_found(request)
         return await self.names(request)
 
     async def leader(self, request: Request) -> Reply:
         return shown({"serviceUrl": self._web_url, "brokerId": self._broker_id})
 
     async def health(self, request: Request) -> Reply:
-        if request.query.get("topicVersion", "V2") not in ("V1", "V2"):
-            raise Misdirected(404)
+        version = request.query.get("topicVersion", "V2")
+        if version not in ("V1", "V2"):
+            raise Rejection(404, f"topicVersion is V1 or V2, not {version}")
         await self._resources.clusters()  # A metadata store that does not answer is no health.
         return text("ok")
 

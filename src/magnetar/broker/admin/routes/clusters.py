@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from magnetar.broker.admin import arguments
-from magnetar.broker.admin.errors import Rejection, Unreadable
+from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
 from magnetar.broker.admin.router import Route
 from magnetar.broker.resources import Resources
@@ -90,7 +90,9 @@ def _cluster_data(request: Request) -> ClusterData:
         for name in names:
             value = sent.get(name)
             if value is not None and not isinstance(value, kind):
-                raise Unreadable(f"{name} is a JSON {type(value).__name__}, not a {kind.__name__}")
+                raise Rejection(
+                    400, f"{name} is a JSON {type(value).__name__}, not a {kind.__name__}"
+                )
             fields[name] = value
     peers = arguments.string_list(sent.get("peerClusterNames"), "peerClusterNames")
     for name, (scheme, words) in _SCHEMES.items():

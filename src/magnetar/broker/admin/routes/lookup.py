@@ -4,7 +4,7 @@ from typing import Final
 from urllib.parse import unquote_plus
 
 from magnetar.broker.admin import arguments
-from magnetar.broker.admin.errors import Misdirected
+from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import Reply, Request, shown, text
 from magnetar.broker.admin.router import ANY, Route
 from magnetar.broker.admin.topic_access import TopicAccess
@@ -73,5 +73,7 @@ class TopicLookup:
 def _topic(request: Request) -> TopicName:
     domain = unquote_plus(request.segments["domain"])
     if domain not in (PERSISTENT, NON_PERSISTENT):
-        raise Misdirected(404)
+        raise Rejection(
+            404, f"{domain} is no domain of topics: they are {PERSISTENT} or {NON_PERSISTENT}"
+        )
     return arguments.topic(request, domain)

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from magnetar.broker.admin import arguments
-from magnetar.broker.admin.errors import Misdirected, Rejection
+from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
 from magnetar.broker.admin.router import Route
 from magnetar.broker.resources import Resources
@@ -80,7 +80,7 @@ class Namespaces:
     async def topics(self, request: Request) -> Reply:
         mode = request.query.get("mode", "ALL")
         if mode not in _MODES:
-            raise Misdirected(404)
+            raise Rejection(404, f"mode is one of {', '.join(_MODES)}, not {mode}")
         await self._existing(request)
         if mode == "NON_PERSISTENT":
             return shown([])

@@ -4,7 +4,7 @@ from typing import Final
 
 from magnetar.broker.admin import arguments
 from magnetar.broker.admin.arguments import Place
-from magnetar.broker.admin.errors import Rejection, Unreadable
+from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
 from magnetar.broker.admin.router import Route
 from magnetar.broker.admin.topic_access import TopicAccess, no_subscription
@@ -84,7 +84,7 @@ class Subscriptions:
 
     async def skip(self, request: Request) -> Reply:
         """Skip so many entries that are not acknowledged yet."""
-        count = arguments.integer(request, "count")
+        count = arguments.integer(request, "count", bits=32)
         await self._refuse_partitioned(
             request, "Skip messages on a partitioned topic is not allowed"
         )
@@ -100,11 +100,7 @@ class Subscriptions:
         return done()
 
     async def reset_to_message(self, request: Request) -> Reply:
-        at = arguments.place(request)
-        if at is None:
-            raise Unreadable(
-                'Say where to: a message id, "earliest" or "latest" in the body of the request'
-            )
+        at = arguments.place_to_go(request)
         await self._refuse_partitioned(
             request, "Reset-cursor at position is not allowed for partitioned-topic"
         )

@@ -203,6 +203,6 @@ class Topics:
         if (request.content_type or "").partition(";")[0].strip().lower() != _METADATA:
             return arguments.number(request), None
         sent = arguments.json_object(request) or {}
-        count = sent.get("partitions", 0)
+        count = arguments.whole(sent.get("partitions", 0), "partitions")
         properties = arguments.string_map(sent.get("properties"), "properties")
-        return count if isinstance(count, int) else 0, properties
+        return count, properties

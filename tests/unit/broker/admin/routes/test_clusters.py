@@ -38,7 +38,7 @@ async def test_a_url_of_the_wrong_scheme_is_refused(world, field, url, words):
 )
 async def test_fields_of_the_wrong_type_are_refused(world, body):
     answer = await world.ask("PUT", ONE, body)
-    assert (answer.status, answer.content_type) == (400, "text/plain")
+    assert (answer.status, answer.content_type) == (400, "application/json")
 
 
 async def test_nothing_is_said_of_what_a_refusal_leaves_as_it_was(world):

@@ -162,6 +162,7 @@ async def test_a_subscription_goes_to_a_time(world, time_ms, expected):
         ("earliest", 0),
         ("latest", 5),
         ({"ledgerId": 999999, "entryId": 4}, 5),
+        ({"ledgerId": 2**63 - 1, "entryId": 2**63 - 1}, 5),
         ((3, {}), 3),
         ((3, {"excluded": True}), 4),
         ((3, {"isExcluded": True}), 3),
@@ -183,12 +184,17 @@ async def test_consumers_are_sent_away_first(world):
     assert end.closed == [("consumer", 1)]
 
 
-async def test_where_to_go_must_be_said(world):
-    await world.topic(NAME)
-    await world.ask("PUT", S)
-    answer = await world.ask("POST", f"{S}/resetcursor")
+@pytest.mark.parametrize(
+    "body", [None, {}, {"ledgerId": 0}, {"ledgerId": 2**63, "entryId": 0}, {"ledgerId": -2}, "end"]
+)
+async def test_where_to_go_must_be_said_and_exist(world, body):
+    """A place beyond the log is its end, as in Pulsar; half of one is none."""
+    positions = await world.publish(NAME, *range(5))
+    await world.ask("PUT", S, message(positions[3]))
+    answer = await world.ask("POST", f"{S}/resetcursor", body)
     assert answer.status == 400
-    assert "earliest" in answer.text
+    assert answer.reason
+    assert await next_index(world, positions) == 3
 
 
 async def test_a_partitioned_topic_goes_to_a_time_as_a_whole_and_to_no_message(world):
