@@ -49,7 +49,7 @@ from magnetar.wire.frames import FrameDecoder
 @pytest.mark.parametrize("digits", ["2147483648", "9" * 30, "9" * 5000])
 def test_a_number_that_no_partition_can_have_is_part_of_the_name(digits):
     # int() refuses more than 4300 digits, and no field of the protocol holds more than ten.
-    name = TopicName.parse(f"t-partition-{digits}")
+    name = TopicName("persistent", "t", "n", f"t-partition-{digits}")
     assert name.partition_index == -1
     assert name.partitioned_name is name
 

@@ -6,7 +6,6 @@ import pytest
 from unit.broker.peer import TOPIC, Peer, command, send
 
 from magnetar.broker.handlers import consume, table
-from magnetar.broker.handlers.names import TOPIC_NAME_LENGTH_MAX
 from magnetar.broker.handlers.table import REQUEST_SIZE_MAX
 from magnetar.broker.session import REQUESTS_PENDING_MAX
 from magnetar.proto import PulsarApi_pb2 as pb
@@ -19,23 +18,6 @@ QUIET = {"webServicePort": -1}
 async def peer():
     async with LocalBroker(settings=QUIET) as broker:
         yield await Peer.open(broker.port)
-
-
-@pytest.mark.parametrize("length", [-1, 0, 1])
-async def test_a_topics_name_may_be_so_long(peer, length):
-    prefix = "persistent://public/default/"
-    name = prefix + "t" * (TOPIC_NAME_LENGTH_MAX + length - len(prefix))
-    found = (await peer.ask("lookupTopic", topic=name, request_id=1)).lookupTopicResponse
-    if length <= 0:
-        assert found.response == pb.CommandLookupTopicResponse.Connect
-        answer = await peer.ask("producer", topic=name, producer_id=1, request_id=2)
-        assert answer.HasField("producer_success")
-    else:
-        assert (found.error, found.message) == (
-            pb.InvalidTopicName,
-            f"Invalid topic name: {len(name)} characters, at most 1024 are taken",
-        )
-        assert TOPIC_NAME_LENGTH_MAX == 1024
 
 
 def padded(size: int) -> pb.CommandProducer:

@@ -1,6 +1,7 @@
 """Tenant, namespace, topic, partition: parsing and printing names. Pure.
 
-Rules and error texts follow Apache Pulsar 4.0.7, so that its clients see what they know.
+Rules and error texts follow Apache Pulsar 4.0.7, so that its clients see what they know. ``flaw``
+is our own, and holds for every name, whichever way it comes.
 """
 
 import re
@@ -11,14 +12,31 @@ from magnetar.errors import InvalidName
 
 PERSISTENT = "persistent"
 NON_PERSISTENT = "non-persistent"
+NAME_LENGTH_MAX = 1024  # Names are remembered, logged and stored.
 PARTITION_MARK = "-partition-"
 PARTITION_MAX = 2**31 - 1  # What the wire's field holds; beyond it a name is just a name.
 
 _ENTITY = re.compile(r"[-=:.\w]+")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
+
+def flaw(name: str) -> str | None:
+    """What no name may have, a topic's, a subscription's or any other; None where it has none."""
+    if len(name) > NAME_LENGTH_MAX:
+        return f"{len(name)} characters, at most {NAME_LENGTH_MAX} are taken"
+    if (found := _CONTROL.search(name)) is not None:
+        return f"control characters are not taken, such as U+{ord(found[0]):04X}"
+    return None
+
+
+def _check_flaw(name: str) -> None:
+    if (found := flaw(name)) is not None:
+        raise InvalidName(found)
 
 
 def check_entity(name: str) -> str:
     """A tenant's, namespace's or cluster's name, or InvalidName."""
+    _check_flaw(name)
     if not _ENTITY.fullmatch(name):
         raise InvalidName(f"Invalid named entity: {name}")
     return name
@@ -89,6 +107,7 @@ class TopicName:
     @lru_cache(maxsize=10_000)
     def parse(text: str) -> "TopicName":
         """``x``, ``tenant/namespace/x`` or ``domain://tenant/namespace/x``. Raises InvalidName."""
+        _check_flaw(text)
         domain, separator, rest = text.partition("://")
         if not separator:
             domain, rest = PERSISTENT, text
@@ -111,4 +130,6 @@ class TopicName:
         check_entity(namespace)
         if not local.strip():
             raise InvalidName(f"Invalid topic name: {text}. Topic local name must not be blank.")
-        return TopicName(domain, tenant, namespace, local)
+        name = TopicName(domain, tenant, namespace, local)
+        _check_flaw(str(name))  # In full it is longer than a short form.
+        return name

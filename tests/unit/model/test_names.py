@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from magnetar.errors import InvalidName
-from magnetar.model.names import NamespaceName, TopicName, check_entity
+from magnetar.model.names import NAME_LENGTH_MAX, NamespaceName, TopicName, check_entity, flaw
 
 
 @pytest.mark.parametrize(
@@ -36,6 +36,28 @@ def test_bad_names_are_refused_in_pulsars_words(name, text):
     with pytest.raises(InvalidName) as refused:
         TopicName.parse(name)
     assert text in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["", "x", "a b/c%2F", "ä\u00a0🌍", "x" * NAME_LENGTH_MAX])
+def test_a_name_may_have_most_characters(name):
+    assert flaw(name) is None
+
+
+@pytest.mark.parametrize(
+    "name", ["\0", "a\tb", "a\r\n", "\x7f", "a\x9f", "x" * (NAME_LENGTH_MAX + 1)]
+)
+def test_no_name_is_too_long_or_has_control_characters(name):
+    words = flaw(name)
+    assert words is not None
+    for parse in (TopicName.parse, check_entity, NamespaceName.parse):
+        with pytest.raises(InvalidName):
+            parse(f"t/n/{name}" if parse == TopicName.parse else name)
+
+
+def test_it_is_the_name_in_full_that_may_be_so_long():
+    TopicName.parse("x" * (NAME_LENGTH_MAX - len("persistent://public/default/")))
+    with pytest.raises(InvalidName, match="1025 characters"):
+        TopicName.parse("x" * (NAME_LENGTH_MAX + 1 - len("persistent://public/default/")))
 
 
 @pytest.mark.parametrize(

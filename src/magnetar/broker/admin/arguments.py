@@ -12,7 +12,7 @@ from urllib.parse import unquote, unquote_plus
 from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import Request
 from magnetar.errors import InvalidName
-from magnetar.model.names import PERSISTENT, NamespaceName, TopicName, check_entity
+from magnetar.model.names import PERSISTENT, NamespaceName, TopicName, check_entity, flaw
 from magnetar.model.position import EARLIEST_MESSAGE, LATEST_MESSAGE, MessageId
 
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,19}")
@@ -21,10 +21,11 @@ _ENDS: Final = {"earliest": EARLIEST_MESSAGE, "latest": LATEST_MESSAGE}
 
 def entity(request: Request, segment: str, kind: str) -> str:
     """A cluster's, tenant's or namespace's name."""
+    name = unquote_plus(request.segments[segment])
     try:
-        return check_entity(unquote_plus(request.segments[segment]))
+        return check_entity(name)
     except InvalidName as error:
-        raise Rejection(412, f"{kind} name is not valid") from error
+        raise _not_valid(kind, name) from error
 
 
 def namespace(request: Request) -> NamespaceName:
@@ -35,16 +36,22 @@ def namespace(request: Request) -> NamespaceName:
 def topic(request: Request, domain: str = PERSISTENT) -> TopicName:
     """The topic of a path, whose local name is one segment, encoded once."""
     where = namespace(request)
-    local = unquote_plus(request.segments["topic"])
+    name = f"{domain}://{where}/{unquote_plus(request.segments['topic'])}"
     try:
-        return TopicName.parse(f"{domain}://{where}/{local}")
+        return TopicName.parse(name)
     except InvalidName as error:
-        raise Rejection(412, "Topic name is not valid") from error
+        raise _not_valid("Topic", name) from error
 
 
 def subscription(request: Request) -> str:
     """A subscription's name, which clients encode once or twice."""
     return unquote(unquote_plus(request.segments["subscription"]))
+
+
+def _not_valid(kind: str, name: str) -> Rejection:
+    """In Pulsar's words; where it is a rule of ours that is broken, which."""
+    found = flaw(name)
+    return Rejection(412, f"{kind} name is not valid" + (f": {found}" if found else ""))
 
 
 def integer(request: Request, segment: str, *, bits: int = 64) -> int:

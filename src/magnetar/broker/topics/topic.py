@@ -23,7 +23,7 @@ from magnetar.errors import (
 )
 from magnetar.message import metadata
 from magnetar.message.send_run import SendRun
-from magnetar.model.names import TopicName
+from magnetar.model.names import TopicName, flaw
 from magnetar.model.position import EARLIEST, LATEST, Position
 from magnetar.model.subscriptions import InitialPosition
 from magnetar.storage.managed_ledger.entries import Entries
@@ -395,8 +395,10 @@ def _joined(runs: list[tuple[Producer, SendRun]]) -> Entries:
 
 
 def check_subscription_name(name: str) -> None:
-    """Raises ProducerBusy for a name that breaks Pulsar's rules: that is what it answers."""
+    """Raises ProducerBusy for a name that breaks the rules: that is what Pulsar answers."""
     if not name:
         raise ProducerBusy("Empty subscription name")
+    if (found := flaw(name)) is not None:
+        raise ProducerBusy(f"Invalid subscription name: {found}")
     if name.startswith(RESERVED_SUBSCRIPTIONS):
         raise ProducerBusy("Subscription with reserved subscription name attempted")
