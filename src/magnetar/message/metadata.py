@@ -115,6 +115,11 @@ def peek(entry: bytes) -> Peek:
     )
 
 
+def has_delivery_time(entry: bytes) -> bool:
+    """Whether the entry says when it is to be delivered. Raises CorruptEntry."""
+    return _parsed(entry[4 : payload_start(entry)]).HasField("deliver_at_time")
+
+
 def message_count(entry: bytes) -> int:
     """How many messages an entry holds; 1 if nobody can read it."""
     # Most entries without a batch do not have the tag's byte at all.

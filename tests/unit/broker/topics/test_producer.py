@@ -2,8 +2,10 @@
 
 import asyncio
 
+from unit.broker.topics.conftest import payload
+
 from magnetar.broker.topics.producer import Producer
-from magnetar.errors import WriteFailed
+from magnetar.errors import NotAllowed, WriteFailed
 
 
 def producer(end, published, detached):
@@ -50,3 +52,65 @@ async def test_dropped_runs_are_settled_without_an_answer(client_end, make_entry
     p.dropped(published[0])
     assert end.sent == [("dropped", published[0])]
     await p.close()
+
+
+def answers(end):
+    """What the client was told, as kind and number of sends."""
+    return [(kind, rest[0].data if kind == "dropped" else rest[1]) for kind, *rest in end.sent]
+
+
+def with_delays(run, *asking):
+    run.delayed = list(asking)
+    return run
+
+
+async def test_a_delay_is_refused_in_its_turn_and_the_rest_is_stored(
+    client_end, make_entry, make_run
+):
+    end, published = client_end(), []
+    p = producer(end, published, [])
+    p.publish(with_delays(make_run(*map(make_entry, "abcdef")), 1, 2, 4))
+    assert [[payload(e) for e in run.data] for run in published] == [["a"], ["d"], ["f"]]
+    assert end.sent == []
+    p.stored(published[0], 5, 7)
+    assert answers(end) == [("receipts", 1), ("errors", 2)]
+    p.refused(published[1], WriteFailed("disk"))
+    p.stored(published[2], 5, 8)
+    assert answers(end)[2:] == [("errors", 1), ("errors", 1), ("receipts", 1)]
+    assert (p.entries_pending, p.message_count) == (0, 2)
+
+
+async def test_a_delay_is_refused_at_once_when_nothing_is_before_it(
+    client_end, make_entry, make_run
+):
+    end, published = client_end(), []
+    p = producer(end, published, [])
+    p.publish(with_delays(make_run(make_entry("a"), make_entry("b")), 0, 1))
+    assert published == []
+    ((kind, _, count, error),) = end.sent
+    assert (kind, count, type(error)) == ("errors", 2, NotAllowed)
+    assert "deliver_after" in str(error)
+    await p.close()
+
+
+async def test_closing_waits_for_refusals_too(client_end, make_entry, make_run):
+    end, published = client_end(), []
+    p = producer(end, published, [])
+    p.publish(with_delays(make_run(make_entry("a"), make_entry("b")), 1))
+    closing = asyncio.ensure_future(p.close())
+    await asyncio.sleep(0)
+    assert not closing.done()
+    p.stored(published[0], 5, 7)
+    assert answers(end) == [("receipts", 1), ("errors", 1)]
+    await closing
+
+
+async def test_refusals_behind_what_is_dropped_are_dropped(client_end, make_entry, make_run):
+    end, published = client_end(), []
+    p = producer(end, published, [])
+    p.publish(run := with_delays(make_run(make_entry("a"), make_entry("b")), 1))
+    p.dropped(published[0])
+    assert answers(end) == [("dropped", run.data[:1]), ("dropped", run.data[1:])]
+    p.publish(make_run(make_entry("c")))
+    p.stored(published[1], 5, 7)
+    assert answers(end)[2:] == [("receipts", 1)]
