@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pulsar
 import pytest
-from compatibility.conftest import Receipts, nothing_more
+from compatibility.conftest import Receipts, nothing_more, open_client
 
 
 @pytest.mark.parametrize("batching", [False, True])
@@ -29,3 +29,45 @@ def test_a_delayed_message_fails_and_no_other_does(official, topic, batching):
         got.append(int(message.data()))
     assert got == [0, 1, 2, 3, 4, 6, 7, 8, 9, 10, 11]
     nothing_more(consumer)
+
+
+@pytest.mark.parametrize("kind", [pulsar.ConsumerType.Exclusive, pulsar.ConsumerType.Failover])
+def test_reading_what_is_left_after_compaction_is_refused(official, topic, kind):
+    """The whole topic is not what was asked for."""
+    official.create_producer(topic).send(b"x")
+    with pytest.raises(pulsar.NotAllowedError):
+        official.subscribe(topic, "s", consumer_type=kind, is_read_compacted=True)
+    with pytest.raises(pulsar.NotAllowedError):
+        official.create_reader(topic, pulsar.MessageId.earliest, is_read_compacted=True)
+
+
+@pytest.mark.parametrize(
+    "authentication",
+    [
+        pulsar.AuthenticationToken("a.b.c"),
+        pulsar.AuthenticationBasic("me", "secret"),
+        pulsar.AuthenticationTLS("cert.pem", "key.pem"),
+    ],
+    ids=["token", "basic", "tls"],
+)
+def test_who_shows_credentials_is_told_that_nobody_checks_them(
+    magnetar_broker, topic, authentication
+):
+    client = open_client(magnetar_broker.service_url, authentication=authentication)
+    with pytest.raises(pulsar.AuthenticationError):
+        client.create_producer(topic)
+    client.close()
+
+
+def test_a_client_without_credentials_is_served_also_over_http(magnetar_broker, topic):
+    with pytest.raises(pulsar.PulsarException):
+        found_over_http(magnetar_broker, topic, pulsar.AuthenticationToken("a.b.c"))
+    found_over_http(magnetar_broker, topic, None)
+
+
+def found_over_http(broker, topic, authentication):
+    client = open_client(broker.web_url, authentication=authentication)
+    try:
+        client.create_producer(topic)
+    finally:
+        client.close()

@@ -36,10 +36,16 @@ after its first words, the Java class in front of an error's text, and what a re
 """
 TAIL = """
 Features that are not there are refused, and so answered otherwise than by Pulsar where nothing was
-recorded, too. A SEND that says when it is to be delivered gets SEND_ERROR `NotAllowedError` in its
-turn, and everything else of the producer is stored. Clients of the C++ library (Python's, Node's)
-get `ChecksumError` with the same text: told of any other error they connect again, and send again
-what was refused with all that was sent after it, ten times a second, until the send times out.
+recorded, too:
+
+- A SEND that says when it is to be delivered gets SEND_ERROR `NotAllowedError` in its turn, and
+  everything else of the producer is stored. Clients of the C++ library (Python's, Node's) get
+  `ChecksumError` with the same text: told of any other error they connect again, and send again
+  what was refused with all that was sent after it, ten times a second, until the send times out.
+- A SUBSCRIBE with `read_compacted` gets `NotAllowedError`, also where Pulsar takes it.
+- A CONNECT with credentials from a client of the C++ library gets CONNECTED, and then
+  `AuthenticationError` for whatever it asks: refused at once it would connect again and again, and
+  tell its user nothing but that it timed out. Over HTTP an `Authorization` header gets 401.
 """
 
 

@@ -107,9 +107,9 @@ async def test_a_connect_may_be_as_large_as_any_request(over):
     async with LocalBroker(settings=QUIET) as broker:
         wire = await WireConnection.open("127.0.0.1", broker.port)
         connect = pb.CommandConnect(
-            client_version="x", protocol_version=21, auth_data=b"x" * 60_000
+            client_version="x", protocol_version=21, proxy_to_broker_url="x" * 60_000
         )
-        connect.auth_data += b"x" * (REQUEST_SIZE_MAX + over - connect.ByteSize())
+        connect.proxy_to_broker_url += "x" * (REQUEST_SIZE_MAX + over - connect.ByteSize())
         assert connect.ByteSize() == REQUEST_SIZE_MAX + over
         values = {field.name: value for field, value in connect.ListFields()}
         wire.send(command("connect", **values))

@@ -28,10 +28,13 @@ REQUESTS_PENDING_MAX: Final = 1000
 STRAY_SENDS_S: Final = 30.0  # So long sends to a producer that we closed may still be on the way.
 _CLOSE_COMMANDS_SINCE: Final = 5  # Protocol versions: what an older client does not understand.
 _ACTIVE_CHANGE_SINCE: Final = 12
-# What clients made of the C++ library, Python's among them, call themselves. Told of any other
-# error they connect again and send again what was refused, and all that was sent after it, until
-# the send times out: ten times a second, and what is good of it is stored each time.
-_CPP_CLIENT: Final = "Pulsar-CPP"
+CPP_CLIENT: Final = "Pulsar-CPP"
+"""What clients made of the C++ library, Python's among them, call themselves: they need tact.
+
+A CONNECT that is refused, and a send that is refused for anything but its checksum, makes them
+connect again without a word, and again, until they time out. With the send they send again all that
+was sent after it, ten times a second, and what is good of it is stored each time.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +95,7 @@ class Session:
         "opening_producers",
         "producers",
         "protocol_version",
+        "unwelcome",
     )
 
     def __init__(
@@ -109,6 +113,7 @@ class Session:
     ) -> None:
         self.client_version = ""
         self.protocol_version = -1  # Until CONNECT.
+        self.unwelcome = False  # It came with credentials, which nobody checks.
         self.producers: dict[int, Producer] = {}
         self.consumers: dict[int, OpenConsumer] = {}
         # Who is being attached; the value tells one attempt from the next with the same id.
@@ -227,7 +232,7 @@ class Session:
         self._sends.settle(len(run.data), run.size_bytes)
 
     def send_errors(self, run: SendRun, error: MagnetarError) -> None:
-        if isinstance(error, Refused) and self.client_version.startswith(_CPP_CLIENT):
+        if isinstance(error, Refused) and self.client_version.startswith(CPP_CLIENT):
             error = ChecksumMismatch(str(error))
         self._outbox.put(replies.send_errors(run, error))
         self._sends.settle(len(run.data), run.size_bytes)

@@ -19,6 +19,11 @@ log = logging.getLogger(__name__)
 SHUTDOWN_TIMEOUT_S: Final = 1.0
 """How long requests under way may go on when the server closes."""
 
+_UNCHECKED: Final = (
+    "This broker does not check credentials yet: ask without authentication (no Authorization "
+    "header)"
+)
+
 
 class _TheirFault(logging.Filter):
     """Of what the HTTP library has to say, leaves out requests that are none, as news they are."""
@@ -106,7 +111,9 @@ class _Door:
 
 
 async def _body(http: web.BaseRequest) -> bytes:
-    """Raises Rejection."""
+    """Raises Rejection, also for who shows credentials."""
+    if "Authorization" in http.headers:
+        raise Rejection(401, _UNCHECKED)
     if http.headers.get("Content-Encoding", "identity").strip().lower() != "identity":
         raise Rejection(415, "Content-Encoding is not supported: send the body as it is")
     try:

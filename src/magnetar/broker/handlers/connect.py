@@ -3,7 +3,7 @@
 import sys
 from typing import Final
 
-from magnetar.broker.session import Session
+from magnetar.broker.session import CPP_CLIENT, Session
 from magnetar.errors import NotAuthenticated, UnexpectedCommand
 from magnetar.wire import replies
 from magnetar.wire.commands import CommandAuthResponse, CommandConnect, CommandPing, CommandPong
@@ -14,8 +14,15 @@ SERVER_FEATURES: Final = ("supports_get_partitioned_metadata_without_auto_creati
 CLIENT_VERSION_LENGTH_MAX: Final = 256  # Kept for each connection, and shown in stats.
 
 
+UNCHECKED: Final = (
+    "This broker does not check credentials yet: connect without authentication (auth_method_name "
+    "none, no auth_data)"
+)
+_NO_METHODS: Final = ("", "none")
+
+
 class Connect:
-    """Agrees with a client on a protocol version. Nobody is asked who they are."""
+    """Agrees with a client on a protocol version. Nobody is asked who they are, or believed."""
 
     def __init__(self, *, message_size_max: int) -> None:
         self._message_size_max = message_size_max
@@ -23,6 +30,12 @@ class Connect:
     def on_connect(self, session: Session, command: CommandConnect) -> None:
         if session.connected:
             raise UnexpectedCommand("a second CONNECT")
+        if _shows_credentials(command):
+            session.unwelcome = True
+            if not command.client_version.startswith(CPP_CLIENT):
+                session.reply(replies.error(replies.NO_REQUEST, NotAuthenticated(UNCHECKED)))
+                session.hang_up("CONNECT with credentials")
+                return
         version = min(command.protocol_version, PROTOCOL_VERSION_MAX)
         # Most clients are of few versions: what is the same is kept once.
         client_version = sys.intern(command.client_version[:CLIENT_VERSION_LENGTH_MAX])
@@ -43,3 +56,14 @@ class Connect:
 
     def on_pong(self, session: Session, _: CommandPong) -> None:
         """That something came is all it says, and the connection noticed."""
+
+
+def _shows_credentials(command: CommandConnect) -> bool:
+    """Its own, or as a proxy those of the client behind it."""
+    methods = {command.auth_method_name, command.original_auth_method}
+    return bool(
+        command.auth_method
+        or command.auth_data
+        or command.original_auth_data
+        or not methods.issubset(_NO_METHODS)
+    )

@@ -286,8 +286,13 @@ class Consume:
 def _request(command: CommandSubscribe, metadata_bytes_max: int) -> SubscribeRequest:
     """What is asked for. Raises for what can never be granted."""
     kind = SubscriptionType(command.subType)
-    if command.read_compacted and not kind.single_active:  # Nothing is ever compacted here.
+    if command.read_compacted and not kind.single_active:
         raise NotAllowed("readCompacted only allowed on failover or exclusive subscriptions")
+    if command.read_compacted:
+        raise NotAllowed(
+            f"Compaction is not supported by this broker: {command.topic} can be read as a whole "
+            "only; subscribe without read_compacted"
+        )
     metadata = {pair.key: pair.value for pair in command.metadata}
     if sum(len(key) + len(value) for key, value in metadata.items()) > metadata_bytes_max:
         raise InvalidValue(f"metadata has a max size of {metadata_bytes_max} bytes")

@@ -14,6 +14,7 @@ from magnetar.errors import (
     FrameTooLarge,
     MagnetarError,
     NotAllowed,
+    NotAuthenticated,
     NotReady,
     ProtocolError,
     TopicNotFound,
@@ -30,7 +31,7 @@ from magnetar.wire.commands import (
 )
 from magnetar.wire.frames import Frame
 
-from .connect import Connect
+from .connect import UNCHECKED, Connect
 from .consume import Consume
 from .lookup import Finding
 from .produce import Produce
@@ -64,11 +65,14 @@ class Row(NamedTuple):
     beginning: bool = False  # Asks for something new: refused while too much is under way.
     size_max: int = REQUEST_SIZE_MAX  # 0: what is a list of messages may be as long as a frame.
 
-    def check(self, command: Any, running: int) -> None:
+    def check(self, session: Session, command: Any, running: int) -> None:
         """Whether it may be taken while so many requests run.
 
-        Raises NotReady; NotAllowed for one that is too large, FrameTooLarge where it has no id.
+        Raises NotAuthenticated; NotReady; NotAllowed for one that is too large, FrameTooLarge where
+        it has no id.
         """
+        if self.beginning and session.unwelcome:
+            raise NotAuthenticated(UNCHECKED)
         if self.beginning and running >= REQUESTS_RUNNING_MAX:
             raise NotReady(f"{running} requests are under way: try again later")
         size = command.ByteSize() if self.size_max else 0
@@ -121,7 +125,7 @@ class CommandTable:
             raise UnexpectedCommand(f"{row.name} before CONNECT")
         command = getattr(frame.command, row.field)
         try:
-            row.check(command, self._running)
+            row.check(session, command, self._running)
             work = None
             if frame.acks is None:
                 work = row.method(session, command)

@@ -34,6 +34,14 @@ async def test_a_port_can_be_taken_before_the_rest_is_ready(world):
 TOPIC = "/admin/v2/persistent/public/default/x"
 
 
+@pytest.mark.parametrize("value", ["Bearer a.b.c", "Basic bWU6c2VjcmV0", ""])
+@pytest.mark.parametrize("path", ["/admin/v2/tenants", "/admin/v2/brokers/health", "/nowhere"])
+async def test_credentials_are_not_accepted_in_silence(world, path, value):
+    answer = await world.ask("GET", path, Authorization=value)
+    assert answer.status == 401
+    assert "without authentication" in answer.reason
+
+
 @pytest.mark.parametrize(
     ("request_", "status", "words"),
     [

@@ -278,6 +278,14 @@ async def test_a_silent_exclusive_consumer_loses_its_place(peer, other):
             "readCompacted only allowed on failover or exclusive subscriptions",
         ),
         (
+            {"read_compacted": True, "durable": False},
+            pb.NotAllowedError,
+            (
+                f"Compaction is not supported by this broker: {TOPIC} can be read as a whole "
+                "only; subscribe without read_compacted"
+            ),
+        ),
+        (
             {"metadata": [pb.KeyValue(key="k", value="v" * 1024)]},
             pb.MetadataError,
             "metadata has a max size of 1024 bytes",
