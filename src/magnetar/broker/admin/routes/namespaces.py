@@ -16,13 +16,19 @@ _MODES: Final = ("PERSISTENT", "NON_PERSISTENT", "ALL")
 # Policies that promise something about messages or clients. This broker applies none of them, so
 # that whoever asks for one is told, and does not find out later.
 _NOT_APPLIED: Final = (
+    "allowed_topic_properties_for_metrics",
+    "auth_policies",
     "autoSubscriptionCreationOverride",
     "autoTopicCreationOverride",
     "backlog_quota_map",
+    "clusterDispatchRate",
     "clusterSubscribeRate",
     "compaction_threshold",
     "deduplicationEnabled",
+    "deduplicationSnapshotIntervalSeconds",
     "delayed_delivery_policies",
+    "deleted",
+    "dispatcherPauseOnAckStatePersistentEnabled",
     "encryption_required",
     "entryFilters",
     "inactive_topic_policies",
@@ -34,17 +40,25 @@ _NOT_APPLIED: Final = (
     "max_unacked_messages_per_consumer",
     "max_unacked_messages_per_subscription",
     "message_ttl_in_seconds",
+    "migrated",
+    "offload_deletion_lag_ms",
     "offload_policies",
+    "offload_threshold",
+    "offload_threshold_in_seconds",
     "persistence",
+    "properties",
     "publishMaxMessageRate",
+    "replicatorDispatchRate",
+    "resource_group_name",
     "retention_policies",
     "schema_validation_enforced",
     "subscriptionDispatchRate",
+    "subscription_auth_mode",
     "subscription_expiration_time_minutes",
     "subscription_types_enabled",
     "topicDispatchRate",
 )
-_UNSET: Final[tuple[object, ...]] = (None, False, 0, -1, "", [], {})
+_UNSET: Final[tuple[object, ...]] = (None, False, 0, -1, "", "None", [])
 
 
 class Namespaces:
@@ -120,7 +134,9 @@ class Namespaces:
                     f"Cluster [{cluster}] is not in the list of allowed clusters list for tenant "
                     f"[{name.tenant}]",
                 )
-        unapplied = [policy for policy in _NOT_APPLIED if sent.get(policy) not in _UNSET]
+        self._check_alone(name, clusters)
+        self._check_alone(name, arguments.string_list(sent.get("allowed_clusters"), "clusters"))
+        unapplied = [policy for policy in _NOT_APPLIED if _asks(sent.get(policy))]
         if unapplied:
             raise NotAllowed(
                 f"This broker does not apply the policies [{', '.join(unapplied)}]: create the "
@@ -131,3 +147,17 @@ class Namespaces:
             Bundles.from_json(bundles if isinstance(bundles, dict) else {}),
             sorted(set(clusters or [self._cluster])),
         )
+
+    def _check_alone(self, name: NamespaceName, clusters: list[str] | None) -> None:
+        if not {self._cluster}.issuperset(clusters or []):
+            raise NotAllowed(
+                f"This broker does not replicate between clusters: create the namespace {name} in "
+                f"{self._cluster} alone"
+            )
+
+
+def _asks(policy: Any) -> bool:
+    """Whether a policy says anything. Clients send many that do not."""
+    if isinstance(policy, dict):
+        return any(not isinstance(part, dict | list) or _asks(part) for part in policy.values())
+    return policy not in _UNSET

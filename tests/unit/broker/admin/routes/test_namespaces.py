@@ -34,6 +34,20 @@ async def test_too_many_bundles_are_refused(world, count):
         {"deduplicationEnabled": True},
         {"encryption_required": True},
         {"autoTopicCreationOverride": {"allowAutoTopicCreation": False}},
+        {"auth_policies": {"namespace_auth": {"bob": ["produce"]}}},
+        {"subscription_auth_mode": "Prefix"},
+        {"clusterDispatchRate": {"standalone": {"dispatchThrottlingRateInMsg": 1}}},
+        {"replicatorDispatchRate": {"standalone": {"dispatchThrottlingRateInMsg": 1}}},
+        {"offload_threshold": 5},
+        {"offload_threshold_in_seconds": 5},
+        {"offload_deletion_lag_ms": 5},
+        {"deduplicationSnapshotIntervalSeconds": 5},
+        {"dispatcherPauseOnAckStatePersistentEnabled": True},
+        {"resource_group_name": "g"},
+        {"properties": {"a": "b"}},
+        {"allowed_topic_properties_for_metrics": ["a"]},
+        {"deleted": True},
+        {"migrated": True},
     ],
 )
 async def test_a_policy_nobody_would_apply_is_refused_by_name(world, policy):
@@ -46,7 +60,11 @@ async def test_a_policy_nobody_would_apply_is_refused_by_name(world, policy):
 async def test_policies_that_ask_for_nothing_are_fine(world):
     """As administrators' clients send them when somebody only asks for bundles."""
     untouched = {
-        "auth_policies": {"namespace_auth": {}},
+        "auth_policies": {"namespace_auth": {}, "destination_auth": {}},
+        "subscription_auth_mode": "None",
+        "allowed_clusters": [],
+        "replication_clusters": ["standalone"],
+        "deleted": False,
         "backlog_quota_map": {},
         "retention_policies": None,
         "message_ttl_in_seconds": 0,
@@ -56,6 +74,25 @@ async def test_policies_that_ask_for_nothing_are_fine(world):
         "is_allow_auto_update_schema": True,
     }
     assert (await world.ask("PUT", ONE, untouched)).status == 204
+
+
+@pytest.mark.parametrize(
+    "clusters",
+    [
+        {"replication_clusters": ["remote"]},
+        {"replication_clusters": ["standalone", "remote"]},
+        {"allowed_clusters": ["standalone", "remote"]},
+    ],
+)
+async def test_nothing_is_replicated_to_other_clusters(world, clusters):
+    await world.ask("PUT", "/admin/v2/clusters/remote", {"serviceUrl": "http://remote:8080"})
+    tenant = {"adminRoles": [], "allowedClusters": ["standalone", "remote"]}
+    assert (await world.ask("POST", "/admin/v2/tenants/public", tenant)).status == 204
+    answer = await world.ask("PUT", ONE, clusters)
+    assert answer.status == 405
+    assert "standalone alone" in answer.reason
+    assert (await world.ask("GET", ONE)).status == 404
+    assert (await world.ask("PUT", ONE, {"allowed_clusters": ["standalone"]})).status == 204
 
 
 async def test_the_topics_of_a_namespace_are_listed_by_mode(world):
