@@ -1,5 +1,9 @@
 """How much may hang on a namespace, a topic, a subscription: each limit at its edge."""
 
+import asyncio
+import json
+
+import aiohttp
 import pytest
 from unit.broker.peer import TOPIC, Peer, command, send
 
@@ -164,3 +168,110 @@ async def test_a_subscriptions_consumers_hold_so_many_messages_together():
             while (answer := await peer.hear()).HasField("message"):
                 held.append((peer, answer.message.message_id))
         assert len(held) == 10
+
+
+ADMIN = "/admin/v2/persistent/public/default/t"
+
+
+async def put(broker, path: str) -> int:
+    headers = {"Content-Type": "application/json"}
+    async with aiohttp.request("PUT", f"{broker.web_url}{path}", headers=headers) as response:
+        text = await response.text()
+        assert response.status in (204, 409), text
+        assert response.status == 204 or "Exceed" in json.loads(text)["reason"]
+        return response.status
+
+
+def at_once(peer: Peer, field: str, count: int, **values) -> None:
+    """So many requests in one write, each with a subscription or producer of its own."""
+    each = {"producer": "initial_subscription_name", "subscribe": "subscription"}[field]
+    number = {"producer": "producer_id", "subscribe": "consumer_id"}[field]
+    frames = [
+        command(field, topic=TOPIC, request_id=n, **{number: n, each: f"{field}-{n}"}, **values)
+        for n in range(count)
+    ]
+    peer.wire.send(b"".join(frames))
+
+
+@pytest.mark.parametrize("limit", [1, 3])
+async def test_subscriptions_made_at_the_same_moment_count_too(tmp_path, limit):
+    """Whichever way they come: by consumers, by producers, by an administrator."""
+    settings = {"maxSubscriptionsPerTopic": limit}
+    async with LocalBroker(tmp_path / "data", settings=settings) as broker:
+        peer, other = await Peer.open(broker.port), await Peer.open(broker.port)
+        await peer.produce(99)
+        at_once(peer, "subscribe", 5, subType=SHARED)
+        at_once(other, "producer", 5)
+        made = [put(broker, f"{ADMIN}/subscription/admin-{n}") for n in range(5)]
+        statuses, *answers = await asyncio.gather(
+            asyncio.gather(*made), *(one.hear() for one in [peer, other] * 5)
+        )
+        granted = sum(a.HasField("success") or a.HasField("producer_success") for a in answers)
+        assert granted + statuses.count(204) == limit
+        refusals = [answer.error for answer in answers if answer.HasField("error")]
+        assert {error.error for error in refusals} <= {pb.NotAllowedError}
+        (topic,) = broker.broker.registry.loaded.values()
+        assert len(topic.subscriptions) == limit
+
+
+async def test_one_subscription_may_be_asked_for_by_many_at_once(tmp_path):
+    settings = {**QUIET, "maxSubscriptionsPerTopic": 1}
+    async with LocalBroker(tmp_path / "data", settings=settings) as broker:
+        peer = await Peer.open(broker.port)
+        await peer.produce(99)
+        peer.wire.send(
+            b"".join(
+                command(
+                    "subscribe",
+                    topic=TOPIC,
+                    subscription="s",
+                    subType=SHARED,
+                    consumer_id=number,
+                    request_id=number,
+                )
+                for number in range(5)
+            )
+        )
+        assert all([(await peer.hear()).HasField("success") for _ in range(5)])
+
+
+async def test_consumers_that_come_at_the_same_moment_count_too(tmp_path):
+    settings = {**QUIET, "maxConsumersPerTopic": 2}
+    async with LocalBroker(tmp_path / "data", settings=settings) as broker:
+        peer = await Peer.open(broker.port)
+        await peer.produce(99)
+        at_once(peer, "subscribe", 5, subType=SHARED)
+        answers = [await peer.hear() for _ in range(5)]
+        assert sum(answer.HasField("success") for answer in answers) == 2
+        assert {a.error.error for a in answers if a.HasField("error")} == {pb.ConsumerBusy}
+        (topic,) = broker.broker.registry.loaded.values()
+        assert len(topic.subscriptions) == 2, "who is refused leaves no subscription behind"
+        await peer.ask("close_consumer", consumer_id=0, request_id=9)
+        assert (await consumer(peer, 9, "subscribe-0")).HasField("success")
+
+
+async def test_producers_that_come_at_the_same_moment_count_too(tmp_path):
+    settings = {**QUIET, "maxProducersPerTopic": 2}
+    async with LocalBroker(tmp_path / "data", settings=settings) as broker:
+        peer = await Peer.open(broker.port)
+        await peer.consume()
+        at_once(peer, "producer", 5)
+        answers = [await peer.hear() for _ in range(5)]
+        assert sum(answer.HasField("producer_success") for answer in answers) == 2
+        assert {a.error.error for a in answers if a.HasField("error")} == {pb.ProducerBusy}
+        (topic,) = broker.broker.registry.loaded.values()
+        assert len(topic.producers) == 2
+        assert len(topic.subscriptions) == 3, "who is refused leaves no subscription behind"
+
+
+async def test_an_administrator_makes_no_more_topics_either(tmp_path):
+    settings = {"maxTopicsPerNamespace": 3}
+    async with LocalBroker(tmp_path / "data", settings=settings) as broker:
+        plain = await asyncio.gather(*(put(broker, f"{ADMIN}{n}") for n in range(6)))
+        assert plain.count(204) == 3
+        url = f"{broker.web_url}{ADMIN}-p/partitions"
+        async with aiohttp.request("PUT", url, json=2) as response:
+            assert response.status == 412
+            assert "it has 3" in json.loads(await response.text())["reason"]
+        async with aiohttp.request("GET", url) as response:
+            assert response.status == 404, "nothing of it is left"

@@ -213,6 +213,9 @@ def _registry(
         catalogue=resources,
         deletions=Deletions(metadata),
         settings=TopicSettings(
+            producers_max=topics.producers_max,
+            consumers_max=topics.consumers_max,
+            subscriptions_max=topics.subscriptions_max,
             unacked_per_consumer_max=topics.unacked_per_consumer_max,
             unacked_per_subscription_max=topics.unacked_per_subscription_max,
             failover_delay_s=topics.failover_delay_ms / 1000,

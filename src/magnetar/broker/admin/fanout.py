@@ -22,7 +22,8 @@ class Fanout:
     async def create(
         self, topic: TopicName, partitions: int, properties: dict[str, str] | None = None
     ) -> None:
-        """Raises what ``Resources.create_partitioned_topic`` raises."""
+        """Raises what ``Resources.create_partitioned_topic`` raises, and Rejection."""
+        await self._access.check_room(topic, partitions)
         await self._resources.create_partitioned_topic(topic, partitions, properties)
         for name in await self._access.partitions(topic):
             await self._access.create(name)
@@ -30,8 +31,10 @@ class Fanout:
     async def grow(self, topic: TopicName, partitions: int) -> None:
         """More partitions, each with the durable subscriptions of the first, from its beginning.
 
-        Raises what ``Resources.grow_partitions`` raises.
+        Raises what ``Resources.grow_partitions`` raises, and Rejection.
         """
+        more = partitions - await self._resources.partitions(topic)
+        await self._access.check_room(topic, max(more, 0))
         had = await self._resources.grow_partitions(topic, partitions)
         first = topic.partition(0)
         model = await self._access.open(first) if await self._access.exists(first) else None

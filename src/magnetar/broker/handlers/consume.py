@@ -11,7 +11,6 @@ from magnetar.broker.topics.consumer import SubscribeRequest
 from magnetar.broker.topics.registry import TopicRegistry
 from magnetar.broker.topics.topic import Topic
 from magnetar.errors import (
-    ConsumerBusy,
     ConsumerNotFound,
     InvalidValue,
     MagnetarError,
@@ -267,20 +266,10 @@ class Consume:
             )
 
     def _admit(self, topic: Topic, request: SubscribeRequest) -> None:
-        """The broker's limits on what hangs on a topic."""
-        settings = self._settings
-        connected = sum(len(one.consumers) for one in topic.subscriptions.values())
-        if settings.consumers_max and connected >= settings.consumers_max:
-            raise ConsumerBusy("Topic reached max consumers limit")
-        if request.subscription in topic.subscriptions or not request.durable:
-            return
-        if not settings.auto_subscription:
+        """Whether a consumer may bring its subscription."""
+        made = request.durable and request.subscription not in topic.subscriptions
+        if made and not self._settings.auto_subscription:
             raise SubscriptionNotFound("Subscription does not exist")
-        durable = sum(one.durable for one in topic.subscriptions.values())
-        if settings.subscriptions_max and durable >= settings.subscriptions_max:
-            raise NotAllowed(
-                f"Exceed the maximum number of subscriptions of the topic: {topic.name}"
-            )
 
 
 def _request(command: CommandSubscribe, metadata_bytes_max: int) -> SubscribeRequest:

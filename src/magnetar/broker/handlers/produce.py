@@ -14,12 +14,10 @@ from magnetar.errors import (
     MagnetarError,
     NotAllowed,
     NotReady,
-    ProducerBusy,
     UnexpectedCommand,
 )
 from magnetar.message.send_run import SendRun
 from magnetar.model.names import TopicName
-from magnetar.model.position import EARLIEST
 from magnetar.wire import replies
 from magnetar.wire.commands import CommandCloseProducer, CommandProducer, CommandSend
 
@@ -132,29 +130,24 @@ class Produce:
             check_schema(command.schema, name)
         await self._ownership.check(name)
         topic = await self._registry.get(name, create=True)
-        producers_max = self._settings.producers_max
-        if producers_max and len(topic.producers) >= producers_max:
-            raise ProducerBusy(f"Topic '{name}' reached max producers limit")
-        if command.initial_subscription_name:
-            await self._subscribe_first(topic, command.initial_subscription_name)
+        self._check_first(topic, command.initial_subscription_name)
         return await topic.attach_producer(
             session,
             command.producer_id,
             command.producer_name if command.HasField("producer_name") else None,
             epoch=command.epoch,
             metadata={pair.key: pair.value for pair in command.metadata},
+            first_subscription=command.initial_subscription_name,
         )
 
-    async def _subscribe_first(self, topic: Topic, subscription: str) -> None:
-        """The subscription that must not miss what this producer sends."""
-        if subscription in topic.subscriptions:
-            return
-        if not self._settings.auto_subscription:
+    def _check_first(self, topic: Topic, subscription: str) -> None:
+        """Whether a producer may bring a subscription that must not miss what it sends."""
+        made = subscription and subscription not in topic.subscriptions
+        if made and not self._settings.auto_subscription:
             raise NotAllowed(
                 "Could not create the initial subscription due to the auto subscription creation "
                 "is not allowed."
             )
-        await topic.create_subscription(subscription, EARLIEST)
 
     def _stray(self, session: Session, producer_id: int) -> None:
         """Sends on the way while we closed the producer are passed over; others break the rules."""

@@ -10,6 +10,7 @@ from magnetar.broker.topics.settings import TopicSettings
 from magnetar.broker.topics.topic import Topic
 from magnetar.clock import Clock
 from magnetar.errors import (
+    Conflict,
     MagnetarError,
     NotAllowed,
     StorageError,
@@ -197,21 +198,22 @@ class TopicRegistry:
         elif not asked and not (create and self._auto_creation):
             raise missing
         if self._topics_per_namespace_max:
-            await self._check_room(name)
+            await self.check_room(name.namespace, 1)
+            self._creating.add(name)  # It counts at once.
 
-    async def _check_room(self, name: TopicName) -> None:
-        """Whether the namespace may have one more topic; then it counts at once."""
-        namespace = name.namespace
+    async def check_room(self, namespace: NamespaceName, count: int) -> None:
+        """Whether the namespace may have so many topics more. Raises Conflict."""
+        if not self._topics_per_namespace_max:
+            return
         stored = await self._catalogue.topics(namespace)
         present = {
             topic for topic in (*self.loaded, *self._creating) if topic.namespace == namespace
         }
         present.update(stored)
-        if len(present) >= self._topics_per_namespace_max:
-            raise NotAllowed(
+        if len(present) + count > self._topics_per_namespace_max:
+            raise Conflict(
                 f"Exceed maximum number of topics in namespace {namespace}: it has {len(present)}"
             )
-        self._creating.add(name)
 
     def _loaded(self, name: TopicName) -> Topic:
         topic = self.loaded.get(name)

@@ -7,6 +7,11 @@ from dataclasses import dataclass
 class TopicSettings:
     """Settings of topics, subscriptions and dispatch."""
 
+    producers_max: int = 0
+    """Of one topic; 0 for no limit, as in the next two."""
+    consumers_max: int = 0
+    subscriptions_max: int = 0
+    """Durable ones: readers do not count."""
     unacked_per_consumer_max: int = 50_000
     """Messages a Shared or Key_Shared consumer may hold unacknowledged; 0 for no limit."""
     unacked_per_subscription_max: int = 200_000

@@ -7,11 +7,13 @@ from typing import Final
 
 from magnetar.broker.topics.consumer import Consumer, SubscribeRequest
 from magnetar.broker.topics.outlet import Outlet
+from magnetar.broker.topics.places import Places
 from magnetar.broker.topics.producer import Producer
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.broker.topics.subscription import Subscription
 from magnetar.clock import Clock
 from magnetar.errors import (
+    Conflict,
     ConsumerBusy,
     Fenced,
     MagnetarError,
@@ -77,6 +79,9 @@ class Topic:
         self._storing: list[tuple[Producer, SendRun]] = []  # One append at a time.
         self._at_rest: asyncio.Future[None] | None = None  # Somebody waits for both to be empty.
         self._closed = False
+        self._producer_places = Places(settings.producers_max)
+        self._consumer_places = Places(settings.consumers_max)
+        self._subscription_places = Places(settings.subscriptions_max)
         for cursor_name, cursor in ledger.cursors.items():
             self.subscriptions[cursor_name] = self._subscription(cursor_name)
             assert cursor.durable, "a topic that was just opened has durable cursors only"
@@ -152,12 +157,32 @@ class Topic:
         *,
         epoch: int = 0,
         metadata: dict[str, str] | None = None,
+        first_subscription: str = "",
     ) -> Producer:
         """Attach a producer; a name is made up where there is None.
 
-        Raises ProducerBusy while another with the name lives, TopicClosed.
+        ``first_subscription`` is made before, where it does not exist: it must miss nothing that is
+        sent. Raises ProducerBusy while another with the name lives, or when there are too many;
+        TopicClosed; what ``create_subscription`` raises.
         """
-        self._check_open()
+        full = ProducerBusy(f"Topic '{self.name}' reached max producers limit")
+        with self._producer_places.one_more(len(self.producers), full, who=object()):
+            self._check_open()
+            if first_subscription and first_subscription not in self.subscriptions:
+                await self.create_subscription(first_subscription, EARLIEST)
+            return await self._attach(
+                outlet, producer_id, name, epoch=epoch, metadata=metadata or {}
+            )
+
+    async def _attach(
+        self,
+        outlet: Outlet,
+        producer_id: int,
+        name: str | None,
+        *,
+        epoch: int,
+        metadata: dict[str, str],
+    ) -> Producer:
         if name is None:
             name = self._producer_name()
         # Others may have taken the name while we waited for a sign of life.
@@ -171,7 +196,7 @@ class Topic:
             producer_id=producer_id,
             name=name,
             epoch=epoch,
-            metadata=metadata or {},
+            metadata=metadata,
             outlet=outlet,
             publish=self.publish,
             detach=self._detach_producer,
@@ -209,10 +234,19 @@ class Topic:
         """Attach a consumer; the subscription is created where it does not exist.
 
         Raises what ``Subscription.add`` raises, ProducerBusy for a bad subscription name (as Pulsar
-        does), NotAllowed when a durable and a non-durable subscription clash, TopicClosed.
+        does), NotAllowed when a durable and a non-durable subscription clash, ConsumerBusy and
+        Conflict when there are too many consumers or subscriptions, TopicClosed.
         """
         self._check_open()
         check_subscription_name(request.subscription)
+        present = sum(len(one.consumers) for one in self.subscriptions.values())
+        full = ConsumerBusy("Topic reached max consumers limit")
+        with self._consumer_places.one_more(present, full, who=object()):
+            return await self._subscribe(request, outlet)
+
+    async def _subscribe(
+        self, request: SubscribeRequest, outlet: Outlet
+    ) -> tuple[Subscription, Consumer]:
         subscription = self.subscriptions.get(request.subscription)
         if subscription is None:
             subscription = await self._create_for(request)
@@ -239,13 +273,15 @@ class Topic:
     async def create_subscription(
         self, name: str, start: Position, properties: dict[str, str] | None = None
     ) -> Subscription:
-        """A durable subscription whose first message is at ``start``. Raises ConsumerBusy."""
+        """A durable subscription whose first message is at ``start``.
+
+        Raises ConsumerBusy when it exists, Conflict when there are too many.
+        """
         self._check_open()
         check_subscription_name(name)
         if name in self.subscriptions:
             raise ConsumerBusy(f"Subscription {name} already exists for topic {self.name}")
-        await self.ledger.open_cursor(name, start, properties=properties or {})
-        return self._subscription_of(name)
+        return await self._open_durable(name, start, properties or {})
 
     async def delete_subscription(self, name: str, *, force: bool = False) -> None:
         """Delete a subscription and its place in the log.
@@ -331,11 +367,20 @@ class Topic:
         start = LATEST if latest else EARLIEST
         name = request.subscription
         if request.durable:
-            await self.ledger.open_cursor(name, start, properties=request.properties)
-        elif name not in self.ledger.cursors:
+            return await self._open_durable(name, start, request.properties)
+        if name not in self.ledger.cursors:
             at = request.start if request.start is not None else start
             self.ledger.open_reader(name, at)
         return self._subscription_of(name)
+
+    async def _open_durable(
+        self, name: str, start: Position, properties: dict[str, str]
+    ) -> Subscription:
+        durable = sum(one.durable for one in self.subscriptions.values())
+        full = Conflict(f"Exceed the maximum number of subscriptions of the topic: {self.name}")
+        with self._subscription_places.one_more(durable, full, who=name):
+            await self.ledger.open_cursor(name, start, properties=properties)
+            return self._subscription_of(name)
 
     def _subscription_of(self, name: str) -> Subscription:
         """The subscription of a cursor that was just opened. Raises TopicClosed, Fenced."""
