@@ -82,7 +82,7 @@ class SubscriptionStats:
     redelivered_counter: int = 0
     acknowledged_counter: int = 0
     backlog_entries: int = 0
-    backlog_bytes: int = 0
+    backlog_bytes: int = 0  # From the mark on, by the average entry.
     earliest_backlog_publish_ms: int = -1  # Of the oldest entry of the backlog; -1: there is none.
     unacked_messages: int = 0
     replay_entries: int = 0  # Wait to be delivered again.

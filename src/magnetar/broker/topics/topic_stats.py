@@ -12,16 +12,20 @@ from magnetar.model.subscriptions import SubscriptionType
 
 def topic_stats(topic: Topic) -> TopicStats:
     """Totals since the topic was loaded, and what is attached to it now."""
+    subscriptions = {name: _subscription(s) for name, s in topic.subscriptions.items()}
     return TopicStats(
         msg_in_counter=topic.message_count,
         bytes_in_counter=topic.size_bytes,
         msg_out_of_removed=topic.removed_message_count,
         bytes_out_of_removed=topic.removed_size_bytes,
         storage_bytes=topic.ledger.size_bytes,
+        backlog_bytes=max(
+            (s.backlog_bytes for s in subscriptions.values() if s.durable), default=0
+        ),
         created_ms=topic.loaded_at_ms,
         last_publish_ms=topic.last_publish_ms,
         publishers=[_publisher(producer) for producer in topic.producers.values()],
-        subscriptions={name: _subscription(s) for name, s in topic.subscriptions.items()},
+        subscriptions=subscriptions,
     )
 
 
@@ -59,6 +63,7 @@ def _subscription(subscription: Subscription) -> SubscriptionStats:
         redelivered_counter=left.redelivered + sum(c.redelivered_count for c in consumers),
         acknowledged_counter=left.acked + sum(c.acked_count for c in consumers),
         backlog_entries=subscription.cursor.backlog,
+        backlog_bytes=subscription.cursor.backlog_bytes,
         unacked_messages=sum(c.unacked for c in consumers),
         replay_entries=len(dispatcher.replay) if isinstance(dispatcher, SharedDispatcher) else 0,
         blocked_on_unacked=shared and any(c.blocked for c in consumers),

@@ -116,6 +116,11 @@ class Cursor:
         return layout.entries_between(self.acks.mark, layout.last) - self.acks.beyond
 
     @property
+    def backlog_bytes(self) -> int:
+        """About how many bytes lie after the mark, what is acknowledged there included."""
+        return self._log.layout.size_after(self.acks.mark)
+
+    @property
     def has_more(self) -> bool:
         """Whether there is an entry at ``read_position`` or after it, acknowledged or not."""
         return self.read_position <= self._log.layout.last

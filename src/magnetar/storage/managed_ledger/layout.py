@@ -233,6 +233,16 @@ class Layout:
         """How many entries lie after ``after``, up to and including ``upto``."""
         return max(self.entries_through(upto) - self.entries_through(after), 0)
 
+    def size_after(self, position: Position) -> int:
+        """About how many bytes lie after ``position``: of its own ledger, by the average entry."""
+        first = bisect_left(self._ids, position.ledger_id)
+        sizes = [*(ledger.size_bytes for ledger in self.sealed), self.open_size_bytes][first:]
+        if first < len(self._ids) and self._ids[first] == position.ledger_id:
+            count = self._ends[first] + 1
+            left = count - min(max(position.entry_id + 1, 0), count)
+            sizes[0] = round(sizes[0] * left / count) if count else 0
+        return sum(sizes)
+
     def position_at(self, index: int) -> Position:
         """The entry with so many entries before it."""
         ledger = bisect_right(self._before, index) - 1

@@ -47,6 +47,40 @@ def test_totals(layout):
 
 
 @pytest.mark.parametrize(
+    ("position", "size"),
+    [
+        (EARLIEST, 1540),
+        ((3, -1), 1540),
+        ((3, 0), 1440),
+        ((3, 9), 540),
+        ((4, 0), 540),
+        ((5, 3), 140),
+        ((5, 99), 40),
+        ((7, 0), 40),
+        ((8, -1), 40),
+        ((8, 1), 20),
+        ((8, 3), 0),
+        ((9, 0), 0),
+        (LATEST, 0),
+    ],
+)
+def test_what_lies_after_a_place_is_sized(layout, position, size):
+    assert layout.size_after(Position(*position)) == size
+
+
+def test_entries_are_sized_by_the_average():
+    """As Pulsar was seen to: 14 of 15 entries of 530 bytes."""
+    layout = Layout()
+    assert layout.size_after(EARLIEST) == 0
+    layout.begin(20)
+    assert layout.size_after(Position(20, -1)) == 0
+    layout.grow(14, 530)
+    assert [layout.size_after(Position(20, last)) for last in (-1, 0, 14)] == [530, 495, 0]
+    layout.seal(14, 530, 0)
+    assert layout.size_after(Position(20, 0)) == 495
+
+
+@pytest.mark.parametrize(
     ("position", "found"),
     [
         (EARLIEST, (3, 0)),

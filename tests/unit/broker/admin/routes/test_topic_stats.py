@@ -20,6 +20,29 @@ async def test_stats_count_what_is_stored_and_who_is_there(world):
     assert publisher["metadata"] == {"k": "v"}
 
 
+async def test_a_backlog_is_shown_in_bytes(world):
+    """By the average entry, from the mark on: a hole behind it changes nothing, as in Pulsar."""
+    positions = await world.publish(NAME, *range(10))
+    for name in ("all", "some", "none", "hole"):
+        await world.ask("PUT", f"{ALL}/x/subscription/{name}", "earliest")
+    await world.ask("POST", f"{ALL}/x/subscription/some/skip/6")
+    await world.ask("POST", f"{ALL}/x/subscription/none/skip_all")
+    topic = await world.topic(NAME)
+    topic.subscriptions["hole"].cursor.acknowledge(positions[3:])
+    shown = (await world.ask("GET", f"{ALL}/x/stats")).json
+    stored = shown["storageSize"]
+    sizes = {name: each["backlogSize"] for name, each in shown["subscriptions"].items()}
+    assert sizes == {"all": stored, "some": stored * 4 // 10, "none": 0, "hole": stored}
+    assert shown["backlogSize"] == stored
+    await world.ask("DELETE", f"{ALL}/x/subscription/all")
+    await world.ask("DELETE", f"{ALL}/x/subscription/hole")
+    shown = (await world.ask("GET", f"{ALL}/x/stats?subscriptionBacklogSize=false")).json
+    assert shown["backlogSize"] == stored * 4 // 10
+    assert shown["subscriptions"]["some"]["backlogSize"] == -1
+    await world.ask("DELETE", f"{ALL}/x/subscription/some")
+    assert (await world.ask("GET", f"{ALL}/x/stats")).json["backlogSize"] == 0
+
+
 async def test_rates_come_from_the_book(world):
     topic = await world.topic(NAME)
     book = world.services.rates
