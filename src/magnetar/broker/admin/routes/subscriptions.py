@@ -1,5 +1,6 @@
 """Subscriptions: lists, creation, deletion, and moving them along the log."""
 
+from functools import partial
 from typing import Final
 
 from magnetar.broker.admin import arguments
@@ -96,7 +97,7 @@ class Subscriptions:
         """Go to the first message published at a time, or later."""
         time_ms = arguments.integer(request, "timestamp")
         for topic, subscription in await self._all_of(request):
-            await _seek_to_time(topic, subscription, time_ms)
+            await topic.seek(subscription, partial(topic.position_at, time_ms), [])
         return done()
 
     async def reset_to_message(self, request: Request) -> Reply:
@@ -105,7 +106,7 @@ class Subscriptions:
             request, "Reset-cursor at position is not allowed for partitioned-topic"
         )
         for topic, subscription in await self._all_of(request):
-            await _seek(subscription, _first_after(topic, at))
+            await topic.seek(subscription, partial(_known, _first_after(topic, at)), [])
         return done()
 
     async def _topics(self, name: TopicName) -> list[Topic]:
@@ -165,12 +166,5 @@ def _first_after(topic: Topic, place: Place) -> Position:
     return topic.ledger.next_position(position) if place.excluded else position
 
 
-async def _seek(subscription: Subscription, position: Position) -> None:
-    async def target() -> Position:
-        return position
-
-    await subscription.seek(target, [])
-
-
-async def _seek_to_time(topic: Topic, subscription: Subscription, time_ms: int) -> None:
-    await subscription.seek(lambda: topic.position_at(time_ms), [])
+async def _known(position: Position) -> Position:
+    return position

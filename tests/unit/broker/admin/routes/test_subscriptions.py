@@ -1,10 +1,15 @@
+import aiohttp
 import pytest
 from unit.broker.admin.world import SilentEnd, open_world
+from unit.broker.manual_clock import ManualClock
+from unit.broker.peer import Peer
 
 from magnetar.broker.admin.routes import subscriptions
 from magnetar.broker.admin.routes.topics import TopicCreation
 from magnetar.broker.topics.consumer import SubscribeRequest
+from magnetar.broker.topics.topic import ABANDONED_AFTER_S
 from magnetar.model.subscriptions import SubscriptionType
+from magnetar.testing.local_broker import LocalBroker
 
 ALL = "/admin/v2/persistent/public/default"
 NAME = "persistent://public/default/x"
@@ -206,3 +211,25 @@ async def test_a_partitioned_topic_goes_to_a_time_as_a_whole_and_to_no_message(w
     assert shown["subscriptions"]["s"]["msgBacklog"] == 1
     assert (await world.ask("POST", f"{S}/resetcursor", "earliest")).status == 405
     assert (await world.ask("POST", f"{S}/skip/1")).status == 405
+
+
+@pytest.mark.parametrize("where", ["resetcursor/0", "resetcursor"])
+@pytest.mark.parametrize("returns", [True, False])
+async def test_a_reader_that_is_reset_and_does_not_return_leaves_nothing_behind(where, returns):
+    """As after a seek of its own: what it read would be kept for nobody."""
+    clock = ManualClock()
+    settings = {"keepAliveIntervalSeconds": 1000}
+    async with LocalBroker(settings=settings, clock=clock) as broker:
+        peer = await Peer.open(broker.port)
+        await peer.consume(1, NAME, "reader-x", durable=False)
+        url = f"{broker.web_url}{ALL}/x/subscription/reader-x/{where}"
+        async with aiohttp.request("POST", url, json="earliest") as answer:
+            assert answer.status == 204
+        assert (await peer.hear()).close_consumer.consumer_id == 1
+        if returns:
+            await peer.consume(1, NAME, "reader-x", durable=False)
+        await clock.advance(ABANDONED_AFTER_S + 1)
+        async with aiohttp.request("GET", f"{broker.web_url}{ALL}/x/subscriptions") as answer:
+            assert await answer.json() == (["reader-x"] if returns else [])
+        (topic,) = broker.broker.registry.loaded.values()
+        assert list(topic.ledger.cursors) == (["reader-x"] if returns else [])
