@@ -253,6 +253,8 @@ class Topic:
         elif subscription.durable is not request.durable:
             kind = "Durable" if subscription.durable else "NonDurable"
             raise NotAllowed(f"{kind} subscription with the same name already exists.")
+        elif subscription.durable and request.properties and not subscription.cursor.properties:
+            await subscription.cursor.describe(request.properties)
         if request.start_rollback_s > 0 and not subscription.consumers:
             since = self._clock.wall_ms() - request.start_rollback_s * 1000
             await subscription.cursor.reset(await self.position_at(since))

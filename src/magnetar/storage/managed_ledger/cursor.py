@@ -254,6 +254,12 @@ class Cursor:
             await self._record.save(self._state)
             self._changes_saved = max(self._changes_saved, changes)
 
+    async def describe(self, properties: dict[str, str]) -> None:
+        """Take these properties in place of its own. Durable when this returns, as ``reset``."""
+        self.properties = properties
+        self._changes_saved = -1  # Whatever is stored lacks them.
+        await self.flush()
+
     def close(self) -> None:
         """Its log is closed: nothing is saved any more."""
         if self._record is not None:

@@ -1,6 +1,7 @@
 import pytest
 from unit.broker.peer import TOPIC, Peer, command, send
 
+from magnetar.broker.topics.topic_stats import topic_stats
 from magnetar.model.names import TopicName
 from magnetar.proto import PulsarApi_pb2 as pb
 from magnetar.testing.local_broker import LocalBroker
@@ -372,3 +373,23 @@ async def test_a_close_right_behind_a_subscribe_leaves_nothing_attached(peer, ot
     assert (await peer.hear()).success.request_id == 3
     await peer.nothing_more()
     await other.consume(1)
+
+
+async def test_properties_are_kept_by_a_subscription_that_has_none(tmp_path):
+    """As in Pulsar: who comes first with some gives it them, and nobody changes them."""
+
+    async def subscribe(broker, **properties):
+        peer = await Peer.open(broker.port)
+        pairs = [pb.KeyValue(key=key, value=value) for key, value in properties.items()]
+        await peer.consume(1, subscription="s", subscription_properties=pairs)
+        (topic,) = broker.broker.registry.loaded.values()
+        await peer.ask("close_consumer", consumer_id=1, request_id=2)
+        peer.wire.close()
+        return topic_stats(topic).subscriptions["s"].properties
+
+    async with LocalBroker(tmp_path, settings={"webServicePort": -1}) as broker:
+        assert await subscribe(broker) == {}
+        assert await subscribe(broker, k="v") == {"k": "v"}
+        assert await subscribe(broker, k="other") == {"k": "v"}
+    async with LocalBroker(tmp_path, settings={"webServicePort": -1}) as broker:
+        assert await subscribe(broker) == {"k": "v"}

@@ -292,6 +292,15 @@ async def test_acknowledgements_survive(logs, ledger, cursor):
     assert await drain(again) == entries(2, start=2) + entries(4, start=6)
 
 
+async def test_properties_may_come_later(logs, ledger, cursor):
+    await append(ledger, entries(2))
+    cursor.acknowledge(places(0, 0))
+    await cursor.flush()
+    await cursor.describe({"k": "v"})
+    crashed = (await logs.open()).cursors["s"]
+    assert (crashed.properties, crashed.mark) == ({"k": "v"}, (0, 0))
+
+
 async def test_acknowledgements_are_saved_after_a_while(logs, ledger, cursor):
     await append(ledger, entries(10))
     cursor.acknowledge(places(0, 4))
