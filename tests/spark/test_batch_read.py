@@ -86,7 +86,8 @@ def test_fewer_columns_in_another_order(spark, broker, client, topic):
     assert [tuple(map(bytes, row)) for row in reader.load().collect()] == [(b"x", b"k")]
 
 
-def test_an_empty_topic_has_no_rows(read, topic):
+def test_an_empty_topic_has_no_rows(read, client, topic):
+    client.create_producer(topic).close()
     assert read(topic).count() == 0
 
 
@@ -114,7 +115,8 @@ def test_a_pattern_finds_topics_and_partitions(spark, broker, client, topic):
         ({"timeoutSeconds": "0"}, "seconds above 0"),
     ],
 )
-def test_what_is_wrong_reaches_the_user(read, topic, options, says):
+def test_what_is_wrong_reaches_the_user(read, client, topic, options, says):
+    client.create_producer(topic).close()
     options = {name: value.replace("TOPIC", topic) for name, value in options.items()}
     with pytest.raises(PySparkException, match=says):
         read(topic, **options).count()

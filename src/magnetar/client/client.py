@@ -194,7 +194,9 @@ class Client:
             config.type,
             closed=self._forget,
         )
-        counts = await together(self._lookup.partitions(str(name)) for name in names)
+        counts = await together(
+            self._lookup.partitions(str(name), auto_create=config.create_topic) for name in names
+        )
         total = sum(max(count, 1) for count in counts)
         queue_size = min(
             config.receiver_queue_size, max(config.total_receiver_queue_size // total, 1)

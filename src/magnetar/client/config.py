@@ -126,6 +126,7 @@ class ConsumerConfig:
 
     type: SubscriptionType = SubscriptionType.EXCLUSIVE
     initial_position: InitialPosition = InitialPosition.LATEST  # Of a subscription made now.
+    create_topic: bool = True  # Where the broker does so; False: a missing one is TopicNotFound.
     name: str | None = None  # None: ten random hex digits.
     properties: Mapping[str, str] = field(default_factory=dict)  # Shown in the topic's stats.
     subscription_properties: Mapping[str, str] = field(default_factory=dict)
@@ -161,6 +162,7 @@ class ConsumerOptions(TypedDict, total=False):
 
     type: SubscriptionType
     initial_position: InitialPosition
+    create_topic: bool
     name: str | None
     properties: Mapping[str, str]
     subscription_properties: Mapping[str, str]
@@ -178,6 +180,7 @@ class ConsumerOptions(TypedDict, total=False):
 class ReaderOptions(TypedDict, total=False):
     """The keyword arguments of ``create_reader``; ``ConsumerConfig`` says what they mean."""
 
+    create_topic: bool
     name: str | None
     properties: Mapping[str, str]
     receiver_queue_size: int

@@ -296,6 +296,7 @@ class TopicConsumer:
             consumer_name=self._subscribing.consumer_name,
             start=start,
             initial_position=self._config.initial_position,
+            force_topic_creation=self._config.create_topic,
             priority_level=self._config.priority_level,
             metadata=self._config.properties,
             subscription_properties=self._config.subscription_properties,

@@ -8,6 +8,7 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from magnetar.errors import TopicNotFound
 from magnetar.spark import topics
 from magnetar.spark.connections import client_for
 from magnetar.spark.options import EARLIEST, LATEST, ReadOptions
@@ -32,10 +33,19 @@ class BatchReader(DataSourceReader):
         self._schema = check_read(schema)
 
     def partitions(self) -> Sequence[RangePartition]:
-        """The ranges between the starting and the ending offsets, as they are now."""
+        """The ranges between the starting and the ending offsets, as they are now.
+
+        Raises TopicNotFound when a topic does not exist, or none matches the pattern.
+        """
         options = self._options
         client = client_for(options.service_url, options.timeout_s)
-        last = topics.last_offsets(client, topics.partitions(client, options))
+        names = topics.partitions(client, options)
+        if not names:
+            raise TopicNotFound(
+                f"no topic matches the option topicsPattern, {options.topics_pattern}: check it "
+                "against the names of the topics that exist, or create one that matches"
+            )
+        last = topics.last_offsets(client, names)
         start = resolve(options.starting_offsets, last, otherwise=EARLIEST)
         end = resolve(options.ending_offsets, last, otherwise=LATEST)
         return [RangePartition(wanted) for wanted in ranges(start, end)]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from magnetar.client import blocking
-from magnetar.errors import ConsumerBusy
+from magnetar.errors import ConsumerBusy, TopicNotFound
 from magnetar.model.names import TopicName
 from magnetar.model.position import MessageId
 from magnetar.model.subscriptions import InitialPosition, SubscriptionType
@@ -23,11 +23,19 @@ class HeldPositions:
         self._consumers: dict[str, blocking.Consumer] = {}
 
     def move(self, offsets: Mapping[str, Offset]) -> None:
-        """Let go of what lies before ``offsets``. Raises ConsumerBusy when others use the name."""
+        """Let go of what lies before ``offsets``.
+
+        Raises ConsumerBusy when others use the name, TopicNotFound when a topic was deleted.
+        """
         for topic, offset in offsets.items():
             consumer = self._consumers.get(topic)
             if consumer is None:
-                consumer = self._consumers[topic] = self._subscribe(topic)
+                try:
+                    consumer = self._consumers[topic] = self._subscribe(topic)
+                except TopicNotFound:
+                    if offset.names_a_message:
+                        raise
+                    continue  # A partition that nobody has written to yet: see ``topics.py``.
             if offset.entry_id > 0:
                 partition = TopicName.parse(topic).partition_index
                 consumer.acknowledge_cumulative(
@@ -50,6 +58,7 @@ class HeldPositions:
                 type=SubscriptionType.EXCLUSIVE,
                 initial_position=InitialPosition.EARLIEST,
                 receiver_queue_size=1,
+                create_topic=False,
             )
         except ConsumerBusy as error:
             raise ConsumerBusy(

@@ -2,11 +2,11 @@
 
 import logging
 from collections.abc import Generator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 
 from magnetar.client import blocking
 from magnetar.client.message import Message
-from magnetar.errors import EntryNotFound, TimedOut
+from magnetar.errors import EntryNotFound, TimedOut, TopicNotFound
 from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST_MESSAGE, MessageId
 from magnetar.spark.offsets import Offset
@@ -36,10 +36,11 @@ class RangeReader:
         The read begins *at* the message that was read last: that it is still there proves that
         nothing after it was trimmed. It ends with a message that was there when the range was
         planned. Raises EntryNotFound when either is missing (or logs so and goes on, when data
-        may be lost), and TimedOut when nothing comes for ``timeout_s``.
+        may be lost), and TimedOut when nothing comes for ``timeout_s``. A topic that was deleted
+        in the meantime has lost its end, and is not created again.
         """
         progress = RangeProgress(wanted)
-        with closing(self._received(wanted, progress)) as received:
+        with suppress(TopicNotFound), closing(self._received(wanted, progress)) as received:
             for messages in received:
                 at_first = progress.first is None
                 rows = progress.take(messages)
@@ -70,7 +71,11 @@ class RangeReader:
         """What comes, until the topic ends before the range does (then the range was trimmed)."""
         start = _start(wanted)
         reader = self._client.create_reader(
-            wanted.topic, start, inclusive=True, receiver_queue_size=self._rows_max
+            wanted.topic,
+            start,
+            inclusive=True,
+            receiver_queue_size=self._rows_max,
+            create_topic=False,
         )
         with closing(reader):
             waited_s = 0.0
@@ -98,7 +103,11 @@ class RangeReader:
         It may be, unseen: a reader cannot begin at the last chunk of a message in chunks.
         """
         reader = self._client.create_reader(
-            wanted.topic, EARLIEST_MESSAGE, inclusive=True, receiver_queue_size=1
+            wanted.topic,
+            EARLIEST_MESSAGE,
+            inclusive=True,
+            receiver_queue_size=1,
+            create_topic=False,
         )
         with closing(reader):
             first = reader.receive(self._timeout_s).message_id

@@ -17,15 +17,23 @@ _PLANNING_QUEUE = 1
 def partitions(client: blocking.Client, options: ReadOptions) -> list[str]:
     """The full names of what is to be read: partitions, and topics without partitions.
 
-    A topic that does not exist is created where the broker does so for any reader.
+    Creates nothing. Raises TopicNotFound with all names that do not exist. A pattern finds what
+    matches, which may be nothing: a stream reads topics from the moment they appear.
     """
     if options.topics_pattern is not None:
         return _matching(client, options.topics_pattern)
     names = []
+    missing = []
     for topic in options.topics:
         name = TopicName.parse(topic)
-        count = _partition_count(client, topic)
+        try:
+            count = client.partitions(topic)
+        except TopicNotFound:
+            missing.append(topic)
+            continue
         names += [str(name.partition(index)) for index in range(count)] or [topic]
+    if missing:
+        raise _not_found(missing)
     return names
 
 
@@ -36,14 +44,6 @@ def last_offsets(client: blocking.Client, names: Iterable[str]) -> dict[str, Off
     back the trimming of a topic.
     """
     return {name: _last_offset(client, name) for name in names}
-
-
-def _partition_count(client: blocking.Client, topic: str) -> int:
-    """0 too for a topic that is not there yet: a query may be started before its first producer."""
-    try:
-        return client.partitions(topic)
-    except TopicNotFound:
-        return 0
 
 
 def _matching(client: blocking.Client, pattern: str) -> list[str]:
@@ -57,7 +57,14 @@ def _matching(client: blocking.Client, pattern: str) -> list[str]:
 
 
 def _last_offset(client: blocking.Client, name: str) -> Offset | None:
-    reader = client.create_reader(name, LATEST_MESSAGE, receiver_queue_size=_PLANNING_QUEUE)
+    try:
+        reader = client.create_reader(
+            name, LATEST_MESSAGE, receiver_queue_size=_PLANNING_QUEUE, create_topic=False
+        )
+    except TopicNotFound as error:
+        if _is_unwritten_partition(client, TopicName.parse(name)):
+            return None
+        raise _not_found([name]) from error
     try:
         last = reader.last_message_id()
     finally:
@@ -65,3 +72,21 @@ def _last_offset(client: blocking.Client, name: str) -> Offset | None:
     if last is None or last.entry_id < 0:
         return None
     return Offset(last.ledger_id, last.entry_id, last.batch_index)
+
+
+def _is_unwritten_partition(client: blocking.Client, name: TopicName) -> bool:
+    """Apache Pulsar has topics whose partitions are created one by one, as they are written to."""
+    if name.partition_index < 0:
+        return False
+    try:
+        return name.partition_index < client.partitions(str(name.partitioned_name))
+    except TopicNotFound:
+        return False
+
+
+def _not_found(names: list[str]) -> TopicNotFound:
+    do = "does" if len(names) == 1 else "do"
+    return TopicNotFound(
+        f"{', '.join(names)} {do} not exist: check the name and service.url, or create it first, "
+        "by writing to it or over the admin API; reading creates no topic"
+    )

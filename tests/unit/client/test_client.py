@@ -11,7 +11,9 @@ from magnetar.errors import (
     NotAllowed,
     NotAuthorized,
     ProducerBusy,
+    TopicNotFound,
 )
+from magnetar.testing.local_broker import LocalBroker
 from magnetar.wire.commands import BaseCommand
 
 
@@ -47,6 +49,27 @@ async def test_names_are_checked_before_anything_is_asked(peer, client):
     with pytest.raises(InvalidName):
         await client.topics("public")
     assert peer.commands == []
+
+
+@pytest.mark.parametrize("kind", ["non-partitioned", "partitioned"])
+async def test_who_creates_no_topic_is_told_that_it_is_missing(kind):
+    settings = {"allowAutoTopicCreationType": kind}
+    async with LocalBroker(settings=settings) as broker, Client(broker.service_url) as client:
+        for topic in ("t", "t-partition-0"):
+            with pytest.raises(TopicNotFound):
+                await client.create_reader(topic, create_topic=False)
+            with pytest.raises(TopicNotFound):
+                await client.subscribe(topic, "s", create_topic=False)
+        assert await client.topics("public/default") == []
+        with pytest.raises(TopicNotFound):
+            await client.partitions("t")
+
+
+async def test_a_broker_that_knows_no_such_question_is_told_when_subscribing(peer, client):
+    await client.create_reader("t", create_topic=False)
+    await client.create_reader("t")
+    asked = [command.subscribe.force_topic_creation for command in peer.of(BaseCommand.SUBSCRIBE)]
+    assert asked == [False, True]
 
 
 async def test_topics_named_twice_are_subscribed_once(client):

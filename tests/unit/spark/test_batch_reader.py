@@ -6,6 +6,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from magnetar.client.message import OutMessage
+from magnetar.errors import TopicNotFound
 from magnetar.spark.batch_reader import BatchReader, RangePartition
 from magnetar.spark.offsets import NOTHING_READ, Offset
 from magnetar.spark.options import ReadOptions
@@ -39,8 +40,18 @@ def test_a_topic_is_one_range_from_its_beginning_to_its_end(reader, topic, sent)
     assert reader().partitions() == [RangePartition(Range(topic, NOTHING_READ, sent[-1]))]
 
 
-def test_an_empty_topic_has_nothing_to_read(reader):
+def test_an_empty_topic_has_nothing_to_read(reader, client, topic):
+    client.create_producer(topic).close()
     assert reader().partitions() == []
+
+
+@pytest.mark.parametrize("given", [{}, {"topic": "", "topicsPattern": "public/default/none.*"}])
+def test_nothing_to_read_from_is_an_error(magnetar_broker, topic, given):
+    given = {"service.url": magnetar_broker.service_url, "topic": topic, **given}
+    options = {name: value for name, value in given.items() if value}
+    reader = BatchReader(ReadOptions.parse(options, streaming=False), READ_SCHEMA)
+    with pytest.raises(TopicNotFound, match=r"does not exist|no topic matches"):
+        reader.partitions()
 
 
 def test_offsets_bound_the_range(reader, topic, sent):

@@ -1,6 +1,8 @@
+from contextlib import nullcontext
+
 import pytest
 
-from magnetar.errors import ConsumerBusy
+from magnetar.errors import ConsumerBusy, TopicNotFound
 from magnetar.model.position import EARLIEST_MESSAGE
 from magnetar.spark.held_positions import HeldPositions
 from magnetar.spark.offsets import NOTHING_READ, Offset
@@ -39,6 +41,15 @@ def test_it_moves_on_after_a_restart(client, topic, offsets):
         held.move({topic: offset})
         held.close()
     assert next_message(client, topic) == 7
+
+
+@pytest.mark.parametrize("offset", [NOTHING_READ, Offset(1, 2)])
+def test_a_topic_that_is_not_there_is_not_created(client, topic, offset):
+    held = HeldPositions(client, "held")
+    with pytest.raises(TopicNotFound) if offset.names_a_message else nullcontext():
+        held.move({topic: offset})
+    held.close()
+    assert topic not in client.topics("public/default")
 
 
 def test_two_queries_cannot_share_a_subscription(client, topic, offsets):

@@ -69,6 +69,12 @@ def test_an_end_that_is_no_message_is_an_error(client, topic):
         numbers(reader(client).read(Range(topic, NOTHING_READ, inside)))
 
 
+def test_a_topic_that_was_deleted_has_lost_its_end_and_stays_deleted(client, topic):
+    with pytest.raises(EntryNotFound, match=f"{topic} has no message 7:3:-1"):
+        numbers(reader(client).read(Range(topic, NOTHING_READ, Offset(7, 3))))
+    assert topic not in client.topics("public/default")
+
+
 def test_when_data_may_be_lost_there_is_a_warning_and_the_rest(client, topic, caplog):
     (before,) = send(client, f"{topic}-earlier", [0])
     offsets = send(client, topic, range(10))

@@ -63,7 +63,8 @@ def test_a_new_query_begins_where_it_is_told_to(reader, send, topic):
     assert named.initialOffset() == {topic: ids[4]}
 
 
-def test_a_batch_ends_at_the_last_message(reader, send, topic):
+def test_a_batch_ends_at_the_last_message(reader, send, client, topic):
+    client.create_producer(topic).close()
     stream = reader()
     start = stream.initialOffset()
     assert stream.latestOffset(start, ALL) == start
