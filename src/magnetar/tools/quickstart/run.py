@@ -29,7 +29,6 @@ from magnetar.tools.quickstart.flights import Flight
 from magnetar.tools.quickstart.publish import publish, to_messages
 from magnetar.tools.quickstart.reconcile import Counts, Reconciliation, reconcile
 from magnetar.tools.quickstart.results import Results, follow
-from magnetar.tools.quickstart.spark_work import SparkWork
 from magnetar.tools.quickstart.topics import QuickstartTopics
 
 WARM_UP = 2_000
@@ -50,6 +49,9 @@ class Run:
     """A run in its parts; ``start`` it, watch the crew, then ``reconcile``."""
 
     def __init__(self, plan: Plan, broker: BrokerAddress, board: Board, crew: Crew) -> None:
+        # Imported now: `--help` works without Spark.
+        from magnetar.tools.quickstart.spark_work import SparkWork  # noqa: PLC0415
+
         self._plan = plan
         self._broker = broker
         self._board = board

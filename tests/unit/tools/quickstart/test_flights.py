@@ -3,7 +3,6 @@ from datetime import UTC, datetime
 
 import pytest
 
-from magnetar.errors import NotReady
 from magnetar.tools.quickstart import flights
 
 
@@ -51,9 +50,3 @@ def test_a_message_says_what_the_pipeline_asks(year):
         "departure_delay": 2,
         "arrival_delay": 11,
     }
-
-
-def test_without_the_data_the_remedy_is_named(monkeypatch):
-    monkeypatch.setattr("magnetar.tools.quickstart.flights.find_spec", lambda _name: None)
-    with pytest.raises(NotReady, match="pip install"):
-        flights.load()
