@@ -1,7 +1,9 @@
 """The main job on a small part of the year, as a user runs it; and with something wrong in it."""
 
+import contextlib
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -35,14 +37,40 @@ def quickstart(tmp_path, *arguments):
     return done.returncode, done.stdout + done.stderr, written
 
 
-def test_it_adds_up_with_a_broker_of_its_own(tmp_path):
-    code, output, report = quickstart(tmp_path)
+@pytest.mark.skipif(sys.platform == "win32", reason="no such terminals")
+def test_it_adds_up_on_a_terminal_of_80_by_24_where_nothing_is_cut_off(tmp_path):
+    report = tmp_path / "report.json"
+    code, output = on_a_terminal(24, 80, "--flights", "3000", "--report", str(report))
     assert code == 0, output
-    assert report["adds_up"] is True
+    found = json.loads(report.read_text())
+    assert found["adds_up"] is True
     for name in ("published", "read_by_spark", "read_by_spark_for_cancelled", "accounted_for"):
-        assert report[name] == 3000
-    assert (report["lost"], report["duplicated"], report["windows_differing"]) == (0, 0, 0)
-    assert "published                        3,000" in output
+        assert found[name] == 3000
+    assert (found["lost"], found["duplicated"], found["windows_differing"]) == (0, 0, 0)
+    assert found["stages"]["Consume results"]["seconds"] < found["seconds"] / 2
+    assert "published                      3,000" in output
+    assert "Departures from New York" in output
+    assert "…" not in output
+    assert "..." not in output
+    assert max(map(len, output.splitlines())) <= 80
+
+
+def on_a_terminal(rows, columns, *arguments):
+    """Exit code and output of a run on a pseudo-terminal, without its colours and movements."""
+    import termios  # noqa: PLC0415 - absent on Windows
+
+    ours, theirs = os.openpty()
+    termios.tcsetwinsize(theirs, (rows, columns))
+    command = [sys.executable, "-m", "magnetar.tools.cli", "quickstart", *arguments]
+    environment = {**os.environ, "PYTHONPATH": SOURCE, "TERM": "xterm-256color"}
+    shown = b""
+    with subprocess.Popen(command, env=environment, stdout=theirs, stderr=theirs) as process:
+        os.close(theirs)
+        with contextlib.suppress(OSError):  # How a terminal says that nobody writes any more.
+            while part := os.read(ours, 1 << 16):
+                shown += part
+        os.close(ours)
+    return process.returncode, re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode())
 
 
 @pytest.fixture

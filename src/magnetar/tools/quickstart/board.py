@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 
 from magnetar.clock import Clock, SystemClock
 
+_RATE_AFTER_S = 1.0
+"""What comes with the first message would pass for a rate before."""
+
 
 @dataclass(slots=True)
 class Stage:
@@ -17,22 +20,30 @@ class Stage:
     count: int = 0
     began_s: float | None = None
     ended_s: float | None = None
+    paused_s: float | None = None  # Since when it waits for others.
     note: str = ""
 
     def took_s(self, now_s: float) -> float:
         if self.began_s is None:
             return 0.0
-        return (now_s if self.ended_s is None else self.ended_s) - self.began_s
+        stopped_s = self.paused_s if self.ended_s is None else self.ended_s
+        return (now_s if stopped_s is None else stopped_s) - self.began_s
 
-    def waited(self, seconds: float) -> None:
-        """So much of the time since it began was spent waiting for others: do not count it."""
-        assert self.began_s is not None, "a stage that did not begin cannot have waited"
-        self.began_s += seconds
+    def pause(self, now_s: float, note: str) -> None:
+        """It waits for others from now on, as ``note`` says: that time does not count."""
+        self.paused_s, self.note = now_s, note
+
+    def resume(self, now_s: float) -> None:
+        assert self.began_s is not None, "it has begun"
+        assert self.paused_s is not None, "it was paused"
+        self.began_s += now_s - self.paused_s
+        self.paused_s, self.note = None, ""
 
     def rate(self, now_s: float) -> float:
         """Per second, so far or at the end; 0 before there is one."""
         took_s = self.took_s(now_s)
-        return self.count / took_s if took_s > 0 else 0.0
+        enough_s = _RATE_AFTER_S if self.ended_s is None else 0.0
+        return self.count / took_s if took_s > enough_s else 0.0
 
 
 @dataclass(slots=True)

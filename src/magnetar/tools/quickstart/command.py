@@ -109,7 +109,7 @@ def quickstart(
                             http_port=_port(http_port, HTTP_PORT, serve=serve),
                         )
                     )
-                stage.note = f"{broker.service_url} {broker.web_url}"
+                stage.note = f"{broker.service_url}, {broker.web_url}"
             plan = Plan(topics=topics, partitions=partitions, flights_max=flights, folder=folder)
             outcome = _run(plan, broker, board, crew, console)
             if report is not None:

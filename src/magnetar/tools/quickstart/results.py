@@ -7,6 +7,7 @@ from contextlib import ExitStack
 
 from magnetar.client import blocking
 from magnetar.client.message import Message
+from magnetar.clock import Clock
 from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST_MESSAGE
 from magnetar.tools.quickstart.board import Stage
@@ -20,9 +21,13 @@ _WAIT_S = 0.2
 class Results:
     """The answers so far. A window's last message counts: its figures are a running total."""
 
-    def __init__(self, stage: Stage) -> None:
-        """``stage`` counts the flights that are accounted for, in windows or as cancelled."""
+    def __init__(self, stage: Stage, clock: Clock) -> None:
+        """``stage`` counts the flights that are accounted for, in windows or as cancelled.
+
+        It begins with the first message: before, Spark is starting.
+        """
         self._stage = stage
+        self._clock = clock
         self.windows: dict[CarrierDay, Window] = {}
         self.updates = 0  # Messages with figures, over all windows.
         self.cancelled: list[tuple[str, int]] = []  # Carrier and flight id, each time it came.
@@ -31,7 +36,7 @@ class Results:
         for message in messages:
             where, window = parse_window(message.data)
             before = self.windows.get(where)
-            self._stage.count += len(window.flight_ids) - (len(before.flight_ids) if before else 0)
+            self._count(len(window.flight_ids) - (len(before.flight_ids) if before else 0))
             self.windows[where] = window
         self.updates += len(messages)
         self._stage.note = f"{len(self.windows):,} windows, {self.updates:,} updates"
@@ -40,7 +45,12 @@ class Results:
         for message in messages:
             flight = json.loads(message.data)
             self.cancelled.append((flight["carrier"], flight["id"]))
-        self._stage.count += len(messages)
+        self._count(len(messages))
+
+    def _count(self, flights: int) -> None:
+        if self._stage.began_s is None:
+            self._stage.began_s = self._clock.now()
+        self._stage.count += flights
 
 
 def parse_window(content: bytes) -> tuple[CarrierDay, Window]:

@@ -62,7 +62,7 @@ class Run:
         self._expected: dict[CarrierDay, Figures] = {}
         self._ends: dict[str, Offset] = {}  # Where the input ends, once all_published is set.
         self._all_published = threading.Event()
-        self.results = Results(board.results)
+        self.results = Results(board.results, board.clock)
         self.airlines: dict[str, str] = {}
 
     def start(self) -> None:
@@ -115,9 +115,9 @@ class Run:
         board, crew, topic = self._board, self._crew, self._plan.topics.flights
         first = messages[:WARM_UP]
         ends = publish(self._client, topic, first, board.published, crew.stopping)
-        paused_s = board.clock.now()
+        board.published.pause(board.clock.now(), "waits for Spark")
         if crew.wait_for(self._spark.warm):
-            board.published.waited(board.clock.now() - paused_s)
+            board.published.resume(board.clock.now())
             rest = messages[WARM_UP:]
             ends |= publish(self._client, topic, rest, board.published, crew.stopping)
             self._ends.update(ends)
@@ -126,8 +126,8 @@ class Run:
     def _read_results(self) -> None:
         results, topics = self.results, self._plan.topics
         takers = {topics.results: results.add_windows, topics.cancelled: results.add_cancelled}
-        with self._board.during(self._board.results):
-            follow(self._client, takers, self._spark.complete, self._crew.stopping)
+        follow(self._client, takers, self._spark.complete, self._crew.stopping)
+        self._board.results.ended_s = self._board.clock.now()
 
 
 @contextmanager

@@ -7,14 +7,13 @@ from typing import Protocol, Self
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.panel import Panel
-from rich.progress_bar import ProgressBar
 from rich.spinner import Spinner
-from rich.table import Table
 from rich.text import Text
 
 from magnetar.tools.quickstart.board import Board, Stage
 from magnetar.tools.quickstart.reconcile import Reconciliation
 from magnetar.tools.quickstart.results import Results
+from magnetar.tools.quickstart.screen import TABLE_LINES_MIN, carriers_table, stages_table
 from magnetar.tools.quickstart.summary import lines
 from magnetar.tools.quickstart.totals import CarrierTotal, by_carrier
 
@@ -79,34 +78,24 @@ class LiveShow:
 
     def close(self, outcome: Reconciliation) -> None:
         self._totals = _totals(self._results)
-        self._live.update(self._picture(), refresh=True)
+        self._live.update(self._picture(whole=True))
         self._live.stop()
         colour = "green" if outcome.adds_up else "red"
         title = "It adds up" if outcome.adds_up else "It does not add up"
         text = Text("\n".join(lines(outcome, self._board)))
         self._console.print(Panel(text, title=title, border_style=colour, expand=False))
 
-    def _picture(self) -> RenderableType:
-        if not self._totals:
-            return self._stages()
-        return Group(self._stages(), carriers_table(self._totals, self._airlines))
-
-    def _stages(self) -> Table:
-        now_s = self._board.clock.now()
-        table = Table.grid(padding=(0, 2))
-        for stage in self._board.stages:
-            table.add_row(
-                self._mark(stage),
-                stage.title,
-                ProgressBar(stage.total, stage.count, width=30) if stage.total else "",
-                Text(stage_text(stage, now_s)),
-            )
-        return table
-
-    def _mark(self, stage: Stage) -> RenderableType:
-        if stage.began_s is None:
-            return " "
-        return self._spinner if stage.ended_s is None else Text("✓", style="green")
+    def _picture(self, *, whole: bool = False) -> RenderableType:
+        """What fits on the terminal; ``whole``: the last one, which may scroll."""
+        board, (width, height) = self._board, self._console.size
+        stages = stages_table(board.stages, board.clock.now(), width, self._spinner)
+        height -= len(board.stages)
+        if not self._totals or (height < TABLE_LINES_MIN and not whole):
+            return stages
+        return Group(
+            stages,
+            carriers_table(self._totals, self._airlines, width, None if whole else height),
+        )
 
 
 class PlainShow:
@@ -151,29 +140,6 @@ class PlainShow:
 
     def _say(self, stage: Stage, now_s: float, state: str) -> None:
         self.say(f"{stage.title:<18} {state:<5} {stage_text(stage, now_s)}".rstrip())
-
-
-def carriers_table(totals: list[CarrierTotal], airlines: Mapping[str, str]) -> Table:
-    """Carriers, busiest first, with a last row of sums."""
-    table = Table(title="Departures from New York, 2013", title_justify="left")
-    table.add_column("carrier")
-    for name in ("days", "flights", "cancelled", "mean delay", "worst delay", "on"):
-        table.add_column(name, justify="right")
-    for one in totals:
-        table.add_row(
-            f"{one.carrier} {airlines.get(one.carrier, '')}",
-            f"{one.days}",
-            f"{one.flights:,}",
-            f"{one.cancelled:,}",
-            f"{one.mean_departure_delay:.1f} min",
-            f"{one.worst_departure_delay:,} min",
-            one.worst_day,
-        )
-    table.add_section()
-    flights = sum(one.flights for one in totals)
-    cancelled = sum(one.cancelled for one in totals)
-    table.add_row("all", "", f"{flights:,}", f"{cancelled:,}")
-    return table
 
 
 def stage_text(stage: Stage, now_s: float) -> str:

@@ -160,9 +160,14 @@ class WatchedQuery:
 
     def _note(self, progress: Any) -> None:
         source = progress["sources"][0]
+        if source["numInputRows"] and not self._stage.count:
+            # The first messages were read when this work began; before, Spark was starting.
+            read_s = progress["durationMs"]["addBatch"] / 1000
+            self._stage.began_s = self._board.clock.now() - read_s
         self._rows[progress["batchId"]] = source["numInputRows"]
         self._stage.count = sum(self._rows.values())
-        self._stage.note = f"{len(self._rows)} micro-batches"
+        batches = len(self._rows)
+        self._stage.note = f"{batches} micro-batch{'es' if batches > 1 else ''}"
         end = source["endOffset"]
         if end:
             offsets = from_json(json.loads(end) if isinstance(end, str) else end)

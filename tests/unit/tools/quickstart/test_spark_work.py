@@ -17,9 +17,9 @@ from magnetar.tools.quickstart.spark_work import SparkWork, WatchedQuery
 from magnetar.tools.quickstart.topics import QuickstartTopics
 
 
-def progress(batch_id, rows, end):
+def progress(batch_id, rows, end, *, took_ms=0):
     source = {"numInputRows": rows, "endOffset": json.dumps(end)}
-    return {"batchId": batch_id, "sources": [source]}
+    return {"batchId": batch_id, "sources": [source], "durationMs": {"addBatch": took_ms}}
 
 
 @pytest.fixture
@@ -43,10 +43,27 @@ def test_rows_are_counted_by_micro_batch_however_often_one_looks(query, board):
     watched.look()
     watched.look()
     assert watched.has_read
-    assert board.windows.count == 10
+    assert (board.windows.count, board.windows.note) == (10, "1 micro-batch")
     query.lastProgress = progress(1, 5, {"a": "1:14:-1"})
     watched.look()
     assert (board.windows.count, board.windows.note) == (15, "2 micro-batches")
+
+
+def test_its_time_begins_with_the_first_micro_batch_that_read_something(query):
+    clock = SimpleNamespace(now=lambda: time)
+    board, time = Board(clock), 100.0
+    watched = WatchedQuery(query, board, board.windows)
+    time = 110.0  # Spark was starting, and found nothing yet.
+    query.lastProgress = progress(0, 0, {})
+    watched.look()
+    time = 120.0
+    query.lastProgress = progress(0, 2000, {"a": "1:9:-1"}, took_ms=4000)
+    watched.look()
+    assert (board.windows.took_s(time), board.windows.rate(time)) == (4.0, 500)
+    time = 124.0
+    query.lastProgress = progress(1, 6000, {"a": "1:14:-1"}, took_ms=3000)
+    watched.look()
+    assert (board.windows.took_s(time), board.windows.rate(time)) == (8.0, 1000)
 
 
 def test_a_query_is_finished_when_it_has_read_to_the_end_and_all_is_counted(query, board):

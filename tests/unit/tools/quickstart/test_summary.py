@@ -40,13 +40,23 @@ def outcome(**given):
 
 def test_the_lines_say_what_went_in_and_what_came_out():
     text = [" ".join(line.split()) for line in lines(outcome(), finished_board())]
-    assert text[0] == "published 336,776 in 2.0 s, 168,388/s"
-    assert text[1].startswith("read by Spark 336,776 in 2.0 s")
-    assert text[3] == (
-        "accounted for in the results 336,776 328,521 in 5,420 windows, 8,255 cancelled"
-    )
-    assert text[4:6] == ["lost 0", "duplicated 0"]
+    assert text[0] == "published 336,776 2.0 s, 168,388/s"
+    assert text[1].startswith("read by Spark 336,776 2.0 s")
+    assert text[3:6] == [
+        "accounted for 336,776",
+        "in 5,420 windows 328,521",
+        "as cancelled 8,255",
+    ]
+    assert text[6:8] == ["lost 0", "duplicated 0"]
     assert text[-1] == "seconds 14.0"
+
+
+def test_every_line_fits_into_a_panel_of_60_columns():
+    board = finished_board()
+    for stage in board.stages:
+        stage.ended_s = stage.began_s + 100
+    found = outcome(misplaced=336_776, unknown=336_776, lost=336_776)
+    assert max(map(len, lines(found, board))) <= 56
 
 
 def test_what_is_amiss_gets_lines_of_its_own():
