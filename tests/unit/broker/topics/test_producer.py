@@ -28,6 +28,17 @@ async def test_a_run_is_answered_through_the_outlet(client_end, make_entry, make
     assert (p.entries_pending, p.message_count) == (0, 2)
 
 
+async def test_a_run_may_be_answered_part_by_part(client_end, make_entry, make_run):
+    end, published = client_end(), []
+    p = producer(end, published, [])
+    p.publish(make_run(*map(make_entry, "abc")))
+    [run] = published
+    p.stored(run.part(0, 1), 5, 7)
+    p.refused(run.part(1, 3), error := WriteFailed("disk"))
+    assert end.sent == [("receipts", 1, 1, 5, 7), ("errors", 1, 2, error)]
+    assert (p.entries_pending, p.message_count) == (0, 1)
+
+
 async def test_closing_waits_for_answers_and_then_takes_no_more(client_end, make_entry, make_run):
     end, published, detached = client_end(), [], []
     p = producer(end, published, detached)
