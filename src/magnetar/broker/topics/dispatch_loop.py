@@ -147,6 +147,8 @@ class DispatchLoop:
 
     def blocked(self) -> Blocked | None:
         """Why nothing is delivered; None when nothing keeps it."""
+        if not self.strategy.receivers:
+            return self.strategy.blocked(self._clock.now())
         waiting = self.waiting_count or (self._table is not None and self._table.returned)
         if not waiting and not self._cursor.has_more:
             return Blocked(Why.NOTHING_TO_READ)
