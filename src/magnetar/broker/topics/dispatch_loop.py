@@ -11,14 +11,16 @@ traits of entries before a strategy does: what holds entries back until a time b
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from magnetar.broker.dispatch.blocked import Blocked, Why
 from magnetar.broker.dispatch.entry_queue import by_ledger
 from magnetar.broker.dispatch.strategy import Strategy
 from magnetar.broker.topics.consumer import Consumer, entry_ids_of, messages_of
+from magnetar.broker.topics.pending_acks import PendingAcks
 from magnetar.broker.topics.settings import TopicSettings
+from magnetar.broker.topics.takeover import Takeover
 from magnetar.clock import Clock
 from magnetar.errors import StorageError
 from magnetar.message.entry_traits import EntryTraits, traits_of
@@ -33,8 +35,6 @@ READ_RETRY_S: Final = 15.0
 """How long a subscription waits before it tries again to read what could not be read."""
 ITERATION_ENTRIES_MAX: Final = 1_000
 """Entries delivered before the event loop gets to others; the rest follows by itself."""
-RETURNED_AT_ONCE_MAX: Final = 2_000
-"""Likewise entries that are given back: a consumer may have held 50,000 of them."""
 
 
 class DispatchLoop:
@@ -57,12 +57,19 @@ class DispatchLoop:
         self.strategy = strategy
         self._cursor = cursor
         self._table = strategy.table
-        self._announce = announce
         self._settings = settings
         self._tasks = tasks
         self._clock = clock
-        self._consumers: list[Consumer] = []
-        self._active: Consumer | None = None
+        self._pending = None
+        if self._table is not None:
+            self._pending = PendingAcks(strategy, self._table, wake=self.wake)
+        self._takeover = Takeover(
+            strategy,
+            serve=self._serve,
+            delay_s=settings.failover_delay_s if announce else None,
+            tasks=tasks,
+            clock=clock,
+        )
         self._reading: asyncio.Task[None] | None = None
         self._read_failed = False  # And is tried again soon.
         self._running = False
@@ -70,53 +77,38 @@ class DispatchLoop:
         self._messages_per_entry = 1.0
         self._rewinds = 0  # What was read before a rewind is dropped.
         self._closed = False
-
-    # In: consumers, and what they ask.
+        cursor.rewind()
 
     def join(self, consumer: Consumer) -> None:
         """A consumer came. Raises ConsumerAssignFailed (Key_Shared) and changes nothing then."""
         self.strategy.join(consumer)
-        if not self._consumers:
-            self._rewind()
-        self._consumers.append(consumer)
-        if not self._take_over() and self._announce:
-            consumer.outlet.send_active_change(consumer.consumer_id, active=False)
+        self._takeover.joined(consumer)
 
     def leave(self, consumer: Consumer) -> None:
         """A consumer went; what it held goes to the others."""
         held = {} if self._table is None else self._table.leave(consumer)
-        self._consumers.remove(consumer)
         self.strategy.leave(consumer)
-        self._take_over()
-        if self._consumers:
-            self._give_back(None, held)
+        self._takeover.left(consumer)
+        if self._pending is not None and self.strategy.receivers:
+            self._pending.give_back(None, held)
 
     def flowed(self, consumer: Consumer) -> None:
         """A consumer got permits."""
-        if self._table is not None or consumer is self._active:
+        if self._table is not None or consumer is self.strategy.active:
             self.wake()
 
     def acknowledged(self, consumer: Consumer, ledger_id: int, entry_ids: Sequence[int]) -> None:
         """These entries are acknowledged as a whole."""
-        table = self._table
-        if table is None:
-            return
-        freed, released = self._release(consumer, ledger_id, entry_ids)
-        if len(released) < len(entry_ids):
-            elsewhere = list(set(entry_ids).difference(released))
-            for other in self._consumers:
-                freed = self._release(other, ledger_id, elsewhere)[0] or freed
-            freed = bool(table.take_up(ledger_id, elsewhere)) or freed
-        table.acknowledged(ledger_id, entry_ids)
-        if freed or self._over_limit:
-            self.wake()
+        if self._pending is not None:
+            freed = self._pending.acknowledged(consumer, ledger_id, entry_ids)
+            if freed or self._over_limit:
+                self.wake()
 
-    def acknowledged_part(self, consumer: Consumer, position: Position, pending: int) -> None:
-        """A batch is acknowledged in part; ``pending`` messages are not."""
-        if self._table is not None:
-            before = consumer.capacity
-            self._table.release_part(consumer, position, pending)
-            if consumer.capacity > before or self._over_limit:
+    def acknowledged_part(self, consumer: Consumer, position: Position, messages: int) -> None:
+        """A batch is acknowledged in part; so many ``messages`` are not."""
+        if self._pending is not None:
+            freed = self._pending.acknowledged_part(consumer, position, messages)
+            if freed or self._over_limit:
                 self.wake()
 
     def redeliver(self, consumer: Consumer, positions: Sequence[Position] | None) -> None:
@@ -124,9 +116,8 @@ class DispatchLoop:
 
         Where no table knows what it holds: the whole stream again, if it is the active consumer.
         """
-        if self._table is not None:
-            held = self._table.held(consumer) if positions is None else by_ledger(positions)
-            self._give_back(consumer, held)
+        if self._pending is not None:
+            self._pending.redeliver(consumer, positions)
         elif consumer in self.strategy.receivers:
             self._rewind()
             self.wake()
@@ -134,11 +125,12 @@ class DispatchLoop:
     def close(self) -> None:
         """Deliver nothing more. A read under way is dropped."""
         self._closed = True
+        self._takeover.close()
+        if self._table is not None:
+            self._table.returned.clear()
         if self._reading is not None:
             # It would move the cursor on, which may be another loop's from now on.
             self._reading.cancel()
-
-    # Decide.
 
     @property
     def waiting_count(self) -> int:
@@ -180,8 +172,6 @@ class DispatchLoop:
         messages = 0 if self._table is None else self._table.messages
         self._over_limit = bool(limit) and messages >= (limit // 2 if self._over_limit else limit)
         return self._over_limit
-
-    # Out: entries.
 
     def wake(self) -> None:
         """There may be something to deliver: entries, permits, or a client that reads again."""
@@ -337,72 +327,8 @@ class DispatchLoop:
             )
         consumer.deliver(run, traits, picked=picked, redelivery_counts=counts, ack_sets=ack_sets)
 
-    # What leaves consumers' hands.
-
-    def _release(
-        self, consumer: Consumer, ledger_id: int, entry_ids: Sequence[int]
-    ) -> tuple[bool, Sequence[int]]:
-        """A consumer is done with entries. Whether others may go out, and which it held."""
-        assert self._table is not None, "nothing is held without a table"
-        before = consumer.capacity
-        released = self._table.release(consumer, ledger_id, entry_ids)
-        freed = self.strategy.released(consumer, ledger_id, released)
-        self._table.forget(ledger_id, released)
-        return freed or consumer.capacity > before, released
-
-    def _give_back(self, consumer: Consumer | None, entries: Mapping[int, list[int]]) -> None:
-        """Let wait what ``consumer`` holds of ``entries``, or all of them from one that is gone."""
-        if self._table is not None:
-            for ledger_id, entry_ids in entries.items():
-                for start in range(0, len(entry_ids), RETURNED_AT_ONCE_MAX):
-                    part = entry_ids[start : start + RETURNED_AT_ONCE_MAX]
-                    self._table.returned.append((consumer, ledger_id, part))
-            self._take_back_some()
-
-    def _take_back_some(self) -> None:
-        """Nothing is delivered before all that was given back waits in its line."""
-        table = self._table
-        assert table is not None, "nothing is given back without a table"
-        most = 0 if self._closed else RETURNED_AT_ONCE_MAX
-        while table.returned and most > 0:
-            consumer, ledger_id, entry_ids = table.returned.popleft()
-            most -= len(entry_ids)
-            if consumer is not None:
-                entry_ids = table.release(consumer, ledger_id, entry_ids)
-                table.asked_again(ledger_id, entry_ids)
-                self.strategy.released(consumer, ledger_id, entry_ids)
-            table.wait(ledger_id, entry_ids)
-        if not table.returned:
-            self.wake()
-        elif not self._closed:
-            asyncio.get_running_loop().call_soon(self._take_back_some)
-
-    # Takeovers.
-
-    def _take_over(self) -> bool:
-        """See whether another consumer is active now. True when it is."""
-        active = self.strategy.active
-        if active is self._active:
-            return False
-        self._active = active
-        self._rewinds += 1
-        if active is not None and self._announce:
-            self._tasks.spawn("takeover", self._serve_later(self._rewinds))
-        elif active is not None:
-            self._serve()
-        return True
-
-    async def _serve_later(self, rewinds: int) -> None:
-        await self._clock.sleep(self._settings.failover_delay_s)
-        if rewinds != self._rewinds or self._closed:
-            return
-        for consumer in self._consumers:
-            consumer.outlet.send_active_change(
-                consumer.consumer_id, active=consumer is self._active
-            )
-        self._serve()
-
     def _serve(self) -> None:
+        """The active consumer may be given something from now on, and what was read may not."""
         self.strategy.serve()
         self._rewind()
         self.wake()

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from magnetar.broker.dispatch.key_shared import KEY_KNOWN_SIZE_MAX
-from magnetar.broker.topics import dispatch_loop
+from magnetar.broker.topics import pending_acks
 from magnetar.model.position import Position
 from magnetar.model.subscriptions import SubscriptionType
 
@@ -182,7 +182,7 @@ async def test_what_was_never_held_does_not_come_back(bench, make_entry):
 @pytest.fixture
 def in_twos(monkeypatch):
     """What comes back does so two by two."""
-    monkeypatch.setattr(dispatch_loop, "RETURNED_AT_ONCE_MAX", 2)
+    monkeypatch.setattr(pending_acks, "RETURNED_AT_ONCE_MAX", 2)
 
 
 @pytest.mark.usefixtures("in_twos")

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from magnetar.broker.topics import dispatch_loop
+from magnetar.broker.topics import dispatch_loop, pending_acks
 from magnetar.model.position import Position
 from magnetar.model.subscriptions import SubscriptionType
 
@@ -105,7 +105,7 @@ async def test_a_key_keeps_its_order_whatever_its_consumers_do(
     open_bench, client_end, make_entry, monkeypatch, seed
 ):
     chance = random.Random(seed)
-    monkeypatch.setattr(dispatch_loop, "RETURNED_AT_ONCE_MAX", chance.choice([1, 3, 2_000]))
+    monkeypatch.setattr(pending_acks, "RETURNED_AT_ONCE_MAX", chance.choice([1, 3, 2_000]))
     monkeypatch.setattr(dispatch_loop, "ITERATION_ENTRIES_MAX", chance.choice([1, 5, 2_000]))
     bench = await open_bench(**{name: chance.choice(some) for name, some in SETTINGS.items()})
     storm = Storm(bench, make_entry, chance)

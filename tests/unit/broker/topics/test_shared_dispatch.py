@@ -5,7 +5,7 @@ import weakref
 
 import pytest
 
-from magnetar.broker.topics import dispatch_loop
+from magnetar.broker.topics import dispatch_loop, pending_acks
 from magnetar.model.position import Position
 from magnetar.model.subscriptions import SubscriptionType
 
@@ -78,7 +78,7 @@ async def test_a_long_dispatch_yields_to_others_and_goes_on_by_itself(
 
 
 async def test_what_comes_back_in_parts_comes_back_whole(bench, monkeypatch):
-    monkeypatch.setattr(dispatch_loop, "RETURNED_AT_ONCE_MAX", 2)
+    monkeypatch.setattr(pending_acks, "RETURNED_AT_ONCE_MAX", 2)
     end, subscription, consumer = await bench.consumer(SHARED)
     other, _, _ = await bench.consumer(SHARED, "other", permits=0)
     await bench.publish(*"abcdefg")
