@@ -63,8 +63,6 @@ class Deliveries(Generic[C]):
         self._groups: dict[int, dict[int, Group]] = {}  # Of what is out or waits, if it has one.
         self._waiting: Counter[Group] = Counter()  # Entries in the lines, by group.
 
-    # In.
-
     def hand_over(
         self,
         consumer: C,
@@ -163,8 +161,6 @@ class Deliveries(Generic[C]):
             for ledger_id, entry_ids in queue.by_ledger().items():
                 for line, those in self._by_line(ledger_id, entry_ids).items():
                     self.lines.setdefault(line, EntryQueue()).add(ledger_id, those)
-
-    # Out.
 
     def held(self, consumer: C) -> dict[int, list[int]]:
         """What a consumer holds: ledgers and the entry ids of each, both ascending."""
