@@ -15,22 +15,13 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, repeat
 from operator import attrgetter
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic
 
 from magnetar.model.position import Position
 
+from .blocked import C
 from .entry_queue import EntryQueue
 
-
-class Holder(Hashable, Protocol):
-    """A consumer, which counts the messages that it holds."""
-
-    def took(self, messages: int) -> None: ...
-
-    def gave_back(self, messages: int) -> None: ...
-
-
-C = TypeVar("C", bound=Holder)
 Group = Any  # Hashable: the strategy's own.
 
 _messages_of = attrgetter("messages")

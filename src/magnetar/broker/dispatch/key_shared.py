@@ -75,9 +75,6 @@ class KeyShared(Generic[C]):
             self.draining.owners_changed(self._owners.__getitem__, held)
         self.table.line_up_again(list(self.table.lines))
 
-    def serve(self) -> None:
-        """Every consumer is served from the start."""
-
     def may_read(self) -> bool:
         per_consumer = self._look_ahead_per_consumer_max * len(self.receivers)
         return self.table.waiting_count < min(per_consumer, self._look_ahead_max)

@@ -35,15 +35,6 @@ class Candidate(Generic[C]):
     capacity: int
 
 
-@dataclass(slots=True)
-class Share(Generic[C]):
-    """Entries ``start`` to ``stop`` - 1 (indexes into the run) go to ``consumer``."""
-
-    consumer: C
-    start: int
-    stop: int
-
-
 def fitting(message_counts: Sequence[int], capacity: int) -> int:
     """How many of the leading entries may go out where ``capacity`` messages may.
 
@@ -61,13 +52,16 @@ class RoundRobin(Generic[C]):
         self._last: dict[int, C] = {}
 
     def assign(
-        self, message_counts: Sequence[int], candidates: Sequence[Candidate[C]]
-    ) -> list[Share[C]]:
-        """Assign a run's entries to ``candidates`` (sorted by priority); capacities go down.
+        self,
+        indexes: Sequence[int],
+        message_counts: Sequence[int],
+        candidates: Sequence[Candidate[C]],
+    ) -> tuple[dict[C, list[int]], int]:
+        """Who of ``candidates`` (sorted by priority) gets which entries; their capacities go down.
 
-        The shares cover the run from its start without gaps; nobody takes what is behind the last.
+        Also how many of the entries somebody gets: the first ones.
         """
-        shares: list[Share[C]] = []
+        picks: dict[C, list[int]] = {}
         start, end = 0, len(message_counts)
         plain = message_counts.count(1) == end
         for priority, level in groupby(candidates, _priority_of):
@@ -81,11 +75,11 @@ class RoundRobin(Generic[C]):
                     if not plain:
                         stop = start + fitting(message_counts[start:stop], most)
                     candidate.capacity -= most if plain else sum(message_counts[start:stop])
-                    shares.append(Share(candidate.consumer, start, stop))
+                    picks.setdefault(candidate.consumer, []).extend(indexes[start:stop])
+                    self._last[priority] = candidate.consumer
                     start = stop
-                self._last[priority] = shares[-1].consumer
                 ring = [candidate for candidate in ring if candidate.capacity > 0]
-        return shares
+        return picks, start
 
     def forget(self, consumer: C) -> None:
         """The consumer is gone."""
@@ -121,9 +115,6 @@ class Shared(Generic[C]):
         for uuid in [u for u, owner in self.chunk_owners.items() if owner is consumer]:
             del self.chunk_owners[uuid]
 
-    def serve(self) -> None:
-        """Every consumer is served from the start."""
-
     def may_read(self) -> bool:
         """Whatever waits goes before what is new, save chunks that wait for their owners."""
         waiting = self.table.waiting_count
@@ -148,11 +139,8 @@ class Shared(Generic[C]):
         counts = traits.message_counts
         if len(indexes) < len(run.data):
             counts = list(map(counts.__getitem__, indexes))
-        shares = self._round_robin.assign(counts, candidates)
-        picks: dict[C, list[int]] = {}
-        for share in shares:
-            picks.setdefault(share.consumer, []).extend(indexes[share.start : share.stop])
-        return list(picks.items()), indexes[shares[-1].stop if shares else 0 :]
+        picks, stop = self._round_robin.assign(indexes, counts, candidates)
+        return list(picks.items()), indexes[stop:]
 
     def _assign_chunks(
         self,
@@ -169,8 +157,7 @@ class Shared(Generic[C]):
             chunk, count = _chunk_at(traits, index), traits.message_counts[index]
             owner = self.chunk_owners.get(chunk.uuid) if chunk else None
             if owner is None:
-                shares = self._round_robin.assign([count], candidates)
-                owner = shares[0].consumer if shares else None
+                owner = next(iter(self._round_robin.assign([index], [count], candidates)[0]), None)
             elif owner in of and of[owner].capacity > 0:
                 of[owner].capacity -= count
             else:

@@ -38,6 +38,7 @@ class Single(Generic[C]):
             self.receivers = ()
 
     def serve(self) -> None:
+        """The active consumer may be given something from now on."""
         if self.active is not None:
             self.receivers = (self.active,)
 

@@ -37,9 +37,6 @@ class Strategy(Protocol[C]):
     def leave(self, consumer: C) -> None:
         """A consumer went; the table knows nothing of it any more."""
 
-    def serve(self) -> None:
-        """The active consumer may be given something from now on."""
-
     def may_read(self) -> bool:
         """Whether new entries may be read, whatever waits."""
 

@@ -16,6 +16,7 @@ from typing import Final
 
 from magnetar.broker.dispatch.blocked import Blocked, Why
 from magnetar.broker.dispatch.entry_queue import by_ledger
+from magnetar.broker.dispatch.single import Single
 from magnetar.broker.dispatch.strategy import Strategy
 from magnetar.broker.topics.consumer import Consumer, entry_ids_of, messages_of
 from magnetar.broker.topics.pending_acks import PendingAcks
@@ -63,13 +64,12 @@ class DispatchLoop:
         self._pending = None
         if self._table is not None:
             self._pending = PendingAcks(strategy, self._table, wake=self.wake)
-        self._takeover = Takeover(
-            strategy,
-            serve=self._serve,
-            delay_s=settings.failover_delay_s if announce else None,
-            tasks=tasks,
-            clock=clock,
-        )
+        self._takeover = None
+        if isinstance(strategy, Single):
+            delay_s = settings.failover_delay_s if announce else None
+            self._takeover = Takeover(
+                strategy, served=self._start_again, delay_s=delay_s, tasks=tasks, clock=clock
+            )
         self._reading: asyncio.Task[None] | None = None
         self._read_failed = False  # And is tried again soon.
         self._running = False
@@ -82,14 +82,16 @@ class DispatchLoop:
     def join(self, consumer: Consumer) -> None:
         """A consumer came. Raises ConsumerAssignFailed (Key_Shared) and changes nothing then."""
         self.strategy.join(consumer)
-        self._takeover.joined(consumer)
+        if self._takeover is not None:
+            self._takeover.joined(consumer)
 
     def leave(self, consumer: Consumer) -> None:
         """A consumer went; what it held goes to the others."""
         held = {} if self._table is None else self._table.leave(consumer)
         self.strategy.leave(consumer)
-        self._takeover.left(consumer)
-        if self._pending is not None and self.strategy.receivers:
+        if self._takeover is not None:
+            self._takeover.left(consumer)
+        elif self._pending is not None and self.strategy.receivers:
             self._pending.give_back(None, held)
 
     def flowed(self, consumer: Consumer) -> None:
@@ -119,13 +121,13 @@ class DispatchLoop:
         if self._pending is not None:
             self._pending.redeliver(consumer, positions)
         elif consumer in self.strategy.receivers:
-            self._rewind()
-            self.wake()
+            self._start_again()
 
     def close(self) -> None:
         """Deliver nothing more. A read under way is dropped."""
         self._closed = True
-        self._takeover.close()
+        if self._takeover is not None:
+            self._takeover.close()
         if self._table is not None:
             self._table.returned.clear()
         if self._reading is not None:
@@ -327,15 +329,11 @@ class DispatchLoop:
             )
         consumer.deliver(run, traits, picked=picked, redelivery_counts=counts, ack_sets=ack_sets)
 
-    def _serve(self) -> None:
-        """The active consumer may be given something from now on, and what was read may not."""
-        self.strategy.serve()
-        self._rewind()
-        self.wake()
-
-    def _rewind(self) -> None:
+    def _start_again(self) -> None:
+        """From the mark: what is being read meanwhile is dropped."""
         self._rewinds += 1
         self._cursor.rewind()
+        self.wake()
 
 
 def ack_sets_of(

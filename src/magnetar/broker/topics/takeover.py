@@ -2,30 +2,31 @@
 
 from collections.abc import Callable
 
-from magnetar.broker.dispatch.strategy import Strategy
+from magnetar.broker.dispatch.single import Single
 from magnetar.broker.topics.consumer import Consumer
 from magnetar.clock import Clock
 from magnetar.tasks import Tasks
 
 
 class Takeover:
-    """Watches whom a strategy makes the active consumer, and has it served.
+    """Watches who is elected the active consumer, and has it served.
 
-    ``delay_s`` is how long a new one waits for the acknowledgements of the one before it; then all
-    consumers hear who is active. None: it is served at once, and nobody hears (Exclusive).
+    ``served`` is called when it is. ``delay_s`` is how long a new one waits for acknowledgements of
+    the one before it; then all consumers hear who is active. None: it is served at once, and nobody
+    hears (Exclusive).
     """
 
     def __init__(
         self,
-        strategy: Strategy[Consumer],
+        single: Single[Consumer],
         *,
-        serve: Callable[[], None],
+        served: Callable[[], None],
         delay_s: float | None,
         tasks: Tasks,
         clock: Clock,
     ) -> None:
-        self._strategy = strategy
-        self._serve = serve
+        self._single = single
+        self._served = served
         self._delay_s = delay_s
         self._tasks = tasks
         self._clock = clock
@@ -49,7 +50,7 @@ class Takeover:
 
     def _take_over(self) -> bool:
         """Whether another consumer is active now."""
-        active = self._strategy.active
+        active = self._single.active
         if active is self._active:
             return False
         self._active = active
@@ -67,3 +68,7 @@ class Takeover:
             for each in self._consumers:
                 each.outlet.send_active_change(each.consumer_id, active=each is self._active)
             self._serve()
+
+    def _serve(self) -> None:
+        self._single.serve()
+        self._served()

@@ -15,8 +15,7 @@ from magnetar.broker.dispatch.shared import (
 
 
 def assigned(counts, candidates, robin=None):
-    shares = (robin or RoundRobin()).assign(counts, candidates)
-    return [(share.consumer, share.stop - share.start) for share in shares]
+    return (robin or RoundRobin()).assign(range(len(counts)), counts, candidates)[0]
 
 
 def test_an_entry_goes_out_while_any_capacity_is_left():
@@ -34,53 +33,49 @@ def test_consumers_of_the_best_priority_are_served_first():
         Candidate("c3", 0, 1),
         Candidate("c4", 1, 2),
     ]
-    assert assigned([1] * 6, candidates) == [("c1", 2), ("c2", 1), ("c3", 1), ("c4", 2)]
+    assert assigned([1] * 6, candidates) == {"c1": [0, 1], "c2": [2], "c3": [3], "c4": [4, 5]}
 
 
 def test_the_next_consumer_is_served_after_twenty_messages():
     candidates = [Candidate("a", 0, 50), Candidate("b", 0, 50)]
-    assert assigned([1] * 60, candidates) == [("a", 20), ("b", 20), ("a", 20)]
+    picks = assigned([1] * 60, candidates)
+    assert picks == {"a": [*range(20), *range(40, 60)], "b": list(range(20, 40))}
     assert ROUND_ROBIN_MESSAGES_MAX == 20
 
 
 def test_the_next_run_goes_on_where_the_last_one_stopped():
     robin = RoundRobin()
-    assert assigned([1], [Candidate("a", 0, 9), Candidate("b", 0, 9)], robin) == [("a", 1)]
-    assert assigned([1], [Candidate("a", 0, 9), Candidate("b", 0, 9)], robin) == [("b", 1)]
-    assert assigned([1], [Candidate("a", 0, 9), Candidate("b", 0, 9)], robin) == [("a", 1)]
+    assert assigned([1], [Candidate("a", 0, 9), Candidate("b", 0, 9)], robin) == {"a": [0]}
+    assert assigned([1], [Candidate("a", 0, 9), Candidate("b", 0, 9)], robin) == {"b": [0]}
+    assert assigned([1], [Candidate("a", 0, 9), Candidate("b", 0, 9)], robin) == {"a": [0]}
 
 
 def test_a_batch_may_overdraw_and_then_nothing_more_goes_to_that_consumer():
     candidates = [Candidate("a", 0, 1)]
-    assert assigned([5, 5], candidates) == [("a", 1)]
+    assert assigned([5, 5], candidates) == {"a": [0]}
     assert candidates[0].capacity == -4
 
 
 def test_nobody_with_capacity_gets_nothing():
-    assert assigned([1, 1], []) == []
+    assert assigned([1, 1], []) == {}
 
 
 @given(
     counts=st.lists(st.integers(1, 30), max_size=60),
     capacities=st.lists(st.tuples(st.integers(0, 2), st.integers(1, 40)), max_size=5),
 )
-def test_shares_cover_the_run_in_order_and_only_the_last_entry_may_overdraw(counts, capacities):
+def test_the_first_entries_are_assigned_and_only_the_last_may_overdraw(counts, capacities):
     candidates = [
         Candidate(i, priority, capacity)
         for i, (priority, capacity) in enumerate(sorted(capacities))
     ]
     before = {candidate.consumer: candidate.capacity for candidate in candidates}
-    shares = RoundRobin().assign(counts, candidates)
-    assert [share.start for share in shares] == [0, *(share.stop for share in shares)][
-        : len(shares)
-    ]
-    taken = {consumer: [] for consumer in before}
-    for share in shares:
-        taken[share.consumer].extend(counts[share.start : share.stop])
-    for consumer, entries in taken.items():
-        assert sum(entries[:-1]) < before[consumer]
-    done = shares[-1].stop if shares else 0
-    assert done == len(counts) or all(candidate.capacity <= 0 for candidate in candidates)
+    picks, stop = RoundRobin().assign(range(len(counts)), counts, candidates)
+    assert sorted(index for picked in picks.values() for index in picked) == list(range(stop))
+    for consumer, picked in picks.items():
+        assert picked == sorted(picked)
+        assert sum(counts[index] for index in picked[:-1]) < before[consumer]
+    assert stop == len(counts) or all(candidate.capacity <= 0 for candidate in candidates)
 
 
 def two():

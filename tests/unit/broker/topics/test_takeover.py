@@ -22,7 +22,7 @@ class World:
         self.strategy = Single(lambda consumers: min(consumers, key=lambda each: each.name))
         self.takeover = Takeover(
             self.strategy,
-            serve=lambda: self.served.append(self.strategy.active.name),
+            served=lambda: self.served.append(self.strategy.active.name),
             delay_s=delay_s,
             tasks=self.tasks,
             clock=self.clock,
