@@ -8,7 +8,7 @@ A run in which nothing is unusual is recognised as a whole, by a few C-level cal
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, repeat
 from operator import itemgetter
@@ -29,6 +29,7 @@ _FIRST_BYTE: Final = itemgetter(4)  # Of the metadata, behind its size.
 _UNUSUAL_TAG: Final = re.compile(rb"[\x98\xa0\xb0\xb8\xd2]\x01").search
 
 _VARINT = rb"[\x80-\xff]{0,8}[\x00-\x7f]"
+_HEAD: Final = re.compile(rb"....\n[\x00-\x7f]", re.DOTALL).match  # Up to the name's size.
 _UP_TO_TIME: Final = re.compile(rb"\x10(%b)\x18(%b)" % (_VARINT, _VARINT)).match
 _ALIKE_MIN: Final = 32
 """Entries that are compared with each other; to look at each of fewer is quicker."""
@@ -104,27 +105,28 @@ def _alike(data: Sequence[bytes]) -> bool:
     """Whether the metadata of all is the first one's but for sequence id and time, and usual."""
     first, count = data[0], len(data)
     end = 4 + int.from_bytes(first[:4])
-    if not 6 <= end <= min(len(first), _COMPARED_BYTES_MAX // count):
-        return False
-    if first[4] != _PRODUCER_NAME or first[5] > 0x7F:
+    if not _HEAD(first) or end * count > _COMPARED_BYTES_MAX:
         return False
     found = _UP_TO_TIME(first, 6 + first[5], end)
     if found is None or _UNUSUAL_TAG(first, 4, end):
         return False
-    heads = b"".join(map(itemgetter(slice(0, end)), data))
+    cut, mask = _layout(end, found.regs, count)
+    heads = b"".join(map(cut, data))
     if len(heads) != end * count:
         return False
-    one, mask = _masks(end, found.regs, count)
-    return int.from_bytes(heads) & mask == _repeated(int.from_bytes(first[:end]) & one, end, count)
+    looked_at = int.from_bytes(heads) & mask
+    return looked_at == _repeated(looked_at >> 8 * (len(heads) - end), end, count)
 
 
 @lru_cache(maxsize=32)
-def _masks(size: int, spans: tuple[tuple[int, int], ...], count: int) -> tuple[int, int]:
-    """All bits of one head of an entry, and of ``count``, but the digits of their varints."""
+def _layout(
+    size: int, spans: tuple[tuple[int, int], ...], count: int
+) -> tuple[Callable[[bytes], bytes], int]:
+    """What cuts an entry's head, and all bits of ``count`` heads but the digits of varints."""
     bits = bytearray(b"\xff" * size)
     for start, stop in spans[1:]:
         bits[start:stop] = b"\x80" * (stop - start)
-    return int.from_bytes(bits), int.from_bytes(bits * count)
+    return itemgetter(slice(0, size)), int.from_bytes(bits * count)
 
 
 @lru_cache(maxsize=32)
