@@ -34,6 +34,13 @@ after its first words, the Java class in front of an error's text, and what a re
 | answer | Pulsar | Magnetar | why | seen in |
 |---|---|---|---|---|
 """
+TAIL = """
+Features that are not there are refused, and so answered otherwise than by Pulsar where nothing was
+recorded, too. A SEND that says when it is to be delivered gets SEND_ERROR `NotAllowedError` in its
+turn, and everything else of the producer is stored. Clients of the C++ library (Python's, Node's)
+get `ChecksumError` with the same text: told of any other error they connect again, and send again
+what was refused with all that was sent after it, ten times a second, until the send times out.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +105,7 @@ def document(table: Iterable[Known]) -> str:
         f"| {'everywhere' if entry.conversations == ['*'] else ', '.join(entry.conversations)} |\n"
         for entry in table
     ]
-    return HEAD + "".join(rows)
+    return HEAD + "".join(rows) + TAIL
 
 
 def _shown(value: Any) -> str:

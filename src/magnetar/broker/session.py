@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from magnetar.clock import Clock
-from magnetar.errors import MagnetarError
+from magnetar.errors import ChecksumMismatch, MagnetarError, Refused
 from magnetar.message.send_run import SendRun
 from magnetar.storage.managed_ledger.run import EntryRun
 from magnetar.tasks import Tasks
@@ -28,6 +28,10 @@ REQUESTS_PENDING_MAX: Final = 1000
 STRAY_SENDS_S: Final = 30.0  # So long sends to a producer that we closed may still be on the way.
 _CLOSE_COMMANDS_SINCE: Final = 5  # Protocol versions: what an older client does not understand.
 _ACTIVE_CHANGE_SINCE: Final = 12
+# What clients made of the C++ library, Python's among them, call themselves. Told of any other
+# error they connect again and send again what was refused, and all that was sent after it, until
+# the send times out: ten times a second, and what is good of it is stored each time.
+_CPP_CLIENT: Final = "Pulsar-CPP"
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +227,8 @@ class Session:
         self._sends.settle(len(run.data), run.size_bytes)
 
     def send_errors(self, run: SendRun, error: MagnetarError) -> None:
+        if isinstance(error, Refused) and self.client_version.startswith(_CPP_CLIENT):
+            error = ChecksumMismatch(str(error))
         self._outbox.put(replies.send_errors(run, error))
         self._sends.settle(len(run.data), run.size_bytes)
 

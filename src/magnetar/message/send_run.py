@@ -1,6 +1,8 @@
 """A run of sends: what one producer sent in one read of its socket, as parallel lists. Pure."""
 
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
+from itertools import groupby
 
 from .entry_traits import EntryTraits, traits_of
 
@@ -50,6 +52,12 @@ class SendRun:
         if self._traits is None:
             self._traits = traits_of(self.data, self.message_counts)
         return self._traits
+
+    def parted(self, apart: Container[int]) -> Iterator[tuple[bool, "SendRun"]]:
+        """The run in pieces: sends with an index in ``apart`` (True), and sends without."""
+        for is_apart, indexes in groupby(range(len(self)), apart.__contains__):
+            found = list(indexes)
+            yield is_apart, self.part(found[0], found[-1] + 1)
 
     def part(self, start: int, stop: int) -> "SendRun":
         """Sends ``start`` to ``stop`` - 1, to be stored or answered apart from the others."""

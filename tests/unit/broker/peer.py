@@ -31,21 +31,27 @@ def framed(body: bytes, rest: bytes = b"") -> bytes:
     return len(inner).to_bytes(4, "big") + inner
 
 
-def entry(payload: bytes, sequence_id: int = 0, publish_time: int = 1) -> bytes:
+def entry(payload: bytes, sequence_id: int = 0, publish_time: int = 1, **fields: Any) -> bytes:
     metadata = pb.MessageMetadata(
-        producer_name="p", sequence_id=sequence_id, publish_time=publish_time
+        producer_name="p", sequence_id=sequence_id, publish_time=publish_time, **fields
     ).SerializeToString()
     return len(metadata).to_bytes(4, "big") + metadata + payload
 
 
 def send(
-    producer_id: int, sequence_id: int, payload: bytes, *, damaged: bool = False, **values: Any
+    producer_id: int,
+    sequence_id: int,
+    payload: bytes,
+    *,
+    damaged: bool = False,
+    deliver_at: int | None = None,
+    **values: Any,
 ) -> bytes:
     base = pb.BaseCommand(
         type=pb.BaseCommand.SEND,
         send=pb.CommandSend(producer_id=producer_id, sequence_id=sequence_id, **values),
     )
-    stored = entry(payload, sequence_id)
+    stored = entry(payload, sequence_id, deliver_at_time=deliver_at)
     checksum = google_crc32c.value(stored) ^ (1 if damaged else 0)
     return framed(base.SerializeToString(), b"\x0e\x01" + checksum.to_bytes(4, "big") + stored)
 

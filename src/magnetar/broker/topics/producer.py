@@ -1,11 +1,17 @@
 """An attached producer: where its sends come in and its receipts go out."""
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
+from typing import Final
 
 from magnetar.broker.topics.outlet import Outlet
-from magnetar.errors import MagnetarError
+from magnetar.errors import MagnetarError, NotAllowed
 from magnetar.message.send_run import SendRun
+
+NO_DELAY: Final = (
+    "Delayed delivery is not supported by this broker: send without deliver_after and deliver_at"
+)
 
 
 class Producer:
@@ -34,6 +40,9 @@ class Producer:
         self.entries_pending = 0
         self._publish = publish
         self._detach = detach
+        self._entries_taken = 0
+        # Sends to be refused, each once as many entries as were taken before it are answered.
+        self._refusals: deque[tuple[int, SendRun]] = deque()
         self._closed = False
         self._settled: asyncio.Future[None] | None = None
 
@@ -41,8 +50,20 @@ class Producer:
         """Hand a run to the topic; the answer comes through the outlet. Dropped after close."""
         if self._closed:
             self.outlet.drop_sends(run)
-            return
-        self.entries_pending += len(run.data)
+        elif not (run.traits.unusual and (delayed := _delayed(run))):
+            self._take(run)
+        else:
+            for asks_for_delay, part in run.parted(delayed):
+                if asks_for_delay:
+                    self._refusals.append((self._entries_taken, part))
+                else:
+                    self._take(part)
+            self._refuse_due()
+
+    def _take(self, run: SendRun) -> None:
+        count = len(run.data)
+        self._entries_taken += count
+        self.entries_pending += count
         self._publish(self, run)
 
     def stored(self, run: SendRun, ledger_id: int, first_entry_id: int) -> None:
@@ -60,6 +81,8 @@ class Producer:
     def dropped(self, run: SendRun) -> None:
         """The topic is closing: the client is told so, and sends again elsewhere."""
         self.outlet.drop_sends(run)
+        while self._refusals:
+            self.outlet.drop_sends(self._refusals.popleft()[1])
         self._settle(len(run))
 
     async def close(self) -> None:
@@ -78,5 +101,22 @@ class Producer:
 
     def _settle(self, count: int) -> None:
         self.entries_pending -= count
+        if self._refusals:
+            self._refuse_due()
         if not self.entries_pending and self._settled is not None and not self._settled.done():
             self._settled.set_result(None)
+
+    def _refuse_due(self) -> None:
+        """Clients take answers in the order of their sends only."""
+        answered = self._entries_taken - self.entries_pending
+        while self._refusals and self._refusals[0][0] <= answered:
+            self.outlet.send_errors(self._refusals.popleft()[1], NotAllowed(NO_DELAY))
+
+
+def _delayed(run: SendRun) -> set[int]:
+    """The sends that ask to be delivered later, by index."""
+    return {
+        index
+        for index, seen in run.traits.unusual.items()
+        if seen is not None and seen.deliver_at_ms is not None
+    }

@@ -3,6 +3,7 @@ from unit.broker.peer import TOPIC, Peer, send
 
 from magnetar.model.names import TopicName
 from magnetar.proto import PulsarApi_pb2 as pb
+from magnetar.testing.local_broker import LocalBroker
 
 
 async def refused(peer: Peer, **values) -> tuple[int, str]:
@@ -55,6 +56,46 @@ async def test_sends_are_receipted_in_order(peer):
     receipts = [(await peer.hear()).send_receipt for _ in range(5)]
     assert [receipt.sequence_id for receipt in receipts] == [0, 1, 2, 3, 4]
     assert [receipt.message_id.entryId for receipt in receipts] == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("stored", [False, True], ids=["in memory", "on disk"])
+@pytest.mark.parametrize(
+    ("version", "code"),
+    [("Pulsar-Java-v4.0.7", pb.NotAllowedError), ("Pulsar-CPP-v4.2.0", pb.ChecksumError)],
+)
+async def test_a_delay_is_refused_in_order_and_everything_else_is_stored(
+    tmp_path, stored, version, code
+):
+    """Clients of the C++ library take no other refusal of a send for one: they send it again."""
+    settings = {"webServicePort": -1}
+    async with LocalBroker(tmp_path if stored else None, settings=settings) as broker:
+        peer = await Peer.open(broker.port, protocol_version=None)
+        await peer.ask("connect", client_version=version, protocol_version=21)
+        await peer.produce(1)
+        late = 1_900_000_000_000
+        delayed = {3, 4, 20, 39}
+        for first in range(0, 40, 20):  # The second read waits for what is stored of the first.
+            peer.wire.send(
+                b"".join(
+                    send(1, number, b"x", deliver_at=late if number in delayed else None)
+                    for number in range(first, first + 20)
+                )
+            )
+        peer.tell("close_producer", producer_id=1, request_id=9)
+        answers = [await peer.hear() for _ in range(41)]
+        assert answers.pop().success.request_id == 9
+        entry_ids = iter(range(40))
+        for number, answer in enumerate(answers):
+            if number in delayed:
+                assert answer.send_error.error == code
+                assert "without deliver_after" in answer.send_error.message
+                assert answer.send_error.sequence_id == number
+            else:
+                assert answer.send_receipt.sequence_id == number
+                assert answer.send_receipt.message_id.entryId == next(entry_ids)
+        await peer.nothing_more()
+        topic = broker.broker.registry.loaded[TopicName.parse(TOPIC)]
+        assert topic.ledger.entry_count == 36
 
 
 async def test_a_damaged_send_is_refused_alone(peer):

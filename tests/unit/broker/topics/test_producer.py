@@ -2,8 +2,11 @@
 
 import asyncio
 
+import pytest
+from unit.broker.topics.conftest import payload
+
 from magnetar.broker.topics.producer import Producer
-from magnetar.errors import WriteFailed
+from magnetar.errors import NotAllowed, WriteFailed
 
 
 def producer(end, published, detached):
@@ -61,3 +64,67 @@ async def test_dropped_runs_are_settled_without_an_answer(client_end, make_entry
     p.dropped(published[0])
     assert end.sent == [("dropped", published[0])]
     await p.close()
+
+
+def answers(end):
+    """What the client was told, as kind and number of sends."""
+    return [(kind, rest[0].data if kind == "dropped" else rest[1]) for kind, *rest in end.sent]
+
+
+@pytest.fixture
+def make_sends(make_run, make_entry):
+    """A run of sends by their texts; those in capitals are to be delivered later."""
+
+    def make(texts):
+        late = {"deliver_at_time": 1_900_000_000_000}
+        return make_run(*(make_entry(t, **(late if t.isupper() else {})) for t in texts))
+
+    return make
+
+
+async def test_a_delay_is_refused_in_its_turn_and_the_rest_is_stored(client_end, make_sends):
+    end, published = client_end(), []
+    p = producer(end, published, [])
+    p.publish(make_sends("aBCdEf"))
+    assert [[payload(e) for e in run.data] for run in published] == [["a"], ["d"], ["f"]]
+    assert end.sent == []
+    p.stored(published[0], 5, 7)
+    assert answers(end) == [("receipts", 1), ("errors", 2)]
+    p.refused(published[1], WriteFailed("disk"))
+    p.stored(published[2], 5, 8)
+    assert answers(end)[2:] == [("errors", 1), ("errors", 1), ("receipts", 1)]
+    assert (p.entries_pending, p.message_count) == (0, 2)
+
+
+async def test_a_delay_is_refused_at_once_when_nothing_is_before_it(client_end, make_sends):
+    end, published = client_end(), []
+    p = producer(end, published, [])
+    p.publish(make_sends("AB"))
+    assert published == []
+    ((kind, _, count, error),) = end.sent
+    assert (kind, count, type(error)) == ("errors", 2, NotAllowed)
+    assert "deliver_after" in str(error)
+    await p.close()
+
+
+async def test_closing_waits_for_refusals_too(client_end, make_sends):
+    end, published = client_end(), []
+    p = producer(end, published, [])
+    p.publish(make_sends("aB"))
+    closing = asyncio.ensure_future(p.close())
+    await asyncio.sleep(0)
+    assert not closing.done()
+    p.stored(published[0], 5, 7)
+    assert answers(end) == [("receipts", 1), ("errors", 1)]
+    await closing
+
+
+async def test_refusals_behind_what_is_dropped_are_dropped(client_end, make_sends):
+    end, published = client_end(), []
+    p = producer(end, published, [])
+    p.publish(run := make_sends("aB"))
+    p.dropped(published[0])
+    assert answers(end) == [("dropped", run.data[:1]), ("dropped", run.data[1:])]
+    p.publish(make_sends("c"))
+    p.stored(published[1], 5, 7)
+    assert answers(end)[2:] == [("receipts", 1)]
