@@ -4,7 +4,7 @@ PYTHON_FILES := src tests bench examples proto
 PY := .venv/bin/python
 READY := .venv/.ready
 
-.PHONY: help setup run test crash check format lint types contracts proto cover all clean
+.PHONY: help setup run test scenarios crash check format lint types contracts proto cover all clean
 
 help:            ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -20,6 +20,9 @@ run: $(READY)    ## the main job: flights through a broker and a Spark pipeline,
 
 test: $(READY)   ## all tests
 	$(PY) -m pytest $(ARGS)
+
+scenarios: $(READY)  ## what dispatch does, told as text; REWRITE=1 writes down what happens today
+	$(PY) -m pytest tests/scenarios $(ARGS)
 
 crash: $(READY)  ## sixty kills of a broker under load, and every fault; ten minutes
 	KILLS=60 FAULTS=all $(PY) -m pytest -s tests/crash tests/faults $(ARGS)

@@ -85,7 +85,7 @@ def works(size: int, count: int, spread: int) -> dict[str, Callable[[], object]]
     checksums = list(map(crc32c, data))
     ids = [varint(FIRST + index) for index in range(count)]
     run = SendRun(1, ids, data, checksums, [1] * count)
-    stored = EntryRun(77, FIRST, data, checksums, [1] * count)
+    stored = EntryRun(77, FIRST, data, checksums)
     payloads = [bytes([index % 251]) * (size + index * 7 % (spread or 1)) for index in range(count)]
     packed = batch.pack(payloads, first_sequence_id=FIRST)
     return {

@@ -1,6 +1,6 @@
 """Target: everything that looks into entries. It is right, or raises CorruptEntry; no more memory.
 
-What a broker looks at (``peek``, counts, keys, weights) and what a client does (metadata, chunks,
+What a broker looks at (``peek``, counts, keys, traits) and what a client does (metadata, chunks,
 compression, batches) get the same entries.
 """
 
@@ -10,16 +10,14 @@ from random import Random
 from fuzz import corpus
 from fuzz.commands import Commands
 from fuzz.mutate import Mutator
-from google_crc32c import value as crc32c
 
-from magnetar.broker.topics.weighing import weigh
 from magnetar.errors import CorruptEntry, MessageTooLarge
 from magnetar.message import batch, metadata
 from magnetar.message.chunk import Reassembly
 from magnetar.message.compression import decompress
+from magnetar.message.entry_traits import traits_of
 from magnetar.model.position import Position
 from magnetar.proto import PulsarApi_pb2 as pb
-from magnetar.storage.managed_ledger.run import EntryRun
 
 UNPACKED_MAX = 1024 * 1024  # Bytes that an entry may become.
 CHUNKED_MAX = 5
@@ -41,7 +39,7 @@ class Entries:
 
     def check(self, entries: list[bytes]) -> str:
         """Look into all of them, as broker and client do. How many were of use to a client."""
-        self._weigh(entries)
+        self._look(entries)
         read = 0
         for entry in entries:
             _peek(entry)
@@ -52,18 +50,22 @@ class Entries:
                 pass
         return "read" if read == len(entries) else "read in part" if read else "CorruptEntry"
 
-    def _weigh(self, entries: list[bytes]) -> None:
-        """A dispatcher weighs what is fresh, with counts of the producers, and what is not."""
+    def _look(self, entries: list[bytes]) -> None:
+        """A broker looks at what is fresh, with counts of the producers, and at what is not."""
         counts = [self.chance.choice((0, 0, 1, 7)) for _ in entries]
-        run = EntryRun(3, 10, entries, [crc32c(entry) for entry in entries], counts)
-        weighed = weigh(run)
-        places = [position.entry_id for position in weighed.corrupt]
-        for part, chunks in zip(weighed.runs, weighed.chunks, strict=True):
-            assert len(part.weights) == len(part)
-            assert all(weight > 0 for weight in part.weights)
-            assert all(0 <= index < len(part) for index in chunks)
-            places += range(part.first_entry_id, part.first_entry_id + len(part))
-        assert sorted(places) == list(range(10, 10 + len(entries))), "each entry once"
+        for traits in (traits_of(entries, counts), traits_of(entries)):
+            assert len(traits.message_counts) == len(entries)
+            assert all(count > 0 for count in traits.message_counts)
+            assert all(0 <= index < len(entries) for index in traits.unusual)
+        # Without counts, every entry is looked into.
+        for index, entry in enumerate(entries):
+            try:
+                seen: metadata.Peek | None = metadata.peek(entry)
+            except CorruptEntry:
+                seen = None
+            usual = seen is not None and not seen.unusual
+            assert usual == (index not in traits.unusual)
+            assert traits.unusual.get(index, seen) == seen
 
     def _open(self, entry: bytes) -> None:
         found = metadata.parse(entry)

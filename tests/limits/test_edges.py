@@ -6,8 +6,8 @@ from unit.broker.peer import TOPIC, Peer, entry, framed, send
 from unit.message.test_chunk import Receiver
 
 from magnetar.broker.connection import FRAME_PADDING
+from magnetar.broker.dispatch import key_shared, shared
 from magnetar.broker.handlers.topic_patterns import PATTERN_LENGTH_MAX, REPEATS_MAX, TopicPattern
-from magnetar.broker.topics import key_shared_dispatcher, shared_dispatcher
 from magnetar.client import acknowledgements, lookup
 from magnetar.client.acknowledgements import Acknowledgements
 from magnetar.client.client import Client
@@ -103,14 +103,14 @@ def chunk_of(uuid: str, index: int, count: int, sequence: int) -> bytes:
     return framed(base.SerializeToString(), b"\x0e\x01" + checksum + stored)
 
 
-def dispatcher(broker: LocalBroker):
+def strategy(broker: LocalBroker):
     (topic,) = broker.broker.registry.loaded.values()
     (subscription,) = topic.subscriptions.values()
-    return subscription.dispatcher
+    return subscription.dispatch.strategy
 
 
 async def test_a_subscription_remembers_the_owners_of_so_many_chunked_messages(monkeypatch):
-    monkeypatch.setattr(shared_dispatcher, "CHUNKED_MESSAGES_MAX", 3)
+    monkeypatch.setattr(shared, "CHUNKED_MESSAGES_MAX", 3)
     async with LocalBroker(settings=QUIET) as broker:
         peer, consumer = await Peer.open(broker.port), await Peer.open(broker.port)
         await consumer.consume(1, subType=SHARED, permits=100)
@@ -119,12 +119,12 @@ async def test_a_subscription_remembers_the_owners_of_so_many_chunked_messages(m
             peer.wire.send(chunk_of(f"m{number}", 0, 2, number))
             assert (await peer.hear()).HasField("send_receipt")
             assert (await consumer.hear()).HasField("message")
-            assert len(dispatcher(broker)._chunk_owners) == min(number + 1, 3)
-        assert list(dispatcher(broker)._chunk_owners) == ["m2", "m3", "m4"]
+            assert len(strategy(broker).chunk_owners) == min(number + 1, 3)
+        assert list(strategy(broker).chunk_owners) == ["m2", "m3", "m4"]
 
 
 async def test_so_many_chunks_wait_for_their_owner_before_reading_on_stops(monkeypatch):
-    monkeypatch.setattr(shared_dispatcher, "CHUNKS_ASIDE_MAX", 2)
+    monkeypatch.setattr(shared, "WAITING_CHUNKS_MAX", 2)
     async with LocalBroker(settings={**QUIET, "dispatcherMaxReadBatchSize": 1}) as broker:
         peer, owner, other = [await Peer.open(broker.port) for _ in range(3)]
         await owner.consume(1, subType=SHARED, permits=1)
@@ -148,7 +148,7 @@ async def test_so_many_chunks_wait_for_their_owner_before_reading_on_stops(monke
 
 
 async def test_a_subscription_remembers_the_slots_of_so_many_keys(monkeypatch):
-    monkeypatch.setattr(key_shared_dispatcher, "KEYS_KNOWN_MAX", 3)
+    monkeypatch.setattr(key_shared, "KEYS_KNOWN_MAX", 3)
     async with LocalBroker(settings=QUIET) as broker:
         peer, consumer = await Peer.open(broker.port), await Peer.open(broker.port)
         await consumer.consume(1, subType=KEY_SHARED, permits=100)
@@ -157,7 +157,7 @@ async def test_a_subscription_remembers_the_slots_of_so_many_keys(monkeypatch):
             peer.wire.send(keyed(f"k{number}", number))
             assert (await peer.hear()).HasField("send_receipt")
             assert (await consumer.hear()).HasField("message")
-            assert len(dispatcher(broker)._slot_of) == known
+            assert len(strategy(broker).known_slots) == known
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ def deliveries(draw):
     size = draw(st.none() | st.integers(1, 50))
     sizes = st.integers(1, 200) if size is None else st.just(size)
     entries = [b"x" * each for each in draw(st.lists(sizes, min_size=count, max_size=count))]
-    run = EntryRun(draw(NUMBERS), draw(ENTRY_IDS), entries, list(map(crc32c, entries)), [1] * count)
+    run = EntryRun(draw(NUMBERS), draw(ENTRY_IDS), entries, list(map(crc32c, entries)))
     counts = st.lists(st.integers(0, 2) | st.integers(0, 2**32 - 1), min_size=count, max_size=count)
     words = st.lists(st.integers(-(2**63), 2**63 - 1), max_size=3)
     ack_sets = st.lists(st.just([]) | words, min_size=count, max_size=count)

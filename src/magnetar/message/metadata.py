@@ -34,6 +34,10 @@ class ChunkPlace:
     count: int
     total_size: int  # bytes of the whole payload as it was split: compressed
 
+    @property
+    def last(self) -> bool:
+        return self.index == self.count - 1
+
 
 @dataclass(slots=True)
 class Metadata:
@@ -69,9 +73,20 @@ class Peek(NamedTuple):
     sequence_id: int
     publish_time_ms: int
     compression: int
-    chunk_uuid: str | None  # None: the entry is no chunk
-    chunk_id: int
-    num_chunks: int
+    chunk: ChunkPlace | None
+    marker_type: int | None  # of what a broker wrote for brokers
+    deliver_at_ms: int | None
+    transaction: tuple[int, int] | None  # the most and the least significant bits of its id
+
+    @property
+    def unusual(self) -> bool:
+        """Whether a broker must do more with the entry than pass it on."""
+        return (self.chunk, self.marker_type, self.deliver_at_ms, self.transaction) != (
+            None,
+            None,
+            None,
+            None,
+        )
 
 
 def parse(entry: bytes) -> Metadata:
@@ -101,7 +116,6 @@ def parse(entry: bytes) -> Metadata:
 def peek(entry: bytes) -> Peek:
     """Raises CorruptEntry."""
     found = _parsed(entry[4 : payload_start(entry)])
-    chunk = _chunk_place(found)
     return Peek(
         found.HasField("num_messages_in_batch"),
         max(found.num_messages_in_batch, 0),
@@ -109,15 +123,13 @@ def peek(entry: bytes) -> Peek:
         found.sequence_id,
         found.publish_time,
         found.compression,
-        chunk.uuid if chunk else None,
-        chunk.index if chunk else 0,
-        chunk.count if chunk else 0,
+        _chunk_place(found),
+        found.marker_type if found.HasField("marker_type") else None,
+        found.deliver_at_time if found.HasField("deliver_at_time") else None,
+        (found.txnid_most_bits, found.txnid_least_bits)
+        if found.HasField("txnid_most_bits")
+        else None,
     )
-
-
-def has_delivery_time(entry: bytes) -> bool:
-    """Whether the entry says when it is to be delivered. Raises CorruptEntry."""
-    return _parsed(entry[4 : payload_start(entry)]).HasField("deliver_at_time")
 
 
 def message_count(entry: bytes) -> int:

@@ -1,8 +1,10 @@
 """A run of sends: what one producer sent in one read of its socket, as parallel lists. Pure."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
+
+from .entry_traits import EntryTraits, traits_of
 
 
 @dataclass(slots=True)
@@ -13,9 +15,8 @@ class SendRun:
     ``checksums`` their CRC32-C, verified. ``sequences`` are the sequence ids as the varints that
     came over the wire, ``highest`` the highest sequence ids likewise (None: no send had one; b"":
     this send had none): receipts echo them and nothing else looks. ``message_counts`` is how many
-    messages each entry holds, 0 where only its metadata can tell. ``delayed`` are the entries that
-    ask to be delivered later, by index, ascending. Once somebody asked for a sum, a run is not
-    changed any more: sums are made once.
+    messages each entry holds as the command said, 0 where only its metadata can tell. Once somebody
+    asked for a sum or for its traits, a run is not changed any more.
     """
 
     producer_id: int
@@ -24,29 +25,12 @@ class SendRun:
     checksums: list[int]
     message_counts: list[int]
     highest: list[bytes] | None = None
-    delayed: list[int] = field(default_factory=list)
     _size_bytes: int = field(default=-1, init=False, repr=False, compare=False)
     _message_count: int = field(default=-1, init=False, repr=False, compare=False)
+    _traits: EntryTraits | None = field(default=None, init=False, repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.data)
-
-    def parted(self) -> Iterator[tuple[bool, "SendRun"]]:
-        """The run in pieces: entries that all ask for a delay (True), entries that do not."""
-        asking = set(self.delayed)
-        for asks, indexes in groupby(range(len(self)), asking.__contains__):
-            found = list(indexes)
-            yield asks, self._part(found[0], found[-1] + 1)
-
-    def _part(self, start: int, stop: int) -> "SendRun":
-        return SendRun(
-            self.producer_id,
-            self.sequences[start:stop],
-            self.data[start:stop],
-            self.checksums[start:stop],
-            self.message_counts[start:stop],
-            self.highest[start:stop] if self.highest is not None else None,
-        )
 
     @property
     def size_bytes(self) -> int:
@@ -57,7 +41,33 @@ class SendRun:
 
     @property
     def message_count(self) -> int:
-        """Of all entries, as far as it is known."""
+        """Of all entries, as the commands said: Pulsar's counters go by it."""
         if self._message_count < 0:
             self._message_count = sum(self.message_counts)
         return self._message_count
+
+    @property
+    def traits(self) -> EntryTraits:
+        """What the entries are; they are looked at once."""
+        if self._traits is None:
+            self._traits = traits_of(self.data, self.message_counts)
+        return self._traits
+
+    def parted(self, apart: Container[int]) -> Iterator[tuple[bool, "SendRun"]]:
+        """The run in pieces: sends with an index in ``apart`` (True), and sends without."""
+        for is_apart, indexes in groupby(range(len(self)), apart.__contains__):
+            found = list(indexes)
+            yield is_apart, self.part(found[0], found[-1] + 1)
+
+    def part(self, start: int, stop: int) -> "SendRun":
+        """Sends ``start`` to ``stop`` - 1, to be stored or answered apart from the others."""
+        part = SendRun(
+            self.producer_id,
+            self.sequences[start:stop],
+            self.data[start:stop],
+            self.checksums[start:stop],
+            self.message_counts[start:stop],
+            None if self.highest is None else self.highest[start:stop],
+        )
+        part._traits = None if self._traits is None else self._traits.part(start, stop)
+        return part

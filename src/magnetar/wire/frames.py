@@ -19,7 +19,6 @@ from google.protobuf.message import Message
 from google_crc32c import value as crc32c
 
 from magnetar.errors import FrameTooLarge, MalformedFrame, ProtocolError
-from magnetar.message.delay import asks_for_delay
 from magnetar.message.send_run import SendRun
 from magnetar.message.varint import varint
 from magnetar.proto import PulsarApi_pb2 as pb
@@ -268,7 +267,6 @@ def decode(data: bytes | memoryview, start: int, end: int) -> Frame | SendRun:
         [checksum],
         [0 if unclear else send.num_messages],
         [varint(send.highest_sequence_id)] if send.HasField("highest_sequence_id") else None,
-        [0] if asks_for_delay(entry) else [],
     )
 
 
@@ -297,7 +295,6 @@ def _add(out: list[Frame | SendRun], item: Frame | SendRun) -> None:
         return
     if last.highest is not None or item.highest is not None:
         last.highest = (last.highest or [b""] * len(last)) + (item.highest or [b""] * len(item))
-    last.delayed += [len(last) + index for index in item.delayed]
     last.sequences += item.sequences
     last.data += item.data
     last.checksums += item.checksums

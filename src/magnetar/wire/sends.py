@@ -1,8 +1,7 @@
 """Cuts runs of plain sends out of received bytes. Pure.
 
 A send is *plain* when its command says nothing but producer, sequence id, number of messages and
-highest sequence id, in that order and in shortest form, and its entry carries a right checksum and
-is no shorter than any metadata:
+highest sequence id, in that order and in shortest form, and its entry carries a right checksum:
 
     totalSize(4) commandSize(4) 08 06 32 size 08 producer 10 sequence [18 messages] [30 highest]
     0e 01 checksum(4) entry
@@ -19,12 +18,11 @@ from struct import Struct
 from google_crc32c import value as crc32c
 
 from magnetar.message.columns import count_alike
-from magnetar.message.delay import PLAIN_REST, asks_for_delay, none_asks
 from magnetar.message.send_run import SendRun
 from magnetar.message.varint import varint_value
 
 _SIZES = Struct(">II").unpack_from
-_CHECKSUM_AND_SIZE = Struct(">II").unpack_from  # of the entry, and of its metadata
+_CHECKSUM = Struct(">I").unpack_from
 
 # Shortest form: no last byte of zero. Four bytes are 28 bits, nine are 63.
 _VARINT_28 = rb"([\x00-\x7f]|[\x80-\xff]{1,3}[\x01-\x7f])"
@@ -36,7 +34,6 @@ _PLAIN = re.compile(
 ).fullmatch
 
 _PRODUCER_AT = 13  # where the producer's id stands in a plain send
-_PAYLOAD_MIN = 12  # with six bytes of the entry; fewer are no metadata
 _STRETCH_MIN = 8  # shorter ones are quicker one by one
 _STRETCH_MAX = 256  # what a look ahead may cost in vain
 
@@ -59,7 +56,7 @@ def cut_sends(
         total_size, command_size = _SIZES(data, position)
         end = position + 4 + total_size
         payload = position + 8 + command_size
-        if end > size or total_size > total_size_max or end < payload + _PAYLOAD_MIN:
+        if end > size or total_size > total_size_max or end <= payload + 6:
             break
         match = _PLAIN(data, position + 8, payload + 2)
         if match is None or data[position + 11] != command_size - 4:
@@ -71,20 +68,15 @@ def cut_sends(
         count = 1 if messages is None else varint_value(messages)
         ahead = end + (_STRETCH_MIN - 2) * (end - position)
         # The same sizes and the same producer that far ahead: probably all between are alike.
-        if (
-            in_stretches
-            and ahead < size
-            and data.startswith(data[position : match.end(1)], ahead)
-            and (taken := _take_stretch(run, data, match, start=position, end=end, count=count))
-        ):
-            position += taken * (end - position)
-            continue
+        if in_stretches and ahead < size and data.startswith(data[position : match.end(1)], ahead):
+            taken = _take_stretch(run, data, match, start=position, end=end, count=count)
+            if taken:
+                position += taken * (end - position)
+                continue
         entry = data[payload + 6 : end]
-        checksum, metadata_size = _CHECKSUM_AND_SIZE(data, payload + 2)
+        checksum = _CHECKSUM(data, payload + 2)[0]
         if crc32c(entry) != checksum:
             break
-        if metadata_size - entry[5] > PLAIN_REST + len(sequence) and asks_for_delay(entry):
-            run.delayed.append(len(run.data))
         if highest is not None or run.highest is not None:
             _note_highest(run, (highest,))
         run.sequences.append(sequence)
@@ -102,14 +94,12 @@ def _take_stretch(
     size, head_size = end - start, match.end() - start
     sequence = (match.start(2) - start, match.end(2) - start)
     highest = None if match[4] is None else (match.start(4) - start, match.end(4) - start)
-    entry = head_size + 4
     alike = count_alike(
         data,
         start,
         size,
         head_size=head_size,
         varints=(sequence,) if highest is None else (sequence, highest),
-        also=(entry + 2, entry + 6),  # What ``none_asks`` wants to be the same.
         count_max=_STRETCH_MAX,
     )
     records = _records(size, head_size, sequence, highest)
@@ -123,10 +113,6 @@ def _take_stretch(
         sequences, checksums, entries = sequences[:alike], checksums[:alike], entries[:alike]
     if tops or run.highest is not None:
         _note_highest(run, tops[0][:alike] if tops else (None,) * alike)
-    length = sequence[1] - sequence[0]
-    if not none_asks(data, start, size, count=alike, entry=entry, sequence=length):
-        before = len(run.data)
-        run.delayed += [before + i for i, each in enumerate(entries) if asks_for_delay(each)]
     run.sequences += sequences
     run.data += entries
     run.checksums += checksums

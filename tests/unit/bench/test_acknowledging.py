@@ -13,7 +13,7 @@ from magnetar.wire.frames import FrameDecoder
 
 RUNS = st.builds(
     lambda ledger, first, sizes: EntryRun(
-        ledger, first, [b"x" * size for size in sizes], [0] * len(sizes), [1] * len(sizes)
+        ledger, first, [b"x" * size for size in sizes], [0] * len(sizes)
     ),
     st.sampled_from([7, 300]),
     st.sampled_from([0, 120, 16_380]),
@@ -49,7 +49,7 @@ def test_every_message_is_named_however_the_stream_was_cut(data, runs):
 
 
 def test_a_long_list_is_cut_into_commands():
-    run = EntryRun(7, 0, [b"x" * 10] * 1500, [0] * 1500, [1] * 1500)
+    run = EntryRun(7, 0, [b"x" * 10] * 1500, [0] * 1500)
     stream = b"".join(replies.message_frames(1, run, partition=-1))
     frames = FrameDecoder().feed(_in_lists(ids_of(stream, []).ids))
     assert [len(frame.command.ack.message_id) for frame in frames] == [1000, 500]

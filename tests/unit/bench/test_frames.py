@@ -53,7 +53,7 @@ def receipts(count, first=100):
 
 def messages(sizes, first=100):
     count = len(sizes)
-    run = EntryRun(7, first, [b"x" * size for size in sizes], [0] * count, [1] * count)
+    run = EntryRun(7, first, [b"x" * size for size in sizes], [0] * count)
     return b"".join(replies.message_frames(1, run, partition=-1))
 
 

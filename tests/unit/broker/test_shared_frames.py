@@ -8,7 +8,7 @@ from magnetar.wire import replies
 
 
 def run():
-    return EntryRun(3, 0, [b"\0\0\0\0a", b"\0\0\0\0b"], [1, 2], [1, 1])
+    return EntryRun(3, 0, [b"\0\0\0\0a", b"\0\0\0\0b"], [1, 2])
 
 
 async def test_consumers_with_the_same_id_share_within_a_turn():

@@ -2,15 +2,13 @@
 
 import pytest
 
-from magnetar.message.columns import anywhere, count_alike
+from magnetar.message.columns import count_alike
 
 
-def alike(records, *, head_size, varints=(), also=None, count_max=100):
+def alike(records, *, head_size, varints=(), count_max=100):
     (size,) = {len(record) for record in records}
     data = b"!" + b"".join(records) + b"rest"
-    return count_alike(
-        data, 1, size, head_size=head_size, varints=varints, also=also, count_max=count_max
-    )
+    return count_alike(data, 1, size, head_size=head_size, varints=varints, count_max=count_max)
 
 
 def test_records_that_are_equal_are_alike():
@@ -55,24 +53,3 @@ def test_it_looks_no_further_than_it_is_told():
 
 def test_a_record_that_is_incomplete_is_none():
     assert count_alike(b"abababa", 0, 2, head_size=2, varints=(), count_max=100) == 3
-
-
-@pytest.mark.parametrize("count", [9, 100])
-def test_what_must_be_equal_behind_the_head_is_looked_at_too(count):
-    records = [b"ab" + bytes([index]) + b"cd" for index in range(count)]
-    assert alike(records, head_size=2, also=(3, 5)) == count
-    records[-2] = b"ab!cx"
-    assert alike(records, head_size=2, also=(3, 4)) == count
-    assert alike(records, head_size=2, also=(3, 5)) == count - 2
-
-
-def test_two_bytes_are_found_side_by_side_in_one_record():
-    records = [b"..a", b"ab.", b".a."]
-
-    def found(pair, offsets=range(3)):
-        return anywhere(b"!" + b"".join(records), 1, 3, count=3, offsets=offsets, pair=pair)
-
-    assert found((ord("a"), ord("b")))
-    assert found((ord("b"), ord("a"))), "of two records: it is not certain that there is none"
-    assert not found((ord("b"), ord("b")))
-    assert not found((ord("a"), ord("b")), range(1, 3))

@@ -74,8 +74,22 @@ def test_a_broker_sees_what_it_needs():
     seen = peek(entry(message_count=5, chunk=ChunkPlace("u", 2, 3, 10)))
     assert (seen.is_batch, seen.message_count, seen.publish_time_ms) == (True, 5, 1000)
     assert (seen.producer_name, seen.sequence_id, seen.compression) == ("p", 7, 0)
-    assert (seen.chunk_uuid, seen.chunk_id, seen.num_chunks) == ("u", 2, 3)
-    assert peek(entry()).chunk_uuid is None
+    assert (seen.chunk, seen.chunk.last) == (ChunkPlace("u", 2, 3, 10), True)
+    assert (peek(entry()).chunk, peek(entry()).unusual) == (None, False)
+
+
+@pytest.mark.parametrize(
+    ("fields", "name", "value"),
+    [
+        ({"marker_type": 20}, "marker_type", 20),
+        ({"deliver_at_time": 5_000}, "deliver_at_ms", 5_000),
+        ({"txnid_most_bits": 3, "txnid_least_bits": 4}, "transaction", (3, 4)),
+    ],
+)
+def test_a_broker_sees_what_it_must_not_just_pass_on(fields, name, value):
+    found = pb.MessageMetadata(producer_name="p", sequence_id=0, publish_time=0, **fields)
+    seen = peek(join(found.SerializeToString(), b""))
+    assert (getattr(seen, name), seen.unusual) == (value, True)
 
 
 def test_a_message_in_one_chunk_is_no_chunk():

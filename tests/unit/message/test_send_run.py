@@ -1,4 +1,4 @@
-"""message/send_run.py: what a run counts."""
+"""message/send_run.py: what a run counts, and how it is cut."""
 
 from magnetar.message.send_run import SendRun
 
@@ -8,19 +8,17 @@ def test_a_run_counts_its_sends_and_their_bytes():
     assert (len(run), run.size_bytes) == (2, 10)
 
 
-def test_a_run_is_cut_at_what_asks_for_a_delay():
+def test_a_run_is_cut_at_what_is_answered_apart():
     run = SendRun(7, [b"0", b"1", b"2", b"3"], [b"a", b"b", b"c", b"d"], [5, 6, 7, 8], [1, 2, 3, 4])
-    run.delayed = [1, 2]
-    assert [(asks, part.data) for asks, part in run.parted()] == [
+    parts = list(run.parted({1, 2}))
+    assert [(apart, part.data) for apart, part in parts] == [
         (False, [b"a"]),
         (True, [b"b", b"c"]),
         (False, [b"d"]),
     ]
-    _, part = list(run.parted())[1]
-    assert part == SendRun(7, [b"1", b"2"], [b"b", b"c"], [6, 7], [2, 3])
+    assert parts[1][1] == SendRun(7, [b"1", b"2"], [b"b", b"c"], [6, 7], [2, 3])
 
 
 def test_a_part_keeps_its_highest_sequence_ids():
     run = SendRun(7, [b"0", b"1"], [b"a", b"b"], [5, 6], [1, 2], [b"", b"9"])
-    run.delayed = [1]
-    assert [part.highest for _, part in run.parted()] == [[b""], [b"9"]]
+    assert [part.highest for _, part in run.parted({1})] == [[b""], [b"9"]]

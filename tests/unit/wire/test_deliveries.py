@@ -12,7 +12,7 @@ from magnetar.wire.replies import message
 def run_of(entries, *, ledger_id=77, first_entry_id=0):
     entries = list(entries)
     checksums = list(map(crc32c, entries))
-    return EntryRun(ledger_id, first_entry_id, entries, checksums, [1] * len(entries))
+    return EntryRun(ledger_id, first_entry_id, entries, checksums)
 
 
 def singly(run, consumer_id=1, *, partition=-1, counts=None, ack_sets=None, epoch=None):

@@ -53,7 +53,7 @@ def test_a_run_goes_on_over_entries_of_all_sizes():
 def test_batches_keep_count_and_highest_sequence_id():
     frames = [
         send_frame(
-            1, 1000 * index, b"entries", num_messages=1000, highest_sequence_id=1000 * index + 999
+            1, 1000 * index, b"entry", num_messages=1000, highest_sequence_id=1000 * index + 999
         )
         for index in range(50)
     ]
@@ -63,8 +63,8 @@ def test_batches_keep_count_and_highest_sequence_id():
 
 
 def test_a_highest_sequence_id_may_come_late_in_a_run():
-    late = send_frame(1, 2, b"entries", highest_sequence_id=9)
-    data = send_frame(1, 0, b"entries") + late + send_frame(1, 3, b"entries")
+    late = send_frame(1, 2, b"entry", highest_sequence_id=9)
+    data = send_frame(1, 0, b"entry") + late + send_frame(1, 3, b"entry")
     run, _ = cut(data)
     assert run.highest == [b"", b"\x09", b""]
 
@@ -82,12 +82,11 @@ def test_a_run_ends_at_another_producer(before):
 
 
 ODD = {
-    "with no room for metadata": send_frame(1, 9, b"entry"),
-    "a chunk": send_frame(1, 9, b"entries", is_chunk=True),
-    "a marker": send_frame(1, 9, b"entries", marker=True),
-    "in a transaction": send_frame(1, 9, b"entries", txnid_least_bits=1, txnid_most_bits=0),
-    "without a checksum": send_frame(1, 9, b"entries", checksum=False),
-    "with a wrong checksum": send_frame(1, 9, b"entries")[:-1] + b"Y",
+    "a chunk": send_frame(1, 9, b"entry", is_chunk=True),
+    "a marker": send_frame(1, 9, b"entry", marker=True),
+    "in a transaction": send_frame(1, 9, b"entry", txnid_least_bits=1, txnid_most_bits=0),
+    "without a checksum": send_frame(1, 9, b"entry", checksum=False),
+    "with a wrong checksum": send_frame(1, 9, b"entry")[:-1] + b"Y",
     "with broker metadata": framed(
         serialize(CommandSend(producer_id=1, sequence_id=9)), b"\x0e\x02\0\0\0\0entry"
     ),
@@ -95,14 +94,13 @@ ODD = {
     "with an empty entry": send_frame(1, 9, b""),
     "of another order": framed(b"\x08\x06\x32\x04\x10\x09\x08\x01", CHECKSUM + b"\0\0\0\0entry"),
     "in a longer form than needed": framed(
-        b"\x08\x06\x32\x05\x08\x01\x10\x89\x00",
-        CHECKSUM + crc32c(b"entries").to_bytes(4) + b"entries",
+        b"\x08\x06\x32\x05\x08\x01\x10\x89\x00", CHECKSUM + crc32c(b"entry").to_bytes(4) + b"entry"
     ),
     "with a size that is none": framed(
-        b"\x08\x06\x32\x05\x08\x01\x10\x09", CHECKSUM + crc32c(b"entries").to_bytes(4) + b"entries"
+        b"\x08\x06\x32\x05\x08\x01\x10\x09", CHECKSUM + crc32c(b"entry").to_bytes(4) + b"entry"
     ),
-    "from a producer of a large number": send_frame(1 << 40, 9, b"entries"),
-    "of minus one message": send_frame(1, 9, b"entries", num_messages=-1),
+    "from a producer of a large number": send_frame(1 << 40, 9, b"entry"),
+    "of minus one message": send_frame(1, 9, b"entry", num_messages=-1),
     "not a send": requests.flow(1, 1000) + bytes(24),
 }
 

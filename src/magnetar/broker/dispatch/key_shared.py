@@ -1,87 +1,205 @@
-"""Key_Shared: which slots must wait so that a key's order holds while owners change. Pure.
+"""Key_Shared: each entry goes to the owner of its key's slot, and a key keeps its order. Pure.
 
-A slot is a key's hash. When a consumer joins or leaves, slots move to other owners. Messages of a
-moved slot that the old owner still holds unacknowledged make the slot *drain*: nobody, the old
-owner included, gets more of it until those are acknowledged or given back (Pulsar's PIP-379).
+An entry that may not go out now (its slot drains, its owner has no capacity, or an earlier entry of
+its slot waits) waits too. It lines up for its owner, or for its slot while that drains, so that
+whoever has capacity again finds its entries without looking at others'.
 """
 
-from collections import Counter
-from collections.abc import Callable, Hashable, Iterable
-from operator import itemgetter
-from typing import Generic, NamedTuple, TypeVar
+from collections import defaultdict
+from collections.abc import Callable, Container, Hashable, Sequence
+from typing import Final, Generic
 
-C = TypeVar("C", bound=Hashable)
+from magnetar.message import metadata
+from magnetar.message.entry_traits import EntryTraits
+from magnetar.model.position import Position
+from magnetar.storage.managed_ledger.run import EntryRun
+
+from .blocked import Blocked, C, Why, all_blocked, receiver_blocked
+from .deliveries import Deliveries
+from .draining_slots import DrainingSlots
+from .hash_ranges import HashRanges
+from .shared import fitting
+from .strategy import Assignment
+
+KEYS_KNOWN_MAX: Final = 10_000
+"""Keys whose slots are remembered; hashing one takes longer than looking it up."""
+KEY_KNOWN_SIZE_MAX: Final = 128
+"""Bytes of a key whose slot is remembered."""
 
 
-class DrainingSlot(NamedTuple):
-    """A slot that drains: how many entries are awaited, and how often others had to wait for it."""
+class KeyShared(Generic[C]):
+    """Assigns by key. ``ordered`` False (out-of-order delivery allowed, or STICKY) never drains.
 
-    slot: int
-    awaited: int
-    refusals: int
+    Entries of other slots are read while some wait, up to the look-ahead limits.
+    """
 
+    active = None
 
-class DrainingSlots(Generic[C]):
-    """The slots that drain: for each, whose entries are awaited, and how many."""
-
-    def __init__(self) -> None:
-        self._awaited: dict[int, tuple[C, int]] = {}
-        self._refusals: Counter[int] = Counter()
-        self._cleared: Counter[C] = Counter()
-
-    def __contains__(self, slot: int) -> bool:
-        return slot in self._awaited
-
-    def __len__(self) -> int:
-        return len(self._awaited)
-
-    def owners_changed(
-        self, owner: Callable[[int], C | None], held: Iterable[tuple[C, Counter[int]]]
+    def __init__(
+        self,
+        ranges: HashRanges[C],
+        ranges_of: Callable[[C], Sequence[tuple[int, int]] | None],
+        *,
+        ordered: bool,
+        look_ahead_per_consumer_max: int,
+        look_ahead_max: int,
     ) -> None:
-        """Find afresh which slots drain: those whose holder is no longer their owner.
+        """``ranges_of``: the slots that a consumer declares, None where it declares none."""
+        self.receivers: list[C] = []  # Invariant: best priority first, then oldest first.
+        self.table: Deliveries[C] = Deliveries(self._line_of)
+        self.ranges = ranges
+        self.draining: DrainingSlots[C] = DrainingSlots()
+        self.known_slots = KnownSlots(ranges.slot)
+        self._ranges_of = ranges_of
+        self._ordered = ordered
+        self._look_ahead_per_consumer_max = look_ahead_per_consumer_max
+        self._look_ahead_max = look_ahead_max
+        self._owners: _Owners[C] = _Owners(ranges.select)
 
-        ``held`` says for each consumer how many unacknowledged messages it holds per slot.
-        """
-        self._awaited = {
-            slot: (consumer, count)
-            for consumer, slots in held
-            for slot, count in slots.items()
-            if count > 0 and owner(slot) != consumer
-        }
+    def join(self, consumer: C) -> None:
+        self.ranges.add(consumer, consumer.name, self._ranges_of(consumer))
+        self.receivers.append(consumer)
+        self.receivers.sort(key=lambda each: each.priority)
+        self._owners_changed()
 
-    def released(self, consumer: C, slot: int, count: int = 1) -> bool:
-        """``count`` entries of ``slot`` left ``consumer``'s hands. True: the slot is free now."""
-        awaited = self._awaited.get(slot)
-        if awaited is None or awaited[0] != consumer:
-            return False
-        left = awaited[1] - count
-        if left > 0:
-            self._awaited[slot] = (consumer, left)
-            return False
-        del self._awaited[slot]
-        self._refusals.pop(slot, None)
-        self._cleared[consumer] += 1
-        return True
+    def leave(self, consumer: C) -> None:
+        self.ranges.remove(consumer)
+        self.draining.forget(consumer)
+        self.receivers.remove(consumer)
+        self._owners_changed()
 
-    def refuse(self, slot: int) -> bool:
-        """Whether an entry of ``slot`` must wait; if so, that is counted."""
-        if slot not in self._awaited:
-            return False
-        self._refusals[slot] += 1
-        return True
+    def _owners_changed(self) -> None:
+        self._owners.clear()
+        if self._ordered:
+            held = ((each, self.table.held_groups(each)) for each in self.receivers)
+            self.draining.owners_changed(self._owners.__getitem__, held)
+        self.table.line_up_again(list(self.table.lines))
 
-    def of(self, consumer: C) -> list[DrainingSlot]:
-        """The slots that wait for ``consumer``, ascending."""
-        return [
-            DrainingSlot(slot, count, self._refusals[slot])
-            for slot, (awaited, count) in sorted(self._awaited.items(), key=itemgetter(0))
-            if awaited == consumer
+    def may_read(self) -> bool:
+        per_consumer = self._look_ahead_per_consumer_max * len(self.receivers)
+        return self.table.waiting_count < min(per_consumer, self._look_ahead_max)
+
+    def due(self, count_max: int) -> list[Position]:
+        """The first entries in the lines of owners that can take them; each gets a fair part."""
+        lines = self.table.lines
+        ready = [
+            (lines[owner], capacity)
+            for owner in self.receivers
+            if owner in lines and (capacity := owner.capacity) > 0
         ]
+        share = -(-count_max // max(len(ready), 1))
+        found = [p for queue, capacity in ready for p in queue.first(min(capacity, share))]
+        return sorted(found)[:count_max]
 
-    def cleared_by(self, consumer: C) -> int:
-        """How many slots have become free since ``consumer`` came, by its acknowledgements."""
-        return self._cleared[consumer]
+    def assign(
+        self, run: EntryRun, indexes: Sequence[int], traits: EntryTraits, *, again: bool
+    ) -> Assignment[C]:
+        slots = self._slots_of(run, traits)
+        those = slots if len(indexes) == len(run) else list(map(slots.__getitem__, indexes))
+        self.table.group(run.ledger_id, map(run.first_entry_id.__add__, indexes), those)
+        # What is due was chosen so that nothing of its slot waits before it.
+        waiting = () if again else self.table.waiting_groups
+        if self._ordered and (len(self.draining) or waiting):
+            wanted, left = self._in_order(indexes, those, waiting)
+        else:
+            wanted, left = defaultdict(list), []
+            for index, owner in zip(indexes, map(self._owners.__getitem__, those), strict=True):
+                wanted[owner].append(index)
+        picks: list[tuple[C, Sequence[int]]] = []
+        for owner, asked in wanted.items():
+            count = 0
+            if owner is not None and not (again and self._overtakes(owner, run, asked)):
+                counts = list(map(traits.message_counts.__getitem__, asked))
+                capacity = owner.capacity
+                count = len(asked) if sum(counts) <= capacity else fitting(counts, capacity)
+            if owner is not None and count:
+                picks.append((owner, asked[:count]))
+            left += asked[count:]
+        return picks, left
 
-    def forget(self, consumer: C) -> None:
-        """The consumer is gone."""
-        self._cleared.pop(consumer, None)
+    def _in_order(
+        self, indexes: Sequence[int], slots: Sequence[int], waiting: Container[int]
+    ) -> tuple[dict[C | None, list[int]], list[int]]:
+        """Entries by owner, and those that must wait behind others of their slots."""
+        wanted: dict[C | None, list[int]] = defaultdict(list)
+        left: list[int] = []
+        draining, owners = self.draining, self._owners
+        for index, slot in zip(indexes, slots, strict=True):
+            if draining.refuse(slot) or slot in waiting:
+                left.append(index)
+            else:
+                wanted[owners[slot]].append(index)
+        return wanted, left
+
+    def _overtakes(self, owner: C, run: EntryRun, indexes: Sequence[int]) -> bool:
+        """Whether entries that were due are not any more: others came to wait before them."""
+        line = self.table.lines.get(owner)
+        if line is None or not self._ordered:
+            return False
+        last = Position(run.ledger_id, run.first_entry_id + indexes[-1])
+        return line.first(1)[0] < last
+
+    def released(self, consumer: C, ledger_id: int, entry_ids: Sequence[int]) -> bool:
+        """True when a slot no longer drains; its entries line up for its owner then."""
+        if not len(self.draining):
+            return False
+        slots = [s for s in self.table.groups_of(ledger_id, entry_ids) if s in self.draining]
+        freed = [slot for slot in slots if self.draining.released(consumer, slot)]
+        self.table.line_up_again(freed)
+        return bool(freed)
+
+    def blocked(self, now: float) -> Blocked | None:
+        """What the first entry that waits is waiting for."""
+        if not self.table.lines:
+            return all_blocked(self.receivers)
+        line = min(self.table.lines, key=lambda each: self.table.lines[each].first(1))
+        [(ledger_id, entry_id)] = self.table.lines[line].first(1)
+        [slot] = self.table.groups_of(ledger_id, [entry_id])
+        holder = self.draining.holder(slot)
+        if holder is not None:
+            since = self.table.held_since(holder, slot)
+            held_s = 0.0 if since is None else now - since
+            return Blocked(Why.SLOT_DRAINS, holder.name, slot, held_s)
+        owner = self._owners[slot]
+        return Blocked(Why.SLOT_UNOWNED, slot=slot) if owner is None else receiver_blocked(owner)
+
+    def _line_of(self, slot: int | None) -> Hashable:
+        if slot is None or slot in self.draining:
+            return slot
+        return self._owners[slot]
+
+    def _slots_of(self, run: EntryRun, traits: EntryTraits) -> list[int]:
+        kind = type(self.ranges)
+        slots = traits.slots.get(kind)
+        if slots is None:
+            if len(self.known_slots) > KEYS_KNOWN_MAX:
+                self.known_slots.clear()
+            keys = map(metadata.sticky_key, run.data)
+            slots = traits.slots[kind] = list(map(self.known_slots.__getitem__, keys))
+        return slots
+
+
+class _Owners(dict[int, C | None], Generic[C]):
+    """Owners of slots, each asked for once until they change."""
+
+    def __init__(self, select: Callable[[int], C | None]) -> None:
+        super().__init__()
+        self._select = select
+
+    def __missing__(self, slot: int) -> C | None:
+        owner = self[slot] = self._select(slot)
+        return owner
+
+
+class KnownSlots(dict[bytes, int]):
+    """Slots of keys; those of short ones are remembered."""
+
+    def __init__(self, slot: Callable[[bytes], int]) -> None:
+        super().__init__()
+        self._slot = slot
+
+    def __missing__(self, key: bytes) -> int:
+        slot = self._slot(key)
+        if len(key) <= KEY_KNOWN_SIZE_MAX:
+            self[key] = slot
+        return slot

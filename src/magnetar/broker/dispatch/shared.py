@@ -1,46 +1,48 @@
 """Shared: entries go round the consumers, best priority first, a few at a time. Pure."""
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby
 from operator import attrgetter
-from typing import Generic, TypeVar
+from typing import Final, Generic
 
-C = TypeVar("C")
+from magnetar.message.entry_traits import EntryTraits
+from magnetar.message.metadata import ChunkPlace
+from magnetar.model.position import Position
+from magnetar.storage.managed_ledger.run import EntryRun
+
+from .blocked import Blocked, C, Why, all_blocked
+from .deliveries import Deliveries
+from .strategy import Assignment
 
 _priority_of = attrgetter("priority")
 
-ROUND_ROBIN_MESSAGES_MAX = 20
-"""Messages a consumer gets in one turn: Pulsar's ``dispatcherMaxRoundRobinBatchSize``."""
+ROUND_ROBIN_MESSAGES_MAX: Final = 20
+"""Messages a consumer gets before the next one does: ``dispatcherMaxRoundRobinBatchSize``."""
+CHUNKED_MESSAGES_MAX: Final = 10_000
+"""Messages delivered in part whose owners are known; the rest of the oldest goes to anybody."""
+WAITING_CHUNKS_MAX: Final = 1_000
+"""Chunks that wait for a busy owner before nothing new is read."""
 
 
 @dataclass(slots=True)
-class Seat(Generic[C]):
-    """A consumer at the table: ``room`` is how many messages it may still take (> 0 to play)."""
+class Candidate(Generic[C]):
+    """A consumer, and how many messages it may still take (more than 0)."""
 
     consumer: C
     priority: int
-    room: int
+    capacity: int
 
 
-@dataclass(slots=True)
-class Share(Generic[C]):
-    """Entries ``start`` to ``stop`` - 1 (indexes into the run) go to ``consumer``."""
+def fitting(message_counts: Sequence[int], capacity: int) -> int:
+    """How many of the leading entries may go out where ``capacity`` messages may.
 
-    consumer: C
-    start: int
-    stop: int
-
-
-def fitting(weights: Sequence[int], room: int) -> int:
-    """How many of the leading entries may go out for ``room`` messages.
-
-    An entry is never split: it goes while any room is left, so the last one may overdraw.
+    An entry is never split: it goes while any capacity is left, so the last one may overdraw.
     """
-    if room <= 0:
+    if capacity <= 0:
         return 0
-    return min(bisect_left(list(accumulate(weights)), room) + 1, len(weights))
+    return min(bisect_left(list(accumulate(message_counts)), capacity) + 1, len(message_counts))
 
 
 class RoundRobin(Generic[C]):
@@ -49,39 +51,148 @@ class RoundRobin(Generic[C]):
     def __init__(self) -> None:
         self._last: dict[int, C] = {}
 
-    def assign(self, weights: Sequence[int], seats: Sequence[Seat[C]]) -> list[Share[C]]:
-        """Deal a run's entries out to ``seats`` (sorted by priority); rooms go down.
+    def assign(
+        self,
+        indexes: Sequence[int],
+        message_counts: Sequence[int],
+        candidates: Sequence[Candidate[C]],
+    ) -> tuple[dict[C, list[int]], int]:
+        """Who of ``candidates`` (sorted by priority) gets which entries; their capacities go down.
 
-        The shares cover the run from its start without gaps; entries behind the last share found
-        no room.
+        Also how many of the entries somebody gets: the first ones.
         """
-        shares: list[Share[C]] = []
-        start, end = 0, len(weights)
-        plain = weights.count(1) == end
-        for priority, level in groupby(seats, _priority_of):
+        picks: dict[C, list[int]] = {}
+        start, end = 0, len(message_counts)
+        plain = message_counts.count(1) == end
+        for priority, level in groupby(candidates, _priority_of):
             ring = self._ring(priority, list(level))
             while ring and start < end:
-                for seat in ring:
-                    turn = min(seat.room, ROUND_ROBIN_MESSAGES_MAX, end - start)
-                    if not turn:
+                for candidate in ring:
+                    most = min(candidate.capacity, ROUND_ROBIN_MESSAGES_MAX, end - start)
+                    if not most:
                         break
-                    stop = start + turn
+                    stop = start + most
                     if not plain:
-                        stop = start + fitting(weights[start:stop], turn)
-                    seat.room -= turn if plain else sum(weights[start:stop])
-                    shares.append(Share(seat.consumer, start, stop))
+                        stop = start + fitting(message_counts[start:stop], most)
+                    candidate.capacity -= most if plain else sum(message_counts[start:stop])
+                    picks.setdefault(candidate.consumer, []).extend(indexes[start:stop])
+                    self._last[priority] = candidate.consumer
                     start = stop
-                self._last[priority] = shares[-1].consumer
-                ring = [seat for seat in ring if seat.room > 0]
-        return shares
+                ring = [candidate for candidate in ring if candidate.capacity > 0]
+        return picks, start
 
     def forget(self, consumer: C) -> None:
         """The consumer is gone."""
         for priority in [known for known, last in self._last.items() if last is consumer]:
             del self._last[priority]
 
-    def _ring(self, priority: int, level: list[Seat[C]]) -> list[Seat[C]]:
-        """Those with room, from the one whose turn it is on."""
+    def _ring(self, priority: int, level: list[Candidate[C]]) -> list[Candidate[C]]:
+        """Those with capacity, beginning behind the one that was served last."""
         last = self._last.get(priority)
-        after = next((i + 1 for i, seat in enumerate(level) if seat.consumer is last), 0)
-        return [seat for seat in level[after:] + level[:after] if seat.room > 0]
+        after = next((i + 1 for i, each in enumerate(level) if each.consumer is last), 0)
+        return [each for each in level[after:] + level[:after] if each.capacity > 0]
+
+
+class Shared(Generic[C]):
+    """Any consumer gets any entry, save that all chunks of a message go to one consumer."""
+
+    active = None
+
+    def __init__(self) -> None:
+        self.receivers: list[C] = []  # Invariant: best priority first, then oldest first.
+        self.table: Deliveries[C] = Deliveries()
+        self.chunk_owners: dict[str, C] = {}
+        """By uuid: whose the chunked messages are that were delivered in part."""
+        self._round_robin: RoundRobin[C] = RoundRobin()
+
+    def join(self, consumer: C) -> None:
+        self.receivers.append(consumer)
+        self.receivers.sort(key=_priority_of)
+
+    def leave(self, consumer: C) -> None:
+        self.receivers.remove(consumer)
+        self._round_robin.forget(consumer)
+        for uuid in [u for u, owner in self.chunk_owners.items() if owner is consumer]:
+            del self.chunk_owners[uuid]
+
+    def may_read(self) -> bool:
+        """Whatever waits goes before what is new, save chunks that wait for their owners."""
+        waiting = self.table.waiting_count
+        return not waiting or (None not in self.table.lines and waiting < WAITING_CHUNKS_MAX)
+
+    def due(self, count_max: int) -> list[Position]:
+        """Entries that wait, save chunks whose owner takes no more."""
+        ready = [queue for uuid, queue in self.table.lines.items() if not self._owner_full(uuid)]
+        found = [position for queue in ready for position in queue.first(count_max)]
+        return found if len(ready) < 2 else sorted(found)[:count_max]
+
+    def assign(
+        self, run: EntryRun, indexes: Sequence[int], traits: EntryTraits, *, again: bool
+    ) -> Assignment[C]:
+        candidates = [
+            Candidate(consumer, consumer.priority, capacity)
+            for consumer in self.receivers
+            if (capacity := consumer.capacity) > 0
+        ]
+        if traits.unusual and any(_chunk_at(traits, index) for index in indexes):
+            return self._assign_chunks(run, indexes, traits, candidates)
+        counts = traits.message_counts
+        if len(indexes) < len(run.data):
+            counts = list(map(counts.__getitem__, indexes))
+        picks, stop = self._round_robin.assign(indexes, counts, candidates)
+        return list(picks.items()), indexes[stop:]
+
+    def _assign_chunks(
+        self,
+        run: EntryRun,
+        indexes: Sequence[int],
+        traits: EntryTraits,
+        candidates: list[Candidate[C]],
+    ) -> Assignment[C]:
+        """Entry by entry: a chunk goes to its message's owner, wherever the others go."""
+        of = {candidate.consumer: candidate for candidate in candidates}
+        picks: dict[C, list[int]] = {}
+        left: list[int] = []
+        for index in indexes:
+            chunk, count = _chunk_at(traits, index), traits.message_counts[index]
+            owner = self.chunk_owners.get(chunk.uuid) if chunk else None
+            if owner is None:
+                owner = next(iter(self._round_robin.assign([index], [count], candidates)[0]), None)
+            elif owner in of and of[owner].capacity > 0:
+                of[owner].capacity -= count
+            else:
+                owner = None
+            if owner is not None:
+                picks.setdefault(owner, []).append(index)
+                if chunk:
+                    self._chunk_assigned(chunk, owner)
+                continue
+            left.append(index)
+            if chunk:
+                self.table.group(run.ledger_id, [run.first_entry_id + index], [chunk.uuid])
+        return list(picks.items()), left
+
+    def _chunk_assigned(self, chunk: ChunkPlace, owner: C) -> None:
+        self.chunk_owners.pop(chunk.uuid, None)
+        if not chunk.last:
+            self.chunk_owners[chunk.uuid] = owner
+            if len(self.chunk_owners) > CHUNKED_MESSAGES_MAX:
+                del self.chunk_owners[next(iter(self.chunk_owners))]
+
+    def released(self, consumer: C, ledger_id: int, entry_ids: Sequence[int]) -> bool:
+        return False
+
+    def blocked(self, now: float) -> Blocked | None:
+        for uuid in self.table.lines:
+            if self._owner_full(uuid):
+                return Blocked(Why.CHUNK_OWNER, self.chunk_owners[str(uuid)].name)
+        return all_blocked(self.receivers)
+
+    def _owner_full(self, uuid: Hashable) -> bool:
+        owner = self.chunk_owners.get(uuid) if isinstance(uuid, str) else None
+        return owner is not None and owner.capacity <= 0
+
+
+def _chunk_at(traits: EntryTraits, index: int) -> ChunkPlace | None:
+    seen = traits.unusual.get(index)
+    return None if seen is None else seen.chunk

@@ -1,11 +1,10 @@
-"""An attached consumer: its permits, and what it holds unacknowledged."""
+"""An attached consumer: its permits, and how many messages it holds unacknowledged."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from magnetar.broker.topics.outlet import Outlet
-from magnetar.broker.topics.pending import Pending
-from magnetar.broker.topics.weighing import messages_in, size_bytes_of
+from magnetar.message.entry_traits import EntryTraits
 from magnetar.model.names import TopicName
 from magnetar.model.position import Position
 from magnetar.model.subscriptions import InitialPosition, SubscriptionType
@@ -56,7 +55,8 @@ class Consumer:
         self.permits = 0
         self.permits_parked = 0
         self.blocked = False
-        self.pending = Pending()  # Only for Shared and Key_Shared.
+        self.unacked = 0
+        """Messages it holds that are not acknowledged. Only for Shared and Key_Shared."""
         self.message_count = 0
         self.size_bytes = 0
         self.redelivered_count = 0
@@ -76,18 +76,17 @@ class Consumer:
         )
 
     @property
-    def room(self) -> int:
+    def writable(self) -> bool:
+        return self.outlet.writable
+
+    @property
+    def capacity(self) -> int:
         """How many messages may be delivered now; 0 or less means none."""
         if self.blocked or not self.outlet.writable:
             return 0
         if self._unacked_max:
-            return min(self.permits, self._unacked_max - self.pending.messages)
+            return min(self.permits, self._unacked_max - self.unacked)
         return self.permits
-
-    @property
-    def unacked(self) -> int:
-        """Messages in our hands that are not acknowledged."""
-        return self.pending.messages
 
     def add_permits(self, count: int) -> None:
         """FLOW. While too much is unacknowledged the permits are parked."""
@@ -99,24 +98,25 @@ class Consumer:
     def deliver(
         self,
         run: EntryRun,
+        traits: EntryTraits,
         *,
         picked: Sequence[int] | None = None,
         redelivery_counts: Sequence[int] | None = None,
         ack_sets: Sequence[Sequence[int]] | None = None,
     ) -> None:
-        """Send a weighed run, or what is ``picked`` of it: indexes, ascending.
+        """Send a run, or what is ``picked`` of it: indexes, ascending.
 
         Permits go down by its messages, less those acknowledged before. What runs parallel to the
         run does so to the picked entries alone.
         """
         if picked is None:
-            messages, count = messages_in(run), len(run)
-            self.size_bytes += size_bytes_of(run)
+            messages, count = traits.message_count, len(run.data)
+            self.size_bytes += run.size_bytes
         else:
-            messages, count = sum(map(run.weights.__getitem__, picked)), len(picked)
+            messages, count = sum(map(traits.message_counts.__getitem__, picked)), len(picked)
             self.size_bytes += sum(map(len, map(run.data.__getitem__, picked)))
         self.message_count += messages
-        self.permits -= messages if ack_sets is None else sum(messages_of(run, picked, ack_sets))
+        self.permits -= messages if ack_sets is None else sum(messages_of(traits, picked, ack_sets))
         if redelivery_counts is not None:
             self.redelivered_count += count
         self.outlet.send_entries(
@@ -129,38 +129,15 @@ class Consumer:
             consumer_epoch=self.epoch,
         )
 
-    def hold(
-        self,
-        run: EntryRun,
-        picked: Sequence[int] | None = None,
-        ack_sets: Sequence[Sequence[int]] | None = None,
-    ) -> None:
-        """Remember what was delivered until it is acknowledged or given back."""
-        self.pending.add(
-            run.ledger_id, entry_ids_of(run, picked), messages_of(run, picked, ack_sets)
-        )
+    def took(self, messages: int) -> None:
+        """It holds so many more messages."""
+        self.unacked += messages
         if self._unacked_max and self.unacked >= self._unacked_max:
             self.blocked = True
 
-    def release(self, ledger_id: int, entry_ids: Sequence[int]) -> Sequence[int]:
-        """These are acknowledged or given back. Returns those that were in our hands, each once."""
-        released = self.pending.take(ledger_id, entry_ids)
-        self._unblock()
-        return released
-
-    def release_part(self, position: Position, still_pending: int) -> None:
-        """Some messages of a batch are acknowledged; ``still_pending``, 1 or more, are not."""
-        if still_pending < self.pending.get(position):
-            self.pending.reduce(position, still_pending)
-            self._unblock()
-
-    def release_all(self) -> dict[int, list[int]]:
-        """Give back everything: entry ids by ledger, in log order."""
-        released = self.pending.take_all()
-        self._unblock()
-        return released
-
-    def _unblock(self) -> None:
+    def gave_back(self, messages: int) -> None:
+        """So many messages are acknowledged, or are to be delivered again."""
+        self.unacked -= messages
         if self.blocked and self.unacked <= self._unacked_max // 2:
             self.blocked = False
             self.permits += self.permits_parked
@@ -175,15 +152,16 @@ def entry_ids_of(run: EntryRun, picked: Sequence[int] | None) -> Iterable[int]:
 
 
 def messages_of(
-    run: EntryRun, picked: Sequence[int] | None, ack_sets: Sequence[Sequence[int]] | None
+    traits: EntryTraits, picked: Sequence[int] | None, ack_sets: Sequence[Sequence[int]] | None
 ) -> list[int]:
-    """Messages that are not acknowledged yet, of each entry of a weighed run or of those picked."""
-    weights = run.weights if picked is None else list(map(run.weights.__getitem__, picked))
+    """Messages that are not acknowledged yet, of each entry of a run or of those picked."""
+    counts = traits.message_counts
+    if picked is not None:
+        counts = list(map(counts.__getitem__, picked))
     if ack_sets is None:
-        return weights
+        return counts
     return [
-        pending_in(words) if words else weight
-        for weight, words in zip(weights, ack_sets, strict=True)
+        pending_in(words) if words else count for count, words in zip(counts, ack_sets, strict=True)
     ]
 
 

@@ -50,10 +50,10 @@ class Producer:
         """Hand a run to the topic; the answer comes through the outlet. Dropped after close."""
         if self._closed:
             self.outlet.drop_sends(run)
-        elif not run.delayed:
+        elif not (run.traits.unusual and (delayed := _delayed(run))):
             self._take(run)
         else:
-            for asks_for_delay, part in run.parted():
+            for asks_for_delay, part in run.parted(delayed):
                 if asks_for_delay:
                     self._refusals.append((self._entries_taken, part))
                 else:
@@ -61,8 +61,9 @@ class Producer:
             self._refuse_due()
 
     def _take(self, run: SendRun) -> None:
-        self._entries_taken += len(run.data)
-        self.entries_pending += len(run.data)
+        count = len(run.data)
+        self._entries_taken += count
+        self.entries_pending += count
         self._publish(self, run)
 
     def stored(self, run: SendRun, ledger_id: int, first_entry_id: int) -> None:
@@ -110,3 +111,12 @@ class Producer:
         answered = self._entries_taken - self.entries_pending
         while self._refusals and self._refusals[0][0] <= answered:
             self.outlet.send_errors(self._refusals.popleft()[1], NotAllowed(NO_DELAY))
+
+
+def _delayed(run: SendRun) -> set[int]:
+    """The sends that ask to be delivered later, by index."""
+    return {
+        index
+        for index, seen in run.traits.unusual.items()
+        if seen is not None and seen.deliver_at_ms is not None
+    }

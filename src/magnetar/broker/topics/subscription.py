@@ -1,23 +1,25 @@
-"""A subscription: a cursor, the consumers attached to it, and the dispatcher between them."""
+"""A subscription: a cursor, the consumers attached to it, and the dispatch loop between them."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from magnetar.broker.dispatch.active_consumer import choose
+from magnetar.broker.dispatch.blocked import Blocked, Why
+from magnetar.broker.dispatch.entry_queue import by_ledger
 from magnetar.broker.dispatch.hash_ranges import (
     AutoSplitRanges,
     ConsistentHashRanges,
     HashRanges,
     StickyRanges,
 )
+from magnetar.broker.dispatch.key_shared import KeyShared
+from magnetar.broker.dispatch.shared import Shared
+from magnetar.broker.dispatch.single import Single
+from magnetar.broker.dispatch.strategy import Strategy
 from magnetar.broker.topics.consumer import Consumer, SubscribeRequest, pending_in
-from magnetar.broker.topics.dispatcher import Dispatcher
-from magnetar.broker.topics.key_shared_dispatcher import KeySharedDispatcher
+from magnetar.broker.topics.dispatch_loop import DispatchLoop
 from magnetar.broker.topics.outlet import Outlet
-from magnetar.broker.topics.pending import by_ledger
 from magnetar.broker.topics.settings import TopicSettings
-from magnetar.broker.topics.shared_dispatcher import SharedDispatcher
-from magnetar.broker.topics.single_dispatcher import SingleDispatcher
 from magnetar.clock import Clock
 from magnetar.errors import ConsumerBusy, Fenced, NotAllowed
 from magnetar.model.names import TopicName
@@ -58,7 +60,7 @@ class Subscription:
         self.departed = Departed()
         # What the connected consumers agree on; decided anew when the first one comes.
         self.type: SubscriptionType | None = None
-        self.dispatcher: Dispatcher | None = None
+        self.dispatch: DispatchLoop | None = None
         self._topic = topic
         self._settings = settings
         self._tasks = tasks
@@ -72,7 +74,11 @@ class Subscription:
 
     @property
     def active(self) -> Consumer | None:
-        return self.dispatcher.active if self.dispatcher else None
+        return self.dispatch.strategy.active if self.dispatch else None
+
+    def blocked_reason(self) -> Blocked | None:
+        """Why nothing is delivered just now; None when nothing keeps it."""
+        return self.dispatch.blocked() if self.dispatch else Blocked(Why.NO_CONSUMER)
 
     # Consumers come and go.
 
@@ -99,11 +105,9 @@ class Subscription:
             else self._settings.unacked_per_consumer_max,
             connected_at_ms=self._clock.wall_ms(),
         )
-        dispatcher = self.dispatcher
-        if dispatcher is None:
-            dispatcher = self._dispatcher_for(request)
-        dispatcher.join(consumer)
-        self.dispatcher = dispatcher
+        dispatch = self.dispatch or self._dispatch_for(request)
+        dispatch.join(consumer)
+        self.dispatch = dispatch
         self.type = request.type
         self.consumers.append(consumer)
         return consumer
@@ -120,8 +124,8 @@ class Subscription:
         left.acked += consumer.acked_count
         left.last_acked_ms = max(left.last_acked_ms, consumer.last_acked_ms)
         left.last_consumed_ms = max(left.last_consumed_ms, consumer.last_consumed_ms)
-        if self.dispatcher is not None:
-            self.dispatcher.leave(consumer)
+        if self.dispatch is not None:
+            self.dispatch.leave(consumer)
         if not self.consumers:
             self._end_dispatch()
 
@@ -135,16 +139,16 @@ class Subscription:
 
     def wake(self) -> None:
         """The topic grew."""
-        if self.dispatcher is not None:
-            self.dispatcher.wake()
+        if self.dispatch is not None:
+            self.dispatch.wake()
 
     # What a consumer asks.
 
     def flow(self, consumer: Consumer, permits: int) -> None:
         """Permits for more messages."""
         consumer.add_permits(permits)
-        if self.dispatcher is not None:
-            self.dispatcher.flowed(consumer)
+        if self.dispatch is not None:
+            self.dispatch.flowed(consumer)
 
     def acknowledge(
         self,
@@ -191,8 +195,8 @@ class Subscription:
         """Deliver again: ``positions`` of what the consumer holds, or all of it (None)."""
         if epoch is not None and (consumer.epoch is None or epoch > consumer.epoch):
             consumer.epoch = epoch
-        if self.dispatcher is not None and consumer in self.consumers:
-            self.dispatcher.redeliver(consumer, positions)
+        if self.dispatch is not None and consumer in self.consumers:
+            self.dispatch.redeliver(consumer, positions)
 
     def check_unsubscribe(self, consumer: Consumer, *, force: bool) -> None:
         """Whether ``consumer`` may delete the subscription; others are told when forced.
@@ -229,9 +233,9 @@ class Subscription:
         self.disconnect_all()
 
     def _end_dispatch(self) -> None:
-        if self.dispatcher is not None:
-            self.dispatcher.close()
-            self.dispatcher = None
+        if self.dispatch is not None:
+            self.dispatch.close()
+            self.dispatch = None
 
     # Rules for joining.
 
@@ -274,37 +278,35 @@ class Subscription:
 
     async def _expect_ranges_free(self, request: SubscribeRequest) -> None:
         """Whoever holds one of these STICKY ranges must be dead, or the request fails."""
-        if not isinstance(self.dispatcher, KeySharedDispatcher):
-            StickyRanges[Consumer]().conflict(request.hash_ranges)
-            return
-        ranges = self.dispatcher.ranges
+        strategy = self.dispatch.strategy if self.dispatch else None
+        ranges = strategy.ranges if isinstance(strategy, KeyShared) else StickyRanges[Consumer]()
         if not isinstance(ranges, StickyRanges):
             return
         holder = ranges.conflict(request.hash_ranges)
         if holder is not None and not await holder.outlet.alive():
             self.remove(holder)
 
-    def _dispatcher_for(self, request: SubscribeRequest) -> Dispatcher:
-        if request.type is SubscriptionType.KEY_SHARED:
-            return KeySharedDispatcher(
-                self.cursor,
-                ranges=self._ranges_for(request),
-                ordered=request.hash_ranges is None and not request.allow_out_of_order,
-                settings=self._settings,
-                tasks=self._tasks,
-                clock=self._clock,
-            )
-        if request.type is SubscriptionType.SHARED:
-            return SharedDispatcher(
-                self.cursor, settings=self._settings, tasks=self._tasks, clock=self._clock
-            )
-        return SingleDispatcher(
+    def _dispatch_for(self, request: SubscribeRequest) -> DispatchLoop:
+        return DispatchLoop(
             self.cursor,
-            elect=self._elect,
+            self._strategy_for(request),
             announce=request.type is SubscriptionType.FAILOVER,
             settings=self._settings,
             tasks=self._tasks,
             clock=self._clock,
+        )
+
+    def _strategy_for(self, request: SubscribeRequest) -> Strategy[Consumer]:
+        if request.type is SubscriptionType.SHARED:
+            return Shared()
+        if request.type is not SubscriptionType.KEY_SHARED:
+            return Single(self._elect)
+        return KeyShared(
+            self._ranges_for(request),
+            lambda consumer: consumer.request.hash_ranges,
+            ordered=request.hash_ranges is None and not request.allow_out_of_order,
+            look_ahead_per_consumer_max=self._settings.look_ahead_per_consumer_max,
+            look_ahead_max=self._settings.look_ahead_per_subscription_max,
         )
 
     def _ranges_for(self, request: SubscribeRequest) -> HashRanges[Consumer]:
@@ -327,16 +329,16 @@ class Subscription:
     def _acknowledged(self, consumer: Consumer, ledger_id: int, entry_ids: Sequence[int]) -> None:
         consumer.acked_count += len(entry_ids)
         consumer.last_acked_ms = self._clock.wall_ms()
-        if self.dispatcher is not None:
-            self.dispatcher.acknowledged(consumer, ledger_id, entry_ids)
+        if self.dispatch is not None:
+            self.dispatch.acknowledged(consumer, ledger_id, entry_ids)
 
     def _acknowledge_part(self, consumer: Consumer, position: Position, words: list[int]) -> None:
         self.cursor.acknowledge_batch(position, words)
         if self.cursor.is_acknowledged(position):
             self._acknowledged(consumer, position.ledger_id, [position.entry_id])
-        elif self.dispatcher is not None:
+        elif self.dispatch is not None:
             left = pending_in(self.cursor.ack_set(position) or [])
-            self.dispatcher.acknowledged_part(consumer, position, left)
+            self.dispatch.acknowledged_part(consumer, position, left)
 
 
 _EXCLUSIVE_TAKEN = "Exclusive consumer is already connected"

@@ -432,12 +432,12 @@ def _joined(runs: list[tuple[Producer, SendRun]]) -> Entries:
     """All runs as one. A single run is not copied."""
     first = runs[0][1]
     if len(runs) == 1:
-        return Entries(first.data, first.checksums, first.message_counts, first.size_bytes)
-    joined = Entries([], [], [], sum(run.size_bytes for _, run in runs))
+        return Entries(first.data, first.checksums, first.traits, first.size_bytes)
+    traits = first.traits.joined([run.traits for _, run in runs[1:]])
+    joined = Entries([], [], traits, sum(run.size_bytes for _, run in runs))
     for _, run in runs:
         joined.data.extend(run.data)
         joined.checksums.extend(run.checksums)
-        joined.weights.extend(run.message_counts)
     return joined
 
 

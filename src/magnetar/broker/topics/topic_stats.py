@@ -1,9 +1,8 @@
 """A snapshot of a topic's counters, for whoever shows them. Reading changes nothing."""
 
+from magnetar.broker.dispatch.key_shared import KeyShared
 from magnetar.broker.topics.consumer import Consumer
-from magnetar.broker.topics.key_shared_dispatcher import KeySharedDispatcher
 from magnetar.broker.topics.producer import Producer
-from magnetar.broker.topics.shared_dispatcher import SharedDispatcher
 from magnetar.broker.topics.subscription import Subscription, key_shared_mode
 from magnetar.broker.topics.topic import Topic
 from magnetar.model.stats import ConsumerStats, PublisherStats, SubscriptionStats, TopicStats
@@ -48,10 +47,9 @@ def _subscription(subscription: Subscription) -> SubscriptionStats:
         consumers = sorted(consumers, key=lambda c: (c.priority, c.name))
     left = subscription.departed
     active = subscription.active
-    dispatcher = subscription.dispatcher
+    dispatch = subscription.dispatch
     first = consumers[0].request if consumers else None
     key_shared = first is not None and first.type is SubscriptionType.KEY_SHARED
-    shared = isinstance(dispatcher, SharedDispatcher)
     return SubscriptionStats(
         type=subscription.type,
         durable=subscription.durable,
@@ -65,8 +63,8 @@ def _subscription(subscription: Subscription) -> SubscriptionStats:
         backlog_entries=subscription.cursor.backlog,
         backlog_bytes=subscription.cursor.backlog_bytes,
         unacked_messages=sum(c.unacked for c in consumers),
-        replay_entries=len(dispatcher.replay) if isinstance(dispatcher, SharedDispatcher) else 0,
-        blocked_on_unacked=shared and any(c.blocked for c in consumers),
+        replay_entries=dispatch.waiting_count if dispatch else 0,
+        blocked_on_unacked=any(c.blocked for c in consumers),
         last_acked_ms=max([left.last_acked_ms, *(c.last_acked_ms for c in consumers)]),
         last_consumed_ms=max([left.last_consumed_ms, *(c.last_consumed_ms for c in consumers)]),
         consumers=[_consumer(consumer, subscription) for consumer in consumers],
@@ -75,14 +73,14 @@ def _subscription(subscription: Subscription) -> SubscriptionStats:
 
 
 def _consumer(consumer: Consumer, subscription: Subscription) -> ConsumerStats:
-    dispatcher = subscription.dispatcher
+    strategy = subscription.dispatch.strategy if subscription.dispatch else None
     ranges = None
     draining: list[tuple[int, int, int]] = []
     cleared = 0
-    if isinstance(dispatcher, KeySharedDispatcher):
-        ranges = dispatcher.ranges.ranges().get(consumer, [])
-        draining += dispatcher.draining.of(consumer)
-        cleared = dispatcher.draining.cleared_by(consumer)
+    if isinstance(strategy, KeyShared):
+        ranges = strategy.ranges.ranges().get(consumer, [])
+        draining += strategy.draining.of(consumer)
+        cleared = strategy.draining.cleared_by(consumer)
     return ConsumerStats(
         consumer_id=consumer.consumer_id,
         consumer_name=consumer.name,

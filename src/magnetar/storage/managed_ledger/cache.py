@@ -1,9 +1,9 @@
 """Recent entries, kept as the runs they moved in, for all managed ledgers of a broker together.
 
 A ``Shelf`` holds the runs of one ledger; whoever reads the same range gets the same ``EntryRun``,
-so that what one reader derived (its ``memo``) serves the next. Shelves belong to a ``Lane``, which
-bounds their bytes and drops the oldest runs first. There are two lanes, so that a reader far behind
-does not push out what was just appended.
+so that what one reader saw in it (its ``traits``) serves the next. Shelves belong to a ``Lane``,
+which bounds their bytes and drops the oldest runs first. There are two lanes, so that a reader far
+behind does not push out what was just appended.
 """
 
 from bisect import bisect_right
@@ -27,7 +27,6 @@ _MERGED_BYTES_MAX: Final = 256 * 1024
 # So many runs at the end of a shelf stay as they were appended: readers that keep up share them.
 _HOT_RUNS: Final = 64
 
-_PARTS: Final = "magnetar.cache.parts"
 _PARTS_MAX: Final = 8
 """Different cuts of one run that are remembered."""
 
@@ -224,13 +223,13 @@ class Shelf:
             self._cold -= 1
 
     def _cool(self) -> None:
-        """Merge small runs that readers which keep up have passed, and forget their memos."""
+        """Merge small runs that readers which keep up have passed, and forget their cuts."""
         index, stop = self._cold, self._cold + _HOT_RUNS
         while index < stop:
             before = len(self._runs)
             self._merge(index, _MERGED_ENTRIES_MAX, _MERGED_BYTES_MAX, stop)
             stop -= before - len(self._runs)
-            self._runs[index].memo.clear()
+            self._runs[index].parts = None
             index += 1
         self._cold = stop
 
@@ -267,7 +266,9 @@ class Shelf:
 def part_of(run: EntryRun, start: int, entries_max: int, bytes_max: int) -> EntryRun:
     """A cut of a cached run from index ``start`` on; the same cut is the same object."""
     stop = min(start + entries_max, len(run.data))
-    parts: dict[tuple[int, int, int], EntryRun] = run.memo.setdefault(_PARTS, {})
+    parts = run.parts
+    if parts is None:
+        parts = run.parts = {}
     asked = (start, stop, bytes_max)
     part = parts.get(asked)
     if part is None:
@@ -287,10 +288,11 @@ def _cost(size_bytes: int, entry_count: int) -> int:
 
 
 def _joined(runs: list[EntryRun]) -> EntryRun:
+    known = [run.traits for run in runs if run.traits is not None]
     return EntryRun(
         runs[0].ledger_id,
         runs[0].first_entry_id,
         list(chain.from_iterable(run.data for run in runs)),
         list(chain.from_iterable(run.checksums for run in runs)),
-        list(chain.from_iterable(run.weights for run in runs)),
+        known[0].joined(known[1:]) if len(known) == len(runs) else None,
     )

@@ -22,8 +22,9 @@ class Cursor:
     """One cursor of one managed ledger, which makes it.
 
     ``cached`` and ``read`` go on from ``read_position``, which the caller may also set: whoever
-    read more than it could use sets it back. One reader at a time. A cursor without a ``record`` is
-    not durable: it vanishes with the process.
+    read more than it could use sets it back. They read nothing behind ``read_limit``, which the
+    caller sets where the log has entries that are not to be seen yet (None: all are). One reader at
+    a time. A cursor without a ``record`` is not durable: it vanishes with the process.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class Cursor:
         self.properties = properties or {}
         self.acks = AckSet(mark)
         self.read_position = log.layout.next_position(mark)
+        self.read_limit: Position | None = None
         self._log = log
         self._saver = saver
         self._record = record
@@ -123,7 +125,9 @@ class Cursor:
     @property
     def has_more(self) -> bool:
         """Whether there is an entry at ``read_position`` or after it, acknowledged or not."""
-        return self.read_position <= self._log.layout.last
+        return self.read_position <= self._log.layout.last and (
+            self.read_limit is None or self.read_position <= self.read_limit
+        )
 
     @property
     def has_batch_acks(self) -> bool:
@@ -149,11 +153,13 @@ class Cursor:
     def cached(self, entries_max: int, bytes_max: int) -> list[EntryRun] | None:
         """What comes next, less what is acknowledged, as far as it is in memory.
 
-        ``read_position`` moves past it. [] at the end of the log; None when the next entry must be
-        awaited with ``read``.
+        ``read_position`` moves past it. [] at the end of the log, or of what may be read; None when
+        the next entry must be awaited with ``read``.
         """
         log = self._log
         last = log.layout.last
+        if self.read_limit is not None:
+            last = min(last, self.read_limit)
         runs: list[EntryRun] = []
         while self.read_position <= last:
             run = log.cached(self.read_position, entries_max, bytes_max)
@@ -172,12 +178,14 @@ class Cursor:
         return runs
 
     async def read(self, entries_max: int, bytes_max: int) -> list[EntryRun]:
-        """As ``cached``, from disk where need be. [] only at the end of the log.
+        """As ``cached``, from disk where need be. [] only at the end.
 
         Raises what ``ManagedLedger.read`` raises; ``read_position`` stays then.
         """
         while (runs := self.cached(entries_max, bytes_max)) is None:
             position = self._skip_acknowledged()
+            if not self.has_more:
+                return []
             run = await self._log.read(position, entries_max, bytes_max)
             if self.read_position != position:
                 continue  # Somebody moved it: begin again.
@@ -300,6 +308,9 @@ class Cursor:
         return self.read_position
 
     def _take(self, run: EntryRun) -> list[EntryRun]:
+        limit = self.read_limit
+        if limit is not None and run.last > limit:
+            run = run.part(0, limit.entry_id + 1 - run.first_entry_id)
         self.read_position = Position(run.ledger_id, run.first_entry_id + len(run.data))
         return self._unacknowledged(run)
 

@@ -167,8 +167,7 @@ class LogReader:
             return error
         finally:
             del self._fills[place]
-        count = len(found.data)
-        run = EntryRun(place.ledger_id, place.entry_id, found.data, found.checksums, [0] * count)
+        run = EntryRun(place.ledger_id, place.entry_id, found.data, found.checksums)
         if not self._closed and self.layout.last_entry_id(place.ledger_id) is not None:
             shelf = self._reread.get(place.ledger_id)
             if shelf is None:

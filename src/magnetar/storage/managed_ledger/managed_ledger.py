@@ -20,7 +20,7 @@ from magnetar.storage.managed_ledger.info import ManagedLedgerInfo, describe
 from magnetar.storage.managed_ledger.layout import Layout
 from magnetar.storage.managed_ledger.ledger_list import LedgerList
 from magnetar.storage.managed_ledger.log_reader import LogReader
-from magnetar.storage.managed_ledger.run import EntryRun
+from magnetar.storage.managed_ledger.run import EntryRun, Traits
 from magnetar.storage.managed_ledger.settings import ManagedLedgerSettings
 from magnetar.storage.metadata.store import MetadataStore
 from magnetar.tasks import Tasks
@@ -146,7 +146,7 @@ class ManagedLedger:
             writer.put(entries.data, entries.checksums, self._answered)
 
     async def append(
-        self, data: list[bytes], checksums: list[int], weights: list[int]
+        self, data: list[bytes], checksums: list[int], traits: Traits | None = None
     ) -> tuple[int, int]:
         """``put``, and wait: the entries' ledger and the first one's id. Raises Fenced.
 
@@ -162,7 +162,7 @@ class ManagedLedger:
             else:
                 answer.set_exception(error)
 
-        self.put(Entries(data, checksums, weights, sum(map(len, data))), stored)
+        self.put(Entries(data, checksums, traits, sum(map(len, data))), stored)
         return await answer
 
     async def _put_patiently(self, entries: Entries) -> None:
@@ -200,7 +200,7 @@ class ManagedLedger:
             assert self._shelf is not None, "a ledger that takes appends has a shelf"
             if self.cursors:  # Otherwise nobody will read it soon.
                 self._shelf.append(
-                    EntryRun(ledger_id, first, entries.data, entries.checksums, entries.weights),
+                    EntryRun(ledger_id, first, entries.data, entries.checksums, entries.traits),
                     entries.size_bytes,
                 )
         stored(ledger_id, first, None)

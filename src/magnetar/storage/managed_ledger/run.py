@@ -1,29 +1,53 @@
 """A run: consecutive entries of one ledger, as parallel lists; what moves in the broker. Pure."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Protocol, Self
 
 from magnetar.model.position import Position
+
+
+class Traits(Protocol):
+    """What the appender of a run knows of its entries. Storage cannot read it.
+
+    Storage keeps it beside the run, and has it cut and joined as the run is.
+    """
+
+    def part(self, start: int, stop: int) -> Self:
+        """The traits of entries ``start`` to ``stop`` - 1, by index."""
+
+    def joined(self, following: Sequence[Self]) -> Self:
+        """These traits, and those of the runs that follow, as the traits of one run."""
 
 
 @dataclass(slots=True)
 class EntryRun:
     """Entries ``first_entry_id`` to ``last_entry_id`` of one ledger, never empty, never changed.
 
-    ``weights`` is what the appender said each entry counts for (messages), 0 where nobody said:
-    entries read back from disk have weight 0. ``memo`` keeps what one reader derived from the run
-    for the next reader of the same run (frames for a consumer, say); it dies with the run.
+    ``traits`` is None where nobody has looked at the entries since they were read from disk:
+    whoever looks first sets it, for all who share the run.
     """
 
     ledger_id: int
     first_entry_id: int
     data: list[bytes]
     checksums: list[int]
-    weights: list[int]
-    memo: dict[Any, Any] = field(default_factory=dict)
+    traits: Traits | None = None
+    parts: "dict[tuple[int, int, int], EntryRun] | None" = field(
+        default=None, repr=False, compare=False
+    )
+    """The cuts that were asked for, by what was asked: for the cache alone."""
+    _size_bytes: int = field(default=-1, repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.data)
+
+    @property
+    def size_bytes(self) -> int:
+        """Of all entries; added up once."""
+        if self._size_bytes < 0:
+            self._size_bytes = sum(map(len, self.data))
+        return self._size_bytes
 
     @property
     def last_entry_id(self) -> int:
@@ -46,5 +70,5 @@ class EntryRun:
             self.first_entry_id + start,
             self.data[start:stop],
             self.checksums[start:stop],
-            self.weights[start:stop],
+            None if self.traits is None else self.traits.part(start, stop),
         )

@@ -18,6 +18,7 @@ from magnetar.broker.topics.registry import TopicRegistry
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.clock import SystemClock
 from magnetar.message.entry import checksum
+from magnetar.message.entry_traits import EntryTraits
 from magnetar.model.names import TopicName
 from magnetar.model.position import Position
 from magnetar.model.stats import RateBook
@@ -117,7 +118,7 @@ class World:
         entries = [entry(time) for time in times_ms] + [entry(1, count) for count in batches]
         counts = [1] * len(times_ms) + list(batches)
         checksums = [checksum(each) for each in entries]
-        ledger_id, first = await topic.ledger.append(entries, checksums, counts)
+        ledger_id, first = await topic.ledger.append(entries, checksums, EntryTraits(counts))
         return [Position(ledger_id, first + index) for index in range(len(entries))]
 
 

@@ -1,22 +1,24 @@
-"""Shared: who gets how many, and whose turn it is."""
+"""Shared: who gets how many, who is next, and where chunks go."""
 
 from hypothesis import given
 from hypothesis import strategies as st
+from unit.broker.dispatch.receivers import Receiver, World, chunk, entry
 
+from magnetar.broker.dispatch.blocked import Blocked, Why
 from magnetar.broker.dispatch.shared import (
     ROUND_ROBIN_MESSAGES_MAX,
+    Candidate,
     RoundRobin,
-    Seat,
+    Shared,
     fitting,
 )
 
 
-def dealt(weights, seats, robin=None):
-    shares = (robin or RoundRobin()).assign(weights, seats)
-    return [(share.consumer, share.stop - share.start) for share in shares]
+def assigned(counts, candidates, robin=None):
+    return (robin or RoundRobin()).assign(range(len(counts)), counts, candidates)[0]
 
 
-def test_an_entry_goes_out_while_any_room_is_left():
+def test_an_entry_goes_out_while_any_capacity_is_left():
     assert fitting([1, 1, 1], 2) == 2
     assert fitting([5, 5, 5], 6) == 2
     assert fitting([5], 1) == 1
@@ -25,48 +27,104 @@ def test_an_entry_goes_out_while_any_room_is_left():
 
 
 def test_consumers_of_the_best_priority_are_served_first():
-    seats = [Seat("c1", 0, 2), Seat("c2", 0, 1), Seat("c3", 0, 1), Seat("c4", 1, 2)]
-    assert dealt([1] * 6, seats) == [("c1", 2), ("c2", 1), ("c3", 1), ("c4", 2)]
+    candidates = [
+        Candidate("c1", 0, 2),
+        Candidate("c2", 0, 1),
+        Candidate("c3", 0, 1),
+        Candidate("c4", 1, 2),
+    ]
+    assert assigned([1] * 6, candidates) == {"c1": [0, 1], "c2": [2], "c3": [3], "c4": [4, 5]}
 
 
-def test_a_turn_ends_after_twenty_messages():
-    seats = [Seat("a", 0, 50), Seat("b", 0, 50)]
-    assert dealt([1] * 60, seats) == [("a", 20), ("b", 20), ("a", 20)]
+def test_the_next_consumer_is_served_after_twenty_messages():
+    candidates = [Candidate("a", 0, 50), Candidate("b", 0, 50)]
+    picks = assigned([1] * 60, candidates)
+    assert picks == {"a": [*range(20), *range(40, 60)], "b": list(range(20, 40))}
     assert ROUND_ROBIN_MESSAGES_MAX == 20
 
 
 def test_the_next_run_goes_on_where_the_last_one_stopped():
     robin = RoundRobin()
-    assert dealt([1], [Seat("a", 0, 9), Seat("b", 0, 9)], robin) == [("a", 1)]
-    assert dealt([1], [Seat("a", 0, 9), Seat("b", 0, 9)], robin) == [("b", 1)]
-    assert dealt([1], [Seat("a", 0, 9), Seat("b", 0, 9)], robin) == [("a", 1)]
+    assert assigned([1], [Candidate("a", 0, 9), Candidate("b", 0, 9)], robin) == {"a": [0]}
+    assert assigned([1], [Candidate("a", 0, 9), Candidate("b", 0, 9)], robin) == {"b": [0]}
+    assert assigned([1], [Candidate("a", 0, 9), Candidate("b", 0, 9)], robin) == {"a": [0]}
 
 
 def test_a_batch_may_overdraw_and_then_nothing_more_goes_to_that_consumer():
-    seats = [Seat("a", 0, 1)]
-    assert dealt([5, 5], seats) == [("a", 1)]
-    assert seats[0].room == -4
+    candidates = [Candidate("a", 0, 1)]
+    assert assigned([5, 5], candidates) == {"a": [0]}
+    assert candidates[0].capacity == -4
 
 
-def test_nobody_with_room_gets_nothing():
-    assert dealt([1, 1], []) == []
+def test_nobody_with_capacity_gets_nothing():
+    assert assigned([1, 1], []) == {}
 
 
 @given(
-    weights=st.lists(st.integers(1, 30), max_size=60),
-    rooms=st.lists(st.tuples(st.integers(0, 2), st.integers(1, 40)), max_size=5),
+    counts=st.lists(st.integers(1, 30), max_size=60),
+    capacities=st.lists(st.tuples(st.integers(0, 2), st.integers(1, 40)), max_size=5),
 )
-def test_shares_cover_the_run_in_order_and_only_the_last_entry_may_overdraw(weights, rooms):
-    seats = [Seat(i, priority, room) for i, (priority, room) in enumerate(sorted(rooms))]
-    before = {seat.consumer: seat.room for seat in seats}
-    shares = RoundRobin().assign(weights, seats)
-    assert [share.start for share in shares] == [0, *(share.stop for share in shares)][
-        : len(shares)
+def test_the_first_entries_are_assigned_and_only_the_last_may_overdraw(counts, capacities):
+    candidates = [
+        Candidate(i, priority, capacity)
+        for i, (priority, capacity) in enumerate(sorted(capacities))
     ]
-    taken = {consumer: [] for consumer in before}
-    for share in shares:
-        taken[share.consumer].extend(weights[share.start : share.stop])
-    for consumer, entries in taken.items():
-        assert sum(entries[:-1]) < before[consumer]
-    done = shares[-1].stop if shares else 0
-    assert done == len(weights) or all(seat.room <= 0 for seat in seats)
+    before = {candidate.consumer: candidate.capacity for candidate in candidates}
+    picks, stop = RoundRobin().assign(range(len(counts)), counts, candidates)
+    assert sorted(index for picked in picks.values() for index in picked) == list(range(stop))
+    for consumer, picked in picks.items():
+        assert picked == sorted(picked)
+        assert sum(counts[index] for index in picked[:-1]) < before[consumer]
+    assert stop == len(counts) or all(candidate.capacity <= 0 for candidate in candidates)
+
+
+def two():
+    shared, a, b = Shared(), Receiver("a"), Receiver("b")
+    shared.join(a)
+    shared.join(b)
+    return World(shared), a, b
+
+
+def test_what_finds_no_capacity_waits_and_goes_before_what_is_new():
+    world, a, b = two()
+    a.permits = b.permits = 1
+    run = [entry() for _ in range(4)]
+    assert world.offer(*run) == {"a": [0], "b": [1]}
+    assert (world.strategy.may_read(), world.strategy.due(9)) == (False, [(1, 2), (1, 3)])
+    assert world.strategy.blocked(0.0) == Blocked(Why.NO_PERMITS, "a")
+    b.permits = 1
+    assert world.strategy.blocked(0.0) is None
+    assert world.due(run) == {"b": [2]}
+
+
+def test_consumers_are_served_by_priority_then_by_age():
+    shared = Shared()
+    for receiver in (Receiver("late", priority=1), Receiver("a"), Receiver("b")):
+        shared.join(receiver)
+    assert [each.name for each in shared.receivers] == ["a", "b", "late"]
+
+
+def test_all_chunks_of_a_message_go_to_one_consumer():
+    world, _, _ = two()
+    run = [chunk(uuid, index, 3) for index in range(3) for uuid in "mn"]
+    assert world.offer(*run, entry()) == {"a": [0, 2, 4, 6], "b": [1, 3, 5]}
+    assert not world.strategy.chunk_owners
+
+
+def test_chunks_whose_owner_is_full_wait_for_it_alone():
+    world, a, _ = two()
+    a.permits = 1
+    run = [chunk("m", index, 3) for index in range(3)]
+    assert world.offer(*run, entry()) == {"a": [0], "b": [3]}
+    assert world.strategy.due(9) == []
+    assert world.strategy.may_read()
+    assert world.strategy.blocked(0.0) == Blocked(Why.CHUNK_OWNER, "a")
+    a.permits = 1
+    assert world.due(run) == {"a": [1]}
+    world.strategy.table.leave(a)
+    world.strategy.leave(a)
+    assert world.due(run) == {"b": [2]}
+
+
+def test_without_consumers_that_is_the_reason():
+    assert Shared().blocked(0.0) == Blocked(Why.NO_CONSUMER)

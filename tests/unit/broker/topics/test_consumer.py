@@ -1,8 +1,8 @@
-"""Permits, and what a consumer holds."""
+"""Permits, and how much a consumer holds."""
 
 from magnetar.broker.topics.consumer import Consumer, SubscribeRequest, messages_of, pending_in
+from magnetar.message.entry_traits import EntryTraits
 from magnetar.model.names import TopicName
-from magnetar.model.position import Position
 from magnetar.model.subscriptions import SubscriptionType
 from magnetar.storage.managed_ledger.run import EntryRun
 
@@ -16,64 +16,46 @@ def consumer(end, *, unacked_max=0):
     )
 
 
-def run(make_entry, *weights):
-    entries = [make_entry(str(index)) for index in range(len(weights))]
-    return EntryRun(3, 10, entries, [0] * len(weights), list(weights))
+def run(make_entry, *counts):
+    """A run of entries that hold so many messages, and its traits."""
+    entries = [make_entry(str(index)) for index in range(len(counts))]
+    traits = EntryTraits(list(counts))
+    return EntryRun(3, 10, entries, [0] * len(counts), traits), traits
 
 
 def test_delivering_costs_a_permit_per_message(client_end, make_entry):
     c = consumer(client_end())
     c.add_permits(10)
-    c.deliver(run(make_entry, 1, 4))
+    c.deliver(*run(make_entry, 1, 4))
     assert (c.permits, c.message_count) == (5, 5)
 
 
 def test_messages_acknowledged_before_cost_no_permit(client_end, make_entry):
     c = consumer(client_end())
     c.add_permits(10)
-    c.deliver(run(make_entry, 1, 4), ack_sets=[[], [0b0101]])
+    c.deliver(*run(make_entry, 1, 4), ack_sets=[[], [0b0101]])
     assert c.permits == 7
-    assert messages_of(run(make_entry, 1, 4), None, [[], [0b0101]]) == [1, 2]
+    assert messages_of(EntryTraits([1, 4]), None, [[], [0b0101]]) == [1, 2]
+    assert messages_of(EntryTraits([1, 4]), [1], [[0b0101]]) == [2]
 
 
-def test_what_is_held_is_released_once(client_end, make_entry):
-    c = consumer(client_end())
-    c.hold(run(make_entry, 1, 4, 1))
-    assert c.unacked == 6
-    assert c.release(3, [11, 99, 11]) == [11]
-    assert c.release(3, [11]) == []
-    assert c.unacked == 2
-    assert c.release_all() == {3: [10, 12]}
-    assert c.unacked == 0
-
-
-def test_a_batch_is_released_in_parts(client_end, make_entry):
-    c = consumer(client_end())
-    c.hold(run(make_entry, 4))
-    c.release_part(Position(3, 10), 3)
-    c.release_part(Position(3, 10), 3)
-    assert c.unacked == 3
-    c.release(3, [10])
-    assert c.unacked == 0
-
-
-def test_permits_that_come_while_blocked_are_parked(client_end, make_entry):
+def test_permits_that_come_while_blocked_are_parked(client_end):
     c = consumer(client_end(), unacked_max=4)
     c.add_permits(10)
-    c.hold(run(make_entry, 1, 1, 1, 1))
+    c.took(4)
     c.add_permits(5)
-    assert (c.blocked, c.room, c.permits) == (True, 0, 10)
-    c.release(3, [10, 11])
-    assert (c.blocked, c.room, c.permits) == (False, 2, 15)
+    assert (c.blocked, c.capacity, c.permits) == (True, 0, 10)
+    c.gave_back(2)
+    assert (c.blocked, c.capacity, c.permits) == (False, 2, 15)
 
 
-def test_a_client_that_does_not_read_has_no_room(client_end):
+def test_a_client_that_does_not_read_can_be_given_nothing(client_end):
     end = client_end()
     c = consumer(end)
     c.add_permits(10)
-    assert c.room == 10
+    assert c.capacity == 10
     end.writable = False
-    assert c.room == 0
+    assert c.capacity == 0
 
 
 def test_ack_sets_of_java_longs_count_their_sign_bit():

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from magnetar.broker.topics import shared_dispatcher
+from magnetar.broker.topics import dispatch_loop, pending_acks
 from magnetar.model.position import Position
 from magnetar.model.subscriptions import SubscriptionType
 
@@ -40,16 +40,22 @@ class Storm:
             return
         consumer, key = member[2], self.keys[position]
         for _, _, other in self.members.values():
-            if other is not consumer and key in {self.keys[held] for held in other.pending}:
+            if other is not consumer and key in {self.keys[held] for held in self.held(other)}:
                 self.wrong.append(f"{position} of {key} went out while {other} held some of it")
-        known = self.acknowledged.union(consumer.pending)
+        known = self.acknowledged.union(self.held(consumer))
         left = [p for p, its in self.keys.items() if its == key and p < position and p not in known]
         if left:
             self.wrong.append(f"{position} of {key} went out before {left}")
 
+    def held(self, consumer):
+        """The entries that a consumer holds."""
+        dispatch = self.bench.topic.subscriptions["s"].dispatch
+        held = dispatch.strategy.table.held(consumer) if dispatch else {}
+        return [Position(ledger, entry) for ledger, entries in held.items() for entry in entries]
+
     def some(self, member, count_max):
         """A few of the entries that a consumer holds."""
-        held = list(member[2].pending)
+        held = self.held(member[2])
         return self.chance.sample(held, min(len(held), self.chance.randint(1, count_max)))
 
     async def publish(self):
@@ -99,8 +105,8 @@ async def test_a_key_keeps_its_order_whatever_its_consumers_do(
     open_bench, client_end, make_entry, monkeypatch, seed
 ):
     chance = random.Random(seed)
-    monkeypatch.setattr(shared_dispatcher, "RETURNED_AT_ONCE_MAX", chance.choice([1, 3, 2_000]))
-    monkeypatch.setattr(shared_dispatcher, "TURN_ENTRIES_MAX", chance.choice([1, 5, 2_000]))
+    monkeypatch.setattr(pending_acks, "RETURNED_AT_ONCE_MAX", chance.choice([1, 3, 2_000]))
+    monkeypatch.setattr(dispatch_loop, "ITERATION_ENTRIES_MAX", chance.choice([1, 5, 2_000]))
     bench = await open_bench(**{name: chance.choice(some) for name, some in SETTINGS.items()})
     storm = Storm(bench, make_entry, chance)
 

@@ -2,6 +2,7 @@
 
 import asyncio
 
+import pytest
 from unit.broker.topics.conftest import payload
 
 from magnetar.broker.topics.producer import Producer
@@ -28,6 +29,17 @@ async def test_a_run_is_answered_through_the_outlet(client_end, make_entry, make
     p.stored(published[0], 5, 7)
     assert end.sent == [("receipts", 1, 2, 5, 7)]
     assert (p.entries_pending, p.message_count) == (0, 2)
+
+
+async def test_a_run_may_be_answered_part_by_part(client_end, make_entry, make_run):
+    end, published = client_end(), []
+    p = producer(end, published, [])
+    p.publish(make_run(*map(make_entry, "abc")))
+    [run] = published
+    p.stored(run.part(0, 1), 5, 7)
+    p.refused(run.part(1, 3), error := WriteFailed("disk"))
+    assert end.sent == [("receipts", 1, 1, 5, 7), ("errors", 1, 2, error)]
+    assert (p.entries_pending, p.message_count) == (0, 1)
 
 
 async def test_closing_waits_for_answers_and_then_takes_no_more(client_end, make_entry, make_run):
@@ -59,17 +71,21 @@ def answers(end):
     return [(kind, rest[0].data if kind == "dropped" else rest[1]) for kind, *rest in end.sent]
 
 
-def with_delays(run, *asking):
-    run.delayed = list(asking)
-    return run
+@pytest.fixture
+def make_sends(make_run, make_entry):
+    """A run of sends by their texts; those in capitals are to be delivered later."""
+
+    def make(texts):
+        late = {"deliver_at_time": 1_900_000_000_000}
+        return make_run(*(make_entry(t, **(late if t.isupper() else {})) for t in texts))
+
+    return make
 
 
-async def test_a_delay_is_refused_in_its_turn_and_the_rest_is_stored(
-    client_end, make_entry, make_run
-):
+async def test_a_delay_is_refused_in_its_turn_and_the_rest_is_stored(client_end, make_sends):
     end, published = client_end(), []
     p = producer(end, published, [])
-    p.publish(with_delays(make_run(*map(make_entry, "abcdef")), 1, 2, 4))
+    p.publish(make_sends("aBCdEf"))
     assert [[payload(e) for e in run.data] for run in published] == [["a"], ["d"], ["f"]]
     assert end.sent == []
     p.stored(published[0], 5, 7)
@@ -80,12 +96,10 @@ async def test_a_delay_is_refused_in_its_turn_and_the_rest_is_stored(
     assert (p.entries_pending, p.message_count) == (0, 2)
 
 
-async def test_a_delay_is_refused_at_once_when_nothing_is_before_it(
-    client_end, make_entry, make_run
-):
+async def test_a_delay_is_refused_at_once_when_nothing_is_before_it(client_end, make_sends):
     end, published = client_end(), []
     p = producer(end, published, [])
-    p.publish(with_delays(make_run(make_entry("a"), make_entry("b")), 0, 1))
+    p.publish(make_sends("AB"))
     assert published == []
     ((kind, _, count, error),) = end.sent
     assert (kind, count, type(error)) == ("errors", 2, NotAllowed)
@@ -93,10 +107,10 @@ async def test_a_delay_is_refused_at_once_when_nothing_is_before_it(
     await p.close()
 
 
-async def test_closing_waits_for_refusals_too(client_end, make_entry, make_run):
+async def test_closing_waits_for_refusals_too(client_end, make_sends):
     end, published = client_end(), []
     p = producer(end, published, [])
-    p.publish(with_delays(make_run(make_entry("a"), make_entry("b")), 1))
+    p.publish(make_sends("aB"))
     closing = asyncio.ensure_future(p.close())
     await asyncio.sleep(0)
     assert not closing.done()
@@ -105,12 +119,12 @@ async def test_closing_waits_for_refusals_too(client_end, make_entry, make_run):
     await closing
 
 
-async def test_refusals_behind_what_is_dropped_are_dropped(client_end, make_entry, make_run):
+async def test_refusals_behind_what_is_dropped_are_dropped(client_end, make_sends):
     end, published = client_end(), []
     p = producer(end, published, [])
-    p.publish(run := with_delays(make_run(make_entry("a"), make_entry("b")), 1))
+    p.publish(run := make_sends("aB"))
     p.dropped(published[0])
     assert answers(end) == [("dropped", run.data[:1]), ("dropped", run.data[1:])]
-    p.publish(make_run(make_entry("c")))
+    p.publish(make_sends("c"))
     p.stored(published[1], 5, 7)
     assert answers(end)[2:] == [("receipts", 1)]

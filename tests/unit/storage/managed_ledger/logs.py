@@ -2,11 +2,11 @@
 
 import asyncio
 import heapq
-from itertools import repeat
 
 from google_crc32c import value as checksum
 
 from magnetar.errors import StorageError
+from magnetar.message.entry_traits import EntryTraits
 from magnetar.storage.ledger.memory import MemoryLedgerStore
 from magnetar.storage.ledger.store import LedgerEnd
 from magnetar.storage.managed_ledger.cache import EntryCache
@@ -230,7 +230,7 @@ def entries(count, *, start=0, size=1):
 
 async def append(ledger, data):
     """Append entries that each count for one message."""
-    return await ledger.append(list(data), list(map(checksum, data)), [1] * len(data))
+    return await ledger.append(list(data), list(map(checksum, data)), EntryTraits([1] * len(data)))
 
 
 def run_of(ledger_id, first, count, *, size=1):
@@ -239,7 +239,7 @@ def run_of(ledger_id, first, count, *, size=1):
         first,
         entries(count, start=first, size=size),
         [7] * count,
-        list(repeat(1, count)),
+        EntryTraits([1] * count),
     )
 
 

@@ -44,8 +44,7 @@ def test_only_a_few_cuts_are_remembered(lane):
     for entry in range(1, 50):
         shelf.find(entry, 1, PLENTY)
     assert shelf.find(0, 1, PLENTY) is not first
-    assert shelf.find(0, 100, PLENTY).memo, "cuts are remembered with their run"
-    assert all(len(parts) < 20 for parts in shelf.find(0, 100, PLENTY).memo.values())
+    assert 0 < len(shelf.find(0, 100, PLENTY).parts) < 20, "cuts are remembered with their run"
 
 
 def test_what_is_not_there_is_not_found(lane):
@@ -99,28 +98,27 @@ def test_runs_with_a_gap_between_them_stay_apart(lane):
     assert shelf.find(3, 100, PLENTY) is None
 
 
-def test_runs_that_readers_have_passed_are_merged_and_forget_their_memos(lane):
+def test_runs_that_readers_have_passed_are_merged(lane):
     shelf = lane.shelf()
     runs = [run_of(3, entry, 1) for entry in range(1000)]
     for run in runs:
-        run.memo["frames"] = b"..."
         shelf.append(run, 1)
     assert shelf.find(999, 1, PLENTY) is runs[999], "the newest runs are left as they are"
     assert len(shelf.find(0, 1, PLENTY)) == 1
     old = shelf.find(64, 64, PLENTY)
     assert old.data == entries(64, start=64)
-    assert "frames" not in old.memo
+    assert old.traits.message_counts == [1] * 64
     assert lane.size_bytes < 1000 * 701, "each run costs, so merging gives memory back"
 
 
-def test_a_large_run_that_readers_have_passed_forgets_its_memo(lane):
+def test_a_large_run_that_readers_have_passed_forgets_its_cuts(lane):
     shelf = lane.shelf()
     runs = [run_of(3, entry * 100, 100) for entry in range(200)]
     for run in runs:
-        run.memo["frames"] = b"..."
         shelf.append(run, 100)
-    assert "frames" not in runs[0].memo
-    assert "frames" in runs[-1].memo
+        assert len(shelf.find(run.first_entry_id, 10, PLENTY)) == 10
+    assert runs[0].parts is None
+    assert len(runs[-1].parts) == 1
     assert shelf.find(0, 100, PLENTY) is runs[0]
 
 

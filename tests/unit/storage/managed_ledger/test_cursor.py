@@ -117,6 +117,22 @@ async def test_where_all_is_acknowledged_nothing_is_read(logs, ledger, cursor):
     assert not again.has_more
 
 
+@pytest.mark.parametrize("from_disk", [False, True])
+async def test_nothing_behind_the_read_limit_is_read(ledger, from_disk):
+    if not from_disk:  # Without a cursor nothing is kept in memory.
+        ledger.open_reader("keeps it in memory", EARLIEST)
+    await append(ledger, entries(10))
+    cursor = ledger.open_reader("limited", EARLIEST)
+    cursor.read_limit = Position(0, 2)
+    assert await drain(cursor) == entries(3)
+    assert (cursor.has_more, cursor.cached(10, BYTES_MAX)) == (False, [])
+    cursor.acknowledge_entries(0, [3, 4])
+    cursor.read_limit = Position(0, 3)
+    assert await drain(cursor) == [], "what is acknowledged does not lead beyond it"
+    cursor.read_limit = None
+    assert await drain(cursor) == entries(5, start=5)
+
+
 async def test_a_mark_beyond_the_read_position_moves_it(ledger, cursor):
     await append(ledger, entries(20))
     assert len(data_of(cursor.cached(3, BYTES_MAX))) == 3

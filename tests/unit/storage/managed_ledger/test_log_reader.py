@@ -27,7 +27,7 @@ async def read(log, position, entries_max=10):
 async def test_a_read_stays_within_a_ledger(log):
     run = await read(log, (0, 2495), 100)
     assert (run.first, run.data) == ((0, 2495), entries(5, start=2495))
-    assert run.weights == [0] * 5, "nobody knows how many messages they hold"
+    assert run.traits is None, "nobody has looked at them"
     assert run.checksums == list(map(checksum, run.data))
 
 
@@ -108,7 +108,7 @@ async def test_a_read_from_disk_ends_where_memory_goes_on(logs, ledger):
     await append(ledger, entries(500, start=500))
     run = await ledger.read(EARLIEST, 1000, BYTES_MAX)
     assert run.data == entries(500)
-    assert (await ledger.read(Position(0, 500), 1000, BYTES_MAX)).weights == [1] * 500
+    assert (await ledger.read(Position(0, 500), 1000, BYTES_MAX)).traits is not None
     assert await ledger.first_where(lambda entry: int(entry) >= 700) == (0, 700)
     assert logs.ledgers.reads.passed == 1, "the rest was in memory"
 

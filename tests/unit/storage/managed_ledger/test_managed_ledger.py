@@ -15,6 +15,7 @@ from unit.storage.managed_ledger.logs import (
 )
 
 from magnetar.errors import AlreadyExists, Fenced, LedgerFenced, WriteFailed
+from magnetar.message.entry_traits import EntryTraits
 from magnetar.model.position import EARLIEST, LATEST, Position
 from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
 
@@ -49,10 +50,10 @@ async def test_appended_entries_lie_one_after_the_other(ledger):
 
 async def test_an_appended_run_is_in_memory_as_it_was_appended(ledger):
     ledger.open_reader("reader", EARLIEST)
-    data, checksums, weights = entries(3), [1, 2, 3], [1, 5, 0]
-    await ledger.append(data, checksums, weights)
+    data, checksums, traits = entries(3), [1, 2, 3], EntryTraits([1, 5, 2])
+    await ledger.append(data, checksums, traits)
     run = ledger.cached(EARLIEST, 100, BYTES_MAX)
-    assert (run.data, run.checksums, run.weights) == (data, checksums, weights)
+    assert (run.data, run.checksums, run.traits) == (data, checksums, traits)
     assert ledger.cached(Position(0, 0), 100, BYTES_MAX) is run
     assert ledger.cached(Position(0, 3), 100, BYTES_MAX) is None
 

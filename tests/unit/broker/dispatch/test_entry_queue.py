@@ -1,9 +1,9 @@
-"""What waits to go out again, in log order, and how often it already went."""
+"""A queue of entries: the same as a sorted set of positions."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from magnetar.broker.topics.redelivery import RedeliveryCounts, ReplayQueue
+from magnetar.broker.dispatch.entry_queue import EntryQueue, by_ledger
 from magnetar.model.position import Position
 
 ENTRIES = st.lists(st.integers(0, 9))
@@ -15,7 +15,7 @@ ENTRIES = st.lists(st.integers(0, 9))
     )
 )
 def test_the_queue_is_a_sorted_set(steps):
-    queue, naive = ReplayQueue(), set()
+    queue, naive = EntryQueue(), set()
     for step, ledger_id, entry_ids in steps:
         some = {Position(ledger_id, entry_id) for entry_id in entry_ids}
         if step == "add":
@@ -30,28 +30,11 @@ def test_the_queue_is_a_sorted_set(steps):
         assert len(queue) == len(naive)
         assert bool(queue) == bool(naive)
         assert queue.first(3) == sorted(naive)[:3]
-        assert all(position in queue for position in naive)
+        assert by_ledger(sorted(naive)) == {
+            led: list(ids) for led, ids in queue.by_ledger().items()
+        }
 
 
-def test_a_cleared_queue_is_empty():
-    queue = ReplayQueue()
-    queue.add(1, [1])
-    queue.clear()
-    assert len(queue) == 0
-    assert Position(1, 1) not in queue
-
-
-def test_counts_run_parallel_to_entries():
-    counts = RedeliveryCounts()
-    assert counts.of(1, range(3)) is None
-    counts.add(1, [1])
-    counts.add(1, [1, 2])
-    assert counts.of(1, range(4)) == [0, 2, 1, 0]
-    assert counts.of(1, [3, 4]) is None
-    assert counts.of(2, [1]) is None
-    counts.discard(1, [1])
-    assert counts.of(1, range(3)) == [0, 0, 1]
-    counts.add(2, [])
-    assert counts.of(2, [1]) is None
-    counts.clear()
-    assert not counts
+def test_positions_are_told_apart_by_ledger_in_the_order_they_come_in():
+    positions = [Position(2, 5), Position(1, 7), Position(2, 3)]
+    assert by_ledger(positions) == {2: [5, 3], 1: [7]}

@@ -1,45 +1,41 @@
-"""What is to be delivered again, and how often each entry already was. Pure."""
+"""Entries that wait to be assigned, in log order. Pure."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice, repeat
 
 from magnetar.model.position import Position
 
 
-class ReplayQueue:
-    """Entries that were read but are in nobody's hands, in log order."""
+class EntryQueue:
+    """A sorted set of entries. They come and go in lists."""
 
     __slots__ = ("_ledgers",)
 
     def __init__(self) -> None:
         # Invariant: ledgers ascend, and none is empty.
-        self._ledgers: dict[int, _Waiting] = {}
+        self._ledgers: dict[int, _LedgerQueue] = {}
 
     def __bool__(self) -> bool:
         return bool(self._ledgers)
 
     def __len__(self) -> int:
-        return sum(len(waiting.ordered) for waiting in self._ledgers.values())
-
-    def __contains__(self, position: Position) -> bool:
-        here = self._ledgers.get(position.ledger_id)
-        return here is not None and position.entry_id in here.members
+        return sum(len(here.ordered) for here in self._ledgers.values())
 
     def __iter__(self) -> Iterator[Position]:
         for ledger_id, here in self._ledgers.items():
             yield from map(Position, repeat(ledger_id), here.ordered)
 
-    def by_ledger(self) -> Iterable[tuple[int, Sequence[int]]]:
+    def by_ledger(self) -> Mapping[int, Sequence[int]]:
         """Ledgers and the entry ids of each, both ascending."""
-        return [(ledger_id, here.ordered) for ledger_id, here in self._ledgers.items()]
+        return {ledger_id: here.ordered for ledger_id, here in self._ledgers.items()}
 
     def add(self, ledger_id: int, entry_ids: Iterable[int]) -> list[int]:
-        """Queue entries; those already queued stay once. Returns the others."""
+        """Queue entries; those already queued stay once. Returns the others, ascending."""
         here = self._ledgers.get(ledger_id)
         if here is not None:
             return here.add(entry_ids)
-        here = _Waiting()
+        here = _LedgerQueue()
         fresh = here.add(entry_ids)
         if fresh:
             newest = not self._ledgers or ledger_id > next(reversed(self._ledgers))
@@ -49,7 +45,7 @@ class ReplayQueue:
         return fresh
 
     def discard(self, ledger_id: int, entry_ids: Iterable[int]) -> list[int]:
-        """Forget entries: delivered, acknowledged or trimmed. Returns those that were queued."""
+        """Take entries out. Returns those that were queued, ascending."""
         here = self._ledgers.get(ledger_id)
         if here is None:
             return []
@@ -62,12 +58,9 @@ class ReplayQueue:
         """The first ``count_max`` positions, in log order; they stay queued."""
         return list(islice(self, count_max))
 
-    def clear(self) -> None:
-        self._ledgers.clear()
 
-
-class _Waiting:
-    """What waits of one ledger."""
+class _LedgerQueue:
+    """Queued entries of one ledger."""
 
     __slots__ = ("members", "ordered")
 
@@ -106,41 +99,13 @@ class _Waiting:
         return gone
 
 
-class RedeliveryCounts:
-    """How often each unacknowledged entry was asked for again. In memory only, as in Pulsar."""
-
-    __slots__ = ("_ledgers",)
-
-    def __init__(self) -> None:
-        self._ledgers: dict[int, dict[int, int]] = {}  # Invariant: none is empty.
-
-    def __bool__(self) -> bool:
-        return bool(self._ledgers)
-
-    def add(self, ledger_id: int, entry_ids: Sequence[int]) -> None:
-        """These are asked for once more."""
-        if not entry_ids:
-            return
-        counts = self._ledgers.setdefault(ledger_id, {})
-        before = map(counts.get, entry_ids, repeat(0))
-        counts.update(zip(entry_ids, list(map((1).__add__, before)), strict=True))
-
-    def of(self, ledger_id: int, entry_ids: Iterable[int]) -> list[int] | None:
-        """The counts of these entries; None when all are 0."""
-        counts = self._ledgers.get(ledger_id)
-        if counts is None:
-            return None
-        found = list(map(counts.get, entry_ids, repeat(0)))
-        return found if any(found) else None
-
-    def discard(self, ledger_id: int, entry_ids: Iterable[int]) -> None:
-        counts = self._ledgers.get(ledger_id)
-        if counts is None:
-            return
-        for entry_id in entry_ids:
-            counts.pop(entry_id, None)
-        if not counts:
-            del self._ledgers[ledger_id]
-
-    def clear(self) -> None:
-        self._ledgers.clear()
+def by_ledger(positions: Iterable[Position]) -> dict[int, list[int]]:
+    """Entry ids by ledger, each in the order they come in."""
+    found: dict[int, list[int]] = {}
+    for ledger_id, entry_id in positions:
+        here = found.get(ledger_id)
+        if here is None:
+            found[ledger_id] = [entry_id]
+        else:
+            here.append(entry_id)
+    return found

@@ -5,7 +5,7 @@ import weakref
 
 import pytest
 
-from magnetar.broker.topics import shared_dispatcher
+from magnetar.broker.topics import dispatch_loop, pending_acks
 from magnetar.model.position import Position
 from magnetar.model.subscriptions import SubscriptionType
 
@@ -63,8 +63,10 @@ async def test_an_entry_that_a_client_names_twice_counts_once(bench, kind):
 
 
 @pytest.mark.parametrize("kind", [SHARED, KEY_SHARED])
-async def test_a_long_turn_lets_others_in_and_goes_on_by_itself(open_bench, kind, monkeypatch):
-    monkeypatch.setattr(shared_dispatcher, "TURN_ENTRIES_MAX", 2)
+async def test_a_long_dispatch_yields_to_others_and_goes_on_by_itself(
+    open_bench, kind, monkeypatch
+):
+    monkeypatch.setattr(dispatch_loop, "ITERATION_ENTRIES_MAX", 2)
     bench = await open_bench(read_entries_max=1)
     end, subscription, consumer = await bench.consumer(kind, permits=0)
     for number in range(6):
@@ -76,7 +78,7 @@ async def test_a_long_turn_lets_others_in_and_goes_on_by_itself(open_bench, kind
 
 
 async def test_what_comes_back_in_parts_comes_back_whole(bench, monkeypatch):
-    monkeypatch.setattr(shared_dispatcher, "RETURNED_AT_ONCE_MAX", 2)
+    monkeypatch.setattr(pending_acks, "RETURNED_AT_ONCE_MAX", 2)
     end, subscription, consumer = await bench.consumer(SHARED)
     other, _, _ = await bench.consumer(SHARED, "other", permits=0)
     await bench.publish(*"abcdefg")

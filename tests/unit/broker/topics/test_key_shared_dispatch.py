@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from magnetar.broker.topics import shared_dispatcher
-from magnetar.broker.topics.key_shared_dispatcher import KEY_KNOWN_SIZE_MAX
+from magnetar.broker.dispatch.key_shared import KEY_KNOWN_SIZE_MAX
+from magnetar.broker.topics import pending_acks
 from magnetar.model.position import Position
 from magnetar.model.subscriptions import SubscriptionType
 
@@ -88,7 +88,7 @@ async def test_when_a_consumer_leaves_its_keys_go_to_the_others_in_order(bench, 
 
 def keys_of(subscription, consumer, count):
     """Keys that belong to ``consumer``."""
-    ranges = subscription.dispatcher.ranges
+    ranges = subscription.dispatch.strategy.ranges
     keys = (f"key-{n}" for n in itertools.count())
     mine = (key for key in keys if ranges.select(ranges.slot(key.encode())) is consumer)
     return list(itertools.islice(mine, count))
@@ -132,7 +132,8 @@ async def test_nothing_is_remembered_of_entries_that_were_skipped_while_they_wai
     subscription.flow(first, 10)
     await a.until(lambda e: e.got() == ["3"])
     subscription.acknowledge(first, [Position(*a.positions()[0])])
-    assert not subscription.dispatcher._slots
+    table = subscription.dispatch.strategy.table
+    assert not list(table.groups_of(bench.topic.ledger.last_position.ledger_id, range(9)))
 
 
 async def test_looking_far_ahead_does_not_take_long(open_bench, make_entry):
@@ -144,7 +145,7 @@ async def test_looking_far_ahead_does_not_take_long(open_bench, make_entry):
     subscription.flow(idle, 1)
     for _ in range(10):  # It takes several turns of the loop.
         await asyncio.sleep(0)
-    assert len(subscription.dispatcher.replay) == 4_000
+    assert subscription.dispatch.waiting_count == 4_000
     assert time.process_time() - began < 2, "it looked at all that waits, for each that came"
 
 
@@ -156,13 +157,13 @@ async def holding(bench, make_entry, keys):
     return end, subscription, consumer, [Position(*position) for position in end.positions()]
 
 
-async def test_long_keys_are_dealt_and_not_remembered(bench, make_entry):
+async def test_long_keys_are_delivered_and_not_remembered(bench, make_entry):
     edge, long = "e" * KEY_KNOWN_SIZE_MAX, "l" * (KEY_KNOWN_SIZE_MAX + 1)
     a, subscription, _ = await bench.consumer(KEY_SHARED, "a")
     b, _, _ = await bench.consumer(KEY_SHARED, "b")
     await bench.publish(*(make_entry(str(n), key=key) for n, key in enumerate([edge, long] * 5)))
     await a.until(lambda _: len(a.got()) + len(b.got()) == 10)
-    assert set(subscription.dispatcher._slot_of) == {edge.encode()}
+    assert set(subscription.dispatch.strategy.known_slots) == {edge.encode()}
     whose = [{int(text) % 2 for text in end.got()} for end in (a, b)]
     assert sorted([*whose[0], *whose[1]]) == [0, 1], "each key went to one of them"
 
@@ -172,16 +173,16 @@ async def test_what_was_never_held_does_not_come_back(bench, make_entry):
     await bench.publish(*entries(make_entry, KEYS, 0))
     await a.until(lambda e: len(e.got()) == 20)
     await bench.consumer(KEY_SHARED, "b")
-    assert len(subscription.dispatcher.draining) > 0
+    assert len(subscription.dispatch.strategy.draining) > 0
     subscription.redeliver(first, [Position(99, 5), Position(0, 99)])
     subscription.acknowledge(first, [Position(99, 5), Position(0, 99)])
-    assert (len(subscription.dispatcher.replay), len(first.pending)) == (0, 20)
+    assert (subscription.dispatch.waiting_count, first.unacked) == (0, 20)
 
 
 @pytest.fixture
 def in_twos(monkeypatch):
     """What comes back does so two by two."""
-    monkeypatch.setattr(shared_dispatcher, "RETURNED_AT_ONCE_MAX", 2)
+    monkeypatch.setattr(pending_acks, "RETURNED_AT_ONCE_MAX", 2)
 
 
 @pytest.mark.usefixtures("in_twos")
@@ -233,7 +234,7 @@ async def test_redelivery_of_what_nobody_holds_is_nothing_also_while_keys_move(b
     await a.until(lambda e: len(e.got()) == 20)
     await bench.consumer(KEY_SHARED, "b")  # From now on keys of a's wait for it to finish.
     subscription.redeliver(first, [Position(999, 0)])
-    assert len(first.pending) == 20
+    assert first.unacked == 20
 
 
 async def test_with_out_of_order_delivery_nothing_waits(bench, make_entry):

@@ -1,0 +1,87 @@
+"""Why a subscription delivers nothing: a small value that a strategy answers by itself. Pure."""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol, TypeVar
+
+
+class Why(Enum):
+    """What must change before anything is delivered."""
+
+    NO_CONSUMER = "no consumer is connected"
+    NOTHING_TO_READ = "every entry was delivered, or acknowledged"
+    NO_PERMITS = "consumer {consumer} has given no permits"
+    NOT_WRITABLE = "the client of consumer {consumer} reads too slowly"
+    CONSUMER_UNACKED = "consumer {consumer} holds as many unacknowledged messages as it may"
+    SUBSCRIPTION_UNACKED = "the consumers hold as many unacknowledged messages as all of them may"
+    FAILOVER_DELAY = "consumer {consumer} takes over when the failover delay is over"
+    CHUNK_OWNER = "the other chunks of a message went to consumer {consumer}, which takes no more"
+    SLOT_DRAINS = "consumer {consumer} has held entries of hash slot {slot} for {held_s:.0f} s"
+    SLOT_UNOWNED = "no consumer has declared hash slot {slot}"
+    READING = "entries are being read from disk"
+    READ_FAILED = "entries could not be read, which is tried again soon"
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """Why, and what there is to say about it. ``str`` is a sentence for an operator."""
+
+    why: Why
+    consumer: str = ""
+    slot: int = -1
+    held_s: float = 0.0
+
+    def __str__(self) -> str:
+        return self.why.value.format(consumer=self.consumer, slot=self.slot, held_s=self.held_s)
+
+
+class Receiver(Hashable, Protocol):
+    """What dispatch sees of a consumer."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def priority(self) -> int: ...
+
+    @property
+    def permits(self) -> int: ...
+
+    @property
+    def blocked(self) -> bool:
+        """Whether it holds too many unacknowledged messages."""
+
+    @property
+    def writable(self) -> bool:
+        """Whether its client reads fast enough."""
+
+    @property
+    def capacity(self) -> int:
+        """How many messages it may be given now; 0 or less: none."""
+
+    def took(self, messages: int) -> None:
+        """It holds so many more."""
+
+    def gave_back(self, messages: int) -> None:
+        """It holds so many fewer."""
+
+
+C = TypeVar("C", bound=Receiver)
+
+
+def receiver_blocked(consumer: Receiver) -> Blocked | None:
+    """Why a consumer can be given nothing; None when it can."""
+    if consumer.capacity > 0:
+        return None
+    if consumer.blocked:
+        return Blocked(Why.CONSUMER_UNACKED, consumer.name)
+    return Blocked(Why.NOT_WRITABLE if not consumer.writable else Why.NO_PERMITS, consumer.name)
+
+
+def all_blocked(consumers: Sequence[Receiver]) -> Blocked | None:
+    """Why none of some consumers can be given anything; None when one can."""
+    reasons = [receiver_blocked(consumer) for consumer in consumers]
+    if not reasons:
+        return Blocked(Why.NO_CONSUMER)
+    return None if None in reasons else reasons[0]

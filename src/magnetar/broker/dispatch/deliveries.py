@@ -1,0 +1,231 @@
+"""One table for every entry that was read for consumers and is not acknowledged yet. Pure.
+
+An entry is *out*, held by a consumer since a time; or it is *returned*, and soon waits; or it
+*waits* in a line until it is assigned. Whichever it is, the table knows how often it was
+asked for again, and its *group*: what it must stay with (Key_Shared: the slot of its key; Shared:
+the chunked message it is part of; None for most entries).
+
+A line has the entries that wait for the same: a consumer with permits, or a slot that drains.
+``line_of`` says to which line a group belongs. Entries come and go in lists, by ledger; what is
+done to each of them is done by loops in C.
+"""
+
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, repeat
+from operator import attrgetter
+from typing import Any, Generic
+
+from magnetar.model.position import Position
+
+from .blocked import C
+from .entry_queue import EntryQueue
+
+Group = Any  # Hashable: the strategy's own.
+
+_messages_of = attrgetter("messages")
+
+
+@dataclass(slots=True, eq=False, frozen=True)
+class Delivery:
+    """What is known of an entry that is out; the entries that went together share it."""
+
+    since: float
+    messages: int
+    """Of the entry, not acknowledged yet; at least one."""
+
+
+class Deliveries(Generic[C]):
+    """The table of one subscription."""
+
+    def __init__(self, line_of: Callable[[Group], Hashable] = lambda group: group) -> None:
+        # Invariant: no dict of a ledger is empty, and no line.
+        self.lines: dict[Hashable, EntryQueue] = {}
+        self.returned: deque[tuple[C | None, int, Sequence[int]]] = deque()
+        """To be queued: by whom (None: by one that is gone), ledger and entry ids, in log order."""
+        self.messages = 0
+        """Messages that are out."""
+        self.waiting_count = 0
+        """Entries in all lines."""
+        self._line_of = line_of
+        self._out: dict[C, dict[int, dict[int, Delivery]]] = {}
+        self._redeliveries: dict[int, dict[int, int]] = {}
+        self._groups: dict[int, dict[int, Group]] = {}  # Of what is out or waits, if it has one.
+        self._waiting: Counter[Group] = Counter()  # Entries in the lines, by group.
+
+    def hand_over(
+        self,
+        consumer: C,
+        ledger_id: int,
+        entry_ids: Iterable[int],
+        messages: Sequence[int],
+        since: float,
+    ) -> None:
+        """Entries that are not in the table, at least one, are out; and the messages of each."""
+        here = self._out.setdefault(consumer, {}).setdefault(ledger_id, {})
+        alike = {count: Delivery(since, count) for count in set(messages)}
+        here.update(zip(entry_ids, map(alike.__getitem__, messages), strict=True))
+        self._count(consumer, sum(messages))
+
+    def release(self, consumer: C, ledger_id: int, entry_ids: Sequence[int]) -> Sequence[int]:
+        """These are acknowledged or given back. Returns those the consumer held, each once."""
+        ledgers = self._out.get(consumer, {})
+        here = ledgers.get(ledger_id)
+        if here is None:
+            return []
+        found = list(map(here.pop, entry_ids, repeat(None)))
+        if None in found:
+            both = zip(entry_ids, found, strict=True)
+            entry_ids = [entry_id for entry_id, delivery in both if delivery is not None]
+        if not here:
+            del ledgers[ledger_id]
+        self._count(consumer, -sum(map(_messages_of, filter(None, found))))
+        return entry_ids
+
+    def release_part(self, consumer: C, position: Position, messages: int) -> None:
+        """Only so many messages, 1 or more, of a batch are not acknowledged."""
+        here = self._out.get(consumer, {}).get(position.ledger_id, {})
+        delivery = here.get(position.entry_id)
+        if delivery is not None and messages < delivery.messages:
+            here[position.entry_id] = Delivery(delivery.since, messages)
+            self._count(consumer, messages - delivery.messages)
+
+    def leave(self, consumer: C) -> dict[int, list[int]]:
+        """The consumer is gone. Returns what it held, in log order."""
+        held = self.held(consumer)
+        self._count(consumer, -sum(map(_messages_of, self._deliveries(consumer))))
+        self._out.pop(consumer, None)
+        return held
+
+    def acknowledged(self, ledger_id: int, entry_ids: Sequence[int]) -> None:
+        """How often these were asked for again is of no more interest."""
+        _drop(self._redeliveries, ledger_id, entry_ids)
+
+    def forget(self, ledger_id: int, entry_ids: Iterable[int]) -> None:
+        """These entries, which are neither out nor wait, need no group any more."""
+        _drop(self._groups, ledger_id, entry_ids)
+
+    def asked_again(self, ledger_id: int, entry_ids: Sequence[int]) -> None:
+        """A consumer wants these to be delivered once more."""
+        if not entry_ids:
+            return
+        counts = self._redeliveries.setdefault(ledger_id, {})
+        before = map(counts.get, entry_ids, repeat(0))
+        counts.update(zip(entry_ids, list(map((1).__add__, before)), strict=True))
+
+    def group(self, ledger_id: int, entry_ids: Iterable[int], groups: Iterable[Group]) -> None:
+        """These entries, about to be out or to wait, must stay with their groups."""
+        self._groups.setdefault(ledger_id, {}).update(zip(entry_ids, groups, strict=True))
+
+    def wait(self, ledger_id: int, entry_ids: Sequence[int]) -> None:
+        """Nobody holds these: they wait in their lines. Those that do already stay once."""
+        for line, those in self._by_line(ledger_id, entry_ids).items():
+            queue = self.lines.get(line)
+            if queue is None:
+                queue = self.lines[line] = EntryQueue()
+            fresh = queue.add(ledger_id, those)
+            self.waiting_count += len(fresh)
+            self._waiting.update(self.groups_of(ledger_id, fresh))
+
+    def take_up(self, ledger_id: int, entry_ids: Sequence[int]) -> list[int]:
+        """These wait no longer, and their groups are forgotten. Returns those that did wait."""
+        gone: list[int] = []
+        for line, those in self._by_line(ledger_id, entry_ids).items():
+            queue = self.lines.get(line)
+            if queue is not None:
+                gone += queue.discard(ledger_id, those)
+                if not queue:
+                    del self.lines[line]
+        self.waiting_count -= len(gone)
+        for group, count in Counter(self.groups_of(ledger_id, gone)).items():
+            self._waiting[group] -= count
+            if not self._waiting[group]:
+                del self._waiting[group]
+        self.forget(ledger_id, gone)
+        return gone
+
+    def line_up_again(self, lines: Iterable[Hashable]) -> None:
+        """The entries of these lines may belong to others now."""
+        queues = [self.lines.pop(line) for line in lines if line in self.lines]
+        for queue in queues:
+            for ledger_id, entry_ids in queue.by_ledger().items():
+                for line, those in self._by_line(ledger_id, entry_ids).items():
+                    self.lines.setdefault(line, EntryQueue()).add(ledger_id, those)
+
+    def held(self, consumer: C) -> dict[int, list[int]]:
+        """What a consumer holds: ledgers and the entry ids of each, both ascending."""
+        return {
+            ledger: sorted(here) for ledger, here in sorted(self._out.get(consumer, {}).items())
+        }
+
+    def held_groups(self, consumer: C) -> Counter[Group]:
+        """How many entries a consumer holds of each group."""
+        held = self._out.get(consumer, {})
+        return Counter(chain.from_iterable(self.groups_of(led, held[led]) for led in held))
+
+    def held_since(self, consumer: C, group: Group) -> float | None:
+        """When a consumer got the first of the entries that it holds of a group."""
+        return min(
+            (
+                delivery.since
+                for ledger_id, here in self._out.get(consumer, {}).items()
+                for entry_id, delivery in here.items()
+                if self._groups.get(ledger_id, {}).get(entry_id) == group
+            ),
+            default=None,
+        )
+
+    def redeliveries(self, ledger_id: int, entry_ids: Iterable[int]) -> list[int] | None:
+        """How often each of these was asked for again; None when none was."""
+        counts = self._redeliveries.get(ledger_id)
+        if counts is None:
+            return None
+        found = list(map(counts.get, entry_ids, repeat(0)))
+        return found if any(found) else None
+
+    def groups_of(self, ledger_id: int, entry_ids: Iterable[int]) -> Iterable[Group]:
+        """The groups of those entries that have one."""
+        groups = self._groups.get(ledger_id)
+        if groups is None:
+            return ()
+        return filter(_is_group, map(groups.get, entry_ids))
+
+    @property
+    def waiting_groups(self) -> Mapping[Group, int]:
+        """How many entries of each group wait."""
+        return self._waiting
+
+    def _by_line(
+        self, ledger_id: int, entry_ids: Sequence[int]
+    ) -> Mapping[Hashable, Sequence[int]]:
+        groups = self._groups.get(ledger_id)
+        if not groups:
+            return {self._line_of(None): entry_ids}
+        found: dict[Hashable, list[int]] = defaultdict(list)
+        lines = map(self._line_of, map(groups.get, entry_ids))
+        for entry_id, line in zip(entry_ids, lines, strict=True):
+            found[line].append(entry_id)
+        return found
+
+    def _deliveries(self, consumer: C) -> Iterable[Delivery]:
+        return chain.from_iterable(here.values() for here in self._out.get(consumer, {}).values())
+
+    def _count(self, consumer: C, messages: int) -> None:
+        self.messages += messages
+        if messages > 0:
+            consumer.took(messages)
+        elif messages < 0:
+            consumer.gave_back(-messages)
+
+
+def _is_group(group: Group) -> bool:
+    return group is not None
+
+
+def _drop(ledgers: dict[int, dict[int, Any]], ledger_id: int, entry_ids: Iterable[int]) -> None:
+    here = ledgers.get(ledger_id)
+    if here is not None:
+        deque(map(here.pop, entry_ids, repeat(None)), maxlen=0)
+        if not here:
+            del ledgers[ledger_id]

@@ -1,0 +1,71 @@
+"""Exclusive and Failover: one active consumer gets everything, in order. Pure."""
+
+from collections.abc import Callable, Sequence
+from typing import Generic
+
+from magnetar.message.entry_traits import EntryTraits
+from magnetar.model.position import Position
+from magnetar.storage.managed_ledger.run import EntryRun
+
+from .blocked import Blocked, C, Why, receiver_blocked
+from .shared import fitting
+from .strategy import Assignment
+
+
+class Single(Generic[C]):
+    """Elects the active consumer whenever one comes or goes; the others stand by."""
+
+    table = None
+
+    def __init__(self, elect: Callable[[Sequence[C]], C]) -> None:
+        self.active: C | None = None
+        self.receivers: Sequence[C] = ()  # The active consumer, unless its takeover waits.
+        self._elect = elect
+        self._consumers: list[C] = []
+
+    def join(self, consumer: C) -> None:
+        self._consumers.append(consumer)
+        self._elect_again()
+
+    def leave(self, consumer: C) -> None:
+        self._consumers.remove(consumer)
+        self._elect_again()
+
+    def _elect_again(self) -> None:
+        elected = self._elect(self._consumers) if self._consumers else None
+        if elected is not self.active:
+            self.active = elected
+            self.receivers = ()
+
+    def serve(self) -> None:
+        """The active consumer may be given something from now on."""
+        if self.active is not None:
+            self.receivers = (self.active,)
+
+    def may_read(self) -> bool:
+        return True
+
+    def due(self, count_max: int) -> list[Position]:
+        return []
+
+    def assign(
+        self, run: EntryRun, indexes: Sequence[int], traits: EntryTraits, *, again: bool
+    ) -> Assignment[C]:
+        [consumer] = self.receivers
+        permits = consumer.permits
+        whole = len(indexes) == len(run.data)
+        if whole and traits.message_count <= permits:
+            return ((consumer, indexes),), ()
+        counts = traits.message_counts
+        count = fitting(counts if whole else list(map(counts.__getitem__, indexes)), permits)
+        return ((consumer, indexes[:count]),) if count else (), indexes[count:]
+
+    def released(self, consumer: C, ledger_id: int, entry_ids: Sequence[int]) -> bool:
+        return False
+
+    def blocked(self, now: float) -> Blocked | None:
+        if self.active is None:
+            return Blocked(Why.NO_CONSUMER)
+        if not self.receivers:
+            return Blocked(Why.FAILOVER_DELAY, self.active.name)
+        return receiver_blocked(self.active)

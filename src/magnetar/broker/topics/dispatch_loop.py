@@ -1,0 +1,349 @@
+"""The one loop that delivers for a subscription: read, choose, hand over, until nothing may go out.
+
+A *strategy* (``broker/dispatch``) chooses who gets what; everything else is here. The loop runs
+when somebody wakes it, as far as entries in memory go, at once and without a task; only what must
+be read from disk is awaited in a task.
+
+An iteration first hands out what waits to be delivered again, then what is new. ``_capacity`` says
+how much may go out at all: what limits dispatch to a rate belongs there. ``_assign`` looks at the
+traits of entries before a strategy does: what holds entries back until a time belongs there.
+"""
+
+import asyncio
+import logging
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from magnetar.broker.dispatch.blocked import Blocked, Why
+from magnetar.broker.dispatch.entry_queue import by_ledger
+from magnetar.broker.dispatch.single import Single
+from magnetar.broker.dispatch.strategy import Strategy
+from magnetar.broker.topics.consumer import Consumer, entry_ids_of, messages_of
+from magnetar.broker.topics.pending_acks import PendingAcks
+from magnetar.broker.topics.settings import TopicSettings
+from magnetar.broker.topics.takeover import Takeover
+from magnetar.clock import Clock
+from magnetar.errors import StorageError
+from magnetar.message.entry_traits import EntryTraits, traits_of
+from magnetar.model.position import Position
+from magnetar.storage.managed_ledger.cursor import Cursor, Picked
+from magnetar.storage.managed_ledger.run import EntryRun
+from magnetar.tasks import Tasks
+
+log = logging.getLogger(__name__)
+
+READ_RETRY_S: Final = 15.0
+"""How long a subscription waits before it tries again to read what could not be read."""
+ITERATION_ENTRIES_MAX: Final = 1_000
+"""Entries delivered before the event loop gets to others; the rest follows by itself."""
+
+
+class DispatchLoop:
+    """Delivers from a cursor to consumers, from the first one that joins until it is closed.
+
+    ``announce`` is True for Failover: consumers hear who is active, and a takeover waits
+    ``failover_delay_s`` for the old consumer's acknowledgements.
+    """
+
+    def __init__(
+        self,
+        cursor: Cursor,
+        strategy: Strategy[Consumer],
+        *,
+        announce: bool = False,
+        settings: TopicSettings,
+        tasks: Tasks,
+        clock: Clock,
+    ) -> None:
+        self.strategy = strategy
+        self._cursor = cursor
+        self._table = strategy.table
+        self._settings = settings
+        self._tasks = tasks
+        self._clock = clock
+        self._pending = None
+        if self._table is not None:
+            self._pending = PendingAcks(strategy, self._table, wake=self.wake)
+        self._takeover = None
+        if isinstance(strategy, Single):
+            delay_s = settings.failover_delay_s if announce else None
+            self._takeover = Takeover(
+                strategy, served=self._start_again, delay_s=delay_s, tasks=tasks, clock=clock
+            )
+        self._reading: asyncio.Task[None] | None = None
+        self._read_failed = False  # And is tried again soon.
+        self._running = False
+        self._over_limit = False  # Too much is unacknowledged on the subscription.
+        self._messages_per_entry = 1.0
+        self._rewinds = 0  # What was read before a rewind is dropped.
+        self._closed = False
+        cursor.rewind()
+
+    def join(self, consumer: Consumer) -> None:
+        """A consumer came. Raises ConsumerAssignFailed (Key_Shared) and changes nothing then."""
+        self.strategy.join(consumer)
+        if self._takeover is not None:
+            self._takeover.joined(consumer)
+
+    def leave(self, consumer: Consumer) -> None:
+        """A consumer went; what it held goes to the others."""
+        held = {} if self._table is None else self._table.leave(consumer)
+        self.strategy.leave(consumer)
+        if self._takeover is not None:
+            self._takeover.left(consumer)
+        elif self._pending is not None and self.strategy.receivers:
+            self._pending.give_back(None, held)
+
+    def flowed(self, consumer: Consumer) -> None:
+        """A consumer got permits."""
+        if self._table is not None or consumer is self.strategy.active:
+            self.wake()
+
+    def acknowledged(self, consumer: Consumer, ledger_id: int, entry_ids: Sequence[int]) -> None:
+        """These entries are acknowledged as a whole."""
+        if self._pending is not None:
+            freed = self._pending.acknowledged(consumer, ledger_id, entry_ids)
+            if freed or self._over_limit:
+                self.wake()
+
+    def acknowledged_part(self, consumer: Consumer, position: Position, messages: int) -> None:
+        """A batch is acknowledged in part; so many ``messages`` are not."""
+        if self._pending is not None:
+            freed = self._pending.acknowledged_part(consumer, position, messages)
+            if freed or self._over_limit:
+                self.wake()
+
+    def redeliver(self, consumer: Consumer, positions: Sequence[Position] | None) -> None:
+        """The consumer wants these again; None: all it holds.
+
+        Where no table knows what it holds: the whole stream again, if it is the active consumer.
+        """
+        if self._pending is not None:
+            self._pending.redeliver(consumer, positions)
+        elif consumer in self.strategy.receivers:
+            self._start_again()
+
+    def close(self) -> None:
+        """Deliver nothing more. A read under way is dropped."""
+        self._closed = True
+        if self._takeover is not None:
+            self._takeover.close()
+        if self._table is not None:
+            self._table.returned.clear()
+        if self._reading is not None:
+            # It would move the cursor on, which may be another loop's from now on.
+            self._reading.cancel()
+
+    @property
+    def waiting_count(self) -> int:
+        """Entries that were read and wait to be delivered, again or at all."""
+        return 0 if self._table is None else self._table.waiting_count
+
+    def blocked(self) -> Blocked | None:
+        """Why nothing is delivered; None when nothing keeps it."""
+        if not self.strategy.receivers:
+            return self.strategy.blocked(self._clock.now())
+        waiting = self.waiting_count or (self._table is not None and self._table.returned)
+        if not waiting and not self._cursor.has_more:
+            return Blocked(Why.NOTHING_TO_READ)
+        if self._read_failed:
+            return Blocked(Why.READ_FAILED)
+        if self._reading is not None:
+            return Blocked(Why.READING)
+        if self._table is not None and self._over_unacked_limit():
+            return Blocked(Why.SUBSCRIPTION_UNACKED)
+        return self.strategy.blocked(self._clock.now())
+
+    def _capacity(self) -> int:
+        """Messages that may go out now, over all consumers."""
+        table = self._table
+        if table is not None and (table.returned or self._over_unacked_limit()):
+            return 0
+        capacity = 0
+        for consumer in self.strategy.receivers:
+            its = consumer.capacity
+            if its > 0:
+                capacity += its
+            elif not consumer.outlet.writable:
+                consumer.outlet.when_writable(self.wake)
+        return capacity
+
+    def _over_unacked_limit(self) -> bool:
+        """Once it is reached, half of it must be acknowledged."""
+        limit = self._settings.unacked_per_subscription_max
+        messages = 0 if self._table is None else self._table.messages
+        self._over_limit = bool(limit) and messages >= (limit // 2 if self._over_limit else limit)
+        return self._over_limit
+
+    def wake(self) -> None:
+        """There may be something to deliver: entries, permits, or a client that reads again."""
+        if self._reading is not None or self._running or self._closed:
+            return
+        self._running = True
+        try:
+            self._run()
+        finally:
+            self._running = False
+
+    def _run(self) -> None:
+        count, cursor, settings, table = 0, self._cursor, self._settings, self._table
+        while (waiting := table is not None and table.waiting_count > 0) or cursor.has_more:
+            capacity = self._capacity()
+            if capacity <= 0:
+                return
+            if count >= ITERATION_ENTRIES_MAX:
+                asyncio.get_running_loop().call_soon(self.wake)
+                return
+            if waiting:
+                due = self.strategy.due(min(capacity, settings.replay_entries_max))
+                if due:
+                    picks = self._cached_again(due)
+                    if picks is None:
+                        self._reading = self._tasks.spawn("replay", self._read(0, due))
+                        return
+                    self._deliver_again(due, picks)
+                    count += len(due)
+                    continue
+                if not self.strategy.may_read():
+                    return
+            # What the permits are likely to cover.
+            likely = int(capacity / self._messages_per_entry) + 1
+            wanted = min(likely, capacity, settings.read_entries_max)
+            runs = cursor.cached(wanted, settings.read_bytes_max)
+            if runs is None:
+                self._reading = self._tasks.spawn("read", self._read(wanted, []))
+                return
+            if not runs:
+                return
+            count += self._deliver(runs)
+
+    async def _read(self, wanted: int, due: list[Position]) -> None:
+        """Deliver what is due, or else what is new, from disk. Then go on."""
+        rewinds = self._rewinds
+        try:
+            if due:
+                runs = await self._cursor.read_at(due)
+            else:
+                runs = await self._cursor.read(wanted, self._settings.read_bytes_max)
+            if rewinds != self._rewinds:
+                self._cursor.rewind()
+            elif self._capacity() <= 0:
+                if runs and not due:
+                    self._cursor.read_position = runs[0].first
+            elif due:
+                self._deliver_again(due, [(run, range(len(run))) for run in runs])
+            else:
+                self._deliver(runs)
+        except StorageError as error:
+            await self._wait_for_retry(error)
+        finally:
+            self._reading = None
+        self.wake()
+
+    async def _wait_for_retry(self, error: StorageError) -> None:
+        """Nothing is skipped: that is what a seek is for."""
+        log.error(
+            "subscription.read_failed cursor=%s position=%s error=%s remedy=%s",
+            self._cursor.name,
+            self._cursor.read_position,
+            error,
+            "restore the file, or seek the subscription beyond this position",
+        )
+        self._read_failed = True
+        try:
+            await self._clock.sleep(READ_RETRY_S)
+        finally:
+            self._read_failed = False
+
+    def _deliver(self, runs: Sequence[EntryRun]) -> int:
+        """New entries; how many. What nobody gets now waits, or is read again later."""
+        count = 0
+        for run in runs:
+            entries = len(run.data)
+            count += entries
+            left = self._assign(run, range(entries), again=False)
+            if left and self._table is None:
+                self._cursor.read_position = Position(run.ledger_id, run.first_entry_id + left[0])
+                break
+        return count
+
+    def _deliver_again(self, due: Sequence[Position], picks: Iterable[Picked]) -> None:
+        """Entries that were due: ``picks`` is what is left of them."""
+        assert self._table is not None, "nothing waits without a table"
+        for ledger_id, entry_ids in by_ledger(due).items():
+            self._table.take_up(ledger_id, entry_ids)
+        for run, picked in picks:
+            self._assign(run, picked, again=True)
+
+    def _cached_again(self, due: Sequence[Position]) -> list[Picked] | None:
+        """What is due, if it is in memory."""
+        found: list[Picked] = []
+        for ledger_id, entry_ids in by_ledger(due).items():
+            picks = self._cursor.cached_at(ledger_id, entry_ids)
+            if picks is None:
+                return None
+            found += picks
+        return found
+
+    def _assign(self, run: EntryRun, indexes: Sequence[int], *, again: bool) -> Sequence[int]:
+        """Have consumers chosen, and hand over. Returns the entries that nobody got."""
+        traits = run.traits
+        if not isinstance(traits, EntryTraits):
+            traits = run.traits = traits_of(run.data)  # Nobody has since it was read from disk.
+        if traits.unusual:
+            indexes = self._readable(run, traits, indexes)
+            if not indexes:
+                return ()
+        self._messages_per_entry = traits.message_count / len(run.data)
+        picks, left = self.strategy.assign(run, indexes, traits, again=again)
+        for consumer, picked in picks:
+            self._hand_over(consumer, run, traits, picked)
+        if left and self._table is not None:
+            self._table.wait(run.ledger_id, list(map(run.first_entry_id.__add__, left)))
+        return left
+
+    def _readable(
+        self, run: EntryRun, traits: EntryTraits, indexes: Sequence[int]
+    ) -> Sequence[int]:
+        """Without the entries that nobody can read, which are acknowledged."""
+        bad = {index for index, seen in traits.unusual.items() if seen is None}
+        bad.intersection_update(indexes)
+        if not bad:
+            return indexes
+        self._cursor.acknowledge_entries(
+            run.ledger_id, [run.first_entry_id + index for index in sorted(bad)]
+        )
+        return [index for index in indexes if index not in bad]
+
+    def _hand_over(
+        self, consumer: Consumer, run: EntryRun, traits: EntryTraits, indexes: Sequence[int]
+    ) -> None:
+        picked = indexes if len(indexes) < len(run.data) else None
+        ack_sets = ack_sets_of(self._cursor, run, picked) if self._cursor.has_batch_acks else None
+        counts = None
+        if self._table is not None:
+            messages = messages_of(traits, picked, ack_sets)
+            counts = self._table.redeliveries(run.ledger_id, entry_ids_of(run, picked))
+            self._table.hand_over(
+                consumer, run.ledger_id, entry_ids_of(run, picked), messages, self._clock.now()
+            )
+        consumer.deliver(run, traits, picked=picked, redelivery_counts=counts, ack_sets=ack_sets)
+
+    def _start_again(self) -> None:
+        """From the mark: what is being read meanwhile is dropped."""
+        self._rewinds += 1
+        self._cursor.rewind()
+        self.wake()
+
+
+def ack_sets_of(
+    cursor: Cursor, run: EntryRun, picked: Sequence[int] | None = None
+) -> list[list[int]] | None:
+    """The batch-index acknowledgements of a run, or of what is picked of it, parallel to it.
+
+    None when there are none.
+    """
+    found = [
+        cursor.ack_set(Position(run.ledger_id, entry)) or [] for entry in entry_ids_of(run, picked)
+    ]
+    return found if any(found) else None

@@ -1,0 +1,88 @@
+"""What consumers hold and give back: acknowledged, redelivered, or left behind."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from magnetar.broker.dispatch.deliveries import Deliveries
+from magnetar.broker.dispatch.entry_queue import by_ledger
+from magnetar.broker.dispatch.strategy import Strategy
+from magnetar.broker.topics.consumer import Consumer
+from magnetar.model.position import Position
+
+RETURNED_AT_ONCE_MAX: Final = 2_000
+"""Entries that are given back before others get the event loop: a consumer may hold 50,000."""
+
+
+class PendingAcks:
+    """Entries whose acknowledgement is pending, in the table of a Shared or Key_Shared strategy.
+
+    ``wake`` is called when entries that were given back wait to be delivered.
+    """
+
+    def __init__(
+        self,
+        strategy: Strategy[Consumer],
+        table: Deliveries[Consumer],
+        *,
+        wake: Callable[[], None],
+    ) -> None:
+        self._strategy = strategy
+        self._table = table
+        self._wake = wake
+
+    def acknowledged(self, consumer: Consumer, ledger_id: int, entry_ids: Sequence[int]) -> bool:
+        """These are acknowledged as a whole, whoever holds them. True: more may go out now."""
+        freed, released = self._release(consumer, ledger_id, entry_ids)
+        if len(released) < len(entry_ids):
+            elsewhere = list(set(entry_ids).difference(released))
+            for other in self._strategy.receivers:
+                freed = self._release(other, ledger_id, elsewhere)[0] or freed
+            freed = bool(self._table.take_up(ledger_id, elsewhere)) or freed
+        self._table.acknowledged(ledger_id, entry_ids)
+        return freed
+
+    def acknowledged_part(self, consumer: Consumer, position: Position, messages: int) -> bool:
+        """So many messages of a batch are not acknowledged. True: more may go out now."""
+        before = consumer.capacity
+        self._table.release_part(consumer, position, messages)
+        return consumer.capacity > before
+
+    def redeliver(self, consumer: Consumer, positions: Sequence[Position] | None) -> None:
+        """A consumer gives back what it holds of ``positions``; None: all it holds."""
+        held = self._table.held(consumer) if positions is None else by_ledger(positions)
+        self.give_back(consumer, held)
+
+    def give_back(self, consumer: Consumer | None, entries: Mapping[int, list[int]]) -> None:
+        """Let wait what ``consumer`` holds of ``entries``, or all of them from one that is gone."""
+        for ledger_id, entry_ids in entries.items():
+            for start in range(0, len(entry_ids), RETURNED_AT_ONCE_MAX):
+                part = entry_ids[start : start + RETURNED_AT_ONCE_MAX]
+                self._table.returned.append((consumer, ledger_id, part))
+        self._take_back_some()
+
+    def _take_back_some(self) -> None:
+        """Nothing is delivered before all that was given back waits in its line."""
+        table, most = self._table, RETURNED_AT_ONCE_MAX
+        while table.returned and most > 0:
+            consumer, ledger_id, entry_ids = table.returned.popleft()
+            most -= len(entry_ids)
+            if consumer is not None:
+                entry_ids = table.release(consumer, ledger_id, entry_ids)
+                table.asked_again(ledger_id, entry_ids)
+                self._strategy.released(consumer, ledger_id, entry_ids)
+            table.wait(ledger_id, entry_ids)
+        if table.returned:
+            asyncio.get_running_loop().call_soon(self._take_back_some)
+        else:
+            self._wake()
+
+    def _release(
+        self, consumer: Consumer, ledger_id: int, entry_ids: Sequence[int]
+    ) -> tuple[bool, Sequence[int]]:
+        """A consumer is done with entries. Whether others may go out, and which it held."""
+        before = consumer.capacity
+        released = self._table.release(consumer, ledger_id, entry_ids)
+        freed = self._strategy.released(consumer, ledger_id, released)
+        self._table.forget(ledger_id, released)
+        return freed or consumer.capacity > before, released

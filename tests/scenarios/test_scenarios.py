@@ -1,0 +1,254 @@
+"""What a subscription does, told as text: commands, a line of dashes, and what came of them.
+
+Each file of this folder is a story. ``REWRITE=1`` writes down what happens today: commit it only if
+you understand the difference. A word of PUBLISH is ``text:key=K:batch=N:chunk=UUID/I/N``; entries
+are called by their text. In what happened, ``text(2)`` was asked for again twice before, and of
+``text[011]`` the first messages are pending.
+"""
+
+import asyncio
+import os
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+
+import pytest
+from unit.broker.manual_clock import ManualClock
+from unit.broker.topics.conftest import ClientEnd, entry
+
+from magnetar.broker.topics.consumer import SubscribeRequest
+from magnetar.broker.topics.settings import TopicSettings
+from magnetar.broker.topics.subscription import Subscription
+from magnetar.errors import MagnetarError
+from magnetar.message.entry import checksum
+from magnetar.message.entry_traits import traits_of
+from magnetar.model.names import TopicName
+from magnetar.model.position import EARLIEST, Position
+from magnetar.model.subscriptions import SubscriptionType
+from magnetar.storage.ledger.memory import MemoryLedgerStore
+from magnetar.storage.managed_ledger.cache import EntryCache
+from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
+from magnetar.storage.metadata.memory import MemoryMetadataStore
+from magnetar.tasks import Tasks
+
+FILES = sorted(Path(__file__).parent.glob("*.txt"))
+DASHES = "----"
+TOPIC = TopicName.parse("persistent://public/default/scenario")
+TURNS = 30
+"""Rounds of the event loop after which nothing happens any more: stores in memory never wait."""
+
+
+class End(ClientEnd):
+    """A client's end that tells the story what came."""
+
+    def __init__(self, name, story):
+        super().__init__()
+        self.name = name
+        self.story = story
+
+    def _note(self, *what):
+        super()._note(*what)
+        match what:
+            case ("entry", _, position, text, redeliveries, ack_set):
+                self.story.positions.setdefault(text, Position(*position))
+                words = format(ack_set[0], "b")[::-1] if ack_set else ""
+                again = f"({redeliveries})" if redeliveries else ""
+                self.story.heard.append(
+                    (self.name, f"{text}{again}" + (f"[{words}]" * bool(words)))
+                )
+            case ("active", _, active):
+                self.story.heard.append(
+                    (None, f"{self.name} {'is' if active else 'is not'} active")
+                )
+            case ("close_consumer", _):
+                self.story.heard.append((None, f"{self.name} is closed"))
+
+
+class Story:
+    """A subscription, and the commands that a file may give."""
+
+    def __init__(self):
+        self.clock = ManualClock()
+        self.tasks = Tasks("scenario")
+        self.settings = TopicSettings()
+        self.members = {}  # By name: end and consumer.
+        self.positions = {}  # Of entries, by text.
+        self.heard = []  # In order: who got what, or a sentence.
+        self.subscription = None
+
+    async def open(self):
+        self.ledger = await ManagedLedger.open(
+            "public/default/persistent/scenario",
+            metadata=MemoryMetadataStore(),
+            ledgers=MemoryLedgerStore(),
+            cache=EntryCache(1024 * 1024),
+            clock=self.clock,
+            tasks=self.tasks,
+        )
+        self.subscription = Subscription(
+            "s",
+            await self.ledger.open_cursor("s", EARLIEST),
+            topic=TOPIC,
+            settings=self.settings,
+            tasks=self.tasks,
+            clock=self.clock,
+        )
+
+    async def run(self, line):
+        """Do what a line says. Returns what came of it, a line each."""
+        command, *words = line.split()
+        self.heard.clear()
+        if command == "settings":
+            self.settings = TopicSettings(**{name: int(value) for name, value in pairs(words)})
+            return []
+        if self.subscription is None:
+            await self.open()
+        try:
+            said = await getattr(self, f"do_{command.replace('-', '_')}")(*words)
+        except MagnetarError as error:
+            return [f"{type(error).__name__}: {error}"]
+        for _ in range(TURNS):
+            await asyncio.sleep(0)
+        return [*self.told(), *([said] if said else [])]
+
+    def told(self):
+        for name, group in groupby(self.heard, itemgetter(0)):
+            texts = [text for _, text in group]
+            if name is None:
+                yield from texts
+            else:
+                yield f"{name} <- {' '.join(texts)}"
+
+    async def do_join(self, name, kind, *words):
+        fields = dict(pairs(words))
+        ranges = fields.get("ranges")
+        request = SubscribeRequest(
+            subscription="s",
+            type=SubscriptionType[kind.upper()],
+            consumer_id=len(self.members),
+            consumer_name=name,
+            priority_level=int(fields.get("priority", 0)),
+            hash_ranges=None if ranges is None else tuple(map(slots, ranges.split(","))),
+            allow_out_of_order=fields.get("order") == "any",
+        )
+        end = End(name, self)
+        self.members[name] = end, await self.subscription.add(request, end)
+        self.subscription.flow(self.members[name][1], int(fields.get("permits", 1000)))
+
+    async def do_leave(self, name):
+        self.subscription.remove(self.members.pop(name)[1])
+
+    async def do_flow(self, name, permits):
+        self.subscription.flow(self.members[name][1], int(permits))
+
+    async def do_publish(self, *words):
+        made = list(map(entry_of, words))
+        ledger_id, first = await self.ledger.append(
+            made, list(map(checksum, made)), traits_of(made, [0] * len(made))
+        )
+        for number, word in enumerate(words):
+            self.positions[word.partition(":")[0]] = Position(ledger_id, first + number)
+        self.subscription.wake()
+
+    async def do_ack(self, name, *texts):
+        """Acknowledge entries; ``text/011`` the first message of the batch of three alone."""
+        whole = [self.positions[text] for text in texts if "/" not in text]
+        parts = [text.split("/") for text in texts if "/" in text]
+        self.subscription.acknowledge(
+            self.members[name][1],
+            whole,
+            [(self.positions[text], [int(bits[::-1], 2)]) for text, bits in parts],
+        )
+
+    async def do_ack_until(self, name, text):
+        self.subscription.acknowledge_cumulative(self.members[name][1], self.positions[text])
+
+    async def do_redeliver(self, name, *texts):
+        """Ask for entries again, or for all that the consumer holds."""
+        positions = [self.positions[text] for text in texts]
+        self.subscription.redeliver(self.members[name][1], positions or None)
+
+    async def do_stop_reading(self, name):
+        self.members[name][0].writable = False
+
+    async def do_read_again(self, name):
+        self.members[name][0].reads_again()
+
+    async def do_wait(self, seconds):
+        await self.clock.advance(float(seconds))
+
+    async def do_why(self):
+        reason = self.subscription.blocked_reason()
+        return "nothing is in the way" if reason is None else str(reason)
+
+    async def do_show(self):
+        lines = []
+        for name, (_, consumer) in self.members.items():
+            blocked = ", blocked" if consumer.blocked else ""
+            lines.append(
+                f"{name}: {consumer.permits} permits, {consumer.unacked} unacknowledged{blocked}"
+            )
+        dispatch = self.subscription.dispatch
+        waiting = dispatch.waiting_count if dispatch else 0
+        return "\n".join([*lines, f"backlog {self.subscription.cursor.backlog}, {waiting} waiting"])
+
+    async def close(self):
+        if self.subscription is not None:
+            self.subscription.close()
+            await self.ledger.close()
+        await self.tasks.close()
+
+
+def pairs(words):
+    return [word.split("=", 1) for word in words]
+
+
+def slots(text):
+    first, last = text.split("-")
+    return int(first), int(last)
+
+
+def entry_of(word):
+    text, *rest = word.split(":")
+    fields = dict(pairs(rest))
+    if fields.get("metadata") == "unreadable":
+        return b"\0\0\0\x05\xff\xff\xff\xff\xff"
+    if "chunk" in fields:
+        uuid, index, count = fields.pop("chunk").split("/")
+        return entry(text, uuid=uuid, chunk_id=int(index), num_chunks_from_msg=int(count))
+    batch = fields.get("batch")
+    return entry(text, key=fields.get("key"), batch=None if batch is None else int(batch))
+
+
+async def played(text):
+    """The file as it should be, by what happens today."""
+    story, out = Story(), []
+    try:
+        for block in text.split("\n\n"):
+            if DASHES not in block:
+                out.append(block.strip("\n"))
+                continue
+            lines = block.strip("\n").split("\n")
+            commands = lines[: lines.index(DASHES)]
+            said = []
+            for line in commands:
+                if not line.startswith("#"):
+                    said += await story.run(line)
+            out.append("\n".join([*commands, DASHES, *(said or ["(nothing)"])]))
+    finally:
+        await story.close()
+    return "\n\n".join(out) + "\n"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+async def test_a_scenario_comes_out_as_it_is_told(path):
+    told = path.read_text(encoding="utf-8")
+    happened = await played(told)
+    if os.environ.get("REWRITE") == "1":
+        path.write_text(happened, encoding="utf-8")
+    else:
+        assert happened == told, f"{path.name}: REWRITE=1 accepts the difference"
+
+
+def test_there_are_scenarios():
+    assert len(FILES) > 10

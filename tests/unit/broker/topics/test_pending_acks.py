@@ -1,0 +1,84 @@
+"""What consumers hold, and how it gets out of their hands."""
+
+import asyncio
+
+import pytest
+from unit.broker.topics.conftest import ClientEnd
+
+from magnetar.broker.dispatch.shared import Shared
+from magnetar.broker.topics import pending_acks
+from magnetar.broker.topics.consumer import Consumer, SubscribeRequest
+from magnetar.broker.topics.pending_acks import PendingAcks
+from magnetar.model.names import TopicName
+from magnetar.model.position import Position
+from magnetar.model.subscriptions import SubscriptionType
+
+
+class World:
+    """Two consumers, of which the first holds entries 0 to 5 of ledger 1."""
+
+    def __init__(self, unacked_max=0):
+        self.strategy, self.woken = Shared(), 0
+        self.table = self.strategy.table
+        self.pending = PendingAcks(self.strategy, self.table, wake=self.wake)
+        self.a, self.b = (self.consumer(name, unacked_max) for name in "ab")
+        self.table.hand_over(self.a, 1, range(6), [1, 1, 1, 1, 1, 3], 0.0)
+
+    def wake(self):
+        self.woken += 1
+
+    def consumer(self, name, unacked_max):
+        request = SubscribeRequest(
+            subscription="s", type=SubscriptionType.SHARED, consumer_id=1, consumer_name=name
+        )
+        consumer = Consumer(
+            request,
+            topic=TopicName.parse("t"),
+            outlet=ClientEnd(),
+            unacked_max=unacked_max,
+            connected_at_ms=0,
+        )
+        consumer.add_permits(100)
+        self.strategy.join(consumer)
+        return consumer
+
+
+@pytest.fixture
+def world():
+    return World()
+
+
+def test_acknowledged_is_what_anybody_holds(world):
+    assert not world.pending.acknowledged(world.a, 1, [0, 1, 1])
+    assert not world.pending.acknowledged(world.b, 1, [2, 99])
+    assert (world.a.unacked, world.table.held(world.a)) == (6 - 1, {1: [3, 4, 5]})
+
+
+def test_more_may_go_out_when_a_consumer_holds_less_than_it_may():
+    world = World(unacked_max=9)
+    assert world.pending.acknowledged(world.b, 1, [0])
+    assert world.pending.acknowledged_part(world.a, Position(1, 5), 1)
+    assert not world.pending.acknowledged_part(world.a, Position(1, 5), 1)
+    assert world.a.unacked == 5
+
+
+async def test_what_is_given_back_waits_and_is_counted(world):
+    world.pending.redeliver(world.a, [Position(1, 2), Position(1, 2), Position(1, 77)])
+    assert list(world.table.lines[None]) == [(1, 2)]
+    assert (world.table.redeliveries(1, [1, 2]), world.woken) == ([0, 1], 1)
+    assert world.pending.acknowledged(world.b, 1, [2]), "it waits no longer"
+    assert world.table.redeliveries(1, [2]) is None
+
+
+async def test_what_a_consumer_that_is_gone_held_is_not_counted(world):
+    world.pending.give_back(None, world.table.leave(world.a))
+    assert world.table.waiting_count == 6
+    assert world.table.redeliveries(1, range(6)) is None
+
+
+async def test_much_is_given_back_in_parts(world, monkeypatch):
+    monkeypatch.setattr(pending_acks, "RETURNED_AT_ONCE_MAX", 4)
+    world.pending.redeliver(world.a, None)
+    assert (world.table.waiting_count, world.woken) == (4, 0)
+    await asyncio.sleep(0)
+    assert (world.table.waiting_count, world.woken) == (6, 1)
