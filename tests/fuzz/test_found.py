@@ -9,6 +9,7 @@ from array import array
 import pytest
 from google_crc32c import value as crc32c
 from unit.client.peer import Peer
+from unit.storage.ledger.local.support import append
 
 from magnetar.broker.connection import Connection
 from magnetar.broker.resources import Resources
@@ -295,7 +296,7 @@ async def test_a_broker_may_not_make_a_producer_count_from_below():
 async def test_an_entry_whose_segment_is_gone_is_damaged(tmp_path):
     store = await LocalLedgerStore.start(tmp_path / "ledgers")
     ledger = await store.create()
-    await ledger.append([b"a"], [crc32c(b"a")])
+    await append(ledger, [b"a"], [crc32c(b"a")])
     segment = store._segments._all.pop(1)  # As a footer with wrong counts had it freed.
     with pytest.raises(CorruptEntry, match="segment 1 is gone"):
         await ledger.read(0, 1, 100)

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from unit.storage.ledger.local.support import run
+from unit.storage.ledger.local.support import append, run
 
 from magnetar.errors import LedgerFenced
 from magnetar.storage.ledger.local.log_thread import Durability
@@ -71,7 +71,7 @@ async def work(store, chance, steps):
             size = chance.choice([0, 10, 100, 700, 5000])
             entries = [bytes(chance.randint(0, size)) for _ in range(chance.choice([1, 1, 2, 30]))]
             with contextlib.suppress(LedgerFenced):
-                await writer.append(*run(*entries))
+                await append(writer, *run(*entries))
         elif what < 0.9:
             await writer.close()
         else:

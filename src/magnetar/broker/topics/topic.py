@@ -97,7 +97,7 @@ class Topic:
         runs, self._inbox = self._inbox, []
         self._storing = runs
         try:
-            self.ledger.put(_joined(runs), self._stored)
+            self.ledger.append(_joined(runs), self._stored)
         except Exception as error:
             log.exception("topic.defect topic=%s", self.name)
             self._fail(UnknownFailure(f"{type(error).__name__}: {error}"))

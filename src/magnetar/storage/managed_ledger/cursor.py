@@ -1,5 +1,6 @@
 """A place in a log that outlives its reader: what is acknowledged, and what is to be read next."""
 
+import logging
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
@@ -10,6 +11,8 @@ from magnetar.storage.managed_ledger.cursor_store import CursorRecord, CursorSta
 from magnetar.storage.managed_ledger.entry_ranges import coalesce
 from magnetar.storage.managed_ledger.log_reader import LogReader
 from magnetar.storage.managed_ledger.run import EntryRun
+
+log = logging.getLogger(__name__)
 
 Picked = tuple[EntryRun, Sequence[int]]
 """A run, and which of its entries are meant: indexes, ascending."""
@@ -23,7 +26,7 @@ class Cursor:
 
     ``cached`` and ``read`` go on from ``read_position``, which the caller may also set: whoever
     read more than it could use sets it back. One reader at a time. A cursor without a ``record`` is
-    not durable: it vanishes with the process.
+    not durable: it vanishes with the process, and deletion does not wait for it.
     """
 
     def __init__(
@@ -48,6 +51,7 @@ class Cursor:
         self._record = record
         self._ranges_max = ranges_max
         self._changes_saved = 0  # Of ``acks``, as far as the record has them.
+        self._passed_over_to: Position | None = None  # Where deletion put it last.
 
     def restore(self, state: CursorState) -> None:
         """Take up what was stored, as far as the log still has it."""
@@ -260,18 +264,35 @@ class Cursor:
             await self._record.delete()
 
     def clamp(self) -> None:
-        """Ledgers were trimmed: the mark and the read position are no earlier than that."""
+        """Ledgers were trimmed: the mark and the read position are no earlier than that.
+
+        A cursor that had not read all of them is passed over. The log says so once, until the
+        cursor has read on.
+        """
         layout = self._log.layout
+        before, first = self.read_position, layout.first
         changes = self.acks.changes
         self.acks.raise_mark(layout.trimmed_to, layout)
         if self.acks.changes != changes:
             self._changed()
-        self.read_position = max(self.read_position, layout.first)
+        self.read_position = max(self.read_position, first)
+        if before <= layout.trimmed_to:
+            if before != self._passed_over_to:
+                log.warning(
+                    "cursor.passed_over name=%s cursor=%s from=%s to=%s: it had not read what was "
+                    "deleted, and goes on at the oldest entry there is",
+                    self.owner.name,
+                    self.name,
+                    before,
+                    first,
+                )
+            self._passed_over_to = self.read_position
 
     def _changed(self) -> None:
         if self.acks.mark >= self.read_position:
             self.rewind()
-        self._saver.changed(self)
+        if self.durable:
+            self._saver.changed(self)
 
     def _state(self) -> bytes:
         return encode(self.acks, self.properties, ranges_max=self._ranges_max)

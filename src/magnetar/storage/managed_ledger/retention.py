@@ -29,10 +29,10 @@ def removable(
 ) -> int:
     """How many of the oldest sealed ledgers may be deleted.
 
-    A ledger may go when every cursor has passed it (``slowest_mark`` None: there is no cursor) and
-    retention no longer holds it: it was sealed longer ago than the time limit, or the log, of which
-    ``size_bytes`` are stored, is larger than the size limit. ``FOR_EVER`` switches a limit off; 0
-    means that nothing acknowledged is kept.
+    A ledger may go when every durable cursor has passed it (``slowest_mark`` None: there is none)
+    and retention no longer holds it: it was sealed longer ago than the time limit, or the log, of
+    which ``size_bytes`` are stored, is larger than the size limit. ``FOR_EVER`` switches a limit
+    off; 0 means that nothing acknowledged is kept.
     """
     excess = size_bytes - retention_size_bytes
     count = 0

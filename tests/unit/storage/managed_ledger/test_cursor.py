@@ -23,10 +23,6 @@ def places(first, last, ledger_id=0):
     return [Position(ledger_id, entry) for entry in range(first, last + 1)]
 
 
-async def seal(ledger):
-    await ledger._seal()
-
-
 # Reading.
 
 
@@ -72,10 +68,10 @@ async def test_what_is_not_in_memory_must_be_awaited(logs, ledger):
     assert await again.read(10, BYTES_MAX) == []
 
 
-async def test_reading_crosses_ledgers(ledger, cursor):
+async def test_reading_crosses_ledgers(logs, ledger, cursor):
     for start in range(0, 50, 10):
         await append(ledger, entries(10, start=start))
-        await seal(ledger)
+        await logs.roll(ledger)
     assert data_of(cursor.cached(25, BYTES_MAX)) == entries(25)
     assert await drain(cursor) == entries(25, start=25)
 
@@ -164,9 +160,9 @@ async def test_a_place_that_moves_during_a_read_counts(logs, ledger, move):
     assert not again.has_more
 
 
-async def test_entries_are_read_where_they_are_asked_for(ledger, cursor):
+async def test_entries_are_read_where_they_are_asked_for(logs, ledger, cursor):
     await append(ledger, entries(100))
-    await seal(ledger)
+    await logs.roll(ledger)
     await append(ledger, entries(100, start=100))
     cursor.acknowledge(places(11, 12))
     place = cursor.read_position
@@ -233,9 +229,9 @@ async def test_entries_that_are_trimmed_while_they_are_read_are_left_out(logs, l
 # Acknowledging.
 
 
-async def test_the_backlog_is_what_is_not_acknowledged(ledger, cursor):
+async def test_the_backlog_is_what_is_not_acknowledged(logs, ledger, cursor):
     await append(ledger, entries(10))
-    await seal(ledger)
+    await logs.roll(ledger)
     await append(ledger, entries(10, start=10))
     assert cursor.backlog == 20
     cursor.acknowledge(places(0, 1) + places(5, 6) + places(3, 4, ledger_id=1))
@@ -268,9 +264,9 @@ async def test_a_batch_is_acknowledged_message_by_message(ledger, cursor):
     assert cursor.backlog == 2
 
 
-async def test_the_place_before_an_entry(ledger, cursor):
+async def test_the_place_before_an_entry(logs, ledger, cursor):
     await append(ledger, entries(3))
-    await seal(ledger)
+    await logs.roll(ledger)
     await append(ledger, entries(3))
     assert cursor.previous(Position(1, 2)) == (1, 1)
     assert cursor.previous(Position(1, 0)) == (0, 2)
@@ -376,9 +372,9 @@ async def test_acknowledgements_of_entries_that_a_crash_took_back_are_forgotten(
         (LATEST, 20),
     ],
 )
-async def test_after_a_reset_reading_begins_at_the_place(ledger, cursor, position, expected):
+async def test_after_a_reset_reading_begins_at_the_place(logs, ledger, cursor, position, expected):
     await append(ledger, entries(10))
-    await seal(ledger)
+    await logs.roll(ledger)
     await append(ledger, entries(10, start=10))
     cursor.acknowledge(places(0, 7))
     cursor.acknowledge(places(2, 3, ledger_id=1))
@@ -421,9 +417,9 @@ async def test_a_reset_by_a_former_owner_is_refused(logs, ledger, cursor):
         await cursor.reset(Position(0, 5))
 
 
-async def test_a_trimmed_log_moves_marks_to_what_is_left(ledger, cursor):
+async def test_a_trimmed_log_moves_marks_to_what_is_left(logs, ledger, cursor):
     await append(ledger, entries(10))
-    await seal(ledger)
+    await logs.roll(ledger)
     await append(ledger, entries(10, start=10))
     ledger.layout.remove([0])
     cursor.clamp()

@@ -9,6 +9,7 @@ from unit.storage.managed_ledger.logs import (
     GatedMetadataStore,
     Logs,
     append,
+    data_of,
     drain,
     entries,
     turns,
@@ -16,6 +17,7 @@ from unit.storage.managed_ledger.logs import (
 
 from magnetar.errors import AlreadyExists, Fenced, LedgerFenced, WriteFailed
 from magnetar.model.position import EARLIEST, LATEST, Position
+from magnetar.storage.managed_ledger.ledger_list import LedgerList
 from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
 
 
@@ -26,12 +28,6 @@ async def everything(ledger):
         found += run.data
         place = Position(run.ledger_id, run.last_entry_id + 1)
     return found
-
-
-async def roll(ledger):
-    """End the current ledger, as a rollover by age does."""
-    await ledger._seal()
-    ledger._saver.passed(ledger)
 
 
 # Append.
@@ -49,10 +45,10 @@ async def test_appended_entries_lie_one_after_the_other(ledger):
 
 async def test_an_appended_run_is_in_memory_as_it_was_appended(ledger):
     ledger.open_reader("reader", EARLIEST)
-    data, checksums, weights = entries(3), [1, 2, 3], [1, 5, 0]
-    await ledger.append(data, checksums, weights)
+    data, weights = entries(3), [1, 5, 0]
+    await append(ledger, data, weights)
     run = ledger.cached(EARLIEST, 100, BYTES_MAX)
-    assert (run.data, run.checksums, run.weights) == (data, checksums, weights)
+    assert (run.data, run.weights) == (data, weights)
     assert ledger.cached(Position(0, 0), 100, BYTES_MAX) is run
     assert ledger.cached(Position(0, 3), 100, BYTES_MAX) is None
 
@@ -225,7 +221,7 @@ async def test_an_append_waits_for_a_rollover_under_way(logs, ledger):
 
 async def test_a_ledger_that_was_not_recorded_is_deleted(logs, ledger):
     await append(ledger, entries(1))
-    await roll(ledger)
+    await logs.roll(ledger)
     logs.metadata.puts.failing = WriteFailed("disk full")
     with pytest.raises(Fenced):
         await append(ledger, entries(1))
@@ -284,7 +280,7 @@ async def test_after_a_crash_the_former_owner_cannot_append(logs, ledger):
 
 async def test_a_former_owner_notices_when_it_rolls_over(logs, ledger):
     await append(ledger, entries(1))
-    await roll(ledger)
+    await logs.roll(ledger)
     again = await logs.open()
     with pytest.raises(Fenced, match="another broker"):
         await append(ledger, entries(1))
@@ -447,7 +443,7 @@ async def test_what_every_cursor_has_passed_goes(logs, ledger):
     one, two = [await ledger.open_cursor(name, EARLIEST) for name in ("one", "two")]
     for start in (0, 10, 20):
         await append(ledger, entries(10, start=start))
-        await roll(ledger)
+        await logs.roll(ledger)
     one.acknowledge_cumulative(Position(2, 9))
     assert await ledgers_left(logs, ledger) == [0, 1, 2]
     two.acknowledge_cumulative(Position(0, 8))
@@ -462,13 +458,38 @@ async def test_what_every_cursor_has_passed_goes(logs, ledger):
     assert await drain(one) == entries(1, start=30)
 
 
-async def test_a_reader_holds_ledgers_back_while_it_is_there(logs, ledger):
-    ledger.open_reader("r", EARLIEST)
+async def test_a_reader_does_not_hold_ledgers_back(logs, ledger):
+    cursor, reader = await ledger.open_cursor("s", EARLIEST), ledger.open_reader("r", EARLIEST)
+    for start in (0, 10, 20):
+        await append(ledger, entries(10, start=start))
+        await logs.roll(ledger)
+    assert data_of(await reader.read(4, BYTES_MAX)) == entries(4)
+    cursor.acknowledge_cumulative(Position(1, 9))
+    assert await ledgers_left(logs, ledger) == [2]
+    assert (reader.mark, reader.read_position, reader.backlog) == ((1, 9), (2, 0), 10)
+    assert await drain(reader) == entries(10, start=20)
+
+
+async def test_a_reader_that_is_passed_over_says_so_once(logs, ledger, caplog):
+    ledger.open_reader("still", EARLIEST)
+    reading = ledger.open_reader("reading", EARLIEST)
+
+    async def passed_over():
+        """A ledger is deleted; the log lines that tell of it."""
+        caplog.clear()
+        await append(ledger, entries(10))
+        await logs.roll(ledger)
+        await logs.clock.pass_time(1)
+        return [each.getMessage().split(": ")[0] for each in caplog.records]
+
+    said = f"cursor.passed_over name={NAME} cursor="
+    assert await passed_over() == [
+        f"{said}still from=0:0 to=0:10",
+        f"{said}reading from=0:0 to=0:10",
+    ]
     await append(ledger, entries(10))
-    await roll(ledger)
-    assert await ledgers_left(logs, ledger) == [0]
-    await ledger.delete_cursor("r")
-    assert await ledgers_left(logs, ledger) == []
+    assert len(await drain(reading)) == 10
+    assert await passed_over() == [f"{said}reading from=1:10 to=1:20"], "the other has not moved"
 
 
 async def test_without_cursors_only_the_current_ledger_stays(logs, small):
@@ -494,7 +515,7 @@ async def test_retention_keeps_what_is_acknowledged(logs):
     logs.settings = replace(logs.settings, retention_time_s=60, retention_size_bytes=-1)
     ledger = await logs.open()
     await append(ledger, entries(10))
-    await roll(ledger)
+    await logs.roll(ledger)
     assert await ledgers_left(logs, ledger) == [0]
     await logs.clock.pass_time(60)
     await ledger.trim()
@@ -503,7 +524,7 @@ async def test_retention_keeps_what_is_acknowledged(logs):
 
 async def test_trims_are_recorded_before_ledgers_are_deleted(logs, ledger):
     await append(ledger, entries(10))
-    await roll(ledger)
+    await logs.roll(ledger)
     logs.ledgers.deletes.close()
     await logs.clock.pass_time(1)
     assert logs.ledgers.existing == {0}
@@ -520,7 +541,7 @@ async def test_trims_are_recorded_before_ledgers_are_deleted(logs, ledger):
 async def test_the_next_trim_deletes_what_could_not_be_deleted(logs, ledger):
     await append(ledger, entries(10))
     logs.ledgers.deletes.failures = [WriteFailed("disk full")]
-    await roll(ledger)
+    await logs.roll(ledger)
     await logs.clock.pass_time(1)
     assert logs.ledgers.existing == {0}
     await ledger.trim()
@@ -529,7 +550,7 @@ async def test_the_next_trim_deletes_what_could_not_be_deleted(logs, ledger):
 
 async def test_a_trim_that_cannot_be_recorded_deletes_nothing(logs, ledger):
     await append(ledger, entries(10))
-    await roll(ledger)
+    await logs.roll(ledger)
     await logs.open()
     with pytest.raises(Fenced):
         await ledger.trim()
@@ -568,9 +589,8 @@ async def test_a_cursor_that_is_created_during_a_trim_starts_with_what_is_left(l
 async def test_a_trimmed_ledger_leaves_the_memory(logs, ledger):
     ledger.open_reader("reader", EARLIEST)
     await append(ledger, entries(10))
-    await roll(ledger)
+    await logs.roll(ledger)
     assert logs.cache.size_bytes > 0
-    await ledger.delete_cursor("reader")
     await logs.clock.pass_time(1)
     assert logs.cache.size_bytes == 0
 
@@ -578,9 +598,12 @@ async def test_a_trimmed_ledger_leaves_the_memory(logs, ledger):
 async def test_stored_marks_in_trimmed_ledgers_are_clamped(logs, ledger):
     await ledger.open_cursor("s", EARLIEST)
     await append(ledger, entries(10))
-    await roll(ledger)
+    await logs.roll(ledger)
     await append(ledger, entries(10, start=10))
-    await ledger._list.change(lambda layout: layout.remove([0]))
+    other, _ = await LedgerList.open(
+        NAME, metadata=logs.metadata, ledgers=logs.ledgers, tasks=logs.tasks, now_ms=0
+    )
+    await other.change(lambda layout: layout.remove([0]))
     again = await logs.open()
     assert again.cursors["s"].mark == (0, 9)
     assert await drain(again.cursors["s"]) == entries(10, start=10)
@@ -645,7 +668,7 @@ async def test_one_failed_save_does_not_keep_the_others_from_being_saved(logs, l
     await append(ledger, entries(10))
     for cursor in cursors:
         cursor.acknowledge_cumulative(Position(0, 4))
-    await roll(ledger)
+    await logs.roll(ledger)
     logs.metadata.puts.failures = [WriteFailed("disk full")]
     with pytest.raises(WriteFailed):
         await ledger.close()
@@ -657,7 +680,7 @@ async def test_a_deleted_log_leaves_nothing(logs, ledger):
     await ledger.open_cursor("s", EARLIEST)
     ledger.open_reader("r", EARLIEST)
     await append(ledger, entries(10))
-    await roll(ledger)
+    await logs.roll(ledger)
     await append(ledger, entries(10))
     await ledger.close()
     await ledger.delete()

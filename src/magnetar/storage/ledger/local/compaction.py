@@ -139,7 +139,7 @@ class Compaction:
             if ledger is not None and ledger.mark_at == segment.generation:
                 kind = Kind.ENDED if ledger.ended else Kind.CREATED
                 receipts.append(self._receipt())
-                self._journal.put(Mark(kind, ledger, self._segments, receipts[-1]))
+                self._journal.append(Mark(kind, ledger, self._segments, receipts[-1]))
         await _all(receipts)
 
     async def _move_blocks(self, segment: Segment, offsets: list[int]) -> int:
@@ -149,8 +149,8 @@ class Compaction:
         )
         receipts = []
         for place, head, record in records:
-            if self._journal.crowded:
-                await self._journal.room()
+            if self._journal.over_limit:
+                await self._journal.wait_for_capacity()
             ledger = self._ledgers.get(head.ledger_id)
             if ledger is not None and ledger.place(head.first) == place:
                 receipts.append(self._receipt())
@@ -162,7 +162,7 @@ class Compaction:
                     segments=self._segments,
                     receipt=receipts[-1],
                 )
-                self._journal.put(move)
+                self._journal.append(move)
         await _all(receipts)
         return len(records)
 

@@ -81,13 +81,13 @@ class Journal:
         self._active: Segment | None = None
         self._resume = False  # The active segment exists, and the thread has not opened it yet.
         self._epoch = 0  # One more with each failure.
-        self.running = True  # False once it is closing: then put no more.
+        self.running = True  # False once it is closing: then append no more.
         self._outgoing: Commit[_Run] | None = None  # What this turn of the loop has placed.
         self._run: _Run | None = None  # Its last, to be joined by the next job.
         self._pieces: list[bytes] = []  # Of the write that belongs to it.
         self._pending_bytes = 0
-        self._turns: deque[asyncio.Future[None]] = deque()  # Who waits for room, in order.
-        self._invited = 0  # Invariant: 0 or 1; who was given room and has not used it yet.
+        self._waiting: deque[asyncio.Future[None]] = deque()  # For capacity, in order.
+        self._admitted = 0  # Invariant: 0 or 1; who was admitted and has not appended yet.
         self._thread: LogThread[_Run] = LogThread(
             files,
             durability=durability,
@@ -108,27 +108,26 @@ class Journal:
         return self._active
 
     @property
-    def crowded(self) -> bool:
-        """Whether a caller that can wait must call ``room`` first."""
-        return (
-            self._pending_bytes >= self._pending_bytes_max or self._invited > 0 or bool(self._turns)
-        )
+    def over_limit(self) -> bool:
+        """Whether a caller that can wait must ``wait_for_capacity`` first."""
+        full = self._pending_bytes >= self._pending_bytes_max
+        return full or self._admitted > 0 or bool(self._waiting)
 
-    async def room(self) -> None:
-        """Return when it is the caller's turn to put one job; callers are served in order."""
-        turn = self._loop.create_future()
-        self._turns.append(turn)
-        self._invite()
+    async def wait_for_capacity(self) -> None:
+        """Return when the caller may append one job, at once; callers are admitted in order."""
+        admission = self._loop.create_future()
+        self._waiting.append(admission)
+        self._admit_next()
         try:
-            await turn
+            await admission
         finally:
-            if not turn.cancelled():
-                self._invited -= 1
-            elif turn in self._turns:
-                self._turns.remove(turn)
-            self._loop.call_soon(self._invite)
+            if not admission.cancelled():
+                self._admitted -= 1
+            elif admission in self._waiting:
+                self._waiting.remove(admission)
+            self._loop.call_soon(self._admit_next)
 
-    def put(self, job: Job) -> None:
+    def append(self, job: Job) -> None:
         """Write a record. Sooner or later the job is told that it landed, or that it failed."""
         size = job.size
         segment = self._active
@@ -206,7 +205,7 @@ class Journal:
                 self._moved_on()
         if self._active is not None and self._segments.wants_spare(self._active):
             self._moved_on()
-        self._invite()
+        self._admit_next()
 
     def _landed(self, run: _Run) -> None:
         segment, offset = run.segment, run.start
@@ -249,7 +248,7 @@ class Journal:
                     job.failed(_write_failed(run.segment, error))
                 except Exception:  # As above.
                     log.exception("storage.defect path=%s", run.segment.path)
-        self._invite()
+        self._admit_next()
 
     def _abandon(self) -> None:
         """Leave every segment that has unanswered records where its last answer was."""
@@ -266,13 +265,15 @@ class Journal:
             self._thread.submit(unsent)  # Of an epoch that is over: it comes back as refused.
         self._moved_on()
 
-    def _invite(self) -> None:
-        """Give room to who waits longest, if there is some."""
-        while self._turns and not self._invited and self._pending_bytes < self._pending_bytes_max:
-            turn = self._turns.popleft()
-            if not turn.done():
-                self._invited += 1
-                turn.set_result(None)
+    def _admit_next(self) -> None:
+        """Admit whoever waits longest, if there is capacity."""
+        while (
+            self._waiting and not self._admitted and self._pending_bytes < self._pending_bytes_max
+        ):
+            admission = self._waiting.popleft()
+            if not admission.done():
+                self._admitted += 1
+                admission.set_result(None)
 
 
 def _write_failed(segment: Segment, error: Exception) -> WriteFailed:

@@ -185,14 +185,14 @@ class LocalLedgerStore:
 
     async def create(self) -> LocalLedgerWriter:
         self._check_open()
-        if self._journal.crowded:
-            await self._journal.room()
+        if self._journal.over_limit:
+            await self._journal.wait_for_capacity()
             self._check_open()
         ledger = Ledger(self._next_ledger_id)
         self._next_ledger_id += 1
         self._ledgers[ledger.ledger_id] = ledger
         receipt = self._receipt()
-        self._journal.put(Mark(Kind.CREATED, ledger, self._segments, receipt))
+        self._journal.append(Mark(Kind.CREATED, ledger, self._segments, receipt))
         try:
             await receipt
         except StorageError:
@@ -211,8 +211,8 @@ class LocalLedgerStore:
 
     async def delete(self, ledger_id: LedgerId) -> None:
         self._check_open()
-        if self._journal.crowded:
-            await self._journal.room()
+        if self._journal.over_limit:
+            await self._journal.wait_for_capacity()
             self._check_open()
         ledger = self._ledgers.pop(ledger_id, None) or self._half_deleted.get(ledger_id)
         if ledger is None:
@@ -222,7 +222,7 @@ class LocalLedgerStore:
         self._segments.doom(ledger_id)
         self._half_deleted[ledger_id] = ledger
         receipt = self._receipt()
-        self._journal.put(Deletion(ledger_id, partial(self._forget, ledger), receipt))
+        self._journal.append(Deletion(ledger_id, partial(self._forget, ledger), receipt))
         await receipt
 
     async def close(self) -> None:

@@ -2,7 +2,7 @@ import asyncio
 import time
 
 import pytest
-from unit.storage.ledger.local.support import everything, run, snapshot
+from unit.storage.ledger.local.support import append, everything, run, snapshot
 
 from magnetar.errors import CorruptEntry
 from magnetar.storage.ledger.local import compaction
@@ -36,8 +36,8 @@ async def mixed(store, runs=12):
     """A ledger to keep, spread thinly over segments full of one to drop."""
     keep, drop = await store.create(), await store.create()
     for number in range(runs):
-        await keep.append(*run(f"{number}"))
-        await drop.append(*run(b"x" * 4000))
+        await append(keep, *run(f"{number}"))
+        await append(drop, *run(b"x" * 4000))
     return keep, drop
 
 
@@ -52,7 +52,7 @@ async def test_a_sparse_segment_is_emptied_and_its_file_goes(store):
     await until(store, lambda: not any(store._segments.get(each) for each in old))
     assert not any(store._segments.path(each).exists() for each in old)
     assert await everything(keep) == numbers(12)
-    await keep.append(*run("12"))
+    await append(keep, *run("12"))
     assert await everything(keep) == numbers(13)
     assert keep.end == (12, sum(map(len, numbers(13))))
 

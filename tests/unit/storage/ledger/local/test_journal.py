@@ -47,7 +47,7 @@ class Log:
                 receipt.set_exception(error)
 
         ledger.appending += 1
-        self.journal.put(Block(ledger, ledger.reserved, *run(*entries), answered))
+        self.journal.append(Block(ledger, ledger.reserved, *run(*entries), answered))
         ledger.reserved += len(entries)
         return receipt
 
@@ -75,7 +75,7 @@ async def test_a_defect_of_one_who_is_told_keeps_it_from_nobody_else(log, caplog
     early = log.put(2, "early")
     ledger = log.ledgers[2]
     ledger.appending += 1
-    log.journal.put(Block(ledger, ledger.reserved, *run("mine"), lambda *_: 1 // 0))
+    log.journal.append(Block(ledger, ledger.reserved, *run("mine"), lambda *_: 1 // 0))
     ledger.reserved += 1
     late = log.put(3, "late")
     answers = await asyncio.gather(early, late, return_exceptions=True)
@@ -220,14 +220,14 @@ async def test_syncs_by_the_interval_vouch_too(tmp_path):
     assert log.segments[1].synced == log.segments[1].tail
 
 
-async def test_who_finds_it_crowded_waits_in_turn(tmp_path):
+async def test_who_finds_it_over_its_limit_waits_in_turn(tmp_path):
     log = Log(tmp_path, pending_bytes_max=1000)
     await log.put(1, "first")
     order = []
 
     async def append(number):
-        if log.journal.crowded:
-            await log.journal.room()
+        if log.journal.over_limit:
+            await log.journal.wait_for_capacity()
         order.append(number)
         await log.put(1, b"x" * 400)
 
@@ -239,7 +239,7 @@ async def test_who_finds_it_crowded_waits_in_turn(tmp_path):
     results = await asyncio.gather(*tasks, return_exceptions=True)
     assert order == [0, 1, 2, 3, 5, 6, 7, 8, 9]
     assert isinstance(results[4], asyncio.CancelledError)
-    assert not log.journal.crowded
+    assert not log.journal.over_limit
     await log.journal.close()
 
 
@@ -247,13 +247,13 @@ async def test_a_turn_that_is_not_taken_goes_to_the_next(tmp_path):
     log = Log(tmp_path, pending_bytes_max=100)
     with log.files.hold_syncs():
         held = log.put(1, b"x" * 400)
-        turns = [asyncio.ensure_future(log.journal.room()) for _ in range(3)]
+        turns = [asyncio.ensure_future(log.journal.wait_for_capacity()) for _ in range(3)]
         await asyncio.sleep(0)
         turns[0].cancel()
     await held
     turns[1].cancel()
     await turns[2]
-    assert not log.journal.crowded
+    assert not log.journal.over_limit
     await log.journal.close()
 
 

@@ -3,7 +3,14 @@ import logging
 import shutil
 
 import pytest
-from unit.storage.ledger.local.support import EverythingLost, everything, run, snapshot, stamp
+from unit.storage.ledger.local.support import (
+    EverythingLost,
+    append,
+    everything,
+    run,
+    snapshot,
+    stamp,
+)
 
 from magnetar.errors import CorruptEntry, LedgerNotFound, StorageError, WriteFailed
 from magnetar.storage.ledger.local.disk import RealFiles
@@ -46,7 +53,7 @@ async def fill(store, runs, size=1000):
     """A ledger with so many runs of two entries each."""
     ledger = await store.create()
     for number in range(runs):
-        await ledger.append(*run(f"{number}", bytes([number % 256]) * size))
+        await append(ledger, *run(f"{number}", bytes([number % 256]) * size))
     return ledger
 
 
@@ -119,7 +126,7 @@ async def test_every_cut_of_the_last_record_leaves_the_rest(folder, tmp_path, ca
     store = await start(folder)
     ledger = await fill(store, 2, size=10)
     offset = store._segments[1].tail
-    await ledger.append(*run("last", "record"))
+    await append(ledger, *run("last", "record"))
     whole = snapshot(folder, tmp_path / "whole")
     end = store._segments[1].tail
     await store.close()
@@ -140,7 +147,7 @@ async def test_garbage_from_any_byte_of_the_last_record_on_is_cut_off(folder, tm
     store = await start(folder)
     ledger = await fill(store, 2, size=10)
     offset = store._segments[1].tail
-    await ledger.append(*run("last", "record"))
+    await append(ledger, *run("last", "record"))
     whole = snapshot(folder, tmp_path / "whole")
     end = store._segments[1].tail
     await store.close()
@@ -157,7 +164,7 @@ async def test_garbage_from_any_byte_of_the_last_record_on_is_cut_off(folder, tm
 async def test_a_store_goes_on_behind_a_torn_tail(folder, tmp_path):
     store = await start(folder)
     ledger = await fill(store, 2)
-    await ledger.append(*run("torn"))
+    await append(ledger, *run("torn"))
     folder = snapshot(folder, tmp_path / "crashed")
     await store.close()
     flip(segment(folder), -1)
@@ -192,7 +199,7 @@ async def test_what_a_failed_sync_lost_is_written_again_before_it_is_told(folder
     ledger = await store.create()
     files.fail_syncs(name="segment-")
     with pytest.raises(WriteFailed):  # In memory, and never on disk: a later sync says it is.
-        await ledger.append(*run(*(bytes([number]) * 300_000 for number in range(10))))
+        await append(ledger, *run(*(bytes([number]) * 300_000 for number in range(10))))
     files.cut_power()
     await store.close()
     files.restore_power()

@@ -5,7 +5,7 @@ import threading
 import time
 
 import pytest
-from unit.storage.ledger.local.support import everything, run, snapshot
+from unit.storage.ledger.local.support import append, everything, run, snapshot
 
 from magnetar.errors import InvalidValue, StorageError, StoreLocked, WriteFailed
 from magnetar.storage.ledger.local.log_thread import Durability
@@ -22,7 +22,7 @@ def start(folder, files=None, **settings):
 
 async def fill(ledger, runs, size=1000):
     for number in range(runs):
-        await ledger.append(*run(bytes([number % 256]) * size))
+        await append(ledger, *run(bytes([number % 256]) * size))
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ async def test_a_full_disk_fails_appends_and_the_store_lives_on(tmp_path):
     files = FaultyFiles()
     store = await start(tmp_path, files, segments_spare_max=0)
     keep, drop = await store.create(), await store.create()
-    await keep.append(*run("keep"))
+    await append(keep, *run("keep"))
     await fill(drop, 20)
     files.space_left = 1000
     with pytest.raises(WriteFailed, match="No space left"):
@@ -152,7 +152,7 @@ async def test_a_full_disk_fails_appends_and_the_store_lives_on(tmp_path):
         await store.create()
     assert await everything(keep) == [b"keep"]
     files.space_left = None
-    assert await keep.append(*run("again")) == 1
+    assert await append(keep, *run("again")) == 1
     await store.close()
     store = await start(tmp_path)
     assert (await store.open(drop.ledger_id)).end == drop.end
@@ -173,7 +173,7 @@ async def test_deleting_makes_space_on_a_full_disk(tmp_path):
     await settled(store)
     await store.delete(drop.ledger_id)  # A file that was given back holds the deletion now.
     ledger = await store.create()
-    await ledger.append(*run("fine"))
+    await append(ledger, *run("fine"))
     copy = snapshot(tmp_path / "a", tmp_path / "copy")
     await store.close()
     store = await start(copy)
@@ -190,11 +190,11 @@ async def test_a_failed_sync_loses_nothing_that_was_answered(tmp_path, times):
         await fill(ledger, 5)
     files.fail_syncs(errno.EIO, times=times, name="segment-")
     with pytest.raises(WriteFailed):
-        await ledgers[0].append(*run("lost"))
+        await append(ledgers[0], *run("lost"))
     while files._sync_fault.times:  # Upkeep, which runs beside us, may meet one of them.
         [result] = await asyncio.gather(store.create(), return_exceptions=True)
         assert isinstance(result, WriteFailed) or not isinstance(result, BaseException)
-    assert await ledgers[1].append(*run("fine")) == 5
+    assert await append(ledgers[1], *run("fine")) == 5
     copy = snapshot(tmp_path / "a", tmp_path / "copy")
     await store.close()
     for folder in (tmp_path / "a", copy):
@@ -231,7 +231,7 @@ async def test_closing_leaves_footers_even_in_the_newest_segment(tmp_path, monke
 async def test_an_idle_ledger_is_small(tmp_path):
     store = await start(tmp_path, durability=Durability.NONE, segment_size=2**20)
     ledgers = await asyncio.gather(*(store.create() for _ in range(200)))
-    await asyncio.gather(*(ledger.append(*run("a")) for ledger in ledgers))
+    await asyncio.gather(*(append(ledger, *run("a")) for ledger in ledgers))
     some = ledgers[100]._ledger
     parts = (some, some.firsts, some.locations, some.generations)
     assert sum(map(sys.getsizeof, parts)) < 500

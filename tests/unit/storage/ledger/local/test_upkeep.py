@@ -3,7 +3,7 @@ import errno
 import time
 
 import pytest
-from unit.storage.ledger.local.support import run
+from unit.storage.ledger.local.support import append, run
 
 from magnetar.errors import WriteFailed
 from magnetar.storage.ledger.local.disk import RealFiles
@@ -32,7 +32,7 @@ async def store(tmp_path, files):
 
 async def fill(ledger, runs, size=1000):
     for number in range(runs):
-        await ledger.append(*run(bytes([number % 256]) * size))
+        await append(ledger, *run(bytes([number % 256]) * size))
 
 
 async def until(store, reached):
@@ -99,7 +99,7 @@ async def test_without_durability_a_file_is_prepared_and_not_synced(tmp_path, fi
 
 async def test_a_spare_that_could_not_be_synced_is_not_kept(store, files, tmp_path):
     ledger = await store.create()
-    await ledger.append(*run("a"))
+    await append(ledger, *run("a"))
     files.fail_syncs(name="spare-")
     await fill(ledger, 8)
     await until(store, lambda: not files._sync_fault.times)
@@ -125,7 +125,7 @@ async def test_a_full_disk_gets_back_what_was_kept_for_later(tmp_path, files):
 
 async def test_a_full_disk_is_not_asked_for_room_again_and_again(store, files, tmp_path):
     ledger = await store.create()
-    await ledger.append(*run("a"))
+    await append(ledger, *run("a"))
     files.fail_writes(errno.ENOSPC, times=1000, name="spare-")
     await fill(ledger, 4)
     await until(store, lambda: files._write_fault.times < 1000)
@@ -166,7 +166,7 @@ async def test_the_file_of_an_abandoned_segment_is_never_used_again(store, files
     ledger = await store.create()
     files.fail_syncs(name="segment-")
     with pytest.raises(WriteFailed):
-        await ledger.append(*run("a"))
+        await append(ledger, *run("a"))
     await store.delete(ledger.ledger_id)
     other = await store.create()
     await fill(other, 1)
