@@ -2,12 +2,13 @@
 
 import logging
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from magnetar.model.position import Position
+from magnetar.storage.codec.cursor import CursorState, encode_cursor
 from magnetar.storage.managed_ledger.ack_set import AckSet
 from magnetar.storage.managed_ledger.cursor_saver import CursorSaver, Trimmable
-from magnetar.storage.managed_ledger.cursor_store import CursorRecord, CursorState, encode
+from magnetar.storage.managed_ledger.cursor_store import CursorRecord, state_of
 from magnetar.storage.managed_ledger.entry_ranges import coalesce
 from magnetar.storage.managed_ledger.log_reader import LogReader
 from magnetar.storage.managed_ledger.run import EntryRun
@@ -50,14 +51,17 @@ class Cursor:
         self._saver = saver
         self._record = record
         self._ranges_max = ranges_max
+        self._unknown: Mapping[str, object] = {}  # Fields of the record, to be written back.
         self._changes_saved = 0  # Of ``acks``, as far as the record has them.
         self._passed_over_to: Position | None = None  # Where deletion put it last.
 
     def restore(self, state: CursorState) -> None:
         """Take up what was stored, as far as the log still has it."""
+        self._unknown = state.unknown
         layout = self._log.layout
-        for ledger_id, first, last in state.ranges:
-            self.acks.add_range(ledger_id, first, last, layout)
+        for ledger_id, (firsts, lasts) in state.ranges.items():
+            for first, last in zip(firsts, lasts, strict=True):
+                self.acks.add_range(ledger_id, first, last, layout)
         for position, words in state.batches:
             self.acks.add_batch(position, words, layout)
         # Without fsync a crash may have taken entries back that were acknowledged.
@@ -295,7 +299,9 @@ class Cursor:
             self._saver.changed(self)
 
     def _state(self) -> bytes:
-        return encode(self.acks, self.properties, ranges_max=self._ranges_max)
+        return encode_cursor(
+            state_of(self.acks, self.properties, ranges_max=self._ranges_max, unknown=self._unknown)
+        )
 
     def _skip_acknowledged(self) -> Position:
         """Move the read position over what is acknowledged, so that it is not read from disk."""

@@ -11,6 +11,7 @@ from enum import Enum
 from typing import Final, Self
 
 from magnetar.errors import Fenced, LedgerNotFound, MagnetarError, StorageError, VersionMismatch
+from magnetar.storage.codec.ledger_list import decode_ledger_list, encode_ledger_list
 from magnetar.storage.ledger.store import LedgerId, LedgerReader, LedgerStore
 from magnetar.storage.managed_ledger.layout import Layout
 from magnetar.storage.metadata import paths
@@ -74,12 +75,14 @@ class LedgerList:
         """
         path = paths.managed_ledger(name)
         record = await metadata.get(path)
-        layout = Layout.decode(record.value if record else b"", source=path)
+        layout = Layout.of(decode_ledger_list(record.value if record else b"", source=path))
         reader = await _seal_what_was_open(name, layout, ledgers, now_ms)
         try:
             # Even where nothing changed: a former owner that is still alive shall notice.
             version = await metadata.put(
-                path, layout.encode(), expected_version=record.version if record else ABSENT
+                path,
+                encode_ledger_list(layout.record()),
+                expected_version=record.version if record else ABSENT,
             )
         except VersionMismatch as error:
             raise Fenced(
@@ -174,7 +177,7 @@ class LedgerList:
         edit(draft)
         try:
             self._version = await self._metadata.put(
-                self._path, draft.encode(), expected_version=self._version
+                self._path, encode_ledger_list(draft.record()), expected_version=self._version
             )
         except VersionMismatch as error:
             self._give_up(Ownership.LOST, Ownership.LOST.value)

@@ -7,13 +7,13 @@ from typing import Self
 from magnetar.clock import Clock
 from magnetar.errors import AlreadyExists, Fenced, MagnetarError
 from magnetar.model.position import Position
+from magnetar.storage.codec.cursor import CursorState, encode_cursor
 from magnetar.storage.ledger.store import LedgerStore
 from magnetar.storage.managed_ledger import retention
-from magnetar.storage.managed_ledger.ack_set import AckSet
 from magnetar.storage.managed_ledger.cache import EntryCache
 from magnetar.storage.managed_ledger.cursor import Cursor
 from magnetar.storage.managed_ledger.cursor_saver import CursorSaver
-from magnetar.storage.managed_ledger.cursor_store import CursorRecord, CursorStore, encode
+from magnetar.storage.managed_ledger.cursor_store import CursorRecord, CursorStore
 from magnetar.storage.managed_ledger.entries import Entries, Stored
 from magnetar.storage.managed_ledger.info import ManagedLedgerInfo, describe
 from magnetar.storage.managed_ledger.layout import Layout
@@ -250,7 +250,7 @@ class ManagedLedger:
         """An error is for those who asked for the cursor."""
         try:
             mark = self.layout.mark_before(initial)
-            value = encode(AckSet(mark), properties, ranges_max=0)
+            value = encode_cursor(CursorState(mark, properties=properties))
             record = await self._cursor_store.create(name, value)
             cursor = self.cursors[name] = self._cursor(name, mark, record, properties)
             # The log may have been trimmed while the record was written.

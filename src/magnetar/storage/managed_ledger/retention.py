@@ -1,21 +1,13 @@
 """Which ledgers may go. Pure."""
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from magnetar.model.position import Position
+from magnetar.storage.codec.ledger_list import SealedLedger
 
 FOR_EVER: Final = -1
 """As a retention time or size: no limit."""
-
-
-class SealedLedger(NamedTuple):
-    """A ledger of the log that takes no more entries: its end, and when it was sealed."""
-
-    ledger_id: int
-    last_entry_id: int
-    size_bytes: int
-    sealed_ms: int
 
 
 def removable(

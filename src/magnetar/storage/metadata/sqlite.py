@@ -23,7 +23,7 @@ from magnetar.storage.metadata.batches import Batches, Operation
 from magnetar.storage.metadata.sqlite_log import check_log
 from magnetar.storage.metadata.sqlite_reserve import allocate_log, free_pages
 from magnetar.storage.metadata.store import Record
-from magnetar.storage.metadata.tables import ADD_CHECKSUMS, SCHEMA, Tables
+from magnetar.storage.metadata.tables import SCHEMA, Tables
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -31,8 +31,8 @@ T = TypeVar("T")
 APPLICATION_ID: Final = 0x4D474E54
 """"MGNT", in the file's header: it tells our files from those of other programs."""
 
-SCHEMA_VERSION: Final = 2
-"""Version 1 had no checksums; it is brought up to date when it is opened."""
+SCHEMA_VERSION: Final = 3
+"""Of the tables and the records in them: 1 and 2 are of a time before the first release."""
 
 BUSY_TIMEOUT_S: Final = 10.0
 """How long to wait while another process commits."""
@@ -378,7 +378,6 @@ def _connect(path: Path, *, must_exist: bool) -> sqlite3.Connection:
                 connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
             connection.execute("COMMIT")
-        _bring_up_to_date(connection, path)
         _use_log(connection)
         _check_structure(connection, path)
         with contextlib.suppress(sqlite3.OperationalError):  # Full, or busy: perhaps next time.
@@ -400,8 +399,14 @@ def _is_ours(connection: sqlite3.Connection, path: Path) -> bool:
             "SELECT count(*) FROM sqlite_master",
         )
     )
-    if application == APPLICATION_ID and version in (1, SCHEMA_VERSION):
+    if application == APPLICATION_ID and version == SCHEMA_VERSION:
         return True
+    if application == APPLICATION_ID and version < SCHEMA_VERSION:
+        raise StorageError(
+            f"{path} has metadata of format {version}, of a time before the first release, and "
+            f"this Magnetar reads {SCHEMA_VERSION}: move its whole folder away to begin with an "
+            "empty one, or use the Magnetar that wrote it"
+        )
     if application == APPLICATION_ID:
         raise StorageError(
             f"{path} has metadata of format {version}, and this Magnetar reads {SCHEMA_VERSION}: "
@@ -413,17 +418,6 @@ def _is_ours(connection: sqlite3.Connection, path: Path) -> bool:
             "or move the file away"
         )
     return False
-
-
-def _bring_up_to_date(connection: sqlite3.Connection, path: Path) -> None:
-    if connection.execute("PRAGMA user_version").fetchone()[0] == SCHEMA_VERSION:
-        return
-    connection.execute("BEGIN EXCLUSIVE")
-    if connection.execute("PRAGMA user_version").fetchone()[0] != SCHEMA_VERSION:
-        connection.execute(ADD_CHECKSUMS)
-        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-    connection.execute("COMMIT")
-    log.info("metadata.brought_up_to_date path=%s format=%d", path, SCHEMA_VERSION)
 
 
 def _check_structure(connection: sqlite3.Connection, path: Path) -> None:

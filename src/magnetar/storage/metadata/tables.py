@@ -1,8 +1,7 @@
 """Metadata as SQL tables: every statement there is.
 
     records    path, value, version, the session that owns an ephemeral record, the number of the
-               change that touched it last, and a CRC-32 of path, version and value (null where a
-               Magnetar without checksums wrote the record)
+               change that touched it last, and a CRC-32 of path, version and value
     deletions  paths that were deleted, each with the number of that change
     sessions   the stores that own ephemeral records; ``beats`` counts their signs of life
     counters   'change': the number of the last change; 'forgotten': deletions up to this number
@@ -26,7 +25,7 @@ DELETIONS_KEPT: Final = 10_000
 SCHEMA: Final = """
 CREATE TABLE records (
     path TEXT NOT NULL UNIQUE, value BLOB NOT NULL, version INTEGER NOT NULL,
-    session INTEGER, change INTEGER NOT NULL, checksum INTEGER
+    session INTEGER, change INTEGER NOT NULL, checksum INTEGER NOT NULL
 );
 CREATE INDEX changes ON records (change);
 CREATE INDEX ephemeral ON records (session) WHERE session IS NOT NULL;
@@ -37,9 +36,6 @@ CREATE TABLE sessions (id INTEGER PRIMARY KEY AUTOINCREMENT, beats INTEGER NOT N
 CREATE TABLE counters (name TEXT NOT NULL PRIMARY KEY, value INTEGER NOT NULL);
 INSERT INTO counters VALUES ('change', 0), ('forgotten', 0)
 """
-
-ADD_CHECKSUMS: Final = "ALTER TABLE records ADD COLUMN checksum INTEGER"
-"""From a file of version 1 to what the schema says."""
 
 Value = str | bytes | int | None
 
@@ -102,7 +98,7 @@ class Tables:
         if row is None:
             return None
         value, version, checksum = row
-        if not isinstance(value, bytes) or checksum not in (None, _checksum(path, version, value)):
+        if not isinstance(value, bytes) or checksum != _checksum(path, version, value):
             raise CorruptEntry(
                 f"the record {path} of the metadata is damaged: restore metadata.sqlite from a "
                 "backup, or delete the record to go on without it"

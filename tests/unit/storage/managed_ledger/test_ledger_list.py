@@ -5,6 +5,7 @@ from unit.storage.ledger.local.support import append
 from unit.storage.managed_ledger.logs import NAME, PATH, GatedMetadataStore, turns
 
 from magnetar.errors import Fenced, WriteFailed
+from magnetar.storage.codec.ledger_list import SealedLedger
 from magnetar.storage.managed_ledger.ledger_list import LedgerList, Ownership
 from magnetar.storage.metadata.store import ABSENT
 
@@ -69,7 +70,7 @@ async def test_a_ledger_left_open_is_fenced_and_sealed(logs):
         NAME, metadata=logs.metadata, ledgers=logs.ledgers, tasks=logs.tasks, now_ms=5
     )
     assert reader.ledger_id == writer.ledger_id
-    assert again.layout.sealed == [(writer.ledger_id, 1, 6, 5)]
+    assert again.layout.sealed == [SealedLedger(writer.ledger_id, 1, 6, 5)]
     assert again.layout.open_id is None
 
 
@@ -108,7 +109,7 @@ async def test_changes_take_turns_and_all_are_recorded(logs, ledger_list):
     assert ledger_list.layout.ledger_ids == [], "nothing is true before it is recorded"
     logs.metadata.puts.open()
     await asyncio.gather(*changes)
-    assert ledger_list.layout.sealed == [(1, 3, 9, 5)]
+    assert ledger_list.layout.sealed == [SealedLedger(1, 3, 9, 5)]
     assert ledger_list.layout.open_id == 2
 
 

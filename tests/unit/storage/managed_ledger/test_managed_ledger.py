@@ -17,6 +17,7 @@ from unit.storage.managed_ledger.logs import (
 
 from magnetar.errors import AlreadyExists, Fenced, LedgerFenced, WriteFailed
 from magnetar.model.position import EARLIEST, LATEST, Position
+from magnetar.storage.codec.json_object import decode, encode
 from magnetar.storage.managed_ledger.ledger_list import LedgerList
 from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
 
@@ -607,6 +608,28 @@ async def test_stored_marks_in_trimmed_ledgers_are_clamped(logs, ledger):
     again = await logs.open()
     assert again.cursors["s"].mark == (0, 9)
     assert await drain(again.cursors["s"]) == entries(10, start=10)
+
+
+async def test_fields_of_later_versions_survive_what_is_changed(logs, ledger):
+    """A newer broker stored them, and an older one goes on with the log."""
+    await (await ledger.open_cursor("s", EARLIEST)).flush()
+    await append(ledger, entries(10))
+    await ledger.close()
+    for path, within in ((PATH, "ledgers"), (f"{PATH}/s", None)):
+        fields = decode((await logs.metadata.get(path)).value)
+        fields["later"] = {"a": [1]}
+        for each in fields[within] if within else ():
+            each["later"] = "b"
+        await logs.metadata.put(path, encode(fields))
+    again = await logs.open()
+    await append(again, entries(10, start=10))
+    await logs.roll(again)
+    again.cursors["s"].acknowledge([Position(0, 0), Position(0, 5)])
+    await again.close()
+    stored = decode((await logs.metadata.get(PATH)).value)
+    assert stored["later"] == {"a": [1]}
+    assert [each.get("later") for each in stored["ledgers"]] == ["b", None]
+    assert decode((await logs.metadata.get(f"{PATH}/s")).value)["later"] == {"a": [1]}
 
 
 # The end.
