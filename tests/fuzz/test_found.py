@@ -319,8 +319,8 @@ async def test_an_entry_whose_segment_is_gone_is_damaged(tmp_path):
     store = await LocalLedgerStore.start(tmp_path / "ledgers")
     ledger = await store.create()
     await append(ledger, [b"a"], [crc32c(b"a")])
-    segment = store._segments._all.pop(1)  # As a footer with wrong counts had it freed.
+    segment = store.segments._all.pop(1)  # As a footer with wrong counts had it freed.
     with pytest.raises(CorruptEntry, match="segment 1 is gone"):
         await ledger.read(0, 1, 100)
-    store._segments._all[1] = segment
+    store.segments._all[1] = segment
     await store.close()

@@ -13,6 +13,7 @@ from unit.storage.ledger.local.support import append, run
 
 from magnetar.errors import LedgerFenced
 from magnetar.storage.ledger.local.log_thread import Durability
+from magnetar.storage.ledger.local.scan import read_contents
 from magnetar.storage.ledger.local.segment_format import Group
 from magnetar.storage.ledger.local.store import LocalLedgerSettings, LocalLedgerStore
 from magnetar.storage.ledger.local.upkeep import Upkeep
@@ -36,7 +37,7 @@ class Compared:
             else:
                 self.from_index += 1
                 file = upkeep._files.open(segment.path)
-                records = upkeep._read(file, segment)
+                records = read_contents(file, segment)
                 file.close()
                 gone = set(contents.groups) - set(upkeep._ledgers)
                 mine, theirs = said(contents, gone), said(records, gone)

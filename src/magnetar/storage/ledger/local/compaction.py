@@ -14,13 +14,13 @@ from magnetar.errors import StorageError, WriteFailed
 
 from .disk import Files
 from .format import Kind, located
-from .index import Ledger
+from .index import Ledger, Life
 from .jobs import Mark, Move, Receipt
 from .journal import Journal
 from .reading import Source, read_records
-from .scan import read_footer, scan
+from .scan import read_contents, read_footer
 from .segment_format import Contents
-from .segments import Segment, Segments
+from .segments import Segment, Segments, State
 from .upkeep import InThread
 
 log = logging.getLogger(__name__)
@@ -77,10 +77,11 @@ class Compaction:
                     await self._clock.sleep(RETRY_S)
                 except (StorageError, OSError) as error:
                     log.error("storage.compaction_failed path=%s error=%s", segment.path, error)  # noqa: TRY400 the error says it all
-                    segment.stuck = True
+                    segment.to(State.STUCK)
 
     async def _empty(self, segment: Segment) -> None:
         before = segment.live
+        self._segments.begin_compaction(segment)
         segment.pins += 1
         try:
             contents = await self._in_thread(self._contents, segment)
@@ -92,24 +93,14 @@ class Compaction:
         finally:
             segment.pins -= 1
         log.info("storage.compacted path=%s moved_bytes=%d", segment.path, before - segment.live)
-        segment.stuck = segment.live > 0  # A ledger in it is just being deleted, or it is damaged.
+        if segment.live:  # A ledger in it is just being deleted, or it is damaged.
+            segment.to(State.STUCK)
         self._emptied()
 
     def _contents(self, segment: Segment) -> Contents:
         file = self._files.open(segment.path)
         try:
-            contents = read_footer(file, segment.stamp)
-            if contents is None:
-                scanned = scan(
-                    file,
-                    segment.stamp,
-                    segment.start,
-                    segment.tail,
-                    newest=False,
-                    verify_bodies=False,
-                )
-                contents = scanned.contents
-            return contents
+            return read_footer(file, segment.stamp) or read_contents(file, segment)
         finally:
             file.close()
 
@@ -137,7 +128,7 @@ class Compaction:
         for ledger_id in contents.groups:
             ledger = self._ledgers.get(ledger_id)
             if ledger is not None and ledger.mark_at == segment.generation:
-                kind = Kind.ENDED if ledger.ended else Kind.CREATED
+                kind = Kind.ENDED if ledger.life is Life.ENDED else Kind.CREATED
                 receipts.append(self._receipt())
                 self._journal.append(Mark(kind, ledger, self._segments, receipts[-1]))
         await _all(receipts)

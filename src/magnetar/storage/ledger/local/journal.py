@@ -1,4 +1,4 @@
-"""The log as the event loop sees it: places jobs one behind the other, and answers them.
+"""The log as the event loop sees it: places jobs one behind the other, and answers each once.
 
 A job is anything that writes one record. Placing is bookkeeping, done at once; bytes go to the log
 thread once per turn of the loop. Nothing waits for a timer: while one sync runs the next commit
@@ -42,8 +42,11 @@ class Job(Protocol):
     def landed(self, segment: Segment, offset: int) -> None:
         """The record is as durable as the store is set to make it."""
 
-    def failed(self, error: WriteFailed) -> None:
+    def failed(self) -> None:
         """The record may or may not be on disk, and will not be believed."""
+
+    def answer(self, error: WriteFailed | None) -> None:
+        """Tell who waits for it. Called once, after one of the two above, whatever they did."""
 
 
 @dataclass(slots=True)
@@ -147,7 +150,7 @@ class Journal:
 
     def _begin(self, room: int) -> Segment:
         if self._active is not None:
-            self._active.state = State.FULL
+            self._active.to(State.FULL)
         segment, source, header = self._segments.begin(self._next_ledger_id(), room)
         self._end_run()
         commit = self._outgoing or self._new_commit()
@@ -213,11 +216,28 @@ class Journal:
         if self._durability is Durability.FSYNC:
             segment.synced = run.end
         for job in run.jobs:
+            error = None
             try:
                 job.landed(segment, offset)
-            except Exception:  # A defect of ours in who is told: the others are told as well.
+            except Exception as defect:
                 log.exception("storage.defect path=%s offset=%s", segment.path, offset)
+                error = _write_failed(segment, defect)
+            self._answer(job, error)
             offset += job.size
+
+    def _fail(self, run: _Run, error: Exception) -> None:
+        for job in run.jobs:
+            try:
+                job.failed()
+            except Exception:
+                log.exception("storage.defect path=%s", run.segment.path)
+            self._answer(job, _write_failed(run.segment, error))
+
+    def _answer(self, job: Job, error: WriteFailed | None) -> None:
+        try:
+            job.answer(error)
+        except Exception:  # A defect of ours in who is told: the others are told as well.
+            log.exception("storage.defect job=%r", job)
 
     def _synced(self, generation: int, end: int, error: Exception | None) -> None:
         """A sync that nobody waited for, when durability is a matter of time."""
@@ -230,7 +250,7 @@ class Journal:
         if segment is not None and segment is self._active:
             self._abandon()
         elif segment is not None and segment.state is State.FULL:
-            segment.state = State.ABANDONED
+            segment.to(State.ABANDONED)
 
     def _give_up(self, commits: list[Commit[_Run]], error: Exception) -> None:
         """Nothing of these commits is to be believed, nor what was placed behind them."""
@@ -243,11 +263,7 @@ class Journal:
         runs = [run for commit in commits for run in commit.jobs]
         self._pending_bytes -= sum(commit.size for commit in commits)
         for run in runs:
-            for job in run.jobs:
-                try:
-                    job.failed(_write_failed(run.segment, error))
-                except Exception:  # As above.
-                    log.exception("storage.defect path=%s", run.segment.path)
+            self._fail(run, error)
         self._admit_next()
 
     def _abandon(self) -> None:
@@ -255,8 +271,9 @@ class Journal:
         self._end_run()
         unsent, self._outgoing = self._outgoing, None
         for segment in self._segments:
-            if segment.state is State.ACTIVE or segment.answered < segment.tail:
-                segment.state = State.ABANDONED
+            if not segment.complete:
+                if segment.state is not State.ABANDONED:
+                    segment.to(State.ABANDONED)
                 segment.tail = segment.answered
         self._active = None
         self._resume = False

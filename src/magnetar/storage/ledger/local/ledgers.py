@@ -11,7 +11,7 @@ from magnetar.storage.ledger.store import Answered, LedgerEnd, LedgerEntries, Le
 
 from .disk import Files
 from .format import Kind
-from .index import Ledger, generation_of, lost
+from .index import Ledger, Life, generation_of, lost
 from .jobs import Block, Mark
 from .journal import Journal
 from .reading import Plan, Source, read_entries
@@ -80,10 +80,10 @@ class LocalLedgerReader:
     async def fence(self, reason: str) -> None:
         """Close the ledger for appends, wait for those under way, and note where it ends."""
         ledger = self._ledger
-        ledger.closed_because = ledger.closed_because or reason
+        ledger.fence(reason)
         await ledger.settled()
-        if not ledger.ended and not ledger.deleted and self._parts.journal.running:
-            ledger.ended = True
+        if ledger.life is Life.FENCED and self._parts.journal.running:
+            ledger.to(Life.ENDED)
             self._parts.journal.append(Mark(Kind.ENDED, ledger, self._parts.segments))
 
 

@@ -7,10 +7,7 @@ vouches for is where a crash tore the log: nothing behind it was ever answered, 
 there.
 """
 
-from array import array
 from dataclasses import dataclass, field
-from itertools import islice
-from operator import lt
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
@@ -40,6 +37,7 @@ from .segment_format import (
     footer_place,
     header_size,
 )
+from .segments import Segment
 
 WINDOW: Final = 1024 * 1024
 """Bytes read at once."""
@@ -147,7 +145,7 @@ def scan(
         any(found.offset >= cut for found in doubtful) or reader.begins_record(cut)
     )
     for group in result.groups.values():
-        _sort(group)
+        group.sort()
     return result
 
 
@@ -186,23 +184,25 @@ def _note(result: Scan, generation: int, at: int, head: Head) -> None:
     if group is None:
         group = result.groups[head.ledger_id] = Group(head.ledger_id)
     if head.kind == Kind.BLOCK:
-        group.firsts.append(head.first)
-        group.locations.append(location(generation, at))
-        group.next_entry_id = max(group.next_entry_id, head.first + head.entries)
-        group.body_size += head.body_size
-        group.records_size += head.size
+        group.add_block(head, location(generation, at))
     elif head.kind == Kind.CREATED:
         group.created = True
     elif head.kind == Kind.ENDED:
         group.ended_at = head.first
 
 
-def _sort(group: Group) -> None:
-    """Blocks that compaction moved here lie behind younger ones."""
-    if not all(map(lt, group.firsts, islice(group.firsts, 1, None))):
-        blocks = dict(zip(group.firsts, group.locations, strict=True))
-        group.firsts = array("Q", sorted(blocks))
-        group.locations = array("Q", [blocks[first] for first in group.firsts])
+def read_contents(file: Readable, segment: Segment, window: int = WINDOW) -> Contents:
+    """What the records of a segment say, all of which were answered."""
+    scanned = scan(
+        file,
+        segment.stamp,
+        segment.start,
+        segment.tail,
+        newest=False,
+        verify_bodies=False,
+        window=window,
+    )
+    return scanned.contents._replace(end=segment.tail)
 
 
 class _Reader:

@@ -18,7 +18,7 @@ from magnetar.errors import StorageError
 from .disk import File, Files
 from .index import Ledger, group_of
 from .journal import Journal
-from .scan import scan
+from .scan import read_contents
 from .segment_format import Contents, Group, encode_footer
 from .segments import Segment, Segments, Spare, State
 
@@ -172,9 +172,8 @@ class Upkeep:
                 with self._trouble_logged():
                     contents = await self._contents(segment)
                     await self._in_thread(self._write_footer, segment, contents)
-                    segment.state = State.SEALED
-                    segment.source = None
-                    segment.forget_contents()
+                    if segment.state is state:  # Its last sync may have failed meanwhile.
+                        segment.to(State.SEALED)
                     self._wanted.set()
                     self._sealed()
 
@@ -183,7 +182,7 @@ class Upkeep:
 
         Of a ledger that was deleted nothing is left but that it was here.
         """
-        if not segment.indexed:
+        if not _index_tells(segment):
             return None
         groups: dict[int, Group] = {}
         for number, ledger_id in enumerate(list(segment.ledgers), 1):
@@ -191,13 +190,15 @@ class Upkeep:
             groups[ledger_id] = Group(ledger_id) if ledger is None else group_of(segment, ledger)
             if number % LEDGERS_A_TURN == 0:
                 await self._clock.sleep(0)
-        return Contents(groups, segment.deletions, segment.tail)
+        if not _index_tells(segment):
+            return None  # Compaction began meanwhile.
+        return Contents(groups, segment.notes.deletions, segment.tail)
 
     def _write_footer(self, segment: Segment, contents: Contents | None) -> None:
         file = self._files.open(segment.path)
         try:
             if contents is None:
-                contents = self._read(file, segment)
+                contents = read_contents(_Slowly(file, self._hurry), segment, window=READ_SIZE)
             footer = encode_footer(segment.stamp, contents)
             file.write([footer], segment.tail)
             file.truncate(segment.tail + len(footer))
@@ -206,18 +207,10 @@ class Upkeep:
         finally:
             file.close()
 
-    def _read(self, file: File, segment: Segment) -> Contents:
-        """What the records of a segment say, without haste."""
-        scanned = scan(
-            _Slowly(file, self._hurry),
-            segment.stamp,
-            segment.start,
-            segment.tail,
-            newest=False,
-            verify_bodies=False,
-            window=READ_SIZE,
-        )
-        return scanned.contents._replace(end=segment.tail)
+
+def _index_tells(segment: Segment) -> bool:
+    """Whether the index and the notes tell all that is in a segment. It may change at any await."""
+    return segment.indexed
 
 
 class _Slowly:

@@ -115,12 +115,12 @@ async def test_a_folder_sync_that_failed_once_does_not_stop_freeing(tmp_path):
     files = FolderTrouble()
     store = await LocalLedgerStore.start(tmp_path / "ledgers", settings=SETTINGS, files=files)
     ids = await filled(store, 6)
-    await until(lambda: sum(s.state is State.SEALED for s in store._segments) >= 5)
+    await until(lambda: sum(s.state is State.SEALED for s in store.segments) >= 5)
     files.syncs_to_fail = 1
     for ledger_id in ids[:5]:
         await store.delete(ledger_id)
     await filled(store, 1)
-    await until(lambda: len(list(store._segments)) <= 3)
+    await until(lambda: len(list(store.segments)) <= 3)
     await store.close()
 
 
@@ -131,7 +131,7 @@ async def test_one_unreadable_file_does_not_stop_sealing_and_freeing_the_others(
     for ledger_id in ids[1:7]:
         await store.delete(ledger_id)
     await filled(store, 1)
-    await until(lambda: len(list(store._segments)) <= 4)
+    await until(lambda: len(list(store.segments)) <= 4)
     await store.close()
 
 

@@ -113,7 +113,7 @@ async def test_a_disk_that_cannot_be_read_is_named(store, files, monkeypatch):
 async def test_a_segment_stays_while_somebody_reads_it(store, monkeypatch):
     ledger = await store.create()
     await append(ledger, *run("a"))
-    segment = store._segments[1]
+    segment = store.segments[1]
     seen = []
     real = store._in_thread
 

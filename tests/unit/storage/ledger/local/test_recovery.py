@@ -114,21 +114,21 @@ async def test_counting_what_is_alive_gives_the_same_after_a_restart(folder):
     await ledgers[0].close()
     await store.create()  # By now the mark of the end has landed as well.
     crashed = snapshot(folder, folder.with_name("crashed"))
-    before = {each.generation: (each.live, each.ledgers) for each in store._segments}
+    before = {each.generation: (each.live, each.ledgers) for each in store.segments}
     await store.close()
     for place in (folder, crashed):
         result = found(place)
         assert {each.generation: (each.live, each.ledgers) for each in result.segments} == before
-        assert result.deleted == store._segments.deleted
+        assert result.deleted == store.segments.deleted
 
 
 async def test_every_cut_of_the_last_record_leaves_the_rest(folder, tmp_path, caplog):
     store = await start(folder)
     ledger = await fill(store, 2, size=10)
-    offset = store._segments[1].tail
+    offset = store.segments[1].tail
     await append(ledger, *run("last", "record"))
     whole = snapshot(folder, tmp_path / "whole")
-    end = store._segments[1].tail
+    end = store.segments[1].tail
     await store.close()
     for cut in range(offset, end):
         copy = tmp_path / f"cut-{cut}"
@@ -146,10 +146,10 @@ async def test_every_cut_of_the_last_record_leaves_the_rest(folder, tmp_path, ca
 async def test_garbage_from_any_byte_of_the_last_record_on_is_cut_off(folder, tmp_path, garbage):
     store = await start(folder)
     ledger = await fill(store, 2, size=10)
-    offset = store._segments[1].tail
+    offset = store.segments[1].tail
     await append(ledger, *run("last", "record"))
     whole = snapshot(folder, tmp_path / "whole")
-    end = store._segments[1].tail
+    end = store.segments[1].tail
     await store.close()
     for at in range(offset, end):
         copy = tmp_path / f"from-{at}"
@@ -330,7 +330,7 @@ async def test_a_copy_that_compaction_left_behind_counts_once(folder, tmp_path):
     again = await LocalLedgerStore.start(
         folder, settings=LocalLedgerSettings(segment_size=SIZE, compaction_share=0.9)
     )
-    while again._segments.sparse(0.9) or again._segments.dead():
+    while again.segments.sparse(0.9) or again.segments.dead():
         await again._in_thread(lambda: None)
     assert not segment(folder).exists()
     await again.close()

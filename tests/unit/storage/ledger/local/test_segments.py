@@ -4,7 +4,7 @@ import pytest
 from unit.storage.ledger.local.support import salt, stamp
 
 from magnetar.storage.ledger.local.segment_format import PAGE, decode_header
-from magnetar.storage.ledger.local.segments import Segment, Segments, Spare, State
+from magnetar.storage.ledger.local.segments import MOVES, Notes, Segment, Segments, Spare, State
 
 SIZE = 64 * 1024
 
@@ -103,7 +103,7 @@ def test_a_header_tells_of_ids_deletions_and_ends(segments):
     begin(segments, State.SEALED, used=1000)
     begin(segments, State.FULL, used=2000)
     begin(segments, State.ABANDONED, used=0)
-    segments.doom(5)
+    segments.begin_delete(5)
     header = decode_header(segments.begin(77, 100)[2])
     assert header.next_ledger_id == 77
     assert header.deleted == [5]
@@ -137,8 +137,7 @@ def test_the_sparsest_segment_is_compacted_first(segments):
     begin(segments, State.SEALED, used=1000, live=0)
     begin(segments, State.SEALED, used=1000, live=300)
     sparsest = begin(segments, State.SEALED, used=1000, live=200)
-    stuck = begin(segments, State.SEALED, used=1000, live=100)
-    stuck.stuck = True
+    begin(segments, State.STUCK, used=1000, live=100)
     begin(segments, State.FULL, used=1000, live=100)
     assert segments.sparse(0.5) is sparsest
     assert segments.sparse(0.1) is None
@@ -169,21 +168,38 @@ def test_no_spare_is_prepared_where_none_is_wanted():
     assert not segments.wants_spare(begin(segments, used=SIZE // 3))
 
 
-def hold(segment, ledger_id, size):
-    segment.ledgers[ledger_id] = size
-    segment.live += size
+def test_footers_before_what_is_compacted_are_made_of_the_records(segments):
+    full, sealed, active = begin(segments, State.FULL), begin(segments), begin(segments)
+    sealed.to(State.SEALED)
+    segments.begin_compaction(sealed)
+    assert [each.indexed for each in (full, sealed, active)] == [False, False, True]
+
+
+def test_a_life_goes_one_way(segments):
+    assert set(MOVES) == set(State)
+    segment = begin(segments)
+    segment.notes.deletions.append(5)
+    segment.to(State.SEALED)
+    assert (segment.indexed, segment.source, segment.notes) == (False, None, Notes())
+    segments.forget(segment)
+    assert segment.state is State.FREED
+    with pytest.raises(AssertionError, match="FREED to ACTIVE"):
+        segment.to(State.ACTIVE)
 
 
 def test_a_deletion_is_remembered_until_nothing_is_left_to_delete(segments):
-    one, other = begin(segments, used=100), begin(segments, used=100)
-    hold(one, 5, 10)
-    hold(one, 6, 20)
-    hold(other, 5, 30)
-    segments.doom(5)
+    one, other = begin(segments, State.FULL), begin(segments, State.FULL)
+    for segment, ledger_id, size in ((one, 5, 10), (one, 6, 20), (other, 5, 30)):
+        segment.hold(ledger_id, size)
+    segments.begin_delete(5)
     assert (one.live, other.live) == (30, 30)
-    segments.forget_ledger(5, (1, 2))
+    segments.end_delete(5)
     assert (one.live, other.live) == (20, 0)
     assert segments.deleted == {5: {1, 2}}
+    segments.begin_delete(5)  # Its record could not be written.
+    segments.end_delete(5)
+    segments.end_delete(5)
+    assert (one.live, other.live) == (20, 0)
     segments.forget(one)
     assert segments.deleted == {5: {2}}
     segments.forget(other)
@@ -191,27 +207,27 @@ def test_a_deletion_is_remembered_until_nothing_is_left_to_delete(segments):
 
 
 def test_a_deletion_of_what_is_gone_already_needs_no_memory(segments):
-    segments.doom(5)
-    segments.forget_ledger(5, (1, 2))
+    segments.begin_delete(5)
+    segments.end_delete(5)
     assert segments.deleted == {}
 
 
 def test_a_deletion_under_way_outlives_the_files_of_its_ledger(segments):
-    segment = begin(segments, used=100)
-    hold(segment, 5, 0)
-    segments.doom(5)
+    segment = begin(segments, State.FULL, used=100)
+    segment.hold(5, 0)
+    segments.begin_delete(5)
     segments.forget(segment)
-    assert segments.deleted == {5: set()}
+    assert decode_header(segments.begin(77, 100)[2]).deleted == [5]
 
 
 def test_a_record_that_lands_late_is_remembered_too(segments):
     one, other = begin(segments), begin(segments)
-    hold(one, 5, 10)
-    segments.doom(5)
-    segments.outlive(5, other)
-    assert segments.deleted == {5: set()}
-    segments.forget_ledger(5, (1,))
-    segments.outlive(5, other)
+    one.hold(5, 10)
+    segments.begin_delete(5)
+    segments.landed_after_delete(5, one)
+    assert segments.deleted == {5: None}, "its end counts what is there by then"
+    segments.end_delete(5)
+    segments.landed_after_delete(5, other)
     assert segments.deleted == {5: {1, 2}}
-    segments.outlive(6, other)
+    segments.landed_after_delete(6, other)
     assert segments.deleted[6] == {2}

@@ -99,7 +99,7 @@ async def test_deleting_ledgers_gives_back_the_disk(tmp_path):
 
 async def settled(store):
     """Upkeep and compaction have nothing left to do."""
-    segments = store._segments
+    segments = store.segments
     while (
         segments.dead()
         or segments.sparse(store._compaction._share)
@@ -233,7 +233,7 @@ async def test_an_idle_ledger_is_small(tmp_path):
     ledgers = await asyncio.gather(*(store.create() for _ in range(200)))
     await asyncio.gather(*(append(ledger, *run("a")) for ledger in ledgers))
     some = ledgers[100]._ledger
-    parts = (some, some.firsts, some.locations, some.generations)
+    parts = (some, some.firsts, some.locations)
     assert sum(map(sys.getsizeof, parts)) < 500
     assert len(asyncio.all_tasks()) < 10
     await store.close()
