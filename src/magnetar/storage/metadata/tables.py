@@ -71,8 +71,9 @@ class Changes(NamedTuple):
 class Tables:
     """The tables of one connection. Everything but ``transaction`` is called inside of one."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, *, deletions_kept: int = DELETIONS_KEPT) -> None:
         self._connection = connection
+        self._deletions_kept = deletions_kept
         self._change = 0  # Of this transaction; 0: nothing was changed yet.
         self._deletions = 0  # Made here since old ones were forgotten.
         self.news = False  # Something was changed here; for who watches to take back.
@@ -89,8 +90,6 @@ class Tables:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
             raise
-
-    # Records.
 
     def get(self, path: str) -> Record | None:
         """Raises CorruptEntry for a record that is not what was written."""
@@ -138,8 +137,6 @@ class Tables:
         )
         return sorted({path[len(prefix) :].partition("/")[0] for (path,) in rows.fetchall()})
 
-    # Sessions.
-
     def begin_session(self) -> int:
         self._connection.execute("INSERT INTO sessions (beats) VALUES (0)")
         session: int = self._one("SELECT last_insert_rowid()")[0]
@@ -161,8 +158,6 @@ class Tables:
         self._delete([path for (path,) in owned.fetchall()])
         self._connection.execute("DELETE FROM sessions WHERE id = ?", (session,))
 
-    # Changes.
-
     def last_change(self) -> int:
         return self._counter("change")
 
@@ -179,12 +174,13 @@ class Tables:
     @property
     def overgrown(self) -> bool:
         """Whether ``forget_deletions`` is due."""
-        return self._deletions >= DELETIONS_KEPT
+        return self._deletions >= self._deletions_kept
 
     def forget_deletions(self) -> None:
         """Remove the traces of all deletions but the latest."""
         last = self._one(
-            "SELECT change FROM deletions ORDER BY change DESC LIMIT 1 OFFSET ?", DELETIONS_KEPT
+            "SELECT change FROM deletions ORDER BY change DESC LIMIT 1 OFFSET ?",
+            self._deletions_kept,
         )
         if last is not None:
             self._connection.execute("DELETE FROM deletions WHERE change <= ?", last)
