@@ -289,6 +289,35 @@ async def test_cancelling_an_append_does_not_take_it_back(store):
     assert await everything(ledger) == [b"a", b"b"]
 
 
+async def test_every_append_is_answered_once(store):
+    """Under way, to a closed ledger, and to a store that closes meanwhile."""
+    answers = {}
+
+    def ask(ledger, name):
+        heard = answers[name] = []
+        ledger.append(*run(name), lambda first, error: heard.append((first, type(error))))
+        assert not heard, "never before the call returns"
+
+    one, other, deleted = [await store.create() for _ in range(3)]
+    await other.close()
+    ask(one, "lands")
+    ask(other, "closed")
+    await store.delete(deleted.ledger_id)
+    ask(deleted, "deleted")
+    ask(one, "under way")
+    await store.close()
+    ask(one, "too late")
+    await asyncio.sleep(0)
+    nothing = type(None)
+    assert answers == {
+        "lands": [(0, nothing)],
+        "closed": [(-1, LedgerFenced)],
+        "deleted": [(-1, LedgerFenced)],
+        "under way": [(1, nothing)],
+        "too late": [(-1, LedgerFenced)],
+    }
+
+
 async def test_a_closed_store_takes_no_more(store):
     ledger = await store.create()
     await append(ledger, *run("a"))
@@ -309,9 +338,6 @@ async def test_closing_a_store_finishes_appends_under_way(store):
     await asyncio.sleep(0)
     await store.close()
     assert await appending == 0
-
-
-# Stores that last.
 
 
 @pytest.fixture(params=["closed", "crashed"])

@@ -70,8 +70,6 @@ class Cursor:
         self.clamp()
         self.rewind()
 
-    # In: acknowledgements.
-
     def acknowledge(self, positions: Sequence[Position]) -> None:
         """Acknowledge entries, in any order. Positions that do not exist are ignored."""
         changes = self.acks.changes
@@ -105,8 +103,6 @@ class Cursor:
         self.acks.add_batch(position, ack_set_words, self._log.layout)
         if self.acks.changes != changes:
             self._changed()
-
-    # Decide.
 
     @property
     def durable(self) -> bool:
@@ -146,8 +142,6 @@ class Cursor:
         if layout.locate(position) != position:
             return self.acks.mark
         return layout.previous_position(position)
-
-    # Out: entries.
 
     def cached(self, entries_max: int, bytes_max: int) -> list[EntryRun] | None:
         """What comes next, less what is acknowledged, as far as it is in memory.

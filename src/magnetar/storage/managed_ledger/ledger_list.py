@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 Edit = Callable[[Layout], None]
 
 
-class Ownership(Enum):
+class LogOwnership(Enum):
     """Whether the log is ours to change."""
 
     OWNED = "ours"
@@ -32,11 +32,11 @@ class Ownership(Enum):
     DELETED = "it was deleted"
 
 
-MOVES: Final[Mapping[Ownership, frozenset[Ownership]]] = {
-    Ownership.OWNED: frozenset({Ownership.FENCED, Ownership.LOST, Ownership.DELETED}),
-    Ownership.FENCED: frozenset({Ownership.LOST, Ownership.DELETED}),
-    Ownership.LOST: frozenset({Ownership.DELETED}),
-    Ownership.DELETED: frozenset(),
+MOVES: Final[Mapping[LogOwnership, frozenset[LogOwnership]]] = {
+    LogOwnership.OWNED: frozenset({LogOwnership.FENCED, LogOwnership.LOST, LogOwnership.DELETED}),
+    LogOwnership.FENCED: frozenset({LogOwnership.LOST, LogOwnership.DELETED}),
+    LogOwnership.LOST: frozenset({LogOwnership.DELETED}),
+    LogOwnership.DELETED: frozenset(),
 }
 """Where each may lead; never back to OWNED: the log must be opened again."""
 
@@ -48,7 +48,7 @@ class LedgerList:
         self, name: str, layout: Layout, version: int, *, metadata: MetadataStore, tasks: Tasks
     ) -> None:
         self.layout = layout
-        self.ownership = Ownership.OWNED
+        self.ownership = LogOwnership.OWNED
         self._fenced_because = ""  # Of the first move away from OWNED.
         self._name = name
         self._path = paths.managed_ledger(name)
@@ -94,7 +94,7 @@ class LedgerList:
 
     @property
     def owned(self) -> bool:
-        return self.ownership is Ownership.OWNED
+        return self.ownership is LogOwnership.OWNED
 
     def check(self) -> None:
         """Raises Fenced when nothing may be written any more."""
@@ -103,7 +103,7 @@ class LedgerList:
 
     def fence(self, reason: str) -> None:
         """Refuse every change from now on. The first reason stays."""
-        self._give_up(Ownership.FENCED, reason)
+        self._give_up(LogOwnership.FENCED, reason)
 
     async def change(self, edit: Edit) -> None:
         """Record a change, then apply it to ``layout``; changes take turns.
@@ -131,7 +131,7 @@ class LedgerList:
                 break
             # We changed it ourselves meanwhile: look again.
         if record is None or record.version != version:
-            self._give_up(Ownership.LOST, Ownership.LOST.value)
+            self._give_up(LogOwnership.LOST, LogOwnership.LOST.value)
             raise self._fenced()
 
     async def delete_removed(self, ledgers: LedgerStore) -> None:
@@ -143,7 +143,7 @@ class LedgerList:
     async def delete_record(self) -> None:
         """The log is gone."""
         await self._metadata.delete(self._path)
-        self._give_up(Ownership.DELETED, Ownership.DELETED.value)
+        self._give_up(LogOwnership.DELETED, LogOwnership.DELETED.value)
 
     async def _write(self) -> None:
         try:
@@ -180,7 +180,7 @@ class LedgerList:
                 self._path, encode_ledger_list(draft.record()), expected_version=self._version
             )
         except VersionMismatch as error:
-            self._give_up(Ownership.LOST, Ownership.LOST.value)
+            self._give_up(LogOwnership.LOST, LogOwnership.LOST.value)
             raise self._fenced() from error
         except StorageError as error:
             self.fence(f"its list of ledgers could not be written ({error})")
@@ -188,10 +188,10 @@ class LedgerList:
         # Entries may have been appended meanwhile: the draft is older than the layout.
         edit(self.layout)
 
-    def _give_up(self, ownership: Ownership, reason: str) -> None:
+    def _give_up(self, ownership: LogOwnership, reason: str) -> None:
         if self.owned:
             self._fenced_because = reason
-            if ownership is not Ownership.DELETED:
+            if ownership is not LogOwnership.DELETED:
                 log.warning("managed_ledger.fenced name=%s reason=%s", self._name, reason)
         if ownership in MOVES[self.ownership]:
             self.ownership = ownership

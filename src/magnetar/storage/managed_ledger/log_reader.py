@@ -35,8 +35,6 @@ class LogReader:
         self._fills: dict[Position, asyncio.Task[EntryRun | StorageError]] = {}
         self._closed = False
 
-    # In.
-
     def serve(self, reader: LedgerReader) -> LedgerCache:
         """Read a ledger through ``reader`` from now on. Returns the cache for what is appended."""
         self._keep(reader)
@@ -55,8 +53,6 @@ class LogReader:
         """Give the memory back. Reads still work, without it."""
         self._closed = True
         self.forget(set(self._appended) | set(self._reread) | set(self._readers))
-
-    # Out.
 
     def cached(self, position: Position, entries_max: int, bytes_max: int) -> EntryRun | None:
         """The run at ``position``, or at the first entry after it, if it is in memory."""

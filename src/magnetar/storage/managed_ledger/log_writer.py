@@ -25,7 +25,7 @@ from magnetar.tasks import Tasks
 log = logging.getLogger(__name__)
 
 
-class State(Enum):
+class WriterState(Enum):
     """What the writer of a log is doing."""
 
     IDLE = "no ledger takes entries; the next append creates one"
@@ -36,13 +36,13 @@ class State(Enum):
     CLOSED = "no more appends are taken, and no ledger takes entries"
 
 
-MOVES: Final[Mapping[State, frozenset[State]]] = {
-    State.IDLE: frozenset({State.CREATING, State.CLOSING}),
-    State.CREATING: frozenset({State.OPEN, State.IDLE, State.CLOSING}),
-    State.OPEN: frozenset({State.CREATING, State.SEALING, State.CLOSING}),
-    State.SEALING: frozenset({State.IDLE, State.CLOSING}),
-    State.CLOSING: frozenset({State.CLOSED}),
-    State.CLOSED: frozenset(),
+MOVES: Final[Mapping[WriterState, frozenset[WriterState]]] = {
+    WriterState.IDLE: frozenset({WriterState.CREATING, WriterState.CLOSING}),
+    WriterState.CREATING: frozenset({WriterState.OPEN, WriterState.IDLE, WriterState.CLOSING}),
+    WriterState.OPEN: frozenset({WriterState.CREATING, WriterState.SEALING, WriterState.CLOSING}),
+    WriterState.SEALING: frozenset({WriterState.IDLE, WriterState.CLOSING}),
+    WriterState.CLOSING: frozenset({WriterState.CLOSED}),
+    WriterState.CLOSED: frozenset(),
 }
 """Where each state may lead."""
 
@@ -73,7 +73,7 @@ class LogWriter:
         ended: Callable[[], None],
     ) -> None:
         """``wanted``: somebody may read soon what is appended. ``ended``: a ledger was ended."""
-        self.state = State.IDLE
+        self.state = WriterState.IDLE
         self.entries_added = 0  # Since the log was opened.
         self._name = name
         self._list = ledger_list
@@ -105,7 +105,7 @@ class LogWriter:
         self._append = entries, stored
         current = self._current
         if (
-            self.state is State.OPEN
+            self.state is WriterState.OPEN
             and current is not None
             and not current.writer.over_limit
             and self._list.owned
@@ -122,7 +122,7 @@ class LogWriter:
             await asyncio.wait([self._changing])
         self.check()
         rolls_over = self._current is not None
-        self._to(State.CREATING)
+        self._to(WriterState.CREATING)
         await self._change(self._create())
         if rolls_over:
             self._ended()
@@ -132,18 +132,18 @@ class LogWriter:
 
         Raises Fenced.
         """
-        if self.state is State.OPEN and self._append is None and self._roll_over_due():
-            self._to(State.SEALING)
+        if self.state is WriterState.OPEN and self._append is None and self._roll_over_due():
+            self._to(WriterState.SEALING)
             await self._change(self._seal())
             self._ended()
 
     @property
     def closed(self) -> bool:
-        return self.state in (State.CLOSING, State.CLOSED)
+        return self.state in (WriterState.CLOSING, WriterState.CLOSED)
 
     def refuse_appends(self) -> None:
         """Take no more: ``close`` follows."""
-        self._to(State.CLOSING)
+        self._to(WriterState.CLOSING)
 
     async def close(self) -> None:
         """End the current ledger, after what is under way. Raises what the stores raise."""
@@ -152,7 +152,7 @@ class LogWriter:
                 await asyncio.wait([self._changing])
             await self._change(self._seal())
         finally:
-            self._to(State.CLOSED)
+            self._to(WriterState.CLOSED)
 
     def check(self) -> None:
         """Raises Fenced when the log takes no more changes."""
@@ -168,7 +168,7 @@ class LogWriter:
         error: MagnetarError | None = Fenced(f"Managed ledger {self._name}: an append was cut off")
         try:
             self.check()
-            if self.state is not State.OPEN or self._roll_over_due():
+            if self.state is not WriterState.OPEN or self._roll_over_due():
                 await self.start_ledger()
                 self.check()
             assert self._current is not None, "a ledger takes entries now"
@@ -248,8 +248,8 @@ class LogWriter:
             self._current = _Current(writer, cache, self._clock.now(), now_ms)
         finally:
             self._changing = None
-            if self.state is State.CREATING:
-                self._to(State.IDLE if self._current is None else State.OPEN)
+            if self.state is WriterState.CREATING:
+                self._to(WriterState.IDLE if self._current is None else WriterState.OPEN)
 
     async def _seal(self) -> None:
         try:
@@ -263,9 +263,9 @@ class LogWriter:
         finally:
             self._current = None
             self._changing = None
-            if self.state is State.SEALING:
-                self._to(State.IDLE)
+            if self.state is WriterState.SEALING:
+                self._to(WriterState.IDLE)
 
-    def _to(self, state: State) -> None:
+    def _to(self, state: WriterState) -> None:
         assert state in MOVES[self.state], f"{self.state.name} does not lead to {state.name}"
         self.state = state

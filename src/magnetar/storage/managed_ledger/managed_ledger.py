@@ -17,7 +17,7 @@ from magnetar.storage.managed_ledger.cursor_store import CursorRecord, CursorSto
 from magnetar.storage.managed_ledger.entries import Entries, Stored
 from magnetar.storage.managed_ledger.info import ManagedLedgerInfo, describe
 from magnetar.storage.managed_ledger.layout import Layout
-from magnetar.storage.managed_ledger.ledger_list import LedgerList, Ownership
+from magnetar.storage.managed_ledger.ledger_list import LedgerList, LogOwnership
 from magnetar.storage.managed_ledger.log_reader import LogReader
 from magnetar.storage.managed_ledger.log_writer import LogWriter
 from magnetar.storage.managed_ledger.run import EntryRun
@@ -150,11 +150,6 @@ class ManagedLedger:
     def last_position(self) -> Position:
         """The last entry, or where it was; (ledger, -1) in a log that never had one."""
         return self.layout.last
-
-    @property
-    def first_position(self) -> Position:
-        """The first entry; the place after ``last_position`` when there is none."""
-        return self.layout.first
 
     @property
     def entry_count(self) -> int:
@@ -337,7 +332,7 @@ class ManagedLedger:
                 cursor.close()
             self._log.close()
         for result in results:
-            lost = self._list.ownership is Ownership.LOST and isinstance(result, Fenced)
+            lost = self._list.ownership is LogOwnership.LOST and isinstance(result, Fenced)
             if isinstance(result, BaseException) and not lost:
                 raise result
 

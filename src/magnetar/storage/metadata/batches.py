@@ -47,7 +47,7 @@ class Batches(Generic[Worker]):
         await self._places.acquire()
         if self._ended:
             self._places.release()
-            raise StorageError("the metadata store was closed before this had its turn: open it")
+            raise StorageError("the metadata store was closed before this could be done: open it")
         answer = self.post(work, writes=writes)
         answer.add_done_callback(lambda _: self._places.release())
         return await asyncio.shield(answer)

@@ -51,7 +51,7 @@ class Rows(Protocol):
     def fetchall(self) -> list[Any]: ...
 
 
-class Connection(Protocol):
+class SqlConnection(Protocol):
     """A connection to a database, in autocommit."""
 
     @property
@@ -71,7 +71,7 @@ class Changes(NamedTuple):
 class Tables:
     """The tables of one connection. Everything but ``transaction`` is called inside of one."""
 
-    def __init__(self, connection: Connection, *, deletions_kept: int = DELETIONS_KEPT) -> None:
+    def __init__(self, connection: SqlConnection, *, deletions_kept: int = DELETIONS_KEPT) -> None:
         self._connection = connection
         self._deletions_kept = deletions_kept
         self._change = 0  # Of this transaction; 0: nothing was changed yet.

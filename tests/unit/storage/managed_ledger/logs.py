@@ -8,6 +8,7 @@ from google_crc32c import value as checksum
 from unit.storage.ledger.local.support import append as append_to
 
 from magnetar.errors import StorageError
+from magnetar.model.position import EARLIEST, Position
 from magnetar.storage.ledger.memory import MemoryLedgerStore
 from magnetar.storage.ledger.store import LedgerEnd
 from magnetar.storage.managed_ledger.cache import EntryCache
@@ -274,4 +275,13 @@ async def drain(cursor, entries_max=1000, bytes_max=BYTES_MAX):
     found = []
     while runs := await cursor.read(entries_max, bytes_max):
         found += data_of(runs)
+    return found
+
+
+async def everything(ledger):
+    """All entries, from wherever they are."""
+    found, place = [], EARLIEST
+    while run := await ledger.read(place, 1000, BYTES_MAX):
+        found += run.data
+        place = Position(run.ledger_id, run.last_entry_id + 1)
     return found

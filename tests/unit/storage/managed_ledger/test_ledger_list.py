@@ -6,7 +6,7 @@ from unit.storage.managed_ledger.logs import NAME, PATH, GatedMetadataStore, tur
 
 from magnetar.errors import Fenced, WriteFailed
 from magnetar.storage.codec.ledger_list import SealedLedger
-from magnetar.storage.managed_ledger.ledger_list import LedgerList, Ownership
+from magnetar.storage.managed_ledger.ledger_list import LedgerList, LogOwnership
 from magnetar.storage.metadata.store import ABSENT
 
 
@@ -44,7 +44,7 @@ async def test_opening_again_takes_the_log_from_whoever_had_it(logs, ledger_list
     await open_list(logs)
     with pytest.raises(Fenced, match="another broker"):
         await ledger_list.change(begin(4))
-    assert ledger_list.ownership is Ownership.LOST
+    assert ledger_list.ownership is LogOwnership.LOST
     assert ledger_list.layout.open_id is None
     with pytest.raises(Fenced):
         ledger_list.check()
@@ -135,7 +135,7 @@ async def test_a_write_that_failed_fences(logs, ledger_list):
     logs.metadata.puts.failing = None
     with pytest.raises(Fenced, match="disk full"):
         await ledger_list.change(begin(1))
-    assert ledger_list.ownership is Ownership.FENCED
+    assert ledger_list.ownership is LogOwnership.FENCED
     assert (await open_list(logs)).layout.ledger_ids == []
 
 

@@ -192,7 +192,7 @@ async def test_the_first_entry_that_passes_is_found(log, wanted):
 async def test_where_none_passes_the_end_is_found(logs, log):
     assert await log.first_where(lambda _: False) == (1, 100)
     empty = await logs.open("public/default/persistent/empty")
-    assert await empty.first_where(lambda _: True) == empty.first_position
+    assert await empty.first_where(lambda _: True) == empty.layout.first
 
 
 async def test_looking_for_an_entry_reads_few(logs, log):

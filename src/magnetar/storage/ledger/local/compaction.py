@@ -20,7 +20,7 @@ from .journal import Journal
 from .reading import Source, read_records
 from .scan import read_contents, read_footer
 from .segment_format import Contents
-from .segments import Segment, Segments, State
+from .segments import Segment, Segments, SegmentState
 from .upkeep import InThread
 
 log = logging.getLogger(__name__)
@@ -28,8 +28,8 @@ log = logging.getLogger(__name__)
 BATCH_SIZE: Final = 256 * 1024
 """Bytes moved between two looks at the world; appends of clients go in between."""
 
-BLOCKS_A_TURN: Final = 1000
-"""How many blocks are looked up in the index before others have their turn."""
+BLOCKS_PER_YIELD: Final = 1000
+"""How many blocks are looked up in the index before others may run."""
 
 RETRY_S: Final = 10.0
 """How long to wait after the disk refused a move."""
@@ -77,7 +77,7 @@ class Compaction:
                     await self._clock.sleep(RETRY_S)
                 except (StorageError, OSError) as error:
                     log.error("storage.compaction_failed path=%s error=%s", segment.path, error)  # noqa: TRY400 the error says it all
-                    segment.to(State.STUCK)
+                    segment.to(SegmentState.STUCK)
 
     async def _empty(self, segment: Segment) -> None:
         before = segment.live
@@ -94,7 +94,7 @@ class Compaction:
             segment.pins -= 1
         log.info("storage.compacted path=%s moved_bytes=%d", segment.path, before - segment.live)
         if segment.live:  # A ledger in it is just being deleted, or it is damaged.
-            segment.to(State.STUCK)
+            segment.to(SegmentState.STUCK)
         self._emptied()
 
     def _contents(self, segment: Segment) -> Contents:
@@ -107,19 +107,19 @@ class Compaction:
     async def _live_offsets(self, contents: Contents) -> list[int]:
         """Where the blocks lie that the index still points to."""
         offsets = []
-        turn = 0
+        looked_up = 0
         for group in contents.groups.values():
-            for at in range(0, len(group.firsts), BLOCKS_A_TURN):
-                some = slice(at, at + BLOCKS_A_TURN)
+            for at in range(0, len(group.firsts), BLOCKS_PER_YIELD):
+                some = slice(at, at + BLOCKS_PER_YIELD)
                 blocks = zip(group.firsts[some], group.locations[some], strict=True)
                 ledger = self._ledgers.get(group.ledger_id)
                 if ledger is not None:
                     offsets += [
                         located(place)[1] for first, place in blocks if ledger.place(first) == place
                     ]
-                turn += len(group.firsts[some])
-                if turn >= BLOCKS_A_TURN:
-                    turn = 0
+                looked_up += len(group.firsts[some])
+                if looked_up >= BLOCKS_PER_YIELD:
+                    looked_up = 0
                     await self._clock.sleep(0)
         return sorted(offsets)
 

@@ -1,7 +1,7 @@
 """The log as the event loop sees it: places jobs one behind the other, and answers each once.
 
 A job is anything that writes one record. Placing is bookkeeping, done at once; bytes go to the log
-thread once per turn of the loop. Nothing waits for a timer: while one sync runs the next commit
+thread once per loop iteration. Nothing waits for a timer: while one sync runs the next commit
 fills up.
 
 When the disk refuses, everything that was not answered yet fails, the segment is abandoned where
@@ -19,12 +19,12 @@ from typing import Protocol
 
 from magnetar.clock import Clock
 from magnetar.errors import WriteFailed
-from magnetar.turn import Stage, this_turn
+from magnetar.loop_iteration import Stage, this_iteration
 
 from .disk import Files
 from .format import Stamp
 from .log_thread import Commit, Durability, LogThread, ResumeSegment, StartSegment, Write
-from .segments import Segment, Segments, State
+from .segments import Segment, Segments, SegmentState
 
 log = logging.getLogger(__name__)
 
@@ -80,12 +80,12 @@ class Journal:
         self._durability = durability
         self._pending_bytes_max = pending_bytes_max
         self._loop = asyncio.get_running_loop()
-        self._turn = this_turn()
+        self._iteration = this_iteration()
         self._active: Segment | None = None
         self._resume = False  # The active segment exists, and the thread has not opened it yet.
         self._epoch = 0  # One more with each failure.
         self.running = True  # False once it is closing: then append no more.
-        self._outgoing: Commit[_Run] | None = None  # What this turn of the loop has placed.
+        self._outgoing: Commit[_Run] | None = None  # What this loop iteration has placed.
         self._run: _Run | None = None  # Its last, to be joined by the next job.
         self._pieces: list[bytes] = []  # Of the write that belongs to it.
         self._pending_bytes = 0
@@ -150,7 +150,7 @@ class Journal:
 
     def _begin(self, room: int) -> Segment:
         if self._active is not None:
-            self._active.to(State.FULL)
+            self._active.to(SegmentState.FULL)
         segment, source, header = self._segments.begin(self._next_ledger_id(), room)
         self._end_run()
         commit = self._outgoing or self._new_commit()
@@ -161,7 +161,7 @@ class Journal:
 
     def _new_commit(self) -> Commit[_Run]:
         self._outgoing = commit = Commit[_Run](self._epoch)
-        self._turn.at_end(Stage.LOG, self._hand_over)
+        self._iteration.at_end(Stage.LOG, self._hand_over)
         return commit
 
     def _new_run(self, segment: Segment) -> _Run:
@@ -190,11 +190,9 @@ class Journal:
         if commit is not None:
             self._thread.submit(commit)
 
-    # From the thread.
-
     def _answered(self, commits: list[Commit[_Run]], error: Exception | None) -> None:
         # What those who are told put in answer goes to the thread at once: it is idle.
-        self._turn.run(partial(self._tell, commits, error))
+        self._iteration.run(partial(self._tell, commits, error))
 
     def _tell(self, commits: list[Commit[_Run]], error: Exception | None) -> None:
         if error is not None:
@@ -249,8 +247,8 @@ class Journal:
         log.error("storage.sync_failed path=%s error=%s", segment and segment.path, error)
         if segment is not None and segment is self._active:
             self._abandon()
-        elif segment is not None and segment.state is State.FULL:
-            segment.to(State.ABANDONED)
+        elif segment is not None and segment.state is SegmentState.FULL:
+            segment.to(SegmentState.ABANDONED)
 
     def _give_up(self, commits: list[Commit[_Run]], error: Exception) -> None:
         """Nothing of these commits is to be believed, nor what was placed behind them."""
@@ -272,8 +270,8 @@ class Journal:
         unsent, self._outgoing = self._outgoing, None
         for segment in self._segments:
             if not segment.complete:
-                if segment.state is not State.ABANDONED:
-                    segment.to(State.ABANDONED)
+                if segment.state is not SegmentState.ABANDONED:
+                    segment.to(SegmentState.ABANDONED)
                 segment.tail = segment.answered
         self._active = None
         self._resume = False

@@ -110,7 +110,7 @@ class LocalLedgerWriter(LocalLedgerReader):
             ledger.reserved += len(data)
             return
         for part in block.parts():
-            journal.append(part)  # All in one turn of the loop, so all of them land or none does.
+            journal.append(part)  # All in one loop iteration: all land, or none does.
             ledger.appending += 1
             ledger.reserved += part.entries
 

@@ -19,7 +19,7 @@ from .format import HEAD_SIZE, head_at, located
 from .index import Ledger, Life
 from .scan import WINDOW, Scan, find_footer, read_footer, read_header, scan
 from .segment_format import PAGE, Contents, SegmentHeader, starts_segment
-from .segments import Segment, Spare, State, newest_mark
+from .segments import Segment, SegmentState, Spare, newest_mark
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ class Recovered:
     spares: list[Spare] = field(default_factory=list)
 
 
-class _Found(NamedTuple):
+class _FoundSegment(NamedTuple):
     header: SegmentHeader
     contents: Contents
     segment: Segment
@@ -150,10 +150,10 @@ def _segment(
     *,
     newest: bool,
     durable: bool,
-) -> _Found:
+) -> _FoundSegment:
     """One segment's contents; the newest is made ready to be written on."""
     contents = read_footer(file, header.stamp)
-    state = State.ACTIVE if newest else State.SEALED
+    state = SegmentState.ACTIVE if newest else SegmentState.SEALED
     if contents is None:
         if find_footer(file, header.stamp) is not None:
             log.warning("storage.footer_damaged path=%s: reading the records instead", path)
@@ -165,11 +165,11 @@ def _segment(
         if newest:
             _cut(file, path, header, scanned, durable=durable)
         else:
-            state = State.FULL
+            state = SegmentState.FULL
             contents = contents._replace(end=end or contents.end)
     end = contents.end
     segment = Segment(header.stamp, path, header.start, end, end, end, state=state, synced=end)
-    return _Found(header, contents, segment)
+    return _FoundSegment(header, contents, segment)
 
 
 def _cut(file: File, path: Path, header: SegmentHeader, scanned: Scan, *, durable: bool) -> None:
@@ -188,7 +188,7 @@ def _cut(file: File, path: Path, header: SegmentHeader, scanned: Scan, *, durabl
         file.sync()
 
 
-def _index(files: Files, found: list[_Found]) -> Recovered:
+def _index(files: Files, found: list[_FoundSegment]) -> Recovered:
     """Which ledgers exist, where their blocks lie, and what of each segment is alive."""
     result = Recovered(segments=[each.segment for each in found])
     deleted = {ledger_id for each in found for ledger_id in each.header.deleted}

@@ -43,7 +43,7 @@ WINDOW: Final = 1024 * 1024
 """Bytes read at once."""
 
 
-class Readable(Protocol):
+class ReadableFile(Protocol):
     """What of a file is needed to read its records."""
 
     def read(self, offset: int, size: int) -> bytes: ...
@@ -51,7 +51,7 @@ class Readable(Protocol):
     def size(self) -> int: ...
 
 
-class _Found(NamedTuple):
+class _Doubtful(NamedTuple):
     offset: int
     head: Head
 
@@ -99,7 +99,7 @@ def read_footer(file: File, stamp: Stamp) -> Contents | None:
 
 
 def scan(
-    file: Readable,
+    file: ReadableFile,
     stamp: Stamp,
     start: int,
     limit: int,
@@ -115,7 +115,7 @@ def scan(
     """
     reader = _Reader(file, stamp, min(limit, file.size()), window)
     result = Scan(end=start, synced=start)
-    doubtful: list[_Found] = []  # What lies behind the first bad place.
+    doubtful: list[_Doubtful] = []  # What lies behind the first bad place.
     bad: list[int] = []
     at = start
     while at < reader.end:
@@ -127,7 +127,7 @@ def scan(
         if verify_bodies and not reader.body_intact(at, head):
             bad.append(at)
         if bad:
-            doubtful.append(_Found(at, head))
+            doubtful.append(_Doubtful(at, head))
         else:
             _note(result, stamp.generation, at, head)
         at += head.size
@@ -191,7 +191,7 @@ def _note(result: Scan, generation: int, at: int, head: Head) -> None:
         group.ended_at = head.first
 
 
-def read_contents(file: Readable, segment: Segment, window: int = WINDOW) -> Contents:
+def read_contents(file: ReadableFile, segment: Segment, window: int = WINDOW) -> Contents:
     """What the records of a segment say, all of which were answered."""
     scanned = scan(
         file,
@@ -208,7 +208,7 @@ def read_contents(file: Readable, segment: Segment, window: int = WINDOW) -> Con
 class _Reader:
     """A window that moves over the file."""
 
-    def __init__(self, file: Readable, stamp: Stamp, end: int, window: int) -> None:
+    def __init__(self, file: ReadableFile, stamp: Stamp, end: int, window: int) -> None:
         self._file = file
         self._window = window
         self.stamp = stamp

@@ -15,7 +15,7 @@ from .format import GENERATION_MAX, Stamp, location
 from .segment_format import Group, encode_header
 
 
-class State(Enum):
+class SegmentState(Enum):
     """Where a segment is in its life."""
 
     ACTIVE = "takes records, or did when the store was last open"
@@ -28,13 +28,15 @@ class State(Enum):
     FREED = "its file is gone, or kept for a later segment"
 
 
-MOVES: Final[Mapping[State, frozenset[State]]] = {
-    State.ACTIVE: frozenset({State.FULL, State.SEALED, State.ABANDONED}),
-    State.FULL: frozenset({State.SEALED, State.ABANDONED, State.FREED}),
-    State.SEALED: frozenset({State.STUCK, State.FREED}),
-    State.STUCK: frozenset({State.FREED}),
-    State.ABANDONED: frozenset({State.FREED}),
-    State.FREED: frozenset(),
+MOVES: Final[Mapping[SegmentState, frozenset[SegmentState]]] = {
+    SegmentState.ACTIVE: frozenset(
+        {SegmentState.FULL, SegmentState.SEALED, SegmentState.ABANDONED}
+    ),
+    SegmentState.FULL: frozenset({SegmentState.SEALED, SegmentState.ABANDONED, SegmentState.FREED}),
+    SegmentState.SEALED: frozenset({SegmentState.STUCK, SegmentState.FREED}),
+    SegmentState.STUCK: frozenset({SegmentState.FREED}),
+    SegmentState.ABANDONED: frozenset({SegmentState.FREED}),
+    SegmentState.FREED: frozenset(),
 }
 """Where each state may lead."""
 
@@ -64,7 +66,7 @@ class Segment:
     tail: int  # Where the next record goes.
     answered: int  # Invariant: <= tail; everything before it was answered, and not with an error.
     source: Path | None = None  # The file it was made of, while that may still be there.
-    state: State = State.ACTIVE
+    state: SegmentState = SegmentState.ACTIVE
     synced: int = 0  # Invariant: <= answered, save for marks; everything before it is on disk.
     # Of each ledger with records in it, the bytes that somebody may ask for; 0 of deleted ones.
     ledgers: dict[int, int] = field(default_factory=dict)
@@ -89,11 +91,11 @@ class Segment:
         self.ledgers[ledger_id] -= size
         self.live -= size
 
-    def to(self, state: State) -> None:
+    def to(self, state: SegmentState) -> None:
         """Go on to another state of its life."""
         assert state in MOVES[self.state], f"{self.path}: {self.state.name} to {state.name}"
         self.state = state
-        if state is State.SEALED:
+        if state is SegmentState.SEALED:
             self.source = None
             self.indexed = False  # The footer says it now.
             self.notes = Notes()
@@ -101,7 +103,7 @@ class Segment:
     @property
     def complete(self) -> bool:
         """Whether nothing more is to be written to it, by whatever is under way."""
-        return self.state is not State.ACTIVE and self.answered == self.tail
+        return self.state is not SegmentState.ACTIVE and self.answered == self.tail
 
     @property
     def used(self) -> int:
@@ -159,7 +161,7 @@ class Segments:
 
     def spare_name(self, dead: Segment) -> Path | None:
         """What to call a dead segment's file to keep it for later; None: it is not to be kept."""
-        trusted = dead.state is not State.ABANDONED and dead.size == self.segment_size
+        trusted = dead.state is not SegmentState.ABANDONED and dead.size == self.segment_size
         return self.new_name() if trusted and len(self.spares) < self._spare_limit else None
 
     def add_spare(self, spare: Spare) -> None:
@@ -199,7 +201,7 @@ class Segments:
         ends = {
             segment.generation: segment.tail
             for segment in self
-            if segment.state not in (State.SEALED, State.STUCK)
+            if segment.state not in (SegmentState.SEALED, SegmentState.STUCK)
         }
         fits = self.spares and room <= self.segment_size // 2
         spare = self.spares.pop(0) if fits else Spare(self.new_name(), recycled=False)
@@ -245,7 +247,7 @@ class Segments:
 
     def forget(self, segment: Segment) -> None:
         """The file is gone, and its name will survive no crash."""
-        segment.to(State.FREED)
+        segment.to(SegmentState.FREED)
         del self._all[segment.generation]
         for ledger_id in segment.ledgers:
             generations = self.deleted.get(ledger_id)
@@ -275,7 +277,7 @@ class Segments:
         candidates = [
             segment
             for segment in self
-            if segment.state is State.SEALED and 0 < segment.live < share * segment.used
+            if segment.state is SegmentState.SEALED and 0 < segment.live < share * segment.used
         ]
         return min(candidates, key=lambda s: s.live / s.used, default=None)
 

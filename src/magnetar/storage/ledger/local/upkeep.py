@@ -20,14 +20,14 @@ from .index import Ledger, group_of
 from .journal import Journal
 from .scan import read_contents
 from .segment_format import Contents, Group, encode_footer
-from .segments import Segment, Segments, Spare, State
+from .segments import Segment, Segments, SegmentState, Spare
 
 log = logging.getLogger(__name__)
 P = ParamSpec("P")
 T = TypeVar("T")
 
-LEDGERS_A_TURN: Final = 256
-"""How many ledgers are asked what a segment holds of them before others have their turn."""
+LEDGERS_PER_YIELD: Final = 256
+"""How many ledgers are asked what a segment holds of them before others may run."""
 
 READ_SIZE: Final = 64 * 1024
 READ_PAUSE_S: Final = 0.0003
@@ -84,7 +84,7 @@ class Upkeep:
             with self._trouble_logged():
                 await self._prepare()
             with self._trouble_logged():
-                await self._seal(State.FULL)
+                await self._seal(SegmentState.FULL)
 
     def stop(self) -> None:
         """The store is closing: end early, but leave no file half renamed."""
@@ -94,8 +94,8 @@ class Upkeep:
     async def finish(self) -> None:
         """After the journal has closed: leave footers, so that the next start need not read."""
         with self._trouble_logged():
-            await self._seal(State.FULL)
-            await self._seal(State.ACTIVE)
+            await self._seal(SegmentState.FULL)
+            await self._seal(SegmentState.ACTIVE)
 
     @contextlib.contextmanager
     def _trouble_logged(self) -> Iterator[None]:
@@ -166,14 +166,14 @@ class Upkeep:
                 self._files.remove(path)
         return ready
 
-    async def _seal(self, state: State) -> None:
+    async def _seal(self, state: SegmentState) -> None:
         for segment in list(self._segments):
             if segment.state is state and segment.answered == segment.tail:
                 with self._trouble_logged():
                     contents = await self._contents(segment)
                     await self._in_thread(self._write_footer, segment, contents)
                     if segment.state is state:  # Its last sync may have failed meanwhile.
-                        segment.to(State.SEALED)
+                        segment.to(SegmentState.SEALED)
                     self._wanted.set()
                     self._sealed()
 
@@ -188,7 +188,7 @@ class Upkeep:
         for number, ledger_id in enumerate(list(segment.ledgers), 1):
             ledger = self._ledgers.get(ledger_id)
             groups[ledger_id] = Group(ledger_id) if ledger is None else group_of(segment, ledger)
-            if number % LEDGERS_A_TURN == 0:
+            if number % LEDGERS_PER_YIELD == 0:
                 await self._clock.sleep(0)
         if not _index_tells(segment):
             return None  # Compaction began meanwhile.

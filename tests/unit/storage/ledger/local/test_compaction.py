@@ -8,7 +8,7 @@ from unit.storage.ledger.local.support import append, everything, run, snapshot
 from magnetar.errors import CorruptEntry
 from magnetar.storage.ledger.local import compaction
 from magnetar.storage.ledger.local.index import Life
-from magnetar.storage.ledger.local.segments import State
+from magnetar.storage.ledger.local.segments import SegmentState
 from magnetar.storage.ledger.local.store import LocalLedgerSettings, LocalLedgerStore
 from magnetar.testing.faults import FaultyFiles
 
@@ -119,13 +119,13 @@ async def test_damage_moves_along_and_is_still_noticed(store):
 
 async def test_a_segment_with_a_damaged_header_is_left_alone(store, caplog):
     keep, drop = await mixed(store)
-    await until(store, lambda: store.segments[1].state is State.SEALED)
+    await until(store, lambda: store.segments[1].state is SegmentState.SEALED)
     segment = store.segments[1]
     data = bytearray(segment.path.read_bytes())
     data[data.index(b"1" + segment.stamp.salt) - 20] ^= 1  # The header or tables of entry 1.
     segment.path.write_bytes(data)
     await store.delete(drop.ledger_id)
-    await until(store, lambda: segment.state is State.STUCK)
+    await until(store, lambda: segment.state is SegmentState.STUCK)
     assert "compaction_failed" in caplog.text
     with pytest.raises(CorruptEntry):
         await keep.read(1, 1, 1)
@@ -160,7 +160,7 @@ async def test_a_segment_that_is_sealed_late_has_all_its_blocks_in_its_footer(
     await append_until(2)
     files.fail_writes(errno.EIO, times=1000, name=store.segments[1].path.name)
     await append_until(4)
-    await until(store, lambda: store.segments[3].state is State.SEALED)
+    await until(store, lambda: store.segments[3].state is SegmentState.SEALED)
     await store.delete(drop.ledger_id)
     await append(keep, *run(f"{count}"))
     files.repair()

@@ -17,7 +17,7 @@ from unit.storage.ledger.local.support import (
 from magnetar.errors import WriteFailed
 from magnetar.storage.ledger.local.format import Kind, encode_mark
 from magnetar.storage.ledger.local.log_thread import Durability
-from magnetar.storage.ledger.local.segments import State
+from magnetar.storage.ledger.local.segments import SegmentState
 from magnetar.storage.ledger.local.store import LocalLedgerSettings, LocalLedgerStore
 from magnetar.testing.faults import FaultyFiles
 
@@ -115,7 +115,7 @@ async def test_a_folder_sync_that_failed_once_does_not_stop_freeing(tmp_path):
     files = FolderTrouble()
     store = await LocalLedgerStore.start(tmp_path / "ledgers", settings=SETTINGS, files=files)
     ids = await filled(store, 6)
-    await until(lambda: sum(s.state is State.SEALED for s in store.segments) >= 5)
+    await until(lambda: sum(s.state is SegmentState.SEALED for s in store.segments) >= 5)
     files.syncs_to_fail = 1
     for ledger_id in ids[:5]:
         await store.delete(ledger_id)

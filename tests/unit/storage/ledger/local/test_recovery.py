@@ -17,7 +17,7 @@ from magnetar.storage.ledger.local.disk import RealFiles
 from magnetar.storage.ledger.local.log_thread import Durability
 from magnetar.storage.ledger.local.recovery import IDS_SKIPPED, recover
 from magnetar.storage.ledger.local.segment_format import encode_header
-from magnetar.storage.ledger.local.segments import State
+from magnetar.storage.ledger.local.segments import SegmentState
 from magnetar.storage.ledger.local.store import LocalLedgerSettings, LocalLedgerStore
 from magnetar.testing.faults import FaultyFiles
 
@@ -69,7 +69,7 @@ async def test_sealed_segments_are_known_from_their_footers(folder, monkeypatch)
     await store.close()
     monkeypatch.setattr("magnetar.storage.ledger.local.recovery.scan", None)
     result = found(folder)
-    assert {each.state for each in result.segments[:-1]} == {State.SEALED}
+    assert {each.state for each in result.segments[:-1]} == {SegmentState.SEALED}
     assert result.active is result.segments[-1]
     assert result.ledgers[ledger.ledger_id].next_entry_id == 200
     assert len(result.segments) > 5
@@ -241,7 +241,7 @@ async def test_a_damaged_footer_is_made_up_for_by_reading(folder, caplog):
     assert len(await everything(await store.open(ledger.ledger_id))) == 80
     await store.close()
     caplog.clear()
-    assert found(folder).segments[0].state is State.SEALED
+    assert found(folder).segments[0].state is SegmentState.SEALED
     assert "footer_damaged" not in caplog.text
 
 

@@ -9,6 +9,7 @@ from unit.storage.ledger.local.support import append, everything, run, snapshot
 
 from magnetar.errors import InvalidValue, StorageError, StoreLocked, WriteFailed
 from magnetar.storage.ledger.local.log_thread import Durability
+from magnetar.storage.ledger.local.segments import SegmentState
 from magnetar.storage.ledger.local.store import LocalLedgerSettings, LocalLedgerStore
 from magnetar.testing.faults import FaultyFiles
 
@@ -103,7 +104,7 @@ async def settled(store):
     while (
         segments.dead()
         or segments.sparse(store._compaction._share)
-        or any(each.state.value == "full" for each in segments)
+        or any(each.state is SegmentState.FULL for each in segments)
     ):
         await store._in_thread(time.sleep, 0.001)
     await store._in_thread(int)
@@ -188,10 +189,11 @@ async def test_a_failed_sync_loses_nothing_that_was_answered(tmp_path, times):
     ledgers = [await store.create() for _ in range(3)]
     for ledger in ledgers:
         await fill(ledger, 5)
+    await settled(store)  # Or upkeep, which runs beside us, might meet the failures.
     files.fail_syncs(errno.EIO, times=times, name="segment-")
     with pytest.raises(WriteFailed):
         await append(ledgers[0], *run("lost"))
-    while files._sync_fault.times:  # Upkeep, which runs beside us, may meet one of them.
+    while files._sync_fault.times:
         [result] = await asyncio.gather(store.create(), return_exceptions=True)
         assert isinstance(result, WriteFailed) or not isinstance(result, BaseException)
     assert await append(ledgers[1], *run("fine")) == 5

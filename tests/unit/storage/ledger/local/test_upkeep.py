@@ -9,7 +9,7 @@ from magnetar.errors import WriteFailed
 from magnetar.storage.ledger.local.disk import RealFiles
 from magnetar.storage.ledger.local.log_thread import Durability
 from magnetar.storage.ledger.local.scan import read_footer
-from magnetar.storage.ledger.local.segments import State
+from magnetar.storage.ledger.local.segments import SegmentState
 from magnetar.storage.ledger.local.store import LocalLedgerSettings, LocalLedgerStore
 from magnetar.testing.faults import FaultyFiles
 
@@ -45,7 +45,7 @@ async def until(store, reached):
 async def test_full_segments_are_sealed(store):
     await fill(await store.create(), 30)
     full = [each for each in store.segments if each is not store._journal.active]
-    await until(store, lambda: all(each.state is State.SEALED for each in full))
+    await until(store, lambda: all(each.state is SegmentState.SEALED for each in full))
     for segment in full:
         file = RealFiles().open(segment.path)
         assert read_footer(file, segment.stamp).end == segment.tail
@@ -61,9 +61,9 @@ async def test_a_segment_that_cannot_be_sealed_is_tried_again(store, files):
     files.fail_writes(errno.EIO, name=segment.path.name)
     await fill(ledger, 1, size=2000)
     await until(store, lambda: files._write_fault.times == 0)
-    assert segment.state is State.FULL
+    assert segment.state is SegmentState.FULL
     await fill(ledger, 30)
-    await until(store, lambda: segment.state is State.SEALED)
+    await until(store, lambda: segment.state is SegmentState.SEALED)
 
 
 async def test_the_next_segments_file_is_prepared_in_time(store, tmp_path):
@@ -151,7 +151,7 @@ async def test_the_file_of_a_large_entry_is_removed(store, tmp_path):
     await fill(ledger, 3, size=100_000)
     other = await store.create()
     await fill(other, 1)
-    await until(store, lambda: store.segments[2].state is State.SEALED)
+    await until(store, lambda: store.segments[2].state is SegmentState.SEALED)
     before = {path.name for path in tmp_path.glob("spare-*")}
     await store.delete(ledger.ledger_id)
     await until(store, lambda: not store.segments.dead())
