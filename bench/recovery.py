@@ -24,6 +24,7 @@ from magnetar.storage.ledger.local.disk import RealFiles
 from magnetar.storage.ledger.local.log_thread import Durability
 from magnetar.storage.ledger.local.recovery import Recovered, recover
 from magnetar.storage.ledger.local.store import LocalLedgerSettings, LocalLedgerStore
+from magnetar.storage.ledger.store import LedgerWriter
 
 BOUND_GB_PER_S = 2.0
 BOUND_HOLDS_FOR = (1024, 64)
@@ -69,11 +70,17 @@ async def _folders(place: Path, entry: int, run: int, size: int) -> tuple[Path, 
     blocks = (size - 2 * CHUNK) // block  # They fit into one segment.
     at_once = max(1, CHUNK // block)
     for done in range(0, blocks, at_once):
-        appends = (ledger.append(data, checksums) for _ in range(min(at_once, blocks - done)))
+        appends = (_append(ledger, data, checksums) for _ in range(min(at_once, blocks - done)))
         await asyncio.gather(*appends)
     shutil.copytree(sealed, crashed)
     await store.close()
     return crashed, sealed
+
+
+async def _append(ledger: LedgerWriter, data: list[bytes], checksums: list[int]) -> None:
+    landed = asyncio.Event()
+    ledger.append(data, checksums, lambda *_: landed.set())
+    await landed.wait()
 
 
 def _recover(folder: Path, size: int) -> Recovered:

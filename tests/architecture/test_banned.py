@@ -27,7 +27,7 @@ BANNED = {
 }
 
 DOORS = {
-    "sqlite3": ("storage/metadata/sqlite.py",),
+    "sqlite3": ("storage/metadata/",),
     "aiohttp": ("broker/admin/", "client/admin.py", "client/http_lookup.py"),
     "pyspark": ("spark/", "tools/quickstart/"),
     "cramjam": ("message/compression.py",),

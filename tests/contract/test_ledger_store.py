@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from unit.storage.ledger.local.support import everything, run, snapshot
+from unit.storage.ledger.local.support import append, everything, run, snapshot
 
 from magnetar.errors import EntryNotFound, LedgerFenced, LedgerNotFound, StorageError
 from magnetar.storage.ledger.local.log_thread import Durability
@@ -97,15 +97,15 @@ async def test_ledgers_created_together_have_ids_of_their_own(store):
 
 async def test_entries_are_numbered_from_zero_without_gaps(store):
     ledger = await store.create()
-    assert await ledger.append(*run("a", "b", "c")) == 0
-    assert await ledger.append(*run("d")) == 3
+    assert await append(ledger, *run("a", "b", "c")) == 0
+    assert await append(ledger, *run("d")) == 3
     assert ledger.end == (3, 4)
 
 
 async def test_what_was_appended_is_read(store):
     ledger = await store.create()
-    await ledger.append(*run("a", "b"))
-    await ledger.append(*run("c"))
+    await append(ledger, *run("a", "b"))
+    await append(ledger, *run("c"))
     entries = await ledger.read(0, ALL, MIB)
     assert entries == run("a", "b", "c")
 
@@ -114,12 +114,12 @@ async def test_appends_complete_in_the_order_of_their_calls(store):
     ledger = await store.create()
     done = []
 
-    async def append(number):
-        done.append((number, await ledger.append(*run(number))))
+    async def work(number):
+        done.append((number, await append(ledger, *run(number))))
 
     async with asyncio.TaskGroup() as tasks:
         for number in range(50):
-            tasks.create_task(append(number))
+            tasks.create_task(work(number))
     assert done == [(number, number) for number in range(50)]
     assert await everything(ledger) == [str(number).encode() for number in range(50)]
 
@@ -129,7 +129,7 @@ async def test_ledgers_do_not_mix(store):
 
     async def fill(ledger):
         for turn in range(20):
-            await ledger.append(*run(*(f"{ledger.ledger_id}-{turn}-{i}" for i in range(3))))
+            await append(ledger, *run(*(f"{ledger.ledger_id}-{turn}-{i}" for i in range(3))))
 
     await asyncio.gather(*map(fill, ledgers))
     for ledger in ledgers:
@@ -139,8 +139,8 @@ async def test_ledgers_do_not_mix(store):
 
 async def test_a_read_starts_anywhere(store):
     ledger = await store.create()
-    await ledger.append(*run(*range(10)))
-    await ledger.append(*run(*range(10, 20)))
+    await append(ledger, *run(*range(10)))
+    await append(ledger, *run(*range(10, 20)))
     for first in range(20):
         entries = await ledger.read(first, ALL, MIB)
         assert entries.data[0] == str(first).encode()
@@ -149,21 +149,21 @@ async def test_a_read_starts_anywhere(store):
 
 async def test_a_read_brings_no_more_entries_than_asked_for(store):
     ledger = await store.create()
-    await ledger.append(*run(*range(10)))
+    await append(ledger, *run(*range(10)))
     assert (await ledger.read(3, 4, MIB)).data == [b"3", b"4", b"5", b"6"]
     assert (await ledger.read(3, 1, MIB)).data == [b"3"]
 
 
 async def test_a_read_stops_at_about_as_many_bytes_as_asked_for(store):
     ledger = await store.create()
-    await ledger.append(*run(*(bytes([n]) * 100 for n in range(50))))
+    await append(ledger, *run(*(bytes([n]) * 100 for n in range(50))))
     entries = await ledger.read(0, ALL, 1000)
     assert 9 <= len(entries.data) <= 11
 
 
 async def test_a_read_brings_an_entry_however_large_it_is(store):
     ledger = await store.create()
-    await ledger.append(*run(b"x" * 100_000))
+    await append(ledger, *run(b"x" * 100_000))
     assert len((await ledger.read(0, ALL, 1)).data) == 1
 
 
@@ -171,7 +171,7 @@ async def test_a_read_beyond_the_end_finds_no_entry(store):
     ledger = await store.create()
     with pytest.raises(EntryNotFound):
         await ledger.read(0, 1, MIB)
-    await ledger.append(*run("a"))
+    await append(ledger, *run("a"))
     with pytest.raises(EntryNotFound):
         await ledger.read(1, 1, MIB)
     with pytest.raises(EntryNotFound):
@@ -181,66 +181,66 @@ async def test_a_read_beyond_the_end_finds_no_entry(store):
 async def test_large_entries_come_back_whole(store):
     ledger = await store.create()
     large = [bytes([n]) * (5 * MIB) for n in range(3)]
-    await ledger.append(*run(*large))
-    await ledger.append(*run("small"))
+    await append(ledger, *run(*large))
+    await append(ledger, *run("small"))
     assert await everything(ledger) == [*large, b"small"]
     assert ledger.end == (3, 15 * MIB + 5)
 
 
 async def test_empty_entries_come_back_empty(store):
     ledger = await store.create()
-    await ledger.append(*run(b"", b"", b"x", b""))
+    await append(ledger, *run(b"", b"", b"x", b""))
     assert await everything(ledger) == [b"", b"", b"x", b""]
 
 
 async def test_long_runs_come_back_whole(store):
     ledger = await store.create()
     data, checksums = run(*range(70_000))
-    assert await ledger.append(data, checksums) == 0
-    assert await ledger.append(*run("next")) == 70_000
+    assert await append(ledger, data, checksums) == 0
+    assert await append(ledger, *run("next")) == 70_000
     assert await everything(ledger) == [*data, b"next"]
 
 
 async def test_a_closed_ledger_takes_no_more(store):
     ledger = await store.create()
-    await ledger.append(*run("a"))
+    await append(ledger, *run("a"))
     assert await ledger.close() == (0, 1)
     with pytest.raises(LedgerFenced):
-        await ledger.append(*run("b"))
+        await append(ledger, *run("b"))
     assert await ledger.close() == (0, 1)
     assert await everything(ledger) == [b"a"]
 
 
 async def test_closing_waits_for_appends_under_way(store):
     ledger = await store.create()
-    append = asyncio.ensure_future(ledger.append(*run("a", "b")))
+    appending = asyncio.ensure_future(append(ledger, *run("a", "b")))
     await asyncio.sleep(0)
     assert await ledger.close() == (1, 2)
-    assert await append == 0
+    assert await appending == 0
 
 
 async def test_opening_a_ledger_fences_its_writer(store):
     writer = await store.create()
-    await writer.append(*run("a"))
+    await append(writer, *run("a"))
     reader = await store.open(writer.ledger_id)
     with pytest.raises(LedgerFenced):
-        await writer.append(*run("b"))
+        await append(writer, *run("b"))
     assert reader.end == writer.end == (0, 1)
     assert await everything(reader) == [b"a"]
 
 
 async def test_opening_waits_for_appends_under_way(store):
     writer = await store.create()
-    append = asyncio.ensure_future(writer.append(*run("a", "b")))
+    appending = asyncio.ensure_future(append(writer, *run("a", "b")))
     await asyncio.sleep(0)
     reader = await store.open(writer.ledger_id)
     assert reader.end == (1, 2)
-    assert await append == 0
+    assert await appending == 0
 
 
 async def test_a_ledger_is_opened_as_often_as_you_like(store):
     writer = await store.create()
-    await writer.append(*run("a"))
+    await append(writer, *run("a"))
     readers = [await store.open(writer.ledger_id) for _ in range(3)]
     assert {reader.end for reader in readers} == {(0, 1)}
     assert [reader.ledger_id for reader in readers] == [writer.ledger_id] * 3
@@ -253,12 +253,12 @@ async def test_an_unknown_ledger_is_not_found(store):
 
 async def test_a_deleted_ledger_is_gone(store):
     writer = await store.create()
-    await writer.append(*run("a"))
+    await append(writer, *run("a"))
     await store.delete(writer.ledger_id)
     with pytest.raises(LedgerNotFound):
         await store.open(writer.ledger_id)
     with pytest.raises(LedgerFenced):
-        await writer.append(*run("b"))
+        await append(writer, *run("b"))
     with pytest.raises(LedgerNotFound):
         await writer.read(0, 1, MIB)
 
@@ -273,28 +273,57 @@ async def test_deleting_what_is_not_there_is_fine(store):
 async def test_deleting_one_ledger_leaves_the_others(store):
     keep, drop = await store.create(), await store.create()
     for number in range(10):
-        await keep.append(*run(f"keep {number}"))
-        await drop.append(*run(f"drop {number}"))
+        await append(keep, *run(f"keep {number}"))
+        await append(drop, *run(f"drop {number}"))
     await store.delete(drop.ledger_id)
-    await keep.append(*run("keep 10"))
+    await append(keep, *run("keep 10"))
     assert await everything(keep) == [f"keep {number}".encode() for number in range(11)]
 
 
 async def test_cancelling_an_append_does_not_take_it_back(store):
     ledger = await store.create()
-    append = asyncio.ensure_future(ledger.append(*run("a")))
+    appending = asyncio.ensure_future(append(ledger, *run("a")))
     await asyncio.sleep(0)
-    append.cancel()
-    assert await ledger.append(*run("b")) == 1
+    appending.cancel()
+    assert await append(ledger, *run("b")) == 1
     assert await everything(ledger) == [b"a", b"b"]
+
+
+async def test_every_append_is_answered_once(store):
+    """Under way, to a closed ledger, and to a store that closes meanwhile."""
+    answers = {}
+
+    def ask(ledger, name):
+        heard = answers[name] = []
+        ledger.append(*run(name), lambda first, error: heard.append((first, type(error))))
+        assert not heard, "never before the call returns"
+
+    one, other, deleted = [await store.create() for _ in range(3)]
+    await other.close()
+    ask(one, "lands")
+    ask(other, "closed")
+    await store.delete(deleted.ledger_id)
+    ask(deleted, "deleted")
+    ask(one, "under way")
+    await store.close()
+    ask(one, "too late")
+    await asyncio.sleep(0)
+    nothing = type(None)
+    assert answers == {
+        "lands": [(0, nothing)],
+        "closed": [(-1, LedgerFenced)],
+        "deleted": [(-1, LedgerFenced)],
+        "under way": [(1, nothing)],
+        "too late": [(-1, LedgerFenced)],
+    }
 
 
 async def test_a_closed_store_takes_no_more(store):
     ledger = await store.create()
-    await ledger.append(*run("a"))
+    await append(ledger, *run("a"))
     await store.close()
     with pytest.raises(LedgerFenced):
-        await ledger.append(*run("b"))
+        await append(ledger, *run("b"))
     with pytest.raises(StorageError):
         await store.create()
     with pytest.raises(StorageError):
@@ -305,13 +334,10 @@ async def test_a_closed_store_takes_no_more(store):
 
 async def test_closing_a_store_finishes_appends_under_way(store):
     ledger = await store.create()
-    append = asyncio.ensure_future(ledger.append(*run("a")))
+    appending = asyncio.ensure_future(append(ledger, *run("a")))
     await asyncio.sleep(0)
     await store.close()
-    assert await append == 0
-
-
-# Stores that last.
+    assert await appending == 0
 
 
 @pytest.fixture(params=["closed", "crashed"])
@@ -332,7 +358,7 @@ async def test_entries_are_there_again(lasting, again):
     ledgers = [await store.create() for _ in range(3)]
     for turn in range(30):
         for ledger in ledgers:
-            await ledger.append(*run(f"{ledger.ledger_id}-{turn}", b"x" * 300))
+            await append(ledger, *run(f"{ledger.ledger_id}-{turn}", b"x" * 300))
     await ledgers[0].close()
     store = await again(store)
     for ledger in ledgers:
@@ -352,8 +378,8 @@ async def test_empty_ledgers_are_there_again(lasting, again):
 async def test_deleted_ledgers_stay_deleted(lasting, again):
     store = await lasting.open()
     keep, drop = await store.create(), await store.create()
-    await drop.append(*run(b"x" * 1000))
-    await keep.append(*run("keep"))
+    await append(drop, *run(b"x" * 1000))
+    await append(keep, *run("keep"))
     await store.delete(drop.ledger_id)
     for _ in range(2):
         store = await again(store)
@@ -369,7 +395,7 @@ async def test_ids_are_not_used_again_after_all_is_deleted(lasting, again):
         ledger = await store.create()
         assert ledger.ledger_id > last
         last = ledger.ledger_id
-        await ledger.append(*run(b"x" * 20_000))
+        await append(ledger, *run(b"x" * 20_000))
         await store.delete(last)
         store = await again(store)
 
@@ -380,7 +406,7 @@ async def test_a_store_goes_on_after_it_was_opened_again(lasting, again):
     for turn in range(6):
         ledger = await store.create()
         data, checksums = run(*(f"{turn}-{n}" for n in range(100)), b"y" * 3000)
-        await ledger.append(data, checksums)
+        await append(ledger, data, checksums)
         expected[ledger.ledger_id] = data
         store = await again(store)
         for ledger_id, entries in expected.items():

@@ -8,7 +8,7 @@ import os
 
 import pytest
 from faults.folders import MESSAGES, TOPICS, examine
-from unit.storage.ledger.local.support import everything, run, snapshot
+from unit.storage.ledger.local.support import append, everything, run, snapshot
 
 from magnetar.storage.ledger.local.store import LocalLedgerSettings, LocalLedgerStore
 
@@ -26,9 +26,9 @@ async def torn_everywhere(tmp_path, tear):
     folder = tmp_path / "ledgers"
     store = await LocalLedgerStore.start(folder, settings=SETTINGS)
     writer = await store.create()
-    await writer.append(*run(*BEFORE))
+    await append(writer, *run(*BEFORE))
     start = store._journal.active.tail
-    await writer.append(*run(*LAST))
+    await append(writer, *run(*LAST))
     end = store._journal.active.tail
     copy = snapshot(folder, tmp_path / "copy")
     await store.close()
@@ -46,7 +46,7 @@ async def torn_everywhere(tmp_path, tear):
         # Whoever is told of an end once is told the same for ever; and the log goes on.
         other = await store.create()
         assert other.ledger_id > writer.ledger_id
-        await other.append(*run("after"))
+        await append(other, *run("after"))
         await store.close()
         store = await LocalLedgerStore.start(copy, settings=SETTINGS)
         assert await everything(await store.open(writer.ledger_id)) == found

@@ -14,7 +14,7 @@ from random import Random
 
 from fuzz.mutate import NUMBERS, Mutator
 from google_crc32c import value as crc32c
-from unit.storage.ledger.local.support import run, snapshot
+from unit.storage.ledger.local.support import append, run, snapshot
 
 from magnetar.errors import StorageError
 from magnetar.storage.ledger.local.format import HEAD_SIZE, Stamp, head_at, stamped
@@ -47,7 +47,7 @@ async def corpus(place: Path, chance: Random) -> list[Folder]:
         ledger = ledgers[number % len(ledgers)]
         count = chance.choice((1, 1, 3, 40))
         data = [chance.randbytes(chance.choice((0, 1, 30, 700))) for _ in range(count)]
-        await ledger.append(*run(*data))
+        await append(ledger, *run(*data))
         entries.setdefault(int(ledger.ledger_id), []).extend(data)
         if number == 30:
             gone = ledgers.pop(0)
@@ -213,7 +213,7 @@ class Disks:
         """It can be used, whatever it lost."""
         try:
             ledger = await store.create()
-            first = await ledger.append(*run(b"new", b"entries"))
+            first = await append(ledger, *run(b"new", b"entries"))
             assert (await ledger.read(first, 10, READ_BYTES_MAX)).data == [b"new", b"entries"]
         except StorageError:
             return

@@ -8,6 +8,7 @@ from random import Random
 
 from fuzz.jsons import Jsons
 from google_crc32c import value as crc32c
+from unit.storage.managed_ledger.logs import append
 
 from magnetar.broker.resources import Resources
 from magnetar.clock import SystemClock
@@ -48,7 +49,7 @@ class Records:
         log = await self.open()
         cursor = await log.open_cursor("s", EARLIEST, properties={"a": "b"})
         for number in range(12):
-            await log.append(*_entries(str(number).encode()), [8])
+            await append(log, [str(number).encode()], [8])
         run = (await cursor.read(3, 1000))[0]
         cursor.acknowledge([run.first, *(Position(run.ledger_id, entry) for entry in (2, 4))])
         cursor.acknowledge_batch(Position(run.ledger_id, 3), [0b1111_0000])
@@ -101,7 +102,7 @@ class Records:
                     assert [crc32c(entry) for entry in run.data] == run.checksums
                     cursor.acknowledge([run.first])
                 await cursor.flush()
-            await log.append(*_entries(b"more"), [1])
+            await append(log, [b"more"])
             await log.trim()
         finally:
             await log.close()
@@ -127,7 +128,3 @@ class Records:
             await resources.ensure_defaults(*CLUSTER)
         finally:
             resources.close()
-
-
-def _entries(*data: bytes) -> tuple[list[bytes], list[int]]:
-    return list(data), [crc32c(entry) for entry in data]

@@ -9,6 +9,7 @@ from array import array
 import pytest
 from google_crc32c import value as crc32c
 from unit.client.peer import Peer
+from unit.storage.ledger.local.support import append
 
 from magnetar.broker.connection import Connection
 from magnetar.broker.resources import Resources
@@ -20,6 +21,9 @@ from magnetar.model.names import NamespaceName, TopicName
 from magnetar.model.position import EARLIEST
 from magnetar.model.subscriptions import SubscriptionType
 from magnetar.proto import PulsarApi_pb2 as pb
+from magnetar.storage.codec.cursor import decode_cursor
+from magnetar.storage.codec.json_object import encode
+from magnetar.storage.codec.ledger_list import decode_ledger_list
 from magnetar.storage.ledger.local.format import (
     Stamp,
     encode_block,
@@ -35,8 +39,6 @@ from magnetar.storage.ledger.local.segment_format import (
     encode_footer,
 )
 from magnetar.storage.ledger.local.store import LocalLedgerStore
-from magnetar.storage.managed_ledger import cursor_store
-from magnetar.storage.managed_ledger.layout import Layout
 from magnetar.storage.metadata.memory import MemoryMetadataStore
 from magnetar.testing.local_broker import LocalBroker
 from magnetar.testing.network import WireConnection
@@ -118,61 +120,82 @@ async def test_a_subscription_may_be_deleted_before_all_who_opened_it_have_it():
             await late
 
 
-LAYOUT = {"ledgers": [[1, 4, 5, 9]], "open": 2, "trimmed_to": [-1, -1], "deleting": []}
+LEDGER = {"ledgerId": 1, "entries": 5, "size": 5, "timestamp": 9}
+LEDGER_LIST = {
+    "version": 1,
+    "ledgers": [LEDGER],
+    "openLedgerId": 2,
+    "trimmedTo": {"ledgerId": -1, "entryId": -1},
+    "deletingLedgerIds": [],
+}
 DEEP = b"[" * 100_000
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        {"open": []},
-        {"open": "x"},
-        {"open": 1},  # Ids ascend.
-        {"ledgers": [[1, float("inf"), 5, 9]]},
-        {"ledgers": [[1, -2, 5, 9]]},
-        {"ledgers": [[1, 2**64, 5, 9]]},
-        {"ledgers": [[3, 4, 5, 9], [1, 4, 5, 9]]},
-        {"deleting": [-1]},
+        {"openLedgerId": []},
+        {"openLedgerId": "x"},
+        {"openLedgerId": True},
+        {"openLedgerId": 1},  # Ids ascend.
+        {"ledgers": [LEDGER | {"entries": float("inf")}]},
+        {"ledgers": [LEDGER | {"entries": -1}]},
+        {"ledgers": [LEDGER | {"entries": 2**64}]},
+        {"ledgers": [LEDGER | {"ledgerId": 3}, LEDGER]},
+        {"ledgers": [[1, 4, 5, 9]]},
+        {"deletingLedgerIds": [-1]},
+        {"version": 0},
     ],
     ids=str,
 )
 def test_a_list_of_ledgers_that_nobody_wrote_is_corrupt(change):
     with pytest.raises(CorruptEntry, match="/a/record"):
-        Layout.decode(json.dumps(LAYOUT | change).encode(), source="/a/record")
+        decode_ledger_list(json.dumps(LEDGER_LIST | change).encode(), source="/a/record")
 
 
-CURSOR = {"mark": [1, 0], "ranges": {"1": [2, 3]}, "batches": [[1, 5, 3]], "properties": {}}
+CURSOR = {
+    "version": 1,
+    "markDelete": {"ledgerId": 1, "entryId": 0},
+    "ranges": [{"ledgerId": 1, "firsts": [2], "lasts": [3]}],
+    "batches": [{"ledgerId": 1, "entryId": 5, "ackSet": [3]}],
+    "properties": {},
+}
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        {"mark": [float("inf"), 0]},
-        {"ranges": {"1": ["x", 3]}},
-        {"ranges": {"1": [{}, 3]}},
-        {"batches": [[1, [], 3]]},
-        {"batches": [[1, 5, None]]},
-        {"batches": [[1]]},
+        {"markDelete": {"ledgerId": float("inf"), "entryId": 0}},
+        {"markDelete": [1, 0]},
+        {"ranges": [{"ledgerId": 1, "firsts": ["x"], "lasts": [3]}]},
+        {"ranges": [{"ledgerId": 1, "firsts": [{}], "lasts": [3]}]},
+        {"ranges": [{"ledgerId": 1, "firsts": [2], "lasts": []}]},
+        {"batches": [{"ledgerId": 1, "entryId": [], "ackSet": [3]}]},
+        {"batches": [{"ledgerId": 1, "entryId": 5, "ackSet": None}]},
+        {"batches": [{"ledgerId": 1}]},
+        {"properties": {"a": 1}},
     ],
     ids=str,
 )
 def test_a_cursor_that_nobody_wrote_is_corrupt(change):
     with pytest.raises(CorruptEntry, match="/a/record"):
-        cursor_store.decode(json.dumps(CURSOR | change).encode(), source="/a/record")
+        decode_cursor(json.dumps(CURSOR | change).encode(), source="/a/record")
 
 
 def test_json_beyond_the_parsers_depth_is_corrupt():
     with pytest.raises(CorruptEntry):
-        Layout.decode(DEEP, source="/a/record")
+        decode_ledger_list(DEEP, source="/a/record")
     with pytest.raises(CorruptEntry):
-        cursor_store.decode(DEEP, source="/a/record")
+        decode_cursor(DEEP, source="/a/record")
 
 
 @pytest.mark.parametrize(
     "value",
     [
-        *(DEEP, b"nul", b"[]", b'{"bundles":5}', b'{"replication_clusters":5}'),
-        *(b'{"replication_clusters":[[]]}', b'{"replication_clusters":[1,"a"]}'),
+        *(DEEP, b"nul", b"[]", b'{"version":1,"bundles":5}'),
+        *(b'{"version":1,"replication_clusters":5}', b'{"bundles":{}}'),
+        b'{"version":1,"replication_clusters":[[]]}',
+        b'{"version":1,"replication_clusters":[1,"a"]}',
     ],
     ids=lambda value: value[:30].decode(),
 )
@@ -189,7 +212,7 @@ async def test_partitions_are_whole(partitions):
     metadata = MemoryMetadataStore()
     resources = Resources(metadata)
     path = "/admin/partitioned-topics/t/n/persistent/x"
-    await metadata.put(path, json.dumps({"partitions": partitions}).encode())
+    await metadata.put(path, encode({"partitions": partitions}))
     with pytest.raises(CorruptEntry, match=path):
         await resources.partitions(TopicName.parse("t/n/x"))
 
@@ -295,9 +318,9 @@ async def test_a_broker_may_not_make_a_producer_count_from_below():
 async def test_an_entry_whose_segment_is_gone_is_damaged(tmp_path):
     store = await LocalLedgerStore.start(tmp_path / "ledgers")
     ledger = await store.create()
-    await ledger.append([b"a"], [crc32c(b"a")])
-    segment = store._segments._all.pop(1)  # As a footer with wrong counts had it freed.
+    await append(ledger, [b"a"], [crc32c(b"a")])
+    segment = store.segments._all.pop(1)  # As a footer with wrong counts had it freed.
     with pytest.raises(CorruptEntry, match="segment 1 is gone"):
         await ledger.read(0, 1, 100)
-    store._segments._all[1] = segment
+    store.segments._all[1] = segment
     await store.close()

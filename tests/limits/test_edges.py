@@ -4,6 +4,7 @@ import google_crc32c
 import pytest
 from unit.broker.peer import TOPIC, Peer, entry, framed, send
 from unit.message.test_chunk import Receiver
+from unit.storage.ledger.local.support import append
 
 from magnetar.broker.connection import FRAME_PADDING
 from magnetar.broker.dispatch import key_shared, shared
@@ -77,7 +78,7 @@ async def test_one_read_returns_so_many_entries(tmp_path, over):
     store = await LocalLedgerStore.start(tmp_path / "ledgers")
     ledger = await store.create()
     count = READ_ENTRIES_MAX + over
-    await ledger.append([b"x"] * count, [google_crc32c.value(b"x")] * count)
+    await append(ledger, [b"x"] * count, [google_crc32c.value(b"x")] * count)
     read = await ledger.read(0, 2 * count, 1 << 30)
     assert len(read.data) == min(count, READ_ENTRIES_MAX)
     await store.close()

@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from magnetar.model.position import Position
+from magnetar.storage.codec.cursor import decode_cursor, encode_cursor
 from magnetar.storage.managed_ledger.ack_set import AckSet
-from magnetar.storage.managed_ledger.cursor_store import decode, encode
+from magnetar.storage.managed_ledger.cursor_store import state_of
 from magnetar.storage.managed_ledger.layout import Layout
 
 LEDGERS = ((2, 11), (3, 0), (7, 19))
@@ -153,10 +154,12 @@ def test_a_stored_ack_set_comes_back_the_same(todo):
     for step in todo:
         apply(acks, step, layout)
         naive.apply(step)
-    state = decode(encode(acks, {"a": "b"}, ranges_max=1000), source="/here")
+    stored = encode_cursor(state_of(acks, {"a": "b"}, ranges_max=1000))
+    state = decode_cursor(stored, source="/here")
     back = AckSet(state.mark)
-    for ledger_id, first, last in state.ranges:
-        back.add_range(ledger_id, first, last, layout)
+    for ledger_id, (firsts, lasts) in state.ranges.items():
+        for first, last in zip(firsts, lasts, strict=True):
+            back.add_range(ledger_id, first, last, layout)
     for place, words in state.batches:
         back.add_batch(place, words, layout)
     check_same(back, naive, layout)

@@ -11,7 +11,7 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from unit.storage.ledger.local.support import everything, run
+from unit.storage.ledger.local.support import append, everything, run
 
 from magnetar.errors import LedgerFenced, LedgerNotFound, StorageError, WriteFailed
 from magnetar.storage.ledger.local.store import LocalLedgerSettings, LocalLedgerStore
@@ -77,7 +77,7 @@ class Life:
         first = len(expected.sent)
         expected.sent += data
         try:
-            assert await writer.append(data, checksums) == first
+            assert await append(writer, data, checksums) == first
             assert not expected.gone
             expected.answered = first + count
         except (WriteFailed, LedgerFenced):

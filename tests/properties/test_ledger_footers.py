@@ -9,10 +9,11 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from unit.storage.ledger.local.support import run
+from unit.storage.ledger.local.support import append, run
 
 from magnetar.errors import LedgerFenced
 from magnetar.storage.ledger.local.log_thread import Durability
+from magnetar.storage.ledger.local.scan import read_contents
 from magnetar.storage.ledger.local.segment_format import Group
 from magnetar.storage.ledger.local.store import LocalLedgerSettings, LocalLedgerStore
 from magnetar.storage.ledger.local.upkeep import Upkeep
@@ -36,7 +37,7 @@ class Compared:
             else:
                 self.from_index += 1
                 file = upkeep._files.open(segment.path)
-                records = upkeep._read(file, segment)
+                records = read_contents(file, segment)
                 file.close()
                 gone = set(contents.groups) - set(upkeep._ledgers)
                 mine, theirs = said(contents, gone), said(records, gone)
@@ -71,7 +72,7 @@ async def work(store, chance, steps):
             size = chance.choice([0, 10, 100, 700, 5000])
             entries = [bytes(chance.randint(0, size)) for _ in range(chance.choice([1, 1, 2, 30]))]
             with contextlib.suppress(LedgerFenced):
-                await writer.append(*run(*entries))
+                await append(writer, *run(*entries))
         elif what < 0.9:
             await writer.close()
         else:

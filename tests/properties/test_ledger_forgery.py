@@ -9,7 +9,7 @@ from random import Random
 import google_crc32c
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from unit.storage.ledger.local.support import SALT, everything, run, salt, snapshot, stamp
+from unit.storage.ledger.local.support import SALT, append, everything, run, salt, snapshot, stamp
 
 from magnetar.errors import CorruptEntry
 from magnetar.storage.ledger.local.format import Kind, Stamp, encode_block, encode_mark
@@ -58,12 +58,12 @@ async def found_after_a_crash(folder, chance, salt, *, known):
     """Ledgers and their entries, after power took the head of a hostile record."""
     store = await LocalLedgerStore.start(folder / "a", salt=salt)
     victim, writer = await store.create(), await store.create()
-    await victim.append(*run(*PRECIOUS))
-    await writer.append(*run(bytes(chance.randint(0, 2000))))
+    await append(victim, *run(*PRECIOUS))
+    await append(writer, *run(bytes(chance.randint(0, 2000))))
     segment = store._journal.active
     stamps = [stamp(1)] if known else guesses(1)
     head_at = segment.tail
-    await writer.append(*run(hostile(chance, stamps, head_at + 72, victim.ledger_id)))
+    await append(writer, *run(hostile(chance, stamps, head_at + 72, victim.ledger_id)))
     copy = snapshot(folder / "a", folder / "b")
     await store.close()
     path = copy / segment.path.name

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from unit.storage.ledger.local.support import run
+from unit.storage.ledger.local.support import append, run
 
 from magnetar.storage.ledger.local.log_thread import Durability
 from magnetar.storage.ledger.local.store import LocalLedgerSettings, LocalLedgerStore
@@ -35,7 +35,7 @@ async def check(folder, appends, reads):
     for which, run_sizes in appends:
         known = expected[which]
         data = [entry(which, len(known) + n, size) for n, size in enumerate(run_sizes)]
-        assert await ledgers[which].append(*run(*data)) == len(known)
+        assert await append(ledgers[which], *run(*data)) == len(known)
         known += data
     for known, ledger in zip(expected, ledgers, strict=True):
         assert ledger.end == (len(known) - 1, sum(map(len, known)))

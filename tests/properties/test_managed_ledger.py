@@ -104,7 +104,7 @@ class Story:
         assert found == [index for index in chosen if index not in self.expected[name].acked]
 
     async def roll(self):
-        await self.ledger._seal()
+        await self.logs.roll(self.ledger)
 
     async def trim(self):
         await self.ledger.trim()

@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 from unit.broker.manual_clock import ManualClock
 from unit.broker.topics.conftest import ClientEnd, entry
+from unit.storage.managed_ledger.logs import append
 
 from magnetar.broker.topics.consumer import SubscribeRequest
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.broker.topics.subscription import Subscription
 from magnetar.errors import MagnetarError
-from magnetar.message.entry import checksum
 from magnetar.message.entry_traits import traits_of
 from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST, Position
@@ -143,9 +143,7 @@ class Story:
 
     async def do_publish(self, *words):
         made = list(map(entry_of, words))
-        ledger_id, first = await self.ledger.append(
-            made, list(map(checksum, made)), traits_of(made, [0] * len(made))
-        )
+        ledger_id, first = await append(self.ledger, made, traits_of(made, [0] * len(made)))
         for number, word in enumerate(words):
             self.positions[word.partition(":")[0]] = Position(ledger_id, first + number)
         self.subscription.wake()

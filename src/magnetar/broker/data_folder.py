@@ -8,8 +8,7 @@ deliver the entries of one topic to the readers of another.
 from pathlib import Path
 
 from magnetar.errors import StorageError
-from magnetar.model.position import EARLIEST
-from magnetar.storage.managed_ledger.layout import Layout
+from magnetar.storage.codec.ledger_list import LedgerListRecord, decode_ledger_list
 from magnetar.storage.metadata import paths
 from magnetar.storage.metadata.store import MetadataStore
 
@@ -31,9 +30,9 @@ async def check_log_is_there(metadata: MetadataStore, ledgers: Path) -> None:
     for name in names:
         path = paths.managed_ledger(name)
         record = await metadata.get(path)
-        layout = Layout.decode(record.value if record else b"", source=path)
+        stored = decode_ledger_list(record.value if record else b"", source=path)
         # A topic that was being created when the process died has had no ledger yet.
-        if layout.last != EARLIEST or layout.deleting or await metadata.children(path):
+        if stored != LedgerListRecord() or await metadata.children(path):
             raise StorageError(
                 f"{ledgers} has no files of the log, but metadata.sqlite beside it knows "
                 f"{len(names)} topics that were in it: restore the folder from a backup, or move "

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
-from magnetar.turn import Stage, this_turn
+from magnetar.loop_iteration import Stage, this_iteration
 
 from .listening import Hold, Listening
 
@@ -26,12 +26,12 @@ class Outbox:
         "_backed_up",
         "_closed",
         "_congested",
+        "_iteration",
         "_listening",
         "_loop",
         "_pieces",
         "_size",
         "_transport",
-        "_turn",
         "_waiting",
     )
 
@@ -44,7 +44,7 @@ class Outbox:
         self._transport = transport
         self._loop = loop
         self._listening = listening
-        self._turn = this_turn()
+        self._iteration = this_iteration()
         self._pieces: list[bytes] = []
         self._size = 0  # Invariant: the bytes in _pieces.
         self._congested = False  # The transport holds more than the high-water mark.
@@ -70,7 +70,7 @@ class Outbox:
         if self._closed:
             return
         if not self._pieces:
-            self._turn.at_end(Stage.SEND, self.flush)
+            self._iteration.at_end(Stage.SEND, self.flush)
         self._pieces.append(data)
         self._size += len(data)
 
@@ -79,7 +79,7 @@ class Outbox:
         if self._closed or not pieces:
             return
         if not self._pieces:
-            self._turn.at_end(Stage.SEND, self.flush)
+            self._iteration.at_end(Stage.SEND, self.flush)
         self._pieces.extend(pieces)
         self._size += sum(map(len, pieces))
 

@@ -4,20 +4,20 @@ from collections.abc import Callable
 from typing import Final, Protocol, TypeVar, cast
 
 from magnetar.errors import Conflict, CorruptEntry, InvalidValue, VersionMismatch
-from magnetar.model.records import Json, from_bytes, to_bytes
+from magnetar.storage.codec.json_object import Json, decode, encode
 from magnetar.storage.metadata.store import ABSENT, MetadataStore
 
 RECORDS_MAX: Final = 50_000
 ATTEMPTS_MAX: Final = 20  # Of one change, against others who change the same record.
 
 
-class Stored(Protocol):
+class TypedRecord(Protocol):
     """A record of ``model/records.py``. Never changed in place: the cache hands out its own."""
 
     def to_json(self) -> Json: ...
 
 
-T = TypeVar("T", bound=Stored)
+T = TypeVar("T", bound=TypedRecord)
 
 
 class RecordCache:
@@ -25,7 +25,7 @@ class RecordCache:
 
     def __init__(self, metadata: MetadataStore, prefix: str) -> None:
         self._metadata = metadata
-        self._kept: dict[str, Stored | None] = {}  # None: known to be absent.
+        self._kept: dict[str, TypedRecord | None] = {}  # None: known to be absent.
         self._changes = 0  # Counts what dropped records, so that no read from before it is kept.
         self._prefix = prefix
         self._watch = metadata.watch(prefix, self._drop)
@@ -51,7 +51,7 @@ class RecordCache:
     async def children(self, path: str) -> list[str]:
         return await self._metadata.children(path)
 
-    async def create(self, path: str, value: Stored) -> bool:
+    async def create(self, path: str, value: TypedRecord) -> bool:
         """Write a record that must not exist yet; False when it does."""
         return await self._put(path, value, ABSENT)
 
@@ -77,10 +77,10 @@ class RecordCache:
         finally:
             self._drop(path)
 
-    async def _put(self, path: str, value: Stored, expected_version: int) -> bool:
+    async def _put(self, path: str, value: TypedRecord, expected_version: int) -> bool:
         try:
             await self._metadata.put(
-                path, to_bytes(value.to_json()), expected_version=expected_version
+                path, encode(value.to_json()), expected_version=expected_version
             )
         except VersionMismatch:
             return False
@@ -99,7 +99,7 @@ class RecordCache:
 def _parsed(path: str, value: bytes, parse: Callable[[Json], T]) -> T:
     """Raises CorruptEntry, which names the record."""
     try:
-        return parse(from_bytes(value))
+        return parse(decode(value))
     except InvalidValue as error:
         raise CorruptEntry(
             f"The record at {path} cannot be read ({error}): restore it, or delete it to create "

@@ -1,13 +1,12 @@
 """What the metadata store holds: typed records <-> JSON. Pure.
 
-The JSON is Pulsar's, so that it can be shown as it is. Fields of a stored record that this version
-does not know are kept and written back: an older broker does not lose what a newer one stored.
+The JSON is Pulsar's, so that it can be shown as it is; ``storage/codec`` makes it bytes. Fields of
+a stored record that this version does not know are kept and written back: an older broker does not
+lose what a newer one stored.
 """
 
-import json
 import zlib
 from bisect import bisect_right
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self, TypeAlias
 
@@ -50,22 +49,6 @@ _POLICY_DEFAULTS: Json = {
     "properties": {},
     "migrated": False,
 }
-
-
-def to_bytes(value: Mapping[str, Any]) -> bytes:
-    """JSON as it is stored."""
-    return json.dumps(value, separators=(",", ":")).encode()
-
-
-def from_bytes(value: bytes) -> Json:
-    """A stored record's JSON object. Raises InvalidValue when it is none."""
-    try:
-        parsed = json.loads(value)
-    except (ValueError, RecursionError) as error:
-        raise InvalidValue(f"a metadata record is not JSON: {error}") from error
-    if not isinstance(parsed, dict):
-        raise InvalidValue(f"a metadata record is a JSON {type(parsed).__name__}, not an object")
-    return parsed
 
 
 @dataclass(frozen=True, slots=True)

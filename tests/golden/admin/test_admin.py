@@ -11,8 +11,9 @@ from unit.broker.admin.world import SilentEnd, open_world
 
 from magnetar.broker.topics.consumer import SubscribeRequest
 from magnetar.model.names import TopicName
-from magnetar.model.records import PartitionedTopicMetadata, to_bytes
+from magnetar.model.records import PartitionedTopicMetadata
 from magnetar.model.subscriptions import InitialPosition, SubscriptionType
+from magnetar.storage.codec.json_object import encode
 from magnetar.storage.metadata import paths
 
 HERE = Path(__file__).parent
@@ -94,7 +95,7 @@ async def back_again(world):
 async def more_properties(world):
     topic = TopicName.parse(f"{NAMESPACE}/p3")
     changed = PartitionedTopicMetadata(2, {"a": "b", "z": "9"})
-    await world.metadata.put(paths.partitioned_topic(topic), to_bytes(changed.to_json()))
+    await world.metadata.put(paths.partitioned_topic(topic), encode(changed.to_json()))
 
 
 async def compacted(world):

@@ -1,7 +1,7 @@
 """What the bench of recovery measures."""
 
 from bench import recovery
-from magnetar.storage.ledger.local.segments import State
+from magnetar.storage.ledger.local.segments import SegmentState
 
 SIZE = 3 * recovery.CHUNK
 
@@ -12,7 +12,7 @@ async def test_what_is_measured_is_one_segment_unsealed_and_the_same_sealed(tmp_
     for folder in (crashed, sealed):
         found = recovery._recover(folder, SIZE)
         assert [ledger.next_entry_id for ledger in found.ledgers.values()] == [entries]
-        assert [each.state for each in found.segments] == [State.ACTIVE]
+        assert [each.state for each in found.segments] == [SegmentState.ACTIVE]
     [unsealed], [other] = (list(folder.glob("segment-*")) for folder in (crashed, sealed))
     assert unsealed.stat().st_size < other.stat().st_size  # It has no footer.
 

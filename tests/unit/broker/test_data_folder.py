@@ -7,7 +7,7 @@ from unit.broker.peer import Peer, send
 
 from magnetar.broker.data_folder import check_log_is_there, holds_log
 from magnetar.errors import StorageError
-from magnetar.storage.managed_ledger.layout import Layout
+from magnetar.storage.codec.ledger_list import LedgerListRecord, encode_ledger_list
 from magnetar.storage.metadata import paths
 from magnetar.storage.metadata.memory import MemoryMetadataStore
 from magnetar.testing.local_broker import LocalBroker
@@ -59,7 +59,7 @@ async def test_a_broker_that_never_had_a_topic_needs_no_log(tmp_path):
 async def test_a_topic_that_was_only_just_created_needs_no_log(tmp_path):
     metadata = MemoryMetadataStore()
     path = paths.managed_ledger("t/n/persistent/a%2Fb")
-    for value in (b"", Layout().encode()):
+    for value in (b"", encode_ledger_list(LedgerListRecord())):
         await metadata.put(path, value)
         await check_log_is_there(metadata, tmp_path)
     await metadata.put(paths.cursor("t/n/persistent/a%2Fb", "s"), b"")

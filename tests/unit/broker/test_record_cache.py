@@ -5,7 +5,8 @@ import pytest
 from magnetar.broker import record_cache
 from magnetar.broker.record_cache import RecordCache
 from magnetar.errors import Conflict
-from magnetar.model.records import PartitionedTopicMetadata, to_bytes
+from magnetar.model.records import PartitionedTopicMetadata
+from magnetar.storage.codec.json_object import encode
 from magnetar.storage.metadata.memory import MemoryMetadataStore
 
 PATH = "/admin/x/a"
@@ -17,7 +18,7 @@ def record(partitions: int) -> PartitionedTopicMetadata:
 
 
 def stored(partitions: int) -> bytes:
-    return to_bytes(record(partitions).to_json())
+    return encode(record(partitions).to_json())
 
 
 class CountingStore(MemoryMetadataStore):

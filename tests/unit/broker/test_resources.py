@@ -13,7 +13,8 @@ from magnetar.errors import (
     TopicNotFound,
 )
 from magnetar.model.names import NamespaceName, TopicName
-from magnetar.model.records import ClusterData, NamespacePolicies, TenantInfo, to_bytes
+from magnetar.model.records import ClusterData, NamespacePolicies, TenantInfo
+from magnetar.storage.codec.json_object import encode
 from magnetar.storage.metadata import paths
 from magnetar.storage.metadata.memory import MemoryMetadataStore, MemoryTree
 
@@ -170,7 +171,7 @@ async def test_a_namespace_whose_deletion_was_cut_short_is_absent_and_can_be_mad
 ):
     name = NamespaceName("public", "n")
     half = NamespacePolicies.fresh("standalone").marked(deleted=True)
-    await store.put(paths.namespace(name), to_bytes(half.to_json()))
+    await store.put(paths.namespace(name), encode(half.to_json()))
     assert await resources.namespace(name) is None
     assert name not in await resources.namespaces("public")
     with pytest.raises(NamespaceNotFound):

@@ -4,9 +4,11 @@ From the note on the topic is as good as gone: whoever opens it next, or starts 
 finishes what was begun. A deletion takes several steps in two stores: no single write covers them.
 """
 
+from magnetar.errors import VersionMismatch
 from magnetar.model.names import TopicName
+from magnetar.storage.codec.deletion import encode_deletion
 from magnetar.storage.metadata import paths
-from magnetar.storage.metadata.store import MetadataStore
+from magnetar.storage.metadata.store import ABSENT, MetadataStore
 
 
 class Deletions:
@@ -32,7 +34,11 @@ class Deletions:
         known = topic in self._begun
         self._begun.add(topic)
         try:
-            await self._metadata.put(paths.deletion(topic), b"")
+            await self._metadata.put(
+                paths.deletion(topic), encode_deletion(topic), expected_version=ABSENT
+            )
+        except VersionMismatch:
+            return  # An earlier process had noted it.
         except BaseException:
             if not known:
                 self._begun.discard(topic)

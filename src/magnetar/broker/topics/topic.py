@@ -23,6 +23,7 @@ from magnetar.errors import (
     TopicClosed,
     UnknownFailure,
 )
+from magnetar.loop_iteration import Stage, this_iteration
 from magnetar.message import metadata
 from magnetar.message.send_run import SendRun
 from magnetar.model.names import TopicName, flaw
@@ -31,7 +32,6 @@ from magnetar.model.subscriptions import InitialPosition
 from magnetar.storage.managed_ledger.entries import Entries
 from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
 from magnetar.tasks import Tasks
-from magnetar.turn import Stage, this_turn
 
 log = logging.getLogger(__name__)
 
@@ -74,7 +74,7 @@ class Topic:
         self._producer_name = producer_name
         self._failed = failed
         self._tasks = Tasks(f"topic {name}")
-        self._turn = this_turn()
+        self._iteration = this_iteration()
         self._inbox: list[tuple[Producer, SendRun]] = []
         self._storing: list[tuple[Producer, SendRun]] = []  # One append at a time.
         self._at_rest: asyncio.Future[None] | None = None  # Somebody waits for both to be empty.
@@ -94,7 +94,7 @@ class Topic:
             producer.dropped(run)
             return
         if not (self._inbox or self._storing):
-            self._turn.at_end(Stage.APPEND, self._store)
+            self._iteration.at_end(Stage.APPEND, self._store)
         self._inbox.append((producer, run))
 
     def _store(self) -> None:
@@ -102,7 +102,7 @@ class Topic:
         runs, self._inbox = self._inbox, []
         self._storing = runs
         try:
-            self.ledger.put(_joined(runs), self._stored)
+            self.ledger.append(_joined(runs), self._stored)
         except Exception as error:
             log.exception("topic.defect topic=%s", self.name)
             self._fail(UnknownFailure(f"{type(error).__name__}: {error}"))

@@ -1,12 +1,11 @@
 """A ledger store in memory: for tests, and for brokers that need not remember."""
 
 import asyncio
-from functools import partial
 
 from magnetar.errors import EntryNotFound, LedgerNotFound, StorageError
 
-from .answers import answer_to, fenced
-from .store import Answered, Entries, LedgerEnd, LedgerId
+from .answers import fenced
+from .store import Answered, LedgerEnd, LedgerEntries, LedgerId
 
 
 class MemoryLedgerReader:
@@ -23,7 +22,7 @@ class MemoryLedgerReader:
     def end(self) -> LedgerEnd:
         return LedgerEnd(len(self._ledger.data) - 1, self._ledger.size_bytes)
 
-    async def read(self, first: int, count_max: int, bytes_max: int) -> Entries:
+    async def read(self, first: int, count_max: int, bytes_max: int) -> LedgerEntries:
         ledger = self._ledger
         if ledger.deleted:
             raise LedgerNotFound(f"ledger {ledger.ledger_id} was deleted")
@@ -39,15 +38,18 @@ class MemoryLedgerReader:
             size += len(entry)
             if size >= bytes_max:
                 break
-        return Entries(ledger.data[first:stop], ledger.checksums[first:stop])
+        return LedgerEntries(ledger.data[first:stop], ledger.checksums[first:stop])
 
 
 class MemoryLedgerWriter(MemoryLedgerReader):
     """Appends to one ledger."""
 
-    crowded = False
+    over_limit = False
 
-    def put(self, data: list[bytes], checksums: list[int], answered: Answered) -> None:
+    async def wait_for_capacity(self) -> None:
+        """There is always enough."""
+
+    def append(self, data: list[bytes], checksums: list[int], answered: Answered) -> None:
         assert data, "an append has at least one entry"
         assert len(data) == len(checksums), "every entry has a checksum"
         ledger, loop = self._ledger, asyncio.get_running_loop()
@@ -59,9 +61,6 @@ class MemoryLedgerWriter(MemoryLedgerReader):
         ledger.checksums += checksums
         ledger.size_bytes += sum(map(len, data))
         loop.call_soon(answered, first, None)
-
-    async def append(self, data: list[bytes], checksums: list[int]) -> int:
-        return await answer_to(partial(self.put, data, checksums))
 
     async def close(self) -> LedgerEnd:
         self._ledger.closed_because = self._ledger.closed_because or "it was closed"

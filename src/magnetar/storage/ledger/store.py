@@ -23,7 +23,7 @@ class LedgerEnd(NamedTuple):
     size_bytes: int
 
 
-class Entries(NamedTuple):
+class LedgerEntries(NamedTuple):
     """Consecutive entries and their checksums, as parallel lists."""
 
     data: list[bytes]
@@ -40,7 +40,7 @@ class LedgerReader(Protocol):
     def end(self) -> LedgerEnd:
         """The last entry that may be read, and the bytes up to it."""
 
-    async def read(self, first: int, count_max: int, bytes_max: int) -> Entries:
+    async def read(self, first: int, count_max: int, bytes_max: int) -> LedgerEntries:
         """Entries from ``first`` on: at least one, at most ``count_max``, about ``bytes_max``.
 
         Raises EntryNotFound when ``first`` is beyond the end, CorruptEntry when stored bytes fail
@@ -52,22 +52,19 @@ class LedgerWriter(LedgerReader, Protocol):
     """Appends to one ledger, and reads what it appended."""
 
     @property
-    def crowded(self) -> bool:
-        """So much is under way in the store that who can wait should: ``append`` does."""
+    def over_limit(self) -> bool:
+        """So much is under way in the store that the caller must ``wait_for_capacity`` first."""
 
-    def put(self, data: list[bytes], checksums: list[int], answered: Answered) -> None:
-        """Append, now. ``answered`` hears of it later, never before this returns.
+    async def wait_for_capacity(self) -> None:
+        """Return when the caller may append once, at once; callers are admitted in order."""
+
+    def append(self, data: list[bytes], checksums: list[int], answered: Answered) -> None:
+        """Append. ``answered`` is called exactly once, and never before this returns.
 
         The answer comes when all entries are as durable as the store is set to make them, in the
         order of the calls. It is WriteFailed when the disk refused (then none of the entries
         counts, and the ledger is fenced) and LedgerFenced from then on, or after ``open``
         elsewhere. The lists are kept: they must not be changed after.
-        """
-
-    async def append(self, data: list[bytes], checksums: list[int]) -> int:
-        """Wait for room, ``put``, and return the first entry's id, or raise what was answered.
-
-        Cancelling the await does not take the write back.
         """
 
     async def close(self) -> LedgerEnd:

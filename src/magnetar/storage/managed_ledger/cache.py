@@ -1,9 +1,9 @@
 """Recent entries, kept as the runs they moved in, for all managed ledgers of a broker together.
 
-A ``Shelf`` holds the runs of one ledger; whoever reads the same range gets the same ``EntryRun``,
-so that what one reader saw in it (its ``traits``) serves the next. Shelves belong to a ``Lane``,
-which bounds their bytes and drops the oldest runs first. There are two lanes, so that a reader far
-behind does not push out what was just appended.
+A ``LedgerCache`` holds the runs of one ledger; whoever reads the same range gets the same
+``EntryRun``, so that what one reader saw in it (its ``traits``) serves the next. An
+``EvictionQueue`` bounds the bytes of many ledger caches and evicts the oldest runs first. There are
+two queues, so that a reader far behind does not push out what was just appended.
 """
 
 from bisect import bisect_right
@@ -24,7 +24,7 @@ _SMALL_ENTRIES: Final = 64
 _SMALL_BYTES: Final = 64 * 1024
 _MERGED_ENTRIES_MAX: Final = 1_000
 _MERGED_BYTES_MAX: Final = 256 * 1024
-# So many runs at the end of a shelf stay as they were appended: readers that keep up share them.
+# So many runs at the end of a cache stay as they were appended: readers that keep up share them.
 _HOT_RUNS: Final = 64
 
 _PARTS_MAX: Final = 8
@@ -35,8 +35,8 @@ class EntryCache:
     """The memory for recent entries: one for all managed ledgers of a broker."""
 
     def __init__(self, size_bytes_max: int = CACHE_SIZE_MAX) -> None:
-        self.reread = Lane(size_bytes_max // 4)  # What was read back from disk.
-        self.appended = Lane(size_bytes_max - size_bytes_max // 4)
+        self.reread = EvictionQueue(size_bytes_max // 4)  # What was read back from disk.
+        self.appended = EvictionQueue(size_bytes_max - size_bytes_max // 4)
 
     @property
     def size_bytes(self) -> int:
@@ -44,53 +44,53 @@ class EntryCache:
         return self.reread.size_bytes + self.appended.size_bytes
 
 
-class Lane:
-    """A bound on the bytes of some shelves. The oldest run of all of them goes first."""
+class EvictionQueue:
+    """A bound on the bytes of some caches. The oldest run of all of them goes first."""
 
     def __init__(self, size_bytes_max: int) -> None:
         self.size_bytes_max = size_bytes_max
         self.size_bytes = 0
-        self.clock = 0  # Counts runs: a run's age is when it came.
-        # Invariant: every shelf that holds runs is here once, with the age of its oldest run or an
+        self.runs_added = 0  # A run's age is how many had come before it.
+        # Invariant: every cache that holds runs is here once, with the age of its oldest run or an
         # earlier one.
-        self._oldest: list[tuple[int, Shelf]] = []
-        self._empty_count = 0  # Shelves in ``_oldest`` that were emptied otherwise.
+        self._oldest: list[tuple[int, LedgerCache]] = []
+        self._empty_count = 0  # Ledger caches in ``_oldest`` that were emptied otherwise.
 
-    def shelf(self) -> "Shelf":
-        """A new, empty shelf."""
-        return Shelf(self)
+    def ledger_cache(self) -> "LedgerCache":
+        """A new, empty cache."""
+        return LedgerCache(self)
 
-    def enlist(self, age: int, shelf: "Shelf") -> None:
-        heappush(self._oldest, (age, shelf))
+    def add(self, age: int, cache: "LedgerCache") -> None:
+        heappush(self._oldest, (age, cache))
 
-    def shrink(self) -> None:
-        """Drop the oldest runs until the bound is kept."""
+    def evict(self) -> None:
+        """Evict the oldest runs until the bound is kept."""
         oldest = self._oldest
         while self.size_bytes > self.size_bytes_max and oldest:
-            enlisted, shelf = oldest[0]
-            age = shelf.oldest_age
-            if age == enlisted:
-                shelf.drop_oldest()
-                age = shelf.oldest_age
+            queued_age, cache = oldest[0]
+            age = cache.oldest_age
+            if age == queued_age:
+                cache.drop_oldest()
+                age = cache.oldest_age
             if age is None:
                 heappop(oldest)
-                shelf.enlisted = False
+                cache.queued = False
             else:
-                heapreplace(oldest, (age, shelf))
+                heapreplace(oldest, (age, cache))
 
-    def emptied(self) -> None:
-        """A shelf was cleared. Now and then, forget all such shelves."""
+    def cleared(self) -> None:
+        """A cache was cleared. Now and then, forget all such caches."""
         self._empty_count += 1
         if self._empty_count > 64 + len(self._oldest) // 2:
             kept = [each for each in self._oldest if each[1].oldest_age is not None]
-            for _, shelf in self._oldest:
-                shelf.enlisted = shelf.oldest_age is not None
+            for _, cache in self._oldest:
+                cache.queued = cache.oldest_age is not None
             heapify(kept)
             self._oldest = kept
             self._empty_count = 0
 
 
-class Shelf:
+class LedgerCache:
     """Cached runs of one ledger."""
 
     __slots__ = (
@@ -98,15 +98,15 @@ class Shelf:
         "_cold",
         "_firsts",
         "_in_order",
-        "_lane",
+        "_queue",
         "_runs",
         "_sizes",
-        "enlisted",
+        "queued",
     )
 
-    def __init__(self, lane: Lane) -> None:
-        self.enlisted = False  # Known to the lane.
-        self._lane = lane
+    def __init__(self, queue: EvictionQueue) -> None:
+        self.queued = False  # Known to the queue.
+        self._queue = queue
         # Invariant: as long as each other, ascending and disjoint by entry id.
         self._firsts: list[int] = []
         self._runs: list[EntryRun] = []
@@ -115,8 +115,8 @@ class Shelf:
         self._in_order = True  # Ages ascend, too.
         self._cold = 0  # So many runs at the beginning are merged as far as it pays.
 
-    def __lt__(self, other: "Shelf") -> bool:
-        """Ages differ, so a heap of (age, shelf) never needs to know; but it wants to."""
+    def __lt__(self, other: "LedgerCache") -> bool:
+        """Ages differ, so a heap of (age, cache) never needs to know; but it wants to."""
         return id(self) < id(other)
 
     @property
@@ -130,7 +130,7 @@ class Shelf:
         self._firsts.append(run.first_entry_id)
         self._runs.append(run)
         self._sizes.append(size_bytes)
-        self._ages.append(self._lane.clock)
+        self._ages.append(self._queue.runs_added)
         if len(self._runs) >= self._cold + 2 * _HOT_RUNS:
             self._cool()
         self._grown(size_bytes, len(run.data))
@@ -138,7 +138,7 @@ class Shelf:
     def insert(self, run: EntryRun, size_bytes: int) -> None:
         """Take a run from anywhere in the ledger, unless some of it is here already.
 
-        For shelves that nothing is appended to.
+        For caches that nothing is appended to.
         """
         assert not self._cold, "only what is appended grows cold"
         index = bisect_right(self._firsts, run.first_entry_id)
@@ -151,7 +151,7 @@ class Shelf:
         self._firsts.insert(index, run.first_entry_id)
         self._runs.insert(index, run)
         self._sizes.insert(index, size_bytes)
-        self._ages.insert(index, self._lane.clock)
+        self._ages.insert(index, self._queue.runs_added)
         self._grown(size_bytes, len(run.data))
 
     def find(self, entry_id: int, entries_max: int, bytes_max: int) -> EntryRun | None:
@@ -198,25 +198,25 @@ class Shelf:
         if not self._runs:
             return
         costs = map(_cost, self._sizes, map(len, self._runs))
-        self._lane.size_bytes -= sum(costs)
+        self._queue.size_bytes -= sum(costs)
         for column in (self._firsts, self._runs, self._sizes, self._ages):
             column.clear()
         self._cold = 0
         self._in_order = True
-        self._lane.emptied()
+        self._queue.cleared()
 
     def _grown(self, size_bytes: int, entry_count: int) -> None:
-        lane = self._lane
-        if not self.enlisted:
-            self.enlisted = True
-            lane.enlist(lane.clock, self)
-        lane.clock += 1
-        lane.size_bytes += _cost(size_bytes, entry_count)
-        if lane.size_bytes > lane.size_bytes_max:
-            lane.shrink()
+        queue = self._queue
+        if not self.queued:
+            self.queued = True
+            queue.add(queue.runs_added, self)
+        queue.runs_added += 1
+        queue.size_bytes += _cost(size_bytes, entry_count)
+        if queue.size_bytes > queue.size_bytes_max:
+            queue.evict()
 
     def _drop(self, index: int) -> None:
-        self._lane.size_bytes -= _cost(self._sizes[index], len(self._runs[index]))
+        self._queue.size_bytes -= _cost(self._sizes[index], len(self._runs[index]))
         for column in (self._firsts, self._runs, self._sizes, self._ages):
             del column[index]
         if index < self._cold:
@@ -253,7 +253,7 @@ class Shelf:
             after += 1
         if after - index < 2:
             return
-        self._lane.size_bytes -= (after - index - 1) * _RUN_OVERHEAD
+        self._queue.size_bytes -= (after - index - 1) * _RUN_OVERHEAD
         runs[index:after] = (_joined(runs[index:after]),)
         sizes[index:after] = (size,)
         del firsts[index + 1 : after], self._ages[index + 1 : after]

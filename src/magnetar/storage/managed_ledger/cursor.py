@@ -1,15 +1,19 @@
 """A place in a log that outlives its reader: what is acknowledged, and what is to be read next."""
 
+import logging
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from magnetar.model.position import Position
+from magnetar.storage.codec.cursor import CursorState, encode_cursor
 from magnetar.storage.managed_ledger.ack_set import AckSet
 from magnetar.storage.managed_ledger.cursor_saver import CursorSaver, Trimmable
-from magnetar.storage.managed_ledger.cursor_store import CursorRecord, CursorState, encode
+from magnetar.storage.managed_ledger.cursor_store import CursorRecord, state_of
 from magnetar.storage.managed_ledger.entry_ranges import coalesce
 from magnetar.storage.managed_ledger.log_reader import LogReader
 from magnetar.storage.managed_ledger.run import EntryRun
+
+log = logging.getLogger(__name__)
 
 Picked = tuple[EntryRun, Sequence[int]]
 """A run, and which of its entries are meant: indexes, ascending."""
@@ -24,7 +28,8 @@ class Cursor:
     ``cached`` and ``read`` go on from ``read_position``, which the caller may also set: whoever
     read more than it could use sets it back. They read nothing behind ``read_limit``, which the
     caller sets where the log has entries that are not to be seen yet (None: all are). One reader at
-    a time. A cursor without a ``record`` is not durable: it vanishes with the process.
+    a time. A cursor without a ``record`` is not durable: it vanishes with the process, and deletion
+    does not wait for it.
     """
 
     def __init__(
@@ -49,13 +54,17 @@ class Cursor:
         self._saver = saver
         self._record = record
         self._ranges_max = ranges_max
+        self._unknown: Mapping[str, object] = {}  # Fields of the record, to be written back.
         self._changes_saved = 0  # Of ``acks``, as far as the record has them.
+        self._passed_over_to: Position | None = None  # Where deletion put it last.
 
     def restore(self, state: CursorState) -> None:
         """Take up what was stored, as far as the log still has it."""
+        self._unknown = state.unknown
         layout = self._log.layout
-        for ledger_id, first, last in state.ranges:
-            self.acks.add_range(ledger_id, first, last, layout)
+        for ledger_id, (firsts, lasts) in state.ranges.items():
+            for first, last in zip(firsts, lasts, strict=True):
+                self.acks.add_range(ledger_id, first, last, layout)
         for position, words in state.batches:
             self.acks.add_batch(position, words, layout)
         # Without fsync a crash may have taken entries back that were acknowledged.
@@ -63,8 +72,6 @@ class Cursor:
             self.acks.reset(layout.last)
         self.clamp()
         self.rewind()
-
-    # In: acknowledgements.
 
     def acknowledge(self, positions: Sequence[Position]) -> None:
         """Acknowledge entries, in any order. Positions that do not exist are ignored."""
@@ -99,8 +106,6 @@ class Cursor:
         self.acks.add_batch(position, ack_set_words, self._log.layout)
         if self.acks.changes != changes:
             self._changed()
-
-    # Decide.
 
     @property
     def durable(self) -> bool:
@@ -147,8 +152,6 @@ class Cursor:
         if layout.locate(position) != position:
             return self.acks.mark
         return layout.previous_position(position)
-
-    # Out: entries.
 
     def cached(self, entries_max: int, bytes_max: int) -> list[EntryRun] | None:
         """What comes next, less what is acknowledged, as far as it is in memory.
@@ -279,21 +282,40 @@ class Cursor:
             await self._record.delete()
 
     def clamp(self) -> None:
-        """Ledgers were trimmed: the mark and the read position are no earlier than that."""
+        """Ledgers were trimmed: the mark and the read position are no earlier than that.
+
+        A cursor that had not read all of them is passed over. The log says so once, until the
+        cursor has read on.
+        """
         layout = self._log.layout
+        before, first = self.read_position, layout.first
         changes = self.acks.changes
         self.acks.raise_mark(layout.trimmed_to, layout)
         if self.acks.changes != changes:
             self._changed()
-        self.read_position = max(self.read_position, layout.first)
+        self.read_position = max(self.read_position, first)
+        if before <= layout.trimmed_to:
+            if before != self._passed_over_to:
+                log.warning(
+                    "cursor.passed_over name=%s cursor=%s from=%s to=%s: it had not read what was "
+                    "deleted, and goes on at the oldest entry there is",
+                    self.owner.name,
+                    self.name,
+                    before,
+                    first,
+                )
+            self._passed_over_to = self.read_position
 
     def _changed(self) -> None:
         if self.acks.mark >= self.read_position:
             self.rewind()
-        self._saver.changed(self)
+        if self.durable:
+            self._saver.changed(self)
 
     def _state(self) -> bytes:
-        return encode(self.acks, self.properties, ranges_max=self._ranges_max)
+        return encode_cursor(
+            state_of(self.acks, self.properties, ranges_max=self._ranges_max, unknown=self._unknown)
+        )
 
     def _skip_acknowledged(self) -> Position:
         """Move the read position over what is acknowledged, so that it is not read from disk."""

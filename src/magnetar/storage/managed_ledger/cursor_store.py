@@ -1,93 +1,47 @@
 """Cursor state to the metadata store, and back: one record per durable cursor.
 
-The record, as compact JSON; ranges and ack sets are written as flat lists, entry ids relative to
-nothing, both ends included:
-
-    {"mark": [ledger_id, entry_id],
-     "ranges": {"ledger_id": [first, last, first, last, ...], ...},
-     "batches": [[ledger_id, entry_id, word, ...], ...],
-     "properties": {...}}
-
 A record is bounded: of ranges and of ack sets, the oldest ``ranges_max`` each are written. What is
 left out is delivered again after a restart.
 """
 
 import asyncio
-import json
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from itertools import chain
+from collections.abc import Callable, Mapping
+from typing import Any
 
-from magnetar.errors import CorruptEntry, MagnetarError, VersionMismatch
+from magnetar.errors import MagnetarError, VersionMismatch
 from magnetar.model.position import Position
+from magnetar.storage.codec.cursor import CursorState, Ranges, decode_cursor
 from magnetar.storage.managed_ledger.ack_set import AckSet
-from magnetar.storage.managed_ledger.entry_ranges import PositionRange
 from magnetar.storage.managed_ledger.ledger_list import LedgerList
 from magnetar.storage.metadata import paths
 from magnetar.storage.metadata.store import ABSENT, MetadataStore
 from magnetar.tasks import Tasks
 
 _LOADS_AT_ONCE = 64
-_UNREADABLE = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
 
 
-@dataclass(slots=True)
-class CursorState:
-    """What is kept of a cursor."""
-
-    mark: Position
-    ranges: list[PositionRange] = field(default_factory=list)
-    batches: list[tuple[Position, list[int]]] = field(default_factory=list)
-    properties: dict[str, str] = field(default_factory=dict)
-
-
-def encode(acks: AckSet, properties: dict[str, str], *, ranges_max: int) -> bytes:
-    """The record of a cursor."""
-    ranges: dict[int, list[int]] = {}
-    room = ranges_max
+def state_of(
+    acks: AckSet,
+    properties: dict[str, str],
+    *,
+    ranges_max: int,
+    unknown: Mapping[str, Any] | None = None,
+) -> CursorState:
+    """What is written of a cursor."""
+    ranges: Ranges = {}
+    left = ranges_max
     for ledger_id in sorted(acks.ranges):
-        here = acks.ranges[ledger_id]
-        pairs = zip(here.starts[:room], here.ends[:room], strict=True)
-        ranges[ledger_id] = list(chain.from_iterable(pairs))
-        room -= len(here)
-        if room <= 0:
+        if left <= 0:
             break
+        here = acks.ranges[ledger_id]
+        ranges[ledger_id] = here.starts[:left], here.ends[:left]
+        left -= len(here)
     batches = [
-        [ledger_id, entry_id, *words]
+        (Position(ledger_id, entry_id), words)
         for ledger_id, entries in sorted(acks.batches.items())
         for entry_id, words in sorted(entries.items())
     ]
-    record = {
-        "mark": acks.mark,
-        "ranges": ranges,
-        "batches": batches[:ranges_max],
-        "properties": properties,
-    }
-    return json.dumps(record, separators=(",", ":")).encode()
-
-
-def decode(value: bytes, *, source: str) -> CursorState:
-    """Raises CorruptEntry."""
-    try:
-        record = json.loads(value)
-        return CursorState(
-            mark=Position(*map(int, record["mark"])),
-            ranges=[
-                PositionRange(int(ledger_id), int(first), int(last))
-                for ledger_id, flat in record["ranges"].items()
-                for first, last in zip(flat[::2], flat[1::2], strict=True)
-            ],
-            batches=[
-                (Position(int(ledger_id), int(entry_id)), list(map(int, words)))
-                for ledger_id, entry_id, *words in record["batches"]
-            ],
-            properties={str(key): str(text) for key, text in record["properties"].items()},
-        )
-    except _UNREADABLE as error:
-        raise CorruptEntry(
-            f"The cursor at {source} cannot be read ({error}): restore the record, or delete it to "
-            "start the subscription anew"
-        ) from error
+    return CursorState(acks.mark, ranges, batches[:ranges_max], properties, dict(unknown or {}))
 
 
 class CursorRecord:
@@ -190,7 +144,7 @@ class CursorStore:
             )
             for name, record in zip(names, records, strict=True):
                 if record is not None:
-                    state = decode(record.value, source=self._path(name))
+                    state = decode_cursor(record.value, source=self._path(name))
                     found[name] = state, self._record(name, record.version)
         return found
 

@@ -1,31 +1,19 @@
-"""Which ledgers a log is made of, and the arithmetic of positions in it. Pure.
+"""Which ledgers a log is made of, and the arithmetic of positions in it. Pure."""
 
-The record of a layout, as compact JSON:
-
-    {"ledgers": [[ledger_id, last_entry_id, size_bytes, sealed_ms], ...],
-     "open": ledger_id or null,
-     "trimmed_to": [ledger_id, entry_id],
-     "deleting": [ledger_id, ...]}
-
-``ledgers`` are sealed: they take no more entries. At most one more is open for appends; how far it
-goes only its store knows. ``deleting`` no longer belong to the log, but may still take up space.
-"""
-
-import json
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from typing import Self
 
-from magnetar.errors import CorruptEntry
 from magnetar.model.position import EARLIEST, Position
-from magnetar.storage.managed_ledger.retention import SealedLedger
-
-_NUMBER_MAX = 2**63 - 1
+from magnetar.storage.codec.ledger_list import LedgerListRecord, SealedLedger
 
 
 class Layout:
-    """The ledgers of one log, oldest first. Each method that changes it leaves it whole."""
+    """The ledgers of one log, oldest first. Each method that changes it leaves it whole.
+
+    All changes but ``grow`` are recorded before anybody relies on them.
+    """
 
     def __init__(self) -> None:
         self.sealed: list[SealedLedger] = []  # Invariant: ids ascend; none is empty.
@@ -33,49 +21,32 @@ class Layout:
         self.open_size_bytes = 0
         self.trimmed_to = EARLIEST  # The end of the newest ledger that is gone.
         self.deleting: list[int] = []
+        self._unknown: dict[str, object] = {}  # Fields of the record, to be written back.
         self._reindex(open_last=-1)
 
     @classmethod
-    def decode(cls, value: bytes, *, source: str) -> Self:
-        """Raises CorruptEntry. An empty value is an empty log: the topic was only just created."""
+    def of(cls, record: LedgerListRecord) -> Self:
+        """As recorded: how far the open ledger goes only its store knows."""
         layout = cls()
-        if not value:
-            return layout
-        try:
-            stored = json.loads(value)
-            layout.sealed = [SealedLedger(*map(int, ledger)) for ledger in stored["ledgers"]]
-            layout.open_id = None if stored["open"] is None else int(stored["open"])
-            layout.trimmed_to = Position(*map(int, stored["trimmed_to"]))
-            layout.deleting = list(map(int, stored["deleting"]))
-            layout._check()
-        except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
-            raise CorruptEntry(
-                f"The list of ledgers at {source} cannot be read ({error}): restore the record"
-            ) from error
+        layout.sealed = list(record.ledgers)
+        layout.open_id = record.open_id
+        layout.trimmed_to = record.trimmed_to
+        layout.deleting = list(record.deleting)
+        layout._unknown = record.unknown
         layout._reindex(open_last=-1)
         return layout
 
-    def _check(self) -> None:
-        """Raises ValueError for a record that nobody wrote like that."""
-        numbers = [number for ledger in self.sealed for number in ledger]
-        numbers += [*self.deleting, 0 if self.open_id is None else self.open_id]
-        if not all(0 <= number <= _NUMBER_MAX for number in numbers):
-            raise ValueError(f"numbers are 0 to {_NUMBER_MAX}")
-        ids = [ledger.ledger_id for ledger in self.sealed]
-        ids += [] if self.open_id is None else [self.open_id]
-        if any(later <= earlier for earlier, later in pairwise(ids)):
-            raise ValueError(f"ledger ids ascend, unlike {ids}")
+    def record(self) -> LedgerListRecord:
+        """What is to be recorded."""
+        return LedgerListRecord(
+            self.sealed, self.open_id, self.trimmed_to, self.deleting, self._unknown
+        )
 
-    def encode(self) -> bytes:
-        record = {
-            "ledgers": self.sealed,
-            "open": self.open_id,
-            "trimmed_to": self.trimmed_to,
-            "deleting": self.deleting,
-        }
-        return json.dumps(record, separators=(",", ":")).encode()
-
-    # Changes. All but ``grow`` are recorded before anybody relies on them.
+    def copy(self) -> Self:
+        other = self.of(self.record())
+        if self.open_entry_count:
+            other.grow(self._ends[-1], self.open_size_bytes)
+        return other
 
     def begin(self, ledger_id: int) -> None:
         """A new, empty ledger takes the appends."""
@@ -128,18 +99,6 @@ class Layout:
     def forget_deleted(self, ledger_ids: Collection[int]) -> None:
         """These ledgers are deleted; the next change of the record leaves them out."""
         self.deleting = [known for known in self.deleting if known not in ledger_ids]
-
-    def copy(self) -> "Layout":
-        other = Layout()
-        other.sealed = list(self.sealed)
-        other.open_id = self.open_id
-        other.open_size_bytes = self.open_size_bytes
-        other.trimmed_to = self.trimmed_to
-        other.deleting = list(self.deleting)
-        other._reindex(open_last=self._ends[-1] if self.open_id is not None else -1)
-        return other
-
-    # Questions.
 
     @property
     def ledger_ids(self) -> list[int]:

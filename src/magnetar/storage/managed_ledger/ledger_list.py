@@ -6,10 +6,12 @@ broker took over: from then on everything here raises Fenced.
 
 import asyncio
 import logging
-from collections.abc import Callable
-from typing import Self
+from collections.abc import Callable, Mapping
+from enum import Enum
+from typing import Final, Self
 
 from magnetar.errors import Fenced, LedgerNotFound, MagnetarError, StorageError, VersionMismatch
+from magnetar.storage.codec.ledger_list import decode_ledger_list, encode_ledger_list
 from magnetar.storage.ledger.store import LedgerId, LedgerReader, LedgerStore
 from magnetar.storage.managed_ledger.layout import Layout
 from magnetar.storage.metadata import paths
@@ -21,6 +23,24 @@ log = logging.getLogger(__name__)
 Edit = Callable[[Layout], None]
 
 
+class LogOwnership(Enum):
+    """Whether the log is ours to change."""
+
+    OWNED = "ours"
+    FENCED = "a write failed, so that nobody knows what is recorded"
+    LOST = "another broker has taken it over"
+    DELETED = "it was deleted"
+
+
+MOVES: Final[Mapping[LogOwnership, frozenset[LogOwnership]]] = {
+    LogOwnership.OWNED: frozenset({LogOwnership.FENCED, LogOwnership.LOST, LogOwnership.DELETED}),
+    LogOwnership.FENCED: frozenset({LogOwnership.LOST, LogOwnership.DELETED}),
+    LogOwnership.LOST: frozenset({LogOwnership.DELETED}),
+    LogOwnership.DELETED: frozenset(),
+}
+"""Where each may lead; never back to OWNED: the log must be opened again."""
+
+
 class LedgerList:
     """The layout as recorded, and the one loop that changes it."""
 
@@ -28,8 +48,8 @@ class LedgerList:
         self, name: str, layout: Layout, version: int, *, metadata: MetadataStore, tasks: Tasks
     ) -> None:
         self.layout = layout
-        self.fenced_because: str | None = None  # Not None: nothing may be written any more.
-        self.lost = False  # Another broker owns the log.
+        self.ownership = LogOwnership.OWNED
+        self._fenced_because = ""  # Of the first move away from OWNED.
         self._name = name
         self._path = paths.managed_ledger(name)
         self._version = version
@@ -55,12 +75,14 @@ class LedgerList:
         """
         path = paths.managed_ledger(name)
         record = await metadata.get(path)
-        layout = Layout.decode(record.value if record else b"", source=path)
+        layout = Layout.of(decode_ledger_list(record.value if record else b"", source=path))
         reader = await _seal_what_was_open(name, layout, ledgers, now_ms)
         try:
             # Even where nothing changed: a former owner that is still alive shall notice.
             version = await metadata.put(
-                path, layout.encode(), expected_version=record.version if record else ABSENT
+                path,
+                encode_ledger_list(layout.record()),
+                expected_version=record.version if record else ABSENT,
             )
         except VersionMismatch as error:
             raise Fenced(
@@ -70,18 +92,18 @@ class LedgerList:
         await opened.delete_removed(ledgers)
         return opened, reader
 
+    @property
+    def owned(self) -> bool:
+        return self.ownership is LogOwnership.OWNED
+
     def check(self) -> None:
         """Raises Fenced when nothing may be written any more."""
-        if self.fenced_because is not None:
-            raise Fenced(
-                f"Managed ledger {self._name} takes no more changes: {self.fenced_because}"
-            )
+        if not self.owned:
+            raise self._fenced()
 
     def fence(self, reason: str) -> None:
         """Refuse every change from now on. The first reason stays."""
-        if self.fenced_because is None:
-            log.warning("managed_ledger.fenced name=%s reason=%s", self._name, reason)
-            self.fenced_because = reason
+        self._give_up(LogOwnership.FENCED, reason)
 
     async def change(self, edit: Edit) -> None:
         """Record a change, then apply it to ``layout``; changes take turns.
@@ -109,7 +131,8 @@ class LedgerList:
                 break
             # We changed it ourselves meanwhile: look again.
         if record is None or record.version != version:
-            raise self._lose()
+            self._give_up(LogOwnership.LOST, LogOwnership.LOST.value)
+            raise self._fenced()
 
     async def delete_removed(self, ledgers: LedgerStore) -> None:
         """Delete the ledgers that are recorded to be no longer part of the log."""
@@ -120,7 +143,7 @@ class LedgerList:
     async def delete_record(self) -> None:
         """The log is gone."""
         await self._metadata.delete(self._path)
-        self.fenced_because = "it was deleted"
+        self._give_up(LogOwnership.DELETED, LogOwnership.DELETED.value)
 
     async def _write(self) -> None:
         try:
@@ -147,29 +170,34 @@ class LedgerList:
         waiting, self._inbox = self._inbox, []
         for _, done in waiting:
             if not done.done():
-                done.set_exception(Fenced(f"Managed ledger {self._name}: {self.fenced_because}"))
+                done.set_exception(self._fenced())
 
     async def _record(self, edit: Edit) -> None:
         draft = self.layout.copy()
         edit(draft)
         try:
             self._version = await self._metadata.put(
-                self._path, draft.encode(), expected_version=self._version
+                self._path, encode_ledger_list(draft.record()), expected_version=self._version
             )
         except VersionMismatch as error:
-            raise self._lose() from error
+            self._give_up(LogOwnership.LOST, LogOwnership.LOST.value)
+            raise self._fenced() from error
         except StorageError as error:
             self.fence(f"its list of ledgers could not be written ({error})")
             raise
         # Entries may have been appended meanwhile: the draft is older than the layout.
         edit(self.layout)
 
-    def _lose(self) -> Fenced:
-        """The error for whoever finds that we no longer own the log."""
-        self.lost = True
-        reason = "another broker has taken it over"
-        self.fence(reason)
-        return Fenced(f"Managed ledger {self._name} takes no more changes: {reason}")
+    def _give_up(self, ownership: LogOwnership, reason: str) -> None:
+        if self.owned:
+            self._fenced_because = reason
+            if ownership is not LogOwnership.DELETED:
+                log.warning("managed_ledger.fenced name=%s reason=%s", self._name, reason)
+        if ownership in MOVES[self.ownership]:
+            self.ownership = ownership
+
+    def _fenced(self) -> Fenced:
+        return Fenced(f"Managed ledger {self._name} takes no more changes: {self._fenced_because}")
 
 
 async def _seal_what_was_open(

@@ -6,8 +6,8 @@ from typing import Final
 
 from magnetar.errors import CorruptEntry, StorageError
 from magnetar.model.position import Position
-from magnetar.storage.ledger.store import Entries, LedgerId, LedgerReader, LedgerStore
-from magnetar.storage.managed_ledger.cache import EntryCache, Shelf, part_of
+from magnetar.storage.ledger.store import LedgerEntries, LedgerId, LedgerReader, LedgerStore
+from magnetar.storage.managed_ledger.cache import EntryCache, LedgerCache, part_of
 from magnetar.storage.managed_ledger.layout import Layout
 from magnetar.storage.managed_ledger.run import EntryRun
 from magnetar.tasks import Tasks
@@ -29,57 +29,53 @@ class LogReader:
         self._ledgers = ledgers
         self._cache = cache
         self._tasks = tasks
-        self._appended: dict[int, Shelf] = {}
-        self._reread: dict[int, Shelf] = {}
+        self._appended: dict[int, LedgerCache] = {}
+        self._reread: dict[int, LedgerCache] = {}
         self._readers: dict[int, LedgerReader] = {}
         self._fills: dict[Position, asyncio.Task[EntryRun | StorageError]] = {}
         self._closed = False
 
-    # In.
-
-    def serve(self, reader: LedgerReader) -> Shelf:
-        """Read a ledger through ``reader`` from now on. Returns the shelf for what is appended."""
+    def serve(self, reader: LedgerReader) -> LedgerCache:
+        """Read a ledger through ``reader`` from now on. Returns the cache for what is appended."""
         self._keep(reader)
-        return self._appended.setdefault(reader.ledger_id, self._cache.appended.shelf())
+        return self._appended.setdefault(reader.ledger_id, self._cache.appended.ledger_cache())
 
     def forget(self, ledger_ids: Iterable[int]) -> None:
         """These ledgers are no longer part of the log."""
         for ledger_id in ledger_ids:
             self._readers.pop(ledger_id, None)
-            for shelves in (self._appended, self._reread):
-                shelf = shelves.pop(ledger_id, None)
-                if shelf is not None:
-                    shelf.clear()
+            for caches in (self._appended, self._reread):
+                cache = caches.pop(ledger_id, None)
+                if cache is not None:
+                    cache.clear()
 
     def close(self) -> None:
         """Give the memory back. Reads still work, without it."""
         self._closed = True
         self.forget(set(self._appended) | set(self._reread) | set(self._readers))
 
-    # Out.
-
     def cached(self, position: Position, entries_max: int, bytes_max: int) -> EntryRun | None:
         """The run at ``position``, or at the first entry after it, if it is in memory."""
-        shelf = self._appended.get(position.ledger_id)
-        run = None if shelf is None else shelf.find(position.entry_id, entries_max, bytes_max)
+        cache = self._appended.get(position.ledger_id)
+        run = None if cache is None else cache.find(position.entry_id, entries_max, bytes_max)
         if run is not None:
             return run
         place = self.layout.locate(position)
         if place is None:
             return None
-        for shelves in (self._appended, self._reread):
-            shelf = shelves.get(place.ledger_id)
-            if shelf is not None:
-                run = shelf.find(place.entry_id, entries_max, bytes_max)
+        for caches in (self._appended, self._reread):
+            cache = caches.get(place.ledger_id)
+            if cache is not None:
+                run = cache.find(place.entry_id, entries_max, bytes_max)
                 if run is not None:
                     return run
         return None
 
     def holding(self, ledger_id: int, entry_id: int) -> EntryRun | None:
         """The whole run that has an entry, if it is in memory."""
-        for shelves in (self._appended, self._reread):
-            shelf = shelves.get(ledger_id)
-            run = None if shelf is None else shelf.holding(entry_id)
+        for caches in (self._appended, self._reread):
+            cache = caches.get(ledger_id)
+            run = None if cache is None else cache.holding(entry_id)
             if run is not None:
                 return run
         return None
@@ -169,19 +165,19 @@ class LogReader:
             del self._fills[place]
         run = EntryRun(place.ledger_id, place.entry_id, found.data, found.checksums)
         if not self._closed and self.layout.last_entry_id(place.ledger_id) is not None:
-            shelf = self._reread.get(place.ledger_id)
-            if shelf is None:
-                shelf = self._reread[place.ledger_id] = self._cache.reread.shelf()
-            shelf.insert(run, sum(map(len, found.data)))
+            cache = self._reread.get(place.ledger_id)
+            if cache is None:
+                cache = self._reread[place.ledger_id] = self._cache.reread.ledger_cache()
+            cache.insert(run, sum(map(len, found.data)))
         return run
 
-    async def _block(self, place: Position, entries_max: int, bytes_max: int) -> Entries:
+    async def _block(self, place: Position, entries_max: int, bytes_max: int) -> LedgerEntries:
         reader = await self._reader(place.ledger_id)
         last = self.layout.last_entry_id(place.ledger_id)
         # Not beyond what was answered, nor into what is cached already.
         until = place.entry_id if last is None else last + 1
-        shelf = self._appended.get(place.ledger_id)
-        cached_from = None if shelf is None else shelf.first_after(place.entry_id)
+        cache = self._appended.get(place.ledger_id)
+        cached_from = None if cache is None else cache.first_after(place.entry_id)
         if cached_from is not None:
             until = min(until, cached_from)
         count = max(min(until - place.entry_id, max(entries_max, READ_AHEAD_ENTRIES)), 1)

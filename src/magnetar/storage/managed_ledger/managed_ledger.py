@@ -1,33 +1,31 @@
 """An endless log made of ledgers: append, read, roll over, trim; and the cursors in it."""
 
 import asyncio
-import logging
 from collections.abc import Callable
 from typing import Self
 
 from magnetar.clock import Clock
-from magnetar.errors import AlreadyExists, Fenced, MagnetarError, StorageError, UnknownFailure
+from magnetar.errors import AlreadyExists, Fenced, MagnetarError
 from magnetar.model.position import Position
-from magnetar.storage.ledger.store import LedgerStore, LedgerWriter
-from magnetar.storage.managed_ledger import retention, rollover
-from magnetar.storage.managed_ledger.ack_set import AckSet
-from magnetar.storage.managed_ledger.cache import EntryCache, Shelf
+from magnetar.storage.codec.cursor import CursorState, encode_cursor
+from magnetar.storage.ledger.store import LedgerStore
+from magnetar.storage.managed_ledger import retention
+from magnetar.storage.managed_ledger.cache import EntryCache
 from magnetar.storage.managed_ledger.cursor import Cursor
 from magnetar.storage.managed_ledger.cursor_saver import CursorSaver
-from magnetar.storage.managed_ledger.cursor_store import CursorRecord, CursorStore, encode
+from magnetar.storage.managed_ledger.cursor_store import CursorRecord, CursorStore
 from magnetar.storage.managed_ledger.entries import Entries, Stored
 from magnetar.storage.managed_ledger.info import ManagedLedgerInfo, describe
 from magnetar.storage.managed_ledger.layout import Layout
-from magnetar.storage.managed_ledger.ledger_list import LedgerList
+from magnetar.storage.managed_ledger.ledger_list import LedgerList, LogOwnership
 from magnetar.storage.managed_ledger.log_reader import LogReader
-from magnetar.storage.managed_ledger.run import EntryRun, Traits
+from magnetar.storage.managed_ledger.log_writer import LogWriter
+from magnetar.storage.managed_ledger.run import EntryRun
 from magnetar.storage.managed_ledger.settings import ManagedLedgerSettings
 from magnetar.storage.metadata.store import MetadataStore
 from magnetar.tasks import Tasks
 
 __all__ = ["ManagedLedger", "ManagedLedgerSettings"]
-
-log = logging.getLogger(__name__)
 
 
 class ManagedLedger:
@@ -53,7 +51,6 @@ class ManagedLedger:
         """For ``open``."""
         self.name = name
         self.cursors: dict[str, Cursor] = {}
-        self.entries_added = 0  # Since it was opened.
         self._list = ledger_list
         self._ledgers = ledgers
         self._clock = clock
@@ -65,16 +62,17 @@ class ManagedLedger:
             name, metadata=metadata, ledger_list=ledger_list, tasks=tasks
         )
         self._creating: dict[str, asyncio.Task[Cursor | MagnetarError]] = {}
-        # The ledger that takes appends, and the shelf they go to. None until an append needs one:
-        # logs that are only read have none.
-        self._writer: LedgerWriter | None = None
-        self._shelf: Shelf | None = None
-        self._began_at = 0.0
-        self._began_ms = 0
-        self._under_way: tuple[Entries, Stored] | None = None
-        self._written_to = -1  # The ledger that what is under way went to.
-        self._sealing: asyncio.Task[None] | None = None
-        self._closed = False
+        self._writer = LogWriter(
+            name,
+            ledger_list,
+            self._log,
+            ledgers=ledgers,
+            clock=clock,
+            tasks=tasks,
+            settings=settings,
+            wanted=lambda: bool(self.cursors),
+            ended=lambda: self._saver.passed(self),
+        )
 
     @classmethod
     async def open(
@@ -120,158 +118,28 @@ class ManagedLedger:
             await opened.trim()
         if not opened.entry_count:
             # So that positions in an empty log name a ledger that exists, as they do in Pulsar.
-            await opened._next_writer()
+            await opened._writer.start_ledger()
         return opened
 
     @property
     def fenced(self) -> bool:
         """It takes no more changes, for good: it must be opened again."""
-        return self._list.fenced_because is not None
+        return not self._list.owned
 
-    # Append.
+    def append(self, entries: Entries, stored: Stored) -> None:
+        """Append entries. ``stored`` is called exactly once, and never before this returns.
 
-    def put(self, entries: Entries, stored: Stored) -> None:
-        """Append entries; ``stored`` hears of it when they are durable, never before this returns.
-
-        They lie in one ledger, one after the other. Its answer is Fenced when they may not be
-        there, or not for good: this log takes no more then.
+        The entries lie in one ledger, one after the other. The answer is Fenced when they may not
+        be there, or not for good: this log takes no more then.
         """
-        assert self._under_way is None, "one append at a time"
-        self._under_way = entries, stored
-        writer = self._writer
-        if writer is None or writer.crowded or self._closed or self.fenced or self._roll_over_due():
-            self._tasks.spawn("append", self._put_patiently(entries))
-        else:
-            self._written_to = writer.ledger_id
-            writer.put(entries.data, entries.checksums, self._answered)
-
-    async def append(
-        self, data: list[bytes], checksums: list[int], traits: Traits | None = None
-    ) -> tuple[int, int]:
-        """``put``, and wait: the entries' ledger and the first one's id. Raises Fenced.
-
-        Cancelling the await does not take the entries back: they may be in the log.
-        """
-        answer: asyncio.Future[tuple[int, int]] = asyncio.get_running_loop().create_future()
-
-        def stored(ledger_id: int, first: int, error: MagnetarError | None) -> None:
-            if answer.done():
-                return
-            if error is None:
-                answer.set_result((ledger_id, first))
-            else:
-                answer.set_exception(error)
-
-        self.put(Entries(data, checksums, traits, sum(map(len, data))), stored)
-        return await answer
-
-    async def _put_patiently(self, entries: Entries) -> None:
-        """Append where that takes a new ledger first, or room in the store."""
-        try:
-            self._check_open()
-            writer = self._writer
-            if writer is None or self._roll_over_due():
-                writer = await self._next_writer()
-            self._written_to = writer.ledger_id
-            first = await writer.append(entries.data, entries.checksums)
-        except StorageError as error:
-            self._answered(-1, error)
-        except MagnetarError as error:
-            self._take_under_way()[1](-1, -1, error)
-        except Exception as error:
-            log.exception("managed_ledger.defect name=%s", self.name)
-            self._take_under_way()[1](-1, -1, UnknownFailure(f"{type(error).__name__}: {error}"))
-        else:
-            self._answered(first, None)
-
-    def _answered(self, first: int, error: StorageError | None) -> None:
-        """The ledger has answered what is under way."""
-        entries, stored = self._take_under_way()
-        if error is not None:
-            self._list.fence(f"an append failed ({error})")
-            fenced = Fenced(f"Managed ledger {self.name} must be opened again: {error}")
-            fenced.__cause__ = error
-            stored(-1, -1, fenced)
-            return
-        ledger_id, count = self._written_to, len(entries.data)
-        self.entries_added += count
-        if self.layout.open_id == ledger_id:  # Otherwise it was closed, and sealed, meanwhile.
-            self.layout.grow(first + count - 1, entries.size_bytes)
-            assert self._shelf is not None, "a ledger that takes appends has a shelf"
-            if self.cursors:  # Otherwise nobody will read it soon.
-                self._shelf.append(
-                    EntryRun(ledger_id, first, entries.data, entries.checksums, entries.traits),
-                    entries.size_bytes,
-                )
-        stored(ledger_id, first, None)
-
-    def _take_under_way(self) -> tuple[Entries, Stored]:
-        under_way, self._under_way = self._under_way, None
-        assert under_way is not None, "only what is under way is answered"
-        return under_way
+        self._writer.append(entries, stored)
 
     async def roll_over_if_due(self) -> None:
         """End the current ledger if it has had enough. For logs that nothing is appended to now.
 
         Raises Fenced.
         """
-        if self._writer is None or self._under_way is not None or not self._roll_over_due():
-            return
-        await self._seal()
-        self._saver.passed(self)
-
-    def _roll_over_due(self) -> bool:
-        layout, age_s = self.layout, self._clock.now() - self._began_at
-        return rollover.due(layout.open_entry_count, layout.open_size_bytes, age_s, self._settings)
-
-    async def _next_writer(self) -> LedgerWriter:
-        """Start a new ledger, and end the one before it; one change of the list says both."""
-        while self._sealing is not None:
-            await asyncio.wait([self._sealing])
-        self._check_open()
-        former, self._writer = self._writer, None
-        end = None if former is None else await former.close()
-        now_ms = self._clock.wall_ms()
-        writer = await self._ledgers.create()
-
-        def replace(layout: Layout) -> None:
-            if end is not None:
-                layout.seal(end.last_entry_id, end.size_bytes, now_ms)
-            layout.begin(writer.ledger_id)
-
-        try:
-            await self._list.change(replace)
-        except MagnetarError:
-            await self._ledgers.delete(writer.ledger_id)
-            raise
-        self._shelf = self._log.serve(writer)
-        self._writer = writer
-        self._began_at = self._clock.now()
-        self._began_ms = now_ms
-        if former is not None:
-            self._saver.passed(self)
-        return writer
-
-    async def _seal(self) -> None:
-        """End the current ledger. In a task of its own: half of it would be worse than none."""
-        if self._sealing is None:
-            self._sealing = self._tasks.spawn(f"seal {self.name}", self._seal_now())
-        await asyncio.shield(self._sealing)
-
-    async def _seal_now(self) -> None:
-        try:
-            writer, self._writer = self._writer, None
-            if writer is not None and self._list.fenced_because is None:
-                end = await writer.close()
-                now_ms = self._clock.wall_ms()
-                await self._list.change(
-                    lambda layout: layout.seal(end.last_entry_id, end.size_bytes, now_ms)
-                )
-                await self._list.delete_removed(self._ledgers)  # It was, if it was empty.
-        finally:
-            self._sealing = None
-
-    # Read.
+        await self._writer.roll_over_if_due()
 
     @property
     def layout(self) -> Layout:
@@ -282,11 +150,6 @@ class ManagedLedger:
     def last_position(self) -> Position:
         """The last entry, or where it was; (ledger, -1) in a log that never had one."""
         return self.layout.last
-
-    @property
-    def first_position(self) -> Position:
-        """The first entry; the place after ``last_position`` when there is none."""
-        return self.layout.first
 
     @property
     def entry_count(self) -> int:
@@ -323,8 +186,6 @@ class ManagedLedger:
         """
         return await self._log.first_where(test)
 
-    # Cursors.
-
     async def open_cursor(
         self, name: str, initial: Position, *, properties: dict[str, str] | None = None
     ) -> Cursor:
@@ -334,7 +195,7 @@ class ManagedLedger:
         after the last means what comes next. Raises AlreadyExists when a reader has the name,
         Fenced.
         """
-        self._check_open()
+        self._writer.check()
         cursor = self.cursors.get(name)
         if cursor is None:
             creating = self._creating.get(name)
@@ -354,7 +215,8 @@ class ManagedLedger:
     def open_reader(self, name: str, start: Position) -> Cursor:
         """A new cursor that is not durable and starts at ``start``, as ``open_cursor`` has it.
 
-        It holds back trimming until ``delete_cursor``. Raises AlreadyExists.
+        It does not hold back trimming: what it has not read may be deleted, and it goes on at the
+        oldest entry there is. Raises AlreadyExists.
         """
         if name in self.cursors or name in self._creating:
             raise AlreadyExists(f"Cursor {name} of {self.name} exists: choose another name")
@@ -374,7 +236,8 @@ class ManagedLedger:
         except MagnetarError:
             self.cursors.setdefault(name, cursor)
             raise
-        self._saver.passed(self)
+        if cursor.durable:
+            self._saver.passed(self)
 
     async def _create_cursor(
         self, name: str, initial: Position, properties: dict[str, str]
@@ -382,7 +245,7 @@ class ManagedLedger:
         """An error is for those who asked for the cursor."""
         try:
             mark = self.layout.mark_before(initial)
-            value = encode(AckSet(mark), properties, ranges_max=0)
+            value = encode_cursor(CursorState(mark, properties=properties))
             record = await self._cursor_store.create(name, value)
             cursor = self.cursors[name] = self._cursor(name, mark, record, properties)
             # The log may have been trimmed while the record was written.
@@ -407,15 +270,13 @@ class ManagedLedger:
             ranges_max=self._settings.cursor_ranges_max,
         )
 
-    # Upkeep, and the end.
-
     async def trim(self) -> None:
-        """Delete the ledgers that every cursor has passed and retention does not hold.
+        """Delete the ledgers that every durable cursor has passed and retention does not hold.
 
         Called by the saver after marks moved, after a rollover, and by housekeeping for what only
         time lets go. Deletes also what an earlier call could not. Raises Fenced.
         """
-        if self._closed:
+        if self._writer.closed:
             return
         removable = self._removable()
         if removable:
@@ -432,7 +293,7 @@ class ManagedLedger:
         if sealed:
             count = retention.removable(
                 sealed,
-                min((cursor.mark for cursor in self.cursors.values()), default=None),
+                min((each.mark for each in self.cursors.values() if each.durable), default=None),
                 size_bytes=self.size_bytes,
                 now_ms=self._clock.wall_ms(),
                 retention_time_s=self._settings.retention_time_s,
@@ -445,9 +306,9 @@ class ManagedLedger:
         return describe(
             self.layout,
             self.cursors.values(),
-            state=self._state,
-            entries_added=self.entries_added,
-            began_ms=self._began_ms,
+            state="closed" if self._writer.closed else "fenced" if self.fenced else "open",
+            entries_added=self._writer.entries_added,
+            began_ms=self._writer.began_ms,
         )
 
     async def close(self) -> None:
@@ -456,21 +317,23 @@ class ManagedLedger:
         What another broker has taken over is left to it. Raises what the stores raise; it is
         closed all the same, and the next ``open`` recovers.
         """
-        if self._closed:
+        if self._writer.closed:
             return
-        self._closed = True
+        self._writer.refuse_appends()
         cursors = list(self.cursors.values())
         try:
             results = await asyncio.gather(
-                self._seal(), *(cursor.flush() for cursor in cursors), return_exceptions=True
+                self._writer.close(),
+                *(cursor.flush() for cursor in cursors),
+                return_exceptions=True,
             )
         finally:
             for cursor in cursors:
                 cursor.close()
             self._log.close()
         for result in results:
-            ours = not (self._list.lost and isinstance(result, Fenced))
-            if isinstance(result, BaseException) and ours:
+            lost = self._list.ownership is LogOwnership.LOST and isinstance(result, Fenced)
+            if isinstance(result, BaseException) and not lost:
                 raise result
 
     async def delete(self) -> None:
@@ -486,14 +349,3 @@ class ManagedLedger:
             await cursor.delete()
         self.cursors.clear()
         await self._list.delete_record()
-
-    @property
-    def _state(self) -> str:
-        if self._closed:
-            return "closed"
-        return "fenced" if self._list.fenced_because else "open"
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise Fenced(f"Managed ledger {self.name} is closed: open it again")
-        self._list.check()

@@ -1,21 +1,13 @@
 """Which ledgers may go. Pure."""
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from magnetar.model.position import Position
+from magnetar.storage.codec.ledger_list import SealedLedger
 
 FOR_EVER: Final = -1
 """As a retention time or size: no limit."""
-
-
-class SealedLedger(NamedTuple):
-    """A ledger of the log that takes no more entries: its end, and when it was sealed."""
-
-    ledger_id: int
-    last_entry_id: int
-    size_bytes: int
-    sealed_ms: int
 
 
 def removable(
@@ -29,10 +21,10 @@ def removable(
 ) -> int:
     """How many of the oldest sealed ledgers may be deleted.
 
-    A ledger may go when every cursor has passed it (``slowest_mark`` None: there is no cursor) and
-    retention no longer holds it: it was sealed longer ago than the time limit, or the log, of which
-    ``size_bytes`` are stored, is larger than the size limit. ``FOR_EVER`` switches a limit off; 0
-    means that nothing acknowledged is kept.
+    A ledger may go when every durable cursor has passed it (``slowest_mark`` None: there is none)
+    and retention no longer holds it: it was sealed longer ago than the time limit, or the log, of
+    which ``size_bytes`` are stored, is larger than the size limit. ``FOR_EVER`` switches a limit
+    off; 0 means that nothing acknowledged is kept.
     """
     excess = size_bytes - retention_size_bytes
     count = 0

@@ -1,22 +1,9 @@
 """When to start a new ledger. Pure."""
 
-from typing import Protocol
+from magnetar.storage.managed_ledger.settings import ManagedLedgerSettings
 
 
-class RolloverLimits(Protocol):
-    """``ManagedLedgerSettings`` has them."""
-
-    @property
-    def entries_per_ledger_max(self) -> int: ...
-    @property
-    def ledger_size_max(self) -> int: ...
-    @property
-    def ledger_age_min_s(self) -> float: ...
-    @property
-    def ledger_age_max_s(self) -> float: ...
-
-
-def due(entry_count: int, size_bytes: int, age_s: float, limits: RolloverLimits) -> bool:
+def due(entry_count: int, size_bytes: int, age_s: float, limits: ManagedLedgerSettings) -> bool:
     """Whether the current ledger has had enough.
 
     Too many entries only count once it is ``ledger_age_min_s`` old, as in Pulsar: small entries

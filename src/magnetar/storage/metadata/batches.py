@@ -27,15 +27,17 @@ class Operation(NamedTuple):
 
 
 class Batches(Generic[Worker]):
-    """Between an event loop and one thread. Made on the loop."""
+    """Between an event loop and one thread. Made on the loop.
 
-    def __init__(self) -> None:
+    The thread calls ``take``, ``answer`` and ``call``; the loop calls the rest.
+    """
+
+    def __init__(self, *, batch_max: int = BATCH_MAX, waiting_max: int = WAITING_MAX) -> None:
+        self._batch_max = batch_max
         self._loop = asyncio.get_running_loop()
         self._queue: SimpleQueue[Operation | None] = SimpleQueue()
-        self._places = asyncio.Semaphore(WAITING_MAX)
+        self._places = asyncio.Semaphore(waiting_max)
         self._ended = False
-
-    # On the loop.
 
     async def ask(self, work: Callable[[Worker], T], *, writes: bool) -> T:
         """Have it done. Once handed over it is done, whether or not the caller still waits.
@@ -45,7 +47,7 @@ class Batches(Generic[Worker]):
         await self._places.acquire()
         if self._ended:
             self._places.release()
-            raise StorageError("the metadata store was closed before this had its turn: open it")
+            raise StorageError("the metadata store was closed before this could be done: open it")
         answer = self.post(work, writes=writes)
         answer.add_done_callback(lambda _: self._places.release())
         return await asyncio.shield(answer)
@@ -61,8 +63,6 @@ class Batches(Generic[Worker]):
         self._ended = True
         self._queue.put(None)
 
-    # In the thread.
-
     def take(self, patience_s: float | None) -> tuple[list[Operation], bool]:
         """All that waits, after waiting for the first; and whether more may follow."""
         batch: list[Operation] = []
@@ -70,7 +70,7 @@ class Batches(Generic[Worker]):
             operation = self._queue.get(timeout=patience_s)
             while operation is not None:
                 batch.append(operation)
-                if len(batch) == BATCH_MAX:
+                if len(batch) == self._batch_max:
                     return batch, True
                 operation = self._queue.get_nowait()
             return batch, False

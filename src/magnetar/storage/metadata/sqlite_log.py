@@ -6,48 +6,37 @@ without a word. But ``-shm``, the index that its processes share, says how many 
 committed. Where it outlived the crash, the log must hold as many. (A loss of power may take the
 index along; then nobody knows, and the log is believed as SQLite does.)
 
-    log     header: magic | version | page size | count | salt (8) | checksum (8), big-endian
-            page:   number | size of the database after a commit, else 0 | salt | checksum | page
-    index   the same 48 bytes twice, in the machine's own order: version 3007000 | ...
-            | at 16 the number of pages committed | ... | at 32 the salt of the log | ...
-
-Pages are chained: each checksum begins with the one before.
+How many pages SQLite believes, SQLite says itself: of a copy of the log, whose index it makes anew.
 """
 
+import contextlib
+import sqlite3
 import struct
-import sys
-from array import array
-from functools import lru_cache
-from operator import mul
+import tempfile
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from magnetar.errors import StorageError
 
-_MAGIC_LITTLE: Final = 0x377F0682
-_MAGIC_BIG: Final = 0x377F0683
+# The index: the same 48 bytes twice, in the machine's own order. They begin with a version; the
+# number of pages committed is at 16, the salt of the log at 32.
 _VERSION: Final = 3007000
-_HEADER: Final = struct.Struct(">IIII8sII")
-_PAGE_HEADER: Final = struct.Struct(">II8sII")
-_COVERED: Final = 8  # Bytes of a page's header that its checksum covers; then comes the page.
 _INDEX_COPY: Final = 48
 _PAGES_AT: Final = 16
 _SALT_AT: Final = 32
-_WORD: Final = 2**32
+
+# The log's header, big-endian: magic | version | page size | count | salt (8) | checksum (8).
+_HEADER_SIZE: Final = 32
+_CHECKSUM_AT: Final = 24
+_LITTLE: Final = 0x377F0682  # The magic of a log whose checksums read words little-endian.
+_PAGE: Final = 4096
 
 
-class Promise(NamedTuple):
-    """What the index says of the log."""
+class LogIndex(NamedTuple):
+    """What an index says of its log."""
 
     pages: int
     salt: bytes
-
-
-class Held(NamedTuple):
-    """What the log holds: pages up to its last whole commit. The salt is None: not a log at all."""
-
-    pages: int
-    salt: bytes | None
 
 
 def check_log(path: Path) -> None:
@@ -56,24 +45,25 @@ def check_log(path: Path) -> None:
     Blocking, for a thread. To be called before the database is opened: opening it mends the traces.
     """
     index, log = path.with_name(f"{path.name}-shm"), path.with_name(f"{path.name}-wal")
-    promise = promised(_bytes_of(index) or b"")
-    if promise is None or not promise.pages:
+    promised = read_index(_bytes_of(index) or b"")
+    if promised is None or not promised.pages:
         return
     data = _bytes_of(log)
-    held = held_by(data or b"")
-    if held.salt is not None and held.salt != promise.salt:
+    believed = _believed(data or b"")
+    if believed is not None and believed.salt != promised.salt:
         return  # The index is of an earlier log: it survived a loss of power, and says nothing.
-    if held.pages >= promise.pages:
+    pages = 0 if believed is None else believed.pages
+    if pages >= promised.pages:
         return
     how = "is missing" if data is None else "is damaged"
     raise StorageError(
-        f"{log} {how}: {promise.pages - held.pages} of {promise.pages} pages with the last changes "
+        f"{log} {how}: {promised.pages - pages} of {promised.pages} pages with the last changes "
         f"cannot be read. Restore it, or the folder from a backup; to go on without those changes, "
         f"remove {index.name}"
     )
 
 
-def promised(index: bytes) -> Promise | None:
+def read_index(index: bytes) -> LogIndex | None:
     """How many pages were committed; None when the index does not say."""
     copy = index[:_INDEX_COPY]
     if len(index) < 2 * _INDEX_COPY or copy != index[_INDEX_COPY : 2 * _INDEX_COPY]:
@@ -81,32 +71,40 @@ def promised(index: bytes) -> Promise | None:
     if struct.unpack_from("=I", copy)[0] != _VERSION:
         return None
     (pages,) = struct.unpack_from("=I", copy, _PAGES_AT)
-    return Promise(pages, copy[_SALT_AT : _SALT_AT + 8])
+    return LogIndex(pages, copy[_SALT_AT : _SALT_AT + 8])
 
 
-def held_by(log: bytes) -> Held:
-    """How many pages can be believed, as SQLite has it."""
-    if len(log) < _HEADER.size:
-        return Held(0, None)
-    magic, version, page_size, _, salt, *checksum = _HEADER.unpack_from(log)
-    if magic not in (_MAGIC_LITTLE, _MAGIC_BIG) or version != _VERSION:
-        return Held(0, None)
-    order = "little" if magic == _MAGIC_LITTLE else "big"
-    chain = _extend((0, 0), log[: _HEADER.size - 8], order)
-    if list(chain) != checksum:
-        return Held(0, None)
-    committed = 0
-    step = _PAGE_HEADER.size + page_size
-    places = range(_HEADER.size, len(log) - step + 1, step)
-    for number, at in enumerate(places, start=1):
-        _, commit, page_salt, *checksum = _PAGE_HEADER.unpack_from(log, at)
-        page = log[at : at + _COVERED] + log[at + _PAGE_HEADER.size : at + step]
-        chain = _extend(chain, page, order)
-        if page_salt != salt or list(chain) != checksum:
-            break
-        if commit:
-            committed = number
-    return Held(committed, salt)
+def _believed(log: bytes) -> LogIndex | None:
+    """What SQLite believes of a log; None: it is none."""
+    if not _header_intact(log):
+        return None
+    with tempfile.TemporaryDirectory(prefix="magnetar-") as folder:
+        copy = Path(folder) / "copy"
+        try:
+            copy.write_bytes(bytes(_PAGE))  # SQLite takes no log of a database without pages.
+            copy.with_name("copy-wal").write_bytes(log)
+        except OSError as error:
+            raise StorageError(
+                f"the metadata's log cannot be checked in {folder} ({error}): make space there, or "
+                "set TMPDIR to another folder"
+            ) from error
+        with contextlib.closing(sqlite3.connect(copy)) as connection:
+            with contextlib.suppress(sqlite3.Error):  # Its only page is empty, but for the log.
+                connection.execute("PRAGMA user_version")
+            return read_index(_bytes_of(copy.with_name("copy-shm")) or b"")
+
+
+def _header_intact(log: bytes) -> bool:
+    """Whether the log's header has its own checksum: for each two words, a += x + b, b += y + a."""
+    if len(log) < _HEADER_SIZE:
+        return False
+    order = "<" if int.from_bytes(log[:4], "big") == _LITTLE else ">"
+    words = struct.unpack_from(f"{order}6I", log)
+    a = b = 0
+    for x, y in zip(words[::2], words[1::2], strict=True):
+        a = (a + x + b) % 2**32
+        b = (b + y + a) % 2**32
+    return struct.pack(">II", a, b) == log[_CHECKSUM_AT:_HEADER_SIZE]
 
 
 def _bytes_of(path: Path) -> bytes | None:
@@ -116,33 +114,3 @@ def _bytes_of(path: Path) -> bytes | None:
         return None
     except OSError as error:
         raise StorageError(f"{path} cannot be read ({error}): check the disk") from error
-
-
-def _extend(chain: tuple[int, int], data: bytes, order: str) -> tuple[int, int]:
-    """The checksum of what came before and ``data``: for each two words, a += x + b, b += y + a.
-
-    Written out that is a sum of words times Fibonacci numbers, which C-level loops can add up.
-    """
-    words = array("I", data)
-    if order != sys.byteorder:
-        words.byteswap()
-    first, second, (before, here, after) = _factors(len(words))
-    a, b = chain
-    return (
-        (before * a + here * b + sum(map(mul, words, first))) % _WORD,
-        (here * a + after * b + sum(map(mul, words, second))) % _WORD,
-    )
-
-
-@lru_cache(maxsize=8)  # Of the header, and of the pages of one or two databases.
-def _factors(words: int) -> tuple["array[int]", "array[int]", tuple[int, int, int]]:
-    """What each word counts in the first and in the second half, and what the start counts."""
-    numbers = [1, 0, 1]  # Fibonacci's, from the one before the zeroth.
-    while len(numbers) < words + 3:
-        numbers.append((numbers[-1] + numbers[-2]) % _WORD)
-    first, second = array("I"), array("I")
-    for k in range(words // 2 - 1, -1, -1):
-        # numbers[n + 1] is the n-th.
-        first.extend((numbers[2 * k + 2], numbers[2 * k + 1]))
-        second.extend((numbers[2 * k + 3], numbers[2 * k + 2]))
-    return first, second, (numbers[words], numbers[words + 1], numbers[words + 2])

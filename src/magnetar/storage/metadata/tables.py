@@ -1,8 +1,7 @@
 """Metadata as SQL tables: every statement there is.
 
     records    path, value, version, the session that owns an ephemeral record, the number of the
-               change that touched it last, and a CRC-32 of path, version and value (null where a
-               Magnetar without checksums wrote the record)
+               change that touched it last, and a CRC-32 of path, version and value
     deletions  paths that were deleted, each with the number of that change
     sessions   the stores that own ephemeral records; ``beats`` counts their signs of life
     counters   'change': the number of the last change; 'forgotten': deletions up to this number
@@ -26,7 +25,7 @@ DELETIONS_KEPT: Final = 10_000
 SCHEMA: Final = """
 CREATE TABLE records (
     path TEXT NOT NULL UNIQUE, value BLOB NOT NULL, version INTEGER NOT NULL,
-    session INTEGER, change INTEGER NOT NULL, checksum INTEGER
+    session INTEGER, change INTEGER NOT NULL, checksum INTEGER NOT NULL
 );
 CREATE INDEX changes ON records (change);
 CREATE INDEX ephemeral ON records (session) WHERE session IS NOT NULL;
@@ -37,9 +36,6 @@ CREATE TABLE sessions (id INTEGER PRIMARY KEY AUTOINCREMENT, beats INTEGER NOT N
 CREATE TABLE counters (name TEXT NOT NULL PRIMARY KEY, value INTEGER NOT NULL);
 INSERT INTO counters VALUES ('change', 0), ('forgotten', 0)
 """
-
-ADD_CHECKSUMS: Final = "ALTER TABLE records ADD COLUMN checksum INTEGER"
-"""From a file of version 1 to what the schema says."""
 
 Value = str | bytes | int | None
 
@@ -55,7 +51,7 @@ class Rows(Protocol):
     def fetchall(self) -> list[Any]: ...
 
 
-class Connection(Protocol):
+class SqlConnection(Protocol):
     """A connection to a database, in autocommit."""
 
     @property
@@ -75,8 +71,9 @@ class Changes(NamedTuple):
 class Tables:
     """The tables of one connection. Everything but ``transaction`` is called inside of one."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: SqlConnection, *, deletions_kept: int = DELETIONS_KEPT) -> None:
         self._connection = connection
+        self._deletions_kept = deletions_kept
         self._change = 0  # Of this transaction; 0: nothing was changed yet.
         self._deletions = 0  # Made here since old ones were forgotten.
         self.news = False  # Something was changed here; for who watches to take back.
@@ -94,15 +91,13 @@ class Tables:
                 self._connection.execute("ROLLBACK")
             raise
 
-    # Records.
-
     def get(self, path: str) -> Record | None:
         """Raises CorruptEntry for a record that is not what was written."""
         row = self._one("SELECT value, version, checksum FROM records WHERE path = ?", path)
         if row is None:
             return None
         value, version, checksum = row
-        if not isinstance(value, bytes) or checksum not in (None, _checksum(path, version, value)):
+        if not isinstance(value, bytes) or checksum != _checksum(path, version, value):
             raise CorruptEntry(
                 f"the record {path} of the metadata is damaged: restore metadata.sqlite from a "
                 "backup, or delete the record to go on without it"
@@ -142,8 +137,6 @@ class Tables:
         )
         return sorted({path[len(prefix) :].partition("/")[0] for (path,) in rows.fetchall()})
 
-    # Sessions.
-
     def begin_session(self) -> int:
         self._connection.execute("INSERT INTO sessions (beats) VALUES (0)")
         session: int = self._one("SELECT last_insert_rowid()")[0]
@@ -165,8 +158,6 @@ class Tables:
         self._delete([path for (path,) in owned.fetchall()])
         self._connection.execute("DELETE FROM sessions WHERE id = ?", (session,))
 
-    # Changes.
-
     def last_change(self) -> int:
         return self._counter("change")
 
@@ -183,12 +174,13 @@ class Tables:
     @property
     def overgrown(self) -> bool:
         """Whether ``forget_deletions`` is due."""
-        return self._deletions >= DELETIONS_KEPT
+        return self._deletions >= self._deletions_kept
 
     def forget_deletions(self) -> None:
         """Remove the traces of all deletions but the latest."""
         last = self._one(
-            "SELECT change FROM deletions ORDER BY change DESC LIMIT 1 OFFSET ?", DELETIONS_KEPT
+            "SELECT change FROM deletions ORDER BY change DESC LIMIT 1 OFFSET ?",
+            self._deletions_kept,
         )
         if last is not None:
             self._connection.execute("DELETE FROM deletions WHERE change <= ?", last)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
+from unit.storage.managed_ledger.logs import append
 from yarl import URL
 
 from magnetar.broker.admin.app import AdminServices, start_admin
@@ -17,7 +18,6 @@ from magnetar.broker.topics.deletions import Deletions
 from magnetar.broker.topics.registry import TopicRegistry
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.clock import SystemClock
-from magnetar.message.entry import checksum
 from magnetar.message.entry_traits import EntryTraits
 from magnetar.model.names import TopicName
 from magnetar.model.position import Position
@@ -117,8 +117,7 @@ class World:
         topic = await self.topic(name)
         entries = [entry(time) for time in times_ms] + [entry(1, count) for count in batches]
         counts = [1] * len(times_ms) + list(batches)
-        checksums = [checksum(each) for each in entries]
-        ledger_id, first = await topic.ledger.append(entries, checksums, EntryTraits(counts))
+        ledger_id, first = await append(topic.ledger, entries, EntryTraits(counts))
         return [Position(ledger_id, first + index) for index in range(len(entries))]
 
 

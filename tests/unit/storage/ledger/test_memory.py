@@ -1,5 +1,5 @@
 import pytest
-from unit.storage.ledger.local.support import run
+from unit.storage.ledger.local.support import append, run
 
 from magnetar.errors import LedgerFenced
 from magnetar.storage.ledger.memory import MemoryLedgerStore
@@ -10,7 +10,7 @@ from magnetar.storage.ledger.memory import MemoryLedgerStore
 async def test_a_deleted_ledger_frees_its_memory():
     store = MemoryLedgerStore()
     ledger = await store.create()
-    await ledger.append(*run("a"))
+    await append(ledger, *run("a"))
     await store.delete(ledger.ledger_id)
     assert ledger._ledger.data == ledger._ledger.checksums == []
 
@@ -20,4 +20,4 @@ async def test_the_error_says_why_a_ledger_takes_no_more():
     ledger = await store.create()
     await store.open(ledger.ledger_id)
     with pytest.raises(LedgerFenced, match=f"{ledger.ledger_id} .* it was opened elsewhere"):
-        await ledger.append(*run("a"))
+        await append(ledger, *run("a"))

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from unit.storage.managed_ledger.logs import Logs
 
@@ -12,4 +14,11 @@ async def logs():
 @pytest.fixture
 async def ledger(logs):
     """An empty, open managed ledger."""
+    return await logs.open()
+
+
+@pytest.fixture
+async def small(logs):
+    """Five entries to a ledger, at once."""
+    logs.settings = replace(logs.settings, entries_per_ledger_max=5, ledger_age_min_s=0)
     return await logs.open()

@@ -4,13 +4,16 @@ import asyncio
 import heapq
 
 from google_crc32c import value as checksum
+from unit.storage.ledger.local.support import append as append_to
 
 from magnetar.errors import StorageError
 from magnetar.message.entry_traits import EntryTraits
+from magnetar.model.position import EARLIEST, Position
 from magnetar.storage.ledger.memory import MemoryLedgerStore
 from magnetar.storage.ledger.store import LedgerEnd
 from magnetar.storage.managed_ledger.cache import EntryCache
 from magnetar.storage.managed_ledger.cursor_saver import CursorSaver
+from magnetar.storage.managed_ledger.entries import Entries
 from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger, ManagedLedgerSettings
 from magnetar.storage.managed_ledger.run import EntryRun
 from magnetar.storage.metadata.memory import MemoryMetadataStore, MemoryTree
@@ -104,22 +107,20 @@ class GatedLedger:
         last, size_bytes = self._ledger.end
         return LedgerEnd(min(last, self._store.lost_after), size_bytes)
 
-    crowded = False
+    over_limit = False
 
-    def put(self, data, checksums, answered):
-        self._store.tasks.spawn("put", self._answer(data, checksums, answered))
+    def append(self, data, checksums, answered):
+        self._store.tasks.spawn("append", self._append(data, checksums, answered))
 
-    async def _answer(self, data, checksums, answered):
+    async def _append(self, data, checksums, answered):
         try:
-            first = await self.append(data, checksums)
+            await self._store.appends.enter()
+            first = await append_to(self._ledger, data, checksums)
         except StorageError as error:
             answered(-1, error)
         else:
+            await self._store.answers.enter()
             answered(first, None)
-
-    async def append(self, data, checksums):
-        await self._store.appends.enter()
-        return await self._ledger.append(data, checksums)
 
     async def read(self, first, count_max, bytes_max):
         await self._store.reads.enter()
@@ -141,11 +142,12 @@ class GatedLedgerStore:
         self._zero = 0
         self.created = 0
         self.lost_after = 2**62
-        self.appends, self.reads, self.creates = Gate(), Gate(), Gate()
+        self.appends, self.answers, self.reads, self.creates = Gate(), Gate(), Gate(), Gate()
         self.closes, self.deletes = Gate(), Gate()
         self.damaged_from = 2**62
         self.damage = None
         self.existing = set()
+        self.opened = []
 
     def read_damage(self, first, count):
         if any(entry == self.damaged_from for entry in range(first, first + count)):
@@ -164,6 +166,7 @@ class GatedLedgerStore:
         return GatedLedger(ledger, self)
 
     async def open(self, ledger_id):
+        self.opened.append(ledger_id)
         return GatedLedger(await self._store.open(ledger_id + self._zero), self)
 
     async def delete(self, ledger_id):
@@ -222,15 +225,34 @@ class Logs:
             saver=self.saver,
         )
 
+    async def roll(self, ledger):
+        """End the current ledger, as a rollover by age does."""
+        self.clock.seconds += self.settings.ledger_age_max_s
+        await ledger.roll_over_if_due()
+
 
 def entries(count, *, start=0, size=1):
     """Distinct entries: their number, filled up with dots."""
     return [str(number).encode().ljust(size, b".") for number in range(start, start + count)]
 
 
-async def append(ledger, data):
-    """Append entries that each count for one message."""
-    return await ledger.append(list(data), list(map(checksum, data)), EntryTraits([1] * len(data)))
+async def append(ledger, data, traits=None):
+    """Append entries that each count for one message; the ledger's id and the first entry's."""
+    answer = asyncio.get_running_loop().create_future()
+
+    def stored(ledger_id, first, error):
+        if answer.cancelled():
+            return
+        if error is None:
+            answer.set_result((ledger_id, first))
+        else:
+            answer.set_exception(error)
+
+    data = list(data)
+    traits = traits or EntryTraits([1] * len(data))
+    checksums = list(map(checksum, data))
+    ledger.append(Entries(data, checksums, traits, sum(map(len, data))), stored)
+    return await answer
 
 
 def run_of(ledger_id, first, count, *, size=1):
@@ -253,4 +275,13 @@ async def drain(cursor, entries_max=1000, bytes_max=BYTES_MAX):
     found = []
     while runs := await cursor.read(entries_max, bytes_max):
         found += data_of(runs)
+    return found
+
+
+async def everything(ledger):
+    """All entries, from wherever they are."""
+    found, place = [], EARLIEST
+    while run := await ledger.read(place, 1000, BYTES_MAX):
+        found += run.data
+        place = Position(run.ledger_id, run.last_entry_id + 1)
     return found

@@ -7,7 +7,7 @@ async def test_a_log_is_described(logs, ledger):
     cursor = await ledger.open_cursor("s", EARLIEST, properties={"a": "b"})
     ledger.open_reader("r", EARLIEST)
     await append(ledger, entries(10))
-    await ledger._seal()
+    await logs.roll(ledger)
     await append(ledger, entries(5))
     cursor.acknowledge([Position(0, 0), Position(0, 4), Position(0, 5)])
     info = ledger.info()

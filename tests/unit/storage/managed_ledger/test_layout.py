@@ -1,6 +1,5 @@
 import pytest
 
-from magnetar.errors import CorruptEntry
 from magnetar.model.position import EARLIEST, LATEST, Position
 from magnetar.storage.managed_ledger.layout import Layout
 
@@ -229,23 +228,12 @@ def test_an_open_ledger_that_never_was_is_dropped(layout):
 
 def test_a_record_gives_the_layout_back(layout):
     layout.remove([3])
-    read = Layout.decode(layout.encode(), source="/here")
+    read = Layout.of(layout.record())
     assert read.sealed == layout.sealed
     assert read.open_id == 8
     assert read.deleting == [3]
     assert read.trimmed_to == (3, 9)
     assert read.open_entry_count == 0  # Only its store knows.
-    assert isinstance(read.trimmed_to, Position)
-
-
-def test_an_empty_record_is_an_empty_log():
-    assert Layout.decode(b"", source="/here").entry_count == 0
-
-
-@pytest.mark.parametrize("value", [b"{", b"{}", b"[]", b'{"ledgers":[[1]],"open":null}'])
-def test_a_damaged_record_says_where_it_is(value):
-    with pytest.raises(CorruptEntry, match="/here"):
-        Layout.decode(value, source="/here")
 
 
 def test_a_copy_does_not_follow(layout):

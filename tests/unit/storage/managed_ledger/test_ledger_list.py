@@ -1,10 +1,12 @@
 import asyncio
 
 import pytest
+from unit.storage.ledger.local.support import append
 from unit.storage.managed_ledger.logs import NAME, PATH, GatedMetadataStore, turns
 
 from magnetar.errors import Fenced, WriteFailed
-from magnetar.storage.managed_ledger.ledger_list import LedgerList
+from magnetar.storage.codec.ledger_list import SealedLedger
+from magnetar.storage.managed_ledger.ledger_list import LedgerList, LogOwnership
 from magnetar.storage.metadata.store import ABSENT
 
 
@@ -42,7 +44,7 @@ async def test_opening_again_takes_the_log_from_whoever_had_it(logs, ledger_list
     await open_list(logs)
     with pytest.raises(Fenced, match="another broker"):
         await ledger_list.change(begin(4))
-    assert ledger_list.lost
+    assert ledger_list.ownership is LogOwnership.LOST
     assert ledger_list.layout.open_id is None
     with pytest.raises(Fenced):
         ledger_list.check()
@@ -62,13 +64,13 @@ async def test_of_two_that_open_at_once_one_is_refused(logs):
 
 async def test_a_ledger_left_open_is_fenced_and_sealed(logs):
     writer = await logs.ledgers.create()
-    await writer.append([b"one", b"two"], [1, 2])
+    await append(writer, [b"one", b"two"], [1, 2])
     await (await open_list(logs)).change(begin(writer.ledger_id))
     again, reader = await LedgerList.open(
         NAME, metadata=logs.metadata, ledgers=logs.ledgers, tasks=logs.tasks, now_ms=5
     )
     assert reader.ledger_id == writer.ledger_id
-    assert again.layout.sealed == [(writer.ledger_id, 1, 6, 5)]
+    assert again.layout.sealed == [SealedLedger(writer.ledger_id, 1, 6, 5)]
     assert again.layout.open_id is None
 
 
@@ -107,7 +109,7 @@ async def test_changes_take_turns_and_all_are_recorded(logs, ledger_list):
     assert ledger_list.layout.ledger_ids == [], "nothing is true before it is recorded"
     logs.metadata.puts.open()
     await asyncio.gather(*changes)
-    assert ledger_list.layout.sealed == [(1, 3, 9, 5)]
+    assert ledger_list.layout.sealed == [SealedLedger(1, 3, 9, 5)]
     assert ledger_list.layout.open_id == 2
 
 
@@ -133,7 +135,7 @@ async def test_a_write_that_failed_fences(logs, ledger_list):
     logs.metadata.puts.failing = None
     with pytest.raises(Fenced, match="disk full"):
         await ledger_list.change(begin(1))
-    assert not ledger_list.lost
+    assert ledger_list.ownership is LogOwnership.FENCED
     assert (await open_list(logs)).layout.ledger_ids == []
 
 

@@ -95,8 +95,10 @@ async def test_without_memory_reads_still_work(logs, ledger):
 
 async def test_reads_do_not_go_beyond_what_was_answered(logs, ledger):
     await append(ledger, entries(5))
-    writer = ledger._writer
-    await writer.append(entries(5, start=5), [0] * 5)  # Durable, but its answer is on its way.
+    logs.ledgers.answers.close()
+    under_way = logs.tasks.spawn("append", append(ledger, entries(5, start=5)))
+    await turns()
+    assert not under_way.done(), "the entries are durable, and their answer is on its way"
     log = LogReader(ledger.layout, ledgers=logs.ledgers, cache=logs.cache, tasks=logs.tasks)
     assert len(await read(log, (0, 0), 100)) == 5
 
@@ -104,7 +106,9 @@ async def test_reads_do_not_go_beyond_what_was_answered(logs, ledger):
 async def test_a_read_from_disk_ends_where_memory_goes_on(logs, ledger):
     ledger.open_reader("reader", EARLIEST)  # Or nothing would be kept in memory.
     await append(ledger, entries(500))
-    ledger._shelf.drop_oldest()
+    logs.cache.appended.size_bytes_max, size = 0, logs.cache.appended.size_bytes_max
+    logs.cache.appended.evict()
+    logs.cache.appended.size_bytes_max = size
     await append(ledger, entries(500, start=500))
     run = await ledger.read(EARLIEST, 1000, BYTES_MAX)
     assert run.data == entries(500)
@@ -167,11 +171,16 @@ async def test_few_ledgers_are_kept_open(logs):
     ledger = await logs.open()
     for index in range(READERS_MAX + 5):
         await append(ledger, entries(1, start=index))
-        await ledger._seal()
+        await logs.roll(ledger)
     log = LogReader(ledger.layout, ledgers=logs.ledgers, cache=EntryCache(0), tasks=logs.tasks)
     runs = [await read(log, (ledger_id, 0)) for ledger_id in ledger.layout.ledger_ids]
     assert data_of(runs) == entries(READERS_MAX + 5)
-    assert len(log._readers) <= READERS_MAX + 1
+    newest = ledger.layout.ledger_ids[-1]
+    opened = len(logs.ledgers.opened)
+    await read(log, (newest, 0))
+    assert len(logs.ledgers.opened) == opened, "the newest are still open"
+    await read(log, (0, 0))
+    assert logs.ledgers.opened[opened:] == [0], "the oldest was closed"
 
 
 @pytest.mark.parametrize("wanted", [0, 1, 999, 2499, 2500, 2501, 2599])
@@ -183,7 +192,7 @@ async def test_the_first_entry_that_passes_is_found(log, wanted):
 async def test_where_none_passes_the_end_is_found(logs, log):
     assert await log.first_where(lambda _: False) == (1, 100)
     empty = await logs.open("public/default/persistent/empty")
-    assert await empty.first_where(lambda _: True) == empty.first_position
+    assert await empty.first_where(lambda _: True) == empty.layout.first
 
 
 async def test_looking_for_an_entry_reads_few(logs, log):

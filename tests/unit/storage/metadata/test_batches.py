@@ -4,15 +4,14 @@ import threading
 import pytest
 
 from magnetar.errors import StorageError
-from magnetar.storage.metadata import batches
 from magnetar.storage.metadata.batches import Batches
 
 
 class Worker:
     """A thread that does one batch after the other, and lists them."""
 
-    def __init__(self):
-        self.queue = Batches()
+    def __init__(self, **limits):
+        self.queue = Batches(**limits)
         self.sizes = []
         self.may_take = threading.Event()
         self.may_take.set()
@@ -70,8 +69,8 @@ async def test_what_waits_is_taken_at_once(worker):
     assert worker.sizes == [1, 50]
 
 
-async def test_no_batch_is_endless(worker, monkeypatch):
-    monkeypatch.setattr(batches, "BATCH_MAX", 20)
+async def test_no_batch_is_endless():
+    worker = Worker(batch_max=20)
     worker.may_take.clear()
     await worker.ask(lambda _: None)
     asked = [asyncio.ensure_future(worker.ask(lambda _: None)) for _ in range(50)]
@@ -79,19 +78,20 @@ async def test_no_batch_is_endless(worker, monkeypatch):
     worker.may_take.set()
     await asyncio.gather(*asked)
     assert worker.sizes == [1, 20, 20, 10]
+    worker.queue.end()
+    await asyncio.to_thread(worker.thread.join)
 
 
-async def test_who_brings_too_much_waits_for_a_place(monkeypatch):
-    monkeypatch.setattr(batches, "WAITING_MAX", 5)
-    worker = Worker()
+async def test_who_brings_too_much_waits_for_a_place():
+    worker = Worker(waiting_max=5)
     worker.may_take.clear()
     await worker.ask(lambda _: None)
     asked = [asyncio.ensure_future(worker.ask(lambda _: None)) for _ in range(12)]
     await asyncio.sleep(0)
-    assert worker.queue._queue.qsize() == 5
     worker.may_take.set()
     await asyncio.gather(*asked)
     assert sum(worker.sizes) == 13
+    assert max(worker.sizes) == 5
     worker.queue.end()
     await asyncio.to_thread(worker.thread.join)
 
@@ -132,9 +132,8 @@ def test_a_loop_that_is_gone_needs_no_answer():
     queue.call(print, "nobody hears this")
 
 
-async def test_who_still_waits_for_a_place_at_the_end_is_told(monkeypatch):
-    monkeypatch.setattr(batches, "WAITING_MAX", 2)
-    queue = Batches()
+async def test_who_still_waits_for_a_place_at_the_end_is_told():
+    queue = Batches(waiting_max=2)
     asked = [asyncio.ensure_future(queue.ask(lambda _: 7, writes=False)) for _ in range(9)]
     await asyncio.sleep(0)
     queue.end()

@@ -3,7 +3,6 @@ import sqlite3
 import pytest
 
 from magnetar.errors import VersionMismatch
-from magnetar.storage.metadata import tables as tables_module
 from magnetar.storage.metadata.store import ABSENT, Record
 from magnetar.storage.metadata.tables import SCHEMA, Tables
 
@@ -126,8 +125,8 @@ def test_a_session_beats_until_it_is_over(tables):
         assert tables.begin_session() > session
 
 
-def test_old_deletions_are_forgotten(tables, connection, monkeypatch):
-    monkeypatch.setattr(tables_module, "DELETIONS_KEPT", 3)
+def test_old_deletions_are_forgotten(connection):
+    tables = Tables(connection, deletions_kept=3)
     for number in range(5):
         put(tables, f"/{number}")
         assert not tables.overgrown or number > 2

@@ -14,13 +14,13 @@ from magnetar.errors import StorageError, WriteFailed
 
 from .disk import Files
 from .format import Kind, located
-from .index import Ledger
+from .index import Ledger, Life
 from .jobs import Mark, Move, Receipt
 from .journal import Journal
 from .reading import Source, read_records
-from .scan import read_footer, scan
+from .scan import read_contents, read_footer
 from .segment_format import Contents
-from .segments import Segment, Segments
+from .segments import Segment, Segments, SegmentState
 from .upkeep import InThread
 
 log = logging.getLogger(__name__)
@@ -28,8 +28,8 @@ log = logging.getLogger(__name__)
 BATCH_SIZE: Final = 256 * 1024
 """Bytes moved between two looks at the world; appends of clients go in between."""
 
-BLOCKS_A_TURN: Final = 1000
-"""How many blocks are looked up in the index before others have their turn."""
+BLOCKS_PER_YIELD: Final = 1000
+"""How many blocks are looked up in the index before others may run."""
 
 RETRY_S: Final = 10.0
 """How long to wait after the disk refused a move."""
@@ -77,10 +77,11 @@ class Compaction:
                     await self._clock.sleep(RETRY_S)
                 except (StorageError, OSError) as error:
                     log.error("storage.compaction_failed path=%s error=%s", segment.path, error)  # noqa: TRY400 the error says it all
-                    segment.stuck = True
+                    segment.to(SegmentState.STUCK)
 
     async def _empty(self, segment: Segment) -> None:
         before = segment.live
+        self._segments.begin_compaction(segment)
         segment.pins += 1
         try:
             contents = await self._in_thread(self._contents, segment)
@@ -92,43 +93,33 @@ class Compaction:
         finally:
             segment.pins -= 1
         log.info("storage.compacted path=%s moved_bytes=%d", segment.path, before - segment.live)
-        segment.stuck = segment.live > 0  # A ledger in it is just being deleted, or it is damaged.
+        if segment.live:  # A ledger in it is just being deleted, or it is damaged.
+            segment.to(SegmentState.STUCK)
         self._emptied()
 
     def _contents(self, segment: Segment) -> Contents:
         file = self._files.open(segment.path)
         try:
-            contents = read_footer(file, segment.stamp)
-            if contents is None:
-                scanned = scan(
-                    file,
-                    segment.stamp,
-                    segment.start,
-                    segment.tail,
-                    newest=False,
-                    verify_bodies=False,
-                )
-                contents = scanned.contents
-            return contents
+            return read_footer(file, segment.stamp) or read_contents(file, segment)
         finally:
             file.close()
 
     async def _live_offsets(self, contents: Contents) -> list[int]:
         """Where the blocks lie that the index still points to."""
         offsets = []
-        turn = 0
+        looked_up = 0
         for group in contents.groups.values():
-            for at in range(0, len(group.firsts), BLOCKS_A_TURN):
-                some = slice(at, at + BLOCKS_A_TURN)
+            for at in range(0, len(group.firsts), BLOCKS_PER_YIELD):
+                some = slice(at, at + BLOCKS_PER_YIELD)
                 blocks = zip(group.firsts[some], group.locations[some], strict=True)
                 ledger = self._ledgers.get(group.ledger_id)
                 if ledger is not None:
                     offsets += [
                         located(place)[1] for first, place in blocks if ledger.place(first) == place
                     ]
-                turn += len(group.firsts[some])
-                if turn >= BLOCKS_A_TURN:
-                    turn = 0
+                looked_up += len(group.firsts[some])
+                if looked_up >= BLOCKS_PER_YIELD:
+                    looked_up = 0
                     await self._clock.sleep(0)
         return sorted(offsets)
 
@@ -137,9 +128,9 @@ class Compaction:
         for ledger_id in contents.groups:
             ledger = self._ledgers.get(ledger_id)
             if ledger is not None and ledger.mark_at == segment.generation:
-                kind = Kind.ENDED if ledger.ended else Kind.CREATED
+                kind = Kind.ENDED if ledger.life is Life.ENDED else Kind.CREATED
                 receipts.append(self._receipt())
-                self._journal.put(Mark(kind, ledger, self._segments, receipts[-1]))
+                self._journal.append(Mark(kind, ledger, self._segments, receipts[-1]))
         await _all(receipts)
 
     async def _move_blocks(self, segment: Segment, offsets: list[int]) -> int:
@@ -149,8 +140,8 @@ class Compaction:
         )
         receipts = []
         for place, head, record in records:
-            if self._journal.crowded:
-                await self._journal.room()
+            if self._journal.over_limit:
+                await self._journal.wait_for_capacity()
             ledger = self._ledgers.get(head.ledger_id)
             if ledger is not None and ledger.place(head.first) == place:
                 receipts.append(self._receipt())
@@ -162,7 +153,7 @@ class Compaction:
                     segments=self._segments,
                     receipt=receipts[-1],
                 )
-                self._journal.put(move)
+                self._journal.append(move)
         await _all(receipts)
         return len(records)
 

@@ -57,6 +57,7 @@ _COVERED_OF_ONE = struct.Struct(_COVERED.format + "II")
 _ONE = struct.Struct(f"<{SALT_SIZE}sI" + _COVERED_OF_ONE.format.removeprefix("<"))
 _JOINED = 1
 _COVERED_FROM = 12
+_SYNCED_AT = 20
 
 
 checksum: Callable[[bytes], int] = google_crc32c.value
@@ -172,9 +173,13 @@ def encode_mark(kind: Kind, stamp: Stamp, synced: int, ledger_id: int, first: in
 
 
 def move(record: bytes, head: Head, stamp: Stamp, synced: int) -> list[bytes]:
-    """The same record for another segment, as pieces. Tables and body stay as they are."""
-    body_at = HEAD_SIZE + 8 * head.entries
-    covered = _COVERED.pack(*head._replace(synced=synced)) + record[HEAD_SIZE:body_at]
+    """The same record for another segment, as pieces. All but ``synced`` stays as it is.
+
+    So do flags and fields that this version does not know.
+    """
+    body_at = HEAD_SIZE + TABLES_SIZE * head.entries
+    before, after = record[_COVERED_FROM:_SYNCED_AT], record[_SYNCED_AT + 8 : body_at]
+    covered = before + synced.to_bytes(8, "little") + after
     return [_record(stamp, covered), record[body_at:]]
 
 

@@ -6,15 +6,35 @@ Held in memory, 16 bytes a block, never per entry. Belongs to the event loop.
 import asyncio
 from array import array
 from bisect import bisect_left, bisect_right
+from collections.abc import Mapping
+from enum import Enum
 from typing import Final
 
 from magnetar.errors import CorruptEntry, EntryNotFound
 
 from .format import HEAD_SIZE, TABLES_SIZE, located, location
 from .segment_format import Group
-from .segments import Moved, Segment
+from .segments import Segment
 
 _NO_BLOCKS: Final = array("Q")
+
+
+class Life(Enum):
+    """Where a ledger is in its life."""
+
+    OPEN = "takes entries"
+    FENCED = "takes no more; appends under way may still be answered"
+    ENDED = "a record says how many entries it has, or is on its way"
+    DELETED = "gone, with everything it held"
+
+
+MOVES: Final[Mapping[Life, frozenset[Life]]] = {
+    Life.OPEN: frozenset({Life.FENCED}),
+    Life.FENCED: frozenset({Life.ENDED, Life.DELETED}),
+    Life.ENDED: frozenset({Life.DELETED}),
+    Life.DELETED: frozenset({Life.DELETED}),  # Again, where the first time was not made durable.
+}
+"""Where each may lead."""
 
 
 class Ledger:
@@ -23,13 +43,10 @@ class Ledger:
     __slots__ = (
         "appending",
         "closed_because",
-        "deleted",
-        "ended",
-        "ended_in",
         "firsts",
-        "generations",
         "idle",
         "ledger_id",
+        "life",
         "locations",
         "mark_at",
         "moved",
@@ -38,22 +55,47 @@ class Ledger:
         "size_bytes",
     )
 
-    def __init__(self, ledger_id: int, *, closed_because: str = "") -> None:
+    def __init__(self, ledger_id: int) -> None:
         self.ledger_id = ledger_id
-        self.closed_because = closed_because  # Invariant: once not empty, nothing is appended.
-        self.deleted = False
-        self.ended = False  # An ENDED record is written, or on its way: it says how many entries.
+        self.life = Life.OPEN
+        self.closed_because = ""  # Invariant: empty while it is open, and only then.
         self.next_entry_id = 0  # One behind the last entry that was answered.
         self.size_bytes = 0
         self.reserved = 0  # Invariant: >= next_entry_id; appends under way lie between.
         self.firsts = _NO_BLOCKS  # Invariant: ascending, parallel to locations.
         self.locations = _NO_BLOCKS
-        self.generations: tuple[int, ...] = ()  # The segments that hold a record of it.
         self.mark_at: int | None = None  # The segment with its newest CREATED or ENDED record.
-        self.ended_in: int | None = None  # Where an ENDED record of it landed, if any did.
         self.moved = 0  # Compaction has moved none of the blocks from this one on.
         self.appending = 0
         self.idle: asyncio.Future[None] | None = None
+
+    def fence(self, because: str) -> None:
+        """Take no more entries; the first reason stays."""
+        if self.life is Life.OPEN:
+            self.to(Life.FENCED)
+            self.closed_because = because
+
+    def delete(self) -> None:
+        """It is gone for whoever asks."""
+        self.fence("it was deleted")
+        self.to(Life.DELETED)
+        self.closed_because = "it was deleted"
+
+    def to(self, life: Life) -> None:
+        """Go on in its life."""
+        assert life in MOVES[self.life], f"{self.ledger_id}: {self.life.name} to {life.name}"
+        self.life = life
+
+    @property
+    def deleted(self) -> bool:
+        return self.life is Life.DELETED
+
+    def mark(self, segment: Segment, former: Segment | None) -> None:
+        """Its newest CREATED or ENDED record lies in ``segment``; the one before is dead."""
+        if former is not None:
+            former.release(self.ledger_id, HEAD_SIZE)
+        segment.hold(self.ledger_id, HEAD_SIZE)
+        self.mark_at = segment.generation
 
     async def settled(self) -> None:
         """Return when no append is under way."""
@@ -150,58 +192,31 @@ def lost(ledger_id: int, entry_id: int, where: str = "") -> CorruptEntry:
     )
 
 
-def hold(segment: Segment, ledger: Ledger, size: int) -> None:
-    """``segment`` has a record of ``ledger``; ``size`` bytes of it are alive."""
-    held = segment.ledgers.get(ledger.ledger_id)
-    if held is None:
-        ledger.generations += (segment.generation,)
-        held = 0
-    segment.ledgers[ledger.ledger_id] = held + size
-    segment.live += size
-
-
-def release(segment: Segment, ledger: Ledger, size: int) -> None:
-    """``size`` bytes of ``ledger`` in ``segment`` are dead."""
-    segment.ledgers[ledger.ledger_id] -= size
-    segment.live -= size
-
-
 def group_of(segment: Segment, ledger: Ledger) -> Group:
     """What a full segment holds of a ledger, from what is known of both.
 
     Blocks lie in their ledger's order, one behind the other, but for those that were moved here.
-    The first record of a ledger is the one that says it was created.
     """
-    ledger_id, generation = ledger.ledger_id, segment.generation
+    ledger_id, generation, notes = ledger.ledger_id, segment.generation, segment.notes
     start = bisect_left(ledger.locations, segment.base, ledger.moved)
     stop = bisect_left(ledger.locations, location(generation + 1, 0), start)
-    group = Group(ledger_id)
-    group.created = ledger.generations[0] == generation or ledger_id in segment.marked
-    group.ended_at = ledger.next_entry_id if ledger.ended_in == generation else None
-    group.firsts = ledger.firsts[start:stop]
-    group.locations = ledger.locations[start:stop]
-    entries = 0
+    moved = notes.moved.get(ledger_id) or Group(ledger_id)
+    group = Group(ledger_id, moved.next_entry_id, moved.body_size)
+    group.created = ledger_id in notes.created
+    group.ended_at = ledger.next_entry_id if ledger_id in notes.ended else None
+    group.firsts = moved.firsts + ledger.firsts[start:stop]
+    group.locations = moved.locations + ledger.locations[start:stop]
+    group.records_size = segment.ledgers[ledger_id]
+    if ledger.mark_at == generation:
+        group.records_size -= HEAD_SIZE
     if start < stop:
         last = stop == len(ledger.firsts)
         group.next_entry_id = ledger.next_entry_id if last else ledger.firsts[stop]
-        entries = group.next_entry_id - group.firsts[0]
-    moved = segment.moved.get(ledger_id)
-    if moved:
-        entries += _add_moved(group, moved)
-    marked = HEAD_SIZE if ledger.mark_at == generation else 0
-    group.records_size = segment.ledgers[ledger_id] - marked
-    tables = HEAD_SIZE * len(group.firsts) + TABLES_SIZE * entries
-    group.body_size = group.records_size - tables
+        entries = group.next_entry_id - ledger.firsts[start]
+        tables = HEAD_SIZE * (stop - start) + TABLES_SIZE * entries
+        group.body_size += group.records_size - moved.records_size - tables
+    group.sort()
     return group
-
-
-def _add_moved(group: Group, moved: list[Moved]) -> int:
-    """Add blocks that are older than the others. Returns how many entries they hold."""
-    moved.sort()
-    group.firsts = array("Q", [block.first for block in moved]) + group.firsts
-    group.locations = array("Q", [block.place for block in moved]) + group.locations
-    group.next_entry_id = max(group.next_entry_id, moved[-1].first + moved[-1].entries)
-    return sum(block.entries for block in moved)
 
 
 def generation_of(place: int) -> int:

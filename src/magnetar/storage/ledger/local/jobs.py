@@ -1,6 +1,7 @@
-"""The four things that are written to the log, and what each does once it is on disk.
+"""The four things that are written to the log, and what each notes once it is on disk.
 
-Belongs to the event loop. A receipt is a future that somebody may or may not still wait for.
+Belongs to the event loop. The journal calls ``landed`` or ``failed``, for a job's books, and then
+``answer`` in any case. A receipt is a future that somebody may or may not still wait for.
 """
 
 import asyncio
@@ -23,8 +24,9 @@ from .format import (
     location,
     move,
 )
-from .index import Ledger, generation_of, hold, release
-from .segments import Moved, Segment, Segments
+from .index import Ledger, generation_of
+from .segment_format import Group
+from .segments import Segment, Segments
 
 Receipt = asyncio.Future[None]
 
@@ -103,18 +105,17 @@ class Block:
         )
 
     def landed(self, segment: Segment, offset: int) -> None:
-        ledger, first = self._ledger, self._first
-        ledger.add(first, len(self._data), segment.base + offset, self._body_size)
-        hold(segment, ledger, self.size)
-        if self.answered is not None:
-            self.answered(first, None)
-
-    def failed(self, error: WriteFailed) -> None:
         ledger = self._ledger
-        ledger.closed_because = ledger.closed_because or "a write to it failed"
-        ledger.fail()
+        ledger.add(self._first, len(self._data), segment.base + offset, self._body_size)
+        segment.hold(ledger.ledger_id, self.size)
+
+    def failed(self) -> None:
+        self._ledger.fence("a write to it failed")
+        self._ledger.fail()
+
+    def answer(self, error: WriteFailed | None) -> None:
         if self.answered is not None:
-            self.answered(-1, error)
+            self.answered(self._first if error is None else -1, error)
 
 
 class Mark:
@@ -139,22 +140,20 @@ class Mark:
 
     def landed(self, segment: Segment, offset: int) -> None:
         ledger = self._ledger
-        hold(segment, ledger, 0)
+        segment.hold(ledger.ledger_id, 0)
+        notes = segment.notes
+        (notes.ended if self._kind is Kind.ENDED else notes.created).add(ledger.ledger_id)
         if ledger.deleted:
-            self._segments.outlive(ledger.ledger_id, segment)
+            self._segments.landed_after_delete(ledger.ledger_id, segment)
         else:
-            if ledger.mark_at is not None:
-                release(self._segments[ledger.mark_at], ledger, HEAD_SIZE)
-            hold(segment, ledger, HEAD_SIZE)
-            ledger.mark_at = segment.generation
-            if self._kind is Kind.ENDED:
-                ledger.ended_in = segment.generation
-            elif ledger.generations[0] != segment.generation:
-                segment.marked.add(ledger.ledger_id)
-        answer(self._receipt)
+            former = None if ledger.mark_at is None else self._segments[ledger.mark_at]
+            ledger.mark(segment, former)
 
-    def failed(self, error: WriteFailed) -> None:
-        answer(self._receipt, error)
+    def failed(self) -> None:
+        """The ledger is what it was."""
+
+    def answer(self, error: WriteFailed | None) -> None:
+        resolve(self._receipt, error)
 
 
 class Forget(Protocol):
@@ -179,20 +178,21 @@ class Deletion:
         return (encode_mark(Kind.DELETED, stamp, synced, self._ledger_id),)
 
     def landed(self, segment: Segment, offset: int) -> None:
-        segment.deletions.append(self._ledger_id)
+        segment.notes.deletions.append(self._ledger_id)
         self._forget(durable=True)
-        answer(self._receipt)
 
-    def failed(self, error: WriteFailed) -> None:
+    def failed(self) -> None:
         # A full disk must not keep us from making space: what it held can go all the same.
         self._forget(durable=False)
-        answer(self._receipt, error)
+
+    def answer(self, error: WriteFailed | None) -> None:
+        resolve(self._receipt, error)
 
 
 class Move:
     """A block leaves a segment that is mostly dead."""
 
-    __slots__ = ("_first", "_from", "_head", "_ledger", "_receipt", "_record", "_segments", "size")
+    __slots__ = ("_from", "_head", "_ledger", "_receipt", "_record", "_segments", "size")
 
     def __init__(
         self,
@@ -205,7 +205,6 @@ class Move:
         receipt: Receipt,
     ) -> None:
         self._ledger = ledger
-        self._first = head.first
         self._head = head
         self._record = record
         self._from = place
@@ -218,23 +217,28 @@ class Move:
 
     def landed(self, segment: Segment, offset: int) -> None:
         ledger = self._ledger
-        hold(segment, ledger, 0)
+        segment.hold(ledger.ledger_id, 0)
         if ledger.deleted:
-            self._segments.outlive(ledger.ledger_id, segment)
-        else:
-            place = location(segment.generation, offset)
-            ledger.move(self._first, place)
-            moved = segment.moved.setdefault(ledger.ledger_id, [])
-            moved.append(Moved(self._first, place, self._head.entries))
-            hold(segment, ledger, self.size)
-            release(self._segments[generation_of(self._from)], ledger, self.size)
-        answer(self._receipt)
+            self._segments.landed_after_delete(ledger.ledger_id, segment)
+            return
+        place = location(segment.generation, offset)
+        ledger.move(self._head.first, place)
+        moved = segment.notes.moved
+        group = moved.get(ledger.ledger_id)
+        if group is None:
+            group = moved[ledger.ledger_id] = Group(ledger.ledger_id)
+        group.add_block(self._head, place)
+        segment.hold(ledger.ledger_id, self.size)
+        self._segments[generation_of(self._from)].release(ledger.ledger_id, self.size)
 
-    def failed(self, error: WriteFailed) -> None:
-        answer(self._receipt, error)
+    def failed(self) -> None:
+        """The block is where it was."""
+
+    def answer(self, error: WriteFailed | None) -> None:
+        resolve(self._receipt, error)
 
 
-def answer(receipt: Receipt | None, error: WriteFailed | None = None) -> None:
+def resolve(receipt: Receipt | None, error: WriteFailed | None) -> None:
     """Resolve a receipt, unless nobody waits any more."""
     if receipt is None or receipt.done():
         return

@@ -1,7 +1,7 @@
-"""The log as the event loop sees it: places jobs one behind the other, and answers them.
+"""The log as the event loop sees it: places jobs one behind the other, and answers each once.
 
 A job is anything that writes one record. Placing is bookkeeping, done at once; bytes go to the log
-thread once per turn of the loop. Nothing waits for a timer: while one sync runs the next commit
+thread once per loop iteration. Nothing waits for a timer: while one sync runs the next commit
 fills up.
 
 When the disk refuses, everything that was not answered yet fails, the segment is abandoned where
@@ -19,12 +19,12 @@ from typing import Protocol
 
 from magnetar.clock import Clock
 from magnetar.errors import WriteFailed
-from magnetar.turn import Stage, this_turn
+from magnetar.loop_iteration import Stage, this_iteration
 
 from .disk import Files
 from .format import Stamp
 from .log_thread import Commit, Durability, LogThread, ResumeSegment, StartSegment, Write
-from .segments import Segment, Segments, State
+from .segments import Segment, Segments, SegmentState
 
 log = logging.getLogger(__name__)
 
@@ -42,8 +42,11 @@ class Job(Protocol):
     def landed(self, segment: Segment, offset: int) -> None:
         """The record is as durable as the store is set to make it."""
 
-    def failed(self, error: WriteFailed) -> None:
+    def failed(self) -> None:
         """The record may or may not be on disk, and will not be believed."""
+
+    def answer(self, error: WriteFailed | None) -> None:
+        """Tell who waits for it. Called once, after one of the two above, whatever they did."""
 
 
 @dataclass(slots=True)
@@ -77,17 +80,17 @@ class Journal:
         self._durability = durability
         self._pending_bytes_max = pending_bytes_max
         self._loop = asyncio.get_running_loop()
-        self._turn = this_turn()
+        self._iteration = this_iteration()
         self._active: Segment | None = None
         self._resume = False  # The active segment exists, and the thread has not opened it yet.
         self._epoch = 0  # One more with each failure.
-        self.running = True  # False once it is closing: then put no more.
-        self._outgoing: Commit[_Run] | None = None  # What this turn of the loop has placed.
+        self.running = True  # False once it is closing: then append no more.
+        self._outgoing: Commit[_Run] | None = None  # What this loop iteration has placed.
         self._run: _Run | None = None  # Its last, to be joined by the next job.
         self._pieces: list[bytes] = []  # Of the write that belongs to it.
         self._pending_bytes = 0
-        self._turns: deque[asyncio.Future[None]] = deque()  # Who waits for room, in order.
-        self._invited = 0  # Invariant: 0 or 1; who was given room and has not used it yet.
+        self._waiting: deque[asyncio.Future[None]] = deque()  # For capacity, in order.
+        self._admitted = 0  # Invariant: 0 or 1; who was admitted and has not appended yet.
         self._thread: LogThread[_Run] = LogThread(
             files,
             durability=durability,
@@ -108,27 +111,26 @@ class Journal:
         return self._active
 
     @property
-    def crowded(self) -> bool:
-        """Whether a caller that can wait must call ``room`` first."""
-        return (
-            self._pending_bytes >= self._pending_bytes_max or self._invited > 0 or bool(self._turns)
-        )
+    def over_limit(self) -> bool:
+        """Whether a caller that can wait must ``wait_for_capacity`` first."""
+        full = self._pending_bytes >= self._pending_bytes_max
+        return full or self._admitted > 0 or bool(self._waiting)
 
-    async def room(self) -> None:
-        """Return when it is the caller's turn to put one job; callers are served in order."""
-        turn = self._loop.create_future()
-        self._turns.append(turn)
-        self._invite()
+    async def wait_for_capacity(self) -> None:
+        """Return when the caller may append one job, at once; callers are admitted in order."""
+        admission = self._loop.create_future()
+        self._waiting.append(admission)
+        self._admit_next()
         try:
-            await turn
+            await admission
         finally:
-            if not turn.cancelled():
-                self._invited -= 1
-            elif turn in self._turns:
-                self._turns.remove(turn)
-            self._loop.call_soon(self._invite)
+            if not admission.cancelled():
+                self._admitted -= 1
+            elif admission in self._waiting:
+                self._waiting.remove(admission)
+            self._loop.call_soon(self._admit_next)
 
-    def put(self, job: Job) -> None:
+    def append(self, job: Job) -> None:
         """Write a record. Sooner or later the job is told that it landed, or that it failed."""
         size = job.size
         segment = self._active
@@ -148,7 +150,7 @@ class Journal:
 
     def _begin(self, room: int) -> Segment:
         if self._active is not None:
-            self._active.state = State.FULL
+            self._active.to(SegmentState.FULL)
         segment, source, header = self._segments.begin(self._next_ledger_id(), room)
         self._end_run()
         commit = self._outgoing or self._new_commit()
@@ -159,7 +161,7 @@ class Journal:
 
     def _new_commit(self) -> Commit[_Run]:
         self._outgoing = commit = Commit[_Run](self._epoch)
-        self._turn.at_end(Stage.LOG, self._hand_over)
+        self._iteration.at_end(Stage.LOG, self._hand_over)
         return commit
 
     def _new_run(self, segment: Segment) -> _Run:
@@ -188,11 +190,9 @@ class Journal:
         if commit is not None:
             self._thread.submit(commit)
 
-    # From the thread.
-
     def _answered(self, commits: list[Commit[_Run]], error: Exception | None) -> None:
         # What those who are told put in answer goes to the thread at once: it is idle.
-        self._turn.run(partial(self._tell, commits, error))
+        self._iteration.run(partial(self._tell, commits, error))
 
     def _tell(self, commits: list[Commit[_Run]], error: Exception | None) -> None:
         if error is not None:
@@ -206,7 +206,7 @@ class Journal:
                 self._moved_on()
         if self._active is not None and self._segments.wants_spare(self._active):
             self._moved_on()
-        self._invite()
+        self._admit_next()
 
     def _landed(self, run: _Run) -> None:
         segment, offset = run.segment, run.start
@@ -214,11 +214,28 @@ class Journal:
         if self._durability is Durability.FSYNC:
             segment.synced = run.end
         for job in run.jobs:
+            error = None
             try:
                 job.landed(segment, offset)
-            except Exception:  # A defect of ours in who is told: the others are told as well.
+            except Exception as defect:
                 log.exception("storage.defect path=%s offset=%s", segment.path, offset)
+                error = _write_failed(segment, defect)
+            self._answer(job, error)
             offset += job.size
+
+    def _fail(self, run: _Run, error: Exception) -> None:
+        for job in run.jobs:
+            try:
+                job.failed()
+            except Exception:
+                log.exception("storage.defect path=%s", run.segment.path)
+            self._answer(job, _write_failed(run.segment, error))
+
+    def _answer(self, job: Job, error: WriteFailed | None) -> None:
+        try:
+            job.answer(error)
+        except Exception:  # A defect of ours in who is told: the others are told as well.
+            log.exception("storage.defect job=%r", job)
 
     def _synced(self, generation: int, end: int, error: Exception | None) -> None:
         """A sync that nobody waited for, when durability is a matter of time."""
@@ -230,8 +247,8 @@ class Journal:
         log.error("storage.sync_failed path=%s error=%s", segment and segment.path, error)
         if segment is not None and segment is self._active:
             self._abandon()
-        elif segment is not None and segment.state is State.FULL:
-            segment.state = State.ABANDONED
+        elif segment is not None and segment.state is SegmentState.FULL:
+            segment.to(SegmentState.ABANDONED)
 
     def _give_up(self, commits: list[Commit[_Run]], error: Exception) -> None:
         """Nothing of these commits is to be believed, nor what was placed behind them."""
@@ -244,20 +261,17 @@ class Journal:
         runs = [run for commit in commits for run in commit.jobs]
         self._pending_bytes -= sum(commit.size for commit in commits)
         for run in runs:
-            for job in run.jobs:
-                try:
-                    job.failed(_write_failed(run.segment, error))
-                except Exception:  # As above.
-                    log.exception("storage.defect path=%s", run.segment.path)
-        self._invite()
+            self._fail(run, error)
+        self._admit_next()
 
     def _abandon(self) -> None:
         """Leave every segment that has unanswered records where its last answer was."""
         self._end_run()
         unsent, self._outgoing = self._outgoing, None
         for segment in self._segments:
-            if segment.state is State.ACTIVE or segment.answered < segment.tail:
-                segment.state = State.ABANDONED
+            if not segment.complete:
+                if segment.state is not SegmentState.ABANDONED:
+                    segment.to(SegmentState.ABANDONED)
                 segment.tail = segment.answered
         self._active = None
         self._resume = False
@@ -266,13 +280,15 @@ class Journal:
             self._thread.submit(unsent)  # Of an epoch that is over: it comes back as refused.
         self._moved_on()
 
-    def _invite(self) -> None:
-        """Give room to who waits longest, if there is some."""
-        while self._turns and not self._invited and self._pending_bytes < self._pending_bytes_max:
-            turn = self._turns.popleft()
-            if not turn.done():
-                self._invited += 1
-                turn.set_result(None)
+    def _admit_next(self) -> None:
+        """Admit whoever waits longest, if there is capacity."""
+        while (
+            self._waiting and not self._admitted and self._pending_bytes < self._pending_bytes_max
+        ):
+            admission = self._waiting.popleft()
+            if not admission.done():
+                self._admitted += 1
+                admission.set_result(None)
 
 
 def _write_failed(segment: Segment, error: Exception) -> WriteFailed:

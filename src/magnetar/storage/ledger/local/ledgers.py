@@ -3,16 +3,15 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Final
 
 from magnetar.errors import LedgerNotFound, StorageError
-from magnetar.storage.ledger.answers import answer_to, fenced
-from magnetar.storage.ledger.store import Answered, Entries, LedgerEnd, LedgerId
+from magnetar.storage.ledger.answers import fenced
+from magnetar.storage.ledger.store import Answered, LedgerEnd, LedgerEntries, LedgerId
 
 from .disk import Files
 from .format import Kind
-from .index import Ledger, generation_of, lost
+from .index import Ledger, Life, generation_of, lost
 from .jobs import Block, Mark
 from .journal import Journal
 from .reading import Plan, Source, read_entries
@@ -49,7 +48,7 @@ class LocalLedgerReader:
     def end(self) -> LedgerEnd:
         return LedgerEnd(self._ledger.next_entry_id - 1, self._ledger.size_bytes)
 
-    async def read(self, first: int, count_max: int, bytes_max: int) -> Entries:
+    async def read(self, first: int, count_max: int, bytes_max: int) -> LedgerEntries:
         ledger, segments = self._ledger, self._parts.segments
         if ledger.deleted:
             raise LedgerNotFound(f"ledger {ledger.ledger_id} was deleted")
@@ -81,21 +80,24 @@ class LocalLedgerReader:
     async def fence(self, reason: str) -> None:
         """Close the ledger for appends, wait for those under way, and note where it ends."""
         ledger = self._ledger
-        ledger.closed_because = ledger.closed_because or reason
+        ledger.fence(reason)
         await ledger.settled()
-        if not ledger.ended and not ledger.deleted and self._parts.journal.running:
-            ledger.ended = True
-            self._parts.journal.put(Mark(Kind.ENDED, ledger, self._parts.segments))
+        if ledger.life is Life.FENCED and self._parts.journal.running:
+            ledger.to(Life.ENDED)
+            self._parts.journal.append(Mark(Kind.ENDED, ledger, self._parts.segments))
 
 
 class LocalLedgerWriter(LocalLedgerReader):
     """Appends to one ledger."""
 
     @property
-    def crowded(self) -> bool:
-        return self._parts.journal.crowded
+    def over_limit(self) -> bool:
+        return self._parts.journal.over_limit
 
-    def put(self, data: list[bytes], checksums: list[int], answered: Answered) -> None:
+    async def wait_for_capacity(self) -> None:
+        await self._parts.journal.wait_for_capacity()
+
+    def append(self, data: list[bytes], checksums: list[int], answered: Answered) -> None:
         ledger, journal = self._ledger, self._parts.journal
         if ledger.closed_because:
             because = fenced(ledger.ledger_id, ledger.closed_because)
@@ -103,20 +105,14 @@ class LocalLedgerWriter(LocalLedgerReader):
             return
         block = Block(ledger, ledger.reserved, data, checksums, answered)
         if block.fits:
-            journal.put(block)
+            journal.append(block)
             ledger.appending += 1
             ledger.reserved += len(data)
             return
         for part in block.parts():
-            journal.put(part)  # All in one turn of the loop, so all of them land or none does.
+            journal.append(part)  # All in one loop iteration: all land, or none does.
             ledger.appending += 1
             ledger.reserved += part.entries
-
-    async def append(self, data: list[bytes], checksums: list[int]) -> int:
-        journal = self._parts.journal
-        if journal.crowded:
-            await journal.room()
-        return await answer_to(partial(self.put, data, checksums))
 
     async def close(self) -> LedgerEnd:
         await self.fence("it was closed")

@@ -76,7 +76,7 @@ class Commit(Generic[Job]):
 
 
 class LogThread(Generic[Job]):
-    """Owns the current segment file.
+    """Owns the current segment file. ``submit`` and ``stop`` are for the loop; the rest it runs.
 
     ``answered`` is called on the loop with commits that are as durable as they are to be, or, with
     an error, with commits of which nothing may be believed. ``synced`` is called on the loop with
@@ -122,8 +122,6 @@ class LogThread(Generic[Job]):
         self._queue.put(None)
         await self._stopped
         self._thread.join()  # It has nothing left to do.
-
-    # In the thread.
 
     def _run(self) -> None:
         running = True

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Final, NamedTuple, Self
 
 from magnetar.errors import CorruptEntry
-from magnetar.storage.ledger.store import Entries
+from magnetar.storage.ledger.store import LedgerEntries
 
 from .disk import File, Files
 from .format import (
@@ -51,7 +51,9 @@ class Plan(NamedTuple):
     sources: Mapping[int, Source]
 
 
-def read_entries(files: Files, plan: Plan, first: int, count_max: int, bytes_max: int) -> Entries:
+def read_entries(
+    files: Files, plan: Plan, first: int, count_max: int, bytes_max: int
+) -> LedgerEntries:
     """Entries from ``first`` on. Raises CorruptEntry when the first cannot be read."""
     data: list[bytes] = []
     checksums: list[int] = []
@@ -74,7 +76,7 @@ def read_entries(files: Files, plan: Plan, first: int, count_max: int, bytes_max
                 break
             if index + 1 < len(plan.firsts) and first + len(data) < plan.firsts[index + 1]:
                 break  # The block was cut short by damage, or damage took a block away.
-    return Entries(data, checksums)
+    return LedgerEntries(data, checksums)
 
 
 class _Window:
@@ -139,7 +141,7 @@ def _read_block(
     *,
     count_max: int,
     bytes_max: int,
-) -> Entries:
+) -> LedgerEntries:
     """Entries of one block from ``wanted`` on."""
     generation, offset = located(plan.locations[index])
     if window.find(generation, offset, HEAD_SIZE) < 0:
@@ -177,7 +179,7 @@ def _read_block(
             raise lost(plan.ledger_id, wanted, f" in {window.source(generation).path}")
         del data[good:]
         expected = expected[:good]
-    return Entries(data, list(expected))
+    return LedgerEntries(data, list(expected))
 
 
 def _ahead(locations: Sequence[int], index: int, room: int) -> int:

@@ -16,10 +16,10 @@ from magnetar.errors import StorageError
 
 from .disk import File, Files
 from .format import HEAD_SIZE, head_at, located
-from .index import Ledger, hold, release
+from .index import Ledger, Life
 from .scan import WINDOW, Scan, find_footer, read_footer, read_header, scan
 from .segment_format import PAGE, Contents, SegmentHeader, starts_segment
-from .segments import Segment, Spare, State, newest_mark
+from .segments import Segment, SegmentState, Spare, newest_mark
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ class Recovered:
     spares: list[Spare] = field(default_factory=list)
 
 
-class _Found(NamedTuple):
+class _FoundSegment(NamedTuple):
     header: SegmentHeader
     contents: Contents
     segment: Segment
@@ -150,10 +150,10 @@ def _segment(
     *,
     newest: bool,
     durable: bool,
-) -> _Found:
+) -> _FoundSegment:
     """One segment's contents; the newest is made ready to be written on."""
     contents = read_footer(file, header.stamp)
-    state = State.ACTIVE if newest else State.SEALED
+    state = SegmentState.ACTIVE if newest else SegmentState.SEALED
     if contents is None:
         if find_footer(file, header.stamp) is not None:
             log.warning("storage.footer_damaged path=%s: reading the records instead", path)
@@ -165,12 +165,11 @@ def _segment(
         if newest:
             _cut(file, path, header, scanned, durable=durable)
         else:
-            state = State.FULL
+            state = SegmentState.FULL
             contents = contents._replace(end=end or contents.end)
-    segment = Segment(header.stamp, path, header.start, contents.end, contents.end, contents.end)
-    segment.state = state
-    segment.synced = contents.end
-    return _Found(header, contents, segment)
+    end = contents.end
+    segment = Segment(header.stamp, path, header.start, end, end, end, state=state, synced=end)
+    return _FoundSegment(header, contents, segment)
 
 
 def _cut(file: File, path: Path, header: SegmentHeader, scanned: Scan, *, durable: bool) -> None:
@@ -189,7 +188,7 @@ def _cut(file: File, path: Path, header: SegmentHeader, scanned: Scan, *, durabl
         file.sync()
 
 
-def _index(files: Files, found: list[_Found]) -> Recovered:
+def _index(files: Files, found: list[_FoundSegment]) -> Recovered:
     """Which ledgers exist, where their blocks lie, and what of each segment is alive."""
     result = Recovered(segments=[each.segment for each in found])
     deleted = {ledger_id for each in found for ledger_id in each.header.deleted}
@@ -199,36 +198,29 @@ def _index(files: Files, found: list[_Found]) -> Recovered:
     for each in found:
         for ledger_id, group in each.contents.groups.items():
             if ledger_id in deleted:
-                each.segment.ledgers[ledger_id] = 0
+                each.segment.hold(ledger_id, 0)
                 result.deleted.setdefault(ledger_id, set()).add(each.segment.generation)
                 continue
             ledger = result.ledgers.get(ledger_id)
             if ledger is None:
-                ledger = Ledger(ledger_id, closed_because="its writer is gone")
-                result.ledgers[ledger_id] = ledger
-            hold(each.segment, ledger, group.records_size)
+                ledger = result.ledgers[ledger_id] = Ledger(ledger_id)
+                ledger.fence("its writer is gone")
+            each.segment.hold(ledger_id, group.records_size)
             ledger.size_bytes += group.body_size
             ledger.next_entry_id = max(ledger.next_entry_id, group.next_entry_id)
             if group.created or group.ended_at is not None:
-                _mark(segments, each.segment, ledger)
+                former = None if ledger.mark_at is None else segments[ledger.mark_at]
+                ledger.mark(each.segment, former)
             if group.ended_at is not None:
                 ended[ledger_id] = group.ended_at
             _drop_copies(files, segments, ledger, ledger.merge(group.firsts, group.locations))
     for ledger_id, entries in ended.items():
-        result.ledgers[ledger_id].ended = True
+        result.ledgers[ledger_id].to(Life.ENDED)
         result.ledgers[ledger_id].next_entry_id = entries
     seen = [*result.ledgers, *deleted]
     given = [each.header.next_ledger_id for each in found]
     result.next_ledger_id = max([1, *given, *(ledger_id + 1 for ledger_id in seen)])
     return result
-
-
-def _mark(segments: dict[int, Segment], segment: Segment, ledger: Ledger) -> None:
-    """The newest record that says a ledger exists is the one that counts."""
-    if ledger.mark_at is not None:
-        release(segments[ledger.mark_at], ledger, HEAD_SIZE)
-    hold(segment, ledger, HEAD_SIZE)
-    ledger.mark_at = segment.generation
 
 
 def _drop_copies(
@@ -241,7 +233,7 @@ def _drop_copies(
         with _opened(files, segment.path) as file:
             head = head_at(file.read(offset, HEAD_SIZE), 0, segment.stamp)
         if head is not None:
-            release(segment, ledger, head.size)
+            segment.release(ledger.ledger_id, head.size)
             ledger.size_bytes -= head.body_size
 
 

@@ -7,10 +7,7 @@ vouches for is where a crash tore the log: nothing behind it was ever answered, 
 there.
 """
 
-from array import array
 from dataclasses import dataclass, field
-from itertools import islice
-from operator import lt
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
@@ -40,12 +37,13 @@ from .segment_format import (
     footer_place,
     header_size,
 )
+from .segments import Segment
 
 WINDOW: Final = 1024 * 1024
 """Bytes read at once."""
 
 
-class Readable(Protocol):
+class ReadableFile(Protocol):
     """What of a file is needed to read its records."""
 
     def read(self, offset: int, size: int) -> bytes: ...
@@ -53,7 +51,7 @@ class Readable(Protocol):
     def size(self) -> int: ...
 
 
-class _Found(NamedTuple):
+class _Doubtful(NamedTuple):
     offset: int
     head: Head
 
@@ -101,7 +99,7 @@ def read_footer(file: File, stamp: Stamp) -> Contents | None:
 
 
 def scan(
-    file: Readable,
+    file: ReadableFile,
     stamp: Stamp,
     start: int,
     limit: int,
@@ -117,7 +115,7 @@ def scan(
     """
     reader = _Reader(file, stamp, min(limit, file.size()), window)
     result = Scan(end=start, synced=start)
-    doubtful: list[_Found] = []  # What lies behind the first bad place.
+    doubtful: list[_Doubtful] = []  # What lies behind the first bad place.
     bad: list[int] = []
     at = start
     while at < reader.end:
@@ -129,7 +127,7 @@ def scan(
         if verify_bodies and not reader.body_intact(at, head):
             bad.append(at)
         if bad:
-            doubtful.append(_Found(at, head))
+            doubtful.append(_Doubtful(at, head))
         else:
             _note(result, stamp.generation, at, head)
         at += head.size
@@ -147,7 +145,7 @@ def scan(
         any(found.offset >= cut for found in doubtful) or reader.begins_record(cut)
     )
     for group in result.groups.values():
-        _sort(group)
+        group.sort()
     return result
 
 
@@ -186,29 +184,31 @@ def _note(result: Scan, generation: int, at: int, head: Head) -> None:
     if group is None:
         group = result.groups[head.ledger_id] = Group(head.ledger_id)
     if head.kind == Kind.BLOCK:
-        group.firsts.append(head.first)
-        group.locations.append(location(generation, at))
-        group.next_entry_id = max(group.next_entry_id, head.first + head.entries)
-        group.body_size += head.body_size
-        group.records_size += head.size
+        group.add_block(head, location(generation, at))
     elif head.kind == Kind.CREATED:
         group.created = True
     elif head.kind == Kind.ENDED:
         group.ended_at = head.first
 
 
-def _sort(group: Group) -> None:
-    """Blocks that compaction moved here lie behind younger ones."""
-    if not all(map(lt, group.firsts, islice(group.firsts, 1, None))):
-        blocks = dict(zip(group.firsts, group.locations, strict=True))
-        group.firsts = array("Q", sorted(blocks))
-        group.locations = array("Q", [blocks[first] for first in group.firsts])
+def read_contents(file: ReadableFile, segment: Segment, window: int = WINDOW) -> Contents:
+    """What the records of a segment say, all of which were answered."""
+    scanned = scan(
+        file,
+        segment.stamp,
+        segment.start,
+        segment.tail,
+        newest=False,
+        verify_bodies=False,
+        window=window,
+    )
+    return scanned.contents._replace(end=segment.tail)
 
 
 class _Reader:
     """A window that moves over the file."""
 
-    def __init__(self, file: Readable, stamp: Stamp, end: int, window: int) -> None:
+    def __init__(self, file: ReadableFile, stamp: Stamp, end: int, window: int) -> None:
         self._file = file
         self._window = window
         self.stamp = stamp

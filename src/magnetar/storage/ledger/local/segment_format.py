@@ -36,9 +36,11 @@ import struct
 import sys
 from array import array
 from dataclasses import dataclass, field
+from itertools import islice
+from operator import lt
 from typing import NamedTuple
 
-from .format import NUMBER_MAX, SALT_SIZE, Stamp, checksum, location, stamped
+from .format import NUMBER_MAX, SALT_SIZE, Head, Stamp, checksum, location, stamped
 
 VERSION = 2
 PAGE = 4096
@@ -88,6 +90,21 @@ class Group:
     ended_at: int | None = None
     firsts: "array[int]" = field(default_factory=lambda: array("Q"))
     locations: "array[int]" = field(default_factory=lambda: array("Q"))
+
+    def add_block(self, head: Head, place: int) -> None:
+        """There is one more block, at ``place``."""
+        self.firsts.append(head.first)
+        self.locations.append(place)
+        self.next_entry_id = max(self.next_entry_id, head.first + head.entries)
+        self.body_size += head.body_size
+        self.records_size += head.size
+
+    def sort(self) -> None:
+        """Put the blocks in order: those that compaction moved lie behind younger ones."""
+        if not all(map(lt, self.firsts, islice(self.firsts, 1, None))):
+            blocks = dict(zip(self.firsts, self.locations, strict=True))
+            self.firsts = array("Q", sorted(blocks))
+            self.locations = array("Q", [blocks[first] for first in self.firsts])
 
 
 class Contents(NamedTuple):

@@ -5,35 +5,54 @@ is gone, the file is recycled: overwriting what is already on disk syncs twice a
 file, for a quarter of the CPU. Where there is nothing to recycle, one file is allocated ahead.
 """
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from .format import GENERATION_MAX, Stamp, location
-from .segment_format import encode_header
+from .segment_format import Group, encode_header
 
 
-class State(Enum):
+class SegmentState(Enum):
     """Where a segment is in its life."""
 
-    ACTIVE = "active"
-    """Takes records, or did when the store was last open."""
-    FULL = "full"
-    """Takes no more; has no footer yet."""
-    SEALED = "sealed"
-    """Has a footer."""
-    ABANDONED = "abandoned"
-    """A write or sync failed: only what had been answered by then is believed."""
+    ACTIVE = "takes records, or did when the store was last open"
+    FULL = "takes no more; has no footer yet"
+    SEALED = "has a footer"
+    STUCK = (
+        "has a footer; what is alive in it cannot be moved away: it is damaged, or being deleted"
+    )
+    ABANDONED = "a write or sync failed: only what had been answered by then is believed"
+    FREED = "its file is gone, or kept for a later segment"
 
 
-class Moved(NamedTuple):
-    """A block that compaction moved."""
+MOVES: Final[Mapping[SegmentState, frozenset[SegmentState]]] = {
+    SegmentState.ACTIVE: frozenset(
+        {SegmentState.FULL, SegmentState.SEALED, SegmentState.ABANDONED}
+    ),
+    SegmentState.FULL: frozenset({SegmentState.SEALED, SegmentState.ABANDONED, SegmentState.FREED}),
+    SegmentState.SEALED: frozenset({SegmentState.STUCK, SegmentState.FREED}),
+    SegmentState.STUCK: frozenset({SegmentState.FREED}),
+    SegmentState.ABANDONED: frozenset({SegmentState.FREED}),
+    SegmentState.FREED: frozenset(),
+}
+"""Where each state may lead."""
 
-    first: int
-    place: int
-    entries: int
+
+@dataclass(slots=True)
+class Notes:
+    """What is in a segment that the index does not tell: for its footer.
+
+    The ledgers whose creation or end is recorded here, the blocks that compaction moved here, and
+    the deletions recorded here.
+    """
+
+    created: set[int] = field(default_factory=set)
+    ended: set[int] = field(default_factory=set)
+    moved: dict[int, Group] = field(default_factory=dict)
+    deletions: list[int] = field(default_factory=list)
 
 
 @dataclass(slots=True, eq=False)
@@ -47,16 +66,14 @@ class Segment:
     tail: int  # Where the next record goes.
     answered: int  # Invariant: <= tail; everything before it was answered, and not with an error.
     source: Path | None = None  # The file it was made of, while that may still be there.
-    state: State = State.ACTIVE
+    state: SegmentState = SegmentState.ACTIVE
     synced: int = 0  # Invariant: <= answered, save for marks; everything before it is on disk.
-    live: int = 0  # Bytes of records somebody may still ask for.
-    ledgers: dict[int, int] = field(default_factory=dict)  # Live bytes of each, 0 of deleted ones.
+    # Of each ledger with records in it, the bytes that somebody may ask for; 0 of deleted ones.
+    ledgers: dict[int, int] = field(default_factory=dict)
+    live: int = 0  # Invariant: their sum.
     pins: int = 0  # Readers at work.
-    stuck: bool = False  # It cannot be compacted: it is damaged, or the disk refuses.
-    indexed: bool = False  # The index and what follows know all that is in it.
-    deletions: list[int] = field(default_factory=list)  # Ledgers whose deletion is noted in it.
-    marked: set[int] = field(default_factory=set)  # Ledgers that compaction moved here,
-    moved: dict[int, list[Moved]] = field(default_factory=dict)  # and blocks, by their ledgers.
+    indexed: bool = False  # The index and the notes tell all that is in it.
+    notes: Notes = field(default_factory=Notes)
     generation: int = field(init=False)  # Of the stamp.
     base: int = field(init=False)  # The location of its first byte.
 
@@ -64,12 +81,29 @@ class Segment:
         self.generation = self.stamp.generation
         self.base = location(self.generation, 0)
 
-    def forget_contents(self) -> None:
-        """A footer says it now."""
-        self.indexed = False
-        self.deletions.clear()
-        self.marked.clear()
-        self.moved.clear()
+    def hold(self, ledger_id: int, size: int) -> None:
+        """It has a record of a ledger; ``size`` bytes of that are alive."""
+        self.ledgers[ledger_id] = self.ledgers.get(ledger_id, 0) + size
+        self.live += size
+
+    def release(self, ledger_id: int, size: int) -> None:
+        """``size`` bytes of a ledger in it are dead."""
+        self.ledgers[ledger_id] -= size
+        self.live -= size
+
+    def to(self, state: SegmentState) -> None:
+        """Go on to another state of its life."""
+        assert state in MOVES[self.state], f"{self.path}: {self.state.name} to {state.name}"
+        self.state = state
+        if state is SegmentState.SEALED:
+            self.source = None
+            self.indexed = False  # The footer says it now.
+            self.notes = Notes()
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing more is to be written to it, by whatever is under way."""
+        return self.state is not SegmentState.ACTIVE and self.answered == self.tail
 
     @property
     def used(self) -> int:
@@ -102,7 +136,8 @@ class Segments:
         self.spare_max = spare_max
         self.spares: list[Spare] = []  # Invariant: recycled ones first, the next to take first.
         self.disk_full = False  # It was when we last asked for room.
-        self.deleted: dict[int, set[int]] = {}  # Ledger id to segments with records of it.
+        # Ledger id to segments with records of it; to None while the deletion is under way.
+        self.deleted: dict[int, set[int] | None] = {}
         self._next_generation = 1
         self._next_file = 1
         self._all: dict[int, Segment] = {}
@@ -126,7 +161,7 @@ class Segments:
 
     def spare_name(self, dead: Segment) -> Path | None:
         """What to call a dead segment's file to keep it for later; None: it is not to be kept."""
-        trusted = dead.state is not State.ABANDONED and dead.size == self.segment_size
+        trusted = dead.state is not SegmentState.ABANDONED and dead.size == self.segment_size
         return self.new_name() if trusted and len(self.spares) < self._spare_limit else None
 
     def add_spare(self, spare: Spare) -> None:
@@ -166,13 +201,17 @@ class Segments:
         ends = {
             segment.generation: segment.tail
             for segment in self
-            if segment.state is not State.SEALED
+            if segment.state not in (SegmentState.SEALED, SegmentState.STUCK)
         }
         fits = self.spares and room <= self.segment_size // 2
         spare = self.spares.pop(0) if fits else Spare(self.new_name(), recycled=False)
         stamp = Stamp(generation, self._salt())
         header = encode_header(
-            stamp, next_ledger_id, sorted(self.deleted), ends, recycled=spare.recycled
+            stamp,
+            next_ledger_id,
+            sorted(self.deleted),
+            ends,
+            recycled=spare.recycled,
         )
         start = len(header)
         size = max(self.segment_size, start + room)
@@ -183,26 +222,23 @@ class Segments:
         self._all[generation] = segment
         return segment, spare.path, header
 
-    def doom(self, ledger_id: int) -> None:
+    def begin_delete(self, ledger_id: int) -> None:
         """The ledger is about to be deleted: segments begun from now on will say so."""
-        self.deleted[ledger_id] = set()
+        self.deleted[ledger_id] = None
 
-    def forget_ledger(self, ledger_id: int, generations: Collection[int]) -> None:
+    def end_delete(self, ledger_id: int) -> None:
         """A ledger was deleted: its records are dead, and must not come back to life."""
-        holding = [self._all[each] for each in generations if each in self._all]
+        holding = [segment for segment in self if ledger_id in segment.ledgers]
         for segment in holding:
-            segment.live -= segment.ledgers[ledger_id]
-            segment.ledgers[ledger_id] = 0
+            segment.release(ledger_id, segment.ledgers[ledger_id])
         self.deleted[ledger_id] = {segment.generation for segment in holding}
         if not holding:
             del self.deleted[ledger_id]
 
-    def outlive(self, ledger_id: int, segment: Segment) -> None:
-        """A record of a ledger landed in ``segment`` after the ledger was deleted."""
-        generations = self.deleted.get(ledger_id)
-        if generations is None:
-            self.deleted[ledger_id] = {segment.generation}
-        elif generations:  # Empty while the deletion is under way: that will count this segment.
+    def landed_after_delete(self, ledger_id: int, segment: Segment) -> None:
+        """A record of a ledger that is deleted, or being deleted, landed in ``segment``."""
+        generations = self.deleted.setdefault(ledger_id, set())
+        if generations is not None:  # Otherwise ``end_delete`` will count the segment.
             generations.add(segment.generation)
 
     def wants_spare(self, active: Segment) -> bool:
@@ -211,10 +247,11 @@ class Segments:
 
     def forget(self, segment: Segment) -> None:
         """The file is gone, and its name will survive no crash."""
+        segment.to(SegmentState.FREED)
         del self._all[segment.generation]
         for ledger_id in segment.ledgers:
             generations = self.deleted.get(ledger_id)
-            if generations:  # Empty while the deletion is on its way to the disk.
+            if generations is not None:
                 generations.discard(segment.generation)
                 if not generations:
                     del self.deleted[ledger_id]
@@ -231,8 +268,7 @@ class Segments:
             for segment in self
             if segment.live == 0
             and not segment.pins
-            and segment.state is not State.ACTIVE
-            and segment.answered == segment.tail
+            and segment.complete
             and segment.generation < newest
         ]
 
@@ -241,8 +277,16 @@ class Segments:
         candidates = [
             segment
             for segment in self
-            if segment.state is State.SEALED
-            and 0 < segment.live < share * segment.used
-            and not segment.stuck
+            if segment.state is SegmentState.SEALED and 0 < segment.live < share * segment.used
         ]
         return min(candidates, key=lambda s: s.live / s.used, default=None)
+
+    def begin_compaction(self, segment: Segment) -> None:
+        """Blocks are about to leave a segment.
+
+        Where one before it has no footer yet, the index will not tell its blocks from those that
+        were moved: that footer is to be made of the records.
+        """
+        for other in self:
+            if other.generation < segment.generation:
+                other.indexed = False

@@ -87,14 +87,14 @@ class LocalLedgerStore:
         self._half_deleted: dict[int, Ledger] = {}  # Gone for us, and not yet for the disk.
         self._next_ledger_id = recovered.next_ledger_id
         self._closed = False
-        self._segments = segments = Segments(
+        self.segments = segments = Segments(
             folder,
             segment_size=settings.segment_size,
             spare_max=settings.segments_spare_max,
             salt=salt,
         )
         segments.adopt(recovered.segments, recovered.spares)
-        segments.deleted = recovered.deleted
+        segments.deleted.update(recovered.deleted)
         self._journal = Journal(
             files,
             segments,
@@ -185,14 +185,14 @@ class LocalLedgerStore:
 
     async def create(self) -> LocalLedgerWriter:
         self._check_open()
-        if self._journal.crowded:
-            await self._journal.room()
+        if self._journal.over_limit:
+            await self._journal.wait_for_capacity()
             self._check_open()
         ledger = Ledger(self._next_ledger_id)
         self._next_ledger_id += 1
         self._ledgers[ledger.ledger_id] = ledger
         receipt = self._receipt()
-        self._journal.put(Mark(Kind.CREATED, ledger, self._segments, receipt))
+        self._journal.append(Mark(Kind.CREATED, ledger, self.segments, receipt))
         try:
             await receipt
         except StorageError:
@@ -211,18 +211,17 @@ class LocalLedgerStore:
 
     async def delete(self, ledger_id: LedgerId) -> None:
         self._check_open()
-        if self._journal.crowded:
-            await self._journal.room()
+        if self._journal.over_limit:
+            await self._journal.wait_for_capacity()
             self._check_open()
         ledger = self._ledgers.pop(ledger_id, None) or self._half_deleted.get(ledger_id)
         if ledger is None:
             return
-        ledger.deleted = True
-        ledger.closed_because = "it was deleted"
-        self._segments.doom(ledger_id)
+        ledger.delete()
+        self.segments.begin_delete(ledger_id)
         self._half_deleted[ledger_id] = ledger
         receipt = self._receipt()
-        self._journal.put(Deletion(ledger_id, partial(self._forget, ledger), receipt))
+        self._journal.append(Deletion(ledger_id, partial(self._forget, ledger), receipt))
         await receipt
 
     async def close(self) -> None:
@@ -230,7 +229,7 @@ class LocalLedgerStore:
             return
         self._closed = True
         for ledger in self._ledgers.values():
-            ledger.closed_because = ledger.closed_because or "the store was closed"
+            ledger.fence("the store was closed")
         self._upkeep.stop()
         await asyncio.wait([self._upkeep_task])
         await self._tasks.close()
@@ -241,7 +240,7 @@ class LocalLedgerStore:
 
     def _forget(self, ledger: Ledger, *, durable: bool) -> None:
         """A ledger is gone; until that is durable, ``delete`` may be called again."""
-        self._segments.forget_ledger(ledger.ledger_id, ledger.generations)
+        self.segments.end_delete(ledger.ledger_id)
         if durable:
             self._half_deleted.pop(ledger.ledger_id, None)
         self._look_around()

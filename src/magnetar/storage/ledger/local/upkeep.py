@@ -18,16 +18,16 @@ from magnetar.errors import StorageError
 from .disk import File, Files
 from .index import Ledger, group_of
 from .journal import Journal
-from .scan import scan
+from .scan import read_contents
 from .segment_format import Contents, Group, encode_footer
-from .segments import Segment, Segments, Spare, State
+from .segments import Segment, Segments, SegmentState, Spare
 
 log = logging.getLogger(__name__)
 P = ParamSpec("P")
 T = TypeVar("T")
 
-LEDGERS_A_TURN: Final = 256
-"""How many ledgers are asked what a segment holds of them before others have their turn."""
+LEDGERS_PER_YIELD: Final = 256
+"""How many ledgers are asked what a segment holds of them before others may run."""
 
 READ_SIZE: Final = 64 * 1024
 READ_PAUSE_S: Final = 0.0003
@@ -84,7 +84,7 @@ class Upkeep:
             with self._trouble_logged():
                 await self._prepare()
             with self._trouble_logged():
-                await self._seal(State.FULL)
+                await self._seal(SegmentState.FULL)
 
     def stop(self) -> None:
         """The store is closing: end early, but leave no file half renamed."""
@@ -94,8 +94,8 @@ class Upkeep:
     async def finish(self) -> None:
         """After the journal has closed: leave footers, so that the next start need not read."""
         with self._trouble_logged():
-            await self._seal(State.FULL)
-            await self._seal(State.ACTIVE)
+            await self._seal(SegmentState.FULL)
+            await self._seal(SegmentState.ACTIVE)
 
     @contextlib.contextmanager
     def _trouble_logged(self) -> Iterator[None]:
@@ -166,15 +166,14 @@ class Upkeep:
                 self._files.remove(path)
         return ready
 
-    async def _seal(self, state: State) -> None:
+    async def _seal(self, state: SegmentState) -> None:
         for segment in list(self._segments):
             if segment.state is state and segment.answered == segment.tail:
                 with self._trouble_logged():
                     contents = await self._contents(segment)
                     await self._in_thread(self._write_footer, segment, contents)
-                    segment.state = State.SEALED
-                    segment.source = None
-                    segment.forget_contents()
+                    if segment.state is state:  # Its last sync may have failed meanwhile.
+                        segment.to(SegmentState.SEALED)
                     self._wanted.set()
                     self._sealed()
 
@@ -183,21 +182,23 @@ class Upkeep:
 
         Of a ledger that was deleted nothing is left but that it was here.
         """
-        if not segment.indexed:
+        if not _index_tells(segment):
             return None
         groups: dict[int, Group] = {}
         for number, ledger_id in enumerate(list(segment.ledgers), 1):
             ledger = self._ledgers.get(ledger_id)
             groups[ledger_id] = Group(ledger_id) if ledger is None else group_of(segment, ledger)
-            if number % LEDGERS_A_TURN == 0:
+            if number % LEDGERS_PER_YIELD == 0:
                 await self._clock.sleep(0)
-        return Contents(groups, segment.deletions, segment.tail)
+        if not _index_tells(segment):
+            return None  # Compaction began meanwhile.
+        return Contents(groups, segment.notes.deletions, segment.tail)
 
     def _write_footer(self, segment: Segment, contents: Contents | None) -> None:
         file = self._files.open(segment.path)
         try:
             if contents is None:
-                contents = self._read(file, segment)
+                contents = read_contents(_Slowly(file, self._hurry), segment, window=READ_SIZE)
             footer = encode_footer(segment.stamp, contents)
             file.write([footer], segment.tail)
             file.truncate(segment.tail + len(footer))
@@ -206,18 +207,10 @@ class Upkeep:
         finally:
             file.close()
 
-    def _read(self, file: File, segment: Segment) -> Contents:
-        """What the records of a segment say, without haste."""
-        scanned = scan(
-            _Slowly(file, self._hurry),
-            segment.stamp,
-            segment.start,
-            segment.tail,
-            newest=False,
-            verify_bodies=False,
-            window=READ_SIZE,
-        )
-        return scanned.contents._replace(end=segment.tail)
+
+def _index_tells(segment: Segment) -> bool:
+    """Whether the index and the notes tell all that is in a segment. It may change at any await."""
+    return segment.indexed
 
 
 class _Slowly:

@@ -1,5 +1,6 @@
 """What tests of the local ledger store share."""
 
+import asyncio
 import shutil
 
 import google_crc32c
@@ -33,6 +34,24 @@ def run(*entries):
     """Arguments of an append."""
     data = [entry if isinstance(entry, bytes) else str(entry).encode() for entry in entries]
     return data, [google_crc32c.value(entry) for entry in data]
+
+
+async def append(writer, data, checksums):
+    """Append as who can wait does: the first entry's id, or what was answered is raised."""
+    if writer.over_limit:
+        await writer.wait_for_capacity()
+    answer = asyncio.get_running_loop().create_future()
+
+    def answered(first, error):
+        if answer.cancelled():
+            return
+        if error is None:
+            answer.set_result(first)
+        else:
+            answer.set_exception(error)
+
+    writer.append(data, checksums, answered)
+    return await answer
 
 
 async def everything(reader):

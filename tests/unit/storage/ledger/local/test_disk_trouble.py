@@ -4,12 +4,20 @@ import asyncio
 import errno
 
 import pytest
-from unit.storage.ledger.local.support import EverythingLost, everything, run, salt, snapshot, stamp
+from unit.storage.ledger.local.support import (
+    EverythingLost,
+    append,
+    everything,
+    run,
+    salt,
+    snapshot,
+    stamp,
+)
 
 from magnetar.errors import WriteFailed
 from magnetar.storage.ledger.local.format import Kind, encode_mark
 from magnetar.storage.ledger.local.log_thread import Durability
-from magnetar.storage.ledger.local.segments import State
+from magnetar.storage.ledger.local.segments import SegmentState
 from magnetar.storage.ledger.local.store import LocalLedgerSettings, LocalLedgerStore
 from magnetar.testing.faults import FaultyFiles
 
@@ -55,7 +63,7 @@ async def filled(store, count):
     ids = []
     for _ in range(count):
         writer = await store.create()
-        await writer.append(*run(MOST_OF_A_SEGMENT))
+        await append(writer, *run(MOST_OF_A_SEGMENT))
         ids.append(writer.ledger_id)
     return ids
 
@@ -71,7 +79,7 @@ async def test_what_a_restart_answers_survives_a_renaming_that_was_not_synced(tm
     files.dies_before_sync = False
     store = await LocalLedgerStore.start(folder, settings=SETTINGS, files=files)
     writer = await store.create()
-    await writer.append(*run("answered"))
+    await append(writer, *run("answered"))
     files.cut_power()
     await store.close()
     files.lose_power(EverythingLost())
@@ -90,9 +98,9 @@ async def test_in_intervals_what_was_answered_survives_a_failed_sync_and_a_resta
     files.fail_syncs()
     answered = []
     try:
-        await writer.append(*run("answered"))
+        await append(writer, *run("answered"))
         answered = [b"answered"]
-        await (await store.create()).append(*run("into the next segment"))
+        await append((await store.create()), *run("into the next segment"))
     except WriteFailed:
         pass
     copy = snapshot(folder, tmp_path / "copy")
@@ -107,12 +115,12 @@ async def test_a_folder_sync_that_failed_once_does_not_stop_freeing(tmp_path):
     files = FolderTrouble()
     store = await LocalLedgerStore.start(tmp_path / "ledgers", settings=SETTINGS, files=files)
     ids = await filled(store, 6)
-    await until(lambda: sum(s.state is State.SEALED for s in store._segments) >= 5)
+    await until(lambda: sum(s.state is SegmentState.SEALED for s in store.segments) >= 5)
     files.syncs_to_fail = 1
     for ledger_id in ids[:5]:
         await store.delete(ledger_id)
     await filled(store, 1)
-    await until(lambda: len(list(store._segments)) <= 3)
+    await until(lambda: len(list(store.segments)) <= 3)
     await store.close()
 
 
@@ -123,7 +131,7 @@ async def test_one_unreadable_file_does_not_stop_sealing_and_freeing_the_others(
     for ledger_id in ids[1:7]:
         await store.delete(ledger_id)
     await filled(store, 1)
-    await until(lambda: len(list(store._segments)) <= 4)
+    await until(lambda: len(list(store.segments)) <= 4)
     await store.close()
 
 
@@ -131,11 +139,11 @@ async def test_a_record_inside_a_payload_that_vouches_for_what_follows_is_not_be
     folder = tmp_path / "ledgers"
     store = await LocalLedgerStore.start(folder, settings=SETTINGS, salt=salt)
     victim = await store.create()
-    await victim.append(*run("precious"))
+    await append(victim, *run("precious"))
     other = await store.create()
     head_at = store._journal.active.tail
     forged = encode_mark(Kind.DELETED, stamp(1), 2**40, victim.ledger_id)
-    await other.append(*run(bytes(1000) + forged + bytes(1000)))
+    await append(other, *run(bytes(1000) + forged + bytes(1000)))
     copy = snapshot(folder, tmp_path / "copy")
     await store.close()
     path = copy / "segment-0000000001.log"

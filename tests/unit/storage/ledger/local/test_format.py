@@ -115,6 +115,17 @@ def test_a_moved_block_is_the_same_for_another_segment(data):
     assert head_at(moved, 0, STAMP) is None
 
 
+def test_what_a_later_version_wrote_into_a_header_moves_along():
+    """A flag, and the bytes that are zero today."""
+    record = bytearray(block(SMALL))
+    record[13] |= 0x80
+    record[14:16], record[56:64] = b"ab", b"cdefghij"
+    moved = b"".join(move(bytes(record), head_at(bytes(record), 0, STAMP), STAMP, 9000))
+    assert moved[12:20] == record[12:20]
+    assert moved[28:] == record[28:]
+    assert head_intact(moved, 0, STAMP, head_at(moved, 0, STAMP))
+
+
 def test_locations_sort_in_the_order_of_the_log():
     places = [(1, 0), (1, 2**36 - 1), (2, 0), (2**28 - 1, 5)]
     packed = [location(*place) for place in places]

@@ -6,9 +6,10 @@ import pytest
 from unit.storage.ledger.local.support import stamp
 
 from magnetar.errors import CorruptEntry, EntryNotFound
-from magnetar.storage.ledger.local.format import HEAD_SIZE, location
-from magnetar.storage.ledger.local.index import Ledger, generation_of, group_of, hold, release
-from magnetar.storage.ledger.local.segments import Moved, Segment
+from magnetar.storage.ledger.local.format import HEAD_SIZE, Head, Kind, location
+from magnetar.storage.ledger.local.index import MOVES, Ledger, Life, generation_of, group_of
+from magnetar.storage.ledger.local.segment_format import Group
+from magnetar.storage.ledger.local.segments import Segment
 
 
 def ledger_of(*blocks):
@@ -107,27 +108,40 @@ async def test_who_waits_may_give_up_alone():
     await other
 
 
+def test_a_life_goes_one_way():
+    assert set(MOVES) == set(Life)
+    ledger = Ledger(1)
+    ledger.fence("it was closed")
+    ledger.fence("the store was closed")
+    assert (ledger.life, ledger.closed_because) == (Life.FENCED, "it was closed")
+    ledger.to(Life.ENDED)
+    ledger.delete()
+    ledger.delete()
+    assert (ledger.deleted, ledger.closed_because) == (True, "it was deleted")
+    with pytest.raises(AssertionError, match="DELETED to ENDED"):
+        ledger.to(Life.ENDED)
+
+
 def test_a_segment_counts_what_is_alive_in_it():
-    ledger, one, other = Ledger(1), segment(1), segment(2)
-    hold(one, ledger, 100)
-    hold(one, ledger, 50)
-    hold(other, ledger, 10)
-    assert ledger.generations == (1, 2)
-    release(one, ledger, 150)
-    assert (one.live, one.ledgers) == (0, {1: 0})
-    assert (other.live, other.ledgers) == (10, {1: 10})
+    one = segment(1)
+    for ledger_id, size in ((1, 100), (1, 50), (2, 10)):
+        one.hold(ledger_id, size)
+    assert (one.ledgers, one.live) == ({1: 150, 2: 10}, 160)
+    one.release(1, 150)
+    assert (one.ledgers, one.live) == ({1: 0, 2: 10}, 10)
 
 
 def test_a_footers_group_is_what_the_index_knows_of_one_segment():
     ledger, one, two = Ledger(1), segment(1), segment(2)
     for number, holder in enumerate((one, one, two, two)):
         ledger.add(2 * number, 2, location(holder.generation, 5000 + number), 10)
-        hold(holder, ledger, HEAD_SIZE + 16 + 10)
+        holder.hold(1, HEAD_SIZE + 16 + 10)
+    one.notes.created.add(1)
     group = group_of(one, ledger)
     assert (list(group.firsts), group.next_entry_id) == ([0, 2], 4)
     assert (group.created, group.ended_at) == (True, None)
     assert (group.body_size, group.records_size) == (20, 20 + 2 * (HEAD_SIZE + 16))
-    ledger.ended_in = 2
+    two.notes.ended.add(1)
     group = group_of(two, ledger)
     assert (list(group.firsts), group.next_entry_id) == ([4, 6], 8)
     assert (group.created, group.ended_at) == (False, 8)
@@ -137,12 +151,13 @@ def test_a_footers_group_has_the_blocks_that_were_moved_there():
     ledger, one, two = Ledger(1), segment(1), segment(2)
     for number, holder in enumerate((one, one, two)):
         ledger.add(2 * number, 2, location(holder.generation, 5000 + number), 10)
-        hold(holder, ledger, HEAD_SIZE + 16 + 10)
+        holder.hold(1, HEAD_SIZE + 16 + 10)
+    moved = two.notes.moved[1] = Group(1)
     for first, offset in ((2, 7000), (0, 8000)):
         place = location(2, offset)
         ledger.move(first, place)
-        two.moved.setdefault(1, []).append(Moved(first, place, 2))
-        hold(two, ledger, HEAD_SIZE + 16 + 10)
+        moved.add_block(Head(Kind.BLOCK, 0, 0, 0, 1, first, 10, 2), place)
+        two.hold(1, HEAD_SIZE + 16 + 10)
     group = group_of(two, ledger)
     assert list(group.firsts) == [0, 2, 4]
     assert list(group.locations) == [location(2, offset) for offset in (8000, 7000, 5002)]

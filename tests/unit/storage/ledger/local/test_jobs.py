@@ -6,8 +6,8 @@ from unit.storage.ledger.local.support import run, salt, stamp
 
 from magnetar.errors import WriteFailed
 from magnetar.storage.ledger.local.format import HEAD_SIZE, Kind, head_at, location
-from magnetar.storage.ledger.local.index import Ledger, hold
-from magnetar.storage.ledger.local.jobs import BLOCK_SIZE_MAX, Block, Deletion, Mark, Move, answer
+from magnetar.storage.ledger.local.index import Ledger
+from magnetar.storage.ledger.local.jobs import BLOCK_SIZE_MAX, Block, Deletion, Mark, Move, resolve
 from magnetar.storage.ledger.local.segments import Segments
 
 FAILURE = WriteFailed("the disk refused")
@@ -51,6 +51,7 @@ async def test_a_block_that_landed_can_be_found(segment, ledger):
     block = Block(ledger, 3, *run("a", "bb"), answers)
     assert head(block)[4:] == (7, 3, 3, 2)
     block.landed(segment, 4096)
+    block.answer(None)
     assert ledger.place(3) == location(1, 4096)
     assert (ledger.next_entry_id, ledger.size_bytes, ledger.appending) == (5, 3, 0)
     assert segment.ledgers == {7: block.size}
@@ -61,7 +62,8 @@ async def test_a_block_that_failed_closes_its_ledger(ledger):
     ledger.appending = 1
     answers = Answers()
     block = Block(ledger, 0, *run("a"), answers)
-    block.failed(FAILURE)
+    block.failed()
+    block.answer(FAILURE)
     assert ledger.closed_because == "a write to it failed"
     assert (ledger.next_entry_id, ledger.appending) == (0, 0)
     assert answers == [(-1, FAILURE)]
@@ -88,10 +90,11 @@ def test_the_last_of_several_blocks_answers_for_all(ledger, segment):
     *early, late = Block(ledger, 5, *run(*range(200_000)), answers).parts()
     for part in early:
         part.landed(segment, 4096)
+        part.answer(None)
     assert early
     assert answers == []
-    late.landed(segment, 4096)
-    late.failed(FAILURE)
+    late.answer(None)
+    late.answer(FAILURE)
     assert answers == [(5, None), (-1, FAILURE)]
 
 
@@ -114,13 +117,14 @@ def test_the_newest_mark_of_a_ledger_is_the_one_alive(segments, segment, ledger)
 
 async def test_a_mark_that_failed_changes_nothing(segments, ledger):
     mark = Mark(Kind.CREATED, ledger, segments, waits := receipt())
-    mark.failed(FAILURE)
+    mark.failed()
+    mark.answer(FAILURE)
     assert ledger.mark_at is None
     assert waits.exception() is FAILURE
 
 
 def test_a_mark_that_lands_after_the_deletion_is_remembered(segments, segment, ledger):
-    ledger.deleted = True
+    ledger.delete()
     Mark(Kind.ENDED, ledger, segments).landed(segment, 4096)
     assert segments.deleted == {7: {1}}
     assert segment.live == 0
@@ -135,8 +139,11 @@ async def test_a_deletion_forgets_when_it_landed_and_when_it_failed(segment):
     deletion = Deletion(7, forget, first := receipt())
     assert head(deletion)[4] == 7
     deletion.landed(segment, 4096)
-    assert segment.deletions == [7]
-    Deletion(7, forget, second := receipt()).failed(FAILURE)
+    deletion.answer(None)
+    assert segment.notes.deletions == [7]
+    again = Deletion(7, forget, second := receipt())
+    again.failed()
+    again.answer(FAILURE)
     assert calls == [True, False]
     assert first.result() is None
     assert second.exception() is FAILURE
@@ -146,7 +153,7 @@ async def test_a_moved_block_is_found_in_its_new_place(segments, segment, ledger
     block = Block(ledger, 0, *run("a", "b"), None)
     record = b"".join(block.encode(stamp(1), 0))
     ledger.add(0, 2, location(1, 4096), 2)
-    hold(segment, ledger, block.size)
+    segment.hold(7, block.size)
     other = segments.begin(1, 100)[0]
 
     def move():
@@ -164,17 +171,17 @@ async def test_a_moved_block_is_found_in_its_new_place(segments, segment, ledger
     job.landed(other, 5000)
     assert ledger.place(0) == location(2, 5000)
     assert (segment.live, other.live) == (0, block.size)
-    ledger.deleted = True
+    ledger.delete()
     move().landed(other, 6000)
     assert ledger.place(0) == location(2, 5000)
     assert segments.deleted == {7: {2}}
-    move().failed(FAILURE)
+    move().failed()
     assert ledger.place(0) == location(2, 5000)
 
 
 async def test_nobody_need_wait_for_an_answer():
-    answer(None)
+    resolve(None, None)
     waits = receipt()
     waits.cancel()
-    answer(waits, FAILURE)
+    resolve(waits, FAILURE)
     assert waits.cancelled()

@@ -6,12 +6,13 @@ from unit.storage.ledger.local.support import run, salt
 
 from magnetar.clock import SystemClock
 from magnetar.errors import WriteFailed
+from magnetar.storage.ledger.local.format import HEAD_SIZE, Kind, encode_mark
 from magnetar.storage.ledger.local.index import Ledger
 from magnetar.storage.ledger.local.jobs import Block
 from magnetar.storage.ledger.local.journal import Journal
 from magnetar.storage.ledger.local.log_thread import Durability
 from magnetar.storage.ledger.local.segment_format import PAGE, decode_header
-from magnetar.storage.ledger.local.segments import Segments, State
+from magnetar.storage.ledger.local.segments import Segments, SegmentState
 from magnetar.testing.faults import FaultyFiles
 
 SIZE = 16 * 1024
@@ -47,7 +48,7 @@ class Log:
                 receipt.set_exception(error)
 
         ledger.appending += 1
-        self.journal.put(Block(ledger, ledger.reserved, *run(*entries), answered))
+        self.journal.append(Block(ledger, ledger.reserved, *run(*entries), answered))
         ledger.reserved += len(entries)
         return receipt
 
@@ -75,11 +76,44 @@ async def test_a_defect_of_one_who_is_told_keeps_it_from_nobody_else(log, caplog
     early = log.put(2, "early")
     ledger = log.ledgers[2]
     ledger.appending += 1
-    log.journal.put(Block(ledger, ledger.reserved, *run("mine"), lambda *_: 1 // 0))
+    log.journal.append(Block(ledger, ledger.reserved, *run("mine"), lambda *_: 1 // 0))
     ledger.reserved += 1
     late = log.put(3, "late")
     answers = await asyncio.gather(early, late, return_exceptions=True)
     assert [isinstance(answer, WriteFailed) for answer in answers] == [fails, fails]
+    assert "storage.defect" in caplog.text
+
+
+class Forgetful:
+    """A job whose books cannot be kept: it hears once all the same."""
+
+    size = HEAD_SIZE
+
+    def __init__(self):
+        self.heard = []
+
+    def encode(self, stamp, synced):
+        return [encode_mark(Kind.CREATED, stamp, synced, 9)]
+
+    def landed(self, segment, offset):
+        raise RuntimeError("not one of ours")
+
+    def failed(self):
+        raise RuntimeError("not one of ours")
+
+    def answer(self, error):
+        self.heard.append(type(error))
+
+
+@pytest.mark.parametrize("fails", [False, True])
+async def test_every_job_is_answered_once_whatever_it_does(log, caplog, fails):
+    await log.put(1, "first")
+    if fails:
+        log.files.fail_syncs()
+    job = Forgetful()
+    log.journal.append(job)
+    await asyncio.gather(log.put(2, "next"), return_exceptions=True)
+    assert job.heard == [WriteFailed]
     assert "storage.defect" in caplog.text
 
 
@@ -109,7 +143,11 @@ async def test_a_full_segment_is_left_for_the_next(log):
     for _ in range(5):
         await log.put(1, b"x" * 6000)
     assert [each.generation for each in log.segments] == [1, 2, 3]
-    assert [log.state(n) for n in (1, 2, 3)] == [State.FULL, State.FULL, State.ACTIVE]
+    assert [log.state(n) for n in (1, 2, 3)] == [
+        SegmentState.FULL,
+        SegmentState.FULL,
+        SegmentState.ACTIVE,
+    ]
     header = decode_header(log.segments.path(3).read_bytes()[:PAGE])
     assert header.next_ledger_id == 99
     assert header.ends == {1: log.segments[1].tail, 2: log.segments[2].tail}
@@ -151,7 +189,7 @@ async def test_a_failure_is_everybodys_who_waits_and_nobody_elses(log, fault):
     assert isinstance(results[0].__cause__, OSError)
     assert log.ledgers[1].closed_because
     await log.put(3, "fine")
-    assert log.state(1) is State.ABANDONED
+    assert log.state(1) is SegmentState.ABANDONED
     assert log.segments[1].tail == answered
     header = decode_header(log.segments.path(2).read_bytes()[:PAGE])
     assert header.ends == {1: answered}
@@ -169,8 +207,8 @@ async def test_what_was_placed_behind_a_failure_fails_with_it(log):
     assert {type(result) for result in results} == {WriteFailed}
     assert log.ledgers[2].next_entry_id == 0
     await log.put(3, "fine")
-    assert [each.state for each in log.segments][-1] is State.ACTIVE
-    assert {each.state for each in list(log.segments)[:-1]} == {State.ABANDONED}
+    assert [each.state for each in log.segments][-1] is SegmentState.ACTIVE
+    assert {each.state for each in list(log.segments)[:-1]} == {SegmentState.ABANDONED}
 
 
 async def test_a_job_put_while_a_failure_is_told_begins_anew(log):
@@ -202,7 +240,7 @@ async def test_a_failed_sync_that_nobody_waited_for_ends_the_segment(tmp_path):
     await log.put(1, "answered before its sync")
     await log.moved_on.wait()
     assert log.journal.active is None
-    assert log.state(1) is State.ABANDONED
+    assert log.state(1) is SegmentState.ABANDONED
     assert log.segments[1].tail == log.segments[1].answered
     await log.put(1, "in the next segment")
     assert log.ledgers[1].next_entry_id == 3
@@ -220,14 +258,14 @@ async def test_syncs_by_the_interval_vouch_too(tmp_path):
     assert log.segments[1].synced == log.segments[1].tail
 
 
-async def test_who_finds_it_crowded_waits_in_turn(tmp_path):
+async def test_who_finds_it_over_its_limit_waits_in_turn(tmp_path):
     log = Log(tmp_path, pending_bytes_max=1000)
     await log.put(1, "first")
     order = []
 
     async def append(number):
-        if log.journal.crowded:
-            await log.journal.room()
+        if log.journal.over_limit:
+            await log.journal.wait_for_capacity()
         order.append(number)
         await log.put(1, b"x" * 400)
 
@@ -239,7 +277,7 @@ async def test_who_finds_it_crowded_waits_in_turn(tmp_path):
     results = await asyncio.gather(*tasks, return_exceptions=True)
     assert order == [0, 1, 2, 3, 5, 6, 7, 8, 9]
     assert isinstance(results[4], asyncio.CancelledError)
-    assert not log.journal.crowded
+    assert not log.journal.over_limit
     await log.journal.close()
 
 
@@ -247,13 +285,13 @@ async def test_a_turn_that_is_not_taken_goes_to_the_next(tmp_path):
     log = Log(tmp_path, pending_bytes_max=100)
     with log.files.hold_syncs():
         held = log.put(1, b"x" * 400)
-        turns = [asyncio.ensure_future(log.journal.room()) for _ in range(3)]
+        turns = [asyncio.ensure_future(log.journal.wait_for_capacity()) for _ in range(3)]
         await asyncio.sleep(0)
         turns[0].cancel()
     await held
     turns[1].cancel()
     await turns[2]
-    assert not log.journal.crowded
+    assert not log.journal.over_limit
     await log.journal.close()
 
 

@@ -3,7 +3,7 @@ import dataclasses
 import struct
 
 import pytest
-from unit.storage.ledger.local.support import everything, run
+from unit.storage.ledger.local.support import append, everything, run
 
 from magnetar.errors import LedgerFenced, LedgerNotFound, StorageError, WriteFailed
 from magnetar.storage.ledger.local.store import LocalLedgerSettings, LocalLedgerStore
@@ -26,12 +26,12 @@ async def store(tmp_path, files):
 
 async def test_a_failed_append_closes_its_ledger_where_it_was(store, files):
     ledger = await store.create()
-    await ledger.append(*run("a", "b"))
+    await append(ledger, *run("a", "b"))
     files.fail_syncs()
     with pytest.raises(WriteFailed):
-        await ledger.append(*run("c"))
+        await append(ledger, *run("c"))
     with pytest.raises(LedgerFenced, match="a write to it failed"):
-        await ledger.append(*run("d"))
+        await append(ledger, *run("d"))
     assert ledger.end == (1, 2)
     assert await everything(ledger) == [b"a", b"b"]
     assert await ledger.close() == (1, 2)
@@ -39,11 +39,11 @@ async def test_a_failed_append_closes_its_ledger_where_it_was(store, files):
 
 async def test_a_failure_is_not_that_of_ledgers_that_did_not_append(store, files):
     one, other = await store.create(), await store.create()
-    await one.append(*run("a"))
+    await append(one, *run("a"))
     files.fail_syncs()
     with pytest.raises(WriteFailed):
-        await other.append(*run("b"))
-    assert await one.append(*run("c")) == 1
+        await append(other, *run("b"))
+    assert await append(one, *run("c")) == 1
     assert await everything(one) == [b"a", b"c"]
 
 
@@ -52,7 +52,7 @@ async def test_appends_wait_while_too_much_is_under_way(tmp_path, files):
     store = await LocalLedgerStore.start(tmp_path / "crowded", settings=settings, files=files)
     ledger = await store.create()
     with files.hold_syncs():
-        appends = [asyncio.ensure_future(ledger.append(*run(bytes([n]) * 900))) for n in range(10)]
+        appends = [asyncio.ensure_future(append(ledger, *run(bytes([n]) * 900))) for n in range(10)]
         await asyncio.to_thread(files.sync_waits.wait, 10)
         assert ledger._ledger.appending == 3
     assert await asyncio.gather(*appends) == list(range(10))
@@ -65,7 +65,7 @@ async def test_who_waited_for_room_learns_that_the_ledger_is_closed(tmp_path, fi
     store = await LocalLedgerStore.start(tmp_path / "crowded", settings=settings, files=files)
     ledger = await store.create()
     with files.hold_syncs():
-        appends = [asyncio.ensure_future(ledger.append(*run(b"x" * 900))) for n in range(4)]
+        appends = [asyncio.ensure_future(append(ledger, *run(b"x" * 900))) for n in range(4)]
         await asyncio.to_thread(files.sync_waits.wait, 10)
         closing = asyncio.ensure_future(ledger.close())
         await asyncio.sleep(0)
@@ -79,17 +79,17 @@ async def test_who_waited_for_room_learns_that_the_ledger_is_closed(tmp_path, fi
 @pytest.mark.parametrize("checksum", [-1, 2**32, "x", None])
 async def test_a_callers_mistake_is_the_callers_alone(store, checksum):
     ledger = await store.create()
-    await ledger.append(*run("a"))
+    await append(ledger, *run("a"))
     with pytest.raises(struct.error):
-        await ledger.append([b"b"], [checksum])
-    assert await ledger.append(*run("c")) == 1
+        await append(ledger, [b"b"], [checksum])
+    assert await append(ledger, *run("c")) == 1
     assert await everything(ledger) == [b"a", b"c"]
     assert await ledger.close() == (1, 2)
 
 
 async def test_reading_a_deleted_ledger_says_so(store):
     writer = await store.create()
-    await writer.append(*run("a"))
+    await append(writer, *run("a"))
     reader = await store.open(writer.ledger_id)
     await store.delete(writer.ledger_id)
     with pytest.raises(LedgerNotFound, match="was deleted"):
@@ -98,7 +98,7 @@ async def test_reading_a_deleted_ledger_says_so(store):
 
 async def test_a_disk_that_cannot_be_read_is_named(store, files, monkeypatch):
     ledger = await store.create()
-    await ledger.append(*run("a"))
+    await append(ledger, *run("a"))
 
     def fail(_):
         raise OSError(5, "Input/output error", "/the/file")
@@ -112,8 +112,8 @@ async def test_a_disk_that_cannot_be_read_is_named(store, files, monkeypatch):
 
 async def test_a_segment_stays_while_somebody_reads_it(store, monkeypatch):
     ledger = await store.create()
-    await ledger.append(*run("a"))
-    segment = store._segments[1]
+    await append(ledger, *run("a"))
+    segment = store.segments[1]
     seen = []
     real = store._in_thread
 

@@ -3,14 +3,21 @@ import logging
 import shutil
 
 import pytest
-from unit.storage.ledger.local.support import EverythingLost, everything, run, snapshot, stamp
+from unit.storage.ledger.local.support import (
+    EverythingLost,
+    append,
+    everything,
+    run,
+    snapshot,
+    stamp,
+)
 
 from magnetar.errors import CorruptEntry, LedgerNotFound, StorageError, WriteFailed
 from magnetar.storage.ledger.local.disk import RealFiles
 from magnetar.storage.ledger.local.log_thread import Durability
 from magnetar.storage.ledger.local.recovery import IDS_SKIPPED, recover
 from magnetar.storage.ledger.local.segment_format import encode_header
-from magnetar.storage.ledger.local.segments import State
+from magnetar.storage.ledger.local.segments import SegmentState
 from magnetar.storage.ledger.local.store import LocalLedgerSettings, LocalLedgerStore
 from magnetar.testing.faults import FaultyFiles
 
@@ -46,7 +53,7 @@ async def fill(store, runs, size=1000):
     """A ledger with so many runs of two entries each."""
     ledger = await store.create()
     for number in range(runs):
-        await ledger.append(*run(f"{number}", bytes([number % 256]) * size))
+        await append(ledger, *run(f"{number}", bytes([number % 256]) * size))
     return ledger
 
 
@@ -62,7 +69,7 @@ async def test_sealed_segments_are_known_from_their_footers(folder, monkeypatch)
     await store.close()
     monkeypatch.setattr("magnetar.storage.ledger.local.recovery.scan", None)
     result = found(folder)
-    assert {each.state for each in result.segments[:-1]} == {State.SEALED}
+    assert {each.state for each in result.segments[:-1]} == {SegmentState.SEALED}
     assert result.active is result.segments[-1]
     assert result.ledgers[ledger.ledger_id].next_entry_id == 200
     assert len(result.segments) > 5
@@ -107,21 +114,21 @@ async def test_counting_what_is_alive_gives_the_same_after_a_restart(folder):
     await ledgers[0].close()
     await store.create()  # By now the mark of the end has landed as well.
     crashed = snapshot(folder, folder.with_name("crashed"))
-    before = {each.generation: (each.live, each.ledgers) for each in store._segments}
+    before = {each.generation: (each.live, each.ledgers) for each in store.segments}
     await store.close()
     for place in (folder, crashed):
         result = found(place)
         assert {each.generation: (each.live, each.ledgers) for each in result.segments} == before
-        assert result.deleted == store._segments.deleted
+        assert result.deleted == store.segments.deleted
 
 
 async def test_every_cut_of_the_last_record_leaves_the_rest(folder, tmp_path, caplog):
     store = await start(folder)
     ledger = await fill(store, 2, size=10)
-    offset = store._segments[1].tail
-    await ledger.append(*run("last", "record"))
+    offset = store.segments[1].tail
+    await append(ledger, *run("last", "record"))
     whole = snapshot(folder, tmp_path / "whole")
-    end = store._segments[1].tail
+    end = store.segments[1].tail
     await store.close()
     for cut in range(offset, end):
         copy = tmp_path / f"cut-{cut}"
@@ -139,10 +146,10 @@ async def test_every_cut_of_the_last_record_leaves_the_rest(folder, tmp_path, ca
 async def test_garbage_from_any_byte_of_the_last_record_on_is_cut_off(folder, tmp_path, garbage):
     store = await start(folder)
     ledger = await fill(store, 2, size=10)
-    offset = store._segments[1].tail
-    await ledger.append(*run("last", "record"))
+    offset = store.segments[1].tail
+    await append(ledger, *run("last", "record"))
     whole = snapshot(folder, tmp_path / "whole")
-    end = store._segments[1].tail
+    end = store.segments[1].tail
     await store.close()
     for at in range(offset, end):
         copy = tmp_path / f"from-{at}"
@@ -157,7 +164,7 @@ async def test_garbage_from_any_byte_of_the_last_record_on_is_cut_off(folder, tm
 async def test_a_store_goes_on_behind_a_torn_tail(folder, tmp_path):
     store = await start(folder)
     ledger = await fill(store, 2)
-    await ledger.append(*run("torn"))
+    await append(ledger, *run("torn"))
     folder = snapshot(folder, tmp_path / "crashed")
     await store.close()
     flip(segment(folder), -1)
@@ -192,7 +199,7 @@ async def test_what_a_failed_sync_lost_is_written_again_before_it_is_told(folder
     ledger = await store.create()
     files.fail_syncs(name="segment-")
     with pytest.raises(WriteFailed):  # In memory, and never on disk: a later sync says it is.
-        await ledger.append(*run(*(bytes([number]) * 300_000 for number in range(10))))
+        await append(ledger, *run(*(bytes([number]) * 300_000 for number in range(10))))
     files.cut_power()
     await store.close()
     files.restore_power()
@@ -234,7 +241,7 @@ async def test_a_damaged_footer_is_made_up_for_by_reading(folder, caplog):
     assert len(await everything(await store.open(ledger.ledger_id))) == 80
     await store.close()
     caplog.clear()
-    assert found(folder).segments[0].state is State.SEALED
+    assert found(folder).segments[0].state is SegmentState.SEALED
     assert "footer_damaged" not in caplog.text
 
 
@@ -323,7 +330,7 @@ async def test_a_copy_that_compaction_left_behind_counts_once(folder, tmp_path):
     again = await LocalLedgerStore.start(
         folder, settings=LocalLedgerSettings(segment_size=SIZE, compaction_share=0.9)
     )
-    while again._segments.sparse(0.9) or again._segments.dead():
+    while again.segments.sparse(0.9) or again.segments.dead():
         await again._in_thread(lambda: None)
     assert not segment(folder).exists()
     await again.close()

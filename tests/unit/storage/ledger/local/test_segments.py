@@ -4,7 +4,14 @@ import pytest
 from unit.storage.ledger.local.support import salt, stamp
 
 from magnetar.storage.ledger.local.segment_format import PAGE, decode_header
-from magnetar.storage.ledger.local.segments import Segment, Segments, Spare, State
+from magnetar.storage.ledger.local.segments import (
+    MOVES,
+    Notes,
+    Segment,
+    Segments,
+    SegmentState,
+    Spare,
+)
 
 SIZE = 64 * 1024
 
@@ -14,7 +21,7 @@ def segments():
     return Segments(Path("/data"), segment_size=SIZE, spare_max=2, salt=salt)
 
 
-def begin(segments, state=State.ACTIVE, *, live=0, used=0, room=100):
+def begin(segments, state=SegmentState.ACTIVE, *, live=0, used=0, room=100):
     """A segment in which something landed."""
     segment = segments.begin(1, room)[0]
     segment.tail = segment.answered = segment.start + used
@@ -71,7 +78,7 @@ def test_the_spare_recycled_last_is_used_first_and_one_allocated_last(segments):
 
 
 def test_a_full_disk_gets_back_all_spares_but_one(segments):
-    sealed = begin(segments, State.SEALED)
+    sealed = begin(segments, SegmentState.SEALED)
     segments.add_spare(spare(1))
     segments.add_spare(spare(2))
     assert segments.surplus() == []
@@ -100,10 +107,10 @@ def test_a_large_record_gets_a_segment_of_its_size(segments):
 
 
 def test_a_header_tells_of_ids_deletions_and_ends(segments):
-    begin(segments, State.SEALED, used=1000)
-    begin(segments, State.FULL, used=2000)
-    begin(segments, State.ABANDONED, used=0)
-    segments.doom(5)
+    begin(segments, SegmentState.SEALED, used=1000)
+    begin(segments, SegmentState.FULL, used=2000)
+    begin(segments, SegmentState.ABANDONED, used=0)
+    segments.begin_delete(5)
     header = decode_header(segments.begin(77, 100)[2])
     assert header.next_ledger_id == 77
     assert header.deleted == [5]
@@ -111,20 +118,20 @@ def test_a_header_tells_of_ids_deletions_and_ends(segments):
 
 
 def test_a_segment_without_life_is_dead(segments):
-    dead = begin(segments, State.SEALED, used=100)
-    begin(segments, State.SEALED, used=100, live=1)
-    unanswered = begin(segments, State.FULL, used=100)
+    dead = begin(segments, SegmentState.SEALED, used=100)
+    begin(segments, SegmentState.SEALED, used=100, live=1)
+    unanswered = begin(segments, SegmentState.FULL, used=100)
     unanswered.tail += 50
-    full = begin(segments, State.FULL, used=100)
-    abandoned = begin(segments, State.ABANDONED)
-    pinned = begin(segments, State.SEALED, used=100)
+    full = begin(segments, SegmentState.FULL, used=100)
+    abandoned = begin(segments, SegmentState.ABANDONED)
+    pinned = begin(segments, SegmentState.SEALED, used=100)
     pinned.pins = 1
     begin(segments, used=100)
     assert segments.dead() == [dead, full, abandoned]
 
 
 def test_the_newest_header_on_disk_stays(segments):
-    segment = begin(segments, State.SEALED, used=100)
+    segment = begin(segments, SegmentState.SEALED, used=100)
     assert segments.dead() == []
     begin(segments)  # Begun, but nothing landed there yet.
     assert segments.dead() == []
@@ -133,24 +140,23 @@ def test_the_newest_header_on_disk_stays(segments):
 
 
 def test_the_sparsest_segment_is_compacted_first(segments):
-    begin(segments, State.SEALED, used=1000, live=600)
-    begin(segments, State.SEALED, used=1000, live=0)
-    begin(segments, State.SEALED, used=1000, live=300)
-    sparsest = begin(segments, State.SEALED, used=1000, live=200)
-    stuck = begin(segments, State.SEALED, used=1000, live=100)
-    stuck.stuck = True
-    begin(segments, State.FULL, used=1000, live=100)
+    begin(segments, SegmentState.SEALED, used=1000, live=600)
+    begin(segments, SegmentState.SEALED, used=1000, live=0)
+    begin(segments, SegmentState.SEALED, used=1000, live=300)
+    sparsest = begin(segments, SegmentState.SEALED, used=1000, live=200)
+    begin(segments, SegmentState.STUCK, used=1000, live=100)
+    begin(segments, SegmentState.FULL, used=1000, live=100)
     assert segments.sparse(0.5) is sparsest
     assert segments.sparse(0.1) is None
 
 
 def test_only_whole_and_trusted_files_are_kept_as_spares(segments):
-    sealed = begin(segments, State.SEALED)
-    large = begin(segments, State.SEALED, room=10 * SIZE)
+    sealed = begin(segments, SegmentState.SEALED)
+    large = begin(segments, SegmentState.SEALED, room=10 * SIZE)
     assert segments.spare_name(sealed) is not None
-    assert segments.spare_name(begin(segments, State.FULL)) is not None
+    assert segments.spare_name(begin(segments, SegmentState.FULL)) is not None
     assert segments.spare_name(large) is None
-    assert segments.spare_name(begin(segments, State.ABANDONED)) is None
+    assert segments.spare_name(begin(segments, SegmentState.ABANDONED)) is None
     segments.spares += [spare(1), spare(2)]
     assert segments.spare_name(sealed) is None
 
@@ -169,21 +175,38 @@ def test_no_spare_is_prepared_where_none_is_wanted():
     assert not segments.wants_spare(begin(segments, used=SIZE // 3))
 
 
-def hold(segment, ledger_id, size):
-    segment.ledgers[ledger_id] = size
-    segment.live += size
+def test_footers_before_what_is_compacted_are_made_of_the_records(segments):
+    full, sealed, active = begin(segments, SegmentState.FULL), begin(segments), begin(segments)
+    sealed.to(SegmentState.SEALED)
+    segments.begin_compaction(sealed)
+    assert [each.indexed for each in (full, sealed, active)] == [False, False, True]
+
+
+def test_a_life_goes_one_way(segments):
+    assert set(MOVES) == set(SegmentState)
+    segment = begin(segments)
+    segment.notes.deletions.append(5)
+    segment.to(SegmentState.SEALED)
+    assert (segment.indexed, segment.source, segment.notes) == (False, None, Notes())
+    segments.forget(segment)
+    assert segment.state is SegmentState.FREED
+    with pytest.raises(AssertionError, match="FREED to ACTIVE"):
+        segment.to(SegmentState.ACTIVE)
 
 
 def test_a_deletion_is_remembered_until_nothing_is_left_to_delete(segments):
-    one, other = begin(segments, used=100), begin(segments, used=100)
-    hold(one, 5, 10)
-    hold(one, 6, 20)
-    hold(other, 5, 30)
-    segments.doom(5)
+    one, other = begin(segments, SegmentState.FULL), begin(segments, SegmentState.FULL)
+    for segment, ledger_id, size in ((one, 5, 10), (one, 6, 20), (other, 5, 30)):
+        segment.hold(ledger_id, size)
+    segments.begin_delete(5)
     assert (one.live, other.live) == (30, 30)
-    segments.forget_ledger(5, (1, 2))
+    segments.end_delete(5)
     assert (one.live, other.live) == (20, 0)
     assert segments.deleted == {5: {1, 2}}
+    segments.begin_delete(5)  # Its record could not be written.
+    segments.end_delete(5)
+    segments.end_delete(5)
+    assert (one.live, other.live) == (20, 0)
     segments.forget(one)
     assert segments.deleted == {5: {2}}
     segments.forget(other)
@@ -191,27 +214,27 @@ def test_a_deletion_is_remembered_until_nothing_is_left_to_delete(segments):
 
 
 def test_a_deletion_of_what_is_gone_already_needs_no_memory(segments):
-    segments.doom(5)
-    segments.forget_ledger(5, (1, 2))
+    segments.begin_delete(5)
+    segments.end_delete(5)
     assert segments.deleted == {}
 
 
 def test_a_deletion_under_way_outlives_the_files_of_its_ledger(segments):
-    segment = begin(segments, used=100)
-    hold(segment, 5, 0)
-    segments.doom(5)
+    segment = begin(segments, SegmentState.FULL, used=100)
+    segment.hold(5, 0)
+    segments.begin_delete(5)
     segments.forget(segment)
-    assert segments.deleted == {5: set()}
+    assert decode_header(segments.begin(77, 100)[2]).deleted == [5]
 
 
 def test_a_record_that_lands_late_is_remembered_too(segments):
     one, other = begin(segments), begin(segments)
-    hold(one, 5, 10)
-    segments.doom(5)
-    segments.outlive(5, other)
-    assert segments.deleted == {5: set()}
-    segments.forget_ledger(5, (1,))
-    segments.outlive(5, other)
+    one.hold(5, 10)
+    segments.begin_delete(5)
+    segments.landed_after_delete(5, one)
+    assert segments.deleted == {5: None}, "its end counts what is there by then"
+    segments.end_delete(5)
+    segments.landed_after_delete(5, other)
     assert segments.deleted == {5: {1, 2}}
-    segments.outlive(6, other)
+    segments.landed_after_delete(6, other)
     assert segments.deleted[6] == {2}

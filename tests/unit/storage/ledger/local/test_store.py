@@ -5,10 +5,11 @@ import threading
 import time
 
 import pytest
-from unit.storage.ledger.local.support import everything, run, snapshot
+from unit.storage.ledger.local.support import append, everything, run, snapshot
 
 from magnetar.errors import InvalidValue, StorageError, StoreLocked, WriteFailed
 from magnetar.storage.ledger.local.log_thread import Durability
+from magnetar.storage.ledger.local.segments import SegmentState
 from magnetar.storage.ledger.local.store import LocalLedgerSettings, LocalLedgerStore
 from magnetar.testing.faults import FaultyFiles
 
@@ -22,7 +23,7 @@ def start(folder, files=None, **settings):
 
 async def fill(ledger, runs, size=1000):
     for number in range(runs):
-        await ledger.append(*run(bytes([number % 256]) * size))
+        await append(ledger, *run(bytes([number % 256]) * size))
 
 
 @pytest.mark.parametrize(
@@ -99,11 +100,11 @@ async def test_deleting_ledgers_gives_back_the_disk(tmp_path):
 
 async def settled(store):
     """Upkeep and compaction have nothing left to do."""
-    segments = store._segments
+    segments = store.segments
     while (
         segments.dead()
         or segments.sparse(store._compaction._share)
-        or any(each.state.value == "full" for each in segments)
+        or any(each.state is SegmentState.FULL for each in segments)
     ):
         await store._in_thread(time.sleep, 0.001)
     await store._in_thread(int)
@@ -142,7 +143,7 @@ async def test_a_full_disk_fails_appends_and_the_store_lives_on(tmp_path):
     files = FaultyFiles()
     store = await start(tmp_path, files, segments_spare_max=0)
     keep, drop = await store.create(), await store.create()
-    await keep.append(*run("keep"))
+    await append(keep, *run("keep"))
     await fill(drop, 20)
     files.space_left = 1000
     with pytest.raises(WriteFailed, match="No space left"):
@@ -152,7 +153,7 @@ async def test_a_full_disk_fails_appends_and_the_store_lives_on(tmp_path):
         await store.create()
     assert await everything(keep) == [b"keep"]
     files.space_left = None
-    assert await keep.append(*run("again")) == 1
+    assert await append(keep, *run("again")) == 1
     await store.close()
     store = await start(tmp_path)
     assert (await store.open(drop.ledger_id)).end == drop.end
@@ -173,7 +174,7 @@ async def test_deleting_makes_space_on_a_full_disk(tmp_path):
     await settled(store)
     await store.delete(drop.ledger_id)  # A file that was given back holds the deletion now.
     ledger = await store.create()
-    await ledger.append(*run("fine"))
+    await append(ledger, *run("fine"))
     copy = snapshot(tmp_path / "a", tmp_path / "copy")
     await store.close()
     store = await start(copy)
@@ -188,13 +189,14 @@ async def test_a_failed_sync_loses_nothing_that_was_answered(tmp_path, times):
     ledgers = [await store.create() for _ in range(3)]
     for ledger in ledgers:
         await fill(ledger, 5)
+    await settled(store)  # Or upkeep, which runs beside us, might meet the failures.
     files.fail_syncs(errno.EIO, times=times, name="segment-")
     with pytest.raises(WriteFailed):
-        await ledgers[0].append(*run("lost"))
-    while files._sync_fault.times:  # Upkeep, which runs beside us, may meet one of them.
+        await append(ledgers[0], *run("lost"))
+    while files._sync_fault.times:
         [result] = await asyncio.gather(store.create(), return_exceptions=True)
         assert isinstance(result, WriteFailed) or not isinstance(result, BaseException)
-    assert await ledgers[1].append(*run("fine")) == 5
+    assert await append(ledgers[1], *run("fine")) == 5
     copy = snapshot(tmp_path / "a", tmp_path / "copy")
     await store.close()
     for folder in (tmp_path / "a", copy):
@@ -231,9 +233,9 @@ async def test_closing_leaves_footers_even_in_the_newest_segment(tmp_path, monke
 async def test_an_idle_ledger_is_small(tmp_path):
     store = await start(tmp_path, durability=Durability.NONE, segment_size=2**20)
     ledgers = await asyncio.gather(*(store.create() for _ in range(200)))
-    await asyncio.gather(*(ledger.append(*run("a")) for ledger in ledgers))
+    await asyncio.gather(*(append(ledger, *run("a")) for ledger in ledgers))
     some = ledgers[100]._ledger
-    parts = (some, some.firsts, some.locations, some.generations)
+    parts = (some, some.firsts, some.locations)
     assert sum(map(sys.getsizeof, parts)) < 500
     assert len(asyncio.all_tasks()) < 10
     await store.close()

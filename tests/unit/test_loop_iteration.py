@@ -6,12 +6,12 @@ import weakref
 
 import pytest
 
-from magnetar.turn import Stage, Turn, this_turn
+from magnetar.loop_iteration import LoopIteration, Stage, this_iteration
 
 
 @pytest.fixture
 async def turn():
-    return Turn()
+    return LoopIteration()
 
 
 async def turns(count=3):
@@ -81,16 +81,16 @@ async def test_a_failure_stops_nothing_else(turn, caplog):
     turn.at_end(Stage.LOG, lambda: done.append(1))
     await turns()
     assert done == [1]
-    assert "turn.defect" in caplog.text
+    assert "loop_iteration.defect" in caplog.text
 
 
 async def test_each_loop_has_one():
-    assert this_turn() is this_turn()
+    assert this_iteration() is this_iteration()
 
 
 def test_a_loop_that_is_gone_is_forgotten():
     async def loop_seen():
-        this_turn().at_end(Stage.SEND, lambda: None)
+        this_iteration().at_end(Stage.SEND, lambda: None)
         return weakref.ref(asyncio.get_running_loop())
 
     with asyncio.Runner() as runner:

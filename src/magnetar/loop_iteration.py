@@ -1,7 +1,7 @@
-"""What is done at the end of a turn of the loop, once for all that arrived in it.
+"""What is done at the end of an iteration of the event loop, once for all that arrived in it.
 
-Bytes of many connections arrive in one turn. What they lead to waits until all were read: then each
-topic appends once, the log is handed over once, and each connection is written to once.
+Bytes of many connections arrive in one iteration. What they lead to waits until all were read:
+then each topic appends once, the log is handed over once, and each connection is written to once.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ log = logging.getLogger(__name__)
 
 
 class Stage(IntEnum):
-    """In what order things are done at the end of a turn."""
+    """In what order things are done at the end of an iteration."""
 
     APPEND = 0
     """Topics append what was published to them."""
@@ -24,18 +24,18 @@ class Stage(IntEnum):
     """Connections write what they have for their clients."""
 
 
-class Turn:
-    """The turn of the running loop that is under way."""
+class LoopIteration:
+    """The iteration of the running loop that is under way."""
 
     def __init__(self) -> None:
-        # Not the loop itself: ``_turns`` would keep it for ever.
+        # Not the loop itself: ``_iterations`` would keep it for ever.
         self._stages: list[list[Callable[[], None]]] = [[] for _ in Stage]
         self._will_end = False  # Somebody sees to it: the loop, or ``run``.
 
     def at_end(self, stage: Stage, work: Callable[[], None]) -> None:
-        """Do ``work`` at the end of this turn. A failure is logged, and stops nothing else.
+        """Do ``work`` at the end of this iteration. A failure is logged, and stops nothing else.
 
-        What the work of a stage brings to that stage, or to one before, waits for the next turn, so
+        What the work of a stage brings to that stage, or to one before, waits for the next one, so
         that the loop looks at its connections in between.
         """
         if not self._will_end:
@@ -44,7 +44,7 @@ class Turn:
         self._stages[stage].append(work)
 
     def run(self, work: Callable[[], None]) -> None:
-        """Do ``work``, and end the turn with it: nothing more is expected to arrive."""
+        """Do ``work``, and end the iteration with it: nothing more is expected to arrive."""
         will_end, self._will_end = self._will_end, True
         work()
         self._end()
@@ -62,7 +62,7 @@ class Turn:
                 try:
                     work()
                 except Exception:
-                    log.exception("turn.defect work=%r", work)
+                    log.exception("loop_iteration.defect work=%r", work)
 
     def _renew(self) -> None:
         self._will_end = any(self._stages)
@@ -70,13 +70,13 @@ class Turn:
             asyncio.get_running_loop().call_soon(self._over)
 
 
-_turns: WeakKeyDictionary[asyncio.AbstractEventLoop, Turn] = WeakKeyDictionary()
+_iterations: WeakKeyDictionary[asyncio.AbstractEventLoop, LoopIteration] = WeakKeyDictionary()
 
 
-def this_turn() -> Turn:
-    """The turn of the running loop, as ``asyncio.get_running_loop`` is the loop."""
+def this_iteration() -> LoopIteration:
+    """The iteration of the running loop, as ``asyncio.get_running_loop`` is the loop."""
     loop = asyncio.get_running_loop()
-    turn = _turns.get(loop)
-    if turn is None:
-        turn = _turns[loop] = Turn()
-    return turn
+    iteration = _iterations.get(loop)
+    if iteration is None:
+        iteration = _iterations[loop] = LoopIteration()
+    return iteration

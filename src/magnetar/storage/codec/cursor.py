@@ -1,0 +1,81 @@
+"""What is kept of a durable cursor, as it is recorded. Pure.
+
+    {"version": 1,
+     "markDelete": {"ledgerId": 3, "entryId": 7},
+     "ranges": [{"ledgerId": 3, "firsts": [9, 20], "lasts": [12, 20]}, ...],
+     "batches": [{"ledgerId": 3, "entryId": 15, "ackSet": [13]}, ...],
+     "properties": {...}}
+
+``ranges`` are acknowledged beyond the mark: parallel lists for each ledger, both ends included.
+``batches`` are acknowledged in part: one bit per message, in 64-bit words, 1 for what is pending.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from magnetar.errors import CorruptEntry, InvalidValue
+from magnetar.model.position import Position
+from magnetar.storage.codec.json_object import Fields, Json, encode, position
+
+_WORD_MIN = -(2**63)
+
+Ranges = dict[int, tuple[Sequence[int], Sequence[int]]]
+"""By ledger: the first entry of each range, and the last ones."""
+
+
+@dataclass(slots=True)
+class CursorState:
+    """What is kept of a cursor. ``unknown`` are fields of later versions, to be written back."""
+
+    mark: Position
+    ranges: Ranges = field(default_factory=dict)
+    batches: list[tuple[Position, list[int]]] = field(default_factory=list)
+    properties: dict[str, str] = field(default_factory=dict)
+    unknown: Json = field(default_factory=dict)
+
+
+def encode_cursor(state: CursorState) -> bytes:
+    """The bytes of a record."""
+    return encode(
+        {
+            **state.unknown,
+            "markDelete": position(state.mark),
+            "ranges": [
+                {"ledgerId": ledger_id, "firsts": firsts, "lasts": lasts}
+                for ledger_id, (firsts, lasts) in state.ranges.items()
+            ],
+            "batches": [{**position(place), "ackSet": words} for place, words in state.batches],
+            "properties": state.properties,
+        }
+    )
+
+
+def decode_cursor(value: bytes, *, source: str) -> CursorState:
+    """Raises CorruptEntry, naming the record."""
+    try:
+        fields = Fields.of(value)
+        return CursorState(
+            mark=fields.position("markDelete"),
+            ranges=dict(fields.objects("ranges", _ranges)),
+            batches=fields.objects("batches", _batch),
+            properties=fields.texts("properties"),
+            unknown=fields.left,
+        )
+    except InvalidValue as error:
+        raise CorruptEntry(
+            f"The cursor at {source} cannot be read ({error}): restore the record, or delete it to "
+            "start the subscription anew"
+        ) from error
+
+
+def _ranges(fields: Fields) -> tuple[int, tuple[list[int], list[int]]]:
+    ledger_id = fields.number("ledgerId")
+    firsts, lasts = fields.numbers("firsts"), fields.numbers("lasts")
+    if len(firsts) != len(lasts):
+        raise fields.wrong("lasts", lasts, f"as long as firsts: {len(firsts)}")
+    return ledger_id, (firsts, lasts)
+
+
+def _batch(fields: Fields) -> tuple[Position, list[int]]:
+    place = Position(fields.number("ledgerId"), fields.number("entryId"))
+    return place, fields.numbers("ackSet", _WORD_MIN)

@@ -1,0 +1,102 @@
+"""The list of a managed ledger's ledgers, as it is recorded. Pure.
+
+    {"version": 1,
+     "ledgers": [{"ledgerId": 3, "entries": 10, "size": 1000, "timestamp": 1700000000000}, ...],
+     "openLedgerId": 8 or null,
+     "trimmedTo": {"ledgerId": 2, "entryId": 9},
+     "deletingLedgerIds": [1, ...]}
+
+``ledgers`` take no more entries; ``timestamp`` is when they were sealed. At most one more is open
+for appends; how far it goes only its store knows. Those being deleted no longer belong to the log,
+but may still take up space. A record without bytes is a log without ledgers, as in Pulsar.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+from magnetar.errors import CorruptEntry, InvalidValue
+from magnetar.model.position import EARLIEST, Position
+from magnetar.storage.codec.json_object import Fields, Json, encode, position
+
+NOTHING_UNKNOWN: Final[Mapping[str, Any]] = MappingProxyType({})
+
+
+class SealedLedger(NamedTuple):
+    """A ledger of the log that takes no more entries: its end, and when it was sealed."""
+
+    ledger_id: int
+    last_entry_id: int
+    size_bytes: int
+    sealed_ms: int
+    unknown: Mapping[str, Any] = NOTHING_UNKNOWN
+
+
+@dataclass(slots=True)
+class LedgerListRecord:
+    """What is recorded of a log. ``unknown`` are fields of later versions, to be written back."""
+
+    ledgers: list[SealedLedger] = field(default_factory=list)  # Invariant: ids ascend.
+    open_id: int | None = None  # Invariant: greater than every sealed id.
+    trimmed_to: Position = EARLIEST  # The end of the newest ledger that is gone.
+    deleting: list[int] = field(default_factory=list)
+    unknown: Json = field(default_factory=dict)
+
+
+def encode_ledger_list(record: LedgerListRecord) -> bytes:
+    """The bytes of a record."""
+    ledgers = [
+        {
+            **each.unknown,
+            "ledgerId": each.ledger_id,
+            "entries": each.last_entry_id + 1,
+            "size": each.size_bytes,
+            "timestamp": each.sealed_ms,
+        }
+        for each in record.ledgers
+    ]
+    return encode(
+        {
+            **record.unknown,
+            "ledgers": ledgers,
+            "openLedgerId": record.open_id,
+            "trimmedTo": position(record.trimmed_to),
+            "deletingLedgerIds": record.deleting,
+        }
+    )
+
+
+def decode_ledger_list(value: bytes, *, source: str) -> LedgerListRecord:
+    """Raises CorruptEntry, naming the record."""
+    if not value:
+        return LedgerListRecord()
+    try:
+        fields = Fields.of(value)
+        record = LedgerListRecord(
+            ledgers=fields.objects("ledgers", _sealed),
+            open_id=fields.number_or_none("openLedgerId"),
+            trimmed_to=fields.position("trimmedTo"),
+            deleting=fields.numbers("deletingLedgerIds"),
+            unknown=fields.left,
+        )
+        ids = [ledger.ledger_id for ledger in record.ledgers]
+        ids += [] if record.open_id is None else [record.open_id]
+        if any(later <= earlier for earlier, later in pairwise(ids)):
+            raise fields.wrong("ledgers", ids, "in the order of ids that ascend")
+    except InvalidValue as error:
+        raise CorruptEntry(
+            f"The list of ledgers at {source} cannot be read ({error}): restore the record"
+        ) from error
+    return record
+
+
+def _sealed(fields: Fields) -> SealedLedger:
+    return SealedLedger(
+        fields.number("ledgerId"),
+        fields.number("entries", 1) - 1,
+        fields.number("size"),
+        fields.number("timestamp"),
+        fields.left,
+    )

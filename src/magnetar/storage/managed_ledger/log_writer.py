@@ -1,0 +1,271 @@
+"""Appends to one log: to its current ledger, which it begins, rolls over and ends.
+
+What the writer is doing stands in one table, ``MOVES``; who owns the log stands in ``LedgerList``.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Mapping
+from enum import Enum
+from typing import Final, NamedTuple
+
+from magnetar.clock import Clock
+from magnetar.errors import Fenced, MagnetarError, UnknownFailure
+from magnetar.storage.ledger.store import LedgerStore, LedgerWriter
+from magnetar.storage.managed_ledger import rollover
+from magnetar.storage.managed_ledger.cache import LedgerCache
+from magnetar.storage.managed_ledger.entries import Entries, Stored
+from magnetar.storage.managed_ledger.layout import Layout
+from magnetar.storage.managed_ledger.ledger_list import LedgerList
+from magnetar.storage.managed_ledger.log_reader import LogReader
+from magnetar.storage.managed_ledger.run import EntryRun
+from magnetar.storage.managed_ledger.settings import ManagedLedgerSettings
+from magnetar.tasks import Tasks
+
+log = logging.getLogger(__name__)
+
+
+class WriterState(Enum):
+    """What the writer of a log is doing."""
+
+    IDLE = "no ledger takes entries; the next append creates one"
+    CREATING = "a ledger is being created, and the one before it ended"
+    OPEN = "a ledger takes entries"
+    SEALING = "the ledger is being ended"
+    CLOSING = "no more appends are taken; what is under way is finished and the ledger ended"
+    CLOSED = "no more appends are taken, and no ledger takes entries"
+
+
+MOVES: Final[Mapping[WriterState, frozenset[WriterState]]] = {
+    WriterState.IDLE: frozenset({WriterState.CREATING, WriterState.CLOSING}),
+    WriterState.CREATING: frozenset({WriterState.OPEN, WriterState.IDLE, WriterState.CLOSING}),
+    WriterState.OPEN: frozenset({WriterState.CREATING, WriterState.SEALING, WriterState.CLOSING}),
+    WriterState.SEALING: frozenset({WriterState.IDLE, WriterState.CLOSING}),
+    WriterState.CLOSING: frozenset({WriterState.CLOSED}),
+    WriterState.CLOSED: frozenset(),
+}
+"""Where each state may lead."""
+
+
+class _Current(NamedTuple):
+    """The ledger that takes entries."""
+
+    writer: LedgerWriter
+    cache: LedgerCache
+    began_at: float
+    began_ms: int
+
+
+class LogWriter:
+    """The end of one log. One caller appends at a time."""
+
+    def __init__(
+        self,
+        name: str,
+        ledger_list: LedgerList,
+        reader: LogReader,
+        *,
+        ledgers: LedgerStore,
+        clock: Clock,
+        tasks: Tasks,
+        settings: ManagedLedgerSettings,
+        wanted: Callable[[], bool],
+        ended: Callable[[], None],
+    ) -> None:
+        """``wanted``: somebody may read soon what is appended. ``ended``: a ledger was ended."""
+        self.state = WriterState.IDLE
+        self.entries_added = 0  # Since the log was opened.
+        self._name = name
+        self._list = ledger_list
+        self._reader = reader
+        self._ledgers = ledgers
+        self._clock = clock
+        self._tasks = tasks
+        self._settings = settings
+        self._wanted = wanted
+        self._ended = ended
+        self._current: _Current | None = None
+        # Invariant: taken out by whoever answers it, and by nobody else.
+        self._append: tuple[Entries, Stored] | None = None
+        self._appended_to = -1  # The ledger of the append under way.
+        self._changing: asyncio.Task[None] | None = None  # Creates a ledger, or ends one.
+
+    @property
+    def began_ms(self) -> int:
+        """When the ledger that takes entries was begun; 0 when none does."""
+        return 0 if self._current is None else self._current.began_ms
+
+    def append(self, entries: Entries, stored: Stored) -> None:
+        """Append entries. ``stored`` is called exactly once, and never before this returns.
+
+        The entries lie in one ledger, one after the other. The answer is Fenced when they may not
+        be there, or not for good: this log takes no more then.
+        """
+        assert self._append is None, "one append at a time"
+        self._append = entries, stored
+        current = self._current
+        if (
+            self.state is WriterState.OPEN
+            and current is not None
+            and not current.writer.over_limit
+            and self._list.owned
+            and not self._roll_over_due()
+        ):
+            self._appended_to = current.writer.ledger_id
+            current.writer.append(entries.data, entries.checksums, self._answer)
+        else:
+            self._tasks.spawn("append", self._append_later(entries))
+
+    async def start_ledger(self) -> None:
+        """Begin a ledger, and end the one before it. Raises Fenced, and what the stores raise."""
+        while self._changing is not None:
+            await asyncio.wait([self._changing])
+        self.check()
+        rolls_over = self._current is not None
+        self._to(WriterState.CREATING)
+        await self._change(self._create())
+        if rolls_over:
+            self._ended()
+
+    async def roll_over_if_due(self) -> None:
+        """End the current ledger if it has had enough. For logs that nothing is appended to now.
+
+        Raises Fenced.
+        """
+        if self.state is WriterState.OPEN and self._append is None and self._roll_over_due():
+            self._to(WriterState.SEALING)
+            await self._change(self._seal())
+            self._ended()
+
+    @property
+    def closed(self) -> bool:
+        return self.state in (WriterState.CLOSING, WriterState.CLOSED)
+
+    def refuse_appends(self) -> None:
+        """Take no more: ``close`` follows."""
+        self._to(WriterState.CLOSING)
+
+    async def close(self) -> None:
+        """End the current ledger, after what is under way. Raises what the stores raise."""
+        try:
+            while self._changing is not None:
+                await asyncio.wait([self._changing])
+            await self._change(self._seal())
+        finally:
+            self._to(WriterState.CLOSED)
+
+    def check(self) -> None:
+        """Raises Fenced when the log takes no more changes."""
+        if self.closed:
+            raise Fenced(f"Managed ledger {self._name} is closed: open it again")
+        self._list.check()
+
+    async def _append_later(self, entries: Entries) -> None:
+        """Append where that takes a new ledger first, or capacity in the store.
+
+        However this ends, the append is answered, here or by its ledger.
+        """
+        error: MagnetarError | None = Fenced(f"Managed ledger {self._name}: an append was cut off")
+        try:
+            self.check()
+            if self.state is not WriterState.OPEN or self._roll_over_due():
+                await self.start_ledger()
+                self.check()
+            assert self._current is not None, "a ledger takes entries now"
+            writer = self._current.writer
+            if writer.over_limit:
+                await writer.wait_for_capacity()
+            self._appended_to = writer.ledger_id
+            writer.append(entries.data, entries.checksums, self._answer)
+            error = None
+        except MagnetarError as failure:
+            error = failure
+        except Exception as failure:
+            log.exception("managed_ledger.defect name=%s", self._name)
+            error = UnknownFailure(f"{type(failure).__name__}: {failure}")
+        finally:
+            if error is not None:
+                self._answer(-1, error)
+
+    def _answer(self, first: int, error: MagnetarError | None) -> None:
+        """The append under way is over."""
+        assert self._append is not None, "an append is answered once"
+        (entries, stored), self._append = self._append, None
+        if error is not None:
+            stored(-1, -1, self._fenced(error))
+            return
+        ledger_id, count = self._appended_to, len(entries.data)
+        self.entries_added += count
+        layout, current = self._list.layout, self._current
+        if layout.open_id == ledger_id:  # Otherwise it was closed, and sealed, meanwhile.
+            layout.grow(first + count - 1, entries.size_bytes)
+            if current is not None and self._wanted():
+                current.cache.append(
+                    EntryRun(ledger_id, first, entries.data, entries.checksums, entries.traits),
+                    entries.size_bytes,
+                )
+        stored(ledger_id, first, None)
+
+    def _fenced(self, error: MagnetarError) -> Fenced:
+        """What a failed append is answered with: nobody knows what of it is in the log."""
+        if isinstance(error, Fenced):
+            return error
+        self._list.fence(f"an append failed ({error})")
+        fenced = Fenced(f"Managed ledger {self._name} must be opened again: {error}")
+        fenced.__cause__ = error
+        return fenced
+
+    def _roll_over_due(self) -> bool:
+        if self._current is None:
+            return False
+        layout, age_s = self._list.layout, self._clock.now() - self._current.began_at
+        return rollover.due(layout.open_entry_count, layout.open_size_bytes, age_s, self._settings)
+
+    async def _change(self, change: Coroutine[object, object, None]) -> None:
+        """Change the current ledger, in a task of its own: half of it would be worse than none."""
+        self._changing = self._tasks.spawn(f"{self.state.name} {self._name}", change)
+        await asyncio.shield(self._changing)
+
+    async def _create(self) -> None:
+        """One change of the list says that one ledger ended and another began."""
+        former, self._current = self._current, None
+        try:
+            end = None if former is None else await former.writer.close()
+            now_ms = self._clock.wall_ms()
+            writer = await self._ledgers.create()
+
+            def replace(layout: Layout) -> None:
+                if end is not None:
+                    layout.seal(end.last_entry_id, end.size_bytes, now_ms)
+                layout.begin(writer.ledger_id)
+
+            try:
+                await self._list.change(replace)
+            except MagnetarError:
+                await self._ledgers.delete(writer.ledger_id)
+                raise
+            cache = self._reader.serve(writer)
+            self._current = _Current(writer, cache, self._clock.now(), now_ms)
+        finally:
+            self._changing = None
+            if self.state is WriterState.CREATING:
+                self._to(WriterState.IDLE if self._current is None else WriterState.OPEN)
+
+    async def _seal(self) -> None:
+        try:
+            if self._current is not None and self._list.owned:
+                end = await self._current.writer.close()
+                now_ms = self._clock.wall_ms()
+                await self._list.change(
+                    lambda layout: layout.seal(end.last_entry_id, end.size_bytes, now_ms)
+                )
+                await self._list.delete_removed(self._ledgers)  # It was, if it was empty.
+        finally:
+            self._current = None
+            self._changing = None
+            if self.state is WriterState.SEALING:
+                self._to(WriterState.IDLE)
+
+    def _to(self, state: WriterState) -> None:
+        assert state in MOVES[self.state], f"{self.state.name} does not lead to {state.name}"
+        self.state = state

@@ -1,0 +1,127 @@
+import asyncio
+
+import pytest
+from unit.storage.managed_ledger.logs import append, entries, turns
+
+from magnetar.errors import Fenced, WriteFailed
+from magnetar.model.position import EARLIEST
+from magnetar.storage.managed_ledger.entries import Entries
+from magnetar.storage.managed_ledger.log_writer import MOVES, WriterState
+
+# tests/unit/storage/managed_ledger/test_managed_ledger.py has what a log does with it.
+
+
+class Answers:
+    """Hears what an append is answered, and how often."""
+
+    def __init__(self):
+        self.heard = []
+
+    def __call__(self, ledger_id, first, error):
+        self.heard.append((ledger_id, first, type(error)))
+
+
+def start_append(ledger, data):
+    answers = Answers()
+    ledger.append(Entries(data, [0] * len(data), [1] * len(data), sum(map(len, data))), answers)
+    assert not answers.heard, "never before the call returns"
+    return answers
+
+
+def test_every_state_leads_to_the_end():
+    assert set(MOVES) == set(WriterState)
+    for state in WriterState:
+        reached, before = {state}, set()
+        while reached != before:
+            before = reached
+            reached = reached.union(*(MOVES[each] for each in before))
+        assert WriterState.CLOSED in reached
+
+
+@pytest.mark.parametrize("rolls_over", [False, True], ids=["same ledger", "new ledger"])
+@pytest.mark.parametrize("gate", ["appends", "creates"])
+async def test_an_append_is_answered_once(logs, ledger, rolls_over, gate):
+    await append(ledger, entries(1))
+    if rolls_over:
+        logs.clock.seconds += logs.settings.ledger_age_max_s
+    getattr(logs.ledgers, gate).close()
+    answers = start_append(ledger, entries(2))
+    await turns()
+    getattr(logs.ledgers, gate).open()
+    await turns()
+    assert answers.heard == [(1, 0, type(None)) if rolls_over else (0, 1, type(None))]
+
+
+@pytest.mark.parametrize("gate", ["appends", "creates", "closes"])
+async def test_an_append_that_fails_is_answered_once(logs, ledger, gate):
+    await append(ledger, entries(1))
+    if gate != "appends":
+        logs.clock.seconds += logs.settings.ledger_age_max_s
+    getattr(logs.ledgers, gate).failures = [WriteFailed("disk full")]
+    answers = start_append(ledger, entries(2))
+    await turns()
+    assert answers.heard == [(-1, -1, Fenced)]
+    assert ledger.fenced
+
+
+async def test_an_append_that_is_cut_off_is_answered(logs, ledger):
+    """Its task is cancelled while a new ledger is created: whoever waits hears of it."""
+    await append(ledger, entries(1))
+    logs.clock.seconds += logs.settings.ledger_age_max_s
+    logs.ledgers.creates.close()
+    answers = start_append(ledger, entries(2))
+    await turns()
+    await logs.tasks.close()
+    assert answers.heard == [(-1, -1, Fenced)]
+
+
+async def test_a_defect_of_the_store_is_answered(logs, ledger, monkeypatch):
+    await append(ledger, entries(1))
+    logs.clock.seconds += logs.settings.ledger_age_max_s
+
+    async def create():
+        raise RuntimeError("not one of ours")
+
+    monkeypatch.setattr(logs.ledgers, "create", create)
+    answers = start_append(ledger, entries(2))
+    await turns()
+    assert answers.heard == [(-1, -1, Fenced)]
+    assert ledger.fenced, "nobody knows what of it is in the log"
+
+
+async def test_an_append_to_a_closed_log_is_answered(ledger):
+    await ledger.close()
+    answers = start_append(ledger, entries(2))
+    await turns()
+    assert answers.heard == [(-1, -1, Fenced)]
+
+
+async def test_closing_waits_for_a_ledger_that_is_being_created(logs, ledger):
+    await ledger.open_cursor("s", EARLIEST)
+    await append(ledger, entries(3))
+    logs.clock.seconds += logs.settings.ledger_age_max_s
+    logs.ledgers.creates.close()
+    answers = start_append(ledger, entries(2))
+    await turns()
+    closing = asyncio.ensure_future(ledger.close())
+    await turns()
+    assert not closing.done()
+    logs.ledgers.creates.open()
+    await closing
+    assert len(answers.heard) == 1
+    assert ledger.layout.open_id is None
+    assert ledger.info().state == "closed"
+
+
+async def test_a_ledger_that_is_being_ended_takes_no_entries(logs, ledger):
+    await append(ledger, entries(1))
+    logs.ledgers.closes.close()
+    rolling = asyncio.ensure_future(logs.roll(ledger))
+    await turns()
+    answers = start_append(ledger, entries(2))
+    await turns()
+    assert not answers.heard
+    logs.ledgers.closes.open()
+    await rolling
+    await turns()
+    assert answers.heard == [(1, 0, type(None))]
