@@ -11,6 +11,7 @@ TESTED_ELSEWHERE = {
     "errors.py": "classes only; tests/architecture/test_error_tables.py walks the tree",
     "storage/metadata/store.py": "a contract; tests/contract runs every implementation",
     "storage/ledger/store.py": "a contract; tests/contract runs every implementation",
+    "broker/topics/topic.py": "a contract; broker/topics/persistent_topic.py satisfies it",
     "broker/topics/outlet.py": "a contract; broker/session.py satisfies it",
     "testing/plugin.py": "tests/compatibility stands on its fixtures",
     "testing/processes.py": "tests/crash and tests/compatibility start and kill it",

@@ -96,6 +96,13 @@ class Consumer:
         else:
             self.permits += count
 
+    def limit(self, unacked_max: int) -> None:
+        """Change how many messages may be unacknowledged; 0: no limit."""
+        self._unacked_max = unacked_max
+        if self.blocked and not (unacked_max and self.unacked >= unacked_max):
+            self._go_on()
+        self._block()
+
     def deliver(
         self,
         run: EntryRun,
@@ -139,8 +146,7 @@ class Consumer:
         self.pending.add(
             run.ledger_id, entry_ids_of(run, picked), messages_of(run, picked, ack_sets)
         )
-        if self._unacked_max and self.unacked >= self._unacked_max:
-            self.blocked = True
+        self._block()
 
     def release(self, ledger_id: int, entry_ids: Sequence[int]) -> Sequence[int]:
         """These are acknowledged or given back. Returns those that were in our hands, each once."""
@@ -160,11 +166,18 @@ class Consumer:
         self._unblock()
         return released
 
+    def _block(self) -> None:
+        if self._unacked_max and self.unacked >= self._unacked_max:
+            self.blocked = True
+
     def _unblock(self) -> None:
         if self.blocked and self.unacked <= self._unacked_max // 2:
-            self.blocked = False
-            self.permits += self.permits_parked
-            self.permits_parked = 0
+            self._go_on()
+
+    def _go_on(self) -> None:
+        self.blocked = False
+        self.permits += self.permits_parked
+        self.permits_parked = 0
 
 
 def entry_ids_of(run: EntryRun, picked: Sequence[int] | None) -> Iterable[int]:

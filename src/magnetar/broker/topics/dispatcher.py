@@ -11,6 +11,7 @@ from typing import Final, Protocol
 from magnetar.broker.topics.consumer import Consumer, entry_ids_of
 from magnetar.clock import Clock
 from magnetar.errors import StorageError
+from magnetar.model.policies import Policies
 from magnetar.model.position import Position
 from magnetar.storage.managed_ledger.cursor import Cursor
 from magnetar.storage.managed_ledger.run import EntryRun
@@ -48,6 +49,9 @@ class Dispatcher(Protocol):
 
     def redeliver(self, consumer: Consumer, positions: Sequence[Position] | None) -> None:
         """The consumer wants these again; None: all it holds."""
+
+    def apply(self, policies: Policies) -> None:
+        """These limits hold from now on."""
 
     def close(self) -> None:
         """Deliver nothing more. A read under way is dropped."""

@@ -16,6 +16,7 @@ from magnetar.broker.topics.settings import TopicSettings
 from magnetar.broker.topics.weighing import Chunk, weigh
 from magnetar.clock import Clock
 from magnetar.errors import StorageError
+from magnetar.model.policies import Policies
 from magnetar.model.position import Position
 from magnetar.storage.managed_ledger.cursor import Cursor, Picked
 from magnetar.storage.managed_ledger.run import EntryRun
@@ -54,6 +55,7 @@ class SharedDispatcher:
         self._turn_running = False
         self._replay_stuck = False  # True: nothing queued can go out until somebody has room.
         self._reads_paused = False  # True: too much is unacknowledged on the subscription.
+        self._unacked_max = 0  # Of all consumers together; 0: no limit.
         self._closed = False
 
     @property
@@ -109,6 +111,12 @@ class SharedDispatcher:
     def redeliver(self, consumer: Consumer, positions: Sequence[Position] | None) -> None:
         held = consumer.pending
         self._take_back(consumer, held.in_order() if positions is None else by_ledger(positions))
+
+    def apply(self, policies: Policies) -> None:
+        self._unacked_max = policies.unacked_per_subscription_max or 0
+        self._reads_paused = False  # Unless the new limit says so, too.
+        self._replay_stuck = False
+        self.wake()
 
     def close(self) -> None:
         self._closed = True
@@ -301,7 +309,7 @@ class SharedDispatcher:
         return room
 
     def _over_unacked_limit(self) -> bool:
-        limit = self._settings.unacked_per_subscription_max
+        limit = self._unacked_max
         if not limit:
             return False
         unacked = self.unacked

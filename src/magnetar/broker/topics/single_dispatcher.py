@@ -10,6 +10,7 @@ from magnetar.broker.topics.settings import TopicSettings
 from magnetar.broker.topics.weighing import messages_in, weigh
 from magnetar.clock import Clock
 from magnetar.errors import StorageError
+from magnetar.model.policies import Policies
 from magnetar.model.position import Position
 from magnetar.storage.managed_ledger.cursor import Cursor
 from magnetar.storage.managed_ledger.run import EntryRun
@@ -75,6 +76,9 @@ class SingleDispatcher:
         if consumer is self._active and self._serving:
             self._rewind()
             self.wake()
+
+    def apply(self, policies: Policies) -> None:
+        """No limit is about who gets everything."""
 
     def close(self) -> None:
         self._serving = False

@@ -1,5 +1,7 @@
 """Permits, and what a consumer holds."""
 
+import pytest
+
 from magnetar.broker.topics.consumer import Consumer, SubscribeRequest, messages_of, pending_in
 from magnetar.model.names import TopicName
 from magnetar.model.position import Position
@@ -65,6 +67,20 @@ def test_permits_that_come_while_blocked_are_parked(client_end, make_entry):
     assert (c.blocked, c.room, c.permits) == (True, 0, 10)
     c.release(3, [10, 11])
     assert (c.blocked, c.room, c.permits) == (False, 2, 15)
+
+
+@pytest.mark.parametrize(("limit", "blocked"), [(3, True), (4, True), (5, False), (0, False)])
+def test_another_limit_acts_at_once(client_end, make_entry, limit, blocked):
+    c = consumer(client_end(), unacked_max=4)
+    c.add_permits(10)
+    c.hold(run(make_entry, 1, 1, 1, 1))
+    c.add_permits(5)
+    c.limit(limit)
+    assert (c.blocked, c.permits) == (blocked, 10 if blocked else 15)
+    free = consumer(client_end())
+    free.hold(run(make_entry, 1, 1, 1, 1))
+    free.limit(limit)
+    assert free.blocked is blocked
 
 
 def test_a_client_that_does_not_read_has_no_room(client_end):

@@ -43,7 +43,7 @@ async def test_appended_entries_lie_one_after_the_other(ledger):
     assert (ledger.first_position, ledger.last_position) == ((0, 0), (0, 4))
     assert (ledger.entry_count, ledger.size_bytes) == (5, 5)
     assert ledger.next_position(Position(0, 4)) == (0, 5)
-    assert ledger.entries_between(Position(0, 0), Position(0, 4)) == 4
+    assert ledger.layout.entries_between(Position(0, 0), Position(0, 4)) == 4
     assert await everything(ledger) == entries(5)
 
 
@@ -171,7 +171,7 @@ async def test_a_full_ledger_is_followed_by_another(small):
     assert places == [(0, 0), (0, 3), (1, 0), (1, 3)]
     assert small.layout.ledger_ids == [0, 1]
     assert await everything(small) == entries(12)
-    assert small.entries_between(EARLIEST, LATEST) == 12
+    assert small.layout.entries_between(EARLIEST, LATEST) == 12
 
 
 async def test_a_young_ledger_may_hold_more(logs):
@@ -497,6 +497,18 @@ async def test_retention_keeps_what_is_acknowledged(logs):
     await roll(ledger)
     assert await ledgers_left(logs, ledger) == [0]
     await logs.clock.pass_time(60)
+    await ledger.trim()
+    assert await ledgers_left(logs, ledger) == []
+
+
+async def test_retention_can_be_changed_while_the_log_is_open(logs):
+    ledger = await logs.open()
+    ledger.retain(-1, -1)
+    await append(ledger, entries(10))
+    await roll(ledger)
+    await ledger.trim()
+    assert await ledgers_left(logs, ledger) == [0]
+    ledger.retain(0, 0)
     await ledger.trim()
     assert await ledgers_left(logs, ledger) == []
 
