@@ -9,7 +9,7 @@
       NotFound
         TenantNotFound  NamespaceNotFound  TopicNotFound  SubscriptionNotFound  ConsumerNotFound
       Conflict
-        ProducerBusy  ConsumerBusy  ConsumerAssignFailed  AlreadyExists
+        ProducerBusy  ConsumerBusy  ConsumerAssignFailed  AlreadyExists  LimitReached
       Refused
         InvalidName  InvalidValue  MessageTooLarge  NotAllowed  TopicTerminated
       Unavailable                   retriable = True
@@ -104,6 +104,10 @@ class ConsumerAssignFailed(Conflict):
 
 class AlreadyExists(Conflict):
     pass
+
+
+class LimitReached(Conflict):
+    """There are as many as there may be."""
 
 
 class Refused(MagnetarError):

@@ -1,7 +1,9 @@
-"""Calls and dependencies that have one home, and what to use elsewhere."""
+"""Calls, dependencies and insides that have one home, and what to use elsewhere."""
+
+import ast
 
 import pytest
-from architecture.source import calls, files, imported
+from architecture.source import calls, files, imported, tree
 
 OPENERS = (
     "storage/ledger/local/",  # segments and the journal
@@ -35,6 +37,10 @@ DOORS = {
     "random": (),
 }
 
+# What a topic is made of. Its contract says what others may ask; not every topic has a log.
+INSIDES = ("ledger", "cursor")
+INSIDES_HOMES = ("broker/topics/", "storage/")
+
 
 def at_home(name: str, homes: tuple[str, ...]) -> bool:
     return any(name == home or (home.endswith("/") and name.startswith(home)) for home in homes)
@@ -58,3 +64,15 @@ def test_each_dependency_has_its_door(module):
     homes = DOORS[module]
     strangers = [name for name in files() if module in imported(name) and not at_home(name, homes)]
     assert not strangers, f"only {homes or 'nobody'} may import {module}"
+
+
+@pytest.mark.parametrize("inside", INSIDES)
+def test_nobody_reaches_into_a_topic(inside):
+    strays = [
+        f"{name}:{node.lineno} .{inside}"
+        for name in files()
+        if not at_home(name, INSIDES_HOMES)
+        for node in ast.walk(tree(name))
+        if isinstance(node, ast.Attribute) and node.attr == inside
+    ]
+    assert not strays, "ask the topic or the subscription: broker/topics/topic.py"

@@ -80,7 +80,7 @@ def value_of(file: str, owner: str, name: str) -> set[float]:
     kind = getattr(module, owner)
     if is_dataclass(kind):
         (field,) = (field for field in fields(kind) if field.name == name)
-        return set() if field.default is MISSING else {field.default}
+        return set() if field.default in (MISSING, None) else {field.default}
     value = getattr(kind, "_field_defaults", {}).get(name)
     return set() if value is None else {value}
 

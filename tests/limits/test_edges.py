@@ -15,7 +15,6 @@ from magnetar.client.client import Client
 from magnetar.errors import InvalidValue
 from magnetar.message import chunk
 from magnetar.model.hashing import murmur3_32
-from magnetar.model.names import TopicName
 from magnetar.model.position import Position
 from magnetar.proto import PulsarApi_pb2 as pb
 from magnetar.storage.ledger.local.ledgers import READ_ENTRIES_MAX
@@ -245,15 +244,23 @@ def keyed(key: str, sequence: int) -> bytes:
 
 @pytest.mark.parametrize("over", [-1, 0, 1])
 async def test_a_client_uses_topics_of_so_many_partitions_as_a_whole(over):
-    """Made by an administrator of a broker that allows more."""
+    """Made on a broker that allows more."""
     partitions = lookup.PARTITIONS_MAX + over
-    async with LocalBroker(settings=QUIET) as broker:
-        name = TopicName.parse(f"{TOPIC}-{partitions}")
-        await broker.broker.registry._catalogue.create_partitioned_topic(name, partitions)
+    settings = {
+        **QUIET,
+        "allowAutoTopicCreationType": "partitioned",
+        "defaultNumPartitions": partitions,
+        "maxNumPartitionsPerPartitionedTopic": partitions,
+    }
+    async with LocalBroker(settings=settings) as broker:
+        name = f"{TOPIC}-{partitions}"
+        peer = await Peer.open(broker.port)
+        await peer.ask("partitionMetadata", topic=name, request_id=1)
         client = Client(broker.service_url)
         if over <= 0:
-            assert await client.partitions(str(name)) == partitions
+            assert await client.partitions(name) == partitions
         else:
             with pytest.raises(InvalidValue, match="this client goes up to 10000"):
-                await client.partitions(str(name))
+                await client.partitions(name)
+        peer.wire.close()
         await client.close()

@@ -131,7 +131,7 @@ class Story:
         ledger = self.ledger
         first_needed = min(self.mark(name) for name in NAMES)
         assert self.trimmed <= first_needed, "only what all have acknowledged is gone"
-        assert ledger.entries_between(EARLIEST, ledger.last_position) == ledger.entry_count
+        assert ledger.layout.entries_between(EARLIEST, ledger.last_position) == ledger.entry_count
         for name in NAMES:
             expected, cursor = self.expected[name], ledger.cursors[name]
             assert cursor.backlog == len(self.places) - len(expected.acked)

@@ -23,6 +23,7 @@ from magnetar.broker.topics.subscription import Subscription
 from magnetar.errors import MagnetarError
 from magnetar.message.entry_traits import traits_of
 from magnetar.model.names import TopicName
+from magnetar.model.policies import Policies
 from magnetar.model.position import EARLIEST, Position
 from magnetar.model.subscriptions import SubscriptionType
 from magnetar.storage.ledger.memory import MemoryLedgerStore
@@ -71,6 +72,7 @@ class Story:
         self.clock = ManualClock()
         self.tasks = Tasks("scenario")
         self.settings = TopicSettings()
+        self.policies = Policies()
         self.members = {}  # By name: end and consumer.
         self.positions = {}  # Of entries, by text.
         self.heard = []  # In order: who got what, or a sentence.
@@ -90,6 +92,7 @@ class Story:
             await self.ledger.open_cursor("s", EARLIEST),
             topic=TOPIC,
             settings=self.settings,
+            policies=self.policies,
             tasks=self.tasks,
             clock=self.clock,
         )
@@ -100,6 +103,9 @@ class Story:
         self.heard.clear()
         if command == "settings":
             self.settings = TopicSettings(**{name: int(value) for name, value in pairs(words)})
+            return []
+        if command == "policies" and self.subscription is None:
+            self.policies = Policies(**{name: int(value) for name, value in pairs(words)})
             return []
         if self.subscription is None:
             await self.open()
@@ -137,6 +143,9 @@ class Story:
 
     async def do_leave(self, name):
         self.subscription.remove(self.members.pop(name)[1])
+
+    async def do_policies(self, *words):
+        self.subscription.apply(Policies(**{name: int(value) for name, value in pairs(words)}))
 
     async def do_flow(self, name, permits):
         self.subscription.flow(self.members[name][1], int(permits))

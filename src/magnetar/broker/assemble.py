@@ -6,12 +6,16 @@ What is opened first is closed last. A broker that cannot be opened leaves nothi
 import socket
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from functools import cache
 from itertools import count
 from typing import Final
 
 from magnetar import __version__
 from magnetar.clock import Clock, SystemClock
 from magnetar.model.names import TopicName
+from magnetar.model.policies import Policies
+from magnetar.model.policy_values import RetentionPolicies
 from magnetar.storage.ledger.local.disk import Files
 from magnetar.storage.ledger.local.log_thread import Durability
 from magnetar.storage.ledger.local.store import (
@@ -32,21 +36,21 @@ from magnetar.tasks import Tasks
 
 from .addresses import BINARY_PORT, WEB_PORT, address_of, listen
 from .admin.app import AdminServices, start_admin
-from .admin.routes.topics import TopicCreation
 from .broker import Broker
 from .cluster.lookup import Lookup
 from .cluster.ownership import Ownership
 from .config import MIB, Config, StorageSettings
+from .creation import Creation
 from .data_folder import check_log_is_there, holds_log
 from .handlers.connect import Connect
 from .handlers.consume import Consume
 from .handlers.lookup import Finding
 from .handlers.produce import Produce
 from .handlers.table import CommandTable
+from .policies import PolicyService
 from .resources import Resources
 from .topics.deletions import Deletions
 from .topics.registry import TopicRegistry
-from .topics.settings import TopicSettings
 
 _SYSTEM_CLOCK: Final = SystemClock()
 
@@ -69,11 +73,16 @@ async def running_broker(
         tasks = Tasks("broker")
         stack.push_async_callback(tasks.close)
         metadata, ledgers = await _open_storage(stack, config.storage, clock, files)
-        resources = Resources(metadata)
+        resources = Resources(metadata, server.cluster)
         stack.callback(resources.close)
         address = address_of(server, _port(listener), web_port)
         await resources.ensure_defaults(server.cluster, address.web_url, address.service_url)
         instance = (address.web_url or address.service_url).partition("://")[2]
+        policies = PolicyService(
+            resources, metadata, broker=config.policies.policies(), tasks=tasks
+        )
+        stack.callback(policies.close)
+        creation = Creation(resources, policies, partitions_max=config.policies.partitions_max)
         ownership = Ownership(resources, address=instance)
         lookup = Lookup(resources, ownership, address)
         # Producers keep the names they were given over a restart: new ones must differ from them.
@@ -83,7 +92,8 @@ async def running_broker(
             starts=starts,
             metadata=metadata,
             ledgers=ledgers,
-            resources=resources,
+            creation=creation,
+            policies=policies,
             clock=clock,
             tasks=tasks,
         )
@@ -99,7 +109,6 @@ async def running_broker(
                 produce=Produce(
                     registry,
                     ownership,
-                    config.topics,
                     producers_max=config.connections.producers_max,
                 ),
                 consume=Consume(
@@ -108,7 +117,7 @@ async def running_broker(
                     config.topics,
                     consumers_max=config.connections.consumers_max,
                 ),
-                finding=Finding(resources, lookup, config.topics),
+                finding=Finding(resources, lookup, creation),
                 tasks=tasks,
             ),
             clock=clock,
@@ -118,13 +127,14 @@ async def running_broker(
         if web_listener is not None:
             services = AdminServices(
                 resources=resources,
+                policies=policies,
+                creation=creation,
                 topics=registry,
                 lookup=lookup,
                 ownership=ownership,
                 address=address,
                 cluster=server.cluster,
                 version=__version__,
-                creation=_creation(config),
                 clock=clock,
             )
             admin = await start_admin(services, bound=web_listener)
@@ -186,52 +196,41 @@ def _registry(
     starts: int,
     metadata: MetadataStore,
     ledgers: LedgerStore,
-    resources: Resources,
+    creation: Creation,
+    policies: PolicyService,
     clock: Clock,
     tasks: Tasks,
 ) -> TopicRegistry:
-    storage, topics = config.storage, config.topics
-    settings = _managed_ledger_settings(storage)
-    cache = EntryCache(settings.cache_size_max)
+    settings = _managed_ledger_settings(config.storage)
+    entry_cache = EntryCache(settings.cache_size_max)
     saver = CursorSaver(tasks, clock, interval_s=settings.cursor_save_interval_s)
 
-    async def open_ledger(topic: TopicName) -> ManagedLedger:
+    @cache  # Logs of one retention share their settings.
+    def settings_with(retention: RetentionPolicies | None) -> ManagedLedgerSettings:
+        kept = retention or RetentionPolicies()
+        return replace(settings, retention_time_s=kept.time_s, retention_size_bytes=kept.size_bytes)
+
+    async def open_ledger(topic: TopicName, policies: Policies) -> ManagedLedger:
         return await ManagedLedger.open(
             paths.managed_ledger_name(topic),
             metadata=metadata,
             ledgers=ledgers,
-            cache=cache,
+            cache=entry_cache,
             clock=clock,
             tasks=tasks,
-            settings=settings,
+            settings=settings_with(policies.retention),
             saver=saver,
         )
 
     numbers = count()
     return TopicRegistry(
         open_ledger=open_ledger,
-        catalogue=resources,
+        creation=creation,
+        policies=policies,
         deletions=Deletions(metadata),
-        settings=TopicSettings(
-            producers_max=topics.producers_max,
-            consumers_max=topics.consumers_max,
-            subscriptions_max=topics.subscriptions_max,
-            unacked_per_consumer_max=topics.unacked_per_consumer_max,
-            unacked_per_subscription_max=topics.unacked_per_subscription_max,
-            failover_delay_s=topics.failover_delay_ms / 1000,
-            failover_consistent_hashing=topics.failover_consistent_hashing,
-            key_shared_consistent_hashing=topics.key_shared_consistent_hashing,
-            key_shared_points=topics.key_shared_ring_points,
-            look_ahead_per_consumer_max=topics.key_shared_look_ahead_per_consumer_max,
-            look_ahead_per_subscription_max=topics.key_shared_look_ahead_per_subscription_max,
-            batch_index_acks=topics.batch_index_acknowledgement,
-            read_entries_max=topics.read_entries_max,
-            read_bytes_max=topics.read_bytes_max,
-        ),
+        settings=config.topics,
         clock=clock,
         producer_name=lambda: f"{config.server.cluster}-{starts}-{next(numbers)}",
-        auto_creation=topics.auto_creation,
-        topics_per_namespace_max=topics.topics_per_namespace_max,
     )
 
 
@@ -244,21 +243,4 @@ def _managed_ledger_settings(storage: StorageSettings) -> ManagedLedgerSettings:
         cache_size_max=storage.cache_mb * MIB,
         cursor_save_interval_s=1 / storage.cursor_saves_per_s,
         cursor_ranges_max=storage.cursor_ranges_max,
-        retention_time_s=_limit(storage.retention_minutes, 60),
-        retention_size_bytes=_limit(storage.retention_mb, MIB),
-    )
-
-
-def _limit(value: int, unit: int) -> int:
-    """In smaller units; -1 stays what it is, no limit."""
-    return value * unit if value > 0 else value
-
-
-def _creation(config: Config) -> TopicCreation:
-    topics = config.topics
-    partitioned = topics.auto_creation_type == "partitioned"
-    return TopicCreation(
-        auto=topics.auto_creation,
-        auto_partitions=topics.partitions_default if partitioned else 0,
-        partitions_max=topics.partitions_max,
     )

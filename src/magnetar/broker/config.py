@@ -6,17 +6,25 @@ environment (``MAGNETAR_BROKER_SERVICE_PORT`` for ``brokerServicePort``), a comm
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Final, Literal, Self
 
 from magnetar.errors import InvalidValue
+from magnetar.model.policies import Policies
+from magnetar.model.policy_values import (
+    AutoSubscriptionCreationOverride,
+    AutoTopicCreationOverride,
+    RetentionPolicies,
+)
+from magnetar.model.subscriptions import SubscriptionType
 
 from .other_settings import Fate, OtherSetting, correction_of, judge
 from .properties import parse_properties
 from .pulsar_settings import GROUP_OF
 from .setting import ENVIRONMENT_PREFIX, Key, section_from, settings_of, text_of, variable_of
+from .topics.settings import TopicSettings
 
 MIB: Final = 1024 * 1024
 
@@ -131,16 +139,16 @@ class ConnectionSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class TopicSettings:
-    """How topics and subscriptions come to be, and their limits."""
+class PolicySettings:
+    """What may be created, and the policies of topics whose namespace says nothing else."""
 
-    auto_creation: Annotated[
+    auto_topics: Annotated[
         bool, Key("allowAutoTopicCreation", "a topic is made when a client first uses it")
     ] = True
-    auto_creation_type: Annotated[
+    auto_topic_kind: Annotated[
         TopicType, Key("allowAutoTopicCreationType", "what is made then")
     ] = "non-partitioned"
-    partitions_default: Annotated[
+    auto_partitions: Annotated[
         int, Key("defaultNumPartitions", "partitions of a partitioned topic made then", minimum=1)
     ] = 1
     partitions_max: Annotated[
@@ -150,25 +158,22 @@ class TopicSettings:
         int,
         Key("maxTopicsPerNamespace", "topics of a namespace; 0 is no limit", minimum=0),
     ] = 0
-    auto_subscription: Annotated[
+    auto_subscriptions: Annotated[
         bool, Key("allowAutoSubscriptionCreation", "a subscription is made when first used")
     ] = True
-    producers_max: Annotated[
+    producers_per_topic_max: Annotated[
         int, Key("maxProducersPerTopic", "producers of a topic; 0 is no limit", minimum=0)
     ] = 0
-    consumers_max: Annotated[
+    consumers_per_topic_max: Annotated[
         int, Key("maxConsumersPerTopic", "consumers of a topic; 0 is no limit", minimum=0)
     ] = 0
-    subscriptions_max: Annotated[
+    consumers_per_subscription_max: Annotated[
+        int,
+        Key("maxConsumersPerSubscription", "consumers of a subscription; 0 is no limit", minimum=0),
+    ] = 0
+    subscriptions_per_topic_max: Annotated[
         int, Key("maxSubscriptionsPerTopic", "subscriptions of a topic; 0 is no limit", minimum=0)
     ] = 0
-    batch_index_acknowledgement: Annotated[
-        bool,
-        Key(
-            "acknowledgmentAtBatchIndexLevelEnabled",
-            "single messages of a batch can be acknowledged",
-        ),
-    ] = False
     unacked_per_consumer_max: Annotated[
         int,
         Key(
@@ -185,61 +190,35 @@ class TopicSettings:
             minimum=0,
         ),
     ] = 200_000
-    key_shared_consistent_hashing: Annotated[
-        bool,
-        Key(
-            "subscriptionKeySharedUseConsistentHashing",
-            "Key_Shared places consumers on a ring, else it splits ranges",
-        ),
-    ] = True
-    key_shared_ring_points: Annotated[
+    retention_minutes: Annotated[
         int,
         Key(
-            "subscriptionKeySharedConsistentHashingReplicaPoints",
-            "points of each consumer on that ring",
-            minimum=1,
+            "defaultRetentionTimeInMinutes",
+            "how long acknowledged messages are kept; -1 is for ever",
+            minimum=-1,
         ),
-    ] = 100
-    key_shared_look_ahead_per_consumer_max: Annotated[
+    ] = 0
+    retention_mb: Annotated[
         int,
         Key(
-            "keySharedLookAheadMsgInReplayThresholdPerConsumer",
-            "Key_Shared: entries per consumer that wait for their key before reading on stops",
-            minimum=1,
+            "defaultRetentionSizeInMB",
+            "how much of acknowledged messages is kept for a topic, in MiB; -1 is no limit",
+            minimum=-1,
         ),
-    ] = 2000
-    key_shared_look_ahead_per_subscription_max: Annotated[
-        int,
-        Key(
-            "keySharedLookAheadMsgInReplayThresholdPerSubscription",
-            "the same for all consumers of a subscription",
-            minimum=1,
-        ),
-    ] = 20_000
-    failover_consistent_hashing: Annotated[
-        bool,
-        Key(
-            "activeConsumerFailoverConsistentHashing",
-            "Failover chooses by a hash ring for partitions too",
-        ),
-    ] = False
-    failover_delay_ms: Annotated[
-        int,
-        Key(
-            "activeConsumerFailoverDelayTimeMillis",
-            "pause before a newly active Failover consumer gets messages",
-            minimum=0,
-        ),
-    ] = 1000
-    read_entries_max: Annotated[
-        int, Key("dispatcherMaxReadBatchSize", "entries a dispatcher reads at once", minimum=1)
-    ] = 1000
-    consumer_metadata_bytes_max: Annotated[
-        int, Key("maxConsumerMetadataSize", "bytes of a consumer's own properties", minimum=0)
-    ] = 1024
-    read_bytes_max: Annotated[
-        int, Key("dispatcherMaxReadSizeBytes", "bytes a dispatcher reads at once", minimum=1)
-    ] = 5 * MIB
+    ] = 0
+
+    def policies(self) -> Policies:
+        """The broker's level: all policies that are in force are set."""
+        same = {field.name for field in fields(self)} & set(Policies.__slots__)
+        return Policies(
+            auto_topic_creation=AutoTopicCreationOverride(
+                self.auto_topics, self.auto_topic_kind, self.auto_partitions
+            ),
+            auto_subscription_creation=AutoSubscriptionCreationOverride(self.auto_subscriptions),
+            retention=RetentionPolicies(self.retention_minutes, self.retention_mb),
+            subscription_types=tuple(each.printed for each in SubscriptionType),
+            **{name: getattr(self, name) for name in same},
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,22 +299,6 @@ class StorageSettings:
             minimum=1,
         ),
     ] = 10_000
-    retention_minutes: Annotated[
-        int,
-        Key(
-            "defaultRetentionTimeInMinutes",
-            "how long acknowledged messages are kept; -1 is for ever",
-            minimum=-1,
-        ),
-    ] = 0
-    retention_mb: Annotated[
-        int,
-        Key(
-            "defaultRetentionSizeInMB",
-            "how much of acknowledged messages is kept for a topic, in MiB; -1 is no limit",
-            minimum=-1,
-        ),
-    ] = 0
     retention_check_s: Annotated[
         int,
         Key("retentionCheckIntervalInSeconds", "how often old ledgers are looked for", minimum=1),
@@ -348,7 +311,8 @@ class Config:
 
     server: ServerSettings = ServerSettings()
     connections: ConnectionSettings = ConnectionSettings()
-    topics: TopicSettings = TopicSettings()
+    policies: PolicySettings = PolicySettings()
+    topics: TopicSettings = field(default_factory=TopicSettings)
     storage: StorageSettings = StorageSettings()
     sources: Mapping[str, str] = field(
         default_factory=dict
@@ -397,6 +361,7 @@ class Config:
         return cls(
             server=section_from(ServerSettings, given, sources),
             connections=section_from(ConnectionSettings, given, sources),
+            policies=section_from(PolicySettings, given, sources),
             topics=section_from(TopicSettings, given, sources),
             storage=section_from(StorageSettings, given, sources),
             sources=MappingProxyType(sources),
@@ -414,12 +379,24 @@ class Config:
                 self.sources.get(one.key, "default"),
                 one.outside.about,
             )
-            for section in (self.server, self.connections, self.topics, self.storage)
+            for section in (
+                self.server,
+                self.connections,
+                self.policies,
+                self.topics,
+                self.storage,
+            )
             for one in settings_of(type(section))
         ]
 
 
-_SECTIONS = (ServerSettings, ConnectionSettings, TopicSettings, StorageSettings)
+_SECTIONS = (
+    ServerSettings,
+    ConnectionSettings,
+    PolicySettings,
+    TopicSettings,
+    StorageSettings,
+)
 _KEYS = frozenset(one.key for section in _SECTIONS for one in settings_of(section))
 _KEYS_BY_VARIABLE = {variable_of(key): key for key in (*GROUP_OF, *_KEYS)}
 

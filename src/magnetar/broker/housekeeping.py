@@ -68,8 +68,7 @@ async def trim_for_ever(registry: TopicRegistry, interval_s: float, clock: Clock
         await clock.sleep(interval_s)
         for topic in list(registry.loaded.values()):
             try:
-                await topic.ledger.roll_over_if_due()
-                await topic.ledger.trim()
+                await topic.maintain()
             except MagnetarError as error:
                 log.warning("ledger.trim_failed topic=%s error=%s", topic.name, error)
             except Exception:  # one topic's defect must not end trimming for all

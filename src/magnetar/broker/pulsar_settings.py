@@ -134,7 +134,7 @@ subscribeThrottlingRatePerConsumer=0
         "limits",
         "Magnetar does not have this limit; docs/limits.md lists those that it has",
         """
-httpMaxRequestSize=-1|0 maxConsumersPerSubscription=0 maxNamespacesPerTenant=0
+httpMaxRequestSize=-1|0 maxNamespacesPerTenant=0
 maxSameAddressConsumersPerTopic=0 maxSameAddressProducersPerTopic=0 maxTenants=0
 maxUnackedMessagesPerBroker=0
 """,

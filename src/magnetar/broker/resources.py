@@ -4,7 +4,7 @@ Every change is a compare-and-set: of two administrators who do the same, one is
 """
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from magnetar.broker.record_cache import RecordCache
 from magnetar.errors import (
@@ -17,12 +17,8 @@ from magnetar.errors import (
     TopicNotFound,
 )
 from magnetar.model.names import PERSISTENT, NamespaceName, TopicName
-from magnetar.model.records import (
-    ClusterData,
-    NamespacePolicies,
-    PartitionedTopicMetadata,
-    TenantInfo,
-)
+from magnetar.model.policies import NamespacePolicies
+from magnetar.model.records import ClusterData, Json, PartitionedTopicMetadata, TenantInfo
 from magnetar.storage.metadata import paths
 from magnetar.storage.metadata.store import MetadataStore
 
@@ -32,8 +28,10 @@ DEFAULT_NAMESPACES: Final = (NamespaceName("public", "default"), NamespaceName("
 class Resources:
     """What exists, and its creation and deletion. Made inside a running event loop."""
 
-    def __init__(self, metadata: MetadataStore) -> None:
+    def __init__(self, metadata: MetadataStore, cluster: str = "standalone") -> None:
+        """``cluster``: this one, whose rates a namespace's policies have."""
         self._metadata = metadata
+        self._cluster = cluster
         self._records = RecordCache(metadata, paths.ADMIN)
 
     def close(self) -> None:
@@ -114,7 +112,7 @@ class Resources:
     async def namespace(self, namespace: NamespaceName) -> NamespacePolicies | None:
         """None where there is no such namespace, or one that is being deleted."""
         path = paths.namespace(namespace)
-        policies = await self._records.get(path, NamespacePolicies.from_json)
+        policies = await self._records.get(path, self._namespace_of)
         return None if policies is None or policies.deleted else policies
 
     async def require_namespace(self, namespace: NamespaceName) -> NamespacePolicies:
@@ -137,7 +135,7 @@ class Resources:
                 raise AlreadyExists("Namespace already exists")
             return policies
 
-        if not await self._records.change(path, NamespacePolicies.from_json, replace_deleted):
+        if not await self._records.change(path, self._namespace_of, replace_deleted):
             raise Conflict(f"Namespace {namespace} is being deleted: try again")
 
     async def delete_namespace(self, namespace: NamespaceName) -> None:
@@ -156,8 +154,22 @@ class Resources:
 
     async def _mark(self, path: str, *, deleted: bool) -> bool:
         return await self._records.change(
-            path, NamespacePolicies.from_json, lambda stored: stored.marked(deleted=deleted)
+            path, self._namespace_of, lambda stored: stored.marked(deleted=deleted)
         )
+
+    async def change_policies(self, namespace: NamespaceName, **changed: Any) -> None:
+        """Set these policies; None: no longer. Raises NamespaceNotFound."""
+
+        def change(stored: NamespacePolicies) -> NamespacePolicies:
+            if stored.deleted:
+                raise NamespaceNotFound("Namespace does not exist")
+            return stored.with_policies(**changed)
+
+        if not await self._records.change(paths.namespace(namespace), self._namespace_of, change):
+            raise NamespaceNotFound("Namespace does not exist")
+
+    def _namespace_of(self, value: Json) -> NamespacePolicies:
+        return NamespacePolicies.from_json(value, self._cluster)
 
     async def partitioned_topic(self, topic: TopicName) -> PartitionedTopicMetadata | None:
         """None where the topic is not partitioned, or does not exist."""
@@ -174,10 +186,8 @@ class Resources:
     ) -> None:
         """Store that a topic is partitioned; the partitions themselves are the caller's to create.
 
-        Raises InvalidValue, NamespaceNotFound, or AlreadyExists (as a plain topic, too).
+        Raises NamespaceNotFound, or AlreadyExists (as a plain topic, too).
         """
-        if partitions < 1:
-            raise InvalidValue("Number of partitions should be more than 0")
         await self.require_namespace(topic.namespace)
         created = PartitionedTopicMetadata(partitions, properties)
         if await self.topic_exists(topic) or not await self._records.create(

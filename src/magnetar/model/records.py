@@ -25,31 +25,6 @@ _CLUSTER_DEFAULTS: Json = {
     "brokerClientTlsEnabledWithKeyStore": False,
 }
 
-# What Pulsar shows of a namespace nobody configured; the rest is left out until it is set.
-_POLICY_DEFAULTS: Json = {
-    "auth_policies": {"namespace_auth": {}, "destination_auth": {}, "subscription_auth_roles": {}},
-    "allowed_clusters": [],
-    "backlog_quota_map": {},
-    "clusterDispatchRate": {},
-    "topicDispatchRate": {},
-    "subscriptionDispatchRate": {},
-    "replicatorDispatchRate": {},
-    "clusterSubscribeRate": {},
-    "publishMaxMessageRate": {},
-    "latency_stats_sample_rate": {},
-    "deleted": False,
-    "encryption_required": False,
-    "subscription_auth_mode": "None",
-    "offload_threshold": -1,
-    "offload_threshold_in_seconds": -1,
-    "schema_compatibility_strategy": "UNDEFINED",
-    "is_allow_auto_update_schema": True,
-    "schema_validation_enforced": False,
-    "subscription_types_enabled": [],
-    "properties": {},
-    "migrated": False,
-}
-
 
 @dataclass(frozen=True, slots=True)
 class ClusterData:
@@ -146,45 +121,6 @@ class Bundles:
         place = zlib.crc32(str(topic).encode())
         upper = min(bisect_right(self.boundaries, place), len(self.boundaries) - 1)
         return f"0x{self.boundaries[upper - 1]:08x}_0x{self.boundaries[upper]:08x}"
-
-
-@dataclass(frozen=True, slots=True)
-class NamespacePolicies:
-    """A namespace: its bundles, and the policies somebody set (``other``, in Pulsar's names)."""
-
-    bundles: Bundles
-    replication_clusters: list[str] = field(default_factory=list)
-    deleted: bool = False  # Being deleted: as good as absent.
-    other: Json = field(default_factory=dict)
-
-    @classmethod
-    def fresh(cls, cluster: str, bundles: int = BUNDLES_DEFAULT) -> Self:
-        return cls(Bundles.even(bundles), [cluster])
-
-    @classmethod
-    def from_json(cls, value: Json) -> Self:
-        other = dict(value)
-        bundles = other.pop("bundles", None) or {}
-        if not isinstance(bundles, dict):
-            raise InvalidValue(f"bundles are an object, not a {type(bundles).__name__}")
-        clusters = _strings(other.pop("replication_clusters", None))
-        deleted = other.pop("deleted", False) is True
-        return cls(Bundles.from_json(bundles), clusters, deleted, other)
-
-    def to_json(self) -> Json:
-        return {
-            **self.other,
-            "replication_clusters": self.replication_clusters,
-            "bundles": self.bundles.to_json(),
-            "deleted": self.deleted,
-        }
-
-    def shown(self) -> Json:
-        """As an administrator sees it: what is set, and the defaults Pulsar shows of the rest."""
-        return {**_POLICY_DEFAULTS, **self.to_json()}
-
-    def marked(self, *, deleted: bool) -> "NamespacePolicies":
-        return replace(self, deleted=deleted)
 
 
 @dataclass(frozen=True, slots=True)

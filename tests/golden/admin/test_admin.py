@@ -26,6 +26,8 @@ NO_PLAIN_PROPERTIES = "topics without partitions have no properties yet, so they
 NO_POLICIES = "policies that are not applied are refused"
 LISTED = "Pulsar leaves the topic with a slash in its name out of its lists"
 NO_LEDGER_YET = "an empty topic has no ledger before its first message"
+NOT_OURS = "a mistake of the caller's is not a failure of ours"
+SAYS_MORE = "the reason names the namespace and how many topics it has"
 JAVA_TLS = "settings of Java's key stores mean nothing here"
 
 DIFFERENCES = {
@@ -34,15 +36,18 @@ DIFFERENCES = {
     ("namespaces", "get_ns5"): NO_POLICIES,
     ("namespaces", "bundles_split"): "bundles cannot be split yet",
     ("namespaces", "bundles_split2"): "bundles cannot be split yet",
+    ("ns_policies", 'subscriptionTypesEnabled.set_bad_["Zzz"]'): NOT_OURS,
     ("topics", "create_with_properties"): NO_PLAIN_PROPERTIES,
     ("topics", "list"): LISTED,
     ("topics", "list_ns_topics"): LISTED,
     ("topics", "list_ns_topics_persistent"): LISTED,
     ("topics", "list_ns_topics_all"): LISTED + "; and there are no system topics",
     ("topics", "list_include_system"): LISTED + "; and there are no system topics",
-    ("subscriptions", "reset_id_no_body"): "a mistake of the caller's is not a failure of ours",
+    ("subscriptions", "reset_id_no_body"): NOT_OURS,
     ("messages", "lastMessageId_empty"): NO_LEDGER_YET,
     ("root", "basic_auth_ignored"): "credentials that nobody checks are refused, not ignored",
+    ("limits", "max_topics_partitions"): SAYS_MORE,
+    ("limits", "max_topics_exceeded"): SAYS_MORE,
     ("lookup", "bad_domain"): "a path that names no topic is not a failure of ours",
     ("brokers", "version"): "it is our version",
     ("brokers", "version_any"): "it is our version",
@@ -145,6 +150,21 @@ async def connected(world, local, subscription, kind):
     await topic.subscribe(request, SilentEnd())
 
 
+async def limited_namespace(world):
+    await make(
+        world,
+        ("PUT", "namespaces/golden/lim", None),
+        ("PUT", "persistent/golden/lim/a", None),
+        ("POST", "namespaces/golden/lim/maxTopicsPerNamespace", 2),
+        ("POST", "namespaces/golden/lim/maxSubscriptionsPerTopic", 1),
+    )
+
+
+async def emptied_namespace(world):
+    for name in ("a", "b"):
+        await make(world, ("DELETE", f"persistent/golden/lim/{name}", None))
+
+
 BEFORE = {
     ("tenants", "update"): remote_cluster,
     ("tenants", "delete_nonempty"): namespace_of_gone,
@@ -160,6 +180,8 @@ BEFORE = {
     ("lifecycle", "delete_with_subscription"): disconnected,
     ("root", "accept_text"): tidied,
     ("subscriptions", "reset2_id3"): other_topic,
+    ("limits", "max_topics_partitions"): limited_namespace,
+    ("limits", "ns_delete_emptied"): emptied_namespace,
 }
 
 
@@ -221,7 +243,7 @@ async def differences(world, exchange):
     found += strays(exchange.get("content_type"), kind, "type")
     theirs = translated(exchange.get("body"), known)
     ours = answer.text or None
-    if isinstance(theirs, dict | list):
+    if isinstance(theirs, dict | list | int):
         ours = answer.json if ours else None
     return [*found, *strays(theirs, ours, "body")]
 

@@ -31,7 +31,7 @@ def fate(key: str, value: str) -> Fate:
         ("subscriptionExpirationTimeMinutes", "5"),
         ("maxPublishRatePerTopicInMessages", "10"),
         ("dispatchThrottlingRatePerTopicInByte", "1000"),
-        ("maxConsumersPerSubscription", "2"),
+        ("maxUnackedMessagesPerBroker", "2"),
         ("isSchemaValidationEnforced", "true"),
         ("schemaCompatibilityStrategy", "BACKWARD"),
         ("encryptionRequireOnProducer", "true"),

@@ -11,7 +11,6 @@ from magnetar.model.records import (
     RING_END,
     Bundles,
     ClusterData,
-    NamespacePolicies,
     PartitionedTopicMetadata,
     TenantInfo,
 )
@@ -24,15 +23,6 @@ FOUR = ["0x00000000", "0x40000000", "0x80000000", "0xc0000000", "0xffffffff"]
     [
         (ClusterData, {"serviceUrl": "http://a:8080", "later": [1]}),
         (TenantInfo, {"adminRoles": ["a"], "allowedClusters": ["c"], "later": {"x": 1}}),
-        (
-            NamespacePolicies,
-            {
-                "replication_clusters": ["c"],
-                "bundles": {"boundaries": FOUR, "numBundles": 4},
-                "deleted": False,
-                "later": True,
-            },
-        ),
         (PartitionedTopicMetadata, {"partitions": 3, "deleted": False, "later": "x"}),
         (
             PartitionedTopicMetadata,
@@ -141,14 +131,6 @@ def test_a_cluster_that_moved_keeps_what_else_is_known_of_it():
 def test_roles_and_clusters_are_sets():
     info = TenantInfo.from_json({"adminRoles": ["b", "a", "b"], "allowedClusters": None})
     assert info.shown() == {"adminRoles": ["a", "b"], "allowedClusters": []}
-
-
-def test_policies_show_pulsar_s_defaults_and_what_was_set():
-    shown = NamespacePolicies.from_json({"message_ttl_in_seconds": 5}).shown()
-    assert shown["message_ttl_in_seconds"] == 5
-    assert shown["schema_compatibility_strategy"] == "UNDEFINED"
-    assert shown["bundles"]["numBundles"] == 4
-    assert shown["deleted"] is False
 
 
 def test_properties_are_shown_only_when_there_are_any():

@@ -16,14 +16,17 @@ from magnetar.broker.admin.router import Route, Router
 from magnetar.broker.admin.routes.brokers import Brokers, broker_id
 from magnetar.broker.admin.routes.clusters import Clusters
 from magnetar.broker.admin.routes.lookup import TopicLookup
+from magnetar.broker.admin.routes.namespace_policies import PolicyRoutes
 from magnetar.broker.admin.routes.namespaces import Namespaces
 from magnetar.broker.admin.routes.subscriptions import Subscriptions
 from magnetar.broker.admin.routes.tenants import Tenants
 from magnetar.broker.admin.routes.topic_stats import TopicNumbers
-from magnetar.broker.admin.routes.topics import TopicCreation, Topics
+from magnetar.broker.admin.routes.topics import Topics
 from magnetar.broker.admin.topic_access import TopicAccess
 from magnetar.broker.cluster.lookup import BrokerAddress, Lookup
 from magnetar.broker.cluster.ownership import Ownership
+from magnetar.broker.creation import Creation
+from magnetar.broker.policies import PolicyService
 from magnetar.broker.resources import Resources
 from magnetar.broker.topics.registry import TopicRegistry
 from magnetar.clock import Clock, SystemClock
@@ -42,13 +45,14 @@ class AdminServices:
     """The rooms of a broker that its administrators look into."""
 
     resources: Resources
+    policies: PolicyService
+    creation: Creation
     topics: TopicRegistry
     lookup: Lookup
     ownership: Ownership
     address: BrokerAddress
     cluster: str
     version: str
-    creation: TopicCreation = field(default_factory=TopicCreation)
     rates: RateBook = field(default_factory=RateBook)
     clock: Clock = field(default_factory=SystemClock)
 
@@ -94,16 +98,14 @@ def routes(services: AdminServices) -> Iterator[Route]:
     """Every route there is; what is not here does not exist."""
     resources = services.resources
     access = TopicAccess(resources, services.topics, services.ownership)
-    fanout = Fanout(resources, access)
     web_url, creation = services.address.web_url, services.creation
+    fanout = Fanout(resources, access, creation)
     yield from Clusters(resources).routes()
     yield from Tenants(resources).routes()
     yield from Namespaces(resources, services.cluster).routes()
+    yield from PolicyRoutes(resources, services.policies).routes()
     yield from Topics(resources, access, fanout, creation).routes()
     yield from TopicNumbers(resources, access, services.rates, owner=broker_id(web_url)).routes()
-    yield from Subscriptions(
-        resources, access, services.clock, auto_creation=creation.auto
-    ).routes()
-    lookup = TopicLookup(services.lookup, resources, access, auto_creation=creation.auto)
-    yield from lookup.routes()
+    yield from Subscriptions(resources, access, creation).routes()
+    yield from TopicLookup(services.lookup, resources, creation).routes()
     yield from Brokers(resources, web_url=web_url, version=services.version).routes()

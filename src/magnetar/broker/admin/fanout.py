@@ -6,6 +6,7 @@ partition that is missing is made when a client first uses it.
 
 from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.topic_access import TopicAccess
+from magnetar.broker.creation import Creation
 from magnetar.broker.resources import Resources
 from magnetar.broker.topics.topic import Topic
 from magnetar.model.names import TopicName
@@ -15,27 +16,25 @@ from magnetar.model.position import EARLIEST
 class Fanout:
     """Creates, grows, unloads and deletes all partitions of a topic."""
 
-    def __init__(self, resources: Resources, access: TopicAccess) -> None:
+    def __init__(self, resources: Resources, access: TopicAccess, creation: Creation) -> None:
         self._resources = resources
         self._access = access
+        self._creation = creation
 
     async def create(
         self, topic: TopicName, partitions: int, properties: dict[str, str] | None = None
     ) -> None:
-        """Raises what ``Resources.create_partitioned_topic`` raises, and Rejection."""
-        await self._access.check_room(topic, partitions)
-        await self._resources.create_partitioned_topic(topic, partitions, properties)
+        """Raises what ``Creation.create_partitioned`` raises."""
+        await self._creation.create_partitioned(topic, partitions, properties)
         for name in await self._access.partitions(topic):
             await self._access.create(name)
 
     async def grow(self, topic: TopicName, partitions: int) -> None:
         """More partitions, each with the durable subscriptions of the first, from its beginning.
 
-        Raises what ``Resources.grow_partitions`` raises, and Rejection.
+        Raises what ``Creation.grow`` raises.
         """
-        more = partitions - await self._resources.partitions(topic)
-        await self._access.check_room(topic, max(more, 0))
-        had = await self._resources.grow_partitions(topic, partitions)
+        had = await self._creation.grow(topic, partitions)
         first = topic.partition(0)
         model = await self._access.open(first) if await self._access.exists(first) else None
         for index in range(had, partitions):
@@ -45,7 +44,7 @@ class Fanout:
         partition = await self._access.create(name)
         for subscription in list(model.subscriptions.values()) if model else []:
             if subscription.durable and subscription.name not in partition.subscriptions:
-                properties = dict(subscription.cursor.properties)
+                properties = dict(subscription.properties)
                 await partition.create_subscription(subscription.name, EARLIEST, properties)
 
     async def unload(self, topic: TopicName) -> None:

@@ -4,8 +4,7 @@ from typing import Any, Final
 from urllib.parse import quote_plus
 
 from magnetar.broker.admin.stats import instant
-from magnetar.storage.managed_ledger.info import CursorInfo, LedgerInfo
-from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
+from magnetar.storage.managed_ledger.info import CursorInfo, LedgerInfo, ManagedLedgerInfo
 
 _STATES: Final = {"open": "LedgerOpened", "fenced": "Fenced", "closed": "Closed"}
 
@@ -19,9 +18,8 @@ _COMPACTED: Final = {
 }
 
 
-def internal_stats(ledger: ManagedLedger) -> dict[str, Any]:
+def internal_stats(info: ManagedLedgerInfo) -> dict[str, Any]:
     """Cursors are named as Pulsar stores them: encoded, with ``+`` for a blank."""
-    info = ledger.info()
     return {
         "entriesAddedCounter": info.entries_added,
         "numberOfEntries": info.entry_count,
@@ -35,7 +33,7 @@ def internal_stats(ledger: ManagedLedger) -> dict[str, Any]:
         "state": _STATES[info.state],
         "ledgers": [_ledger(each) for each in info.ledgers],
         "cursors": {
-            quote_plus(name, safe=""): _cursor(each, ledger) for name, each in info.cursors.items()
+            quote_plus(name, safe=""): _cursor(each) for name, each in info.cursors.items()
         },
         "schemaLedgers": [],
         "compactedLedger": _COMPACTED,
@@ -54,9 +52,7 @@ def _ledger(info: LedgerInfo) -> dict[str, Any]:
     }
 
 
-def _cursor(info: CursorInfo, ledger: ManagedLedger) -> dict[str, Any]:
-    beyond_the_end = info.read_position > ledger.last_position
-    entries = ledger.entries_between(info.mark, info.read_position) + beyond_the_end
+def _cursor(info: CursorInfo) -> dict[str, Any]:
     return {
         "markDeletePosition": str(info.mark),
         "readPosition": str(info.read_position),
@@ -69,7 +65,7 @@ def _cursor(info: CursorInfo, ledger: ManagedLedger) -> dict[str, Any]:
         "lastLedgerSwitchTimestamp": instant(0),
         "state": "Open",
         "active": True,
-        "numberOfEntriesSinceFirstNotAckedMessage": entries,
+        "numberOfEntriesSinceFirstNotAckedMessage": info.entries_since_mark,
         "totalNonContiguousDeletedMessagesRange": len(info.ranges),
         "subscriptionHavePendingRead": False,
         "subscriptionHavePendingReplayRead": False,

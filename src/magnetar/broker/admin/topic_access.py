@@ -1,11 +1,10 @@
 """The topics an administrator names: found and opened, or refused in Pulsar's words."""
 
-from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.cluster.ownership import Ownership
 from magnetar.broker.resources import Resources
 from magnetar.broker.topics.registry import TopicRegistry
 from magnetar.broker.topics.topic import Topic
-from magnetar.errors import Conflict, SubscriptionNotFound, TopicNotFound
+from magnetar.errors import SubscriptionNotFound, TopicNotFound
 from magnetar.model.names import TopicName
 
 
@@ -33,13 +32,6 @@ class TopicAccess:
         """A topic, made if it does not exist. Its namespace must."""
         await self._ownership.take(topic)
         return await self._registry.create(topic)
-
-    async def check_room(self, topic: TopicName, count: int) -> None:
-        """Whether its namespace may have so many topics more. Raises Rejection."""
-        try:
-            await self._registry.check_room(topic.namespace, count)
-        except Conflict as error:  # Pulsar's status for partitions is another than for topics.
-            raise Rejection(412, str(error)) from None
 
     async def exists(self, topic: TopicName) -> bool:
         return topic in self._registry.loaded or await self._resources.topic_exists(topic)

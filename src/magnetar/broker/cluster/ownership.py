@@ -9,7 +9,8 @@ from typing import Protocol
 
 from magnetar.errors import NotOwner
 from magnetar.model.names import NamespaceName, TopicName
-from magnetar.model.records import Bundles, NamespacePolicies
+from magnetar.model.policies import NamespacePolicies
+from magnetar.model.records import Bundles
 
 _WHOLE_RING = Bundles.even(1)
 

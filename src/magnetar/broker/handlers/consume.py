@@ -5,18 +5,16 @@ from datetime import UTC, datetime
 from typing import Final
 
 from magnetar.broker.cluster.ownership import Ownership
-from magnetar.broker.config import TopicSettings
 from magnetar.broker.session import OpenConsumer, Session
 from magnetar.broker.topics.consumer import SubscribeRequest
 from magnetar.broker.topics.registry import TopicRegistry
-from magnetar.broker.topics.topic import Topic
+from magnetar.broker.topics.settings import TopicSettings
 from magnetar.errors import (
     ConsumerNotFound,
     InvalidValue,
     MagnetarError,
     NotAllowed,
     NotReady,
-    SubscriptionNotFound,
     TopicNotFound,
     UnexpectedCommand,
 )
@@ -184,15 +182,12 @@ class Consume:
     async def on_seek(self, session: Session, command: CommandSeek) -> None:
         """Every consumer of the subscription gets CLOSE_CONSUMER, and then this one SUCCESS."""
         opened = _open(session, command.consumer_id)
-        topic = opened.topic
+        topic, subscription = opened.topic, opened.subscription
         if command.HasField("message_id"):
-            target = _position(command.message_id)
-            await topic.seek(
-                opened.subscription, lambda: _known(target), list(command.message_id.ack_set)
-            )
+            place = command.message_id
+            await topic.seek(subscription, _position(place), ack_set=list(place.ack_set))
         elif command.HasField("message_publish_time"):
-            since_ms = command.message_publish_time
-            await topic.seek(opened.subscription, lambda: topic.position_at(since_ms), [])
+            await topic.seek_to_time(subscription, command.message_publish_time)
         else:
             raise InvalidValue("Message id and message publish time were not present")
         session.reply(replies.success(command.request_id))
@@ -216,7 +211,7 @@ class Consume:
                 position,
                 partition=opened.topic.name.partition_index,
                 batch_index=batch_index,
-                mark=opened.subscription.cursor.mark,
+                mark=opened.subscription.mark,
             )
         )
 
@@ -233,7 +228,7 @@ class Consume:
             subscription_type=consumer.request.type.printed,
             available_permits=consumer.permits,
             unacked_messages=consumer.unacked,
-            backlog=opened.subscription.cursor.backlog,
+            backlog=opened.subscription.backlog,
             blocked_on_unacked=consumer.blocked,
         )
         session.reply(replies.consumer_stats(command.request_id, stats))
@@ -253,7 +248,6 @@ class Consume:
             topic = await self._registry.get(name, create=command.force_topic_creation)
         except TopicNotFound:
             raise TopicNotFound(f"Topic {name} does not exist") from None
-        self._admit(topic, request)
         subscription, consumer = await topic.subscribe(request, session)
         return OpenConsumer(topic, subscription, consumer)
 
@@ -264,12 +258,6 @@ class Consume:
                 f"The connection has {count} consumers, as many as it may: close some, connect "
                 "again, or raise maxConsumersPerConnection"
             )
-
-    def _admit(self, topic: Topic, request: SubscribeRequest) -> None:
-        """Whether a consumer may bring its subscription."""
-        made = request.durable and request.subscription not in topic.subscriptions
-        if made and not self._settings.auto_subscription:
-            raise SubscriptionNotFound("Subscription does not exist")
 
 
 def _request(command: CommandSubscribe, metadata_bytes_max: int) -> SubscribeRequest:
@@ -335,7 +323,3 @@ def _position(message_id: MessageIdData) -> Position:
 
 def _signed(value: int) -> int:
     return value - 2**64 if value >= 2**63 else value
-
-
-async def _known(position: Position) -> Position:
-    return position

@@ -4,18 +4,17 @@ import asyncio
 from typing import Final, Protocol
 
 from magnetar.broker.cluster.lookup import Lookup
-from magnetar.broker.config import TopicSettings
+from magnetar.broker.creation import Creation
 from magnetar.broker.session import Session
 from magnetar.errors import (
-    AlreadyExists,
     InvalidName,
+    NamespaceNotFound,
     NotReady,
     TopicNotFound,
     UnexpectedCommand,
 )
 from magnetar.model.hashing import topics_hash
 from magnetar.model.names import NamespaceName, TopicName
-from magnetar.model.records import NamespacePolicies
 from magnetar.wire import replies
 from magnetar.wire.commands import (
     CommandGetTopicsOfNamespace,
@@ -34,24 +33,16 @@ _NON_PERSISTENT_ONLY: Final = 1
 class Catalogue(Protocol):
     """What is asked about topics that may not be open: ``Resources`` answers."""
 
-    async def namespace(self, namespace: NamespaceName) -> NamespacePolicies | None: ...
-
-    async def partitions(self, topic: TopicName) -> int: ...
-
-    async def create_partitioned_topic(self, topic: TopicName, partitions: int) -> None: ...
-
-    async def topic_exists(self, topic: TopicName) -> bool: ...
-
     async def topics(self, namespace: NamespaceName) -> list[TopicName]: ...
 
 
 class Finding:
     """Tells clients where topics are, how many partitions they have, and which there are."""
 
-    def __init__(self, catalogue: Catalogue, lookup: Lookup, settings: TopicSettings) -> None:
+    def __init__(self, catalogue: Catalogue, lookup: Lookup, creation: Creation) -> None:
         self._catalogue = catalogue
         self._lookup = lookup
-        self._settings = settings
+        self._creation = creation
         self._listing = asyncio.Semaphore(TOPIC_LISTS_AT_ONCE_MAX)
 
     async def on_lookup(self, session: Session, command: CommandLookupTopic) -> None:
@@ -70,7 +61,12 @@ class Finding:
     ) -> None:
         name = topic_name(command.topic)
         create = command.metadata_auto_creation_enabled
-        partitions = await self._partitions(name, create=create)
+        try:
+            partitions = await self._creation.partitions(name, create=create)
+        except NamespaceNotFound as error:
+            raise TopicNotFound(str(error) if create else "") from None
+        except TopicNotFound:
+            raise TopicNotFound("") from None
         session.reply(replies.partitioned_metadata(command.request_id, partitions))
 
     async def on_topics_of_namespace(
@@ -109,32 +105,6 @@ class Finding:
             topics_hash=known,
             changed=changed,
         )
-
-    async def _partitions(self, name: TopicName, *, create: bool) -> int:
-        """How many a topic has; 0 for one that has none. Raises TopicNotFound."""
-        if await self._catalogue.namespace(name.namespace) is None:
-            raise TopicNotFound("Namespace not found" if create else "")
-        if name.partition_index >= 0:
-            partitions = await self._catalogue.partitions(name.partitioned_name)
-            if partitions and name.partition_index >= partitions:
-                raise TopicNotFound("")
-            return 0
-        partitions = await self._catalogue.partitions(name)
-        if partitions or await self._catalogue.topic_exists(name):
-            return partitions
-        if not (create and self._settings.auto_creation):
-            raise TopicNotFound("")
-        if self._settings.auto_creation_type == "non-partitioned":
-            return 0  # It will be made by who first produces to it or subscribes.
-        return await self._create_partitioned(name)
-
-    async def _create_partitioned(self, name: TopicName) -> int:
-        partitions = self._settings.partitions_default
-        try:
-            await self._catalogue.create_partitioned_topic(name, partitions)
-        except AlreadyExists:  # Somebody else asked at the same moment.
-            return await self._catalogue.partitions(name)
-        return partitions
 
 
 async def _until_writable(session: Session) -> None:

@@ -4,11 +4,9 @@ from collections.abc import Coroutine
 from typing import Final
 
 from magnetar.broker.cluster.ownership import Ownership
-from magnetar.broker.config import TopicSettings
 from magnetar.broker.session import Session
 from magnetar.broker.topics.producer import Producer
 from magnetar.broker.topics.registry import TopicRegistry
-from magnetar.broker.topics.topic import Topic
 from magnetar.errors import (
     ChecksumMismatch,
     MagnetarError,
@@ -34,14 +32,12 @@ class Produce:
         self,
         registry: TopicRegistry,
         ownership: Ownership,
-        settings: TopicSettings,
         *,
         producers_max: int = 0,
     ) -> None:
         """``producers_max``: of one connection; 0 for no limit."""
         self._registry = registry
         self._ownership = ownership
-        self._settings = settings
         self._producers_max = producers_max
 
     def on_producer(
@@ -130,24 +126,14 @@ class Produce:
             check_schema(command.schema, name)
         await self._ownership.check(name)
         topic = await self._registry.get(name, create=True)
-        self._check_first(topic, command.initial_subscription_name)
         return await topic.attach_producer(
             session,
             command.producer_id,
             command.producer_name if command.HasField("producer_name") else None,
             epoch=command.epoch,
             metadata={pair.key: pair.value for pair in command.metadata},
-            first_subscription=command.initial_subscription_name,
+            initial_subscription=command.initial_subscription_name,
         )
-
-    def _check_first(self, topic: Topic, subscription: str) -> None:
-        """Whether a producer may bring a subscription that must not miss what it sends."""
-        made = subscription and subscription not in topic.subscriptions
-        if made and not self._settings.auto_subscription:
-            raise NotAllowed(
-                "Could not create the initial subscription due to the auto subscription creation "
-                "is not allowed."
-            )
 
     def _stray(self, session: Session, producer_id: int) -> None:
         """Sends on the way while we closed the producer are passed over; others break the rules."""

@@ -95,6 +95,13 @@ class Consumer:
         else:
             self.permits += count
 
+    def limit(self, unacked_max: int) -> None:
+        """Change how many messages may be unacknowledged; 0: no limit."""
+        self._unacked_max = unacked_max
+        if self.blocked and not (unacked_max and self.unacked >= unacked_max):
+            self._go_on()
+        self._block()
+
     def deliver(
         self,
         run: EntryRun,
@@ -132,16 +139,22 @@ class Consumer:
     def took(self, messages: int) -> None:
         """It holds so many more messages."""
         self.unacked += messages
-        if self._unacked_max and self.unacked >= self._unacked_max:
-            self.blocked = True
+        self._block()
 
     def gave_back(self, messages: int) -> None:
         """So many messages are acknowledged, or are to be delivered again."""
         self.unacked -= messages
         if self.blocked and self.unacked <= self._unacked_max // 2:
-            self.blocked = False
-            self.permits += self.permits_parked
-            self.permits_parked = 0
+            self._go_on()
+
+    def _block(self) -> None:
+        if self._unacked_max and self.unacked >= self._unacked_max:
+            self.blocked = True
+
+    def _go_on(self) -> None:
+        self.blocked = False
+        self.permits += self.permits_parked
+        self.permits_parked = 0
 
 
 def entry_ids_of(run: EntryRun, picked: Sequence[int] | None) -> Iterable[int]:

@@ -25,6 +25,7 @@ from magnetar.broker.topics.takeover import Takeover
 from magnetar.clock import Clock
 from magnetar.errors import StorageError
 from magnetar.message.entry_traits import EntryTraits, traits_of
+from magnetar.model.policies import Policies
 from magnetar.model.position import Position
 from magnetar.storage.managed_ledger.cursor import Cursor, Picked
 from magnetar.storage.managed_ledger.run import EntryRun
@@ -73,6 +74,7 @@ class DispatchLoop:
         self._reading: asyncio.Task[None] | None = None
         self._read_failed = False  # And is tried again soon.
         self._running = False
+        self._unacked_max = 0  # Messages, of all consumers together; 0: no limit.
         self._over_limit = False  # Too much is unacknowledged on the subscription.
         self._messages_per_entry = 1.0
         self._rewinds = 0  # What was read before a rewind is dropped.
@@ -123,6 +125,12 @@ class DispatchLoop:
         elif consumer in self.strategy.receivers:
             self._start_again()
 
+    def apply(self, policies: Policies) -> None:
+        """These limits hold from now on."""
+        self._unacked_max = policies.unacked_per_subscription_max or 0
+        self._over_limit = False  # Unless the new limit says so, too.
+        self.wake()
+
     def close(self) -> None:
         """Deliver nothing more. A read under way is dropped."""
         self._closed = True
@@ -170,7 +178,7 @@ class DispatchLoop:
 
     def _over_unacked_limit(self) -> bool:
         """Once it is reached, half of it must be acknowledged."""
-        limit = self._settings.unacked_per_subscription_max
+        limit = self._unacked_max
         messages = 0 if self._table is None else self._table.messages
         self._over_limit = bool(limit) and messages >= (limit // 2 if self._over_limit else limit)
         return self._over_limit

@@ -3,36 +3,28 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, Protocol
+from typing import Any
 
+from magnetar.broker.creation import Creation
+from magnetar.broker.policies import PolicyService
 from magnetar.broker.topics.deletions import Deletions
+from magnetar.broker.topics.persistent_topic import PersistentTopic
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.broker.topics.topic import Topic
 from magnetar.clock import Clock
 from magnetar.errors import (
-    Conflict,
     MagnetarError,
     NotAllowed,
     StorageError,
     TopicClosed,
     TopicNotFound,
 )
-from magnetar.model.names import NamespaceName, TopicName
+from magnetar.model.names import TopicName
+from magnetar.model.policies import Policies
 from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
 from magnetar.tasks import Tasks
 
 log = logging.getLogger(__name__)
-
-
-class Catalogue(Protocol):
-    """What the registry asks about topics that are not open: ``Resources`` answers."""
-
-    async def topic_exists(self, topic: TopicName) -> bool: ...
-
-    async def partitions(self, topic: TopicName) -> int:
-        """Of a partitioned topic's own name; 0 for any other."""
-
-    async def topics(self, namespace: NamespaceName) -> list[TopicName]: ...
 
 
 class TopicRegistry:
@@ -41,30 +33,27 @@ class TopicRegistry:
     def __init__(
         self,
         *,
-        open_ledger: Callable[[TopicName], Awaitable[ManagedLedger]],
-        catalogue: Catalogue,
+        open_ledger: Callable[[TopicName, Policies], Awaitable[ManagedLedger]],
+        creation: Creation,
+        policies: PolicyService,
         deletions: Deletions,
         settings: TopicSettings,
         clock: Clock,
         producer_name: Callable[[], str],
-        auto_creation: bool = True,
-        topics_per_namespace_max: int = 0,
     ) -> None:
-        """``topics_per_namespace_max`` 0 is no limit."""
         self.loaded: dict[TopicName, Topic] = {}
         self._opening: dict[TopicName, asyncio.Task[Topic | MagnetarError]] = {}
         self._closing: dict[TopicName, asyncio.Task[None]] = {}
         self._open_ledger = open_ledger
-        self._catalogue = catalogue
+        self._creation = creation
+        self._policies = policies
         self._deletions = deletions
         self._settings = settings
         self._clock = clock
         self._producer_name = producer_name
-        self._auto_creation = auto_creation
-        self._topics_per_namespace_max = topics_per_namespace_max
-        self._creating: set[TopicName] = set()  # Allowed, and not in the catalogue yet.
         self._tasks = Tasks("topics")
         self._closed = False
+        policies.govern(self.loaded)
 
     async def get(self, name: TopicName, *, create: bool) -> Topic:
         """The topic, opened if need be; created if it does not exist and ``create`` allows.
@@ -74,7 +63,7 @@ class TopicRegistry:
         """
         topic = self.loaded.get(name)
         if topic is not None:
-            if not topic.ledger.fenced:
+            if not topic.fenced:
                 return topic
             self._write_failed(topic)  # Trimming or a rollover failed: open it afresh.
         if not name.persistent:
@@ -125,7 +114,7 @@ class TopicRegistry:
 
     async def _finish_deletion(self, name: TopicName) -> None:
         if self._deletions.begun(name):
-            await (await self._open_ledger(name)).delete()
+            await (await self._open_ledger(name, await self._policies.of(name))).delete()
             await self._deletions.end(name)
 
     async def close(self) -> None:
@@ -163,8 +152,9 @@ class TopicRegistry:
         """An error is for who asked; one of the storage is news for the log as well."""
         try:
             await self._finish_deletion(name)
-            await self._check_may_exist(name, create=create, asked=asked)
-            ledger = await self._open_ledger(name)
+            async with self._creation.topic(name, create=create, asked=asked):
+                ledger = await self._open_ledger(name, await self._policies.of(name))
+            policies = await self._policies.of(name)
         except StorageError as error:
             log.error(  # noqa: TRY400 - where it was raised is in the text
                 "topic.not_opened topic=%s error=%s", name, error
@@ -172,48 +162,18 @@ class TopicRegistry:
             return error
         except MagnetarError as error:
             return error
-        finally:
-            self._creating.discard(name)
         assert name not in self.loaded, f"{name} is opened by one task at a time"
-        topic = Topic(
+        topic = PersistentTopic(
             name,
             ledger,
             settings=self._settings,
+            policies=policies,
             clock=self._clock,
             producer_name=self._producer_name,
             failed=self._write_failed,
         )
         self.loaded[name] = topic
         return topic
-
-    async def _check_may_exist(self, name: TopicName, *, create: bool, asked: bool) -> None:
-        if await self._catalogue.topic_exists(name):
-            return
-        missing = TopicNotFound(f"Topic not found {name}")
-        index = name.partition_index
-        partitions = await self._catalogue.partitions(name.partitioned_name) if index >= 0 else 0
-        if partitions:
-            if index >= partitions:
-                raise missing
-        elif not asked and not (create and self._auto_creation):
-            raise missing
-        if self._topics_per_namespace_max:
-            await self.check_room(name.namespace, 1)
-            self._creating.add(name)  # It counts at once.
-
-    async def check_room(self, namespace: NamespaceName, count: int) -> None:
-        """Whether the namespace may have so many topics more. Raises Conflict."""
-        if not self._topics_per_namespace_max:
-            return
-        stored = await self._catalogue.topics(namespace)
-        present = {
-            topic for topic in (*self.loaded, *self._creating) if topic.namespace == namespace
-        }
-        present.update(stored)
-        if len(present) + count > self._topics_per_namespace_max:
-            raise Conflict(
-                f"Exceed maximum number of topics in namespace {namespace}: it has {len(present)}"
-            )
 
     def _loaded(self, name: TopicName) -> Topic:
         topic = self.loaded.get(name)

@@ -1,32 +1,86 @@
-"""What a broker sets for its topics. Defaults are Pulsar's, except where a comment says why not."""
+"""How subscriptions deliver: the settings of topics that are no policies. Defaults are Pulsar's."""
 
 from dataclasses import dataclass
+from typing import Annotated
+
+from magnetar.broker.setting import Key
 
 
 @dataclass(slots=True, frozen=True)
 class TopicSettings:
-    """Settings of topics, subscriptions and dispatch."""
+    """Settings of subscriptions and dispatch, the same for all topics of a broker."""
 
-    producers_max: int = 0
-    """Of one topic; 0 for no limit, as in the next two."""
-    consumers_max: int = 0
-    subscriptions_max: int = 0
-    """Durable ones: readers do not count."""
-    unacked_per_consumer_max: int = 50_000
-    """Messages a Shared or Key_Shared consumer may hold unacknowledged; 0 for no limit."""
-    unacked_per_subscription_max: int = 200_000
-    failover_delay_s: float = 1.0
-    """How long a new active consumer of a Failover subscription waits for the old one's acks."""
-    failover_consistent_hashing: bool = False
-    key_shared_consistent_hashing: bool = True
-    key_shared_points: int = 100
-    batch_index_acks: bool = False
-    """Whether single messages of a batch can be acknowledged (Pulsar's default: no)."""
-    read_entries_max: int = 1_000
-    """Entries per read. Pulsar reads 100; ours travel as one list, so more cost nothing each."""
-    read_bytes_max: int = 5 * 1024 * 1024
-    replay_entries_max: int = 100
-    """Entries per read of what is to be delivered again; they are scattered over the log."""
-    look_ahead_per_consumer_max: int = 2_000
-    look_ahead_per_subscription_max: int = 20_000
-    """Key_Shared: entries waiting for their slot before reading on stops."""
+    batch_index_acks: Annotated[
+        bool,
+        Key(
+            "acknowledgmentAtBatchIndexLevelEnabled",
+            "single messages of a batch can be acknowledged",
+        ),
+    ] = False
+    key_shared_consistent_hashing: Annotated[
+        bool,
+        Key(
+            "subscriptionKeySharedUseConsistentHashing",
+            "Key_Shared places consumers on a ring, else it splits ranges",
+        ),
+    ] = True
+    key_shared_points: Annotated[
+        int,
+        Key(
+            "subscriptionKeySharedConsistentHashingReplicaPoints",
+            "points of each consumer on that ring",
+            minimum=1,
+        ),
+    ] = 100
+    look_ahead_per_consumer_max: Annotated[
+        int,
+        Key(
+            "keySharedLookAheadMsgInReplayThresholdPerConsumer",
+            "Key_Shared: entries per consumer that wait for their key before reading on stops",
+            minimum=1,
+        ),
+    ] = 2000
+    look_ahead_per_subscription_max: Annotated[
+        int,
+        Key(
+            "keySharedLookAheadMsgInReplayThresholdPerSubscription",
+            "the same for all consumers of a subscription",
+            minimum=1,
+        ),
+    ] = 20_000
+    failover_consistent_hashing: Annotated[
+        bool,
+        Key(
+            "activeConsumerFailoverConsistentHashing",
+            "Failover chooses by a hash ring for partitions too",
+        ),
+    ] = False
+    failover_delay_ms: Annotated[
+        int,
+        Key(
+            "activeConsumerFailoverDelayTimeMillis",
+            "pause before a newly active Failover consumer gets messages",
+            minimum=0,
+        ),
+    ] = 1000
+    read_entries_max: Annotated[
+        int, Key("dispatcherMaxReadBatchSize", "entries a dispatcher reads at once", minimum=1)
+    ] = 1000  # Pulsar reads 100; ours travel as one list, so more cost nothing each.
+    replay_entries_max: Annotated[
+        int,
+        Key(
+            "dispatcherMaxReplayBatchSize",
+            "the same of what is delivered again, which is scattered over the log",
+            minimum=1,
+        ),
+    ] = 100
+    consumer_metadata_bytes_max: Annotated[
+        int, Key("maxConsumerMetadataSize", "bytes of a consumer's own properties", minimum=0)
+    ] = 1024
+    read_bytes_max: Annotated[
+        int, Key("dispatcherMaxReadSizeBytes", "bytes a dispatcher reads at once", minimum=1)
+    ] = 5 * 1024 * 1024
+
+    @property
+    def failover_delay_s(self) -> float:
+        return self.failover_delay_ms / 1000

@@ -1,6 +1,6 @@
 """A subscription: a cursor, the consumers attached to it, and the dispatch loop between them."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from magnetar.broker.dispatch.active_consumer import choose
@@ -23,6 +23,7 @@ from magnetar.broker.topics.settings import TopicSettings
 from magnetar.clock import Clock
 from magnetar.errors import ConsumerBusy, Fenced, NotAllowed
 from magnetar.model.names import TopicName
+from magnetar.model.policies import Policies
 from magnetar.model.position import Position
 from magnetar.model.subscriptions import SubscriptionType
 from magnetar.storage.managed_ledger.cursor import Cursor
@@ -51,6 +52,7 @@ class Subscription:
         *,
         topic: TopicName,
         settings: TopicSettings,
+        policies: Policies,
         tasks: Tasks,
         clock: Clock,
     ) -> None:
@@ -63,6 +65,7 @@ class Subscription:
         self.dispatch: DispatchLoop | None = None
         self._topic = topic
         self._settings = settings
+        self._policies = policies
         self._tasks = tasks
         self._clock = clock
         self._seeking = False
@@ -71,6 +74,20 @@ class Subscription:
     @property
     def durable(self) -> bool:
         return self.cursor.durable
+
+    @property
+    def backlog(self) -> int:
+        """Entries that are not acknowledged."""
+        return self.cursor.backlog
+
+    @property
+    def mark(self) -> Position:
+        """Everything at or before it is acknowledged."""
+        return self.cursor.mark
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        return self.cursor.properties
 
     @property
     def active(self) -> Consumer | None:
@@ -100,12 +117,13 @@ class Subscription:
             request,
             topic=self._topic,
             outlet=outlet,
-            unacked_max=0
-            if request.type.single_active
-            else self._settings.unacked_per_consumer_max,
+            unacked_max=self._unacked_max(request.type),
             connected_at_ms=self._clock.wall_ms(),
         )
-        dispatch = self.dispatch or self._dispatch_for(request)
+        dispatch = self.dispatch
+        if dispatch is None:
+            dispatch = self._dispatch_for(request)
+            dispatch.apply(self._policies)
         dispatch.join(consumer)
         self.dispatch = dispatch
         self.type = request.type
@@ -136,6 +154,14 @@ class Subscription:
             self.remove(consumer)
             if consumer is not but:
                 consumer.outlet.close_consumer(consumer.consumer_id)
+
+    def apply(self, policies: Policies) -> None:
+        """These limits hold from now on, for those who are connected too."""
+        self._policies = policies
+        if self.dispatch is not None and self.type is not None:
+            for consumer in self.consumers:
+                consumer.limit(self._unacked_max(self.type))
+            self.dispatch.apply(policies)
 
     def wake(self) -> None:
         """The topic grew."""
@@ -210,7 +236,9 @@ class Subscription:
             raise NotAllowed("Unconnected or shared consumer attempting to unsubscribe")
         self.disconnect_all(but=consumer)
 
-    async def seek(self, target: Callable[[], Awaitable[Position]], ack_set: list[int]) -> None:
+    async def seek(
+        self, target: Callable[[], Awaitable[Position]], ack_set: list[int] | None = None
+    ) -> None:
         """Close all consumers, and make ``target()`` the next entry to be delivered.
 
         Raises Fenced while another seek is under way, and when the topic closes meanwhile.
@@ -231,6 +259,10 @@ class Subscription:
         """The topic lets go of it: consumers are told, and nobody joins any more."""
         self._closed = True
         self.disconnect_all()
+
+    def _unacked_max(self, kind: SubscriptionType) -> int:
+        """Messages that a consumer may hold; 0: no limit."""
+        return 0 if kind.single_active else self._policies.unacked_per_consumer_max or 0
 
     def _end_dispatch(self) -> None:
         if self.dispatch is not None:

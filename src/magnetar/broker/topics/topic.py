@@ -1,153 +1,58 @@
-"""A topic: what is published goes into its log. Producers and subscriptions hang on it."""
+"""The contract of a topic: what the rest of the broker may ask of one, wherever its entries are."""
 
-import asyncio
-import logging
-from collections.abc import Awaitable, Callable
-from typing import Final
+from collections.abc import Mapping
+from typing import Protocol
 
 from magnetar.broker.topics.consumer import Consumer, SubscribeRequest
 from magnetar.broker.topics.outlet import Outlet
-from magnetar.broker.topics.places import Places
 from magnetar.broker.topics.producer import Producer
-from magnetar.broker.topics.settings import TopicSettings
 from magnetar.broker.topics.subscription import Subscription
-from magnetar.clock import Clock
-from magnetar.errors import (
-    Conflict,
-    ConsumerBusy,
-    Fenced,
-    MagnetarError,
-    NotAllowed,
-    ProducerBusy,
-    SubscriptionNotFound,
-    TopicClosed,
-    UnknownFailure,
-)
-from magnetar.loop_iteration import Stage, this_iteration
-from magnetar.message import metadata
-from magnetar.message.send_run import SendRun
-from magnetar.model.names import TopicName, flaw
-from magnetar.model.position import EARLIEST, LATEST, Position
-from magnetar.model.subscriptions import InitialPosition
-from magnetar.storage.managed_ledger.entries import Entries
-from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
-from magnetar.tasks import Tasks
-
-log = logging.getLogger(__name__)
-
-ABANDONED_AFTER_S: Final = 60.0
-"""How long a non-durable subscription waits for its consumers after a seek closed them."""
-
-RESERVED_SUBSCRIPTIONS: Final = ("pulsar.repl", "pulsar.dedup")
+from magnetar.model.names import TopicName
+from magnetar.model.policies import Policies
+from magnetar.model.position import Position
+from magnetar.storage.managed_ledger.info import ManagedLedgerInfo
 
 
-class Topic:
-    """One topic, loaded here.
+class Topic(Protocol):
+    """One topic, loaded here."""
 
-    ``failed`` is called once when a write failed: the topic is of no more use and must be unloaded,
-    so that the next one to ask for it opens its log afresh.
-    """
+    # Counted since it was loaded; what subscriptions that are gone delivered counts on.
+    message_count: int
+    size_bytes: int
+    last_publish_ms: int
+    loaded_at_ms: int
+    removed_message_count: int
+    removed_size_bytes: int
 
-    def __init__(
-        self,
-        name: TopicName,
-        ledger: ManagedLedger,
-        *,
-        settings: TopicSettings,
-        clock: Clock,
-        producer_name: Callable[[], str],
-        failed: Callable[["Topic"], None],
-    ) -> None:
-        self.name = name
-        self.ledger = ledger
-        self.producers: dict[str, Producer] = {}
-        self.subscriptions: dict[str, Subscription] = {}
-        self.message_count = 0
-        self.size_bytes = 0
-        self.last_publish_ms = 0
-        self.loaded_at_ms = clock.wall_ms()
-        # What subscriptions that are gone delivered.
-        self.removed_message_count = 0
-        self.removed_size_bytes = 0
-        self._settings = settings
-        self._clock = clock
-        self._producer_name = producer_name
-        self._failed = failed
-        self._tasks = Tasks(f"topic {name}")
-        self._iteration = this_iteration()
-        self._inbox: list[tuple[Producer, SendRun]] = []
-        self._storing: list[tuple[Producer, SendRun]] = []  # One append at a time.
-        self._at_rest: asyncio.Future[None] | None = None  # Somebody waits for both to be empty.
-        self._closed = False
-        self._producer_places = Places(settings.producers_max)
-        self._consumer_places = Places(settings.consumers_max)
-        self._subscription_places = Places(settings.subscriptions_max)
-        for cursor_name, cursor in ledger.cursors.items():
-            self.subscriptions[cursor_name] = self._subscription(cursor_name)
-            assert cursor.durable, "a topic that was just opened has durable cursors only"
+    @property
+    def name(self) -> TopicName: ...
 
-    # Publish.
+    @property
+    def producers(self) -> Mapping[str, Producer]:
+        """Those attached, by name. Read only."""
 
-    def publish(self, producer: Producer, run: SendRun) -> None:
-        """Take a run; it is answered through the producer when it is durable."""
-        if self._closed:
-            producer.dropped(run)
-            return
-        if not (self._inbox or self._storing):
-            self._iteration.at_end(Stage.APPEND, self._store)
-        self._inbox.append((producer, run))
+    @property
+    def subscriptions(self) -> Mapping[str, Subscription]:
+        """By name. Read only."""
 
-    def _store(self) -> None:
-        """Loop 2: append all that waits, once. What comes meanwhile goes into the next append."""
-        runs, self._inbox = self._inbox, []
-        self._storing = runs
-        try:
-            self.ledger.append(_joined(runs), self._stored)
-        except Exception as error:
-            log.exception("topic.defect topic=%s", self.name)
-            self._fail(UnknownFailure(f"{type(error).__name__}: {error}"))
+    @property
+    def busy(self) -> int:
+        """Producers and consumers connected."""
 
-    def _stored(self, ledger_id: int, entry_id: int, error: MagnetarError | None) -> None:
-        """The append was answered: answer the producers, wake the subscriptions, go on."""
-        if error is not None:
-            self._fail(error)
-            return
-        runs, self._storing = self._storing, []
-        if self._inbox:
-            self._store()
-        self.last_publish_ms = self._clock.wall_ms()
-        for producer, run in runs:
-            self.message_count += run.message_count
-            self.size_bytes += run.size_bytes
-            producer.stored(run, ledger_id, entry_id)
-            entry_id += len(run)
-        for subscription in self.subscriptions.values():
-            try:
-                subscription.wake()
-            except Exception:  # A defect of ours: the others, and who publishes, go on.
-                log.exception("subscription.defect topic=%s name=%s", self.name, subscription.name)
-        self._rest()
+    @property
+    def fenced(self) -> bool:
+        """It can store nothing any more, and must be opened afresh."""
 
-    def _fail(self, error: MagnetarError) -> None:
-        """A write failed. Nobody is told that it worked; everybody is sent away to try again."""
-        log.error("topic.write_failed topic=%s error=%s", self.name, error)
-        waiting = self._storing + self._inbox
-        self._storing, self._inbox = [], []
-        for producer, run in waiting:
-            producer.refused(run, error)
-        if not self._closed:
-            self._closed = True
-            self._disconnect_producers()
-            self._failed(self)
-        self._rest()
+    @property
+    def storage_bytes(self) -> int:
+        """What it has stored."""
 
-    def _rest(self) -> None:
-        """Tell who waits for it that nothing is under way."""
-        if self._at_rest is not None and not (self._storing or self._inbox):
-            self._at_rest.set_result(None)
-            self._at_rest = None
+    @property
+    def last_position(self) -> Position:
+        """The last entry, or where it was; (ledger, -1) in a topic that never had one."""
 
-    # Producers.
+    def apply(self, policies: Policies) -> None:
+        """These hold from now on, for what is attached too. Limits send nobody away."""
 
     async def attach_producer(
         self,
@@ -157,295 +62,83 @@ class Topic:
         *,
         epoch: int = 0,
         metadata: dict[str, str] | None = None,
-        first_subscription: str = "",
+        initial_subscription: str = "",
     ) -> Producer:
         """Attach a producer; a name is made up where there is None.
 
-        ``first_subscription`` is made before, where it does not exist: it must miss nothing that is
-        sent. Raises ProducerBusy while another with the name lives, or when there are too many;
-        TopicClosed; what ``create_subscription`` raises.
+        ``initial_subscription`` is made first, for it must not miss what this producer sends.
+        Raises ProducerBusy while another with the name lives or the topic has as many as it may,
+        NotAllowed, TopicClosed.
         """
-        full = ProducerBusy(f"Topic '{self.name}' reached max producers limit")
-        with self._producer_places.one_more(len(self.producers), full, who=object()):
-            self._check_open()
-            if first_subscription and first_subscription not in self.subscriptions:
-                await self.create_subscription(first_subscription, EARLIEST)
-            return await self._attach(
-                outlet, producer_id, name, epoch=epoch, metadata=metadata or {}
-            )
-
-    async def _attach(
-        self,
-        outlet: Outlet,
-        producer_id: int,
-        name: str | None,
-        *,
-        epoch: int,
-        metadata: dict[str, str],
-    ) -> Producer:
-        if name is None:
-            name = self._producer_name()
-        # Others may have taken the name while we waited for a sign of life.
-        while (present := self.producers.get(name)) is not None:
-            if not await self._gives_way(present, outlet, producer_id, epoch):
-                raise ProducerBusy(
-                    f"Producer with name '{name}' is already connected to topic '{self.name}'"
-                )
-        self._check_open()
-        producer = Producer(
-            producer_id=producer_id,
-            name=name,
-            epoch=epoch,
-            metadata=metadata,
-            outlet=outlet,
-            publish=self.publish,
-            detach=self._detach_producer,
-            connected_at_ms=self._clock.wall_ms(),
-        )
-        self.producers[name] = producer
-        return producer
-
-    async def _gives_way(
-        self, present: Producer, outlet: Outlet, producer_id: int, epoch: int
-    ) -> bool:
-        """Whether a producer of the same name is dead, or the newcomer's own former self."""
-        if present.outlet is outlet:
-            if present.producer_id != producer_id or present.epoch >= epoch:
-                return False
-        elif await present.outlet.alive():
-            return False
-        present.detach()
-        return True
-
-    def _detach_producer(self, producer: Producer) -> None:
-        if self.producers.get(producer.name) is producer:
-            del self.producers[producer.name]
-
-    def _disconnect_producers(self) -> None:
-        for producer in list(self.producers.values()):
-            producer.detach()
-            producer.outlet.close_producer(producer.producer_id)
-
-    # Subscriptions.
 
     async def subscribe(
         self, request: SubscribeRequest, outlet: Outlet
     ) -> tuple[Subscription, Consumer]:
-        """Attach a consumer; the subscription is created where it does not exist.
+        """Attach a consumer; the subscription is created where it does not exist and may be.
 
         Raises what ``Subscription.add`` raises, ProducerBusy for a bad subscription name (as Pulsar
-        does), NotAllowed when a durable and a non-durable subscription clash, ConsumerBusy and
-        Conflict when there are too many consumers or subscriptions, TopicClosed.
+        does), ConsumerBusy and LimitReached where there are as many as there may be,
+        SubscriptionNotFound, NotAllowed when a durable and a non-durable subscription clash,
+        TopicClosed.
         """
-        self._check_open()
-        check_subscription_name(request.subscription)
-        present = sum(len(one.consumers) for one in self.subscriptions.values())
-        full = ConsumerBusy("Topic reached max consumers limit")
-        with self._consumer_places.one_more(present, full, who=object()):
-            return await self._subscribe(request, outlet)
-
-    async def _subscribe(
-        self, request: SubscribeRequest, outlet: Outlet
-    ) -> tuple[Subscription, Consumer]:
-        subscription = self.subscriptions.get(request.subscription)
-        if subscription is None:
-            subscription = await self._create_for(request)
-        elif subscription.durable is not request.durable:
-            kind = "Durable" if subscription.durable else "NonDurable"
-            raise NotAllowed(f"{kind} subscription with the same name already exists.")
-        elif subscription.durable and request.properties and not subscription.cursor.properties:
-            await subscription.cursor.describe(request.properties)
-        if request.start_rollback_s > 0 and not subscription.consumers:
-            since = self._clock.wall_ms() - request.start_rollback_s * 1000
-            await subscription.cursor.reset(await self.position_at(since))
-        try:
-            consumer = await subscription.add(request, outlet)
-        except MagnetarError:
-            if not subscription.durable and not subscription.consumers:
-                await self._drop(subscription)
-            raise
-        return subscription, consumer
 
     async def leave(self, subscription: Subscription, consumer: Consumer) -> None:
         """A consumer goes. A non-durable subscription goes with its last consumer."""
-        subscription.remove(consumer)
-        if not subscription.durable and not subscription.consumers:
-            await self._drop(subscription)
 
     async def create_subscription(
         self, name: str, start: Position, properties: dict[str, str] | None = None
     ) -> Subscription:
         """A durable subscription whose first message is at ``start``.
 
-        Raises ConsumerBusy when it exists, Conflict when there are too many.
+        Raises ConsumerBusy, LimitReached.
         """
-        self._check_open()
-        check_subscription_name(name)
-        if name in self.subscriptions:
-            raise ConsumerBusy(f"Subscription {name} already exists for topic {self.name}")
-        return await self._open_durable(name, start, properties or {})
 
     async def delete_subscription(self, name: str, *, force: bool = False) -> None:
         """Delete a subscription and its place in the log.
 
         Raises SubscriptionNotFound; ConsumerBusy while consumers are connected, unless forced.
         """
-        subscription = self.subscriptions.get(name)
-        if subscription is None:
-            raise SubscriptionNotFound(f"Subscription {name} not found for topic {self.name}")
-        if subscription.consumers and not force:
-            raise ConsumerBusy(f"Subscription {name} has active connected consumers")
-        await self._drop(subscription)
 
     async def unsubscribe(
         self, subscription: Subscription, consumer: Consumer, *, force: bool
     ) -> None:
         """A consumer deletes its subscription. Raises NotAllowed when others are connected."""
-        subscription.check_unsubscribe(consumer, force=force)
-        await self._drop(subscription)
 
     async def seek(
         self,
         subscription: Subscription,
-        target: Callable[[], Awaitable[Position]],
-        ack_set: list[int],
+        position: Position,
+        *,
+        ack_set: list[int] | None = None,
+        excluded: bool = False,
     ) -> None:
-        """Close all consumers, and make ``target()`` the next entry to be delivered.
+        """Close all consumers, and make ``position`` the next entry to be delivered.
 
-        The consumers are expected back. A non-durable subscription they do not come back to is
-        dropped after a while. Raises Fenced while another seek is under way.
+        ``excluded``: the one after it. The consumers are expected back; a non-durable subscription
+        they do not come back to is dropped after a while. Raises Fenced while another seek is under
+        way.
         """
-        try:
-            await subscription.seek(target, ack_set)
-        finally:
-            if not (subscription.durable or self._closed):
-                self._tasks.spawn("abandoned", self._drop_if_abandoned(subscription))
 
-    async def position_at(self, publish_time_ms: int) -> Position:
-        """The first entry published at ``publish_time_ms`` or later; the end where none was."""
-        return await self.ledger.first_where(
-            lambda entry: metadata.publish_time_ms(entry) >= publish_time_ms
-        )
+    async def seek_to_time(self, subscription: Subscription, publish_time_ms: int) -> None:
+        """The same, to the first entry published then or later; to the end where none was."""
+
+    async def skip(self, subscription: Subscription, count: int | None = None) -> None:
+        """Acknowledge the next ``count`` entries that are not acknowledged yet; None: all."""
 
     async def last_message_id(self) -> tuple[Position, int]:
         """The last entry, and the index of its last message (-1 outside a batch).
 
         ``EARLIEST`` when nothing is stored.
         """
-        last = self.ledger.last_position
-        run = await self.ledger.read(last, 1, 1) if self.ledger.entry_count else None
-        if run is None:
-            return EARLIEST, -1
-        seen = metadata.peek(run.data[0])
-        return run.first, seen.message_count - 1 if seen.is_batch else -1
 
-    # The end.
+    async def maintain(self) -> None:
+        """End and let go of what is old enough. Raises what the stores raise."""
 
-    @property
-    def busy(self) -> int:
-        """Producers and consumers connected."""
-        return len(self.producers) + sum(len(s.consumers) for s in self.subscriptions.values())
+    def log_info(self) -> ManagedLedgerInfo:
+        """The ledgers and cursors behind the topic, for whoever shows them."""
 
     async def close(self) -> None:
         """Let go of everybody, in order: what was sent before is stored and answered."""
-        self._closed = True
-        while self._storing or self._inbox:
-            if self._at_rest is None:
-                self._at_rest = asyncio.get_running_loop().create_future()
-            await asyncio.shield(self._at_rest)
-        self._disconnect_producers()
-        for subscription in list(self.subscriptions.values()):
-            subscription.close()
-        await self._tasks.close()
-        await self.ledger.close()
 
     async def delete(self) -> None:
         """Close, and delete the log with all subscriptions."""
-        await self.close()
-        await self.ledger.delete()
-
-    async def _create_for(self, request: SubscribeRequest) -> Subscription:
-        latest = request.initial_position is InitialPosition.LATEST
-        start = LATEST if latest else EARLIEST
-        name = request.subscription
-        if request.durable:
-            return await self._open_durable(name, start, request.properties)
-        if name not in self.ledger.cursors:
-            at = request.start if request.start is not None else start
-            self.ledger.open_reader(name, at)
-        return self._subscription_of(name)
-
-    async def _open_durable(
-        self, name: str, start: Position, properties: dict[str, str]
-    ) -> Subscription:
-        durable = sum(one.durable for one in self.subscriptions.values())
-        full = Conflict(f"Exceed the maximum number of subscriptions of the topic: {self.name}")
-        with self._subscription_places.one_more(durable, full, who=name):
-            await self.ledger.open_cursor(name, start, properties=properties)
-            return self._subscription_of(name)
-
-    def _subscription_of(self, name: str) -> Subscription:
-        """The subscription of a cursor that was just opened. Raises TopicClosed, Fenced."""
-        self._check_open()
-        # Several may have waited for the same cursor; the first to get here makes it, and may
-        # have deleted it before the others got here.
-        if name not in self.subscriptions:
-            if name not in self.ledger.cursors:
-                raise Fenced(f"Subscription {name} was deleted as it was opened; subscribe again")
-            self.subscriptions[name] = self._subscription(name)
-        return self.subscriptions[name]
-
-    def _subscription(self, name: str) -> Subscription:
-        return Subscription(
-            name,
-            self.ledger.cursors[name],
-            topic=self.name,
-            settings=self._settings,
-            tasks=self._tasks,
-            clock=self._clock,
-        )
-
-    async def _drop(self, subscription: Subscription) -> None:
-        if self.subscriptions.get(subscription.name) is subscription:
-            subscription.close()
-            del self.subscriptions[subscription.name]
-            self.removed_message_count += subscription.departed.messages
-            self.removed_size_bytes += subscription.departed.size_bytes
-            try:
-                await self.ledger.delete_cursor(subscription.name)
-            except MagnetarError:
-                if not self._closed:
-                    self._subscription_of(subscription.name)  # So that it can be deleted again.
-                raise
-
-    async def _drop_if_abandoned(self, subscription: Subscription) -> None:
-        await self._clock.sleep(ABANDONED_AFTER_S)
-        if not subscription.consumers:
-            await self._drop(subscription)
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise TopicClosed(f"Topic {self.name} is being closed here; look it up again")
-
-
-def _joined(runs: list[tuple[Producer, SendRun]]) -> Entries:
-    """All runs as one. A single run is not copied."""
-    first = runs[0][1]
-    if len(runs) == 1:
-        return Entries(first.data, first.checksums, first.traits, first.size_bytes)
-    traits = first.traits.joined([run.traits for _, run in runs[1:]])
-    joined = Entries([], [], traits, sum(run.size_bytes for _, run in runs))
-    for _, run in runs:
-        joined.data.extend(run.data)
-        joined.checksums.extend(run.checksums)
-    return joined
-
-
-def check_subscription_name(name: str) -> None:
-    """Raises ProducerBusy for a name that breaks the rules: that is what Pulsar answers."""
-    if not name:
-        raise ProducerBusy("Empty subscription name")
-    if (found := flaw(name)) is not None:
-        raise ProducerBusy(f"Invalid subscription name: {found}")
-    if name.startswith(RESERVED_SUBSCRIPTIONS):
-        raise ProducerBusy("Subscription with reserved subscription name attempted")

@@ -17,7 +17,7 @@ def topic_stats(topic: Topic) -> TopicStats:
         bytes_in_counter=topic.size_bytes,
         msg_out_of_removed=topic.removed_message_count,
         bytes_out_of_removed=topic.removed_size_bytes,
-        storage_bytes=topic.ledger.size_bytes,
+        storage_bytes=topic.storage_bytes,
         backlog_bytes=max(
             (s.backlog_bytes for s in subscriptions.values() if s.durable), default=0
         ),

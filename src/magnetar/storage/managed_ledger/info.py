@@ -27,6 +27,8 @@ class CursorInfo:
     durable: bool
     mark: Position
     read_position: Position
+    entries_since_mark: int
+    """As far as it has read; one more when it has read all."""
     backlog: int
     ranges: tuple[PositionRange, ...]
     properties: dict[str, str]
@@ -70,11 +72,11 @@ def describe(
         open_began_ms=began_ms,
         last_position=layout.last,
         ledgers=tuple(ledgers),
-        cursors={cursor.name: _describe_cursor(cursor) for cursor in cursors},
+        cursors={cursor.name: _describe_cursor(cursor, layout) for cursor in cursors},
     )
 
 
-def _describe_cursor(cursor: Cursor) -> CursorInfo:
+def _describe_cursor(cursor: Cursor, layout: Layout) -> CursorInfo:
     ranges = tuple(
         PositionRange(ledger_id, first, last)
         for ledger_id, here in sorted(cursor.acks.ranges.items())
@@ -85,6 +87,8 @@ def _describe_cursor(cursor: Cursor) -> CursorInfo:
         durable=cursor.durable,
         mark=cursor.mark,
         read_position=cursor.read_position,
+        entries_since_mark=layout.entries_between(cursor.mark, cursor.read_position)
+        + (cursor.read_position > layout.last),
         backlog=cursor.backlog,
         ranges=ranges,
         properties=dict(cursor.properties),

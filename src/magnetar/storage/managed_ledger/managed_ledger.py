@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Self
 
 from magnetar.clock import Clock
@@ -163,10 +164,6 @@ class ManagedLedger:
         """The first entry after ``position``; the place after the last where there is none."""
         return self.layout.next_position(position)
 
-    def entries_between(self, after: Position, upto: Position) -> int:
-        """How many entries lie after ``after``, up to and including ``upto``."""
-        return self.layout.entries_between(after, upto)
-
     def cached(self, position: Position, entries_max: int, bytes_max: int) -> EntryRun | None:
         """The run at ``position``, or at the first entry after it, if it is in memory."""
         return self._log.cached(position, entries_max, bytes_max)
@@ -286,6 +283,12 @@ class ManagedLedger:
             for cursor in self.cursors.values():
                 cursor.clamp()
         await self._list.delete_removed(self._ledgers)
+
+    def retain(self, time_s: int, size_bytes: int) -> None:
+        """Keep what every cursor has acknowledged so long and so much; see ``retention.py``."""
+        has = self._settings
+        if (time_s, size_bytes) != (has.retention_time_s, has.retention_size_bytes):
+            self._settings = replace(has, retention_time_s=time_s, retention_size_bytes=size_bytes)
 
     def _removable(self) -> list[int]:
         sealed = self.layout.sealed

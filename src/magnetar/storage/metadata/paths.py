@@ -39,6 +39,12 @@ def namespace(name: NamespaceName) -> str:
     return f"{TENANTS}/{name.tenant}/{name.local}"
 
 
+def namespace_at(path: str) -> NamespaceName | None:
+    """The namespace whose record is at ``path``; None: no namespace's is."""
+    tenant, _, local = path.removeprefix(f"{TENANTS}/").partition("/")
+    return NamespaceName(tenant, local) if tenant and local else None
+
+
 def partitioned_topics(name: NamespaceName, domain: str) -> str:
     """Where a namespace's partitioned topics are children."""
     return f"{PARTITIONED_TOPICS}/{name.tenant}/{name.local}/{domain}"

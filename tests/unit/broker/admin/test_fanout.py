@@ -12,7 +12,7 @@ TOPIC = TopicName.parse("persistent://public/default/p")
 @pytest.fixture
 def fanout(world):
     access = TopicAccess(world.resources, world.registry, world.services.ownership)
-    return Fanout(world.resources, access)
+    return Fanout(world.resources, access, world.services.creation)
 
 
 async def made(world) -> list[str]:

@@ -10,9 +10,11 @@ from unit.storage.managed_ledger.logs import append
 from yarl import URL
 
 from magnetar.broker.admin.app import AdminServices, start_admin
-from magnetar.broker.admin.routes.topics import TopicCreation
 from magnetar.broker.cluster.lookup import BrokerAddress, Lookup
 from magnetar.broker.cluster.ownership import Ownership
+from magnetar.broker.config import PolicySettings
+from magnetar.broker.creation import Creation
+from magnetar.broker.policies import PolicyService
 from magnetar.broker.resources import Resources
 from magnetar.broker.topics.deletions import Deletions
 from magnetar.broker.topics.registry import TopicRegistry
@@ -131,15 +133,15 @@ def entry(publish_time_ms, batch=None):
 
 
 @asynccontextmanager
-async def open_world(creation=None, clock=None):
+async def open_world(settings=None, clock=None):
     """Cluster ``standalone`` with Pulsar's namespaces, on a free port."""
     rates_clock, clock = clock or SystemClock(), SystemClock()
     tasks, metadata = Tasks("admin test"), MemoryMetadataStore()
     ledgers, cache = MemoryLedgerStore(), EntryCache()
     address = BrokerAddress.of("localhost", 6650, 8080)
-    creation = creation or TopicCreation()
+    settings = settings or PolicySettings()
 
-    async def open_ledger(name):
+    async def open_ledger(name, _):
         return await ManagedLedger.open(
             paths.managed_ledger_name(name),
             metadata=metadata,
@@ -156,26 +158,31 @@ async def open_world(creation=None, clock=None):
         resources = Resources(metadata)
         stack.callback(resources.close)
         await resources.ensure_defaults("standalone", address.web_url, address.service_url)
+        broker = settings.policies()
+        policies = PolicyService(resources, metadata, broker=broker, tasks=tasks)
+        stack.callback(policies.close)
+        creation = Creation(resources, policies, partitions_max=settings.partitions_max)
         registry = TopicRegistry(
             open_ledger=open_ledger,
-            catalogue=resources,
+            creation=creation,
+            policies=policies,
             deletions=Deletions(metadata),
             settings=TopicSettings(),
             clock=clock,
             producer_name=iter(f"standalone-0-{n}" for n in range(1000)).__next__,
-            auto_creation=creation.auto,
         )
         stack.push_async_callback(registry.close)
         ownership = Ownership(resources, address="localhost:8080")
         services = AdminServices(
             resources=resources,
+            policies=policies,
+            creation=creation,
             topics=registry,
             lookup=Lookup(resources, ownership, address),
             ownership=ownership,
             address=address,
             cluster="standalone",
             version="9.9.9",
-            creation=creation,
             rates=RateBook(),
             clock=rates_clock,
         )

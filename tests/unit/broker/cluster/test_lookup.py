@@ -4,7 +4,7 @@ from magnetar.broker.cluster.lookup import BrokerAddress, Lookup
 from magnetar.broker.cluster.ownership import Ownership
 from magnetar.errors import NotOwner, TopicNotFound
 from magnetar.model.names import NamespaceName, TopicName
-from magnetar.model.records import NamespacePolicies
+from magnetar.model.policies import NamespacePolicies
 
 
 class OneNamespace:

@@ -3,7 +3,7 @@ import pytest
 from magnetar.broker.cluster.ownership import Ownership
 from magnetar.errors import NotOwner
 from magnetar.model.names import NamespaceName, TopicName
-from magnetar.model.records import NamespacePolicies
+from magnetar.model.policies import NamespacePolicies
 
 
 class Namespaces:

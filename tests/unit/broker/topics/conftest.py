@@ -1,12 +1,15 @@
 """A topic on memory stores, and a client's end that writes down what it is sent."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
+from magnetar.broker.config import PolicySettings
+from magnetar.broker.policies import IN_FORCE
 from magnetar.broker.topics.consumer import SubscribeRequest
+from magnetar.broker.topics.persistent_topic import PersistentTopic
 from magnetar.broker.topics.settings import TopicSettings
-from magnetar.broker.topics.topic import Topic
 from magnetar.clock import SystemClock
 from magnetar.message.entry import checksum, join
 from magnetar.message.send_run import SendRun
@@ -172,7 +175,9 @@ async def open_bench():
     """Opens benches with the settings asked for; all are closed after the test."""
     benches = []
 
-    async def open_one(*, cache_bytes=1024 * 1024, clock=None, metadata=None, **settings):
+    async def open_one(*, cache_bytes=1024 * 1024, clock=None, metadata=None, **asked):
+        limits = {name: value for name, value in asked.items() if name in IN_FORCE}
+        settings = {name: value for name, value in asked.items() if name not in limits}
         tasks = Tasks("bench")
         clock = clock or SystemClock()
         metadata = metadata or MemoryMetadataStore()
@@ -186,10 +191,11 @@ async def open_bench():
             settings=ManagedLedgerSettings(),
         )
         bench = None
-        topic = Topic(
+        topic = PersistentTopic(
             TopicName.parse("persistent://public/default/t"),
             ledger,
-            settings=TopicSettings(**{"failover_delay_s": 0.01, **settings}),
+            settings=TopicSettings(**{"failover_delay_ms": 10, **settings}),
+            policies=replace(PolicySettings().policies(), **limits),
             clock=clock,
             producer_name=iter(f"standalone-0-{n}" for n in range(1000)).__next__,
             failed=lambda topic: bench.failed.append(topic),  # noqa: PLW0108 - bench comes later

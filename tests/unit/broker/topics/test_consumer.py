@@ -1,5 +1,7 @@
 """Permits, and how much a consumer holds."""
 
+import pytest
+
 from magnetar.broker.topics.consumer import Consumer, SubscribeRequest, messages_of, pending_in
 from magnetar.message.entry_traits import EntryTraits
 from magnetar.model.names import TopicName
@@ -47,6 +49,20 @@ def test_permits_that_come_while_blocked_are_parked(client_end):
     assert (c.blocked, c.capacity, c.permits) == (True, 0, 10)
     c.gave_back(2)
     assert (c.blocked, c.capacity, c.permits) == (False, 2, 15)
+
+
+@pytest.mark.parametrize(("limit", "blocked"), [(3, True), (4, True), (5, False), (0, False)])
+def test_another_limit_acts_at_once(client_end, limit, blocked):
+    c = consumer(client_end(), unacked_max=4)
+    c.add_permits(10)
+    c.took(4)
+    c.add_permits(5)
+    c.limit(limit)
+    assert (c.blocked, c.permits) == (blocked, 10 if blocked else 15)
+    free = consumer(client_end())
+    free.took(4)
+    free.limit(limit)
+    assert free.blocked is blocked
 
 
 def test_a_client_that_does_not_read_can_be_given_nothing(client_end):

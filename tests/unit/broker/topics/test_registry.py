@@ -4,6 +4,10 @@ import asyncio
 
 import pytest
 
+from magnetar.broker.config import PolicySettings
+from magnetar.broker.creation import Creation
+from magnetar.broker.policies import PolicyService
+from magnetar.broker.resources import Resources
 from magnetar.broker.topics.deletions import Deletions
 from magnetar.broker.topics.registry import TopicRegistry
 from magnetar.broker.topics.settings import TopicSettings
@@ -48,17 +52,24 @@ class Opened:
         self.ledgers = ledgers or MemoryLedgerStore()
         self.tasks = Tasks("test")
         self.count = 0
+        self.resources = Resources(self.metadata)
+        policies = PolicyService(
+            self.resources,
+            self.metadata,
+            broker=PolicySettings(auto_topics=auto_creation).policies(),
+            tasks=self.tasks,
+        )
         self.registry = TopicRegistry(
             open_ledger=self.open_ledger,
-            catalogue=self,
+            creation=Creation(self.resources, policies),
+            policies=policies,
             deletions=Deletions(self.metadata),
             settings=TopicSettings(),
             clock=SystemClock(),
             producer_name=lambda: "made-up",
-            auto_creation=auto_creation,
         )
 
-    async def open_ledger(self, topic):
+    async def open_ledger(self, topic, _):
         self.count += 1
         return await ManagedLedger.open(
             paths.managed_ledger_name(topic),
@@ -70,11 +81,12 @@ class Opened:
         )
 
     async def topic_exists(self, topic):
-        path = paths.managed_ledger(paths.managed_ledger_name(topic))
-        return await self.metadata.get(path) is not None
+        return await self.resources.topic_exists(topic)
 
-    async def partitions(self, topic):
-        return 3 if topic == PARTITIONED else 0
+    async def create_partitioned(self):
+        await self.metadata.put(
+            paths.partitioned_topic(PARTITIONED), b'{"version":1,"partitions":3}'
+        )
 
 
 @pytest.fixture
@@ -113,11 +125,13 @@ async def test_without_auto_creation_only_an_administrator_creates():
         await opened.registry.get(PLAIN, create=True)
     await opened.registry.create(PLAIN)
     assert await opened.registry.get(PLAIN, create=False)
+    await opened.create_partitioned()
     await opened.registry.get(PARTITIONED.partition(2), create=True)
     await opened.registry.close()
 
 
 async def test_a_partition_beyond_the_count_is_not_found(opened):
+    await opened.create_partitioned()
     await opened.registry.get(PARTITIONED.partition(2), create=False)
     with pytest.raises(TopicNotFound):
         await opened.registry.get(PARTITIONED.partition(3), create=True)

@@ -6,6 +6,7 @@ import weakref
 import pytest
 
 from magnetar.broker.topics import dispatch_loop, pending_acks
+from magnetar.model.policies import Policies
 from magnetar.model.position import Position
 from magnetar.model.subscriptions import SubscriptionType
 
@@ -178,6 +179,18 @@ async def test_reading_stops_at_the_subscriptions_unacked_limit(open_bench):
     assert end.got() == list("abcd")
     subscription.acknowledge(consumer, [Position(*p) for p in end.positions()[:3]])
     await end.until(lambda e: e.got() == list("abcde"))
+
+
+@pytest.mark.parametrize("limit", ["unacked_per_consumer_max", "unacked_per_subscription_max"])
+async def test_another_unacked_limit_acts_on_who_is_connected(open_bench, limit):
+    bench = await open_bench()
+    end, *_ = await bench.consumer(SHARED, permits=10)
+    bench.topic.apply(Policies(**{limit: 2}))
+    for text in "abcdef":
+        await bench.publish(text)
+    assert end.got() == ["a", "b"]
+    bench.topic.apply(Policies())
+    assert end.got() == list("abcdef")
 
 
 async def test_all_chunks_of_a_message_go_to_one_consumer(bench, make_entry):

@@ -156,17 +156,18 @@ async def test_two_seeks_at_once_are_one_too_many(bench):
     await first
 
 
-async def test_a_seek_during_which_the_topic_closes_did_not_work(bench):
+async def test_a_seek_during_which_the_topic_closes_did_not_work(bench, monkeypatch):
     _, subscription, _ = await bench.consumer(EXCLUSIVE)
     arrived = asyncio.Event()
     release = asyncio.Event()
 
-    async def slow():
+    async def slow(_):
         arrived.set()
         await release.wait()
         return EARLIEST
 
-    seeking = asyncio.ensure_future(bench.topic.seek(subscription, slow, []))
+    monkeypatch.setattr(bench.topic.ledger, "first_where", slow)
+    seeking = asyncio.ensure_future(bench.topic.seek_to_time(subscription, 0))
     await arrived.wait()
     await bench.topic.close()
     release.set()

@@ -18,7 +18,7 @@ async def test_a_full_ledger_is_followed_by_another(small):
     assert places == [(0, 0), (0, 3), (1, 0), (1, 3)]
     assert small.layout.ledger_ids == [0, 1]
     assert await everything(small) == entries(12)
-    assert small.entries_between(EARLIEST, LATEST) == 12
+    assert small.layout.entries_between(EARLIEST, LATEST) == 12
 
 
 async def test_a_young_ledger_may_hold_more(logs):

@@ -25,7 +25,7 @@ async def test_appended_entries_lie_one_after_the_other(ledger):
     assert (ledger.layout.first, ledger.last_position) == ((0, 0), (0, 4))
     assert (ledger.entry_count, ledger.size_bytes) == (5, 5)
     assert ledger.next_position(Position(0, 4)) == (0, 5)
-    assert ledger.entries_between(Position(0, 0), Position(0, 4)) == 4
+    assert ledger.layout.entries_between(Position(0, 0), Position(0, 4)) == 4
     assert await everything(ledger) == entries(5)
 
 

@@ -109,6 +109,18 @@ async def test_retention_keeps_what_is_acknowledged(logs):
     assert await ledgers_left(logs, ledger) == []
 
 
+async def test_retention_can_be_changed_while_the_log_is_open(logs):
+    ledger = await logs.open()
+    ledger.retain(-1, -1)
+    await append(ledger, entries(10))
+    await logs.roll(ledger)
+    await ledger.trim()
+    assert await ledgers_left(logs, ledger) == [0]
+    ledger.retain(0, 0)
+    await ledger.trim()
+    assert await ledgers_left(logs, ledger) == []
+
+
 async def test_trims_are_recorded_before_ledgers_are_deleted(logs, ledger):
     await append(ledger, entries(10))
     await logs.roll(ledger)

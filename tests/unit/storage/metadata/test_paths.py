@@ -31,3 +31,10 @@ def test_any_name_is_one_segment_and_comes_back(name):
     segment = paths.encode(name)
     assert "/" not in segment
     assert paths.decode(segment) == name
+
+
+@pytest.mark.parametrize("path", ["/admin/policies", "/admin/policies/t", "/admin/clusters/c"])
+def test_only_a_namespaces_record_is_at_its_path(path):
+    assert paths.namespace_at(path) is None
+    namespace = NamespaceName("t", "n")
+    assert paths.namespace_at(paths.namespace(namespace)) == namespace

@@ -7,8 +7,8 @@ from magnetar.broker.admin import arguments
 from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import Reply, Request, shown, text
 from magnetar.broker.admin.router import ANY, Route
-from magnetar.broker.admin.topic_access import TopicAccess
 from magnetar.broker.cluster.lookup import Lookup
+from magnetar.broker.creation import Creation
 from magnetar.broker.resources import Resources
 from magnetar.errors import TopicNotFound
 from magnetar.model.names import NON_PERSISTENT, PERSISTENT, TopicName
@@ -24,14 +24,11 @@ class TopicLookup:
         self,
         lookup: Lookup,
         resources: Resources,
-        access: TopicAccess,
-        *,
-        auto_creation: bool,
+        creation: Creation,
     ) -> None:
         self._lookup = lookup
         self._resources = resources
-        self._access = access
-        self._auto_creation = auto_creation
+        self._creation = creation
 
     def routes(self) -> list[Route]:
         one = "/lookup/v2/topic/{domain}/{tenant}/{namespace}/{topic}"
@@ -44,7 +41,7 @@ class TopicLookup:
         """The URLs of the broker. Clients differ in how they spell the keys for TLS."""
         topic = _topic(request)
         address = await self._lookup.find(topic)
-        if topic.persistent and not self._auto_creation and not await self._known(topic):
+        if topic.persistent and not await self._creation.usable(topic):
             raise TopicNotFound(f"Topic not found {topic}")
         return shown(
             {
@@ -63,11 +60,6 @@ class TopicLookup:
         policies = await self._resources.namespace(topic.namespace)
         bundles = _WHOLE_RING if policies is None else policies.bundles
         return text(bundles.range_of(topic))
-
-    async def _known(self, topic: TopicName) -> bool:
-        """Whether a topic exists, or would be made as a partition of one that does."""
-        base = await self._resources.partitions(topic.partitioned_name)
-        return base > topic.partition_index if base else await self._access.exists(topic)
 
 
 def _topic(request: Request) -> TopicName:

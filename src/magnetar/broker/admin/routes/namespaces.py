@@ -1,64 +1,29 @@
 """Namespaces: creation, deletion, bundles, and the topics in one."""
 
+from dataclasses import replace
 from typing import Any, Final
 
 from magnetar.broker.admin import arguments
 from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
 from magnetar.broker.admin.router import Route
+from magnetar.broker.policies import IN_FORCE
 from magnetar.broker.resources import Resources
-from magnetar.errors import AlreadyExists, NamespaceNotFound, NotAllowed, TenantNotFound
-from magnetar.model.names import NamespaceName
-from magnetar.model.records import Bundles, NamespacePolicies
-
-_MODES: Final = ("PERSISTENT", "NON_PERSISTENT", "ALL")
-
-# Policies that promise something about messages or clients. This broker applies none of them, so
-# that whoever asks for one is told, and does not find out later.
-_NOT_APPLIED: Final = (
-    "allowed_topic_properties_for_metrics",
-    "auth_policies",
-    "autoSubscriptionCreationOverride",
-    "autoTopicCreationOverride",
-    "backlog_quota_map",
-    "clusterDispatchRate",
-    "clusterSubscribeRate",
-    "compaction_threshold",
-    "deduplicationEnabled",
-    "deduplicationSnapshotIntervalSeconds",
-    "delayed_delivery_policies",
-    "deleted",
-    "dispatcherPauseOnAckStatePersistentEnabled",
-    "encryption_required",
-    "entryFilters",
-    "inactive_topic_policies",
-    "max_consumers_per_subscription",
-    "max_consumers_per_topic",
-    "max_producers_per_topic",
-    "max_subscriptions_per_topic",
-    "max_topics_per_namespace",
-    "max_unacked_messages_per_consumer",
-    "max_unacked_messages_per_subscription",
-    "message_ttl_in_seconds",
-    "migrated",
-    "offload_deletion_lag_ms",
-    "offload_policies",
-    "offload_threshold",
-    "offload_threshold_in_seconds",
-    "persistence",
-    "properties",
-    "publishMaxMessageRate",
-    "replicatorDispatchRate",
-    "resource_group_name",
-    "retention_policies",
-    "schema_validation_enforced",
-    "subscriptionDispatchRate",
-    "subscription_auth_mode",
-    "subscription_expiration_time_minutes",
-    "subscription_types_enabled",
-    "topicDispatchRate",
+from magnetar.errors import (
+    AlreadyExists,
+    InvalidValue,
+    NamespaceNotFound,
+    NotAllowed,
+    TenantNotFound,
 )
-_UNSET: Final[tuple[object, ...]] = (None, False, 0, -1, "", "None", [])
+from magnetar.model.names import NamespaceName
+from magnetar.model.policies import NamespacePolicies, json_name, policies_in, unread_parts
+from magnetar.model.policy_values import AuthPolicies
+from magnetar.model.records import Bundles
+
+# As good as not set, for policies that are not in force. FULL is what a broker has.
+_OFF: Final[tuple[object, ...]] = (False, 0, -1, "", "FULL", AuthPolicies())
+_MODES: Final = ("PERSISTENT", "NON_PERSISTENT", "ALL")
 
 
 class Namespaces:
@@ -136,16 +101,26 @@ class Namespaces:
                 )
         self._check_alone(name, clusters)
         self._check_alone(name, arguments.string_list(sent.get("allowed_clusters"), "clusters"))
-        unapplied = [policy for policy in _NOT_APPLIED if _asks(sent.get(policy))]
+        try:
+            asked = policies_in(sent, self._cluster)
+        except InvalidValue as error:
+            raise Rejection(400, str(error)) from None
+        strange = {key: value for key, value in asked.given().items() if key not in IN_FORCE}
+        unapplied = [json_name(key) for key, value in strange.items() if value not in _OFF]
+        unapplied += unread_parts(sent, self._cluster)
+        unapplied += ["deleted"] if sent.get("deleted") is True else []
         if unapplied:
             raise NotAllowed(
                 f"This broker does not apply the policies [{', '.join(unapplied)}]: create the "
                 f"namespace {name} without them"
             )
+        asked = replace(asked, **dict.fromkeys(strange))
+        asked.check()
         bundles = sent.get("bundles")
         return NamespacePolicies(
             Bundles.from_json(bundles if isinstance(bundles, dict) else {}),
-            sorted(set(clusters or [self._cluster])),
+            replace(asked, replication_clusters=tuple(sorted(set(clusters or [self._cluster])))),
+            cluster=self._cluster,
         )
 
     def _check_alone(self, name: NamespaceName, clusters: list[str] | None) -> None:
@@ -154,10 +129,3 @@ class Namespaces:
                 f"This broker does not replicate between clusters: create the namespace {name} in "
                 f"{self._cluster} alone"
             )
-
-
-def _asks(policy: Any) -> bool:
-    """Whether a policy says anything. Clients send many that do not."""
-    if isinstance(policy, dict):
-        return any(not isinstance(part, dict | list) or _asks(part) for part in policy.values())
-    return policy not in _UNSET

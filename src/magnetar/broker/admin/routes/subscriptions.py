@@ -1,6 +1,5 @@
 """Subscriptions: lists, creation, deletion, and moving them along the log."""
 
-from functools import partial
 from typing import Final
 
 from magnetar.broker.admin import arguments
@@ -9,28 +8,24 @@ from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
 from magnetar.broker.admin.router import Route
 from magnetar.broker.admin.topic_access import TopicAccess, no_subscription
+from magnetar.broker.creation import Creation
 from magnetar.broker.resources import Resources
 from magnetar.broker.topics.subscription import Subscription
 from magnetar.broker.topics.topic import Topic
-from magnetar.clock import Clock
-from magnetar.errors import AlreadyExists, SubscriptionNotFound, TopicNotFound
+from magnetar.errors import AlreadyExists, SubscriptionNotFound
 from magnetar.model.names import TopicName
-from magnetar.model.position import LATEST_MESSAGE, Position
+from magnetar.model.position import LATEST_MESSAGE
 
-STEPS_PER_TURN: Final = 1_000  # Entries skipped before others get their turn.
 _AT_THE_END: Final = Place(LATEST_MESSAGE)
 
 
 class Subscriptions:
     """``/persistent``, as far as it is about subscriptions."""
 
-    def __init__(
-        self, resources: Resources, access: TopicAccess, clock: Clock, *, auto_creation: bool
-    ) -> None:
+    def __init__(self, resources: Resources, access: TopicAccess, creation: Creation) -> None:
         self._resources = resources
         self._access = access
-        self._clock = clock
-        self._auto_creation = auto_creation
+        self._creation = creation
 
     def routes(self) -> list[Route]:
         topic = "/admin/v2/persistent/{tenant}/{namespace}/{topic}"
@@ -80,7 +75,7 @@ class Subscriptions:
 
     async def skip_all(self, request: Request) -> Reply:
         for topic, subscription in await self._all_of(request):
-            subscription.cursor.acknowledge_cumulative(topic.ledger.last_position)
+            await topic.skip(subscription)
         return done()
 
     async def skip(self, request: Request) -> Reply:
@@ -90,14 +85,14 @@ class Subscriptions:
             request, "Skip messages on a partitioned topic is not allowed"
         )
         for topic, subscription in await self._all_of(request):
-            await self._skip(topic, subscription, count)
+            await topic.skip(subscription, count)
         return done()
 
     async def reset_to_time(self, request: Request) -> Reply:
         """Go to the first message published at a time, or later."""
         time_ms = arguments.integer(request, "timestamp")
         for topic, subscription in await self._all_of(request):
-            await topic.seek(subscription, partial(topic.position_at, time_ms), [])
+            await topic.seek_to_time(subscription, time_ms)
         return done()
 
     async def reset_to_message(self, request: Request) -> Reply:
@@ -106,7 +101,7 @@ class Subscriptions:
             request, "Reset-cursor at position is not allowed for partitioned-topic"
         )
         for topic, subscription in await self._all_of(request):
-            await topic.seek(subscription, partial(_known, _first_after(topic, at)), [])
+            await topic.seek(subscription, at.message.position, excluded=at.excluded)
         return done()
 
     async def _topics(self, name: TopicName) -> list[Topic]:
@@ -119,15 +114,9 @@ class Subscriptions:
 
     async def _topics_to_subscribe(self, name: TopicName) -> list[Topic]:
         """The same, made where they are missing and clients may make topics."""
-        await self._resources.require_namespace(name.namespace)
-        names = await self._access.partitions(name) or [name]
-        for each in names:
-            if await self._access.exists(each):
-                continue
-            if names == [name] and not self._auto_creation:
-                raise TopicNotFound(f"Topic {name} not found")
-            await self._access.create(each)
-        return [await self._access.open(each) for each in names]
+        count = await self._creation.partitions(name, create=True)
+        names = [name.partition(index) for index in range(count)] or [name]
+        return [await self._access.create(each) for each in names]
 
     async def _all_of(self, request: Request) -> list[tuple[Topic, Subscription]]:
         """The subscription, on the topic or on each of its partitions that has it."""
@@ -144,27 +133,3 @@ class Subscriptions:
     async def _refuse_partitioned(self, request: Request, reason: str) -> None:
         if await self._resources.partitions(arguments.topic(request)):
             raise Rejection(405, reason)
-
-    async def _skip(self, topic: Topic, subscription: Subscription, count: int) -> None:
-        cursor = subscription.cursor
-        if count >= cursor.backlog:
-            cursor.acknowledge_cumulative(topic.ledger.last_position)
-            return
-        position = cursor.mark
-        steps = 0
-        while count > 0 and position < topic.ledger.last_position:
-            position = topic.ledger.next_position(position)
-            count -= not cursor.is_acknowledged(position)
-            steps += 1
-            if steps % STEPS_PER_TURN == 0:
-                await self._clock.sleep(0)
-        cursor.acknowledge_cumulative(position)
-
-
-def _first_after(topic: Topic, place: Place) -> Position:
-    position = place.message.position
-    return topic.ledger.next_position(position) if place.excluded else position
-
-
-async def _known(position: Position) -> Position:
-    return position

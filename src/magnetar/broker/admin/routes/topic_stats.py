@@ -57,13 +57,13 @@ class TopicNumbers:
 
     async def internal_stats(self, request: Request) -> Reply:
         topic = await self._access.open(arguments.topic(request))
-        return shown(internal_stats(topic.ledger))
+        return shown(internal_stats(topic.log_info()))
 
     async def last_message_id(self, request: Request) -> Reply:
         topic = await self._access.open(arguments.topic(request))
         position, batch_index = await topic.last_message_id()
         if position == EARLIEST:
-            position = topic.ledger.last_position
+            position = topic.last_position
         answer = {
             "ledgerId": position.ledger_id,
             "entryId": position.entry_id,

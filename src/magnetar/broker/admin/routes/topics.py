@@ -1,7 +1,5 @@
 """Topics: creation, partitions, lists, deletion."""
 
-from contextlib import suppress
-from dataclasses import dataclass
 from typing import Final
 
 from magnetar.broker.admin import arguments
@@ -10,30 +8,29 @@ from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
 from magnetar.broker.admin.fanout import Fanout
 from magnetar.broker.admin.router import Route
 from magnetar.broker.admin.topic_access import TopicAccess
+from magnetar.broker.creation import Creation
 from magnetar.broker.resources import Resources
-from magnetar.errors import AlreadyExists, NamespaceNotFound, NotAllowed, TopicNotFound
-from magnetar.model.names import PARTITION_MARK, NamespaceName, TopicName
-from magnetar.model.records import NamespacePolicies, PartitionedTopicMetadata
+from magnetar.errors import (
+    AlreadyExists,
+    InvalidValue,
+    LimitReached,
+    NamespaceNotFound,
+    NotAllowed,
+    TopicNotFound,
+)
+from magnetar.model.names import NamespaceName
+from magnetar.model.policies import NamespacePolicies
+from magnetar.model.records import PartitionedTopicMetadata
 
-PARTITIONS_MAX: Final = 10_000  # Where no setting says less: they are made one by one.
 _METADATA: Final = "application/vnd.partitioned-topic-metadata+json"
 _NOT_PARTITIONED: Final = PartitionedTopicMetadata(0)
-
-
-@dataclass(frozen=True, slots=True)
-class TopicCreation:
-    """What is made when a client asks for a topic that does not exist, and how much may be made."""
-
-    auto: bool = True
-    auto_partitions: int = 0  # 0: a topic without partitions.
-    partitions_max: int = 0  # Of one topic; 0: PARTITIONS_MAX.
 
 
 class Topics:
     """``/persistent``, as far as it is about topics as a whole."""
 
     def __init__(
-        self, resources: Resources, access: TopicAccess, fanout: Fanout, creation: TopicCreation
+        self, resources: Resources, access: TopicAccess, fanout: Fanout, creation: Creation
     ) -> None:
         self._resources = resources
         self._access = access
@@ -72,7 +69,7 @@ class Topics:
         if arguments.string_map(arguments.body(request), "properties"):
             raise NotAllowed(f"This broker keeps no properties: create {topic} without them")
         await self._resources.require_namespace(topic.namespace)
-        await self._check_partition(topic)
+        await self._creation.check_plain_name(topic)
         if await self._resources.partitions(topic) or await self._access.exists(topic):
             raise AlreadyExists("This topic already exists")
         await self._access.create(topic)
@@ -105,45 +102,29 @@ class Topics:
 
     async def partitions(self, request: Request) -> Reply:
         """How many partitions: 0 also for a topic that a client may make by using it."""
-        topic = arguments.topic(request)
-        await self._resources.require_namespace(topic.namespace)
+        topic, create = arguments.topic(request), request.flag("checkAllowAutoCreation")
+        await self._creation.partitions(topic, create=create)
         metadata = await self._resources.partitioned_topic(topic)
-        if metadata is None and not await self._access.exists(topic):
-            metadata = await self._partitions_of_missing(
-                topic, may_create=request.flag("checkAllowAutoCreation")
-            )
         return shown((metadata or _NOT_PARTITIONED).shown())
 
     async def create_partitions(self, request: Request) -> Reply:
         topic = arguments.topic(request)
         count, properties = self._asked(request)
-        if topic.partition_index >= 0 or PARTITION_MARK in topic.local:
-            raise Rejection(412, f"Partitioned Topic Name should not contain '{PARTITION_MARK}'")
-        if count < 1:
-            raise Rejection(406, "Number of partitions should be more than 0")
-        if count > self._partitions_max:
-            raise Rejection(
-                406,
-                f"Number of partitions should be less than or equal to {self._partitions_max}",
-            )
-        await self._fanout.create(topic, count, properties)
+        try:
+            await self._fanout.create(topic, count, properties)
+        except InvalidValue as error:
+            raise Rejection(406, str(error)) from None
+        except LimitReached as error:
+            raise Rejection(412, str(error)) from None
         return done()
 
     async def grow_partitions(self, request: Request) -> Reply:
         topic, count = arguments.topic(request), arguments.number(request)
         await self._resources.require_namespace(topic.namespace)
-        had = await self._resources.partitions(topic)
-        if had and count < had:
-            raise Rejection(
-                422, f"Desired partitions {count} can't be less than the current partitions {had}."
-            )
-        if count > self._partitions_max:
-            raise Rejection(
-                422,
-                f"Desired partitions {count} can't be greater than the maximum partitions per "
-                f"topic {self._partitions_max}.",
-            )
-        await self._fanout.grow(topic, count)
+        try:
+            await self._fanout.grow(topic, count)
+        except InvalidValue as error:
+            raise Rejection(422, str(error)) from None
         return done()
 
     async def delete_partitions(self, request: Request) -> Reply:
@@ -159,44 +140,12 @@ class Topics:
         await self._fanout.delete(topic, force=request.flag("force"))
         return done()
 
-    @property
-    def _partitions_max(self) -> int:
-        return self._creation.partitions_max or PARTITIONS_MAX
-
     async def _namespace(self, request: Request) -> tuple[NamespaceName, NamespacePolicies]:
         name = arguments.namespace(request)
         policies = await self._resources.namespace(name)
         if policies is None:
             raise NamespaceNotFound("Namespace does not exist")
         return name, policies
-
-    async def _check_partition(self, topic: TopicName) -> None:
-        """A name that ends like a partition's must be one of a partitioned topic."""
-        index = topic.partition_index
-        base = topic.partitioned_name
-        if index >= 0 and await self._resources.partitions(base) <= index:
-            raise Rejection(
-                412,
-                f'Can\'t create topic {topic.local} with "{PARTITION_MARK}" followed by numeric '
-                f"value if there isn't a partitioned topic {base.local} created.",
-            )
-
-    async def _partitions_of_missing(
-        self, topic: TopicName, *, may_create: bool
-    ) -> PartitionedTopicMetadata | None:
-        """A partitioned topic is made where topics are made so, and the client may; else None."""
-        if topic.partition_index >= 0:
-            siblings = await self._resources.partitions(topic.partitioned_name)
-            if siblings > topic.partition_index:
-                return None
-            may_create = may_create and not siblings
-        if not (may_create and self._creation.auto):
-            raise TopicNotFound(f"Topic {topic} not found")
-        if not self._creation.auto_partitions or topic.partition_index >= 0:
-            return None
-        with suppress(AlreadyExists):  # Somebody else asked at the same moment.
-            await self._fanout.create(topic, self._creation.auto_partitions)
-        return await self._resources.partitioned_topic(topic)
 
     def _asked(self, request: Request) -> tuple[int, dict[str, str] | None]:
         """How many partitions, and the properties that may come with them."""

@@ -1,7 +1,7 @@
 import pytest
 from unit.broker.admin.world import open_world
 
-from magnetar.broker.admin.routes.topics import TopicCreation
+from magnetar.broker.config import PolicySettings
 from magnetar.errors import NotOwner
 from magnetar.model.names import TopicName
 
@@ -11,7 +11,7 @@ LOOKUP = "/lookup/v2/topic/persistent/public/default"
 @pytest.fixture
 async def closed_world():
     """Where clients may not make topics."""
-    async with open_world(TopicCreation(auto=False)) as opened:
+    async with open_world(PolicySettings(auto_topics=False)) as opened:
         yield opened
 
 

@@ -29,11 +29,13 @@ async def test_too_many_bundles_are_refused(world, count):
 @pytest.mark.parametrize(
     "policy",
     [
-        {"retention_policies": {"retentionTimeInMinutes": 10, "retentionSizeInMB": 20}},
+        {"persistence": {"bookkeeperEnsemble": 2}},
         {"message_ttl_in_seconds": 100},
         {"deduplicationEnabled": True},
         {"encryption_required": True},
-        {"autoTopicCreationOverride": {"allowAutoTopicCreation": False}},
+        {"topicDispatchRate": {"standalone": {"dispatchThrottlingRateInMsg": 10}}},
+        {"topicDispatchRate": {"elsewhere": {"dispatchThrottlingRateInMsg": 10}}},
+        {"backlog_quota_map": {"some_kind": {"limitSize": 5}}},
         {"auth_policies": {"namespace_auth": {"bob": ["produce"]}}},
         {"subscription_auth_mode": "Prefix"},
         {"clusterDispatchRate": {"standalone": {"dispatchThrottlingRateInMsg": 1}}},

@@ -4,10 +4,10 @@ from unit.broker.admin.world import SilentEnd, open_world
 from unit.broker.manual_clock import ManualClock
 from unit.broker.peer import Peer
 
-from magnetar.broker.admin.routes import subscriptions
-from magnetar.broker.admin.routes.topics import TopicCreation
+from magnetar.broker.config import PolicySettings
+from magnetar.broker.topics import persistent_topic
 from magnetar.broker.topics.consumer import SubscribeRequest
-from magnetar.broker.topics.topic import ABANDONED_AFTER_S
+from magnetar.broker.topics.persistent_topic import ABANDONED_AFTER_S
 from magnetar.model.subscriptions import SubscriptionType
 from magnetar.testing.local_broker import LocalBroker
 
@@ -81,7 +81,7 @@ async def test_properties_are_kept(world):
 
 async def test_a_missing_topic_is_made_where_clients_may(world):
     assert (await world.ask("PUT", S)).status == 204
-    async with open_world(TopicCreation(auto=False)) as closed:
+    async with open_world(PolicySettings(auto_topics=False)) as closed:
         answer = await closed.ask("PUT", S)
         assert (answer.status, answer.reason) == (404, f"Topic {NAME} not found")
 
@@ -122,7 +122,7 @@ async def test_so_many_entries_are_skipped(world, skipped, expected):
 
 
 async def test_only_what_is_not_acknowledged_counts_as_skipped(world, monkeypatch):
-    monkeypatch.setattr(subscriptions, "STEPS_PER_TURN", 2)
+    monkeypatch.setattr(persistent_topic, "SKIPPED_AT_ONCE_MAX", 2)
     positions = await world.publish(NAME, *range(9))
     await world.ask("PUT", S, "earliest")
     topic = await world.topic(NAME)

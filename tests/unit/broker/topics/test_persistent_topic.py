@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from unit.broker.manual_clock import ManualClock
 
-from magnetar.broker.topics.topic import ABANDONED_AFTER_S
+from magnetar.broker.topics.persistent_topic import ABANDONED_AFTER_S
 from magnetar.errors import (
     ConsumerBusy,
     Fenced,
@@ -237,16 +237,17 @@ async def test_nobody_subscribes_to_a_topic_that_closes_meanwhile(bench):
         await joining
 
 
-async def test_a_readers_subscription_does_not_outlive_a_seek_that_failed(open_bench):
+async def test_a_readers_subscription_does_not_outlive_a_seek_that_failed(open_bench, monkeypatch):
     clock = ManualClock()
     bench = await open_bench(clock=clock)
     _, subscription, _ = await bench.consumer(EXCLUSIVE, subscription="r", durable=False)
 
-    async def nowhere():
+    async def nowhere(_):
         raise Fenced
 
+    monkeypatch.setattr(bench.topic.ledger, "first_where", nowhere)
     with pytest.raises(Fenced):
-        await bench.topic.seek(subscription, nowhere, [])
+        await bench.topic.seek_to_time(subscription, 0)
     assert "r" in bench.topic.ledger.cursors
     await asyncio.sleep(0)
     await clock.advance(ABANDONED_AFTER_S)

@@ -1,0 +1,111 @@
+"""The policies of namespaces that are in force: shown, set and removed, one table for all."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from magnetar.broker.admin import arguments
+from magnetar.broker.admin.errors import Rejection
+from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
+from magnetar.broker.admin.router import Handler, Route
+from magnetar.broker.policies import PolicyService
+from magnetar.broker.resources import Resources
+from magnetar.errors import InvalidValue, NamespaceNotFound
+from magnetar.model import policy_values as values
+from magnetar.model.policies import NamespacePolicies
+from magnetar.model.policy_values import (
+    AutoSubscriptionCreationOverride,
+    AutoTopicCreationOverride,
+    RetentionPolicies,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyRoute:
+    """A policy as administrators know it: ``path`` below the namespace's."""
+
+    path: str
+    name: str  # In ``Policies``.
+    kind: Any  # Its type: int, a list of words, or a value of ``policy_values.py``.
+    unset: Any = None  # What is shown where it is not set; None: nothing.
+    refusal: int = 412  # The status of a value that cannot be.
+
+
+POLICY_ROUTES: Final = (
+    PolicyRoute("retention", "retention", RetentionPolicies, refusal=400),
+    PolicyRoute("autoTopicCreation", "auto_topic_creation", AutoTopicCreationOverride),
+    PolicyRoute(
+        "autoSubscriptionCreation", "auto_subscription_creation", AutoSubscriptionCreationOverride
+    ),
+    PolicyRoute("maxTopicsPerNamespace", "topics_per_namespace_max", int, unset=0),
+    PolicyRoute("maxProducersPerTopic", "producers_per_topic_max", int),
+    PolicyRoute("maxConsumersPerTopic", "consumers_per_topic_max", int),
+    PolicyRoute("maxConsumersPerSubscription", "consumers_per_subscription_max", int),
+    PolicyRoute("maxSubscriptionsPerTopic", "subscriptions_per_topic_max", int),
+    PolicyRoute("maxUnackedMessagesPerConsumer", "unacked_per_consumer_max", int),
+    PolicyRoute("maxUnackedMessagesPerSubscription", "unacked_per_subscription_max", int),
+    PolicyRoute(
+        "subscriptionTypesEnabled", "subscription_types", tuple[str, ...], unset=[], refusal=400
+    ),
+)
+
+
+class PolicyRoutes:
+    """``/namespaces/{tenant}/{namespace}/{policy}``."""
+
+    def __init__(self, resources: Resources, policies: PolicyService) -> None:
+        self._resources = resources
+        self._policies = policies
+
+    def routes(self) -> list[Route]:
+        found = []
+        for one in POLICY_ROUTES:
+            path = f"/admin/v2/namespaces/{{tenant}}/{{namespace}}/{one.path}"
+            found += [
+                Route("GET", path, self._of(one, self.get)),
+                Route("POST", path, self._of(one, self.set), takes=(JSON,)),
+                Route("DELETE", path, self._of(one, self.remove)),
+            ]
+        return found
+
+    async def get(self, policy: PolicyRoute, request: Request) -> Reply:
+        found = getattr((await self._namespace(request)).policies, policy.name)
+        if found is not None:
+            return shown(values.to_json(found))
+        return Reply(200) if policy.unset is None else shown(policy.unset)
+
+    async def set(self, policy: PolicyRoute, request: Request) -> Reply:
+        value = _value(policy, request)
+        await self._namespace(request)
+        try:
+            await self._policies.change(arguments.namespace(request), **{policy.name: value})
+        except InvalidValue as error:
+            raise Rejection(policy.refusal, str(error)) from None
+        return done()
+
+    async def remove(self, policy: PolicyRoute, request: Request) -> Reply:
+        await self._namespace(request)
+        await self._policies.change(arguments.namespace(request), **{policy.name: None})
+        return done()
+
+    @staticmethod
+    def _of(policy: PolicyRoute, handler: Callable[[PolicyRoute, Request], Any]) -> Handler:
+        return lambda request: handler(policy, request)
+
+    async def _namespace(self, request: Request) -> NamespacePolicies:
+        found = await self._resources.namespace(arguments.namespace(request))
+        if found is None:
+            raise NamespaceNotFound("Namespace does not exist")
+        return found
+
+
+def _value(policy: PolicyRoute, request: Request) -> Any:
+    """What is asked for; None, where Pulsar takes that, is as good as removing it."""
+    sent = arguments.number(request) if policy.kind is int else arguments.body(request)
+    if policy.kind is int and sent < 0:
+        raise Rejection(policy.refusal, f"{policy.path} must be 0 or more")
+    try:
+        found = values.from_json(policy.kind | None, sent, policy.path)
+    except InvalidValue as error:
+        raise Rejection(400, str(error)) from None
+    return None if found == () else found

@@ -1,0 +1,132 @@
+"""The policies in force: read from the metadata store, watched, and pushed to the open topics."""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from typing import Any, Final, Protocol
+
+from magnetar.errors import MagnetarError
+from magnetar.model.names import NamespaceName, TopicName
+from magnetar.model.policies import Combined, Level, Policies, combine
+from magnetar.storage.metadata import paths
+from magnetar.storage.metadata.store import MetadataStore
+from magnetar.tasks import Tasks
+
+from .resources import Resources
+
+log = logging.getLogger(__name__)
+
+IN_FORCE: Final = frozenset(
+    {
+        "allowed_clusters",
+        "auto_subscription_creation",
+        "auto_topic_creation",
+        "consumers_per_subscription_max",
+        "consumers_per_topic_max",
+        "producers_per_topic_max",
+        "replication_clusters",
+        "retention",
+        "subscription_types",
+        "subscriptions_per_topic_max",
+        "topics_per_namespace_max",
+        "unacked_per_consumer_max",
+        "unacked_per_subscription_max",
+    }
+)
+"""What this broker does. Whoever asks for another policy is told, and does not find out later."""
+
+
+class Governed(Protocol):
+    """What policies are for: an open topic."""
+
+    def apply(self, policies: Policies) -> None: ...
+
+
+class PolicyService:
+    """Says which policies hold, and tells the open topics when they change."""
+
+    def __init__(
+        self, resources: Resources, metadata: MetadataStore, *, broker: Policies, tasks: Tasks
+    ) -> None:
+        """Made inside a running event loop. ``broker``: what holds where nobody says otherwise."""
+        self._resources = resources
+        self._broker = Combined.of(Level.BROKER, broker)
+        self._tasks = tasks
+        # What was combined, and of what: all topics of a namespace share one.
+        self._known: dict[NamespaceName, tuple[Policies, Combined]] = {}
+        self._topics: Mapping[TopicName, Governed] = {}
+        self._changes = 0  # Counts, so that nobody is given what was read before a change.
+        self._changed: set[NamespaceName] = set()  # Their topics are to be told.
+        self._pushing: asyncio.Task[None] | None = None
+        self._watch = metadata.watch(paths.TENANTS, self._noticed)
+
+    def close(self) -> None:
+        """Stop watching the metadata store."""
+        self._watch.cancel()
+
+    def govern(self, topics: Mapping[TopicName, Governed]) -> None:
+        """These are open, and those that will be there later, until they are there no more."""
+        self._topics = topics
+
+    async def combined(self, namespace: NamespaceName) -> Combined:
+        """What holds in a namespace, and which level says so; the broker's own where it is none."""
+        stored = await self._resources.namespace(namespace)
+        if stored is None:
+            return self._broker
+        known = self._known.get(namespace)
+        if known is None or known[0] is not stored.policies:
+            combined = combine(self._broker, Combined.of(Level.NAMESPACE, stored.policies))
+            known = self._known[namespace] = stored.policies, combined
+        return known[1]
+
+    async def of(self, topic: TopicName) -> Policies:
+        """What holds for a topic.
+
+        Who puts it among the governed topics before the next await misses no change.
+        """
+        while True:
+            changes = self._changes
+            found = await self.combined(topic.namespace)
+            if changes == self._changes:
+                return found.policies
+
+    async def change(self, namespace: NamespaceName, **changed: Any) -> None:
+        """Set policies of a namespace, None to leave them to the broker; all open topics have them.
+
+        Raises InvalidValue with Pulsar's words, NamespaceNotFound.
+        """
+        Policies(**changed).check()
+        await self._resources.change_policies(namespace, **changed)
+        await asyncio.shield(self._push({namespace}))
+
+    def _noticed(self, path: str) -> None:
+        namespace = paths.namespace_at(path)
+        everywhere = {name.namespace for name in self._topics} if path == paths.TENANTS else set()
+        self._push(everywhere if namespace is None else {namespace})
+
+    def _push(self, namespaces: set[NamespaceName]) -> asyncio.Task[None]:
+        self._changes += 1
+        self._changed |= namespaces
+        for namespace in namespaces:
+            self._known.pop(namespace, None)
+        if self._pushing is None:
+            self._pushing = self._tasks.spawn("push policies", self._push_all())
+        return self._pushing
+
+    async def _push_all(self) -> None:
+        """One at a time, so that what was read last is what is applied last."""
+        try:
+            while self._changed:
+                namespace = self._changed.pop()
+                try:
+                    policies = (await self.combined(namespace)).policies
+                except MagnetarError as error:
+                    log.warning("policies.unreadable namespace=%s error=%s", namespace, error)
+                    continue
+                for topic in [t for name, t in self._topics.items() if name.namespace == namespace]:
+                    try:
+                        topic.apply(policies)
+                    except Exception:  # One topic's defect must not keep it from the others.
+                        log.exception("policies.not_applied namespace=%s", namespace)
+        finally:
+            self._pushing = None

@@ -1,0 +1,309 @@
+"""Every policy of a namespace or a topic: what one level sets, and the levels combined. Pure.
+
+A policy is set for the broker, over that for a namespace, over that for a topic. Where a level
+leaves a policy out, the level below decides.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
+from typing import Annotated, Any, Final, NamedTuple, Self, get_args, get_type_hints
+
+from magnetar.errors import InvalidValue
+from magnetar.model import policy_values as values
+from magnetar.model.policy_values import (
+    AuthPolicies,
+    AutoSubscriptionCreationOverride,
+    AutoTopicCreationOverride,
+    BacklogQuota,
+    DelayedDeliveryPolicies,
+    DispatchRate,
+    EntryFilters,
+    InactiveTopicPolicies,
+    PersistencePolicies,
+    PublishRate,
+    RetentionPolicies,
+    SubscribeRate,
+)
+from magnetar.model.records import BUNDLES_DEFAULT, Bundles, Json
+from magnetar.model.subscriptions import SubscriptionType
+
+CLUSTER: Final = "{cluster}"
+
+
+class At(NamedTuple):
+    """Where a namespace's JSON has a policy: at ``key``, or there in an object at ``part``."""
+
+    key: str
+    part: str | None = None  # CLUSTER stands for the name of this one.
+
+
+@dataclass(frozen=True, slots=True)
+class Policies:
+    """What one level sets; None: it leaves the policy to the level below."""
+
+    auth: Annotated[AuthPolicies | None, At("auth_policies")] = None
+    replication_clusters: Annotated[tuple[str, ...] | None, At("replication_clusters")] = None
+    allowed_clusters: Annotated[tuple[str, ...] | None, At("allowed_clusters")] = None
+    backlog_quota_size: Annotated[
+        BacklogQuota | None, At("backlog_quota_map", "destination_storage")
+    ] = None
+    backlog_quota_age: Annotated[BacklogQuota | None, At("backlog_quota_map", "message_age")] = None
+    cluster_dispatch_rate: Annotated[DispatchRate | None, At("clusterDispatchRate", CLUSTER)] = None
+    dispatch_rate: Annotated[DispatchRate | None, At("topicDispatchRate", CLUSTER)] = None
+    subscription_dispatch_rate: Annotated[
+        DispatchRate | None, At("subscriptionDispatchRate", CLUSTER)
+    ] = None
+    replicator_dispatch_rate: Annotated[
+        DispatchRate | None, At("replicatorDispatchRate", CLUSTER)
+    ] = None
+    subscribe_rate: Annotated[SubscribeRate | None, At("clusterSubscribeRate", CLUSTER)] = None
+    publish_rate: Annotated[PublishRate | None, At("publishMaxMessageRate", CLUSTER)] = None
+    persistence: Annotated[PersistencePolicies | None, At("persistence")] = None
+    deduplication: Annotated[bool | None, At("deduplicationEnabled")] = None
+    deduplication_snapshot_interval_s: Annotated[
+        int | None, At("deduplicationSnapshotIntervalSeconds")
+    ] = None
+    auto_topic_creation: Annotated[
+        AutoTopicCreationOverride | None, At("autoTopicCreationOverride")
+    ] = None
+    auto_subscription_creation: Annotated[
+        AutoSubscriptionCreationOverride | None, At("autoSubscriptionCreationOverride")
+    ] = None
+    latency_stats_sample_rate: Annotated[
+        Mapping[str, int] | None, At("latency_stats_sample_rate")
+    ] = None
+    message_ttl_s: Annotated[int | None, At("message_ttl_in_seconds")] = None
+    subscription_expiration_minutes: Annotated[
+        int | None, At("subscription_expiration_time_minutes")
+    ] = None
+    retention: Annotated[RetentionPolicies | None, At("retention_policies")] = None
+    encryption_required: Annotated[bool | None, At("encryption_required")] = None
+    delayed_delivery: Annotated[DelayedDeliveryPolicies | None, At("delayed_delivery_policies")] = (
+        None
+    )
+    inactive_topics: Annotated[InactiveTopicPolicies | None, At("inactive_topic_policies")] = None
+    subscription_auth_mode: Annotated[str | None, At("subscription_auth_mode")] = None
+    producers_per_topic_max: Annotated[int | None, At("max_producers_per_topic")] = None
+    consumers_per_topic_max: Annotated[int | None, At("max_consumers_per_topic")] = None
+    consumers_per_subscription_max: Annotated[int | None, At("max_consumers_per_subscription")] = (
+        None
+    )
+    unacked_per_consumer_max: Annotated[int | None, At("max_unacked_messages_per_consumer")] = None
+    unacked_per_subscription_max: Annotated[
+        int | None, At("max_unacked_messages_per_subscription")
+    ] = None
+    subscriptions_per_topic_max: Annotated[int | None, At("max_subscriptions_per_topic")] = None
+    topics_per_namespace_max: Annotated[int | None, At("max_topics_per_namespace")] = None
+    compaction_threshold_bytes: Annotated[int | None, At("compaction_threshold")] = None
+    offload_threshold_bytes: Annotated[int | None, At("offload_threshold")] = None
+    offload_threshold_s: Annotated[int | None, At("offload_threshold_in_seconds")] = None
+    offload_deletion_lag_ms: Annotated[int | None, At("offload_deletion_lag_ms")] = None
+    offload: Annotated[Mapping[str, Any] | None, At("offload_policies")] = None
+    schema_auto_update: Annotated[str | None, At("schema_auto_update_compatibility_strategy")] = (
+        None
+    )
+    schema_compatibility: Annotated[str | None, At("schema_compatibility_strategy")] = None
+    schema_auto_update_allowed: Annotated[bool | None, At("is_allow_auto_update_schema")] = None
+    schema_validation_enforced: Annotated[bool | None, At("schema_validation_enforced")] = None
+    subscription_types: Annotated[tuple[str, ...] | None, At("subscription_types_enabled")] = None
+    metric_properties: Annotated[
+        tuple[str, ...] | None, At("allowed_topic_properties_for_metrics")
+    ] = None
+    properties: Annotated[Mapping[str, str] | None, At("properties")] = None
+    resource_group: Annotated[str | None, At("resource_group_name")] = None
+    migrated: Annotated[bool | None, At("migrated")] = None
+    dispatch_pauses_on_ack_state: Annotated[
+        bool | None, At("dispatcherPauseOnAckStatePersistentEnabled")
+    ] = None
+    entry_filters: Annotated[EntryFilters | None, At("entryFilters")] = None
+    anti_affinity_group: Annotated[str | None, At("antiAffinityGroup")] = None
+    # Of topics only.
+    message_size_max: Annotated[int | None, None] = None
+    shadow_topics: Annotated[tuple[str, ...] | None, None] = None
+
+    def given(self) -> dict[str, Any]:
+        """What is set, by the name it has here."""
+        found = ((name, getattr(self, name)) for name in self.__slots__)
+        return {name: value for name, value in found if value is not None}
+
+    def check(self) -> None:
+        """Raises InvalidValue, with Pulsar's words, for the first value that cannot be."""
+        for name, value in self.given().items():
+            if hasattr(value, "check"):
+                value.check()
+            elif name.endswith("_max") and value < 0:
+                raise InvalidValue(f"{json_name(name)} must be 0 or more")
+        known = [each.printed for each in SubscriptionType]
+        for word in self.subscription_types or ():
+            if word not in known:
+                raise InvalidValue(f"Unknown subscription type {word}: use {', '.join(known)}")
+
+
+class _Place(NamedTuple):
+    """A policy that namespaces have: its name, its type, and where its JSON is."""
+
+    name: str
+    kind: Any
+    at: At
+
+
+_PLACES: Final = tuple(
+    _Place(name, *get_args(hint))
+    for name, hint in get_type_hints(Policies, include_extras=True).items()
+    if get_args(hint)[1] is not None
+)
+
+
+def json_name(policy: str) -> str:
+    """What Pulsar's JSON calls a policy of namespaces."""
+    return next(place.at.key for place in _PLACES if place.name == policy)
+
+
+class Level(IntEnum):
+    """Who set a policy; the higher, the stronger."""
+
+    BROKER = 0
+    NAMESPACE = 1
+    TOPIC = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Combined:
+    """The policies of several levels as one, and which level each came from."""
+
+    policies: Policies
+    levels: Mapping[str, Level]  # Invariant: its keys are those of ``policies.given()``.
+
+    @classmethod
+    def of(cls, level: Level, policies: Policies) -> Self:
+        return cls(policies, dict.fromkeys(policies.given(), level))
+
+
+def combine(*lowest_first: Combined) -> Combined:
+    """What is in force where all of these are: the last one that sets a policy decides."""
+    found: dict[str, Any] = {}
+    levels: dict[str, Level] = {}
+    for each in lowest_first:
+        found |= each.policies.given()
+        levels |= each.levels
+    return Combined(Policies(**found), levels)
+
+
+# What Pulsar shows of a namespace nobody configured; the rest is left out until it is set.
+_SHOWN: Final[Json] = {
+    "auth_policies": {"namespace_auth": {}, "destination_auth": {}, "subscription_auth_roles": {}},
+    "allowed_clusters": [],
+    "backlog_quota_map": {},
+    "clusterDispatchRate": {},
+    "topicDispatchRate": {},
+    "subscriptionDispatchRate": {},
+    "replicatorDispatchRate": {},
+    "clusterSubscribeRate": {},
+    "publishMaxMessageRate": {},
+    "latency_stats_sample_rate": {},
+    "deleted": False,
+    "encryption_required": False,
+    "subscription_auth_mode": "None",
+    "offload_threshold": -1,
+    "offload_threshold_in_seconds": -1,
+    "schema_compatibility_strategy": "UNDEFINED",
+    "is_allow_auto_update_schema": True,
+    "schema_validation_enforced": False,
+    "subscription_types_enabled": [],
+    "properties": {},
+    "migrated": False,
+}
+
+
+def policies_in(value: Json, cluster: str) -> Policies:
+    """What a namespace's JSON sets for a cluster. Raises InvalidValue.
+
+    What it says as Pulsar shows it by default is not set.
+    """
+    found = {}
+    for name, kind, place in _PLACES:
+        sent = _holder(value, place).get(_part(place, cluster))
+        if sent not in (None, [], {}) and (place.part or sent != _SHOWN.get(place.key)):
+            found[name] = values.from_json(kind, sent, place.key)
+    return Policies(**found)
+
+
+def unread_parts(value: Json, cluster: str) -> list[str]:
+    """Keys of a namespace's JSON with parts that are for other clusters, or of no known kind."""
+    read: dict[str, set[str]] = {}
+    for _, _, place in _PLACES:
+        if place.part is not None:
+            read.setdefault(place.key, set()).add(_part(place, cluster))
+    return [key for key, parts in read.items() if (value.get(key) or {}).keys() - parts]
+
+
+@dataclass(frozen=True, slots=True)
+class NamespacePolicies:
+    """The record of a namespace: its bundles, and the policies that somebody set."""
+
+    bundles: Bundles
+    policies: Policies = Policies()
+    deleted: bool = False  # Being deleted: as good as absent.
+    cluster: str = field(default="", compare=False)  # The one whose rates ``policies`` has.
+    stored: Json = field(default_factory=dict, compare=False)  # As it was read.
+
+    @classmethod
+    def fresh(cls, cluster: str, bundles: int = BUNDLES_DEFAULT) -> Self:
+        policies = Policies(replication_clusters=(cluster,))
+        return cls(Bundles.even(bundles), policies, cluster=cluster)
+
+    @classmethod
+    def from_json(cls, value: Json, cluster: str) -> Self:
+        bundles = value.get("bundles") or {}
+        if not isinstance(bundles, dict):
+            raise InvalidValue(f"bundles are an object, not a {type(bundles).__name__}")
+        policies = policies_in(value, cluster)
+        deleted = value.get("deleted") is True
+        return cls(Bundles.from_json(bundles), policies, deleted, cluster, value)
+
+    def to_json(self) -> Json:
+        """What was read, with what was changed since: keys that nobody here knows stay."""
+        written = dict(self.stored)
+        before = policies_in(self.stored, self.cluster)
+        for name, _, place in _PLACES:
+            value = getattr(self.policies, name)
+            if value != getattr(before, name):
+                _write(written, place, _part(place, self.cluster), values.to_json(value))
+        return written | {"bundles": self.bundles.to_json(), "deleted": self.deleted}
+
+    def shown(self) -> Json:
+        """As an administrator sees it: what is set, and the defaults Pulsar shows of the rest."""
+        return {**_SHOWN, **self.to_json()}
+
+    def marked(self, *, deleted: bool) -> Self:
+        return replace(self, deleted=deleted)
+
+    def with_policies(self, **changed: Any) -> Self:
+        """The same namespace with these policies; None: no longer set."""
+        return replace(self, policies=replace(self.policies, **changed))
+
+
+def _holder(value: Json, place: At) -> Json:
+    """The object that has a policy as one of its items."""
+    if place.part is None:
+        return value
+    holder = value.get(place.key) or {}
+    if not isinstance(holder, dict):
+        raise InvalidValue(f"{place.key} is a JSON {type(holder).__name__}, not an object")
+    return holder
+
+
+def _part(place: At, cluster: str) -> str:
+    return cluster if place.part == CLUSTER else place.part or place.key
+
+
+def _write(value: Json, place: At, part: str, item: Any) -> None:
+    """Put a policy in its place; None takes it away."""
+    holder = value if place.part is None else value.setdefault(place.key, {})
+    if place.part is not None:
+        holder = value[place.key] = dict(holder)
+    if item is None:
+        holder.pop(part, None)
+    else:
+        holder[part] = item

@@ -1,0 +1,265 @@
+"""The values that policies have, in Pulsar's names, and JSON to value and back. Pure.
+
+A value's fields say beside their types what Pulsar's JSON calls them. A field that the JSON leaves
+out has its default, and keys that no field has are nobody's business here.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, is_dataclass
+from enum import StrEnum
+from functools import cache
+from types import UnionType
+from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
+
+from magnetar.errors import InvalidValue
+from magnetar.model.position import LONG_MAX
+
+
+class BacklogQuotaPolicy(StrEnum):
+    """What becomes of who publishes while the quota is exceeded."""
+
+    HOLD = "producer_request_hold"
+    EXCEPTION = "producer_exception"
+    EVICTION = "consumer_backlog_eviction"
+
+
+class InactiveTopicDeleteMode(StrEnum):
+    """Which topics that nobody uses may go."""
+
+    NO_SUBSCRIPTIONS = "delete_when_no_subscriptions"
+    CAUGHT_UP = "delete_when_subscriptions_caught_up"
+
+
+class TopicKind(StrEnum):
+    """What is made when a client first uses a topic."""
+
+    PLAIN = "non-partitioned"
+    PARTITIONED = "partitioned"
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionPolicies:
+    """How long and how much acknowledged messages are kept: -1 is no limit, 0 and 0 keep none."""
+
+    time_minutes: Annotated[int, "retentionTimeInMinutes"] = 0
+    size_mb: Annotated[int, "retentionSizeInMB"] = 0
+
+    @property
+    def time_s(self) -> int:
+        return self.time_minutes * 60 if self.time_minutes > 0 else self.time_minutes
+
+    @property
+    def size_bytes(self) -> int:
+        return self.size_mb * 1024 * 1024 if self.size_mb > 0 else self.size_mb
+
+    def check(self) -> None:
+        """Raises InvalidValue."""
+        for limit, value in (("time", self.time_minutes), ("size", self.size_mb)):
+            if value < -1:
+                raise InvalidValue(f"Invalid retention policy: {limit} limit must be >= -1")
+        if (self.time_minutes == 0) != (self.size_mb == 0):
+            raise InvalidValue(
+                "Invalid retention policy: Setting a single time or size limit to 0 is invalid "
+                "when one of the limits has a non-zero value. Use the value of -1 instead of 0 to "
+                "ignore a specific limit. To disable retention both limits must be set to 0."
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class BacklogQuota:
+    """How large or old a backlog may grow (-1: no limit), and what happens then."""
+
+    limit_bytes: Annotated[int, "limitSize"] = 0
+    limit_time_s: Annotated[int, "limitTime"] = 0
+    policy: Annotated[BacklogQuotaPolicy | None, "policy"] = None
+
+    def check(self) -> None:
+        """Raises InvalidValue."""
+        if self.policy is None:
+            raise InvalidValue("the attribute policy cannot be null")
+
+
+@dataclass(frozen=True, slots=True)
+class DispatchRate:
+    """How much is delivered in a period; 0 or less is no limit."""
+
+    messages: Annotated[int, "dispatchThrottlingRateInMsg"] = 0
+    size_bytes: Annotated[int, "dispatchThrottlingRateInByte"] = 0
+    relative_to_publish_rate: Annotated[bool, "relativeToPublishRate"] = False
+    period_s: Annotated[int, "ratePeriodInSecond"] = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PublishRate:
+    """How much is published in a second; 0 or less is no limit."""
+
+    messages: Annotated[int, "publishThrottlingRateInMsg"] = -1
+    size_bytes: Annotated[int, "publishThrottlingRateInByte"] = -1
+
+
+@dataclass(frozen=True, slots=True)
+class SubscribeRate:
+    """How often a consumer may subscribe in a period; 0 or less is no limit."""
+
+    per_consumer: Annotated[int, "subscribeThrottlingRatePerConsumer"] = 0
+    period_s: Annotated[int, "ratePeriodInSecond"] = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PersistencePolicies:
+    """On how many bookies a ledger lies, and how often a cursor's mark is written."""
+
+    ensemble: Annotated[int, "bookkeeperEnsemble"] = 0
+    write_quorum: Annotated[int, "bookkeeperWriteQuorum"] = 0
+    ack_quorum: Annotated[int, "bookkeeperAckQuorum"] = 0
+    marks_per_s: Annotated[float, "managedLedgerMaxMarkDeleteRate"] = 0.0
+
+    def check(self) -> None:
+        """Raises InvalidValue."""
+        if not 0 < self.ensemble <= 5:
+            raise InvalidValue("Bookkeeper-Ensemble must be <= 5 and > 0.")
+        if not self.ensemble >= self.write_quorum >= self.ack_quorum:
+            raise InvalidValue(
+                f"Bookkeeper Ensemble ({self.ensemble}) >= WriteQuorum ({self.write_quorum}) >= "
+                f"AckQuorum ({self.ack_quorum})"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class InactiveTopicPolicies:
+    """When a topic that nobody uses is deleted."""
+
+    delete_mode: Annotated[InactiveTopicDeleteMode | None, "inactiveTopicDeleteMode"] = None
+    inactive_s_max: Annotated[int, "maxInactiveDurationSeconds"] = 0
+    delete_while_inactive: Annotated[bool, "deleteWhileInactive"] = False
+
+
+@dataclass(frozen=True, slots=True)
+class DelayedDeliveryPolicies:
+    """Whether and how exactly messages are delivered later; a delay of 0 or less is no limit."""
+
+    tick_ms: Annotated[int, "tickTime"] = 0
+    active: Annotated[bool, "active"] = False
+    delay_ms_max: Annotated[int, "maxDeliveryDelayInMillis"] = 0
+
+
+@dataclass(frozen=True, slots=True)
+class AutoTopicCreationOverride:
+    """Whether a client makes a topic by using it, and what is made then."""
+
+    allowed: Annotated[bool, "allowAutoTopicCreation"] = False
+    kind: Annotated[str | None, "topicType"] = None
+    partitions: Annotated[int | None, "defaultNumPartitions"] = None
+
+    def check(self) -> None:
+        """Raises InvalidValue."""
+        if not self.allowed:
+            return
+        wrong = None
+        if self.kind not in list(TopicKind):
+            wrong = f"Unknown topic type [{self.kind or 'null'}]"
+        elif self.kind == TopicKind.PLAIN:
+            if self.partitions is not None:
+                wrong = (
+                    "[defaultNumPartitions] is not allowed to be set when the type is "
+                    "non-partition."
+                )
+        elif self.partitions is None:
+            wrong = "[defaultNumPartitions] cannot be null when the type is partitioned."
+        elif self.partitions < 1:
+            wrong = "[defaultNumPartitions] cannot be less than 1 for partition type."
+        if wrong is not None:
+            raise InvalidValue(
+                f"Invalid configuration for autoTopicCreationOverride. the detail is {wrong}"
+            )
+
+    @property
+    def partitions_made(self) -> int:
+        """Of a topic that a client makes by using it; 0: it has none."""
+        return (self.partitions or 1) if self.kind == TopicKind.PARTITIONED else 0
+
+
+@dataclass(frozen=True, slots=True)
+class AutoSubscriptionCreationOverride:
+    """Whether a client makes a durable subscription by subscribing."""
+
+    allowed: Annotated[bool, "allowAutoSubscriptionCreation"] = False
+
+
+@dataclass(frozen=True, slots=True)
+class EntryFilters:
+    """Names of the filters entries pass before they are delivered, with commas between."""
+
+    names: Annotated[str, "entryFilterNames"] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AuthPolicies:
+    """Which roles may do what: in the namespace, on a topic, with a subscription."""
+
+    namespace: Annotated[Mapping[str, Any], "namespace_auth"] = field(default_factory=dict)
+    topics: Annotated[Mapping[str, Any], "destination_auth"] = field(default_factory=dict)
+    subscriptions: Annotated[Mapping[str, Any], "subscription_auth_roles"] = field(
+        default_factory=dict
+    )
+
+
+class Field(NamedTuple):
+    """A field of a value: its name here, its name in JSON, its type."""
+
+    name: str
+    key: str
+    kind: Any
+
+
+@cache
+def fields_of(value: type[object]) -> tuple[Field, ...]:
+    """The fields of a value's class, in its order."""
+    hints = get_type_hints(value, include_extras=True)
+    return tuple(Field(name, get_args(hint)[1], get_args(hint)[0]) for name, hint in hints.items())
+
+
+def from_json(kind: Any, value: Any, what: str) -> Any:
+    """A value of a type, from JSON. Raises InvalidValue naming ``what`` when it is of another."""
+    origin = get_origin(kind)
+    if origin is UnionType:
+        return None if value is None else from_json(get_args(kind)[0], value, what)
+    if origin is tuple:
+        return tuple(sorted({_expect(str, each, what) for each in _expect(list, value, what)}))
+    if origin is Mapping:
+        of = get_args(kind)[1]
+        items = _expect(dict, value, what).items()
+        return {key: item if of is Any else from_json(of, item, what) for key, item in items}
+    return _object(kind, value, what) if is_dataclass(kind) else _plain(kind, value, what)
+
+
+def to_json(value: Any) -> Any:
+    """A value as JSON; what it does not set is left out."""
+    if is_dataclass(value) and not isinstance(value, type):
+        found = ((one.key, getattr(value, one.name)) for one in fields_of(type(value)))
+        return {key: to_json(item) for key, item in found if item is not None}
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _object(kind: Any, value: Any, what: str) -> Any:
+    sent = _expect(dict, value, what)
+    given = [one for one in fields_of(kind) if sent.get(one.key) is not None]
+    return kind(**{one.name: from_json(one.kind, sent[one.key], one.key) for one in given})
+
+
+def _plain(kind: Any, value: Any, what: str) -> Any:
+    if issubclass(kind, StrEnum):
+        word = _expect(str, value, what)
+        return kind(word) if word in list(kind) else None  # As Pulsar reads words it does not know.
+    if kind is float:
+        return float(_expect((int, float), value, what))
+    if kind is int and abs(_expect(int, value, what)) > LONG_MAX:
+        raise InvalidValue(f"{what} is out of range: {value}")
+    return _expect(kind, value, what)
+
+
+def _expect(kind: Any, value: Any, what: str) -> Any:
+    """A truth value is no number, though Python says so."""
+    if not isinstance(value, kind) or (kind is not bool and isinstance(value, bool)):
+        raise InvalidValue(f"{what} is a JSON {type(value).__name__}: {value!r:.100}")
+    return value
