@@ -1,11 +1,10 @@
-"""A limit holds for those who come at the same moment, by the protocol and by the admin API."""
+"""Limits hold for those who come at the same moment, by both ways in: where rooms meet."""
 
 import asyncio
 from collections import Counter
 from contextlib import asynccontextmanager
 
 import aiohttp
-import pytest
 from unit.broker.peer import TOPIC, Peer, command
 
 from magnetar.proto import PulsarApi_pb2 as pb
@@ -58,76 +57,20 @@ async def opened(folder, **settings):
         yield Door(await Peer.open(broker.port), session)
 
 
-def producers():
-    return [{"topic": TOPIC, "producer_id": number} for number in range(AT_ONCE)]
-
-
-def consumers(subscription):
-    return [
-        {
-            "topic": TOPIC,
-            "consumer_id": number,
-            "subType": SHARED,
-            "subscription": subscription(number),
-        }
-        for number in range(AT_ONCE)
-    ]
-
-
-async def test_of_producers_that_come_at_once_as_many_are_taken_as_there_may_be(tmp_path):
-    async with opened(tmp_path, maxProducersPerTopic=1) as door:
-        assert await door.protocol("producer", producers()) == {"taken": 1, "refused": 4}
-
-
-async def test_of_consumers_that_come_at_once_as_many_are_taken_as_there_may_be(tmp_path):
-    async with opened(tmp_path, maxConsumersPerTopic=1) as door:
-        taken = await door.protocol("subscribe", consumers(lambda _: "s"))
-        assert taken == {"taken": 1, "refused": 4}
-
-
-async def test_consumers_of_several_subscriptions_count_together(tmp_path):
-    async with opened(tmp_path, maxConsumersPerTopic=2) as door:
-        taken = await door.protocol("subscribe", consumers(lambda number: f"s{number}"))
-        assert taken == {"taken": 2, "refused": 3}
-
-
 async def test_a_subscription_takes_as_many_consumers_at_once_as_it_may_have(tmp_path):
     async with opened(tmp_path, maxConsumersPerSubscription=2) as door:
-        taken = await door.protocol("subscribe", consumers(lambda _: "s"))
+        consumers = [
+            {"topic": TOPIC, "consumer_id": number, "subType": SHARED, "subscription": "s"}
+            for number in range(AT_ONCE)
+        ]
+        taken = await door.protocol("subscribe", consumers)
         assert taken == {"taken": 2, "refused": 3}
 
 
-async def test_of_subscriptions_made_at_once_as_many_are_made_as_there_may_be(tmp_path):
-    async with opened(tmp_path, maxSubscriptionsPerTopic=1) as door:
-        taken = await door.protocol("subscribe", consumers(lambda number: f"s{number}"))
-        assert taken == {"taken": 1, "refused": 4}
-
-
-async def test_subscriptions_that_an_administrator_makes_at_once_are_held_to_the_limit(tmp_path):
-    async with opened(tmp_path, maxSubscriptionsPerTopic=1) as door:
-        await door.ask("PUT", f"{PERSISTENT}/t")
-        requests = [("PUT", f"{PERSISTENT}/t/subscription/s{n}", None) for n in range(AT_ONCE)]
-        assert await door.admin(requests) == {"taken": 1, "refused": 4}
-
-
-async def test_subscriptions_by_both_ways_in_count_together(tmp_path):
-    async with opened(tmp_path, maxSubscriptionsPerTopic=1) as door:
-        await door.ask("PUT", f"{PERSISTENT}/t")
-        requests = [("PUT", f"{PERSISTENT}/t/subscription/a{n}", None) for n in range(AT_ONCE)]
-        by_admin, by_protocol = await asyncio.gather(
-            door.admin(requests),
-            door.protocol("subscribe", consumers(lambda number: f"s{number}")),
-        )
-        assert by_admin + by_protocol == {"taken": 1, "refused": 9}
-
-
-@pytest.mark.parametrize("kind", ["plain", "partitioned"])
-async def test_topics_that_an_administrator_makes_at_once_are_held_to_the_limit(tmp_path, kind):
-    async with opened(tmp_path, maxTopicsPerNamespace=2) as door:
-        path, body = ("", None) if kind == "plain" else ("/partitions", "2")
-        requests = [("PUT", f"{PERSISTENT}/t{n}{path}", body) for n in range(AT_ONCE)]
-        taken = 2 if kind == "plain" else 1  # A partitioned topic counts as its partitions.
-        assert await door.admin(requests) == {"taken": taken, "refused": AT_ONCE - taken}
+async def test_partitioned_topics_made_at_once_count_as_their_partitions(tmp_path):
+    async with opened(tmp_path, maxTopicsPerNamespace=5) as door:
+        requests = [("PUT", f"{PERSISTENT}/t{n}/partitions", "2") for n in range(AT_ONCE)]
+        assert await door.admin(requests) == {"taken": 2, "refused": 3}
 
 
 async def test_topics_by_both_ways_in_count_together(tmp_path):
