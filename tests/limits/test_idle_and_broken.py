@@ -102,7 +102,7 @@ async def test_publishers_faster_than_the_disk_are_slowed_not_dropped(tmp_path, 
                 peer.wire.send(b"".join(send(1, number, ENTRY) for number in range(count)))
             connections = broker.broker._connections.members()
             await asyncio.wait_for(
-                until(lambda: all(one._listening.waits_for_us for one in connections)), 20
+                until(lambda: all(one._read_pause.caused_by_broker for one in connections)), 20
             )
             waiting = sum(one._session._sends.size_bytes for one in connections)
             # Each may have had one read under way when the buffer was full.
@@ -158,10 +158,10 @@ async def test_one_connection_may_have_so_much_under_way(tmp_path, files, key, l
             for number in range(19):
                 peer.wire.send(send(1, number, entry))
             await asyncio.wait_for(until(lambda: len(sends) == 19), 20)
-            assert not connection._listening.waits_for_us
+            assert not connection._read_pause.caused_by_broker
             peer.wire.send(send(1, 19, entry * 2))
             await asyncio.wait_for(until(lambda: len(sends) == 20), 20)
-            assert connection._listening.waits_for_us
+            assert connection._read_pause.caused_by_broker
             peer.tell("ping")
         answers = [await peer.hear() for _ in range(21)]
         receipts = [answer.send_receipt for answer in answers if answer.HasField("send_receipt")]

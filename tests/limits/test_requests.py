@@ -169,10 +169,10 @@ async def test_a_client_with_so_many_requests_under_way_is_not_listened_to(over)
         )
         connection.get_buffer(-1)[: len(data)] = data
         connection.buffer_updated(len(data))
-        assert connection._listening.waits_for_us is (over >= 0)
+        assert connection._read_pause.caused_by_broker is (over >= 0)
         for _ in range(count):
             assert (await peer.hear()).HasField("lookupTopicResponse")
-        assert not connection._listening.waits_for_us
+        assert not connection._read_pause.caused_by_broker
         await peer.nothing_more()
 
 
@@ -184,7 +184,7 @@ async def test_long_answers_wait_until_earlier_ones_are_read():
             await other.produce(number, f"{TOPIC}-{'x' * 400}-{number}")
         peer.wire._transport.pause_reading()
         (connection,) = (
-            one for one in broker.broker._connections.members() if not one._session.producers
+            one for one in broker.broker._connections.members() if not one._session.producers.open
         )
         answers = 2000  # Of some 90 kB.
         peer.wire.send(

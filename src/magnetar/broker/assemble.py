@@ -42,10 +42,10 @@ from .cluster.ownership import Ownership
 from .config import MIB, Config, StorageSettings
 from .creation import Creation
 from .data_folder import check_log_is_there, holds_log
-from .handlers.connect import Connect
-from .handlers.consume import Consume
-from .handlers.lookup import Finding
-from .handlers.produce import Produce
+from .handlers.connect import ConnectHandler
+from .handlers.consume import ConsumeHandler
+from .handlers.lookup import LookupHandler
+from .handlers.produce import ProduceHandler
 from .handlers.table import CommandTable
 from .policies import PolicyService
 from .resources import Resources
@@ -105,19 +105,19 @@ async def running_broker(
             web_port=web_port,
             registry=registry,
             table=CommandTable(
-                connect=Connect(message_size_max=config.connections.message_size_max),
-                produce=Produce(
+                connect=ConnectHandler(message_size_max=config.connections.message_size_max),
+                produce=ProduceHandler(
                     registry,
                     ownership,
                     producers_max=config.connections.producers_max,
                 ),
-                consume=Consume(
+                consume=ConsumeHandler(
                     registry,
                     ownership,
                     config.topics,
                     consumers_max=config.connections.consumers_max,
                 ),
-                finding=Finding(resources, lookup, creation),
+                lookup=LookupHandler(resources, lookup, creation),
                 tasks=tasks,
             ),
             clock=clock,

@@ -13,10 +13,10 @@ from magnetar.tasks import Tasks
 from .addresses import BACKLOG
 from .cluster.lookup import BrokerAddress
 from .config import Config
-from .connection import SHARED_BUFFER_BYTES, Connection, Surroundings
+from .connection import SHARED_BUFFER_BYTES, Connection, ConnectionContext
 from .handlers.table import CommandTable
 from .housekeeping import KeepAliveSweep, trim_for_ever
-from .pending_sends import SendBudget
+from .pending_publishes import PublishBuffer
 from .shared_frames import SharedFrames
 from .topics.registry import TopicRegistry
 
@@ -65,10 +65,10 @@ class Broker:
     async def start(self) -> None:
         """Take connections, and begin what runs on a timer."""
         loop = asyncio.get_running_loop()
-        surroundings = Surroundings(
+        surroundings = ConnectionContext(
             table=self._table,
             settings=self._config.connections,
-            budget=SendBudget(self._config.connections.publish_buffer_mb_max * _MIB),
+            budget=PublishBuffer(self._config.connections.publish_buffer_mb_max * _MIB),
             shared_frames=SharedFrames(loop),
             clock=self._clock,
             tasks=self._tasks,

@@ -21,9 +21,9 @@ from magnetar.wire.keepalive import KeepAlive
 
 from .config import ConnectionSettings
 from .handlers.table import CommandTable
-from .listening import Hold, Listening
 from .outbox import Outbox
-from .pending_sends import PendingSends, SendBudget
+from .pending_publishes import PendingPublishes, PublishBuffer
+from .read_pause import PauseReason, ReadPause
 from .session import Session
 from .shared_frames import SharedFrames
 
@@ -37,12 +37,12 @@ PING_SINCE: Final = 1  # The protocol version from which a client understands PI
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class ConnectionContext:
     """What every connection of a broker uses."""
 
     table: CommandTable
     settings: ConnectionSettings
-    budget: SendBudget
+    budget: PublishBuffer
     shared_frames: SharedFrames
     clock: Clock
     tasks: Tasks
@@ -55,16 +55,16 @@ class Connection(asyncio.BufferedProtocol):
     """A client's TCP connection."""
 
     __slots__ = (
-        "_around",
         "_buffer",
         "_closing",
+        "_context",
         "_decoder",
         "_into_own_memory",
         "_keep_alive",
         "_last_call",
-        "_listening",
         "_loop",
         "_outbox",
+        "_read_pause",
         "_session",
         "_small_reads",
         "_transport",
@@ -72,17 +72,17 @@ class Connection(asyncio.BufferedProtocol):
 
     # From connection_made on, which is the first thing the loop calls.
     _transport: asyncio.Transport
-    _listening: Listening
+    _read_pause: ReadPause
     _outbox: Outbox
     _session: Session
 
-    def __init__(self, around: Surroundings, loop: asyncio.AbstractEventLoop) -> None:
-        self._around = around
+    def __init__(self, context: ConnectionContext, loop: asyncio.AbstractEventLoop) -> None:
+        self._context = context
         self._loop = loop
-        settings = around.settings
+        settings = context.settings
         self._decoder = FrameDecoder(settings.message_size_max + FRAME_PADDING, acks_in_runs=True)
-        self._keep_alive = KeepAlive(settings.keep_alive_interval_s, around.clock.now())
-        self._buffer = around.buffer
+        self._keep_alive = KeepAlive(settings.keep_alive_interval_s, context.clock.now())
+        self._buffer = context.buffer
         self._into_own_memory = False  # The last get_buffer handed out a big frame's memory.
         self._small_reads = True  # Until it has shown what it sends.
         self._closing = False
@@ -102,26 +102,26 @@ class Connection(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # A cast, since the transports of uvloop do not inherit from those of asyncio.
         self._transport = cast(asyncio.Transport, transport)
-        around, settings = self._around, self._around.settings
-        self._listening = Listening(self._transport)
-        self._outbox = Outbox(self._transport, self._loop, self._listening)
+        context, settings = self._context, self._context.settings
+        self._read_pause = ReadPause(self._transport)
+        self._outbox = Outbox(self._transport, self._loop, self._read_pause)
         self._session = Session(
             self,
             address=_address(transport.get_extra_info("peername")),
             outbox=self._outbox,
-            listening=self._listening,
-            pending_sends=PendingSends(
-                around.budget,
-                self._listening,
+            read_pause=self._read_pause,
+            pending_publishes=PendingPublishes(
+                context.budget,
+                self._read_pause,
                 count_max=settings.pending_publishes_max,
                 bytes_max=settings.pending_publish_bytes_max,
             ),
-            shared_frames=around.shared_frames,
+            shared_frames=context.shared_frames,
             liveness_timeout_s=settings.liveness_timeout_ms / 1000,
-            clock=around.clock,
-            tasks=around.tasks,
+            clock=context.clock,
+            tasks=context.tasks,
         )
-        if not around.opened(self):
+        if not context.opened(self):
             error = NotAllowed("Reached the maximum number of connections")
             self._outbox.put(replies.error(replies.NO_REQUEST, error))
             self.hang_up("too many connections")
@@ -136,8 +136,8 @@ class Connection(asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         if self._closing:
             return
-        self._keep_alive.received(self._around.clock.now())
-        session, table = self._session, self._around.table
+        self._keep_alive.received(self._context.clock.now())
+        session, table = self._session, self._context.table
         session.heard()
         commands = 0
         try:
@@ -157,8 +157,8 @@ class Connection(asyncio.BufferedProtocol):
                 raise self._decoder.failure
             self._small_reads = commands > COMMANDS_PER_READ_MAX
             if self._small_reads:
-                self._listening.hold(Hold.TURN)
-                self._loop.call_soon(self._listening.lift, Hold.TURN)
+                self._read_pause.pause(PauseReason.MANY_COMMANDS)
+                self._loop.call_soon(self._read_pause.resume, PauseReason.MANY_COMMANDS)
         except ProtocolError as error:
             reason = f"{type(error).__name__}: {error}"
             log.warning("connection.broke_the_protocol address=%s reason=%s", self.address, reason)
@@ -178,14 +178,14 @@ class Connection(asyncio.BufferedProtocol):
         self._close()
         self._decoder.drop()
         self._outbox.drop()
-        self._around.closed(self)
-        self._around.tasks.spawn("close", self._session.close())
+        self._context.closed(self)
+        self._context.tasks.spawn("close", self._session.close())
 
     # From the broker.
 
     def tick(self) -> None:
         """A keep-alive interval is over: ask a silent client whether it is there, or give it up."""
-        verdict = self._keep_alive.tick(self._around.clock.now())
+        verdict = self._keep_alive.tick(self._context.clock.now())
         if self._closing:
             if self._last_call:
                 self._transport.abort()  # It had an interval to take what was left to write.
@@ -196,7 +196,7 @@ class Connection(asyncio.BufferedProtocol):
             return  # Too old to be asked.
         elif verdict == "ping":
             self._outbox.put(replies.ping())
-        elif verdict == "close" and not self._listening.waits_for_us:
+        elif verdict == "close" and not self._read_pause.caused_by_broker:
             self.cut_off("nothing heard for too long")
 
     def hang_up(self, reason: str) -> None:
@@ -217,7 +217,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _close(self) -> None:
         self._closing = True
-        self._listening.close()
+        self._read_pause.close()
 
     def _over(self) -> bool:
         return self._closing

@@ -11,7 +11,7 @@ from typing import Final
 
 from magnetar.loop_iteration import Stage, this_iteration
 
-from .listening import Hold, Listening
+from .read_pause import PauseReason, ReadPause
 
 HIGH_WATER_BYTES: Final = 1024 * 1024  # Unwritten bytes beyond which nothing more is delivered.
 LOW_WATER_BYTES: Final = 256 * 1024  # And below which deliveries go on.
@@ -27,9 +27,9 @@ class Outbox:
         "_closed",
         "_congested",
         "_iteration",
-        "_listening",
         "_loop",
         "_pieces",
+        "_read_pause",
         "_size",
         "_transport",
         "_waiting",
@@ -39,11 +39,11 @@ class Outbox:
         self,
         transport: asyncio.WriteTransport,
         loop: asyncio.AbstractEventLoop,
-        listening: Listening,
+        read_pause: ReadPause,
     ) -> None:
         self._transport = transport
         self._loop = loop
-        self._listening = listening
+        self._read_pause = read_pause
         self._iteration = this_iteration()
         self._pieces: list[bytes] = []
         self._size = 0  # Invariant: the bytes in _pieces.
@@ -112,7 +112,7 @@ class Outbox:
         self._congested = False
         if self._backed_up:
             self._backed_up = False
-            self._listening.lift(Hold.ANSWERS)
+            self._read_pause.resume(PauseReason.UNREAD_ANSWERS)
         self._wake()
 
     def close(self) -> None:
@@ -132,7 +132,7 @@ class Outbox:
         if self._backed_up or self._transport.get_write_buffer_size() < BACKED_UP_BYTES_MAX:
             return
         self._backed_up = True
-        self._listening.hold(Hold.ANSWERS)
+        self._read_pause.pause(PauseReason.UNREAD_ANSWERS)
 
     def _wake(self) -> None:
         if not self._waiting or not self.writable:

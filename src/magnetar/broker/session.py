@@ -13,9 +13,10 @@ from magnetar.storage.managed_ledger.run import EntryRun
 from magnetar.tasks import Tasks
 from magnetar.wire import replies
 
-from .listening import Hold, Listening
+from .attachments import Attachments
 from .outbox import Outbox
-from .pending_sends import PendingSends
+from .pending_publishes import PendingPublishes
+from .read_pause import PauseReason, ReadPause
 from .shared_frames import SharedFrames
 from .topics.consumer import Consumer
 from .topics.producer import Producer
@@ -25,7 +26,7 @@ from .topics.topic import Topic
 log = logging.getLogger(__name__)
 
 REQUESTS_PENDING_MAX: Final = 1000
-STRAY_SENDS_S: Final = 30.0  # So long sends to a producer that we closed may still be on the way.
+LATE_SENDS_S: Final = 30.0  # How long sends to a producer that the broker closed may still come.
 _CLOSE_COMMANDS_SINCE: Final = 5  # Protocol versions: what an older client does not understand.
 _ACTIVE_CHANGE_SINCE: Final = 12
 CPP_CLIENT: Final = "Pulsar-CPP"
@@ -49,7 +50,11 @@ class OpenConsumer:
         await self.topic.leave(self.subscription, self.consumer)
 
 
-class Line(Protocol):
+async def _detach(producer: Producer) -> None:
+    producer.detach()
+
+
+class ClosableConnection(Protocol):
     """What a session asks of its connection."""
 
     def hang_up(self, reason: str) -> None:
@@ -59,8 +64,8 @@ class Line(Protocol):
         """Close at once."""
 
 
-class _Gone:
-    """The line of a session whose connection is lost."""
+class _LostConnection:
+    """Stands for the connection of a session once that is lost."""
 
     def hang_up(self, reason: str) -> None:
         pass
@@ -69,7 +74,7 @@ class _Gone:
         pass
 
 
-_GONE: Final = _Gone()
+_LOST: Final = _LostConnection()
 
 
 class Session:
@@ -80,10 +85,10 @@ class Session:
         "_clock",
         "_closed",
         "_closed_producers",
-        "_line",
-        "_listening",
+        "_connection",
         "_liveness_timeout_s",
         "_outbox",
+        "_read_pause",
         "_requests_pending",
         "_sends",
         "_shared_frames",
@@ -91,8 +96,6 @@ class Session:
         "_tasks",
         "client_version",
         "consumers",
-        "opening_consumers",
-        "opening_producers",
         "producers",
         "protocol_version",
         "unwelcome",
@@ -100,12 +103,12 @@ class Session:
 
     def __init__(
         self,
-        line: Line,
+        connection: ClosableConnection,
         *,
         address: str,
         outbox: Outbox,
-        listening: Listening,
-        pending_sends: PendingSends,
+        read_pause: ReadPause,
+        pending_publishes: PendingPublishes,
         shared_frames: SharedFrames,
         liveness_timeout_s: float,
         clock: Clock,
@@ -114,22 +117,20 @@ class Session:
         self.client_version = ""
         self.protocol_version = -1  # Until CONNECT.
         self.unwelcome = False  # It came with credentials, which nobody checks.
-        self.producers: dict[int, Producer] = {}
-        self.consumers: dict[int, OpenConsumer] = {}
-        # Who is being attached; the value tells one attempt from the next with the same id.
-        self.opening_producers: dict[int, object] = {}
-        self.opening_consumers: dict[int, object] = {}
+        self.producers = Attachments("producer", "maxProducersPerConnection", _detach)
+        self.consumers = Attachments("consumer", "maxConsumersPerConnection", OpenConsumer.leave)
         self._address = address
         self._outbox = outbox
-        self._listening = listening
-        self._sends = pending_sends
+        self._read_pause = read_pause
+        self._sends = pending_publishes
         self._shared_frames = shared_frames
         self._liveness_timeout_s = liveness_timeout_s
-        self._line = line
+        self._connection = connection
         self._clock = clock
         self._tasks = tasks
         self._requests_pending = 0
-        self._closed_producers: dict[int, float] = {}  # By us, and until when strays may come.
+        # Closed by the broker, and until when sends to them may still come.
+        self._closed_producers: dict[int, float] = {}
         self._sign_of_life: asyncio.Future[bool] | None = None
         self._closed = False
 
@@ -154,8 +155,8 @@ class Session:
         self._sends.add(len(run.data), run.size_bytes)
         producer.publish(run)
 
-    def may_stray(self, producer_id: int) -> bool:
-        """Whether sends to a producer that is not open may be excused: we closed it just now."""
+    def may_be_late(self, producer_id: int) -> bool:
+        """Whether a send to this producer may have been on its way when the broker closed it."""
         deadline = self._closed_producers.get(producer_id)
         return deadline is not None and self._clock.now() < deadline
 
@@ -166,31 +167,28 @@ class Session:
     def request_began(self) -> None:
         self._requests_pending += 1
         if self._requests_pending >= REQUESTS_PENDING_MAX:
-            self._listening.hold(Hold.REQUESTS)
+            self._read_pause.pause(PauseReason.PENDING_REQUESTS)
 
     def request_ended(self) -> None:
         self._requests_pending -= 1
         if self._requests_pending <= REQUESTS_PENDING_MAX // 2:
-            self._listening.lift(Hold.REQUESTS)
+            self._read_pause.resume(PauseReason.PENDING_REQUESTS)
 
     def hang_up(self, reason: str) -> None:
         """Close the connection once everything sent before is written."""
-        self._line.hang_up(reason)
+        self._connection.hang_up(reason)
 
     async def close(self) -> None:
         """The connection is gone: let go of everything. Must be called just once."""
         self._closed = True
         # The connection refers to us, too: circles are collected late, and can hold a lot.
-        self._line = _GONE
+        self._connection = _LOST
         if self._sign_of_life is not None and not self._sign_of_life.done():
             self._sign_of_life.set_result(False)
-        self.opening_producers.clear()
-        self.opening_consumers.clear()
-        producers, self.producers = self.producers, {}
-        consumers, self.consumers = self.consumers, {}
-        for producer in producers.values():
+        producers, consumers = self.producers.close_all(), self.consumers.close_all()
+        for producer in producers:
             producer.detach()
-        for opened in consumers.values():
+        for opened in consumers:
             try:
                 await opened.leave()
             except Exception as error:  # noqa: BLE001 - the others must be let go of all the same
@@ -215,7 +213,7 @@ class Session:
         """Ask for a sign of life. A client that we keep waiting ourselves passes unasked."""
         if self._closed:
             return False
-        if self._listening.waits_for_us:
+        if self._read_pause.caused_by_broker:
             return True
         if self._sign_of_life is None or self._sign_of_life.done():
             self._sign_of_life = asyncio.get_running_loop().create_future()
@@ -271,28 +269,28 @@ class Session:
             self._outbox.put(replies.active_consumer_change(consumer_id, active=active))
 
     def close_producer(self, producer_id: int) -> None:
-        self.producers.pop(producer_id, None)
-        self._expect_strays(producer_id)
+        self.producers.open.pop(producer_id, None)
+        self._expect_late_sends(producer_id)
         if self.protocol_version < _CLOSE_COMMANDS_SINCE:
-            self._line.hang_up("its topic closed, and it is too old to be told")
+            self._connection.hang_up("its topic closed, and it is too old to be told")
         else:
             self._outbox.put(replies.close_producer(producer_id))
 
     def close_consumer(self, consumer_id: int) -> None:
-        self.consumers.pop(consumer_id, None)
+        self.consumers.open.pop(consumer_id, None)
         if self.protocol_version < _CLOSE_COMMANDS_SINCE:
-            self._line.hang_up("its subscription closed, and it is too old to be told")
+            self._connection.hang_up("its subscription closed, and it is too old to be told")
         else:
             self._outbox.put(replies.close_consumer(consumer_id))
 
     async def _give_up_without(self, sign: asyncio.Future[bool]) -> None:
         await self._clock.sleep(self._liveness_timeout_s)
         if not sign.done():
-            self._line.cut_off("no sign of life when asked")
+            self._connection.cut_off("no sign of life when asked")
 
-    def _expect_strays(self, producer_id: int) -> None:
+    def _expect_late_sends(self, producer_id: int) -> None:
         now = self._clock.now()
         closed = self._closed_producers
         for other in [other for other, deadline in closed.items() if deadline <= now]:
             del closed[other]
-        closed[producer_id] = now + STRAY_SENDS_S
+        closed[producer_id] = now + LATE_SENDS_S

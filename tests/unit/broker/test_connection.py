@@ -196,9 +196,9 @@ async def test_who_sends_many_commands_is_read_in_small_parts_a_turn_each(broker
     take(connection, command("ping") * count)
     small = over > 0
     assert (len(connection.get_buffer(-1)) == SMALL_READ_BYTES) is small
-    assert connection._listening.held is small
+    assert connection._read_pause.paused is small
     await asyncio.sleep(0)
-    assert not connection._listening.held
+    assert not connection._read_pause.paused
     for _ in range(2 + count):
         await peer.hear()
     take(connection, send(1, 3, b"x"))

@@ -3,13 +3,13 @@ import weakref
 
 import pytest
 
-from magnetar.broker.listening import Listening
 from magnetar.broker.outbox import (
     BACKED_UP_BYTES_MAX,
     HIGH_WATER_BYTES,
     LOW_WATER_BYTES,
     Outbox,
 )
+from magnetar.broker.read_pause import ReadPause
 
 
 class Wire(asyncio.WriteTransport):
@@ -40,7 +40,7 @@ class Side:
         self.wire = Wire()
         self.turns: list[str] = []
         self.woken: list[str] = []
-        self.outbox = Outbox(self.wire, asyncio.get_running_loop(), Listening(self))
+        self.outbox = Outbox(self.wire, asyncio.get_running_loop(), ReadPause(self))
 
     def pause_reading(self) -> None:
         self.turns.append("pause")

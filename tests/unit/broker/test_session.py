@@ -5,10 +5,10 @@ import pytest
 from unit.broker.manual_clock import ManualClock
 from unit.broker.peer import TOPIC, Peer, send
 
-from magnetar.broker.listening import Listening
 from magnetar.broker.outbox import Outbox
-from magnetar.broker.pending_sends import PendingSends, SendBudget
-from magnetar.broker.session import REQUESTS_PENDING_MAX, STRAY_SENDS_S, Session
+from magnetar.broker.pending_publishes import PendingPublishes, PublishBuffer
+from magnetar.broker.read_pause import ReadPause
+from magnetar.broker.session import LATE_SENDS_S, REQUESTS_PENDING_MAX, Session
 from magnetar.broker.shared_frames import SharedFrames
 from magnetar.model.names import TopicName
 from magnetar.proto import PulsarApi_pb2 as pb
@@ -39,14 +39,16 @@ class Client:
         self.clock = ManualClock()
         self.ended: list[str] = []
         self.turns: list[str] = []
-        listening = Listening(self)
+        read_pause = ReadPause(self)
         self.tasks = Tasks("test")
         self.session = Session(
             self,
             address="127.0.0.1:1",
-            outbox=Outbox(self.paper, asyncio.get_running_loop(), listening),
-            listening=listening,
-            pending_sends=PendingSends(SendBudget(1000), listening, count_max=10, bytes_max=100),
+            outbox=Outbox(self.paper, asyncio.get_running_loop(), read_pause),
+            read_pause=read_pause,
+            pending_publishes=PendingPublishes(
+                PublishBuffer(1000), read_pause, count_max=10, bytes_max=100
+            ),
             shared_frames=SharedFrames(asyncio.get_running_loop()),
             liveness_timeout_s=5,
             clock=self.clock,
@@ -136,12 +138,12 @@ async def test_closing_by_us_is_told_to_those_who_understand(client, old_client)
     assert old_client.ended[0] == "hang up: its topic closed, and it is too old to be told"
 
 
-async def test_strays_are_excused_for_a_while(client):
+async def test_late_sends_are_excused_for_a_while(client):
     client.session.close_producer(1)
-    assert client.session.may_stray(1)
-    assert not client.session.may_stray(2)
-    await client.clock.advance(STRAY_SENDS_S + 1, step=STRAY_SENDS_S)
-    assert not client.session.may_stray(1)
+    assert client.session.may_be_late(1)
+    assert not client.session.may_be_late(2)
+    await client.clock.advance(LATE_SENDS_S + 1, step=LATE_SENDS_S)
+    assert not client.session.may_be_late(1)
 
 
 async def test_a_lost_connection_leaves_nothing_attached(broker, peer):

@@ -21,7 +21,7 @@ UNCHECKED: Final = (
 _NO_METHODS: Final = ("", "none")
 
 
-class Connect:
+class ConnectHandler:
     """Agrees with a client on a protocol version. Nobody is asked who they are, or believed."""
 
     def __init__(self, *, message_size_max: int) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Coroutine, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
+from magnetar.broker.attachments import Opening
 from magnetar.broker.cluster.ownership import Ownership
 from magnetar.broker.session import OpenConsumer, Session
 from magnetar.broker.topics.consumer import SubscribeRequest
@@ -14,7 +15,6 @@ from magnetar.errors import (
     InvalidValue,
     MagnetarError,
     NotAllowed,
-    NotReady,
     TopicNotFound,
     UnexpectedCommand,
 )
@@ -37,8 +37,8 @@ from magnetar.wire.commands import (
 )
 
 from .names import topic_name
+from .request_limiter import yield_to_loop
 from .schemas import check_schema
-from .turns import others_turn
 
 MESSAGE_IDS_AT_ONCE_MAX: Final = 2_000
 """Of one command; between as many others have their turn. A frame holds hundreds of thousands."""
@@ -46,7 +46,7 @@ _CUMULATIVE: Final = 1
 _STICKY: Final = 1
 
 
-class Consume:
+class ConsumeHandler:
     """Attaches consumers to subscriptions and passes on what they ask."""
 
     def __init__(
@@ -66,46 +66,31 @@ class Consume:
     def on_subscribe(
         self, session: Session, command: CommandSubscribe
     ) -> Coroutine[None, None, None] | None:
-        """Answer with SUCCESS, also for an id that is open.
-
-        The attempt is noted at once: a CLOSE_CONSUMER right behind must find it.
-        """
+        """Answer with SUCCESS, also for an id that is open."""
         name = topic_name(command.topic)
-        consumer_id = command.consumer_id
-        if consumer_id in session.opening_consumers:
-            raise NotReady("Consumer is already present on the connection")
-        if consumer_id not in session.consumers:
-            self._check_count(session)
-            attempt = session.opening_consumers[consumer_id] = object()
-            return self._subscribe(session, name, command, attempt)
-        session.reply(replies.success(command.request_id))
-        return None
+        if command.consumer_id in session.consumers.open:
+            session.reply(replies.success(command.request_id))
+            return None
+        opening = session.consumers.begin(command.consumer_id, count_max=self._consumers_max)
+        return self._subscribe(session, name, command, opening)
 
     async def _subscribe(
-        self, session: Session, name: TopicName, command: CommandSubscribe, attempt: object
+        self, session: Session, name: TopicName, command: CommandSubscribe, opening: Opening
     ) -> None:
-        consumer_id = command.consumer_id
-        try:
-            opened = await self._attach(session, name, command)
-            if session.opening_consumers.get(consumer_id) is not attempt:
-                await opened.leave()  # The connection was lost, or the client closed it.
-                return
-            session.consumers[consumer_id] = opened
-        finally:
-            if session.opening_consumers.get(consumer_id) is attempt:
-                del session.opening_consumers[consumer_id]
-        session.reply(replies.success(command.request_id))
+        attach = self._attach(session, name, command)
+        if await session.consumers.complete(opening, attach) is not None:
+            session.reply(replies.success(command.request_id))
 
     def on_flow(self, session: Session, command: CommandFlow) -> None:
         if not command.messagePermits:
             raise UnexpectedCommand(f"FLOW of 0 permits for consumer {command.consumer_id}")
-        opened = session.consumers.get(command.consumer_id)
+        opened = session.consumers.open.get(command.consumer_id)
         if opened is not None:
             opened.subscription.flow(opened.consumer, command.messagePermits)
 
     def on_ack(self, session: Session, command: CommandAck) -> Coroutine[None, None, None] | None:
         """An acknowledgement never fails; only a consumer that is not open gets no answer."""
-        opened = session.consumers.get(command.consumer_id)
+        opened = session.consumers.open.get(command.consumer_id)
         if opened is None:
             return None
         if command.HasField("txnid_most_bits"):
@@ -130,12 +115,12 @@ class Consume:
         """What comes meanwhile, a CLOSE_CONSUMER too, undoes nothing of it."""
         for start in range(0, len(command.message_id), MESSAGE_IDS_AT_ONCE_MAX):
             _acknowledge(opened, command.message_id[start : start + MESSAGE_IDS_AT_ONCE_MAX])
-            await others_turn()
+            await yield_to_loop()
         _answer_ack(session, command)
 
     def on_acks(self, session: Session, acks: AckRun) -> None:
         """Acknowledgements of whole entries that ask for no answer."""
-        opened = session.consumers.get(acks.consumer_id)
+        opened = session.consumers.open.get(acks.consumer_id)
         if opened is not None:
             for ledger_id, entry_ids in acks.entry_ids.items():
                 opened.subscription.acknowledge_entries(opened.consumer, ledger_id, entry_ids)
@@ -143,7 +128,7 @@ class Consume:
     def on_redeliver(
         self, session: Session, command: CommandRedeliverUnacknowledgedMessages
     ) -> Coroutine[None, None, None] | None:
-        opened = session.consumers.get(command.consumer_id)
+        opened = session.consumers.open.get(command.consumer_id)
         if opened is None:
             return None
         if len(command.message_ids) > MESSAGE_IDS_AT_ONCE_MAX:
@@ -160,7 +145,7 @@ class Consume:
         for start in range(0, len(command.message_ids), MESSAGE_IDS_AT_ONCE_MAX):
             part = command.message_ids[start : start + MESSAGE_IDS_AT_ONCE_MAX]
             positions += [_position(one) for one in part]
-            await others_turn()
+            await yield_to_loop()
         opened.subscription.redeliver(opened.consumer, positions, _epoch_of(command))
 
     async def on_unsubscribe(self, session: Session, command: CommandUnsubscribe) -> None:
@@ -176,7 +161,7 @@ class Consume:
             if opened.consumer not in opened.subscription.consumers:
                 session.close_consumer(command.consumer_id)
             raise
-        session.consumers.pop(command.consumer_id, None)
+        session.consumers.open.pop(command.consumer_id, None)
         session.reply(replies.success(command.request_id))
 
     async def on_seek(self, session: Session, command: CommandSeek) -> None:
@@ -195,8 +180,7 @@ class Consume:
     def on_close_consumer(
         self, session: Session, command: CommandCloseConsumer
     ) -> Coroutine[None, None, None] | None:
-        session.opening_consumers.pop(command.consumer_id, None)
-        opened = session.consumers.pop(command.consumer_id, None)
+        opened = session.consumers.close(command.consumer_id)
         if opened is not None:
             return self._close(session, opened, command.request_id)
         session.reply(replies.success(command.request_id))
@@ -216,7 +200,7 @@ class Consume:
         )
 
     def on_consumer_stats(self, session: Session, command: CommandConsumerStats) -> None:
-        opened = session.consumers.get(command.consumer_id)
+        opened = session.consumers.open.get(command.consumer_id)
         if opened is None:
             raise UnexpectedCommand(f"CONSUMER_STATS for consumer {command.consumer_id}, not open")
         consumer = opened.consumer
@@ -250,14 +234,6 @@ class Consume:
             raise TopicNotFound(f"Topic {name} does not exist") from None
         subscription, consumer = await topic.subscribe(request, session)
         return OpenConsumer(topic, subscription, consumer)
-
-    def _check_count(self, session: Session) -> None:
-        count = len(session.consumers) + len(session.opening_consumers)
-        if self._consumers_max and count >= self._consumers_max:
-            raise NotAllowed(
-                f"The connection has {count} consumers, as many as it may: close some, connect "
-                "again, or raise maxConsumersPerConnection"
-            )
 
 
 def _request(command: CommandSubscribe, metadata_bytes_max: int) -> SubscribeRequest:
@@ -310,7 +286,7 @@ def _epoch_of(command: CommandRedeliverUnacknowledgedMessages) -> int | None:
 
 
 def _open(session: Session, consumer_id: int) -> OpenConsumer:
-    opened = session.consumers.get(consumer_id)
+    opened = session.consumers.open.get(consumer_id)
     if opened is None:
         raise ConsumerNotFound("Consumer not found")
     return opened

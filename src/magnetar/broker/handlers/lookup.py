@@ -1,4 +1,4 @@
-"""LOOKUP, PARTITIONED_METADATA, GET_TOPICS_OF_NAMESPACE: finding topics."""
+"""LOOKUP, PARTITIONED_METADATA, GET_TOPICS_OF_NAMESPACE: where topics are, and which there are."""
 
 import asyncio
 from typing import Final, Protocol
@@ -36,7 +36,7 @@ class Catalogue(Protocol):
     async def topics(self, namespace: NamespaceName) -> list[TopicName]: ...
 
 
-class Finding:
+class LookupHandler:
     """Tells clients where topics are, how many partitions they have, and which there are."""
 
     def __init__(self, catalogue: Catalogue, lookup: Lookup, creation: Creation) -> None:

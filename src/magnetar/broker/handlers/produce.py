@@ -3,6 +3,7 @@
 from collections.abc import Coroutine
 from typing import Final
 
+from magnetar.broker.attachments import Opening
 from magnetar.broker.cluster.ownership import Ownership
 from magnetar.broker.session import Session
 from magnetar.broker.topics.producer import Producer
@@ -11,7 +12,6 @@ from magnetar.errors import (
     ChecksumMismatch,
     MagnetarError,
     NotAllowed,
-    NotReady,
     UnexpectedCommand,
 )
 from magnetar.message.send_run import SendRun
@@ -25,7 +25,7 @@ from .schemas import check_schema
 _SHARED_ACCESS: Final = 0
 
 
-class Produce:
+class ProduceHandler:
     """Attaches producers to topics and hands them their sends."""
 
     def __init__(
@@ -43,55 +43,37 @@ class Produce:
     def on_producer(
         self, session: Session, command: CommandProducer
     ) -> Coroutine[None, None, None] | None:
-        """Answer with PRODUCER_SUCCESS; for an id that is open, with the name it has.
-
-        The attempt is noted at once: a CLOSE_PRODUCER right behind must find it.
-        """
+        """Answer with PRODUCER_SUCCESS; for an id that is open, with the name it has."""
         name = topic_name(command.topic)
         producer_id = command.producer_id
-        present = session.producers.get(producer_id)
+        present = session.producers.open.get(producer_id)
         if present is not None:
             session.reply(replies.producer_success(command.request_id, present.name))
             return None
-        if producer_id in session.opening_producers:
-            raise NotReady("Producer is already present on the connection")
-        count = len(session.producers) + len(session.opening_producers)
-        if self._producers_max and count >= self._producers_max:
-            raise NotAllowed(
-                f"The connection has {count} producers, as many as it may: close some, connect "
-                "again, or raise maxProducersPerConnection"
-            )
-        attempt = session.opening_producers[producer_id] = object()
-        return self._open(session, name, command, attempt)
+        opening = session.producers.begin(producer_id, count_max=self._producers_max)
+        return self._open(session, name, command, opening)
 
     async def _open(
-        self, session: Session, name: TopicName, command: CommandProducer, attempt: object
+        self, session: Session, name: TopicName, command: CommandProducer, opening: Opening
     ) -> None:
-        producer_id = command.producer_id
-        try:
-            producer = await self._attach(session, name, command)
-            if session.opening_producers.get(producer_id) is not attempt:
-                producer.detach()  # The connection was lost, or the client closed it meanwhile.
-                return
-            session.producers[producer_id] = producer
-        finally:
-            if session.opening_producers.get(producer_id) is attempt:
-                del session.opening_producers[producer_id]
-        session.reply(replies.producer_success(command.request_id, producer.name))
+        attach = self._attach(session, name, command)
+        producer = await session.producers.complete(opening, attach)
+        if producer is not None:
+            session.reply(replies.producer_success(command.request_id, producer.name))
 
     def on_sends(self, session: Session, run: SendRun) -> None:
         """A run of sends. Raises UnexpectedCommand when its producer is not open."""
-        producer = session.producers.get(run.producer_id)
+        producer = session.producers.open.get(run.producer_id)
         if producer is None:
-            self._stray(session, run.producer_id)
+            self._check_late(session, run.producer_id)
         else:
             session.publish(producer, run)
 
     def on_odd_send(self, session: Session, command: CommandSend) -> None:
         """A send that was not stored: damaged on the way, or part of a transaction."""
         producer_id = command.producer_id
-        if producer_id not in session.producers:
-            self._stray(session, producer_id)
+        if producer_id not in session.producers.open:
+            self._check_late(session, producer_id)
             return
         error: MagnetarError = ChecksumMismatch("Checksum failed on the broker")
         if command.HasField("txnid_most_bits"):
@@ -102,8 +84,7 @@ class Produce:
         self, session: Session, command: CommandCloseProducer
     ) -> Coroutine[None, None, None] | None:
         """Later sends find no producer; SUCCESS comes when all earlier ones are answered."""
-        session.opening_producers.pop(command.producer_id, None)
-        producer = session.producers.pop(command.producer_id, None)
+        producer = session.producers.close(command.producer_id)
         if producer is not None:
             return self._close(session, producer, command.request_id)
         session.reply(replies.success(command.request_id))
@@ -135,7 +116,7 @@ class Produce:
             initial_subscription=command.initial_subscription_name,
         )
 
-    def _stray(self, session: Session, producer_id: int) -> None:
-        """Sends on the way while we closed the producer are passed over; others break the rules."""
-        if not session.may_stray(producer_id):
+    def _check_late(self, session: Session, producer_id: int) -> None:
+        """Pass over a send that was on its way when the producer was closed, and no other."""
+        if not session.may_be_late(producer_id):
             raise UnexpectedCommand(f"SEND for producer {producer_id}, which is not open")

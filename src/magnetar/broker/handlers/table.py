@@ -31,11 +31,11 @@ from magnetar.wire.commands import (
 )
 from magnetar.wire.frames import Frame
 
-from .connect import UNCHECKED, Connect
-from .consume import Consume
-from .lookup import Finding
-from .produce import Produce
-from .turns import Turns
+from .connect import UNCHECKED, ConnectHandler
+from .consume import ConsumeHandler
+from .lookup import LookupHandler
+from .produce import ProduceHandler
+from .request_limiter import RequestLimiter
 
 log = logging.getLogger(__name__)
 
@@ -98,16 +98,16 @@ class CommandTable:
     def __init__(
         self,
         *,
-        connect: Connect,
-        produce: Produce,
-        consume: Consume,
-        finding: Finding,
+        connect: ConnectHandler,
+        produce: ProduceHandler,
+        consume: ConsumeHandler,
+        lookup: LookupHandler,
         tasks: Tasks,
     ) -> None:
         self._produce = produce
         self._consume = consume
-        self._turns = Turns(tasks, work=self._finish, drop=self._drop)
-        self._rows = _rows(connect, produce, consume, finding)
+        self._limiter = RequestLimiter(tasks, work=self._finish, drop=self._drop)
+        self._rows = _rows(connect, produce, consume, lookup)
         self._running = 0  # Requests that are being worked on, of all connections.
 
     def on_sends(self, session: Session, run: SendRun) -> None:
@@ -139,7 +139,7 @@ class CommandTable:
             if work is not None:
                 self._running += 1
                 session.request_began()
-                self._turns.take(session, row.name, Job(row, command, work))
+                self._limiter.take(session, row.name, Job(row, command, work))
 
     async def _finish(self, session: Session, job: Job) -> bool:
         """Do what is left and answer. False: the connection is to be closed."""
@@ -191,7 +191,9 @@ def _request_id(command: Any) -> int | None:
     return None
 
 
-def _rows(connect: Connect, produce: Produce, consume: Consume, finding: Finding) -> dict[int, Row]:
+def _rows(
+    connect: ConnectHandler, produce: ProduceHandler, consume: ConsumeHandler, lookup: LookupHandler
+) -> dict[int, Row]:
     kinds = BaseCommand
     rows: dict[int, Row] = {
         kinds.CONNECT: Row("CONNECT", "connect", connect.on_connect, before_connect=True),
@@ -201,19 +203,19 @@ def _rows(connect: Connect, produce: Produce, consume: Consume, finding: Finding
             "AUTH_RESPONSE", "authResponse", connect.on_auth_response, before_connect=True
         ),
         kinds.LOOKUP: Row(
-            "LOOKUP", "lookupTopic", finding.on_lookup, replies.lookup_failed, beginning=True
+            "LOOKUP", "lookupTopic", lookup.on_lookup, replies.lookup_failed, beginning=True
         ),
         kinds.PARTITIONED_METADATA: Row(
             "PARTITIONED_METADATA",
             "partitionMetadata",
-            finding.on_partitioned_metadata,
+            lookup.on_partitioned_metadata,
             replies.partitioned_metadata_failed,
             beginning=True,
         ),
         kinds.GET_TOPICS_OF_NAMESPACE: Row(
             "GET_TOPICS_OF_NAMESPACE",
             "getTopicsOfNamespace",
-            finding.on_topics_of_namespace,
+            lookup.on_topics_of_namespace,
             beginning=True,
         ),
         kinds.PRODUCER: Row("PRODUCER", "producer", produce.on_producer, beginning=True),

@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from magnetar.broker.handlers.turns import REQUESTS_AT_ONCE_MAX, Turns
+from magnetar.broker.handlers.request_limiter import REQUESTS_AT_ONCE_MAX, RequestLimiter
 from magnetar.tasks import Tasks
 
 
@@ -11,7 +11,7 @@ class Hall:
 
     def __init__(self) -> None:
         self.tasks = Tasks("test")
-        self.turns = Turns(self.tasks, work=self._work, drop=self._drop)
+        self.limiter = RequestLimiter(self.tasks, work=self._work, drop=self._drop)
         self.begun: list[tuple[str, object]] = []
         self.dropped: list[tuple[str, object]] = []
         self.broken: set[str] = set()
@@ -31,10 +31,10 @@ async def hall():
     hall = Hall()
     yield hall
     await hall.tasks.close()
-    assert hall.turns._lines == {}
+    assert len(hall.limiter) == 0
 
 
-async def a_turn() -> None:
+async def the_loop() -> None:
     for _ in range(3):
         await asyncio.sleep(0)
 
@@ -43,29 +43,29 @@ async def a_turn() -> None:
 async def test_so_many_are_worked_on_at_once_and_the_next_waits(hall, over):
     jobs = [asyncio.Event() for _ in range(REQUESTS_AT_ONCE_MAX + over)]
     for job in jobs:
-        hall.turns.take("a", "test", job)
-    await a_turn()
+        hall.limiter.take("a", "test", job)
+    await the_loop()
     assert len(hall.begun) == min(len(jobs), REQUESTS_AT_ONCE_MAX)
     jobs[5].set()
-    await a_turn()
+    await the_loop()
     assert [job for _, job in hall.begun] == jobs
     for job in jobs:
         job.set()
-    await a_turn()
-    assert hall.turns._lines == {}
+    await the_loop()
+    assert len(hall.limiter) == 0
 
 
 async def test_others_do_not_wait_for_one_that_has_much_to_do(hall):
     for _ in range(2 * REQUESTS_AT_ONCE_MAX):
-        hall.turns.take("a", "test", asyncio.Event())
-    hall.turns.take("b", "test", job := asyncio.Event())
-    await a_turn()
+        hall.limiter.take("a", "test", asyncio.Event())
+    hall.limiter.take("b", "test", job := asyncio.Event())
+    await the_loop()
     assert ("b", job) in hall.begun
 
 
-async def test_between_two_jobs_that_take_no_time_others_have_their_turn(hall):
+async def test_between_two_jobs_that_take_no_time_the_loop_serves_others(hall):
     for _ in range(50 * REQUESTS_AT_ONCE_MAX):
-        hall.turns.take("a", "test", None)
+        hall.limiter.take("a", "test", None)
     turns = 0
     while len(hall.begun) < 50 * REQUESTS_AT_ONCE_MAX:
         await asyncio.sleep(0)
@@ -76,22 +76,22 @@ async def test_between_two_jobs_that_take_no_time_others_have_their_turn(hall):
 async def test_what_waits_is_dropped_when_its_connection_is_of_no_more_use(hall):
     jobs = [asyncio.Event() for _ in range(REQUESTS_AT_ONCE_MAX + 3)]
     for job in jobs:
-        hall.turns.take("a", "test", job)
-    await a_turn()
+        hall.limiter.take("a", "test", job)
+    await the_loop()
     hall.broken.add("a")
     jobs[0].set()
-    await a_turn()
+    await the_loop()
     assert hall.dropped == [("a", job) for job in jobs[-3:]]
     for job in jobs:
         job.set()
-    await a_turn()
+    await the_loop()
     assert len(hall.begun) == REQUESTS_AT_ONCE_MAX
 
 
 async def test_what_waits_is_dropped_when_the_broker_stops(hall):
     jobs = [asyncio.Event() for _ in range(REQUESTS_AT_ONCE_MAX + 3)]
     for job in jobs:
-        hall.turns.take("a", "test", job)
-    await a_turn()
+        hall.limiter.take("a", "test", job)
+    await the_loop()
     await hall.tasks.close()
     assert hall.dropped == [("a", job) for job in jobs[-3:]]

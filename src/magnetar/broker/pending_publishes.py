@@ -1,12 +1,15 @@
-"""Sends that came and are not answered: how many may wait, on a connection and on all. Pure."""
+"""Sends that are not answered yet: how many one connection, and all together, may have. Pure."""
 
 from collections.abc import Callable
 
-from .listening import Hold, Listening
+from .read_pause import PauseReason, ReadPause
 
 
-class SendBudget:
-    """Memory for all pending sends. Who overdraws it waits until half of it is free."""
+class PublishBuffer:
+    """Memory for the pending sends of all connections (``maxMessagePublishBufferSizeInMB``).
+
+    Connections that exceed it are not read until half of it is free.
+    """
 
     def __init__(self, bytes_max: int) -> None:
         self._bytes_max = bytes_max
@@ -23,7 +26,7 @@ class SendBudget:
         return self._used_bytes < self._bytes_max
 
     def when_free(self, wake: Callable[[], None]) -> None:
-        """Call ``wake`` once, when half of the budget is free."""
+        """Call ``wake`` once, when half of the buffer is free."""
         self._waiting.append(wake)
 
     def give_back(self, size_bytes: int) -> None:
@@ -35,38 +38,38 @@ class SendBudget:
                 wake()
 
 
-class PendingSends:
+class PendingPublishes:
     """The pending sends of one connection. What is added is settled later, once and as a whole.
 
-    When there are too many, the client is not listened to until half of them are answered. Sends
+    When there are too many, the client's socket is not read until half of them are answered. Sends
     of a connection that is lost count until they are stored: they take up memory until then.
     """
 
     __slots__ = (
-        "_budget",
-        "_budget_spent",
+        "_buffer",
+        "_buffer_exceeded",
         "_bytes",
         "_bytes_max",
         "_count",
         "_count_max",
-        "_held",
-        "_listening",
+        "_paused",
+        "_read_pause",
     )
 
     def __init__(
         self,
-        budget: SendBudget,
-        listening: Listening,
+        buffer: PublishBuffer,
+        read_pause: ReadPause,
         *,
         count_max: int,
         bytes_max: int,
     ) -> None:
-        self._budget = budget
-        self._listening = listening
+        self._buffer = buffer
+        self._read_pause = read_pause
         self._count_max = count_max
         self._bytes_max = bytes_max
-        self._held = False
-        self._budget_spent = False
+        self._paused = False
+        self._buffer_exceeded = False
         self._count = 0
         self._bytes = 0
 
@@ -80,34 +83,36 @@ class PendingSends:
     def add(self, count: int, size_bytes: int) -> None:
         self._count += count
         self._bytes += size_bytes
-        if not self._budget.take(size_bytes) and not self._budget_spent:
-            self._budget_spent = True
-            self._budget.when_free(self._budget_is_free)
-        if not self._held and (
-            self._count >= self._count_max or self._bytes >= self._bytes_max or self._budget_spent
+        if not self._buffer.take(size_bytes) and not self._buffer_exceeded:
+            self._buffer_exceeded = True
+            self._buffer.when_free(self._buffer_freed)
+        if not self._paused and (
+            self._count >= self._count_max
+            or self._bytes >= self._bytes_max
+            or self._buffer_exceeded
         ):
-            self._held = True
-            self._listening.hold(Hold.SENDS)
+            self._paused = True
+            self._read_pause.pause(PauseReason.PENDING_SENDS)
 
     def settle(self, count: int, size_bytes: int) -> None:
         """Sends that were added are answered, or will not be."""
         self._count -= count
         self._bytes -= size_bytes
         assert self._count >= 0, "what is settled was added"
-        self._budget.give_back(size_bytes)
-        if self._held:
-            self._go_on()
+        self._buffer.give_back(size_bytes)
+        if self._paused:
+            self._resume_if_few()
 
-    def _budget_is_free(self) -> None:
-        self._budget_spent = False
-        self._go_on()
+    def _buffer_freed(self) -> None:
+        self._buffer_exceeded = False
+        self._resume_if_few()
 
-    def _go_on(self) -> None:
+    def _resume_if_few(self) -> None:
         if (
-            self._held
-            and not self._budget_spent
+            self._paused
+            and not self._buffer_exceeded
             and self._count <= self._count_max // 2
             and self._bytes <= self._bytes_max // 2
         ):
-            self._held = False
-            self._listening.lift(Hold.SENDS)
+            self._paused = False
+            self._read_pause.resume(PauseReason.PENDING_SENDS)

@@ -1,16 +1,16 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from magnetar.broker.listening import Listening
-from magnetar.broker.pending_sends import PendingSends, SendBudget
+from magnetar.broker.pending_publishes import PendingPublishes, PublishBuffer
+from magnetar.broker.read_pause import ReadPause
 
 
 class Client:
     """A connection that sends, and whether it is held up."""
 
-    def __init__(self, budget: SendBudget) -> None:
+    def __init__(self, budget: PublishBuffer) -> None:
         self.held = False
-        self.sends = PendingSends(budget, Listening(self), count_max=4, bytes_max=400)
+        self.sends = PendingPublishes(budget, ReadPause(self), count_max=4, bytes_max=400)
 
     def pause_reading(self) -> None:
         assert not self.held
@@ -22,7 +22,7 @@ class Client:
 
 
 def test_a_client_waits_at_the_count_and_goes_on_at_half():
-    client = Client(SendBudget(10_000))
+    client = Client(PublishBuffer(10_000))
     client.sends.add(3, 30)
     assert not client.held
     client.sends.add(1, 10)
@@ -35,7 +35,7 @@ def test_a_client_waits_at_the_count_and_goes_on_at_half():
 
 
 def test_a_client_waits_at_the_bytes_too():
-    client = Client(SendBudget(10_000))
+    client = Client(PublishBuffer(10_000))
     client.sends.add(1, 399)
     assert not client.held
     client.sends.add(1, 1)
@@ -45,7 +45,7 @@ def test_a_client_waits_at_the_bytes_too():
 
 
 def test_all_clients_together_keep_to_the_budget():
-    budget = SendBudget(100)
+    budget = PublishBuffer(100)
     first, second = Client(budget), Client(budget)
     first.sends.add(1, 60)
     second.sends.add(1, 60)
@@ -57,7 +57,7 @@ def test_all_clients_together_keep_to_the_budget():
 
 
 def test_who_has_nothing_pending_goes_on_when_others_free_the_budget():
-    budget = SendBudget(100)
+    budget = PublishBuffer(100)
     first, second = Client(budget), Client(budget)
     first.sends.add(1, 90)
     second.sends.add(1, 20)
@@ -69,7 +69,7 @@ def test_who_has_nothing_pending_goes_on_when_others_free_the_budget():
 
 @given(st.lists(st.one_of(st.none(), st.tuples(st.integers(1, 5), st.integers(1, 200)))))
 def test_the_sums_are_those_of_what_is_pending_whatever_happens(steps):
-    budget = SendBudget(600)
+    budget = PublishBuffer(600)
     client = Client(budget)
     pending: list[tuple[int, int]] = []
     for added in steps:

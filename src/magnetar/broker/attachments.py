@@ -1,0 +1,123 @@
+r"""A client's producers, or its consumers, by id: those that are open, and those being opened.
+
+Opening one takes a while (the topic may have to be loaded), and the client may close it, or be
+lost, meanwhile. The table says what each event makes of one; nothing else decides that.
+
+    OPENING --attached--> OPEN --closed--> CLOSED
+       |   \--refused--------------------> CLOSED
+       \--closed--> ABANDONED --attached, refused--> CLOSED
+
+One that is abandoned is let go of as soon as the topic has attached it.
+"""
+
+from collections.abc import Awaitable, Callable
+from enum import Enum, auto
+from typing import Final, Generic, TypeVar
+
+from magnetar.errors import NotAllowed, NotReady
+
+T = TypeVar("T")
+
+
+class State(Enum):
+    """Of one producer or consumer of a client."""
+
+    OPENING = auto()  # The topic has been asked to attach it.
+    OPEN = auto()  # It is attached, and commands find it by its id.
+    ABANDONED = auto()  # It was closed before the topic answered.
+    CLOSED = auto()
+
+
+class Event(Enum):
+    """What happens to one."""
+
+    ATTACHED = auto()  # The topic has attached it.
+    REFUSED = auto()  # The topic could not attach it.
+    CLOSED = auto()  # The client or the topic closed it, or the connection is lost.
+
+
+TRANSITIONS: Final = {
+    (State.OPENING, Event.ATTACHED): State.OPEN,
+    (State.OPENING, Event.REFUSED): State.CLOSED,
+    (State.OPENING, Event.CLOSED): State.ABANDONED,
+    (State.OPEN, Event.CLOSED): State.CLOSED,
+    (State.ABANDONED, Event.ATTACHED): State.CLOSED,
+    (State.ABANDONED, Event.REFUSED): State.CLOSED,
+}
+
+
+class Opening:
+    """One that is being opened. Another attempt with the same id is another one."""
+
+    __slots__ = ("id", "state")
+
+    def __init__(self, id: int) -> None:  # noqa: A002 - the protocol calls it an id
+        self.id = id
+        self.state = State.OPENING
+
+    def on(self, event: Event) -> State:
+        self.state = TRANSITIONS[self.state, event]
+        return self.state
+
+
+class Attachments(Generic[T]):
+    """All of one kind that a client has; ``open`` holds those that commands may use."""
+
+    __slots__ = ("_let_go", "_noun", "_opening", "_setting", "open")
+
+    def __init__(self, noun: str, setting: str, let_go: Callable[[T], Awaitable[None]]) -> None:
+        """``noun`` and ``setting`` are for errors; ``let_go`` detaches what was abandoned."""
+        self.open: dict[int, T] = {}
+        self._opening: dict[int, Opening] = {}
+        self._noun = noun
+        self._setting = setting
+        self._let_go = let_go
+
+    def begin(self, id: int, *, count_max: int) -> Opening:  # noqa: A002
+        """Note at once that ``id`` is being opened: a close right behind must find it.
+
+        ``count_max`` 0 is no limit. Raises NotReady when it is being opened already, NotAllowed at
+        the limit. Follow it with ``complete``.
+        """
+        if id in self._opening:
+            raise NotReady(f"{self._noun.capitalize()} is already present on the connection")
+        count = len(self.open) + len(self._opening)
+        if count_max and count >= count_max:
+            raise NotAllowed(
+                f"The connection has {count} {self._noun}s, as many as it may: close some, connect "
+                f"again, or raise {self._setting}"
+            )
+        opening = self._opening[id] = Opening(id)
+        return opening
+
+    async def complete(self, opening: Opening, attach: Awaitable[T]) -> T | None:
+        """Wait for ``attach``. None: it was closed meanwhile, and nobody waits for an answer."""
+        try:
+            attached = await attach
+        except BaseException:
+            opening.on(Event.REFUSED)
+            raise
+        else:
+            if opening.on(Event.ATTACHED) is not State.OPEN:
+                await self._let_go(attached)
+                return None
+            self.open[opening.id] = attached
+            return attached
+        finally:
+            if self._opening.get(opening.id) is opening:
+                del self._opening[opening.id]
+
+    def close(self, id: int) -> T | None:  # noqa: A002
+        """Commands find it no more. Returns what is open under ``id``, for the caller to detach."""
+        opening = self._opening.pop(id, None)
+        if opening is not None:
+            opening.on(Event.CLOSED)
+        return self.open.pop(id, None)
+
+    def close_all(self) -> list[T]:
+        """The connection is lost. Returns what was open, for the caller to detach."""
+        for id in list(self._opening):  # noqa: A001
+            self.close(id)
+        was_open = list(self.open.values())
+        self.open.clear()
+        return was_open

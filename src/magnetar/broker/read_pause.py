@@ -1,0 +1,61 @@
+"""Backpressure on one client: its socket is read only while there is no reason to pause. Pure."""
+
+from enum import Flag, auto
+from typing import Final, Protocol
+
+
+class PauseReason(Flag):
+    """Why a client's socket is not read."""
+
+    PENDING_SENDS = auto()  # Too many of its sends are not stored yet.
+    PENDING_REQUESTS = auto()  # Too many of its requests are not answered yet.
+    UNREAD_ANSWERS = auto()  # It does not read what the broker answers.
+    MANY_COMMANDS = auto()  # It sent many commands at once: other clients are served first.
+
+
+_NO_REASON: Final = PauseReason(0)
+
+
+class Readable(Protocol):
+    """A transport, as far as reading goes."""
+
+    def pause_reading(self) -> None: ...
+
+    def resume_reading(self) -> None: ...
+
+
+class ReadPause:
+    """Pauses reading for the first reason, and resumes it when the last reason is gone."""
+
+    __slots__ = ("_closed", "_reasons", "_transport")
+
+    def __init__(self, transport: Readable) -> None:
+        self._transport = transport
+        self._reasons = _NO_REASON
+        self._closed = False
+
+    @property
+    def paused(self) -> bool:
+        """Nothing is read from the client now."""
+        return bool(self._reasons)
+
+    @property
+    def caused_by_broker(self) -> bool:
+        """The client's silence is the broker's doing: it has not stored or answered enough."""
+        return bool(self._reasons & (PauseReason.PENDING_SENDS | PauseReason.PENDING_REQUESTS))
+
+    def pause(self, reason: PauseReason) -> None:
+        if not self._reasons and not self._closed:
+            self._transport.pause_reading()
+        self._reasons |= reason
+
+    def resume(self, reason: PauseReason) -> None:
+        """The reason is gone. It may be called when there was none."""
+        if reason in self._reasons:
+            self._reasons ^= reason
+            if not self._reasons and not self._closed:
+                self._transport.resume_reading()
+
+    def close(self) -> None:
+        """The connection ends; its transport is left alone from now on."""
+        self._closed = True
