@@ -1,10 +1,10 @@
 # Every developer command. `make` alone lists them.
 
-PYTHON_FILES := src tests bench examples proto
+PYTHON_FILES := src tests bench examples generate
 PY := .venv/bin/python
 READY := .venv/.ready
 
-.PHONY: help setup run test scenarios crash check format lint types contracts proto cover all clean
+.PHONY: help setup run test scenarios crash check format generate proto all clean
 
 help:            ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -31,14 +31,19 @@ check: $(READY)  ## format, lint, strict types, import contracts
 	.venv/bin/ruff format --check $(PYTHON_FILES)
 	.venv/bin/ruff check $(PYTHON_FILES)
 	.venv/bin/mypy
+	.venv/bin/mypy tests/typing examples
 	.venv/bin/lint-imports
+	$(PY) generate/blocking.py --check
 
 format: $(READY) ## rewrite the sources in the one format, and mend what can be mended
 	.venv/bin/ruff format $(PYTHON_FILES)
 	.venv/bin/ruff check --fix $(PYTHON_FILES)
 
 proto: $(READY)  ## regenerate src/magnetar/proto from proto/
-	$(PY) proto/generate.py
+	$(PY) generate/protobuf.py
+
+generate: $(READY) ## rewrite client/blocking.py from the asyncio client
+	$(PY) generate/blocking.py
 
 BENCH := .venv/.bench
 SOAK := .venv/.soak

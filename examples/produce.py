@@ -6,7 +6,7 @@ Start a broker first (``magnetar standalone``), then: ``python examples/produce.
 import asyncio
 import sys
 
-from magnetar import Client, CompressionType, OutMessage
+from magnetar import Client, CompressionType, OutgoingMessage
 
 
 async def main(service_url: str, topic: str) -> None:
@@ -23,7 +23,9 @@ async def main(service_url: str, topic: str) -> None:
         print(f"{len(ids)} more, the last one at {ids[-1]}")
 
         # Keys keep their order, and their partition.
-        await producer.send_many([OutMessage(b"+%d" % n, key=f"account-{n % 3}") for n in range(9)])
+        await producer.send_many(
+            [OutgoingMessage(b"+%d" % n, key=f"account-{n % 3}") for n in range(9)]
+        )
 
 
 if __name__ == "__main__":

@@ -162,7 +162,7 @@ class OurFlow:
         number = stream.sent
         key = stream.key(number) if stream.lanes > 1 else None
         try:
-            receipt = producer.send(stream.body(number), key=key)
+            receipt = producer.submit(stream.body(number), key=key)
         except MagnetarError as error:
             self._tally.expected(f"our send: {type(error).__name__}")
             return False

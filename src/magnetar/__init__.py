@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from magnetar.client.client import Client
     from magnetar.client.consumer import Consumer
     from magnetar.client.contracts import Producer
-    from magnetar.client.message import Message, OutMessage
+    from magnetar.client.message import Message, OutgoingMessage
     from magnetar.client.reader import Reader
     from magnetar.client.routing import HashingScheme, RoutingMode
     from magnetar.message.compression import CompressionType
@@ -34,7 +34,7 @@ __all__ = [
     "InitialPosition",
     "Message",
     "MessageId",
-    "OutMessage",
+    "OutgoingMessage",
     "Producer",
     "Reader",
     "RoutingMode",
@@ -52,7 +52,7 @@ _HOMES: Final = {
     "InitialPosition": "magnetar.model.subscriptions",
     "Message": "magnetar.client.message",
     "MessageId": "magnetar.model.position",
-    "OutMessage": "magnetar.client.message",
+    "OutgoingMessage": "magnetar.client.message",
     "Producer": "magnetar.client.contracts",
     "Reader": "magnetar.client.reader",
     "RoutingMode": "magnetar.client.routing",

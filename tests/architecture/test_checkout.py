@@ -88,6 +88,8 @@ def test_make_and_ci_run_what_is_in_the_checkout(checkout, run):
         "ruff",
         "ruff",
         "mypy",
+        "mypy",
         "lint-imports",
+        "python",
         "python",
     ]

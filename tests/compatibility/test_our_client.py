@@ -15,7 +15,7 @@ from magnetar import (
     Client,
     CompressionType,
     InitialPosition,
-    OutMessage,
+    OutgoingMessage,
     SubscriptionType,
 )
 from magnetar.errors import TopicNotFound
@@ -103,7 +103,7 @@ async def test_partitions_keep_the_order_of_each_key(partitioned_broker, topic, 
         producer = await ours.create_producer(topic, batching=batching)
         assert await ours.partitions(topic) == 4
         consumer = await ours.subscribe(topic, "s", initial_position=EARLIEST)
-        messages = [OutMessage(b"%d" % n, key=f"k{n % 13}") for n in range(COUNT)]
+        messages = [OutgoingMessage(b"%d" % n, key=f"k{n % 13}") for n in range(COUNT)]
         ids = await producer.send_many(messages)
         received = await drained(consumer, COUNT, acknowledge=consumer.acknowledge)
         assert len({message.message_id for message in received}) == COUNT
@@ -158,7 +158,7 @@ async def test_several_consumers_share_everything(ours, topic, kind):
                 left.release()
 
     tasks = [asyncio.ensure_future(work(*pair)) for pair in zip(consumers, seen, strict=True)]
-    await producer.send_many([OutMessage(b"%d" % n, key=f"k{n % 20}") for n in range(COUNT)])
+    await producer.send_many([OutgoingMessage(b"%d" % n, key=f"k{n % 20}") for n in range(COUNT)])
     async with asyncio.timeout(60):
         for _ in range(COUNT):
             await left.acquire()
@@ -261,7 +261,7 @@ async def test_a_broker_that_restarts_keeps_messages_and_places(tmp_path, kind):
             await drained(reader, 150)
             await consumer.flush()
             broker.terminate()
-            waiting = [producer.send(b"%d" % n) for n in range(1000, 1100)]
+            waiting = [producer.submit(b"%d" % n) for n in range(1000, 1100)]
             broker.start()
             await asyncio.gather(*waiting)
             rest = await drained(consumer, 700)
@@ -314,7 +314,9 @@ async def test_the_official_client_reads_what_ours_wrote(ours, official, topic, 
     producer = await ours.create_producer(topic, batching=batching, compression=kinds[0])
     await producer.send_many(
         [
-            OutMessage(b"%d" % n * 50, key=f"k{n}", properties={"n": str(n)}, event_time_ms=n + 1)
+            OutgoingMessage(
+                b"%d" % n * 50, key=f"k{n}", properties={"n": str(n)}, event_time_ms=n + 1
+            )
             for n in range(200)
         ]
     )

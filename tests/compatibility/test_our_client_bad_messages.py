@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from magnetar import Client, InitialPosition, OutMessage
+from magnetar import Client, InitialPosition, OutgoingMessage
 from magnetar.client import blocking
 from magnetar.errors import InvalidValue
 from magnetar.testing.local_broker import BrokerThread
@@ -70,10 +70,10 @@ async def test_send_refuses_it_at_once_and_takes_the_others(
 ):
     producer = await client.create_producer(topic, batching=batching)
     data, more = bad_message(arguments)
-    receipts = [producer.send(each) for each in GOOD[:5]]
+    receipts = [producer.submit(each) for each in GOOD[:5]]
     with pytest.raises(InvalidValue, match=says):
-        producer.send(data, **more)
-    receipts += [producer.send(each) for each in GOOD[5:]]
+        producer.submit(data, **more)
+    receipts += [producer.submit(each) for each in GOOD[5:]]
     async with asyncio.timeout(20):
         await asyncio.gather(*receipts)
         await producer.flush()
@@ -101,7 +101,7 @@ async def test_send_nowait_does_too(client, topic, arguments, says):
 async def test_send_many_says_so_when_the_others_are_stored(client, topic, arguments, says, kind):
     producer = await client.create_producer(topic)
     data, more = bad_message(arguments)
-    bad = OutMessage(data, **more) if more or kind == "more" else data
+    bad = OutgoingMessage(data, **more) if more or kind == "more" else data
     messages = [*GOOD[:5], bad, *GOOD[5:]]
     async with asyncio.timeout(20):
         with pytest.raises(InvalidValue, match=says):
@@ -118,9 +118,9 @@ def test_the_blocking_client_does_all_of_this(broker, topic, arguments, says):
         with pytest.raises(InvalidValue, match=says):
             producer.send(data, **more)
         with pytest.raises(InvalidValue, match=says):
-            producer.send_many([*GOOD[3:5], OutMessage(data, **more), *GOOD[5:7]])
+            producer.send_many([*GOOD[3:5], OutgoingMessage(data, **more), *GOOD[5:7]])
         with pytest.raises(InvalidValue, match=says):
-            producer.send_nowait([*GOOD[7:], OutMessage(data, **more), b"not taken"])
+            producer.enqueue([*GOOD[7:], OutgoingMessage(data, **more), b"not taken"])
         producer.flush()
         consumer = client.subscribe(topic, "s", initial_position=InitialPosition.EARLIEST)
         found = []
@@ -134,7 +134,7 @@ def test_the_blocking_client_does_all_of_this(broker, topic, arguments, says):
 
 async def test_what_is_changed_after_send_is_sent_as_it_was(client, topic):
     producer = await client.create_producer(topic)
-    properties, message = {}, OutMessage(b"", key="k", properties={"n": "last"})
+    properties, message = {}, OutgoingMessage(b"", key="k", properties={"n": "last"})
     for number in range(10):
         properties["n"] = str(number)
         producer.send_nowait(b"", key="k", properties=properties)

@@ -19,7 +19,7 @@ from magnetar import (
     Client,
     CompressionType,
     InitialPosition,
-    OutMessage,
+    OutgoingMessage,
     SubscriptionType,
 )
 from magnetar.errors import ConsumerBusy, ProducerBusy, TopicNotFound
@@ -98,7 +98,7 @@ async def test_every_type_of_subscription_delivers_everything(client, topic, kin
         for _ in range(1 if alone else 2)
     ]
     producer = await client.create_producer(topic, batch_by_key=True, batch_messages_max=20)
-    await producer.send_many([OutMessage(b"%d" % n, key=f"k{n % 10}") for n in range(COUNT)])
+    await producer.send_many([OutgoingMessage(b"%d" % n, key=f"k{n % 10}") for n in range(COUNT)])
     seen = []
 
     async def work(consumer):
@@ -215,7 +215,7 @@ async def test_partitions(pulsar, client, topic):
     assert await client.partitions(topic) == 4
     producer = await client.create_producer(topic)
     consumer = await client.subscribe(topic, "s")
-    await producer.send_many([OutMessage(b"%d" % n, key=f"k{n % 13}") for n in range(COUNT)])
+    await producer.send_many([OutgoingMessage(b"%d" % n, key=f"k{n % 13}") for n in range(COUNT)])
     messages = await drained(consumer, COUNT)
     assert sorted(int(message.data) for message in messages) == list(range(COUNT))
     last = await client.create_reader(topic, LATEST_MESSAGE, inclusive=True)

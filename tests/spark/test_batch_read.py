@@ -3,7 +3,7 @@ from datetime import UTC, datetime
 import pytest
 from pyspark.errors import PySparkException
 
-from magnetar.client.message import OutMessage
+from magnetar.client.message import OutgoingMessage
 from magnetar.model.names import TopicName
 from magnetar.tools.quickstart.admin import create_partitioned_topic
 
@@ -28,7 +28,7 @@ def test_a_row_says_all_that_the_message_does(read, client, topic):
         client,
         topic,
         [
-            OutMessage(
+            OutgoingMessage(
                 b"hello",
                 key="UA",
                 ordering_key=b"o",
@@ -57,7 +57,7 @@ def test_what_a_message_does_not_have_is_null(read, client, topic):
 
 def test_every_partition_is_read_by_a_task_of_its_own(read, client, broker, topic):
     create_partitioned_topic(broker.web_url, TopicName.parse(topic), 3)
-    messages = [OutMessage(b"%d" % number, key=f"{number % 7}") for number in range(5000)]
+    messages = [OutgoingMessage(b"%d" % number, key=f"{number % 7}") for number in range(5000)]
     send(client, topic, messages)
     frame = read(topic, rowsPerBatch="700")
     assert frame.rdd.getNumPartitions() == 3
@@ -80,7 +80,7 @@ def test_offsets_may_divide_a_batch(read, client, topic):
 
 
 def test_fewer_columns_in_another_order(spark, broker, client, topic):
-    send(client, topic, [OutMessage(b"x", key="k")])
+    send(client, topic, [OutgoingMessage(b"x", key="k")])
     reader = spark.read.format("pulsar").schema("value binary, key binary")
     reader = reader.option("service.url", broker.service_url).option("topic", topic)
     assert [tuple(map(bytes, row)) for row in reader.load().collect()] == [(b"x", b"k")]
@@ -93,7 +93,7 @@ def test_an_empty_topic_has_no_rows(read, client, topic):
 
 def test_a_pattern_finds_topics_and_partitions(spark, broker, client, topic):
     create_partitioned_topic(broker.web_url, TopicName.parse(f"{topic}-a"), 2)
-    send(client, f"{topic}-a", [OutMessage(b"1", key="k")])
+    send(client, f"{topic}-a", [OutgoingMessage(b"1", key="k")])
     send(client, f"{topic}-b", [b"2"])
     send(client, f"{topic}x", [b"3"])
     local = TopicName.parse(topic).local

@@ -11,13 +11,13 @@ from documents.snippets import pages, snippets
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
 
-from magnetar.client.message import OutMessage
+from magnetar.client.message import OutgoingMessage
 
 SNIPPETS = [snippet for page in pages() for snippet in snippets(page) if snippet.needs_spark]
 TOPIC = re.compile(r'\btopic"?\s*[,=]\s*"([^"]+)"')
 CHECKPOINT = re.compile(r'(\bcheckpointLocation"?\s*[,=]\s*)"[^"]+"')
 WAIT_S = 30
-ORDERS = [OutMessage(b"x" * 2000, key=f"customer-{number % 2}") for number in range(10)]
+ORDERS = [OutgoingMessage(b"x" * 2000, key=f"customer-{number % 2}") for number in range(10)]
 
 
 @pytest.fixture

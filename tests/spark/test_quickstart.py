@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from magnetar.client.message import OutMessage
+from magnetar.client.message import OutgoingMessage
 from magnetar.tools.quickstart import flights
 from magnetar.tools.quickstart.admin import create_partitioned_topic
 from magnetar.tools.quickstart.topics import QuickstartTopics
@@ -92,7 +92,7 @@ def polluted(broker, client):
 
 def test_a_flight_that_is_there_twice_does_not_add_up(tmp_path, polluted):
     some = flights.load(1).flights
-    message = OutMessage(
+    message = OutgoingMessage(
         flights.content(some[0]),
         key=some[0].carrier,
         event_time_ms=flights.event_times_ms(some)[0],
@@ -108,7 +108,7 @@ def test_a_flight_that_is_there_twice_does_not_add_up(tmp_path, polluted):
 
 def test_a_result_that_is_wrong_does_not_add_up(tmp_path, polluted):
     wrong = {"carrier": "UA", "day": "2012-12-31", "flights": 0, "flight_ids": []}
-    results = [OutMessage(json.dumps(wrong).encode())]
+    results = [OutgoingMessage(json.dumps(wrong).encode())]
     code, output, report = quickstart(tmp_path, *polluted("wrong", results=results))
     assert code == 1, output
     assert (report["lost"], report["duplicated"], report["windows_differing"]) == (0, 0, 1)

@@ -6,7 +6,7 @@ import urllib.request
 import pytest
 from pyspark.errors import StreamingQueryException
 
-from magnetar.client.message import OutMessage
+from magnetar.client.message import OutgoingMessage
 from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST_MESSAGE
 from magnetar.spark.offsets import from_json
@@ -47,7 +47,9 @@ def stream(spark, broker, topic, tmp_path):
 
 def send(client, topic, numbers, **options):
     with client.create_producer(topic, **options) as producer:
-        return list(producer.send_many([OutMessage(b"%d" % n, key=f"{n % 5}") for n in numbers]))
+        return list(
+            producer.send_many([OutgoingMessage(b"%d" % n, key=f"{n % 5}") for n in numbers])
+        )
 
 
 def received(client, topic):

@@ -9,7 +9,7 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
-from .message import OutMessage
+from .message import OutgoingMessage
 
 W = TypeVar("W")
 
@@ -24,7 +24,9 @@ class Batch(Generic[W]):
     first_sequence_id: int
     deadline: float  # When its sending is given up, in seconds of the clock.
     payloads: list[bytes] = field(default_factory=list)
-    details: dict[int, OutMessage] = field(default_factory=dict)  # What has more than a payload.
+    details: dict[int, OutgoingMessage] = field(
+        default_factory=dict
+    )  # What has more than a payload.
     size_bytes: int = 0
     waiters: list[tuple[int, int, W]] = field(default_factory=list)
 

@@ -27,14 +27,14 @@ from .config import (
 )
 from .consumer import Consumer
 from .contracts import Producer
-from .growth import Growth
+from .gather_all import gather_all
 from .lookup import Lookup
+from .partition_watch import PartitionWatch
 from .partitioned import PartitionedProducer
 from .pool import ConnectionPool
 from .producer import TopicProducer
 from .reader import Reader
 from .routing import CallableRouter, RoundRobinRouter, Router, RoutingMode, SingleRouter
-from .together import together
 from .topic_consumer import Subscribing, TopicConsumer
 
 NAME_SIZE: Final = 5  # Random bytes in a name made up here: ten hex digits.
@@ -103,7 +103,7 @@ class Client:
             for part in new:
                 partitioned.add(part)
 
-        partitioned.watch(self._growth(name, count, grow))
+        partitioned.watch(self._watch(name, count, grow))
         self._open[partitioned] = None
         return partitioned
 
@@ -168,7 +168,7 @@ class Client:
     async def _close(self) -> None:
         self._closed = True
         try:
-            await together(each.close() for each in list(self._open))
+            await gather_all(each.close() for each in list(self._open))
         finally:
             await self._pool.close()
 
@@ -194,7 +194,7 @@ class Client:
             config.type,
             closed=self._forget,
         )
-        counts = await together(
+        counts = await gather_all(
             self._lookup.partitions(str(name), auto_create=config.create_topic) for name in names
         )
         total = sum(max(count, 1) for count in counts)
@@ -224,7 +224,7 @@ class Client:
 
         for name, count in zip(names, counts, strict=True):
             if count:
-                consumer.watch(self._growth(name, count, partial(grow, name)))
+                consumer.watch(self._watch(name, count, partial(grow, name)))
         self._open[consumer] = None
         return consumer
 
@@ -291,10 +291,10 @@ class Client:
             )
         return CallableRouter(config.routing)
 
-    def _growth(
+    def _watch(
         self, name: TopicName, count: int, grow: Callable[[range], Awaitable[None]]
-    ) -> Growth:
-        return Growth(
+    ) -> PartitionWatch:
+        return PartitionWatch(
             str(name),
             count,
             grow,
@@ -347,8 +347,8 @@ async def _start(parts: Sequence[_Part]) -> None:
     """Start all; when one fails, or this is cancelled, close them all again."""
     started = False
     try:
-        await together(part.start() for part in parts)
+        await gather_all(part.start() for part in parts)
         started = True
     finally:
         if not started:
-            await together(part.close() for part in parts)
+            await gather_all(part.close() for part in parts)

@@ -12,9 +12,9 @@ from magnetar.model.position import EARLIEST, LATEST, MessageId
 from magnetar.model.subscriptions import SubscriptionType
 from magnetar.tasks import Closing
 
-from .growth import Growth
+from .gather_all import gather_all
 from .message import Message
-from .together import together
+from .partition_watch import PartitionWatch
 from .topic_consumer import ORDERED, TopicConsumer
 
 log = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ class Consumer:
         self._topics: dict[str, TopicConsumer] = {}
         self._ready: deque[TopicConsumer] = deque()  # Invariant: no topic twice.
         self._signal = asyncio.Event()
-        self._growths: list[Growth] = []
+        self._watches: list[PartitionWatch] = []
         self._closed = False
         self._closing = Closing(f"consumer of {topic}", self._close)
 
@@ -191,27 +191,27 @@ class Consumer:
             parts = list(self._topics.values())
         else:
             parts = [self._part_of(message_id)]
-        await together(part.seek(message_id, inclusive=inclusive) for part in parts)
+        await gather_all(part.seek(message_id, inclusive=inclusive) for part in parts)
 
     async def seek_time(self, publish_time_ms: int) -> None:
         """Go to the first message published at or after this time. Raises as ``seek``."""
-        await together(part.seek_time(publish_time_ms) for part in self._topics.values())
+        await gather_all(part.seek_time(publish_time_ms) for part in self._topics.values())
 
     async def seek_last(self) -> None:
         """Go to the last message there is, on each topic that has one. Raises as ``seek``."""
-        await together(part.seek_last() for part in self._topics.values())
+        await gather_all(part.seek_last() for part in self._topics.values())
 
     async def last_message_id(self) -> MessageId | None:
         """The id of the topic's last message; None when it has none.
 
         Of several topics or partitions the greatest. Raises TimedOut or the broker's error.
         """
-        found = await together(part.last() for part in self._topics.values())
+        found = await gather_all(part.last() for part in self._topics.values())
         return max((last for last, _ in found if last is not None), default=None)
 
     async def has_message_available(self) -> bool:
         """Whether ``receive`` would return without another message being published."""
-        return any(await together(part.has_message_available() for part in self._topics.values()))
+        return any(await gather_all(part.has_message_available() for part in self._topics.values()))
 
     # The end.
 
@@ -220,7 +220,7 @@ class Consumer:
 
         Raises TimedOut or the broker's error; then the consumer goes on.
         """
-        await together(part.unsubscribe(force=force) for part in self._topics.values())
+        await gather_all(part.unsubscribe(force=force) for part in self._topics.values())
         await self.close()
 
     def close(self) -> Coroutine[Any, Any, None]:
@@ -236,8 +236,8 @@ class Consumer:
         self._ready.clear()
         self._signal.set()
         self._on_closed(self)
-        await together(growth.close() for growth in self._growths)
-        await together(part.close() for part in self._topics.values())
+        await gather_all(watch.close() for watch in self._watches)
+        await gather_all(part.close() for part in self._topics.values())
 
     async def __aenter__(self) -> Self:
         return self
@@ -253,10 +253,10 @@ class Consumer:
         if part.waiting:
             self.arrived(part)
 
-    def watch(self, growth: Growth) -> None:
-        """Let ``growth`` add partitions, until this consumer is closed."""
-        self._growths.append(growth)
-        growth.start()
+    def watch(self, watch: PartitionWatch) -> None:
+        """Let ``watch`` add partitions, until this consumer is closed."""
+        self._watches.append(watch)
+        watch.start()
 
     def arrived(self, part: TopicConsumer) -> None:
         """A topic has something, or is over."""

@@ -5,12 +5,12 @@ may only be called on the client's event loop.
 """
 
 import asyncio
-from collections.abc import Coroutine, Mapping, Sequence
-from typing import Any, Protocol, Self
+from collections.abc import Coroutine, Iterable, Sequence
+from typing import Any, Protocol, Self, Unpack
 
 from magnetar.model.position import MessageId
 
-from .message import OutMessage
+from .message import MessageDetails, OutgoingMessage
 
 
 class Producer(Protocol):
@@ -37,46 +37,44 @@ class Producer(Protocol):
     def connected(self) -> bool:
         """It is attached to its broker now. It need not be: sends wait for the reconnection."""
 
-    def send(
-        self,
-        data: bytes,
-        *,
-        key: str | bytes | None = None,
-        ordering_key: bytes | None = None,
-        properties: Mapping[str, str] | None = None,
-        event_time_ms: int | None = None,
-        sequence_id: int | None = None,
-    ) -> asyncio.Future[MessageId]:
-        """Send one message; the future brings its id when the broker has stored it.
+    async def send(
+        self, value: bytes | OutgoingMessage, **details: Unpack[MessageDetails]
+    ) -> MessageId:
+        """Send one message, and return its id when the broker has stored it.
 
-        ``OutMessage`` says what the arguments mean; they may be changed afterwards. Raises at
-        once: NotReady when the queue is full (await ``ready``), NotAllowed when closed,
-        MessageTooLarge, InvalidValue for what no message can carry. The future raises the
-        broker's error, or TimedOut after ``send_timeout_s`` seconds, whose ``__cause__`` is what
-        kept the broker from storing it, if that is known. A message whose future is cancelled is
-        sent all the same.
+        Waits for room in the queue, too. ``MessageDetails`` says what the keyword arguments mean;
+        what they refer to may be changed as soon as this has begun. Raises NotAllowed when closed,
+        MessageTooLarge, InvalidValue for what no message can carry, the broker's error, or
+        TimedOut after ``send_timeout_s`` seconds, whose ``__cause__`` is what kept the broker from
+        storing it, if that is known. Cancelled, the message may be sent all the same.
+        """
+
+    def submit(
+        self, value: bytes | OutgoingMessage, **details: Unpack[MessageDetails]
+    ) -> asyncio.Future[MessageId]:
+        """Send one message without waiting; the future brings what ``send`` returns or raises.
+
+        Raises at once: NotReady when the queue is full (await ``ready``), NotAllowed when closed,
+        MessageTooLarge, InvalidValue. A message whose future is cancelled is sent all the same.
         """
 
     def send_nowait(
-        self,
-        data: bytes,
-        *,
-        key: str | bytes | None = None,
-        ordering_key: bytes | None = None,
-        properties: Mapping[str, str] | None = None,
-        event_time_ms: int | None = None,
-        sequence_id: int | None = None,
+        self, value: bytes | OutgoingMessage, **details: Unpack[MessageDetails]
     ) -> None:
-        """Send one message and do not wait; what goes wrong later is raised by ``flush``.
+        """The same without a future; what goes wrong later is raised by ``flush``."""
 
-        Raises at once what ``send`` raises at once.
-        """
-
-    async def send_many(self, messages: Sequence[bytes | OutMessage]) -> Sequence[MessageId]:
+    async def send_many(self, values: Iterable[bytes | OutgoingMessage]) -> Sequence[MessageId]:
         """Send messages, waiting for room as needed; their ids, in the same order.
 
         The cheapest way to send. Raises the first error, after everything that was taken has been
         settled. When cancelled, the messages already taken are sent all the same.
+        """
+
+    async def enqueue(self, values: Iterable[bytes | OutgoingMessage]) -> None:
+        """Send messages, and return when the queue has taken them: receipts come later.
+
+        What goes wrong later is raised by ``flush``. Raises NotAllowed when closed; InvalidValue
+        or MessageTooLarge for one of them, when those before it have been taken.
         """
 
     async def ready(self) -> None:

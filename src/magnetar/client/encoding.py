@@ -14,7 +14,7 @@ from magnetar.message.compression import CompressionType, compress
 from magnetar.wire import requests
 
 from .batching import Batch
-from .message import OutMessage
+from .message import OutgoingMessage
 from .pending import ChunkedSend, PendingSend
 
 W = TypeVar("W")
@@ -177,7 +177,7 @@ def key_text(key: str | bytes | None) -> str | None:
     return b64encode(key).decode() if isinstance(key, bytes) else key
 
 
-def _wire_key(message: OutMessage | None) -> tuple[str | None, bool]:
+def _wire_key(message: OutgoingMessage | None) -> tuple[str | None, bool]:
     key = message.key if message else None
     return key_text(key), isinstance(key, bytes)
 

@@ -1,10 +1,11 @@
 """Messages as the application sees them: those it sends, and those it receives. Pure."""
 
 from base64 import b64decode
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple, TypedDict
 
+from magnetar.errors import InvalidValue
 from magnetar.message.batch import Single, parse_single
 from magnetar.message.metadata import Metadata
 from magnetar.model.position import MessageId, Position
@@ -12,15 +13,25 @@ from magnetar.model.position import MessageId, Position
 from .checks import check_bytes, check_key, copy_properties, whole_number
 
 
-@dataclass(slots=True)
-class OutMessage:
-    """A message to send, when it is more than its bytes.
+class MessageDetails(TypedDict, total=False):
+    """What a message may be beside its payload: keyword arguments of every call that sends.
 
     A key in bytes is written as base64, as Pulsar's other clients do. ``ordering_key`` takes the
     key's place where a Key_Shared subscription shares messages out. ``event_time_ms`` is the
     application's own time, milliseconds since the epoch. ``sequence_id`` must rise from message
     to message; leave it out to have the producer count.
     """
+
+    key: str | bytes | None
+    ordering_key: bytes | None
+    properties: Mapping[str, str] | None
+    event_time_ms: int | None
+    sequence_id: int | None
+
+
+@dataclass(slots=True)
+class OutgoingMessage:
+    """A message to send, when it is more than its bytes. ``MessageDetails`` explains its fields."""
 
     data: bytes
     key: str | bytes | None = None
@@ -37,51 +48,71 @@ class OutMessage:
             size += sum(len(name) + len(value) for name, value in self.properties.items())
         return size
 
+    def checked(self) -> "OutgoingMessage | None":
+        """A copy that can be encoded and that the application cannot change; None: just bytes.
 
-def details(  # noqa: PLR0917 - positional, because it is called for every message
-    data: bytes,
-    key: str | bytes | None,
-    ordering_key: bytes | None,
-    properties: Mapping[str, str] | None,
-    event_time_ms: int | None,
-    sequence_id: int | None,
-) -> OutMessage | None:
-    """The message, when it is more than its bytes; None when it is just ``data``.
+        The payload is left to the queue. Raises InvalidValue.
+        """
+        key, properties = self.key, self.properties
+        event_time_ms, sequence_id = self.event_time_ms, self.sequence_id
+        if (
+            key is None
+            and properties is None
+            and self.ordering_key is None
+            and event_time_ms is None
+            and sequence_id is None
+        ):
+            return None
+        if type(key) is not str or not key.isascii():
+            check_key(key)
+        if self.ordering_key is not None:
+            check_bytes("ordering_key", self.ordering_key)
+        if properties is not None:
+            properties = copy_properties("properties", properties)
+        if event_time_ms is not None:
+            event_time_ms = whole_number("event_time_ms", event_time_ms)
+        if sequence_id is not None:
+            sequence_id = whole_number("sequence_id", sequence_id)
+        return OutgoingMessage(
+            self.data, key, self.ordering_key, properties, event_time_ms, sequence_id
+        )
 
-    It can be encoded, and shares nothing that the application may still change. Raises
-    InvalidValue.
+
+_NO_DETAILS: Final[MessageDetails] = {}
+
+
+def outgoing(value: bytes | OutgoingMessage, details: MessageDetails) -> bytes | OutgoingMessage:
+    """What a call that sends was given, as one value. Raises InvalidValue."""
+    if not details:
+        return value
+    if isinstance(value, OutgoingMessage):
+        raise InvalidValue(f"{', '.join(details)}: an OutgoingMessage has its own; set them there")
+    return OutgoingMessage(value, **details)
+
+
+def prepare(
+    value: bytes | OutgoingMessage, details: MessageDetails = _NO_DETAILS
+) -> tuple[bytes, OutgoingMessage | None]:
+    """The payload, and the message when it is more than that. Raises InvalidValue.
+
+    Every message that is sent comes through here, whatever call sends it: this is where a schema
+    will encode its value, and interceptors will see it.
     """
-    if (
-        key is None
-        and ordering_key is None
-        and properties is None
-        and event_time_ms is None
-        and sequence_id is None
-    ):
-        return None
-    if type(key) is not str or not key.isascii():
-        check_key(key)
-    if ordering_key is not None:
-        check_bytes("ordering_key", ordering_key)
-    if properties is not None:
-        properties = copy_properties("properties", properties)
-    if event_time_ms is not None:
-        event_time_ms = whole_number("event_time_ms", event_time_ms)
-    if sequence_id is not None:
-        sequence_id = whole_number("sequence_id", sequence_id)
-    return OutMessage(data, key, ordering_key, properties, event_time_ms, sequence_id)
+    value = outgoing(value, details)
+    if isinstance(value, OutgoingMessage):
+        return value.data, value.checked()
+    return value, None
 
 
-def details_of(message: OutMessage) -> OutMessage | None:
-    """As ``details``, of a message that the application made."""
-    return details(
-        message.data,
-        message.key,
-        message.ordering_key,
-        message.properties,
-        message.event_time_ms,
-        message.sequence_id,
-    )
+def as_sequence(
+    values: Iterable[bytes | OutgoingMessage] | bytes | str,
+) -> Sequence[bytes | OutgoingMessage]:
+    """What is to be sent, to be gone through in parts. Raises InvalidValue for one payload."""
+    if isinstance(values, bytes | str):
+        raise InvalidValue(
+            f"many messages are wanted, not one: put the {type(values).__name__} into a list"
+        )
+    return values if isinstance(values, list | tuple) else list(values)
 
 
 class ChunkedMessageId(MessageId):

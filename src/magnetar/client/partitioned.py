@@ -1,22 +1,22 @@
 """A producer of a partitioned topic: one producer for each partition, and a router in front."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from typing import Any, Self
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from typing import Any, Self, Unpack
 
 from magnetar.clock import Clock
 from magnetar.errors import InvalidValue
 from magnetar.model.position import MessageId
 from magnetar.tasks import Closing
 
-from .checks import check_data, check_key
+from .checks import check_data
 from .encoding import key_text
-from .growth import Growth
-from .message import OutMessage
+from .gather_all import gather_all
+from .message import MessageDetails, OutgoingMessage, as_sequence, prepare
+from .partition_watch import PartitionWatch
 from .producer import TopicProducer
 from .receipts import ManyReceipts
 from .routing import Router
-from .together import together
 
 
 class PartitionedProducer:
@@ -40,7 +40,7 @@ class PartitionedProducer:
         self._router = router
         self._clock = clock
         self._on_closed = closed
-        self._growth: Growth | None = None
+        self._watch: PartitionWatch | None = None
         self._closing = Closing(f"producer of {topic}", self._close)
 
     @property
@@ -64,46 +64,37 @@ class PartitionedProducer:
         """How many partitions it sends to."""
         return len(self._partitions)
 
-    def send(
-        self,
-        data: bytes,
-        *,
-        key: str | bytes | None = None,
-        ordering_key: bytes | None = None,
-        properties: Mapping[str, str] | None = None,
-        event_time_ms: int | None = None,
-        sequence_id: int | None = None,
+    async def send(
+        self, value: bytes | OutgoingMessage, **details: Unpack[MessageDetails]
+    ) -> MessageId:
+        data, message = prepare(value, details)
+        producer = self._route(data, message)
+        if producer.full:
+            await producer.ready()
+        return await producer.put(data, message)
+
+    def submit(
+        self, value: bytes | OutgoingMessage, **details: Unpack[MessageDetails]
     ) -> asyncio.Future[MessageId]:
-        return self._route(data, key).send(
-            data,
-            key=key,
-            ordering_key=ordering_key,
-            properties=properties,
-            event_time_ms=event_time_ms,
-            sequence_id=sequence_id,
-        )
+        data, message = prepare(value, details)
+        return self._route(data, message).put(data, message)
 
     def send_nowait(
-        self,
-        data: bytes,
-        *,
-        key: str | bytes | None = None,
-        ordering_key: bytes | None = None,
-        properties: Mapping[str, str] | None = None,
-        event_time_ms: int | None = None,
-        sequence_id: int | None = None,
+        self, value: bytes | OutgoingMessage, **details: Unpack[MessageDetails]
     ) -> None:
-        self._route(data, key).send_nowait(
-            data,
-            key=key,
-            ordering_key=ordering_key,
-            properties=properties,
-            event_time_ms=event_time_ms,
-            sequence_id=sequence_id,
-        )
+        data, message = prepare(value, details)
+        self._route(data, message).put_nowait(data, message)
 
-    async def send_many(self, messages: Sequence[bytes | OutMessage]) -> Sequence[MessageId]:
-        """Raises the first error, after everything that was taken has been settled."""
+    async def enqueue(self, values: Iterable[bytes | OutgoingMessage]) -> None:
+        for value in values:
+            data, message = prepare(value)
+            producer = self._route(data, message)
+            if producer.full:
+                await producer.ready()
+            producer.put_nowait(data, message)
+
+    async def send_many(self, values: Iterable[bytes | OutgoingMessage]) -> Sequence[MessageId]:
+        messages = as_sequence(values)
         receipts = ManyReceipts()
         at = 0
         while at < len(messages):
@@ -125,16 +116,16 @@ class PartitionedProducer:
             await producer.ready()
 
     async def flush(self) -> None:
-        await together(producer.flush() for producer in self._partitions)
+        await gather_all(producer.flush() for producer in self._partitions)
 
     def close(self) -> Coroutine[Any, Any, None]:
         return self._closing()
 
     async def _close(self) -> None:
         self._on_closed(self)
-        if self._growth is not None:
-            await self._growth.close()
-        await together(producer.close() for producer in self._partitions)
+        if self._watch is not None:
+            await self._watch.close()
+        await gather_all(producer.close() for producer in self._partitions)
 
     async def __aenter__(self) -> Self:
         return self
@@ -142,29 +133,29 @@ class PartitionedProducer:
     async def __aexit__(self, *exc: object) -> None:
         await self.close()
 
-    def watch(self, growth: Growth) -> None:
-        """Let ``growth`` add partitions, until this producer is closed."""
-        self._growth = growth
-        growth.start()
+    def watch(self, watch: PartitionWatch) -> None:
+        """Let ``watch`` add partitions, until this producer is closed."""
+        self._watch = watch
+        watch.start()
 
     def add(self, producer: TopicProducer) -> None:
         """One more partition; it gets messages from now on."""
         self._partitions.append(producer)
 
-    def _route(self, data: bytes, key: str | bytes | None) -> TopicProducer:
-        """Who takes a message. Raises InvalidValue for what cannot be routed."""
-        if type(data) is not bytes:
-            check_data(data)
-        if key is not None:
-            check_key(key)
+    def _route(self, data: bytes, message: OutgoingMessage | None) -> TopicProducer:
+        """Who takes what ``prepare`` returned. Raises InvalidValue for what is not bytes."""
+        check_data(data)
+        key = key_text(message.key) if message is not None else None
         count, now = len(self._partitions), self._clock.now()
-        return self._partitions[self._router.choose(key_text(key), len(data), count, now)]
+        return self._partitions[self._router.choose(key, len(data), count, now)]
 
-    def _run(self, messages: Sequence[bytes | OutMessage], at: int) -> tuple[TopicProducer, int]:
+    def _run(
+        self, messages: Sequence[bytes | OutgoingMessage], at: int
+    ) -> tuple[TopicProducer, int]:
         """Who takes the message at ``at``, and how many of those behind it. Raises InvalidValue."""
         first = messages[at]
-        if isinstance(first, OutMessage):
-            return self._route(first.data, first.key), 1
+        if isinstance(first, OutgoingMessage):
+            return self._route(*prepare(first)), 1
         check_data(first)
         now = self._clock.now()
         index, count_max, size_max = self._router.room(len(self._partitions), now)

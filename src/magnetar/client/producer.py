@@ -2,8 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from typing import Any, Self
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from typing import Any, Self, Unpack
 
 from magnetar.clock import Clock
 from magnetar.errors import ConnectionLost, MagnetarError, NotAllowed, Refused
@@ -20,7 +20,7 @@ from .config import ProducerConfig
 from .connection import Connection
 from .encoding import Encoder
 from .lookup import Lookup
-from .message import OutMessage, details
+from .message import MessageDetails, OutgoingMessage, as_sequence, prepare
 from .receipts import ManyReceipts
 from .send_queue import SendQueue
 
@@ -97,47 +97,52 @@ class TopicProducer:
         """``send`` would refuse a message."""
         return self._queue.full
 
-    # What the application calls.
+    async def send(
+        self, value: bytes | OutgoingMessage, **details: Unpack[MessageDetails]
+    ) -> MessageId:
+        data, message = prepare(value, details)
+        if self._queue.full:
+            await self._queue.ready()
+        return await self.put(data, message)
 
-    def send(
-        self,
-        data: bytes,
-        *,
-        key: str | bytes | None = None,
-        ordering_key: bytes | None = None,
-        properties: Mapping[str, str] | None = None,
-        event_time_ms: int | None = None,
-        sequence_id: int | None = None,
+    def submit(
+        self, value: bytes | OutgoingMessage, **details: Unpack[MessageDetails]
     ) -> asyncio.Future[MessageId]:
-        receipt: asyncio.Future[MessageId] = self._loop.create_future()
-        more = details(data, key, ordering_key, properties, event_time_ms, sequence_id)
-        self._queue.put(data, more, receipt)
-        return receipt
+        return self.put(*prepare(value, details))
 
     def send_nowait(
-        self,
-        data: bytes,
-        *,
-        key: str | bytes | None = None,
-        ordering_key: bytes | None = None,
-        properties: Mapping[str, str] | None = None,
-        event_time_ms: int | None = None,
-        sequence_id: int | None = None,
+        self, value: bytes | OutgoingMessage, **details: Unpack[MessageDetails]
     ) -> None:
-        more = details(data, key, ordering_key, properties, event_time_ms, sequence_id)
-        self._queue.put(data, more, None)
+        self.put_nowait(*prepare(value, details))
 
-    async def send_many(self, messages: Sequence[bytes | OutMessage]) -> Sequence[MessageId]:
+    async def send_many(self, values: Iterable[bytes | OutgoingMessage]) -> Sequence[MessageId]:
         receipts = ManyReceipts()
-        await self.put_many(messages, receipts)
+        await self.put_many(as_sequence(values), receipts)
         self._queue.close_batches()
         return await receipts.ids()
 
+    async def enqueue(self, values: Iterable[bytes | OutgoingMessage]) -> None:
+        for value in values:
+            data, message = prepare(value)
+            if self._queue.full:
+                await self._queue.ready()
+            self.put_nowait(data, message)
+
+    def put(self, data: bytes, message: OutgoingMessage | None) -> asyncio.Future[MessageId]:
+        """Queue what ``prepare`` returned; the future brings its id."""
+        receipt: asyncio.Future[MessageId] = self._loop.create_future()
+        self._queue.put(data, message, receipt)
+        return receipt
+
+    def put_nowait(self, data: bytes, message: OutgoingMessage | None) -> None:
+        """The same without a receipt of its own."""
+        self._queue.put(data, message, None)
+
     async def put_many(
-        self, messages: Sequence[bytes | OutMessage], receipts: ManyReceipts
+        self, values: Sequence[bytes | OutgoingMessage], receipts: ManyReceipts
     ) -> None:
         """Take all messages, waiting for room; the last batch may still be open afterwards."""
-        await self._queue.put_many(messages, receipts)
+        await self._queue.put_many(values, receipts)
 
     def close_batches(self) -> None:
         """Send what waits in open batches."""
@@ -179,8 +184,6 @@ class TopicProducer:
     async def __aexit__(self, *exc: object) -> None:
         await self.close()
 
-    # What the connection calls.
-
     def on_receipt(self, frame: Frame) -> None:
         receipt = frame.command.send_receipt
         stored_at = receipt.message_id
@@ -199,8 +202,6 @@ class TopicProducer:
 
     def on_detached(self, connection: Connection, error: MagnetarError | None) -> None:
         self._attachment.lost(connection)
-
-    # Attached and detached.
 
     async def _attach(self, connection: Connection) -> None:
         epoch, self._epoch = self._epoch, self._epoch + 1

@@ -19,7 +19,7 @@ from .batching import Batch, BatchPerKey, OneBatch, OpenBatches, fitting
 from .checks import check_data
 from .config import ProducerConfig
 from .encoding import Encoder
-from .message import OutMessage, details_of
+from .message import OutgoingMessage, prepare
 from .pending import PendingSend, PendingSends
 from .receipts import ManyReceipts, ReceiptPart, Stored, Waiter
 
@@ -90,8 +90,8 @@ class SendQueue:
 
     # In.
 
-    def put(self, data: bytes, details: OutMessage | None, waiter: Waiter | None) -> None:
-        """Take one message; with what ``message.details`` says of it.
+    def put(self, data: bytes, details: OutgoingMessage | None, waiter: Waiter | None) -> None:
+        """Take one message; with what ``message.prepare`` returned.
 
         Raises NotReady when full, why it is closed, InvalidValue, MessageTooLarge.
         """
@@ -115,7 +115,7 @@ class SendQueue:
         batch = self._batch_for(None if details is None else details.key, sequence_id)
         index = len(batch.payloads)
         if sequence_id != batch.first_sequence_id + index:
-            details = details or OutMessage(data)
+            details = details or OutgoingMessage(data)
             details.sequence_id = sequence_id
         if details is not None:
             batch.details[index] = details
@@ -125,7 +125,7 @@ class SendQueue:
         self._added(batch, 1, size)
 
     async def put_many(
-        self, messages: Sequence[bytes | OutMessage], receipts: ManyReceipts
+        self, messages: Sequence[bytes | OutgoingMessage], receipts: ManyReceipts
     ) -> None:
         """Take all messages, waiting for room; the last batch may still be open afterwards.
 
@@ -258,18 +258,15 @@ class SendQueue:
         batch.payloads += run
         self._added(batch, len(run), size)
 
-    def _put_one(self, message: bytes | OutMessage, receipts: ManyReceipts) -> None:
+    def _put_one(self, message: bytes | OutgoingMessage, receipts: ManyReceipts) -> None:
         part = receipts.part()
         try:
-            if isinstance(message, OutMessage):
-                self.put(message.data, details_of(message), part)
-            else:
-                self.put(message, None, part)
+            self.put(*prepare(message), part)
         except MagnetarError as error:
             part.settle(error)
 
     def _put_single(
-        self, data: bytes, details: OutMessage | None, size: int, waiter: Waiter | None
+        self, data: bytes, details: OutgoingMessage | None, size: int, waiter: Waiter | None
     ) -> None:
         before = self.next_sequence_id
         batch: Batch[Waiter] = Batch(
@@ -296,7 +293,7 @@ class SendQueue:
             self._batches.open(key, batch)
         return batch
 
-    def _take_sequence_ids(self, count: int, details: OutMessage | None) -> int:
+    def _take_sequence_ids(self, count: int, details: OutgoingMessage | None) -> int:
         first = self.next_sequence_id
         if details is not None and details.sequence_id is not None:
             first = details.sequence_id

@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from magnetar.client.message import Message, OutMessage
+from magnetar.client.message import Message, OutgoingMessage
 from magnetar.errors import InvalidValue
 from magnetar.message.batch import Single, parse_single
 from magnetar.message.metadata import Metadata
@@ -41,7 +41,7 @@ def to_rows(messages: Sequence[Message], schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def to_messages(rows: pa.RecordBatch, topic: str | None) -> dict[str, list[OutMessage]]:
+def to_messages(rows: pa.RecordBatch, topic: str | None) -> dict[str, list[OutgoingMessage]]:
     """By topic, in the order of the rows; ``topic`` is for rows that name none.
 
     Raises InvalidValue for a row without a value, or without a topic.
@@ -52,7 +52,7 @@ def to_messages(rows: pa.RecordBatch, topic: str | None) -> dict[str, list[OutMe
     def column(name: str) -> Iterable[Any]:
         return rows.column(name).to_pylist() if name in names else [None] * count
 
-    by_topic: dict[str, list[OutMessage]] = {}
+    by_topic: dict[str, list[OutgoingMessage]] = {}
     columns = (
         column("topic"),
         map(_bytes, column("value")),
@@ -67,7 +67,7 @@ def to_messages(rows: pa.RecordBatch, topic: str | None) -> dict[str, list[OutMe
             raise InvalidValue("a row has no topic: fill the column, or set the option topic")
         if value is None:
             raise InvalidValue(f"a row for {target} has no value: filter it out, or give it one")
-        message = OutMessage(
+        message = OutgoingMessage(
             data=value,
             key=key,
             ordering_key=ordering_key,

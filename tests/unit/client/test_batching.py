@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from magnetar.client.batching import Batch, BatchPerKey, OneBatch, fitting
-from magnetar.client.message import OutMessage
+from magnetar.client.message import OutgoingMessage
 
 
 def test_one_batch_takes_every_key():
@@ -33,7 +33,7 @@ def test_batches_by_key_never_mix_and_leave_by_their_first_number():
 def test_a_batch_knows_its_last_sequence_id():
     batch = Batch(7, 0.0, payloads=[b"a", b"b"])
     assert batch.last_sequence_id == 8
-    batch.details[1] = OutMessage(b"b", sequence_id=40)
+    batch.details[1] = OutgoingMessage(b"b", sequence_id=40)
     assert batch.last_sequence_id == 40
 
 

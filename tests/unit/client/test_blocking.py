@@ -1,7 +1,6 @@
 """The blocking client, with a broker in a thread beside it."""
 
 import json
-import os
 import signal
 import sys
 import threading
@@ -14,7 +13,8 @@ from itertools import islice
 import pytest
 
 from magnetar.client import blocking
-from magnetar.client.message import OutMessage
+from magnetar.client.loop_thread import loop_thread
+from magnetar.client.message import OutgoingMessage
 from magnetar.errors import InvalidValue, MessageTooLarge, NotAllowed, TimedOut
 from magnetar.model.position import EARLIEST_MESSAGE, LATEST_MESSAGE
 from magnetar.model.subscriptions import InitialPosition, SubscriptionType
@@ -56,7 +56,7 @@ def test_messages_there_and_back(client, topic):
     with client.create_producer(topic, name="me") as producer:
         assert (producer.name, producer.connected) == ("me", True)
         sent = producer.send(b"one", key="k", properties={"a": "b"}, event_time_ms=5)
-        many = producer.send_many([b"two", OutMessage(b"three", ordering_key=b"o")])
+        many = producer.send_many([b"two", OutgoingMessage(b"three", ordering_key=b"o")])
         assert producer.last_sequence_id == 2
         assert producer.topic.endswith(topic)
     first = consumer.receive(5)
@@ -80,13 +80,13 @@ def test_messages_there_and_back(client, topic):
 
 def test_messages_handed_over_are_settled_by_flush(client, topic):
     producer = client.create_producer(topic, max_pending_messages=10)
-    producer.send_nowait([b"%d" % n for n in range(100)])
-    producer.send_nowait([OutMessage(b"100", key="k")])
+    producer.enqueue([b"%d" % n for n in range(100)])
+    producer.enqueue([OutgoingMessage(b"100", key="k")])
     producer.flush()
     reader = client.create_reader(topic)
     assert payloads(drained(reader, 101)) == [b"%d" % n for n in range(101)]
     with pytest.raises(MessageTooLarge):
-        producer.send_nowait([bytes(6 << 20)])
+        producer.enqueue([bytes(6 << 20)])
     with pytest.raises(InvalidValue):
         producer.send("text")
 
@@ -185,7 +185,7 @@ def interrupted():
             signal.pthread_kill(main, signal.SIGUSR1)
 
     before = signal.signal(signal.SIGUSR1, interrupt)
-    blocking.loop_thread()._loop.call_soon_threadsafe(free.wait)
+    loop_thread()._loop.call_soon_threadsafe(free.wait)
     sender = threading.Thread(target=send_signals)
     sender.start()
     try:
@@ -253,51 +253,20 @@ def attached(broker, topic):
     )
 
 
-def test_one_loop_serves_every_client_of_the_process(broker):
-    first, second = blocking.Client(broker.service_url), blocking.Client(broker.service_url)
-    assert first._thread is second._thread is blocking.loop_thread()
-    loops = [t for t in threading.enumerate() if t.name == "magnetar-client"]
-    assert len(loops) == 1
-    assert loops[0].daemon
-    first.close()
-    second.close()
+def test_sends_need_not_be_waited_for(client, topic):
+    with client.create_producer(topic) as producer:
+        submitted = producer.submit(b"0", key="k")
+        producer.send_nowait(OutgoingMessage(b"1"))
+        assert submitted.result(5).entry_id == 0
+        producer.flush()
+        with pytest.raises(InvalidValue, match="key: an OutgoingMessage has its own"):
+            producer.send(OutgoingMessage(b"2"), key="k")
+    with client.create_reader(topic) as reader:
+        assert payloads(drained(reader, 2)) == [b"0", b"1"]
+    with pytest.raises(NotAllowed):
+        producer.submit(b"3")
 
 
 def test_bad_settings_are_refused():
     with pytest.raises(InvalidValue):
         blocking.Client("nonsense")
-
-
-def test_a_call_on_its_own_loop_is_refused_instead_of_hanging(client):
-    async def mistake():
-        client.partitions("t")
-
-    with pytest.raises(NotAllowed, match="wait for itself"):
-        blocking.loop_thread().run(mistake())
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_a_forked_process_starts_afresh(broker, client, topic):
-    client.create_producer(topic).send(b"from the parent")
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        outcome = "nothing"
-        try:
-            try:
-                client.partitions(topic)
-            except NotAllowed as error:
-                outcome = str(error)
-            with blocking.Client(broker.service_url) as own:
-                outcome += "|" + own.create_reader(topic).receive(10).data.decode()
-        finally:
-            os.write(writing, outcome.encode())
-            os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading) as pipe:
-        outcome = pipe.read()
-    os.waitpid(child, 0)
-    refused, read = outcome.split("|")
-    assert "before the process forked" in refused
-    assert read == "from the parent"

@@ -112,7 +112,7 @@ async def test_closing_closes_everything_and_refuses_anything_new(peer):
     producer = await client.create_producer("t", batch_delay_s=60)
     consumer = await client.subscribe(["t", "u"], "s")
     reader = await client.create_reader("t")
-    pending = producer.send(b"x")
+    pending = producer.submit(b"x")
     await client.close()
     assert (await pending).entry_id == 0
     assert len(peer.of(BaseCommand.CLOSE_PRODUCER)) == 1

@@ -2,7 +2,7 @@ import pytest
 
 from magnetar.client.batching import Batch
 from magnetar.client.encoding import FRAME_PADDING, Encoder, key_text
-from magnetar.client.message import OutMessage
+from magnetar.client.message import OutgoingMessage
 from magnetar.errors import MessageTooLarge
 from magnetar.message.batch import parse_single, unpack
 from magnetar.message.compression import CompressionType, decompress
@@ -29,7 +29,7 @@ def sent(pieces):
 def batch(*messages, first=10):
     made = Batch(first, 99.0)
     for index, message in enumerate(messages):
-        if isinstance(message, OutMessage):
+        if isinstance(message, OutgoingMessage):
             made.details[index] = message
             made.payloads.append(message.data)
         else:
@@ -41,7 +41,7 @@ def batch(*messages, first=10):
 def test_a_batch_is_one_entry_with_every_message_in_it():
     made = batch(
         b"one",
-        OutMessage(b"two", key="k", ordering_key=b"o", properties={"a": "b"}, event_time_ms=5),
+        OutgoingMessage(b"two", key="k", ordering_key=b"o", properties={"a": "b"}, event_time_ms=5),
         b"three",
     )
     send = encoder().batch(made, MEGABYTE, 1_234)
@@ -63,7 +63,7 @@ def test_a_batch_is_one_entry_with_every_message_in_it():
 
 
 def test_the_batch_shows_its_first_messages_key():
-    made = batch(OutMessage(b"1", key=b"\xff", ordering_key=b"o"), b"2")
+    made = batch(OutgoingMessage(b"1", key=b"\xff", ordering_key=b"o"), b"2")
     _, metadata, _ = sent(encoder().batch(made, MEGABYTE, 0).pieces)
     assert (metadata.key, metadata.key_b64, metadata.ordering_key) == ("/w==", True, b"o")
 
@@ -80,7 +80,7 @@ def test_payloads_are_compressed_as_a_whole(kind):
 
 
 def test_one_message_alone_is_no_batch():
-    message = OutMessage(b"data", key="k", properties={"a": "b"}, event_time_ms=5)
+    message = OutgoingMessage(b"data", key="k", properties={"a": "b"}, event_time_ms=5)
     [send] = encoder(CompressionType.ZLIB).single(batch(message), MEGABYTE, 77)
     run, metadata, payload = sent(send.pieces)
     assert run.message_counts == [1]
@@ -96,10 +96,10 @@ def test_what_is_too_large_is_refused_before_it_is_sent():
         encoder().single(batch(b"x" * 1001), 1000, 0)
     with pytest.raises(MessageTooLarge, match="batch_bytes_max"):
         encoder().batch(batch(b"x" * 600, b"y" * 600), 1000, 0)
-    huge = OutMessage(b"x", properties={"p": "v" * (1000 + FRAME_PADDING)})
+    huge = OutgoingMessage(b"x", properties={"p": "v" * (1000 + FRAME_PADDING)})
     with pytest.raises(MessageTooLarge, match="keys and properties"):
         encoder().single(batch(huge), 1000, 0)
-    too_large = batch(OutMessage(b"x" * 2000, key="k" * 1000))
+    too_large = batch(OutgoingMessage(b"x" * 2000, key="k" * 1000))
     too_large.size_bytes = 3000
     with pytest.raises(MessageTooLarge, match="no room"):
         encoder(chunking=True).single(too_large, 1000, 0)

@@ -4,9 +4,9 @@ from magnetar.client.message import (
     ChunkedMessageId,
     Delivery,
     Message,
-    OutMessage,
-    details,
-    details_of,
+    OutgoingMessage,
+    as_sequence,
+    prepare,
 )
 from magnetar.errors import InvalidValue
 from magnetar.message.batch import Single, build_single
@@ -79,16 +79,21 @@ def test_it_prints_what_and_where_not_its_bytes():
 
 
 def test_details_are_none_for_what_is_nothing_but_bytes():
-    assert details(b"x", None, None, None, None, None) is None
-    assert details(b"x", None, None, None, 0, None) == OutMessage(b"x", event_time_ms=0)
-    assert details_of(OutMessage(b"x")) is None
+    assert prepare(b"x") == (b"x", None)
+    assert prepare(OutgoingMessage(b"x")) == (b"x", None)
+    assert prepare(b"x", {"event_time_ms": 0}) == (b"x", OutgoingMessage(b"x", event_time_ms=0))
+
+
+def test_a_message_is_a_value_with_details_or_a_message_with_its_own():
+    with pytest.raises(InvalidValue, match="key: an OutgoingMessage has its own"):
+        prepare(OutgoingMessage(b"x"), {"key": "k"})
 
 
 def test_details_share_nothing_with_the_application():
-    message = OutMessage(b"x", "k", b"o", {"a": "b"}, 5, 6)
-    taken = details_of(message)
+    message = OutgoingMessage(b"x", "k", b"o", {"a": "b"}, 5, 6)
+    _, taken = prepare(message)
     message.key, message.properties["a"] = None, 7
-    assert taken == OutMessage(b"x", "k", b"o", {"a": "b"}, 5, 6)
+    assert taken == OutgoingMessage(b"x", "k", b"o", {"a": "b"}, 5, 6)
 
 
 @pytest.mark.parametrize(
@@ -103,8 +108,14 @@ def test_details_share_nothing_with_the_application():
 )
 def test_details_that_cannot_be_sent_are_refused_by_name(wrong):
     with pytest.raises(InvalidValue, match=next(iter(wrong))):
-        details_of(OutMessage(b"x", **wrong))
+        prepare(b"x", wrong)
+
+
+def test_one_payload_is_not_many_messages():
+    assert as_sequence(iter([b"a", b"b"])) == [b"a", b"b"]
+    with pytest.raises(InvalidValue, match="put the bytes into a list"):
+        as_sequence(b"ab")
 
 
 def test_an_outgoing_message_counts_all_that_is_written():
-    assert OutMessage(b"12345", "abc", b"de", {"f": "gh"}).size == 13
+    assert OutgoingMessage(b"12345", "abc", b"de", {"f": "gh"}).size == 13

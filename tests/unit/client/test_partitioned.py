@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from magnetar.client.client import Client
-from magnetar.client.message import OutMessage
+from magnetar.client.message import OutgoingMessage
 from magnetar.client.routing import HashingScheme, RoutingMode, key_hash
 from magnetar.errors import MessageTooLarge, NotAllowed, NotReady
 from magnetar.model.subscriptions import InitialPosition
@@ -40,7 +40,7 @@ async def test_one_producer_sends_to_all_partitions(client):
     assert producer.topic == "persistent://public/default/t"
     assert producer.name == "me"
     assert producer.connected
-    ids = await asyncio.gather(*(producer.send(b"%d" % n) for n in range(6)))
+    ids = await asyncio.gather(*(producer.submit(b"%d" % n) for n in range(6)))
     assert [found.partition for found in ids[::2]] == [found.partition for found in ids[1::2]]
     assert sorted({found.partition for found in ids}) == [0, 1, 2]
     assert [len(held) for held in await stored(client, 6)] == [2, 2, 2]
@@ -51,9 +51,11 @@ async def test_one_producer_sends_to_all_partitions(client):
 async def test_a_key_has_its_partition(client, scheme):
     producer = await client.create_producer("t", hashing=scheme)
     for key in ("a", "b", "another"):
-        ids = await asyncio.gather(*(producer.send(b"x", key=key) for _ in range(3)))
+        ids = await asyncio.gather(*(producer.submit(b"x", key=key) for _ in range(3)))
         assert {found.partition for found in ids} == {key_hash(key, scheme) % PARTITIONS}
-    many = await producer.send_many([OutMessage(b"x", key="a"), OutMessage(b"y", key=b"\xff")])
+    many = await producer.send_many(
+        [OutgoingMessage(b"x", key="a"), OutgoingMessage(b"y", key=b"\xff")]
+    )
     assert [found.partition for found in many] == [
         key_hash(text, scheme) % PARTITIONS for text in ("a", "/w==")
     ]
@@ -67,7 +69,7 @@ async def test_a_single_partition_is_kept_to(client):
 
 async def test_the_application_may_choose(client):
     producer = await client.create_producer("t", routing=lambda key, n: n - 1 if key else 0)
-    ids = await producer.send_many([b"0", OutMessage(b"1", key="k"), b"2"])
+    ids = await producer.send_many([b"0", OutgoingMessage(b"1", key="k"), b"2"])
     assert [found.partition for found in ids] == [0, 2, 0]
 
 
@@ -112,10 +114,10 @@ async def test_room_flush_and_the_end_are_those_of_all_partitions(client):
     await producer.flush()
     assert (await stored(client, 2))[1] == [b"0", b"1"]
     async with producer:
-        last = producer.send(b"2")
+        last = producer.submit(b"2")
     assert (await last).partition == 1
     with pytest.raises(NotAllowed, match="closed"):
-        producer.send(b"3")
+        producer.submit(b"3")
     await producer.close()
 
 

@@ -44,7 +44,7 @@ async def test_a_message_is_sent_and_its_id_comes_back(client):
 
 async def test_messages_sent_together_share_an_entry(peer, client):
     producer = await client.create_producer("t")
-    ids = await asyncio.gather(*(producer.send(b"%d" % n) for n in range(3)))
+    ids = await asyncio.gather(*(producer.submit(b"%d" % n) for n in range(3)))
     assert ids == [MessageId(LEDGER, 0, -1, n, 3) for n in range(3)]
     assert len(peer.entries) == 1
 
@@ -87,11 +87,11 @@ async def test_what_has_no_receipt_is_sent_again_in_order_after_the_connection_w
     producer = await client.create_producer("t", batching=False)
     await producer.send(b"0")
     peer.on_run = ignore
-    pending = [producer.send(b"%d" % n) for n in range(1, 5)]
+    pending = [producer.submit(b"%d" % n) for n in range(1, 5)]
     await peer.until(lambda: sum(map(len, peer.runs)) == 5)
     peer.on_run = PeerConnection.receipts
     peer.connections[0].drop()
-    pending.append(producer.send(b"5"))
+    pending.append(producer.submit(b"5"))
     ids = await asyncio.gather(*pending)
     assert sequences(peer) == [0, 1, 2, 3, 4, 5]
     assert [found.entry_id for found in ids] == [1, 2, 3, 4, 5]
@@ -103,7 +103,7 @@ async def test_a_broker_that_restarts_finds_everything_waiting(peer, client):
     await peer.stop()
     await connection._lost
     assert not producer.connected
-    pending = [producer.send(b"%d" % n) for n in range(3)]
+    pending = [producer.submit(b"%d" % n) for n in range(3)]
     await peer.start()
     await asyncio.gather(*pending)
     assert sequences(peer) == [0, 1, 2]
@@ -112,7 +112,7 @@ async def test_a_broker_that_restarts_finds_everything_waiting(peer, client):
 async def test_a_broker_that_lets_go_is_looked_up_again_on_the_same_connection(peer, client):
     producer = await client.create_producer("t", batching=False)
     peer.on_run = ignore
-    pending = producer.send(b"0")
+    pending = producer.submit(b"0")
     await peer.until(lambda: len(peer.runs) == 1)
     peer.on_run = PeerConnection.receipts
     peer.connections[0].write(replies.close_producer(0))
@@ -139,7 +139,7 @@ async def test_a_receipt_out_of_order_means_a_new_connection(peer, client):
             peer.on_run = PeerConnection.receipts
 
     peer.on_run = only_the_second
-    await asyncio.gather(producer.send(b"0"), producer.send(b"1"))
+    await asyncio.gather(producer.submit(b"0"), producer.submit(b"1"))
     assert sequences(peer) == [0, 1]
     assert len(peer.of(BaseCommand.CONNECT)) == 2
 
@@ -174,7 +174,7 @@ async def test_a_message_the_broker_refuses_fails_alone(peer, client, error):
                 connection.write(replies.send_receipt(run.producer_id, sequence, LEDGER, sequence))
 
     peer.on_run = refuse_the_second
-    sent = [producer.send(b"%d" % n) for n in range(3)]
+    sent = [producer.submit(b"%d" % n) for n in range(3)]
     assert (await sent[0]).entry_id == 0
     with pytest.raises(type(error), match=str(error)):
         await sent[1]
@@ -203,7 +203,7 @@ async def unable_to_encode(client, **options):
 
 async def test_a_batch_that_cannot_be_encoded_fails_all_its_messages(peer, client, caplog):
     producer = await unable_to_encode(client, max_pending_messages=11, batch_messages_max=11)
-    receipts = [producer.send(b"x") for _ in range(11)]
+    receipts = [producer.submit(b"x") for _ in range(11)]
     for receipt in receipts:
         with pytest.raises(UnknownFailure, match=r"11 messages to .*/t could not be encoded"):
             await receipt
@@ -231,18 +231,18 @@ async def test_many_messages_that_cannot_be_encoded_are_settled(client):
             await producer.send_many([b"x"] * 5)
         if not batching:
             with pytest.raises(UnknownFailure, match="could not be encoded"):
-                producer.send(b"x")
+                producer.submit(b"x")
         await producer.flush()
 
 
 async def test_flush_raises_what_it_waited_for(peer, client):
     producer = await client.create_producer("t", batching=False)
     peer.on_run = ignore
-    receipts = [producer.send(b"%d" % number) for number in range(3)]
+    receipts = [producer.submit(b"%d" % number) for number in range(3)]
     first = asyncio.ensure_future(producer.flush())
     second = asyncio.ensure_future(producer.flush())
     await peer.until(lambda: sum(map(len, peer.runs)) == 3)
-    later = producer.send(b"3")
+    later = producer.submit(b"3")
     refused = replies.send_error(peer.runs[0].producer_id, 1, NotAllowed("the second"))
     peer.connections[0].write(refused)
     for receipt in (0, 2, 3):
@@ -261,7 +261,7 @@ async def test_flush_raises_what_it_waited_for(peer, client):
 async def test_flush_raises_what_a_cancelled_future_could_not_tell(peer, client):
     producer = await client.create_producer("t", batching=False)
     peer.on_run = lambda c, run: c.write(replies.send_error(run.producer_id, 0, NotAllowed("no")))
-    producer.send(b"0").cancel()
+    producer.submit(b"0").cancel()
     await peer.until(lambda: len(peer.runs) == 1)
     with pytest.raises(NotAllowed, match="no"):
         await producer.flush()
@@ -304,7 +304,7 @@ async def test_a_message_given_up_says_that_there_is_no_broker(peer):
 async def test_a_producer_that_may_not_come_back_fails_everything(peer, client):
     producer = await client.create_producer("t", batching=False)
     peer.on_run = ignore
-    pending = producer.send(b"0")
+    pending = producer.submit(b"0")
     producer.send_nowait(b"1")
     await peer.until(lambda: sum(map(len, peer.runs)) == 2)
     peer.script(BaseCommand.PRODUCER, refuse("producer", TopicTerminated("over")))
@@ -312,7 +312,7 @@ async def test_a_producer_that_may_not_come_back_fails_everything(peer, client):
     with pytest.raises(TopicTerminated, match="over"):
         await pending
     with pytest.raises(TopicTerminated, match="over"):
-        producer.send(b"2")
+        producer.submit(b"2")
     with pytest.raises(TopicTerminated, match="over"):
         await producer.ready()
     with pytest.raises(TopicTerminated, match="over"):
@@ -353,13 +353,13 @@ async def test_creation_survives_a_lost_connection(peer, client):
 
 async def test_closing_flushes_and_tells_the_broker(peer, client):
     producer = await client.create_producer("t", batch_delay_s=60)
-    pending = producer.send(b"0")
+    pending = producer.submit(b"0")
     await producer.close()
     assert (await pending).entry_id == 0
     assert len(peer.of(BaseCommand.CLOSE_PRODUCER)) == 1
     await producer.close()
     with pytest.raises(NotAllowed, match="is closed"):
-        producer.send(b"1")
+        producer.submit(b"1")
     with pytest.raises(NotAllowed, match="is closed"):
         await producer.ready()
     assert len(peer.of(BaseCommand.CLOSE_PRODUCER)) == 1
@@ -369,7 +369,7 @@ async def test_closing_without_a_broker_gives_up_after_the_operation_timeout(pee
     async with Client(peer.url, operation_timeout_s=0.1) as client:
         producer = await client.create_producer("t")
         await peer.stop()
-        pending = producer.send(b"0")
+        pending = producer.submit(b"0")
         await producer.close()
         with pytest.raises(NotAllowed, match="is closed"):
             await pending
@@ -379,14 +379,14 @@ async def test_closing_without_a_broker_gives_up_after_the_operation_timeout(pee
 async def test_a_cancelled_close_goes_on_without_who_waited_for_it(peer, client):
     producer = await client.create_producer("t", batching=False)
     peer.on_run = ignore
-    pending = producer.send(b"0")
+    pending = producer.submit(b"0")
     closing = asyncio.ensure_future(producer.close())
     await peer.until(lambda: len(peer.runs) == 1)
     closing.cancel()
     with pytest.raises(asyncio.CancelledError):
         await closing
     with pytest.raises(NotAllowed, match="is closed"):
-        producer.send(b"1")
+        producer.submit(b"1")
     assert not pending.done()
     peer.connections[0].receipts(peer.runs[0])
     assert (await pending).entry_id == 0

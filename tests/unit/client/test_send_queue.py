@@ -6,7 +6,7 @@ import pytest
 
 from magnetar.client.config import ProducerConfig
 from magnetar.client.encoding import Encoder
-from magnetar.client.message import OutMessage
+from magnetar.client.message import OutgoingMessage
 from magnetar.client.receipts import ManyReceipts
 from magnetar.client.send_queue import SendQueue
 from magnetar.clock import SystemClock
@@ -106,7 +106,7 @@ async def test_without_batching_every_message_is_an_entry():
 async def test_batches_by_key_do_not_mix():
     desk = Desk(batch_by_key=True, batch_messages_max=4)
     for key in ("a", "b", "a", None):
-        desk.queue.put(b"x", OutMessage(b"x", key=key), None)
+        desk.queue.put(b"x", OutgoingMessage(b"x", key=key), None)
     assert [(first, len(messages)) for first, messages in desk.sent] == [(0, 2), (1, 1), (3, 1)]
     [run] = FrameDecoder().feed(b"".join(desk.frames[0]))
     metadata = parse(run.data[0])
@@ -118,7 +118,7 @@ async def test_batches_by_key_do_not_mix():
 
 async def test_numbers_the_application_chose_are_kept_inside_a_batch(desk):
     desk.put(b"0")
-    desk.queue.put(b"10", OutMessage(b"10", sequence_id=10), None)
+    desk.queue.put(b"10", OutgoingMessage(b"10", sequence_id=10), None)
     desk.put(b"11")
     desk.queue.close_batches()
     [run] = FrameDecoder().feed(b"".join(desk.frames[0]))
@@ -177,17 +177,17 @@ async def test_many_join_an_open_batch_and_respect_its_size():
 
 async def test_many_of_all_kinds():
     desk = Desk()
-    ids = await desk.put_many([b"a", OutMessage(b"b", key="k"), b"c"])
+    ids = await desk.put_many([b"a", OutgoingMessage(b"b", key="k"), b"c"])
     assert desk.sent == [(0, [b"a", b"b", b"c"])]
     desk.queue.stored(0, AT)
     assert [found.batch_index for found in await ids] == [0, 1, 2]
 
 
 async def test_after_numbers_of_its_own_a_run_begins_a_batch_of_its_own(desk):
-    desk.queue.put(b"5", OutMessage(b"5", sequence_id=5), None)
+    desk.queue.put(b"5", OutgoingMessage(b"5", sequence_id=5), None)
     await desk.put_many([b"6", b"7"])
-    desk.queue.put(b"20", OutMessage(b"20", sequence_id=20), None)
-    desk.queue.put(b"30", OutMessage(b"30", sequence_id=30), None)
+    desk.queue.put(b"20", OutgoingMessage(b"20", sequence_id=20), None)
+    desk.queue.put(b"30", OutgoingMessage(b"30", sequence_id=30), None)
     await desk.put_many([b"31"])
     assert desk.sent == [(5, [b"5", b"6", b"7"]), (20, [b"20", b"30"]), (31, [b"31"])]
 

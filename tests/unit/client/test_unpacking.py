@@ -6,7 +6,7 @@ from magnetar.client.acknowledgements import Acknowledgements, words
 from magnetar.client.batching import Batch
 from magnetar.client.config import ConsumerConfig
 from magnetar.client.encoding import Encoder
-from magnetar.client.message import OutMessage
+from magnetar.client.message import OutgoingMessage
 from magnetar.client.unpacking import Flaw, Start, Unpacker
 from magnetar.message.compression import CompressionType
 from magnetar.message.entry import checksum, join
@@ -254,6 +254,6 @@ def test_clearing_forgets_half_a_message(desk):
 
 def test_outgoing_keys_come_back(desk):
     encoder = Encoder(1, CompressionType.NONE, chunking=False)
-    batch = Batch(0, 0.0, [b"x"], {0: OutMessage(b"x", key=b"\xff", properties={"a": "b"})})
+    batch = Batch(0, 0.0, [b"x"], {0: OutgoingMessage(b"x", key=b"\xff", properties={"a": "b"})})
     [message] = desk.open(encoder.batch(batch, 9999, 0).pieces[-1]).messages
     assert (message.key_bytes, message.properties) == (b"\xff", {"a": "b"})

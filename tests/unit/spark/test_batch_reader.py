@@ -5,7 +5,7 @@ from pyspark.sql.datasource import InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from magnetar.client.message import OutMessage
+from magnetar.client.message import OutgoingMessage
 from magnetar.errors import TopicNotFound
 from magnetar.spark.batch_reader import BatchReader, RangePartition
 from magnetar.spark.offsets import NOTHING_READ, Offset
@@ -18,7 +18,7 @@ from magnetar.spark.schema import READ_SCHEMA
 def sent(client, topic):
     """100 messages in a few batches."""
     with client.create_producer(topic, batch_messages_max=30) as producer:
-        ids = producer.send_many([OutMessage(b"%d" % number) for number in range(100)])
+        ids = producer.send_many([OutgoingMessage(b"%d" % number) for number in range(100)])
     return [Offset(one.ledger_id, one.entry_id, one.batch_index) for one in ids]
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from magnetar.client.message import OutMessage
+from magnetar.client.message import OutgoingMessage
 from magnetar.errors import EntryNotFound
 from magnetar.spark.offsets import NOTHING_READ, Offset
 from magnetar.spark.planning import Range
@@ -17,7 +17,7 @@ def reader(client, *, rows_max=1000, fail_on_data_loss=True):
 
 def send(client, topic, numbers, **options):
     with client.create_producer(topic, **options) as producer:
-        ids = producer.send_many([OutMessage(b"%d" % number) for number in numbers])
+        ids = producer.send_many([OutgoingMessage(b"%d" % number) for number in numbers])
         return [Offset(one.ledger_id, one.entry_id, one.batch_index) for one in ids]
 
 

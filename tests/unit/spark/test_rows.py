@@ -6,7 +6,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from magnetar.client import blocking
-from magnetar.client.message import OutMessage
+from magnetar.client.message import OutgoingMessage
 from magnetar.errors import InvalidValue
 from magnetar.model.position import EARLIEST_MESSAGE
 from magnetar.spark.rows import TIME_MS_MAX, parts, to_messages, to_rows
@@ -21,12 +21,12 @@ WHEN_MS = int(WHEN.timestamp() * 1000)
 def messages(magnetar_broker):
     """Two messages in a batch, and one of its own, as a client receives them."""
     topic = "persistent://public/default/rows"
-    full = OutMessage(b"\x00v", "k", b"o", {"a": "1", "b": "2"}, WHEN_MS)
+    full = OutgoingMessage(b"\x00v", "k", b"o", {"a": "1", "b": "2"}, WHEN_MS)
     with blocking.Client(magnetar_broker.service_url) as client:
         with client.create_producer(topic, name="together", batch_delay_s=0.05) as producer:
-            producer.send_many([full, OutMessage(b"w", key=b"\xff")])
+            producer.send_many([full, OutgoingMessage(b"w", key=b"\xff")])
         with client.create_producer(topic, name="alone", batching=False) as producer:
-            producer.send_many([OutMessage(b"x", event_time_ms=TIME_MS_MAX + 1)])
+            producer.send_many([OutgoingMessage(b"x", event_time_ms=TIME_MS_MAX + 1)])
         with client.create_reader(topic, EARLIEST_MESSAGE) as reader:
             found = []
             while len(found) < 3:
@@ -92,7 +92,7 @@ def test_a_row_may_say_all_that_a_message_can():
     rows = batch(
         value=[b"v"], key=["k"], ordering_key=[b"o"], properties=properties, event_time=times
     )
-    assert to_messages(rows, "t") == {"t": [OutMessage(b"v", "k", b"o", {"a": "1"}, WHEN_MS)]}
+    assert to_messages(rows, "t") == {"t": [OutgoingMessage(b"v", "k", b"o", {"a": "1"}, WHEN_MS)]}
 
 
 @pytest.mark.parametrize(("key", "sent"), [(b"UA", "UA"), (b"\xff", b"\xff"), (None, None)])

@@ -4,7 +4,7 @@ import pytest
 from pyspark import cloudpickle
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
-from magnetar.client.message import OutMessage
+from magnetar.client.message import OutgoingMessage
 from magnetar.errors import EntryNotFound
 from magnetar.model.names import TopicName
 from magnetar.spark.offsets import Offset, from_json
@@ -35,7 +35,7 @@ def reader(magnetar_broker, topic):
 def send(client, topic):
     def send(numbers):
         with client.create_producer(topic, batch_messages_max=30) as producer:
-            messages = [OutMessage(b"%d" % n, key=f"{n % 7}") for n in numbers]
+            messages = [OutgoingMessage(b"%d" % n, key=f"{n % 7}") for n in numbers]
             ids = producer.send_many(messages)
         return [str(Offset(one.ledger_id, one.entry_id, one.batch_index)) for one in ids]
 

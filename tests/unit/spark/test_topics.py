@@ -4,7 +4,7 @@ import pytest
 from unit.client.peer import Peer, refuse
 
 from magnetar.client import blocking
-from magnetar.client.message import OutMessage
+from magnetar.client.message import OutgoingMessage
 from magnetar.errors import TopicNotFound
 from magnetar.model.names import TopicName
 from magnetar.spark import topics
@@ -39,7 +39,7 @@ def test_a_pattern_is_of_whole_names(client, options, topic):
 
 def test_the_last_message_of_each_partition(client, topic):
     with client.create_producer(topic, batch_delay_s=0.05) as producer:
-        ids = producer.send_many([OutMessage(b"%d" % number) for number in range(5)])
+        ids = producer.send_many([OutgoingMessage(b"%d" % number) for number in range(5)])
     client.create_producer(f"{topic}-empty").close()
     last = topics.last_offsets(client, [topic, f"{topic}-empty"])
     assert last == {topic: Offset(ids[-1].ledger_id, ids[-1].entry_id, 4), f"{topic}-empty": None}

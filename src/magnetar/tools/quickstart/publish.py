@@ -4,7 +4,7 @@ import threading
 from collections.abc import Iterator
 
 from magnetar.client import blocking
-from magnetar.client.message import OutMessage
+from magnetar.client.message import OutgoingMessage
 from magnetar.model.names import TopicName
 from magnetar.spark.offsets import Offset
 from magnetar.tools.quickstart.board import Stage
@@ -14,10 +14,10 @@ SLICE = 5_000
 """Messages handed to the producer at a time, and shown as progress."""
 
 
-def to_messages(flights: list[Flight]) -> list[OutMessage]:
+def to_messages(flights: list[Flight]) -> list[OutgoingMessage]:
     """One message per flight, in the same order."""
     return [
-        OutMessage(data=content(flight), key=flight.carrier, event_time_ms=event_time_ms)
+        OutgoingMessage(data=content(flight), key=flight.carrier, event_time_ms=event_time_ms)
         for flight, event_time_ms in zip(flights, event_times_ms(flights), strict=True)
     ]
 
@@ -25,7 +25,7 @@ def to_messages(flights: list[Flight]) -> list[OutMessage]:
 def publish(
     client: blocking.Client,
     topic: TopicName,
-    messages: list[OutMessage],
+    messages: list[OutgoingMessage],
     stage: Stage,
     stopping: threading.Event,
 ) -> dict[str, Offset]:
@@ -47,6 +47,6 @@ def publish(
     return ends
 
 
-def _slices(messages: list[OutMessage]) -> Iterator[list[OutMessage]]:
+def _slices(messages: list[OutgoingMessage]) -> Iterator[list[OutgoingMessage]]:
     for start in range(0, len(messages), SLICE):
         yield messages[start : start + SLICE]

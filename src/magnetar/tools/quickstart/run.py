@@ -17,7 +17,7 @@ from pathlib import Path
 from types import FrameType
 
 from magnetar.client import blocking
-from magnetar.client.message import OutMessage
+from magnetar.client.message import OutgoingMessage
 from magnetar.spark.offsets import Offset
 from magnetar.tools.quickstart import flights as data_set
 from magnetar.tools.quickstart.admin import create_partitioned_topic
@@ -106,7 +106,7 @@ class Run:
             with board.during(board.published):
                 self._publish(messages)
 
-    def _publish(self, messages: list[OutMessage]) -> None:
+    def _publish(self, messages: list[OutgoingMessage]) -> None:
         """Send them all, the first few to warm up Spark.
 
         Its first micro-batch takes seconds, whatever is in it: with all messages published by then

@@ -12,7 +12,7 @@ from .lookup import Lookup
 log = logging.getLogger(__name__)
 
 
-class Growth:
+class PartitionWatch:
     """Asks from time to time; partitions are only ever added."""
 
     def __init__(
@@ -32,7 +32,7 @@ class Growth:
         self._lookup = lookup
         self._clock = clock
         self._interval_s = interval_s
-        self._tasks = Tasks(f"client.growth {topic}")
+        self._tasks = Tasks(f"client.partition_watch {topic}")
 
     def start(self) -> None:
         """Ask every ``interval_s`` seconds from now on; never when it is 0."""

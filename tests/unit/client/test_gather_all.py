@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from magnetar.client.together import together
+from magnetar.client.gather_all import gather_all
 
 
 async def test_results_come_in_order():
@@ -11,8 +11,8 @@ async def test_results_come_in_order():
             await asyncio.sleep(0)
         return number
 
-    assert await together(later(n) for n in range(3)) == [0, 1, 2]
-    assert await together([]) == []
+    assert await gather_all(later(n) for n in range(3)) == [0, 1, 2]
+    assert await gather_all([]) == []
 
 
 async def test_an_error_waits_for_the_others():
@@ -26,7 +26,7 @@ async def test_an_error_waits_for_the_others():
         raise ValueError("wrong")
 
     with pytest.raises(ValueError, match="wrong"):
-        await together([wrong(), slow()])
+        await gather_all([wrong(), slow()])
     assert ended == ["slow"]
 
 
@@ -39,7 +39,7 @@ async def test_cancelling_cancels_all():
         finally:
             cancelled.append(name)
 
-    task = asyncio.ensure_future(together([endless("a"), endless("b")]))
+    task = asyncio.ensure_future(gather_all([endless("a"), endless("b")]))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     task.cancel()

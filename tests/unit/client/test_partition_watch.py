@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from magnetar.client.growth import Growth
+from magnetar.client.partition_watch import PartitionWatch
 from magnetar.clock import SystemClock
 from magnetar.errors import NotReady, TopicNotFound
 from magnetar.wire import replies
@@ -15,11 +15,11 @@ def grown():
 
 
 @pytest.fixture
-async def growth(client, grown):
+async def partition_watch(client, grown):
     async def grow(indexes):
         grown.append(indexes)
 
-    growth = Growth(
+    partition_watch = PartitionWatch(
         "persistent://public/default/t",
         2,
         grow,
@@ -27,32 +27,32 @@ async def growth(client, grown):
         clock=SystemClock(),
         interval_s=0.01,
     )
-    yield growth
-    await growth.close()
+    yield partition_watch
+    await partition_watch.close()
 
 
-async def test_only_new_partitions_are_told(peer, growth, grown):
+async def test_only_new_partitions_are_told(peer, partition_watch, grown):
     peer.partitions = 2
-    await growth.check()
+    await partition_watch.check()
     assert grown == []
     peer.partitions = 5
-    await growth.check()
-    await growth.check()
+    await partition_watch.check()
+    await partition_watch.check()
     assert grown == [range(2, 5)]
     peer.partitions = 6
-    await growth.check()
+    await partition_watch.check()
     assert grown[1:] == [range(5, 6)]
 
 
-async def test_it_asks_without_making_topics(peer, growth):
-    await growth.check()
+async def test_it_asks_without_making_topics(peer, partition_watch):
+    await partition_watch.check()
     asked = peer.of(BaseCommand.PARTITIONED_METADATA)[-1].partitionMetadata
     assert not asked.metadata_auto_creation_enabled
 
 
-async def test_what_fails_is_tried_again(peer, growth, grown):
+async def test_what_fails_is_tried_again(peer, partition_watch, grown):
     peer.partitions = 3
-    original = growth._grow
+    original = partition_watch._grow
     failures = [NotReady("later")]
 
     async def grow(indexes):
@@ -60,23 +60,23 @@ async def test_what_fails_is_tried_again(peer, growth, grown):
             raise failures.pop()
         await original(indexes)
 
-    growth._grow = grow
+    partition_watch._grow = grow
     with pytest.raises(NotReady):
-        await growth.check()
-    await growth.check()
+        await partition_watch.check()
+    await partition_watch.check()
     assert grown == [range(2, 3)]
 
 
-async def test_it_watches_until_it_is_closed(peer, growth, grown):
+async def test_it_watches_until_it_is_closed(peer, partition_watch, grown):
     def gone(connection, frame):
         asked = frame.command.partitionMetadata.request_id
         connection.write(replies.partitioned_metadata_failed(asked, TopicNotFound("gone")))
 
     peer.script(BaseCommand.PARTITIONED_METADATA, gone)
     peer.partitions = 4
-    growth.start()
+    partition_watch.start()
     await peer.saw(BaseCommand.PARTITIONED_METADATA, 3)
-    await growth.close()
+    await partition_watch.close()
     assert grown == [range(2, 4)]
     asked = len(peer.of(BaseCommand.PARTITIONED_METADATA))
     await asyncio.sleep(0.03)

@@ -1,4 +1,4 @@
-"""Turn proto/PulsarApi.proto into src/magnetar/proto."""  # noqa: INP001 - a script
+"""Turn proto/PulsarApi.proto into src/magnetar/proto."""
 
 import re
 import sys

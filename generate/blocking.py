@@ -1,0 +1,192 @@
+"""Writes ``client/blocking.py`` from the asyncio client: the same names, for threads.
+
+    python generate/blocking.py            write it
+    python generate/blocking.py --check    exit with 1 when it is not what would be written
+
+Every public method and property of the classes below gets a twin with the same arguments and
+docstring. What the asyncio client awaits, the twin waits for.
+"""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).parents[1]
+CLIENT: Final = ROOT / "src" / "magnetar" / "client"
+TARGET: Final = CLIENT / "blocking.py"
+
+# By class: the module it is in, and methods that the rest of the client calls, not applications.
+CLASSES: Final = {
+    "Producer": ("contracts", set[str]()),
+    "Consumer": ("consumer", {"add", "arrived", "seek_last", "watch"}),
+    "Reader": ("reader", set[str]()),
+    "Client": ("client", set[str]()),
+}
+MADE: Final = ("Producer", "Consumer", "Reader")  # Classes whose instances methods return.
+
+HEADER: Final = '''\
+"""The same client for threads: every call waits for its answer.
+
+Written by ``make generate`` from the asyncio client: change that, never this file. All blocking
+clients of a process are served by one event loop in one daemon thread (``loop_thread.py``). Every
+call here may be made from any thread.
+
+``send_many`` and ``receive_many`` cross to the loop's thread once per call, the others once per
+message: where speed counts, use those two.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from typing import Self, Unpack
+
+from magnetar.model.position import EARLIEST_MESSAGE, MessageId
+
+from . import client as client_module
+from . import consumer as consumer_module
+from . import contracts as contracts_module
+from . import reader as reader_module
+from .config import ClientOptions, ConsumerOptions, ProducerOptions, ReaderOptions
+from .loop_thread import LoopThread, loop_thread
+from .message import Message, MessageDetails, OutgoingMessage, outgoing
+'''
+
+CLIENT_INIT: Final = '''\
+    def __init__(self, service_url: str, **options: Unpack[ClientOptions]) -> None:
+        """``service_url`` is ``pulsar://host[:6650][,host...]``. Raises as ``magnetar.Client``."""
+        self._thread = loop_thread()
+        self._client = self._thread.call(client_module.Client, service_url, **options)
+'''
+
+
+def main() -> int:
+    written = formatted(module())
+    if "--check" not in sys.argv:
+        TARGET.write_text(written)
+        return 0
+    if TARGET.read_text() == written:
+        return 0
+    print(f"{TARGET.relative_to(ROOT)} is not what the asyncio client makes of it: make generate")
+    return 1
+
+
+def module() -> str:
+    return "\n\n".join([HEADER, *(twin(name) for name in CLASSES)])
+
+
+def twin(name: str) -> str:
+    """The class for threads."""
+    module_name, internal = CLASSES[name]
+    inner = f"_{name.lower()}"
+    body = next(
+        node.body
+        for node in ast.parse((CLIENT / f"{module_name}.py").read_text()).body
+        if isinstance(node, ast.ClassDef) and node.name == name
+    )
+    members = [
+        method(node, inner)
+        for node in body
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (not node.name.startswith("_") or node.name in SPECIAL)
+        and node.name not in internal
+    ]
+    init = CLIENT_INIT
+    if name in MADE:
+        init = (
+            f"    def __init__(self, {name.lower()}: {module_name}_module.{name}, "
+            f"thread: LoopThread) -> None:\n"
+            f"        self.{inner} = {name.lower()}\n"
+            f"        self._thread = thread\n"
+        )
+    head = f'class {name}:\n    """``magnetar.{name}`` for threads."""\n'
+    return "\n".join([head, init, *members])
+
+
+def method(node: ast.FunctionDef | ast.AsyncFunctionDef, inner: str) -> str:
+    """One method or property."""
+    if node.name in SPECIAL:
+        return SPECIAL[node.name].format(inner=inner)
+    returns = ast.unparse(node.returns) if node.returns else "None"
+    target = f"self.{inner}.{node.name}"
+    if any(ast.unparse(one) == "property" for one in node.decorator_list):
+        return define(node, returns, f"return {target}", "@property")
+    given = arguments(node.args)
+    if returns.startswith("Coroutine["):
+        return define(node, "None", f"self._thread.finish({target})")
+    if returns.startswith("asyncio.Future["):
+        returns = returns.removeprefix("asyncio.")
+        return define(node, returns, f"return self._thread.submit({', '.join([target, *given])})")
+    if isinstance(node, ast.AsyncFunctionDef):
+        run = "make" if returns in MADE else "run"
+        call = f"self._thread.{run}({target}({', '.join(given)}))"
+    else:
+        call = f"self._thread.call({', '.join([target, *given])})"
+    if returns in MADE:
+        return define(node, returns, f"return {returns}({call}, self._thread)")
+    return define(node, returns, call if returns == "None" else f"return {call}")
+
+
+def define(
+    node: ast.FunctionDef | ast.AsyncFunctionDef, returns: str, body: str, decorator: str = ""
+) -> str:
+    text = ast.get_docstring(node)
+    lines = [f"    {decorator}"] if decorator else []
+    lines.append(f"    def {node.name}({ast.unparse(node.args)}) -> {returns}:")
+    if text:
+        indented = text.replace("\n", "\n        ").replace("        \n", "\n")
+        end = "\n        " if "\n" in text else ""
+        lines.append(f'        """{indented}{end}"""')
+    return "\n".join([*lines, f"        {body}", ""])
+
+
+def arguments(args: ast.arguments) -> list[str]:
+    """A call's arguments that hand on those of the definition."""
+    return [
+        *(one.arg for one in args.args[1:]),
+        *(f"{one.arg}={one.arg}" for one in args.kwonlyargs),
+        *([f"**{args.kwarg.arg}"] if args.kwarg else []),
+    ]
+
+
+SPECIAL: Final = {
+    # Nobody else sends while this thread waits: send_many lets the batch leave at once.
+    "send": '''\
+    def send(
+        self, value: bytes | OutgoingMessage, **details: Unpack[MessageDetails]
+    ) -> MessageId:
+        """Send one message, and return its id when the broker has stored it.
+
+        Waits for room in the queue, too. Raises as ``magnetar.Producer.send``.
+        """
+        return self.send_many([outgoing(value, details)])[0]
+''',
+    "__aenter__": """\
+    def __enter__(self) -> Self:
+        return self
+""",
+    "__aexit__": """\
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+""",
+    "__aiter__": '''\
+    def __iter__(self) -> Iterator[Message]:
+        """Messages for ever; ends when it is closed."""
+        return self._thread.iterate(self.{inner})
+''',
+}
+
+
+def formatted(text: str) -> str:
+    """As ``make format`` would have it, without imports that nothing uses."""
+    ruff = Path(sys.executable).with_name("ruff")
+    for command in (["check", "--fix-only", "--select", "F401,I"], ["format"]):
+        arguments = [ruff, *command, "--quiet", "--stdin-filename", TARGET, "-"]
+        text = subprocess.run(
+            arguments, input=text, capture_output=True, text=True, check=True, cwd=ROOT
+        ).stdout
+    return text
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,146 @@
+"""The event loop behind all blocking clients of a process, in one daemon thread.
+
+A process made by ``fork`` starts its own loop when it first needs one; clients made before the fork
+belong to the parent and refuse to work in the child.
+"""
+
+import asyncio
+import os
+import threading
+from collections.abc import AsyncIterable, Awaitable, Callable, Coroutine, Iterator
+from concurrent.futures import Future
+from typing import Any, Final, ParamSpec, Protocol, TypeVar
+
+from magnetar.errors import NotAllowed
+
+
+class _Closable(Protocol):
+    def close(self) -> Coroutine[Any, Any, None]: ...
+
+
+T = TypeVar("T")
+C = TypeVar("C", bound=_Closable)
+P = ParamSpec("P")
+
+
+class LoopThread:
+    """An event loop in a thread of its own, for one process."""
+
+    def __init__(self) -> None:
+        self.pid: Final = os.getpid()
+        self._loop = _new_loop()
+        self._thread = threading.Thread(
+            target=self._loop.run_forever, name="magnetar-client", daemon=True
+        )
+        self._thread.start()
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run it on the loop and wait. Interrupted, as by Ctrl-C, it is cancelled."""
+        answer = self._begin(work)
+        try:
+            return answer.result()
+        except BaseException:
+            answer.cancel()
+            raise
+
+    def make(self, work: Coroutine[Any, Any, C]) -> C:
+        """As ``run``. Interrupted when it is made already, it is closed again."""
+        made: list[C] = []
+
+        async def make() -> C:
+            made.append(await work)
+            return made[0]
+
+        async def close() -> None:
+            for each in made:
+                await each.close()
+
+        try:
+            return self.run(make())
+        except BaseException:
+            self._begin(close())  # Behind the cancellation, so that it is settled what was made.
+            raise
+
+    def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call it on the loop, and wait for what it returns."""
+
+        async def call() -> T:
+            return function(*args, **kwargs)
+
+        return self.run(call())
+
+    def submit(
+        self, function: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs
+    ) -> Future[T]:
+        """Call it on the loop, wait until it returns, and hand on what it then waits for."""
+        awaitable = self.call(function, *args, **kwargs)
+
+        async def outcome() -> T:
+            return await awaitable
+
+        return self._begin(outcome())
+
+    def iterate(self, items: AsyncIterable[T]) -> Iterator[T]:
+        """What ``async for`` over it brings, one by one."""
+        iterator = aiter(items)
+
+        async def following() -> T:
+            return await anext(iterator)
+
+        while True:
+            try:
+                item = self.run(following())
+            except StopAsyncIteration:
+                return
+            yield item
+
+    def finish(self, close: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Close something on the loop and wait. Interrupted, it is closed all the same."""
+
+        async def closing() -> None:
+            await close()
+
+        self._begin(closing()).result()
+
+    def _begin(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        if os.getpid() != self.pid or threading.current_thread() is self._thread:
+            work.close()
+            if os.getpid() != self.pid:
+                raise NotAllowed(
+                    "this client was made before the process forked: make another one here"
+                )
+            raise NotAllowed("a blocking call on the client's own loop would wait for itself")
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
+
+_lock = threading.Lock()
+_current: LoopThread | None = None
+
+
+def loop_thread() -> LoopThread:
+    """The loop thread of this process; started when there is none yet."""
+    global _current  # noqa: PLW0603 - one loop per process is the point.
+    if _current is not None and _current.pid == os.getpid():
+        return _current
+    with _lock:
+        if _current is None or _current.pid != os.getpid():
+            _current = LoopThread()
+        return _current
+
+
+def _after_fork() -> None:
+    """In the child: the parent's lock may have been held by a thread that does not exist here."""
+    global _lock, _current
+    _lock, _current = threading.Lock(), None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def _new_loop() -> asyncio.AbstractEventLoop:
+    try:
+        import uvloop  # noqa: PLC0415 - faster where it is installed, and not everywhere it is.
+    except ImportError:
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()

@@ -1,0 +1,63 @@
+"""What an application writes against the asyncio client. ``make check`` checks its types."""
+
+from typing import assert_type
+
+from magnetar import (
+    EARLIEST_MESSAGE,
+    Client,
+    Consumer,
+    InitialPosition,
+    Message,
+    MessageId,
+    OutgoingMessage,
+    Producer,
+    Reader,
+    SubscriptionType,
+)
+from magnetar.errors import MagnetarError, TimedOut
+
+
+async def send(client: Client) -> None:
+    producer = await client.create_producer("orders", batch_delay_s=0.01)
+    assert_type(producer, Producer)
+    assert_type(await producer.send(b"one", key="k", properties={"a": "b"}), MessageId)
+    assert_type(await producer.submit(OutgoingMessage(b"two", event_time_ms=1)), MessageId)
+    producer.send_nowait(b"three")
+    await producer.enqueue(b"%d" % number for number in range(10))
+    for message_id in await producer.send_many([b"four", OutgoingMessage(b"five")]):
+        assert_type(message_id, MessageId)
+    await producer.flush()
+
+
+async def receive(client: Client) -> None:
+    consumer = await client.subscribe(
+        ["orders", "invoices"],
+        "billing",
+        type=SubscriptionType.SHARED,
+        initial_position=InitialPosition.EARLIEST,
+    )
+    assert_type(consumer, Consumer)
+    try:
+        message = await consumer.receive(timeout_s=1)
+    except TimedOut as error:
+        assert_type(error.retriable, bool)
+        return
+    assert_type(message, Message)
+    assert_type(message.data, bytes)
+    assert_type(message.key, str | None)
+    consumer.acknowledge(message)
+    async for another in consumer:
+        consumer.acknowledge([another, another.message_id])
+
+
+async def read() -> None:
+    try:
+        async with (
+            Client("pulsar://localhost:6650") as client,
+            await client.create_reader("orders", EARLIEST_MESSAGE) as reader,
+        ):
+            assert_type(reader, Reader)
+            async for message in reader:
+                print(message.data)
+    except MagnetarError as error:
+        print(error)

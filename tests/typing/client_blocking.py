@@ -1,0 +1,27 @@
+"""What an application writes against the blocking client."""
+
+from concurrent.futures import Future
+from typing import assert_type
+
+from magnetar import Message, MessageId, OutgoingMessage
+from magnetar.client.blocking import Client, Consumer, Producer
+
+
+def send(client: Client) -> None:
+    with client.create_producer("orders") as producer:
+        assert_type(producer, Producer)
+        assert_type(producer.send(b"one", key=b"k"), MessageId)
+        assert_type(producer.submit(OutgoingMessage(b"two")), Future[MessageId])
+        producer.enqueue([b"three"])
+        producer.flush()
+
+
+def receive() -> None:
+    with (
+        Client("pulsar://localhost:6650") as client,
+        client.subscribe("orders", "billing") as consumer,
+    ):
+        assert_type(consumer, Consumer)
+        for message in consumer:
+            assert_type(message, Message)
+            consumer.acknowledge(message)
