@@ -3,11 +3,19 @@
 The owner gives a coroutine that attaches it to a connection. The attachment finds the broker,
 connects, calls it, and when the connection or the broker lets go, does so again: after 100 ms,
 200 ms, and so on to a minute, until it works, the owner closes, or the broker says never.
+
+    ATTACHING --attached--> ATTACHED --lost--> ATTACHING
+                            ATTACHED --hold--> EXPECTING_LOSS --release--> ATTACHED
+                                               EXPECTING_LOSS --lost--> HELD --release--> ATTACHING
+
+and from everywhere --end--> ENDED. A seek holds: the broker answers it by detaching the consumer,
+which then must not come back before the seek is done.
 """
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from enum import Enum, auto
 from typing import Final
 
 from magnetar.clock import Clock
@@ -44,11 +52,42 @@ def worth_retrying(error: MagnetarError, *, attached_before: bool) -> bool:
     return error.retriable or isinstance(error, StorageError | UnknownFailure)
 
 
-class Attachment:
-    """The tie between one owner and its broker. One of: attached, attaching, failed, closed."""
+class State(Enum):
+    """Of the tie between one owner and its broker."""
 
-    connection: Connection | None  # Invariant: set exactly while the owner is attached.
-    failure: MagnetarError | None  # Why it is over, once no further try is made.
+    ATTACHING = auto()  # It is being attached, or waits for the next try.
+    ATTACHED = auto()
+    EXPECTING_LOSS = auto()  # It is attached, and is about to be detached on purpose.
+    HELD = auto()  # It is detached, and not attached again before ``release``.
+    ENDED = auto()  # No further try is made.
+
+
+class Event(Enum):
+    ATTACHED = auto()
+    LOST = auto()
+    HOLD = auto()
+    RELEASE = auto()
+
+
+TRANSITIONS: Final = {
+    (State.ATTACHING, Event.ATTACHED): State.ATTACHED,
+    (State.ATTACHED, Event.LOST): State.ATTACHING,
+    (State.ATTACHED, Event.HOLD): State.EXPECTING_LOSS,
+    (State.EXPECTING_LOSS, Event.RELEASE): State.ATTACHED,
+    (State.EXPECTING_LOSS, Event.LOST): State.HELD,
+    (State.HELD, Event.RELEASE): State.ATTACHING,
+    # Two seeks at the same time: the second one finds what the first has done.
+    (State.EXPECTING_LOSS, Event.HOLD): State.EXPECTING_LOSS,
+    (State.ATTACHED, Event.RELEASE): State.ATTACHED,
+    (State.ATTACHING, Event.RELEASE): State.ATTACHING,
+}
+
+
+class Attachment:
+    """The tie between one owner and its broker."""
+
+    connection: Connection | None  # Invariant: set exactly in ATTACHED and EXPECTING_LOSS.
+    failure: MagnetarError | None  # Invariant: why it is over, exactly in ENDED.
 
     def __init__(
         self,
@@ -78,12 +117,10 @@ class Attachment:
         self._clock = clock
         self._owner = owner
         self._tasks = Tasks(owner)
+        self._state = State.ATTACHING
         self._attached = asyncio.Event()
         self._since = 0.0  # When it was attached last.
-        self._held = False
-        self._restoring = False
-        self._attaching_to: Connection | None = None
-        self._lost_while_attaching = False
+        self._tried: Connection | None = None  # What it is being attached to, unless that is lost.
 
     async def start(self, timeout_s: float) -> None:
         """Attach for the first time, trying again for at most ``timeout_s`` seconds.
@@ -95,7 +132,7 @@ class Attachment:
             async with asyncio.timeout(timeout_s):
                 while True:
                     try:
-                        await self._once()
+                        await self._try()
                     except MagnetarError as error:
                         if not worth_retrying(error, attached_before=False):
                             raise
@@ -118,44 +155,41 @@ class Attachment:
 
     def lost(self, connection: Connection) -> None:
         """The owner noticed, or was told, that ``connection`` serves it no longer."""
-        if self._attaching_to is connection:
-            self._lost_while_attaching = True
+        if self._tried is connection:
+            self._tried = None
         if self.connection is not connection:
             return
         self.connection = None
         if self._clock.now() - self._since >= STABLE_S:
             self._backoff.reset()
-        if not self._held:
-            self._restore()
+        if self._on(Event.LOST) is State.ATTACHING:
+            self._tasks.spawn("attach", self._again(at_once=False))
 
     def hold(self) -> None:
-        """Do not attach again until ``release``: the owner is about to be thrown out on purpose."""
-        self._held = True
+        """Do not attach again until ``release``: the owner is about to be detached on purpose."""
+        self._on(Event.HOLD)
 
     def release(self) -> None:
         """Attach again, at once when the connection was lost in the meantime."""
-        self._held = False
-        if self.connection is None and self.failure is None:
-            self._restore(at_once=True)
+        if self._state is State.ENDED:
+            return
+        before = self._state
+        if self._on(Event.RELEASE) is not before and self.connection is None:
+            self._tasks.spawn("attach", self._again(at_once=True))
 
     async def close(self, reason: str) -> None:
         """Stop trying. Whoever waits in ``attached`` gets NotAllowed(``reason``)."""
         self._end(NotAllowed(reason))
         await self._tasks.close()
 
-    def _restore(self, *, at_once: bool = False) -> None:
-        if self.failure is None and not self._restoring:
-            self._restoring = True
-            self._tasks.spawn("attach", self._again(at_once=at_once))
-
     async def _again(self, *, at_once: bool) -> None:
         try:
-            while self.failure is None and not self._held:
+            while self._state is State.ATTACHING:
                 if not at_once:
                     await self._clock.sleep(self._backoff.next_s())
                 at_once = False
                 try:
-                    await self._once()
+                    await self._try()
                 except MagnetarError as error:
                     if not worth_retrying(error, attached_before=True):
                         log.warning("client.detached owner=%s error=%s", self._owner, error)
@@ -167,32 +201,37 @@ class Attachment:
                         self._refused(error)
                 else:
                     log.info("client.attached owner=%s", self._owner)
-                    return
         except Exception as error:
             # A mistake of ours: the owner must hear of it, not wait for ever.
             failure = UnknownFailure(f"{self._owner} could not be attached again: {error!r}")
             self._end(failure)
             self._failed(failure)
             raise
-        finally:
-            self._restoring = False
 
-    async def _once(self) -> None:
+    async def _try(self) -> None:
+        """Attach once. Raises what kept it from that."""
         connection = await self._lookup.connect(self._topic)
-        self._attaching_to = connection
-        self._lost_while_attaching = False
+        self._tried = connection
         try:
             await self._attach(connection)
-            if self._lost_while_attaching or connection.closed:
-                raise ConnectionLost(f"{self._owner} was let go of while it attached")
+            if self._tried is not connection or connection.closed:
+                raise ConnectionLost(f"{self._owner} was detached while it was being attached")
         finally:
-            self._attaching_to = None
+            self._tried = None
+        if self.failure is not None:  # It was closed meanwhile.
+            raise self.failure
+        self._on(Event.ATTACHED)
         self._since = self._clock.now()
         self.connection = connection
         self._attached.set()
 
+    def _on(self, event: Event) -> State:
+        self._state = TRANSITIONS[self._state, event]
+        return self._state
+
     def _end(self, error: MagnetarError) -> None:
-        if self.failure is None:
+        if self._state is not State.ENDED:
             self.failure = error
+        self._state = State.ENDED
         self.connection = None
         self._attached.set()

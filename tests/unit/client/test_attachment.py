@@ -187,6 +187,31 @@ async def test_while_held_it_stays_away(owner):
     assert await asyncio.wait_for(waiting, 5) is owner.attached[1]
 
 
+async def test_two_that_hold_at_the_same_time_attach_once(owner):
+    await owner.attachment.start(5)
+    owner.attachment.hold()
+    owner.attachment.hold()
+    owner.attachment.lost(owner.attached[0])
+    owner.attachment.release()
+    owner.attachment.release()
+    await asyncio.wait_for(owner.attachment.attached(), 5)
+    owner.attachment.release()
+    assert len(owner.attached) == 2
+
+
+async def test_one_that_is_closed_while_it_attaches_is_not_attached(owner):
+    original = owner.attach
+
+    async def attach(connection):
+        await original(connection)
+        await owner.attachment.close("it is closed")
+
+    owner.attachment._attach = attach
+    with pytest.raises(NotAllowed, match="it is closed"):
+        await owner.attachment.start(5)
+    assert owner.attachment.connection is None
+
+
 async def test_closing_ends_every_attempt_and_wakes_who_waits(owner):
     await owner.attachment.start(5)
     owner.refusals = [NotReady("1")] * 10_000
