@@ -166,7 +166,7 @@ def test_a_disk_that_returns_eio_costs_nothing_and_passes(  # noqa: PLR0917 - fi
     client, other, files, caplog, fail, times
 ):
     producers = started(client)
-    getattr(files, fail)(errno.EIO, times=times)
+    getattr(files, fail)(errno.EIO, times=times, name="segment-")  # Not a spare being made.
     for sends in producers:
         sends.send(SENDS)
     until_logged(caplog, "storage.write_failed")
