@@ -15,7 +15,6 @@ TESTED_ELSEWHERE = {
     "broker/topics/topic.py": "a contract; broker/topics/persistent_topic.py satisfies it",
     "broker/topics/outlet.py": "a contract; broker/session.py satisfies it",
     "testing/plugin.py": "tests/compatibility stands on its fixtures",
-    "testing/processes.py": "tests/crash and tests/compatibility start and kill it",
 }
 
 

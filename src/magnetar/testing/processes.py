@@ -29,9 +29,10 @@ class _EndedEarly(NotReady):
 class BrokerProcess:
     """``magnetar standalone`` on a data folder. Leaving the ``with`` block always ends it.
 
-    The ports are free ones, picked at the first start and kept at every later one, so that clients
-    find the broker again. ``settings`` are by Pulsar's names, as in a configuration file. Its log
-    is written to the folder ``beside``, by default the one that the data folder is in.
+    It also ends when the process that started it does, however that ends. Ports of 0 are free ones,
+    picked at the first start and kept at every later one, so that clients find the broker again.
+    ``settings`` are by Pulsar's names, as in a configuration file. Its log is written to the folder
+    ``beside``, by default the one that the data folder is in.
     """
 
     def __init__(
@@ -41,6 +42,8 @@ class BrokerProcess:
         settings: Mapping[str, object] = MappingProxyType({}),
         startup_timeout_s: float = STARTUP_TIMEOUT_S,
         beside: Path | None = None,
+        port: int = 0,
+        web_port: int = 0,
     ) -> None:
         Config.read(flags=settings)  # Refuses a name or value that the process would stumble on.
         self._data = data_directory
@@ -51,8 +54,8 @@ class BrokerProcess:
         self._ready_file = beside / f"{data_directory.name}.ready"
         self._life_began = 0  # Where in the log this life of it begins.
         self.log_file = beside / f"{data_directory.name}.log"
-        self.port = 0
-        self.web_port = 0
+        self.port = port
+        self.web_port = web_port
 
     @property
     def service_url(self) -> str:
@@ -100,16 +103,17 @@ class BrokerProcess:
         self._ready_file.unlink(missing_ok=True)
         command = [sys.executable, "-m", "magnetar.tools.cli", "standalone"]
         command += ["--data-dir", str(self._data), "--ready-file", str(self._ready_file)]
-        command += ["--port", str(self.port), "--http-port", str(self.web_port)]
+        command += ["--port", str(self.port), "--http-port", str(self.web_port), "--until-eof"]
         self._data.parent.mkdir(parents=True, exist_ok=True)
         with self.log_file.open("ab") as log:
             self._life_began = log.tell()
             self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
                 command,
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
                 env={**os.environ, **self._environment},
+                start_new_session=True,  # Ctrl-C is for us; the broker is told when it is to stop.
                 text=True,
             )
 
@@ -136,6 +140,15 @@ class BrokerProcess:
             return ended.code, self.life_log()
         return None
 
+    def check(self) -> None:
+        """Raises NotReady, with its exit code and log, when it has ended by itself."""
+        code = self._running().poll()
+        if code is not None:
+            raise NotReady(
+                f"the broker ended by itself, with exit code {code}; its log ends:\n"
+                f"{self.log_text()}"
+            )
+
     def kill(self) -> None:
         """End it at once, as a crash would. Nothing is flushed and nobody is told."""
         process = self._running()
@@ -147,6 +160,11 @@ class BrokerProcess:
         process = self._running()
         process.send_signal(signal.SIGTERM)
         return self._ended(process)
+
+    def stop(self) -> None:
+        """``terminate`` if it runs; nothing otherwise."""
+        if self._process is not None:
+            self.terminate()
 
     def log_text(self) -> str:
         """The end of what it logged so far, over all its lives."""
@@ -180,8 +198,9 @@ class BrokerProcess:
         except subprocess.TimeoutExpired:
             process.kill()
             code = process.wait()
-        if process.stdout is not None:
-            process.stdout.close()
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                pipe.close()
         self._process = None
         return code
 

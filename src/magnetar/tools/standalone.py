@@ -8,6 +8,7 @@ import logging
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable
 from errno import EISDIR
 from pathlib import Path
@@ -50,6 +51,7 @@ _GC_THRESHOLDS: Final = (50_000, 20, 100)
 @click.option(
     "--ready-file", type=click.Path(path_type=Path), help="Write ports and pid here when ready."
 )
+@click.option("--until-eof", is_flag=True, help="Stop when standard input ends, as on SIGTERM.")
 @click.option("--verbose", "-v", is_flag=True, help="Log connections and topics too.")
 @click.pass_obj
 def standalone(
@@ -64,6 +66,7 @@ def standalone(
     memory: bool,
     conf: Path | None,
     ready_file: Path | None,
+    until_eof: bool,
     verbose: bool,
 ) -> None:
     """Run a broker on this machine, storage and all. Ctrl-C stops it."""
@@ -78,6 +81,8 @@ def standalone(
         "storageInMemory": True if memory else None,
     }
     _allow_open_files()
+    if until_eof:
+        threading.Thread(target=_stop_at_eof, name="until-eof", daemon=True).start()
     config = Config.read(file=conf, environment=os.environ, flags=flags)
     _name_other_settings(config)
     if ready_file is not None:
@@ -120,6 +125,13 @@ async def _serve(config: Config, began: float, ready_file: Path | None) -> None:
         click.echo(_ready_line(config, broker, perf_counter() - began))
         await stop.wait()
         click.echo("Stopping: clients are told, everything is written.")
+
+
+def _stop_at_eof() -> None:
+    """Whoever holds the other end of the pipe is gone, however that ended."""
+    while os.read(sys.stdin.fileno(), 4096):  # sys.stdin.read would hold its lock at the exit.
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _allow_open_files() -> None:

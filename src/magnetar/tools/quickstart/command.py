@@ -15,11 +15,11 @@ from rich.console import Console
 
 from magnetar.clock import SystemClock
 from magnetar.errors import MagnetarError, NotReady
+from magnetar.testing.processes import BrokerProcess
 from magnetar.tools.quickstart.board import Board
-from magnetar.tools.quickstart.broker_process import BrokerAddress, running_broker
 from magnetar.tools.quickstart.crew import Crew, Interrupted
 from magnetar.tools.quickstart.reconcile import Reconciliation
-from magnetar.tools.quickstart.run import Plan, Run, interruptible
+from magnetar.tools.quickstart.run import Broker, ElsewhereBroker, Plan, Run, interruptible
 from magnetar.tools.quickstart.show import LiveShow, PlainShow, Show
 from magnetar.tools.quickstart.summary import to_json
 from magnetar.tools.quickstart.topics import QuickstartTopics
@@ -97,18 +97,18 @@ def quickstart(
             ending.enter_context(interruptible(crew))
             folder = ending.enter_context(_scratch_folder())
             with board.during(board.broker) as stage:
-                broker: BrokerAddress
+                broker: Broker
                 if service_url is not None:
-                    broker = BrokerAddress(service_url, web_url or _web_url(service_url))
+                    broker = ElsewhereBroker(service_url, web_url or _web_url(service_url))
                 else:
-                    broker = ending.enter_context(
-                        running_broker(
-                            data_dir or folder / "data",
-                            folder / "broker.log",
-                            port=_port(port, PORT, serve=serve),
-                            http_port=_port(http_port, HTTP_PORT, serve=serve),
-                        )
+                    broker = BrokerProcess(
+                        data_dir or folder / "data",
+                        beside=folder,
+                        port=_port(port, PORT, serve=serve),
+                        web_port=_port(http_port, HTTP_PORT, serve=serve),
                     )
+                    ending.callback(broker.stop)
+                    broker.start()
                 stage.note = f"{broker.service_url}, {broker.web_url}"
             plan = Plan(topics=topics, partitions=partitions, flights_max=flights, folder=folder)
             outcome = _run(plan, broker, board, crew, console)
@@ -135,9 +135,7 @@ def _check_installed() -> None:
         )
 
 
-def _run(
-    plan: Plan, broker: BrokerAddress, board: Board, crew: Crew, console: Console
-) -> Reconciliation:
+def _run(plan: Plan, broker: Broker, board: Board, crew: Crew, console: Console) -> Reconciliation:
     run = Run(plan, broker, board, crew)
     show: Show = (
         LiveShow(console, board, run.results, run.airlines)
@@ -160,7 +158,7 @@ def _run(
         run.close()
 
 
-def _serve(broker: BrokerAddress, topics: QuickstartTopics, crew: Crew, console: Console) -> None:
+def _serve(broker: Broker, topics: QuickstartTopics, crew: Crew, console: Console) -> None:
     console.print(f"The broker serves on at {broker.service_url}; Ctrl-C ends it. Its topics:")
     for topic in (topics.flights, topics.results, topics.cancelled):
         console.print(f"  {topic}", markup=False, highlight=False, soft_wrap=True)
@@ -168,7 +166,7 @@ def _serve(broker: BrokerAddress, topics: QuickstartTopics, crew: Crew, console:
         broker.check()
 
 
-def _look(broker: BrokerAddress, crew: Crew, show: Show) -> None:
+def _look(broker: Broker, crew: Crew, show: Show) -> None:
     show.tick()
     try:
         broker.check()

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
+from typing import Protocol
 
 from magnetar.client import blocking
 from magnetar.client.message import OutgoingMessage
@@ -22,7 +23,6 @@ from magnetar.spark.offsets import Offset
 from magnetar.tools.quickstart import flights as data_set
 from magnetar.tools.quickstart.admin import create_partitioned_topic
 from magnetar.tools.quickstart.board import Board
-from magnetar.tools.quickstart.broker_process import BrokerAddress
 from magnetar.tools.quickstart.crew import Crew
 from magnetar.tools.quickstart.figures import CarrierDay, Figures, by_carrier_and_day
 from magnetar.tools.quickstart.flights import Flight
@@ -33,6 +33,30 @@ from magnetar.tools.quickstart.topics import QuickstartTopics
 
 WARM_UP = 2_000
 """Messages of the first micro-batch."""
+
+
+class Broker(Protocol):
+    """The broker of a run: ``testing.processes.BrokerProcess``, or one that runs elsewhere."""
+
+    @property
+    def service_url(self) -> str: ...
+
+    @property
+    def web_url(self) -> str: ...
+
+    def check(self) -> None:
+        """Raise NotReady when it is known to have ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class ElsewhereBroker:
+    """A broker that somebody else runs."""
+
+    service_url: str
+    web_url: str
+
+    def check(self) -> None:
+        """Nothing is known of its process."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +72,7 @@ class Plan:
 class Run:
     """A run in its parts; ``start`` it, watch the crew, then ``reconcile``."""
 
-    def __init__(self, plan: Plan, broker: BrokerAddress, board: Board, crew: Crew) -> None:
+    def __init__(self, plan: Plan, broker: Broker, board: Board, crew: Crew) -> None:
         # Imported now: `--help` works without Spark.
         from magnetar.tools.quickstart.spark_work import SparkWork  # noqa: PLC0415
 
