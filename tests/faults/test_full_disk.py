@@ -89,8 +89,8 @@ def subscribe_for_ever(broker):
     """New subscriptions, each a record of the metadata, until one is refused."""
     client = open_client(broker, operation_timeout_seconds=3)
     try:
-        for number in range(3000):
-            client.subscribe(KEPT, f"s-{number}-{'x' * 2000}")
+        for number in range(6000):
+            client.subscribe(KEPT, f"s-{number}-{'x' * 1000}")
     finally:
         client.shutdown()
 

@@ -13,6 +13,7 @@ from unit.storage.managed_ledger.logs import append
 from magnetar.broker.resources import Resources
 from magnetar.clock import SystemClock
 from magnetar.errors import CorruptEntry, StorageError
+from magnetar.message.entry_traits import EntryTraits
 from magnetar.model.names import NamespaceName, TopicName
 from magnetar.model.position import EARLIEST, Position
 from magnetar.storage.ledger.memory import MemoryLedgerStore
@@ -49,7 +50,7 @@ class Records:
         log = await self.open()
         cursor = await log.open_cursor("s", EARLIEST, properties={"a": "b"})
         for number in range(12):
-            await append(log, [str(number).encode()], [8])
+            await append(log, [str(number).encode()], EntryTraits([8]))
         run = (await cursor.read(3, 1000))[0]
         cursor.acknowledge([run.first, *(Position(run.ledger_id, entry) for entry in (2, 4))])
         cursor.acknowledge_batch(Position(run.ledger_id, 3), [0b1111_0000])

@@ -123,18 +123,18 @@ async def test_what_came_from_connections_that_are_gone_counts_until_it_is_store
         stays = await Peer.open(broker.port)
         await stays.produce(1, TOPIC)
         (first,) = broker.broker._connections.members()
-        budget = first._session._sends._budget
+        buffer = first._session._sends._buffer
         with files.hold_syncs():
             for _ in range(connections):
                 peer = await Peer.open(broker.port)
                 await peer.produce(1, TOPIC)
-                before = budget.used_bytes
+                before = buffer.used_bytes
                 peer.wire.send(b"".join(send(1, number, ENTRY) for number in range(100)))
-                await asyncio.wait_for(until(lambda before=before: budget.used_bytes > before), 20)
+                await asyncio.wait_for(until(lambda before=before: buffer.used_bytes > before), 20)
                 await stays.nothing_more()
                 peer.wire.abort()
-            assert budget.used_bytes < 4 * MIB + connections * SHARED_BUFFER_BYTES
-        await asyncio.wait_for(until(lambda: not budget.used_bytes), 20)
+            assert buffer.used_bytes < 4 * MIB + connections * SHARED_BUFFER_BYTES
+        await asyncio.wait_for(until(lambda: not buffer.used_bytes), 20)
 
 
 @pytest.mark.parametrize(

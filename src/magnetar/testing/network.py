@@ -128,7 +128,7 @@ class Proxy:
 
     @property
     def port(self) -> int:
-        assert self._server is not None, "not read_pause: use the proxy in `async with`"
+        assert self._server is not None, "not listening: use the proxy in `async with`"
         return int(self._server.sockets[0].getsockname()[1])
 
     async def __aenter__(self) -> Self:
@@ -163,7 +163,7 @@ class Proxy:
         finally:
             self._bytes_left = None
 
-    def pause(self) -> None:
+    def hold(self) -> None:
         """Let nothing through from now on; connections stay open."""
         self._flowing.clear()
 

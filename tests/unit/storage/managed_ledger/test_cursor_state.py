@@ -213,3 +213,12 @@ async def test_a_trimmed_log_moves_marks_to_what_is_left(logs, ledger, cursor):
     assert await drain(cursor) == entries(10, start=10)
     cursor.clamp()
     assert cursor.mark == (0, 9)
+
+
+async def test_properties_may_come_later(logs, ledger, cursor):
+    await append(ledger, entries(2))
+    cursor.acknowledge(places(0, 0))
+    await cursor.flush()
+    await cursor.describe({"k": "v"})
+    crashed = (await logs.open()).cursors["s"]
+    assert (crashed.properties, crashed.mark) == ({"k": "v"}, (0, 0))
