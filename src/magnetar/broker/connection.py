@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 SHARED_BUFFER_BYTES: Final = 256 * 1024
 SMALL_READ_BYTES: Final = 4 * 1024  # From who sends many commands; sends come in large reads.
-COMMANDS_PER_READ_MAX: Final = 64  # Then reads are small, one in each turn of the loop.
+COMMANDS_PER_READ_MAX: Final = 64  # Then reads are small, one in each loop iteration.
 FRAME_PADDING: Final = FRAME_SIZE_MAX - MESSAGE_SIZE_MAX  # For the command and the metadata.
 PING_SINCE: Final = 1  # The protocol version from which a client understands PING.
 

@@ -1,6 +1,6 @@
-"""Bytes out: collected for a turn of the loop, then written once.
+"""Bytes out: collected for an iteration of the loop, then written once.
 
-A write costs more than a small frame does, so frames wait for the end of the turn and go together.
+A write costs more than a small frame does, so frames wait for its end and go together.
 Topics ask ``writable`` before they deliver; answers to requests always get in, and a client that
 asks on without reading them is not listened to any more.
 """
@@ -15,7 +15,9 @@ from .read_pause import PauseReason, ReadPause
 
 HIGH_WATER_BYTES: Final = 1024 * 1024  # Unwritten bytes beyond which nothing more is delivered.
 LOW_WATER_BYTES: Final = 256 * 1024  # And below which deliveries go on.
-BACKED_UP_BYTES_MAX: Final = 32 * 1024 * 1024  # Unwritten answers before we stop listening.
+BACKED_UP_BYTES_MAX: Final = (
+    32 * 1024 * 1024
+)  # Unwritten answers before the client is not read any more.
 _JOIN_SIZE_MAX: Final = 4096  # Below this mean size, one copy is cheaper than many buffers.
 
 
@@ -66,7 +68,7 @@ class Outbox:
             self._waiting[wake] = None
 
     def put(self, data: bytes) -> None:
-        """Send ``data``, one or more whole frames, at the end of this turn."""
+        """Send ``data``, one or more whole frames, at the end of this loop iteration."""
         if self._closed:
             return
         if not self._pieces:
@@ -75,7 +77,7 @@ class Outbox:
         self._size += len(data)
 
     def put_all(self, pieces: list[bytes]) -> None:
-        """Send ``pieces``, which together are whole frames, at the end of this turn."""
+        """Send ``pieces``, which together are whole frames, at the end of this loop iteration."""
         if self._closed or not pieces:
             return
         if not self._pieces:

@@ -1,4 +1,4 @@
-"""MESSAGE frames that several consumers get alike: made once, within a turn of the loop.
+"""MESSAGE frames that several consumers get alike: made once, within an iteration of the loop.
 
 Consumer ids are small numbers per connection, so the consumers of a topic's many subscriptions
 often have the same one, and then their frames for a run are the same bytes.
@@ -11,7 +11,7 @@ from magnetar.wire import replies
 
 
 class SharedFrames:
-    """Remembers what was made in this turn; the turn's end forgets it."""
+    """Remembers what was made in this loop iteration, and forgets it at its end."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop

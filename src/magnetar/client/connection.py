@@ -1,7 +1,7 @@
 """One TCP connection to one broker, shared by every producer and consumer that needs that broker.
 
 Loop one of the client: bytes become frames, and each frame becomes one call to whom it concerns.
-Nothing here waits. What is written in one turn of the event loop leaves in one write.
+Nothing here waits. What is written in one iteration of the event loop leaves in one write.
 """
 
 import asyncio
@@ -189,19 +189,19 @@ class Connection(asyncio.BufferedProtocol):
         self.write(build(self._requests.next_id()))
 
     def write(self, frame: bytes) -> None:
-        """Send one frame at the end of this turn of the loop; dropped when closed."""
+        """Send one frame at the end of this loop iteration; dropped when closed."""
         if not self._out:
             self._loop.call_soon(self.flush)
         self._out.append(frame)
 
     def write_pieces(self, pieces: list[bytes]) -> None:
-        """Send the pieces of a frame at the end of this turn of the loop; dropped when closed."""
+        """Send the pieces of a frame at the end of this loop iteration; dropped when closed."""
         if not self._out:
             self._loop.call_soon(self.flush)
         self._out += pieces
 
     def flush(self) -> None:
-        """Hand what was written to the socket now, not at the end of the turn."""
+        """Hand what was written to the socket now, not at the end of the iteration."""
         pieces, self._out = self._out, []
         if not pieces or self._cause is not None or self._transport is None:
             return

@@ -19,7 +19,7 @@ from .topic_consumer import ORDERED, TopicConsumer
 
 log = logging.getLogger(__name__)
 
-TURN_MAX: Final = 100  # Messages taken from one topic before the next one has its turn.
+MESSAGES_PER_TOPIC_MAX: Final = 100  # Messages taken from one topic before the next one.
 
 
 class Consumer:
@@ -273,7 +273,7 @@ class Consumer:
         taken = []
         while self._ready and len(taken) < count_max:
             part = self._ready[0]
-            taken += part.take(min(TURN_MAX, count_max - len(taken)))
+            taken += part.take(min(MESSAGES_PER_TOPIC_MAX, count_max - len(taken)))
             self._ready.rotate(-1)
             if not part.waiting:
                 self._ready.pop()

@@ -89,7 +89,7 @@ async def test_it_says_what_it_is(client):
 
 
 async def test_every_topic_has_its_turn(client, monkeypatch):
-    monkeypatch.setattr(room, "TURN_MAX", 2)
+    monkeypatch.setattr(room, "MESSAGES_PER_TOPIC_MAX", 2)
     await put(client, "a", *[b"a%d" % n for n in range(5)])
     await put(client, "b", b"b0", b"b1", b"b2")
     consumer = await subscribe(client, "a", "b")

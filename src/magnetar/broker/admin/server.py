@@ -11,6 +11,7 @@ from magnetar.broker.admin import errors
 from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import Reply, Request
 from magnetar.broker.admin.router import Router
+from magnetar.broker.auth.credentials import UNCHECKED_HTTP
 from magnetar.errors import MagnetarError
 from magnetar.tasks import Tasks
 
@@ -18,11 +19,6 @@ log = logging.getLogger(__name__)
 
 SHUTDOWN_TIMEOUT_S: Final = 1.0
 """How long requests under way may go on when the server closes."""
-
-_UNCHECKED: Final = (
-    "This broker does not check credentials yet: ask without authentication (no Authorization "
-    "header)"
-)
 
 
 class _TheirFault(logging.Filter):
@@ -113,7 +109,7 @@ class _Door:
 async def _body(http: web.BaseRequest) -> bytes:
     """Raises Rejection, also for who shows credentials."""
     if "Authorization" in http.headers:
-        raise Rejection(401, _UNCHECKED)
+        raise Rejection(401, UNCHECKED_HTTP)
     if http.headers.get("Content-Encoding", "identity").strip().lower() != "identity":
         raise Rejection(415, "Content-Encoding is not supported: send the body as it is")
     try:

@@ -3,6 +3,7 @@
 import sys
 from typing import Final
 
+from magnetar.broker.auth.credentials import UNCHECKED, shows_credentials
 from magnetar.broker.session import CPP_CLIENT, Session
 from magnetar.errors import NotAuthenticated, UnexpectedCommand
 from magnetar.wire import replies
@@ -14,15 +15,8 @@ SERVER_FEATURES: Final = ("supports_get_partitioned_metadata_without_auto_creati
 CLIENT_VERSION_LENGTH_MAX: Final = 256  # Kept for each connection, and shown in stats.
 
 
-UNCHECKED: Final = (
-    "This broker does not check credentials yet: connect without authentication (auth_method_name "
-    "none, no auth_data)"
-)
-_NO_METHODS: Final = ("", "none")
-
-
 class ConnectHandler:
-    """Agrees with a client on a protocol version. Nobody is asked who they are, or believed."""
+    """Agrees with a client on a protocol version. No client is asked for credentials."""
 
     def __init__(self, *, message_size_max: int) -> None:
         self._message_size_max = message_size_max
@@ -30,7 +24,7 @@ class ConnectHandler:
     def on_connect(self, session: Session, command: CommandConnect) -> None:
         if session.connected:
             raise UnexpectedCommand("a second CONNECT")
-        if _shows_credentials(command):
+        if shows_credentials(command):
             session.unwelcome = True
             if not command.client_version.startswith(CPP_CLIENT):
                 session.reply(replies.error(replies.NO_REQUEST, NotAuthenticated(UNCHECKED)))
@@ -47,7 +41,7 @@ class ConnectHandler:
         )
 
     def on_auth_response(self, session: Session, _: CommandAuthResponse) -> None:
-        """Nobody was challenged."""
+        """The client answers a challenge that the broker did not send."""
         session.reply(replies.error(replies.NO_REQUEST, NotAuthenticated("Failed to authenticate")))
         session.hang_up("AUTH_RESPONSE without a challenge")
 
@@ -56,14 +50,3 @@ class ConnectHandler:
 
     def on_pong(self, session: Session, _: CommandPong) -> None:
         """That something came is all it says, and the connection noticed."""
-
-
-def _shows_credentials(command: CommandConnect) -> bool:
-    """Its own, or as a proxy those of the client behind it."""
-    methods = {command.auth_method_name, command.original_auth_method}
-    return bool(
-        command.auth_method
-        or command.auth_data
-        or command.original_auth_data
-        or not methods.issubset(_NO_METHODS)
-    )

@@ -6,6 +6,7 @@ from typing import Final
 
 from magnetar.broker.attachments import Opening
 from magnetar.broker.cluster.ownership import Ownership
+from magnetar.broker.schema.declared import check_schema
 from magnetar.broker.session import OpenConsumer, Session
 from magnetar.broker.topics.consumer import SubscribeRequest
 from magnetar.broker.topics.registry import TopicRegistry
@@ -38,10 +39,9 @@ from magnetar.wire.commands import (
 
 from .names import topic_name
 from .request_limiter import yield_to_loop
-from .schemas import check_schema
 
 MESSAGE_IDS_AT_ONCE_MAX: Final = 2_000
-"""Of one command; between as many others have their turn. A frame holds hundreds of thousands."""
+"""Of one command; then the loop serves everything else. A frame holds hundreds of thousands."""
 _CUMULATIVE: Final = 1
 _STICKY: Final = 1
 

@@ -5,6 +5,7 @@ from typing import Final
 
 from magnetar.broker.attachments import Opening
 from magnetar.broker.cluster.ownership import Ownership
+from magnetar.broker.schema.declared import check_schema
 from magnetar.broker.session import Session
 from magnetar.broker.topics.producer import Producer
 from magnetar.broker.topics.registry import TopicRegistry
@@ -20,7 +21,6 @@ from magnetar.wire import replies
 from magnetar.wire.commands import CommandCloseProducer, CommandProducer, CommandSend
 
 from .names import topic_name
-from .schemas import check_schema
 
 _SHARED_ACCESS: Final = 0
 

@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable, Coroutine
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
+from magnetar.broker.auth.credentials import UNCHECKED
 from magnetar.broker.session import Session
 from magnetar.errors import (
     FrameTooLarge,
@@ -31,7 +32,7 @@ from magnetar.wire.commands import (
 )
 from magnetar.wire.frames import Frame
 
-from .connect import UNCHECKED, ConnectHandler
+from .connect import ConnectHandler
 from .consume import ConsumeHandler
 from .lookup import LookupHandler
 from .produce import ProduceHandler

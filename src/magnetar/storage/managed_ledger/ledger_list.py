@@ -106,7 +106,7 @@ class LedgerList:
         self._give_up(LogOwnership.FENCED, reason)
 
     async def change(self, edit: Edit) -> None:
-        """Record a change, then apply it to ``layout``; changes take turns.
+        """Record a change, then apply it to ``layout``; one change at a time.
 
         ``edit`` is called twice and must do the same both times. Raises Fenced, and whatever the
         metadata store raises: then nobody knows whether the change was recorded, and the list is

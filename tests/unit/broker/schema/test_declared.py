@@ -1,6 +1,6 @@
 import pytest
 
-from magnetar.broker.handlers.schemas import check_schema
+from magnetar.broker.schema.declared import check_schema
 from magnetar.errors import NotAllowed
 from magnetar.model.names import TopicName
 from magnetar.proto import PulsarApi_pb2 as pb
