@@ -131,7 +131,11 @@ class PersistentTopic:
         runs, self._inbox = self._inbox, []
         self._storing = runs
         try:
-            self.ledger.append(_joined(runs), self._stored)
+            first = runs[0][1]
+            entries = Entries(first.data, first.checksums, first.traits, first.size_bytes)
+            if len(runs) > 1:
+                entries = _joined(runs)
+            self.ledger.append(entries, self._stored)
         except Exception as error:
             log.exception("topic.defect topic=%s", self.name)
             self._fail(UnknownFailure(f"{type(error).__name__}: {error}"))
@@ -432,11 +436,8 @@ class PersistentTopic:
 
 
 def _joined(runs: list[tuple[Producer, SendRun]]) -> Entries:
-    """All runs as one. A single run is not copied."""
-    first = runs[0][1]
-    if len(runs) == 1:
-        return Entries(first.data, first.checksums, first.traits, first.size_bytes)
-    traits = first.traits.joined([run.traits for _, run in runs[1:]])
+    """Several runs as one."""
+    traits = runs[0][1].traits.joined([run.traits for _, run in runs[1:]])
     joined = Entries([], [], traits, sum(run.size_bytes for _, run in runs))
     for _, run in runs:
         joined.data.extend(run.data)

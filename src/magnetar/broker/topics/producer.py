@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Final
 
 from magnetar.broker.topics.client_connection import ClientConnection
@@ -40,9 +40,9 @@ class Producer:
         self.entries_pending = 0
         self._publish = publish
         self._detach = detach
-        self._entries_taken = 0
-        # Sends to be refused, each once as many entries as were taken before it are answered.
+        # Sends to be refused, each once so many entries are answered: those published before it.
         self._refusals: deque[tuple[int, SendRun]] = deque()
+        self._answered = 0  # Entries, while there were refusals.
         self._closed = False
         self._settled: asyncio.Future[None] | None = None
 
@@ -50,21 +50,21 @@ class Producer:
         """Hand a run to the topic; the answer comes through the connection. Dropped after close."""
         if self._closed:
             self.connection.drop_sends(run)
-        elif not (run.traits.unusual and (delayed := _delayed(run))):
-            self._take(run)
+        elif run.traits.unusual and (delayed := _delayed(run)):
+            self._publish_undelayed(run, delayed)
         else:
-            for asks_for_delay, part in run.parted(delayed):
-                if asks_for_delay:
-                    self._refusals.append((self._entries_taken, part))
-                else:
-                    self._take(part)
-            self._refuse_due()
+            count = len(run.data)
+            self.entries_pending += count
+            self._publish(self, run)
 
-    def _take(self, run: SendRun) -> None:
-        count = len(run.data)
-        self._entries_taken += count
-        self.entries_pending += count
-        self._publish(self, run)
+    def _publish_undelayed(self, run: SendRun, delayed: Container[int]) -> None:
+        """Publish what does not ask for a delay, and refuse the rest, each in its turn."""
+        for asks_for_delay, part in run.parted(delayed):
+            if asks_for_delay:
+                self._refusals.append((self._answered + self.entries_pending, part))
+            else:
+                self.publish(part)
+        self._refuse_due()
 
     def stored(self, run: SendRun, ledger_id: int, first_entry_id: int) -> None:
         """The topic made the run durable."""
@@ -102,14 +102,14 @@ class Producer:
     def _settle(self, count: int) -> None:
         self.entries_pending -= count
         if self._refusals:
+            self._answered += count
             self._refuse_due()
-        if not self.entries_pending and self._settled is not None and not self._settled.done():
+        if self._settled is not None and not self.entries_pending and not self._settled.done():
             self._settled.set_result(None)
 
     def _refuse_due(self) -> None:
         """Clients take answers in the order of their sends only."""
-        answered = self._entries_taken - self.entries_pending
-        while self._refusals and self._refusals[0][0] <= answered:
+        while self._refusals and self._refusals[0][0] <= self._answered:
             self.connection.send_errors(self._refusals.popleft()[1], NotAllowed(NO_DELAY))
 
 

@@ -5,7 +5,7 @@ What the writer is doing stands in one table, ``MOVES``; who owns the log stands
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sized
 from enum import Enum
 from typing import Final, NamedTuple
 
@@ -69,10 +69,10 @@ class LogWriter:
         clock: Clock,
         tasks: Tasks,
         settings: ManagedLedgerSettings,
-        wanted: Callable[[], bool],
+        cursors: Sized,
         ended: Callable[[], None],
     ) -> None:
-        """``wanted``: somebody may read soon what is appended. ``ended``: a ledger was ended."""
+        """Without ``cursors`` nobody reads soon what is appended. ``ended``: a ledger was ended."""
         self.state = WriterState.IDLE
         self.entries_added = 0  # Since the log was opened.
         self._name = name
@@ -82,7 +82,7 @@ class LogWriter:
         self._clock = clock
         self._tasks = tasks
         self._settings = settings
-        self._wanted = wanted
+        self._cursors = cursors
         self._ended = ended
         self._current: _Current | None = None
         # Invariant: taken out by whoever answers it, and by nobody else.
@@ -109,7 +109,7 @@ class LogWriter:
             and current is not None
             and not current.writer.over_limit
             and self._list.owned
-            and not self._roll_over_due()
+            and not self._has_had_enough(current)
         ):
             self._appended_to = current.writer.ledger_id
             current.writer.append(entries.data, entries.checksums, self._answer)
@@ -199,7 +199,7 @@ class LogWriter:
         layout, current = self._list.layout, self._current
         if layout.open_id == ledger_id:  # Otherwise it was closed, and sealed, meanwhile.
             layout.grow(first + count - 1, entries.size_bytes)
-            if current is not None and self._wanted():
+            if self._cursors and current is not None:
                 current.cache.append(
                     EntryRun(ledger_id, first, entries.data, entries.checksums, entries.traits),
                     entries.size_bytes,
@@ -216,9 +216,10 @@ class LogWriter:
         return fenced
 
     def _roll_over_due(self) -> bool:
-        if self._current is None:
-            return False
-        layout, age_s = self._list.layout, self._clock.now() - self._current.began_at
+        return self._current is not None and self._has_had_enough(self._current)
+
+    def _has_had_enough(self, current: _Current) -> bool:
+        layout, age_s = self._list.layout, self._clock.now() - current.began_at
         return rollover.due(layout.open_entry_count, layout.open_size_bytes, age_s, self._settings)
 
     async def _change(self, change: Coroutine[object, object, None]) -> None:

@@ -71,7 +71,7 @@ class ManagedLedger:
             clock=clock,
             tasks=tasks,
             settings=settings,
-            wanted=lambda: bool(self.cursors),
+            cursors=self.cursors,
             ended=lambda: self._saver.passed(self),
         )
 
