@@ -32,7 +32,7 @@ class LogOwnership(Enum):
     DELETED = "it was deleted"
 
 
-MOVES: Final[Mapping[LogOwnership, frozenset[LogOwnership]]] = {
+TRANSITIONS: Final[Mapping[LogOwnership, frozenset[LogOwnership]]] = {
     LogOwnership.OWNED: frozenset({LogOwnership.FENCED, LogOwnership.LOST, LogOwnership.DELETED}),
     LogOwnership.FENCED: frozenset({LogOwnership.LOST, LogOwnership.DELETED}),
     LogOwnership.LOST: frozenset({LogOwnership.DELETED}),
@@ -193,7 +193,7 @@ class LedgerList:
             self._fenced_because = reason
             if ownership is not LogOwnership.DELETED:
                 log.warning("managed_ledger.fenced name=%s reason=%s", self._name, reason)
-        if ownership in MOVES[self.ownership]:
+        if ownership in TRANSITIONS[self.ownership]:
             self.ownership = ownership
 
     def _fenced(self) -> Fenced:

@@ -1,6 +1,6 @@
 """Appends to one log: to its current ledger, which it begins, rolls over and ends.
 
-What the writer is doing stands in one table, ``MOVES``; who owns the log stands in ``LedgerList``.
+What the writer is doing stands in one table, ``TRANSITIONS``; who owns the log in ``LedgerList``.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ class WriterState(Enum):
     CLOSED = "no more appends are taken, and no ledger takes entries"
 
 
-MOVES: Final[Mapping[WriterState, frozenset[WriterState]]] = {
+TRANSITIONS: Final[Mapping[WriterState, frozenset[WriterState]]] = {
     WriterState.IDLE: frozenset({WriterState.CREATING, WriterState.CLOSING}),
     WriterState.CREATING: frozenset({WriterState.OPEN, WriterState.IDLE, WriterState.CLOSING}),
     WriterState.OPEN: frozenset({WriterState.CREATING, WriterState.SEALING, WriterState.CLOSING}),
@@ -268,5 +268,5 @@ class LogWriter:
                 self._to(WriterState.IDLE)
 
     def _to(self, state: WriterState) -> None:
-        assert state in MOVES[self.state], f"{self.state.name} does not lead to {state.name}"
+        assert state in TRANSITIONS[self.state], f"{self.state.name} does not lead to {state.name}"
         self.state = state

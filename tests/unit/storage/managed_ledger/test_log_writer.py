@@ -6,7 +6,7 @@ from unit.storage.managed_ledger.logs import append, entries, turns
 from magnetar.errors import Fenced, WriteFailed
 from magnetar.model.position import EARLIEST
 from magnetar.storage.managed_ledger.entries import Entries
-from magnetar.storage.managed_ledger.log_writer import MOVES, WriterState
+from magnetar.storage.managed_ledger.log_writer import TRANSITIONS, WriterState
 
 # tests/unit/storage/managed_ledger/test_managed_ledger.py has what a log does with it.
 
@@ -29,12 +29,12 @@ def start_append(ledger, data):
 
 
 def test_every_state_leads_to_the_end():
-    assert set(MOVES) == set(WriterState)
+    assert set(TRANSITIONS) == set(WriterState)
     for state in WriterState:
         reached, before = {state}, set()
         while reached != before:
             before = reached
-            reached = reached.union(*(MOVES[each] for each in before))
+            reached = reached.union(*(TRANSITIONS[each] for each in before))
         assert WriterState.CLOSED in reached
 
 

@@ -28,7 +28,7 @@ class Life(Enum):
     DELETED = "gone, with everything it held"
 
 
-MOVES: Final[Mapping[Life, frozenset[Life]]] = {
+TRANSITIONS: Final[Mapping[Life, frozenset[Life]]] = {
     Life.OPEN: frozenset({Life.FENCED}),
     Life.FENCED: frozenset({Life.ENDED, Life.DELETED}),
     Life.ENDED: frozenset({Life.DELETED}),
@@ -83,7 +83,7 @@ class Ledger:
 
     def to(self, life: Life) -> None:
         """Go on in its life."""
-        assert life in MOVES[self.life], f"{self.ledger_id}: {self.life.name} to {life.name}"
+        assert life in TRANSITIONS[self.life], f"{self.ledger_id}: {self.life.name} to {life.name}"
         self.life = life
 
     @property

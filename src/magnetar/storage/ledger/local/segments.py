@@ -28,7 +28,7 @@ class SegmentState(Enum):
     FREED = "its file is gone, or kept for a later segment"
 
 
-MOVES: Final[Mapping[SegmentState, frozenset[SegmentState]]] = {
+TRANSITIONS: Final[Mapping[SegmentState, frozenset[SegmentState]]] = {
     SegmentState.ACTIVE: frozenset(
         {SegmentState.FULL, SegmentState.SEALED, SegmentState.ABANDONED}
     ),
@@ -93,7 +93,7 @@ class Segment:
 
     def to(self, state: SegmentState) -> None:
         """Go on to another state of its life."""
-        assert state in MOVES[self.state], f"{self.path}: {self.state.name} to {state.name}"
+        assert state in TRANSITIONS[self.state], f"{self.path}: {self.state.name} to {state.name}"
         self.state = state
         if state is SegmentState.SEALED:
             self.source = None

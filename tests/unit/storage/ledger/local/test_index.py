@@ -7,7 +7,7 @@ from unit.storage.ledger.local.support import stamp
 
 from magnetar.errors import CorruptEntry, EntryNotFound
 from magnetar.storage.ledger.local.format import HEAD_SIZE, Head, Kind, location
-from magnetar.storage.ledger.local.index import MOVES, Ledger, Life, generation_of, group_of
+from magnetar.storage.ledger.local.index import TRANSITIONS, Ledger, Life, generation_of, group_of
 from magnetar.storage.ledger.local.segment_format import Group
 from magnetar.storage.ledger.local.segments import Segment
 
@@ -109,7 +109,7 @@ async def test_who_waits_may_give_up_alone():
 
 
 def test_a_life_goes_one_way():
-    assert set(MOVES) == set(Life)
+    assert set(TRANSITIONS) == set(Life)
     ledger = Ledger(1)
     ledger.fence("it was closed")
     ledger.fence("the store was closed")

@@ -5,7 +5,7 @@ from unit.storage.ledger.local.support import salt, stamp
 
 from magnetar.storage.ledger.local.segment_format import PAGE, decode_header
 from magnetar.storage.ledger.local.segments import (
-    MOVES,
+    TRANSITIONS,
     Notes,
     Segment,
     Segments,
@@ -183,7 +183,7 @@ def test_footers_before_what_is_compacted_are_made_of_the_records(segments):
 
 
 def test_a_life_goes_one_way(segments):
-    assert set(MOVES) == set(SegmentState)
+    assert set(TRANSITIONS) == set(SegmentState)
     segment = begin(segments)
     segment.notes.deletions.append(5)
     segment.to(SegmentState.SEALED)
