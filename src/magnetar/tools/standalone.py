@@ -81,15 +81,14 @@ def standalone(
         "storageInMemory": True if memory else None,
     }
     _allow_open_files()
-    if until_eof:
-        threading.Thread(target=_stop_at_eof, name="until-eof", daemon=True).start()
     config = Config.read(file=conf, environment=os.environ, flags=flags)
     _name_other_settings(config)
     if ready_file is not None:
         _check_ready_file(ready_file)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         try:
-            runner.run(_serve(config, perf_counter() if began is None else began, ready_file))
+            began = perf_counter() if began is None else began
+            runner.run(_serve(config, began, ready_file, until_eof=until_eof))
         finally:
             if ready_file is not None:
                 ready_file.unlink(missing_ok=True)
@@ -112,10 +111,12 @@ _EVENTS: Final = {
 }
 
 
-async def _serve(config: Config, began: float, ready_file: Path | None) -> None:
-    """Run until a signal asks for the end."""
+async def _serve(config: Config, began: float, ready_file: Path | None, *, until_eof: bool) -> None:
+    """Run until a signal, or the end of standard input, asks for the end."""
     stop = asyncio.Event()
     _stop_on_signals(stop)
+    if until_eof:
+        threading.Thread(target=_stop_at_eof, name="until-eof", daemon=True).start()
     async with running_broker(config) as broker:
         gc.collect()
         gc.freeze()

@@ -253,3 +253,14 @@ def test_lookups_answer_the_host_name_of_a_broker_that_lets_others_in(start, tmp
     assert found["brokerUrl"] in {f"pulsar://{name}:{ready['port']}" for name in own}
     assert found["httpUrl"] in {f"http://{name}:{ready['http_port']}" for name in own}
     assert found["brokerUrl"] in line
+
+
+def test_it_stops_cleanly_when_its_standard_input_has_ended(tmp_path):
+    """Even when that was before it began: whoever started it may be gone already."""
+    command = [sys.executable, "-m", "magnetar.tools.cli", "standalone", "--until-eof"]
+    command += ["--port", "0", "--http-port", "0", "--data-dir", str(tmp_path / "data")]
+    ended = subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert "is ready" in ended.stdout
