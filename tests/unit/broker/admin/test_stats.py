@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from magnetar.broker.admin.exchange import Request
+from magnetar.broker.admin.rates import Rates, subscription_part
 from magnetar.broker.admin.stats import Wanted, instant, partitioned_json, topic_json
 from magnetar.model.stats import ConsumerStats, PublisherStats, SubscriptionStats, TopicStats
 from magnetar.model.subscriptions import SubscriptionType
@@ -87,12 +88,12 @@ def without(value, *keys):
 
 
 def test_the_counters_of_a_recorded_topic_make_the_recorded_answer():
-    shown = topic_json(recorded(), Wanted(earliest_in_backlog=True), owner="localhost:8080")
+    shown = topic_json(recorded(), {}, Wanted(earliest_in_backlog=True), owner="localhost:8080")
     assert without(shown, "connectedSince", *NEWER) == without(GOLDEN, "connectedSince")
 
 
 def test_numbers_keep_their_json_type():
-    shown = json.loads(json.dumps(topic_json(TopicStats(), Wanted(), owner="h:1")))
+    shown = json.loads(json.dumps(topic_json(TopicStats(), {}, Wanted(), owner="h:1")))
     for key, value in shown.items():
         if key in GOLDEN:
             assert type(value) is type(GOLDEN[key]), key
@@ -118,7 +119,7 @@ def test_what_is_not_wanted_is_left_out():
     wanted = Wanted(
         backlog_size=False, earliest_in_backlog=False, publishers=False, consumers=False
     )
-    shown = topic_json(recorded(), wanted, owner="localhost:8080")
+    shown = topic_json(recorded(), {}, wanted, owner="localhost:8080")
     one = shown["subscriptions"]["sub-sh2"]
     assert shown["publishers"] == one["consumers"] == []
     assert one["backlogSize"] == -1
@@ -127,20 +128,16 @@ def test_what_is_not_wanted_is_left_out():
 
 def test_a_sum_names_its_partitions_and_no_owner():
     metadata = {"partitions": 2, "deleted": False}
-    shown = partitioned_json(TopicStats(), Wanted(), metadata=metadata)
+    shown = partitioned_json(TopicStats(), {}, Wanted(), metadata=metadata)
     assert shown["metadata"] == metadata
     assert shown["partitions"] == {}
     assert not {"ownerBroker", "deduplicationStatus"} & shown.keys()
 
 
 def test_rates_out_are_those_of_the_subscriptions():
-    stats = TopicStats(
-        subscriptions={
-            name: SubscriptionStats(msg_rate_out=rate, msg_throughput_out=rate * 10)
-            for name, rate in (("a", 1.5), ("b", 2.0))
-        }
-    )
-    shown = topic_json(stats, Wanted(), owner="h:1")
+    stats = TopicStats(subscriptions={name: SubscriptionStats() for name in "ab"})
+    rates = {subscription_part("a"): Rates(1.5, 15), subscription_part("b"): Rates(2.0, 20)}
+    shown = topic_json(stats, rates, Wanted(), owner="h:1")
     assert (shown["msgRateOut"], shown["msgThroughputOut"]) == (3.5, 35.0)
 
 

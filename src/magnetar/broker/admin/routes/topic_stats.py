@@ -3,15 +3,14 @@
 from magnetar.broker.admin import arguments, stats, sums
 from magnetar.broker.admin.exchange import Reply, Request, shown
 from magnetar.broker.admin.internal_stats import internal_stats
+from magnetar.broker.admin.rates import RateBook, summed
 from magnetar.broker.admin.router import Route
 from magnetar.broker.admin.stats import Wanted
 from magnetar.broker.admin.topic_access import TopicAccess
 from magnetar.broker.resources import Resources
 from magnetar.broker.topics.topic_stats import topic_stats
 from magnetar.errors import TopicNotFound
-from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST
-from magnetar.model.stats import RateBook, TopicStats
 
 
 class TopicNumbers:
@@ -35,8 +34,10 @@ class TopicNumbers:
         ]
 
     async def stats(self, request: Request) -> Reply:
-        found = await self._stats(arguments.topic(request))
-        return shown(stats.topic_json(found, Wanted.by(request), owner=self._owner))
+        topic = arguments.topic(request)
+        found = topic_stats(await self._access.open(topic))
+        rates = self._rates.of(str(topic))
+        return shown(stats.topic_json(found, rates, Wanted.by(request), owner=self._owner))
 
     async def partitioned_stats(self, request: Request) -> Reply:
         topic, wanted = arguments.topic(request), Wanted.by(request)
@@ -44,13 +45,13 @@ class TopicNumbers:
         if metadata is None:
             raise TopicNotFound(f"Partitioned Topic {topic} not found")
         names = await self._access.created_partitions(topic)
-        each = {str(name): await self._stats(name) for name in names}
-        answer = stats.partitioned_json(
-            sums.total(each.values()), wanted, metadata=metadata.shown()
-        )
+        each = {str(name): topic_stats(await self._access.open(name)) for name in names}
+        total = sums.total(each.values())
+        rates = summed(((found, self._rates.of(name)) for name, found in each.items()), total)
+        answer = stats.partitioned_json(total, rates, wanted, metadata=metadata.shown())
         if request.flag("perPartition", default=True):
             answer["partitions"] = {
-                name: stats.topic_json(found, wanted, owner=self._owner)
+                name: stats.topic_json(found, self._rates.of(name), wanted, owner=self._owner)
                 for name, found in each.items()
             }
         return shown(answer)
@@ -74,8 +75,3 @@ class TopicNumbers:
         if batch_index >= 0:
             answer |= {"originalBatchSize": 0, "outstandingAcksInSameBatch": 0}
         return shown(answer)
-
-    async def _stats(self, name: TopicName) -> TopicStats:
-        found = topic_stats(await self._access.open(name))
-        self._rates.fill(str(name), found)
-        return found
