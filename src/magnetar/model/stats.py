@@ -20,7 +20,6 @@ class PublisherStats:
     msg_in_counter: int = 0
     bytes_in_counter: int = 0
     chunk_in_counter: int = 0
-    access_mode: str = "Shared"
     metadata: dict[str, str] = field(default_factory=dict)
 
 
@@ -68,7 +67,6 @@ class SubscriptionStats:
     acknowledged_counter: int = 0
     backlog_entries: int = 0
     backlog_bytes: int = 0  # From the mark on, by the average entry.
-    earliest_backlog_publish_ms: int = -1  # Of the oldest entry of the backlog; -1: there is none.
     unacked_messages: int = 0
     replay_entries: int = 0  # Wait to be delivered again.
     blocked_on_unacked: bool = False
@@ -93,7 +91,6 @@ class TopicStats:
     bytes_out_of_removed: int = 0
     storage_bytes: int = 0
     backlog_bytes: int = 0  # From the oldest entry any durable subscription still needs.
-    waiting_publishers: int = 0
     created_ms: int = 0
     last_publish_ms: int = 0
     publishers: list[PublisherStats] = field(default_factory=list)

@@ -1,9 +1,9 @@
 """Counters as the JSON that Pulsar's clients expect, with every key they know. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from magnetar.broker.admin.exchange import Request
 from magnetar.broker.admin.rates import (
@@ -18,7 +18,16 @@ from magnetar.broker.admin.rates import (
 from magnetar.model.stats import ConsumerStats, PublisherStats, SubscriptionStats, TopicStats
 from magnetar.model.subscriptions import SubscriptionType
 
+Earliest: TypeAlias = Mapping[str, int]
+"""By subscription: when the first message of its backlog was published; -1: it has none."""
+NOT_ASKED: Final[Earliest] = {}
+
 # What belongs to features this broker does not have, with the values that say so.
+_PUBLISHER_REST: Final[Mapping[str, Any]] = {
+    "accessMode": "Shared",  # Every producer's: exclusive access to a topic is refused,
+    "supportsPartialProducer": False,
+}
+_EXCLUSIVE_ACCESS: Final[Mapping[str, int]] = {"waitingPublishers": 0}  # so nobody waits for it.
 _SUBSCRIPTION_REST: Final[Mapping[str, int]] = {
     "filterProcessedMsgCount": 0,
     "filterAcceptedMsgCount": 0,
@@ -74,28 +83,38 @@ class Wanted:
 
 
 def topic_json(
-    stats: TopicStats, rates: TopicRates, wanted: Wanted, *, owner: str
+    stats: TopicStats,
+    rates: TopicRates,
+    wanted: Wanted,
+    *,
+    earliest: Earliest = NOT_ASKED,
+    owner: str,
 ) -> dict[str, Any]:
     """A topic served by the broker ``owner`` (``host:port``)."""
-    shown = _sum_json(stats, rates, wanted)
+    shown = _sum_json(stats, rates, wanted, earliest)
     shown["deduplicationStatus"] = "Disabled"
     shown["ownerBroker"] = owner
     return shown
 
 
 def partitioned_json(
-    stats: TopicStats, rates: TopicRates, wanted: Wanted, *, metadata: Mapping[str, Any]
+    stats: TopicStats,
+    rates: TopicRates,
+    wanted: Wanted,
+    *,
+    earliest: Earliest = NOT_ASKED,
+    metadata: Mapping[str, Any],
 ) -> dict[str, Any]:
     """The sum of a partitioned topic's partitions; they themselves are the caller's to add."""
-    shown = _sum_json(stats, rates, wanted)
+    shown = _sum_json(stats, rates, wanted, earliest)
     shown["oldestBacklogMessageAgeSeconds"] = 0  # As Pulsar sums it up.
     return {**shown, "metadata": metadata, "partitions": {}}
 
 
-def _sum_json(stats: TopicStats, rates: TopicRates, wanted: Wanted) -> dict[str, Any]:
+def _sum_json(
+    stats: TopicStats, rates: TopicRates, wanted: Wanted, earliest: Earliest
+) -> dict[str, Any]:
     subscriptions = stats.subscriptions.values()
-    earliest = [each.earliest_backlog_publish_ms for each in subscriptions]
-    oldest = min((time for time in earliest if time >= 0), default=-1)
     published = rates.get(THE_TOPIC, NO_RATES)
     delivered = [rates.get(subscription_part(name), NO_RATES) for name in stats.subscriptions]
     return {
@@ -114,16 +133,18 @@ def _sum_json(stats: TopicStats, rates: TopicRates, wanted: Wanted) -> dict[str,
         "storageSize": stats.storage_bytes,
         "backlogSize": stats.backlog_bytes,
         **_TOPIC_MIDDLE,
-        "earliestMsgPublishTimeInBacklogs": oldest if wanted.earliest_in_backlog else 0,
+        "earliestMsgPublishTimeInBacklogs": (
+            oldest(earliest.values()) if wanted.earliest_in_backlog else 0
+        ),
         **_TOPIC_OFFLOAD,
         "publishers": [
             _publisher(each, rates.get(publisher_part(each), NO_RATES))
             for each in stats.publishers
             if wanted.publishers
         ],
-        "waitingPublishers": stats.waiting_publishers,
+        **_EXCLUSIVE_ACCESS,
         "subscriptions": {
-            name: _subscription(name, each, rates, wanted)
+            name: _subscription(name, each, rates, wanted, earliest.get(name, -1))
             for name, each in stats.subscriptions.items()
         },
         "replication": {},
@@ -140,13 +161,12 @@ def _sum_json(stats: TopicStats, rates: TopicRates, wanted: Wanted) -> dict[str,
 
 def _publisher(stats: PublisherStats, rates: Rates) -> dict[str, Any]:
     return {
-        "accessMode": stats.access_mode,
+        **_PUBLISHER_REST,
         "msgRateIn": rates.messages,
         "msgThroughputIn": rates.size_bytes,
         "averageMsgSize": rates.average_size,
         "chunkedMessageRate": rates.chunks,
         "producerId": stats.producer_id,
-        "supportsPartialProducer": False,
         "producerName": stats.producer_name,
         "address": _address(stats.address),
         "connectedSince": instant(stats.connected_since_ms),
@@ -156,15 +176,13 @@ def _publisher(stats: PublisherStats, rates: Rates) -> dict[str, Any]:
 
 
 def _subscription(
-    name: str, stats: SubscriptionStats, rates: TopicRates, wanted: Wanted
+    name: str, stats: SubscriptionStats, rates: TopicRates, wanted: Wanted, earliest_ms: int
 ) -> dict[str, Any]:
     shown = {
         **_delivered(stats, rates.get(subscription_part(name), NO_RATES)),
         "msgBacklog": stats.backlog_entries,
         "backlogSize": stats.backlog_bytes if wanted.backlog_size else -1,
-        "earliestMsgPublishTimeInBacklog": (
-            stats.earliest_backlog_publish_ms if wanted.earliest_in_backlog else 0
-        ),
+        "earliestMsgPublishTimeInBacklog": earliest_ms if wanted.earliest_in_backlog else 0,
         "msgBacklogNoDelayed": stats.backlog_entries,
         "blockedSubscriptionOnUnackedMsgs": stats.blocked_on_unacked,
         "msgDelayed": 0,
@@ -253,6 +271,11 @@ def _delivered(stats: SubscriptionStats | ConsumerStats, rates: Rates) -> dict[s
         "messageAckRate": rates.acknowledged,
         "chunkedMessageRate": rates.chunks,
     }
+
+
+def oldest(times_ms: Iterable[int]) -> int:
+    """The first of some publish times; -1 where there is none."""
+    return min((time for time in times_ms if time >= 0), default=-1)
 
 
 def _address(address: str) -> str:

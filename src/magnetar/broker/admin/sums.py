@@ -56,8 +56,6 @@ def _add(into: Part, other: Part) -> None:
 
 
 def _combined(name: str, mine: Any, theirs: Any) -> Any:
-    if name == "earliest_backlog_publish_ms":
-        return min((time for time in (mine, theirs) if time >= 0), default=-1)
     if isinstance(mine, bool):
         return mine or theirs
     if mine is None or mine in ("", {}):

@@ -37,6 +37,8 @@ class Producer:
         self.connected_at_ms = connected_at_ms
         self.message_count = 0
         self.size_bytes = 0
+        self.chunk_count = 0
+        """Of what it sent, as it came in."""
         self.entries_pending = 0
         self._publish = publish
         self._detach = detach
@@ -50,15 +52,21 @@ class Producer:
         """Hand a run to the topic; the answer comes through the outlet. Dropped after close."""
         if self._closed:
             self.outlet.drop_sends(run)
-        elif not (run.traits.unusual and (delayed := _delayed(run))):
+        elif not run.traits.unusual:
             self._take(run)
         else:
-            for asks_for_delay, part in run.parted(delayed):
-                if asks_for_delay:
-                    self._refusals.append((self._entries_taken, part))
-                else:
-                    self._take(part)
-            self._refuse_due()
+            self._take_unusual(run)
+
+    def _take_unusual(self, run: SendRun) -> None:
+        """Take what does not ask for a delay."""
+        delayed = _delayed(run)
+        for asks_for_delay, part in run.parted(delayed) if delayed else ((False, run),):
+            if asks_for_delay:
+                self._refusals.append((self._entries_taken, part))
+            else:
+                self.chunk_count += part.traits.chunks_of(range(len(part)))
+                self._take(part)
+        self._refuse_due()
 
     def _take(self, run: SendRun) -> None:
         count = len(run.data)

@@ -22,7 +22,6 @@ def partition(number: int) -> TopicStats:
                 type=SubscriptionType.FAILOVER,
                 active_consumer_name=f"c-{number}",
                 backlog_entries=number,
-                earliest_backlog_publish_ms=number * 100 if number > 1 else -1,
                 blocked_on_unacked=number == 2,
                 last_acked_ms=number,
                 consumers=[
@@ -57,7 +56,6 @@ def test_subscriptions_of_one_name_are_one():
     assert stats.type is SubscriptionType.FAILOVER
     assert stats.active_consumer_name == "c-1"
     assert stats.backlog_entries == 6
-    assert stats.earliest_backlog_publish_ms == 200
     assert stats.blocked_on_unacked
     assert stats.durable
     assert stats.last_acked_ms == 3
