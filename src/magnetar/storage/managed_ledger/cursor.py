@@ -150,11 +150,6 @@ class Cursor:
             return 0
         return ranges_size(state_of(self.acks, {}, ranges_max=self._ranges_max))
 
-    @property
-    def has_batch_acks(self) -> bool:
-        """Whether any batch is acknowledged in part."""
-        return bool(self.acks.batches)
-
     def ack_set(self, position: Position) -> list[int] | None:
         """The ack set of a batch that is acknowledged in part; None for any other entry."""
         return self.acks.ack_set(position)

@@ -51,7 +51,7 @@ async def busy_topic(bench, make_entry, client_end):
     await topic.attach_producer(client_end(), 2, "p", metadata={"k": "v"})
     gone, chunker = client_end(), await topic.attach_producer(client_end(), 3, "chunker")
     await bench.publish("a", "b", make_entry("batch", batch=3), counts=[1, 1, 3])
-    await bench.publish(chunk(make_entry, 0), chunk(make_entry, 1), counts=[0, 0])
+    await bench.publish(chunk(make_entry, 0), chunk(make_entry, 1), counts=[1, 1])
     chunker.detach()
     await bench.consumer(SubscriptionType.EXCLUSIVE, end=gone, subscription="gone")
     await gone.until(lambda e: len(e.got()) == 5)
@@ -128,7 +128,7 @@ async def test_every_field_is_filled_by_what_happens(open_bench, make_entry, cli
 async def test_chunks_are_counted_as_entries_and_outlive_who_sent_and_got_them(bench, make_entry):
     end, subscription, consumer = await bench.consumer(SubscriptionType.SHARED, "c")
     await bench.publish(
-        chunk(make_entry, 0), make_entry("b", batch=3), chunk(make_entry, 1), counts=[0, 3, 0]
+        chunk(make_entry, 0), make_entry("b", batch=3), chunk(make_entry, 1), counts=[1, 3, 1]
     )
     await end.until(lambda e: len(e.got()) == 3)
     stats = topic_stats(bench.topic)
