@@ -1,4 +1,4 @@
-"""What one client has open, and the way back to it. Satisfies ``topics/outlet.py``."""
+"""What one client has open, and the way back to it. Satisfies ``topics/client_connection.py``."""
 
 import asyncio
 import logging

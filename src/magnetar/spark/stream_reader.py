@@ -21,7 +21,7 @@ from pyspark.sql.types import StructType
 from magnetar.spark import topics
 from magnetar.spark.batch_reader import RangePartition, rows_of
 from magnetar.spark.connections import client_for
-from magnetar.spark.held_positions import HeldPositions
+from magnetar.spark.retaining_subscription import RetainingSubscription
 from magnetar.spark.offsets import Offset, from_json, to_json
 from magnetar.spark.options import EARLIEST, ReadOptions
 from magnetar.spark.planning import advance, ranges, resolve, shares
@@ -36,7 +36,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._options = options
         self._schema = check_read(schema)
         self._target: dict[str, Offset | None] | None = None  # Set: read up to here and no further.
-        self._held: HeldPositions | None = None
+        self._held: RetainingSubscription | None = None
 
     def initialOffset(self) -> dict[str, str]:
         """Where a new query begins. Spark may ask twice, and uses the first answer."""
@@ -108,5 +108,5 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return
         if self._held is None:
             client = client_for(self._options.service_url, self._options.timeout_s)
-            self._held = HeldPositions(client, self._options.subscription)
+            self._held = RetainingSubscription(client, self._options.subscription)
         self._held.move(offsets)

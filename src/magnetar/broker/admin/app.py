@@ -20,7 +20,7 @@ from magnetar.broker.admin.routes.namespace_policies import PolicyRoutes
 from magnetar.broker.admin.routes.namespaces import Namespaces
 from magnetar.broker.admin.routes.subscriptions import Subscriptions
 from magnetar.broker.admin.routes.tenants import Tenants
-from magnetar.broker.admin.routes.topic_stats import TopicNumbers
+from magnetar.broker.admin.routes.topic_stats import TopicStatsRoutes
 from magnetar.broker.admin.routes.topics import Topics
 from magnetar.broker.admin.topic_access import TopicAccess
 from magnetar.broker.cluster.lookup import BrokerAddress, Lookup
@@ -104,7 +104,7 @@ def routes(services: AdminServices) -> Iterator[Route]:
     yield from Namespaces(resources, services.cluster).routes()
     yield from PolicyRoutes(resources, services.policies).routes()
     yield from Topics(resources, access, fanout, creation).routes()
-    yield from TopicNumbers(resources, access, services.rates, owner=broker_id(web_url)).routes()
+    yield from TopicStatsRoutes(resources, access, services.rates, owner=broker_id(web_url)).routes()
     yield from Subscriptions(resources, access, creation).routes()
     yield from TopicLookup(services.lookup, resources, creation).routes()
     yield from Brokers(resources, web_url=web_url, version=services.version).routes()

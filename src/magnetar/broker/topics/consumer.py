@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from magnetar.broker.topics.outlet import Outlet
+from magnetar.broker.topics.client_connection import ClientConnection
 from magnetar.message.entry_traits import EntryTraits
 from magnetar.model.names import TopicName
 from magnetar.model.position import Position
@@ -41,7 +41,7 @@ class Consumer:
         request: SubscribeRequest,
         *,
         topic: TopicName,
-        outlet: Outlet,
+        connection: ClientConnection,
         unacked_max: int,
         connected_at_ms: int,
     ) -> None:
@@ -50,7 +50,7 @@ class Consumer:
         self.name = request.consumer_name
         self.priority = request.priority_level
         self.epoch = request.consumer_epoch
-        self.outlet = outlet
+        self.connection = connection
         self.connected_at_ms = connected_at_ms
         self.permits = 0
         self.permits_parked = 0
@@ -77,7 +77,7 @@ class Consumer:
         return (
             f"Consumer{{subscription=PersistentSubscription{{topic={self._topic}, "
             f"name={self.request.subscription}}}, consumerId={self.consumer_id}, "
-            f"consumerName={self.name}, address={self.outlet.address}}}"
+            f"consumerName={self.name}, address={self.connection.address}}}"
         )
 
     @property
@@ -87,12 +87,12 @@ class Consumer:
 
     @property
     def writable(self) -> bool:
-        return self.outlet.writable
+        return self.connection.writable
 
     @property
     def capacity(self) -> int:
         """How many messages may be delivered now; 0 or less means none."""
-        if self.blocked or not self.outlet.writable:
+        if self.blocked or not self.connection.writable:
             return 0
         if self._unacked_max:
             return min(self.permits, self._unacked_max - self.unacked)
@@ -140,7 +140,7 @@ class Consumer:
         self.permits -= messages if ack_sets is None else sum(messages_of(traits, picked, ack_sets))
         if redelivery_counts is not None:
             self.redelivered_count += sum(map(bool, redelivery_counts))
-        self.outlet.send_entries(
+        self.connection.send_entries(
             self.consumer_id,
             run,
             picked=picked,

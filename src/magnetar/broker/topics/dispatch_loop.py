@@ -177,8 +177,8 @@ class DispatchLoop:
             its = consumer.capacity
             if its > 0:
                 capacity += its
-            elif not consumer.outlet.writable:
-                consumer.outlet.when_writable(self.wake)
+            elif not consumer.connection.writable:
+                consumer.connection.when_writable(self.wake)
         return capacity
 
     def _over_unacked_limit(self) -> bool:

@@ -7,7 +7,7 @@ from typing import Final
 
 from magnetar.broker.topics.admission import Admission
 from magnetar.broker.topics.consumer import Consumer, SubscribeRequest
-from magnetar.broker.topics.outlet import Outlet
+from magnetar.broker.topics.client_connection import ClientConnection
 from magnetar.broker.topics.producer import Producer
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.broker.topics.subscription import Subscription
@@ -181,7 +181,7 @@ class PersistentTopic:
 
     async def attach_producer(
         self,
-        outlet: Outlet,
+        connection: ClientConnection,
         producer_id: int,
         name: str | None,
         *,
@@ -198,7 +198,7 @@ class PersistentTopic:
                 await self.create_subscription(initial_subscription, EARLIEST)
             # Others may have taken the name while we waited for a sign of life.
             while (present := self.producers.get(name)) is not None:
-                if not await self._gives_way(present, outlet, producer_id, epoch):
+                if not await self._gives_way(present, connection, producer_id, epoch):
                     raise ProducerBusy(
                         f"Producer with name '{name}' is already connected to topic '{self.name}'"
                     )
@@ -208,7 +208,7 @@ class PersistentTopic:
                 name=name,
                 epoch=epoch,
                 metadata=metadata or {},
-                outlet=outlet,
+                connection=connection,
                 publish=self.publish,
                 detach=self._detach_producer,
                 connected_at_ms=self._clock.wall_ms(),
@@ -217,13 +217,13 @@ class PersistentTopic:
             return producer
 
     async def _gives_way(
-        self, present: Producer, outlet: Outlet, producer_id: int, epoch: int
+        self, present: Producer, connection: ClientConnection, producer_id: int, epoch: int
     ) -> bool:
         """Whether a producer of the same name is dead, or the newcomer's own former self."""
-        if present.outlet is outlet:
+        if present.connection is connection:
             if present.producer_id != producer_id or present.epoch >= epoch:
                 return False
-        elif await present.outlet.alive():
+        elif await present.connection.alive():
             return False
         present.detach()
         return True
@@ -236,12 +236,12 @@ class PersistentTopic:
     def _disconnect_producers(self) -> None:
         for producer in list(self.producers.values()):
             producer.detach()
-            producer.outlet.close_producer(producer.producer_id)
+            producer.connection.close_producer(producer.producer_id)
 
     # Subscriptions.
 
     async def subscribe(
-        self, request: SubscribeRequest, outlet: Outlet
+        self, request: SubscribeRequest, connection: ClientConnection
     ) -> tuple[Subscription, Consumer]:
         self._check_open()
         check_subscription_name(request.subscription)
@@ -258,7 +258,7 @@ class PersistentTopic:
                 since = self._clock.wall_ms() - request.start_rollback_s * 1000
                 await subscription.cursor.reset(await self._position_at(since))
             try:
-                consumer = await subscription.add(request, outlet)
+                consumer = await subscription.add(request, connection)
             except MagnetarError:
                 if not subscription.durable and not subscription.consumers:
                     await self._drop(subscription)
@@ -422,8 +422,8 @@ class PersistentTopic:
         if self.subscriptions.get(subscription.name) is subscription:
             subscription.close()
             del self.subscriptions[subscription.name]
-            self.removed_message_count += subscription.departed.messages
-            self.removed_size_bytes += subscription.departed.size_bytes
+            self.removed_message_count += subscription.closed_totals.messages
+            self.removed_size_bytes += subscription.closed_totals.size_bytes
             try:
                 await self.ledger.delete_cursor(subscription.name)
             except MagnetarError:

@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
-from magnetar.broker.topics.outlet import Outlet
+from magnetar.broker.topics.client_connection import ClientConnection
 from magnetar.errors import MagnetarError, NotAllowed
 from magnetar.message.send_run import SendRun
 
@@ -24,7 +24,7 @@ class Producer:
         name: str,
         epoch: int,
         metadata: dict[str, str],
-        outlet: Outlet,
+        connection: ClientConnection,
         publish: Callable[["Producer", SendRun], None],
         detach: Callable[["Producer"], None],
         connected_at_ms: int,
@@ -33,7 +33,7 @@ class Producer:
         self.name = name
         self.epoch = epoch
         self.metadata = metadata
-        self.outlet = outlet
+        self.connection = connection
         self.connected_at_ms = connected_at_ms
         self.message_count = 0
         self.size_bytes = 0
@@ -49,9 +49,9 @@ class Producer:
         self._settled: asyncio.Future[None] | None = None
 
     def publish(self, run: SendRun) -> None:
-        """Hand a run to the topic; the answer comes through the outlet. Dropped after close."""
+        """Hand a run to the topic; the answer comes through the connection. Dropped after close."""
         if self._closed:
-            self.outlet.drop_sends(run)
+            self.connection.drop_sends(run)
         elif not run.traits.unusual:
             self._take(run)
         else:
@@ -78,19 +78,19 @@ class Producer:
         """The topic made the run durable."""
         self.message_count += run.message_count
         self.size_bytes += run.size_bytes
-        self.outlet.send_receipts(run, ledger_id, first_entry_id)
+        self.connection.send_receipts(run, ledger_id, first_entry_id)
         self._settle(len(run.data))
 
     def refused(self, run: SendRun, error: MagnetarError) -> None:
         """The topic could not store the run."""
-        self.outlet.send_errors(run, error)
+        self.connection.send_errors(run, error)
         self._settle(len(run))
 
     def dropped(self, run: SendRun) -> None:
         """The topic is closing: the client is told so, and sends again elsewhere."""
-        self.outlet.drop_sends(run)
+        self.connection.drop_sends(run)
         while self._refusals:
-            self.outlet.drop_sends(self._refusals.popleft()[1])
+            self.connection.drop_sends(self._refusals.popleft()[1])
         self._settle(len(run))
 
     async def close(self) -> None:
@@ -118,7 +118,7 @@ class Producer:
         """Clients take answers in the order of their sends only."""
         answered = self._entries_taken - self.entries_pending
         while self._refusals and self._refusals[0][0] <= answered:
-            self.outlet.send_errors(self._refusals.popleft()[1], NotAllowed(NO_DELAY))
+            self.connection.send_errors(self._refusals.popleft()[1], NotAllowed(NO_DELAY))
 
 
 def _delayed(run: SendRun) -> set[int]:

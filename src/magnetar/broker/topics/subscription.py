@@ -18,7 +18,7 @@ from magnetar.broker.dispatch.single import Single
 from magnetar.broker.dispatch.strategy import Strategy
 from magnetar.broker.topics.consumer import Consumer, SubscribeRequest, pending_in
 from magnetar.broker.topics.dispatch_loop import DispatchLoop
-from magnetar.broker.topics.outlet import Outlet
+from magnetar.broker.topics.client_connection import ClientConnection
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.clock import Clock
 from magnetar.errors import ConsumerBusy, Fenced, NotAllowed
@@ -31,7 +31,7 @@ from magnetar.tasks import Tasks
 
 
 @dataclass(slots=True)
-class Departed:
+class ClosedTotals:
     """What consumers that have left did, so that a subscription's totals go on."""
 
     messages: int = 0
@@ -61,7 +61,7 @@ class Subscription:
         self.name = name
         self.cursor = cursor
         self.consumers: list[Consumer] = []
-        self.departed = Departed()
+        self.closed_totals = ClosedTotals()
         # What the connected consumers agree on; decided anew when the first one comes.
         self.type: SubscriptionType | None = None
         self.dispatch: DispatchLoop | None = None
@@ -107,7 +107,7 @@ class Subscription:
 
     # Consumers come and go.
 
-    async def add(self, request: SubscribeRequest, outlet: Outlet) -> Consumer:
+    async def add(self, request: SubscribeRequest, connection: ClientConnection) -> Consumer:
         """Attach a consumer.
 
         Raises ConsumerBusy (another type is connected, or an Exclusive consumer that lives),
@@ -124,7 +124,7 @@ class Subscription:
         consumer = Consumer(
             request,
             topic=self._topic,
-            outlet=outlet,
+            connection=connection,
             unacked_max=self._unacked_max(request.type),
             connected_at_ms=self._clock.wall_ms(),
         )
@@ -143,7 +143,7 @@ class Subscription:
         if consumer not in self.consumers:
             return
         self.consumers.remove(consumer)
-        left = self.departed
+        left = self.closed_totals
         left.messages += consumer.message_count
         left.size_bytes += consumer.size_bytes
         left.chunks += consumer.chunk_count
@@ -163,7 +163,7 @@ class Subscription:
         for consumer in list(self.consumers):
             self.remove(consumer)
             if consumer is not but:
-                consumer.outlet.close_consumer(consumer.consumer_id)
+                consumer.connection.close_consumer(consumer.consumer_id)
 
     def apply(self, policies: Policies) -> None:
         """These limits hold from now on, for those who are connected too."""
@@ -315,7 +315,7 @@ class Subscription:
 
     async def _expect_gone(self, holder: Consumer, otherwise: Exception) -> None:
         """Ask a consumer that is in the way for a sign of life; raise if it lives."""
-        if await holder.outlet.alive():
+        if await holder.connection.alive():
             raise otherwise
         self.remove(holder)
 
@@ -326,7 +326,7 @@ class Subscription:
         if not isinstance(ranges, StickyRanges):
             return
         holder = ranges.conflict(request.hash_ranges)
-        if holder is not None and not await holder.outlet.alive():
+        if holder is not None and not await holder.connection.alive():
             self.remove(holder)
 
     def _dispatch_for(self, request: SubscribeRequest) -> DispatchLoop:

@@ -38,7 +38,7 @@ class Takeover:
         """A consumer came; it hears at once that another one is active."""
         self._consumers.append(consumer)
         if not self._take_over() and self._delay_s is not None:
-            consumer.outlet.send_active_change(consumer.consumer_id, active=False)
+            consumer.connection.send_active_change(consumer.consumer_id, active=False)
 
     def left(self, consumer: Consumer) -> None:
         self._consumers.remove(consumer)
@@ -66,7 +66,7 @@ class Takeover:
         await self._clock.sleep(delay_s)
         if count == self._count:
             for each in self._consumers:
-                each.outlet.send_active_change(each.consumer_id, active=each is self._active)
+                each.connection.send_active_change(each.consumer_id, active=each is self._active)
             self._serve()
 
     def _serve(self) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from magnetar.broker.topics.consumer import Consumer, SubscribeRequest
-from magnetar.broker.topics.outlet import Outlet
+from magnetar.broker.topics.client_connection import ClientConnection
 from magnetar.broker.topics.producer import Producer
 from magnetar.broker.topics.subscription import Subscription
 from magnetar.model.names import TopicName
@@ -58,7 +58,7 @@ class Topic(Protocol):
 
     async def attach_producer(
         self,
-        outlet: Outlet,
+        connection: ClientConnection,
         producer_id: int,
         name: str | None,
         *,
@@ -74,7 +74,7 @@ class Topic(Protocol):
         """
 
     async def subscribe(
-        self, request: SubscribeRequest, outlet: Outlet
+        self, request: SubscribeRequest, connection: ClientConnection
     ) -> tuple[Subscription, Consumer]:
         """Attach a consumer; the subscription is created where it does not exist and may be.
 

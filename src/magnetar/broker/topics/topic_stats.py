@@ -34,8 +34,8 @@ def _publisher(producer: Producer) -> PublisherStats:
     return PublisherStats(
         producer_id=producer.producer_id,
         producer_name=producer.name,
-        address=producer.outlet.address,
-        client_version=producer.outlet.client_version,
+        address=producer.connection.address,
+        client_version=producer.connection.client_version,
         connected_since_ms=producer.connected_at_ms,
         msg_in_counter=producer.message_count,
         bytes_in_counter=producer.size_bytes,
@@ -48,7 +48,7 @@ def _subscription(subscription: Subscription) -> SubscriptionStats:
     consumers = subscription.consumers
     if subscription.type is SubscriptionType.FAILOVER:
         consumers = sorted(consumers, key=lambda c: (c.priority, c.name))
-    left = subscription.departed
+    left = subscription.closed_totals
     active = subscription.active
     dispatch, cursor = subscription.dispatch, subscription.cursor
     first = consumers[0].request if consumers else None
@@ -94,8 +94,8 @@ def _consumer(consumer: Consumer, subscription: Subscription) -> ConsumerStats:
     return ConsumerStats(
         consumer_id=consumer.consumer_id,
         consumer_name=consumer.name,
-        address=consumer.outlet.address,
-        client_version=consumer.outlet.client_version,
+        address=consumer.connection.address,
+        client_version=consumer.connection.client_version,
         connected_since_ms=consumer.connected_at_ms,
         msg_out_counter=consumer.message_count,
         bytes_out_counter=consumer.size_bytes,

@@ -24,7 +24,7 @@ from magnetar.tasks import Tasks
 
 
 class ClientEnd:
-    """An outlet that keeps everything it is asked to send, in order."""
+    """An connection that keeps everything it is asked to send, in order."""
 
     def __init__(self, address="127.0.0.1:1"):
         self.address = address

@@ -14,7 +14,7 @@ def consumer(end, *, unacked_max=0):
         subscription="s", type=SubscriptionType.SHARED, consumer_id=7, consumer_name="c"
     )
     return Consumer(
-        request, topic=TopicName.parse("t"), outlet=end, unacked_max=unacked_max, connected_at_ms=0
+        request, topic=TopicName.parse("t"), connection=end, unacked_max=unacked_max, connected_at_ms=0
     )
 
 

@@ -34,7 +34,7 @@ class World:
         consumer = Consumer(
             request,
             topic=TopicName.parse("t"),
-            outlet=ClientEnd(),
+            connection=ClientEnd(),
             unacked_max=unacked_max,
             connected_at_ms=0,
         )

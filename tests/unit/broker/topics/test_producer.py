@@ -15,7 +15,7 @@ def producer(end, published, detached):
         name="p",
         epoch=0,
         metadata={},
-        outlet=end,
+        connection=end,
         publish=lambda _, run: published.append(run),
         detach=detached.append,
         connected_at_ms=0,

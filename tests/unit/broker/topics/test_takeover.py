@@ -35,7 +35,7 @@ class World:
         consumer = Consumer(
             request,
             topic=TopicName.parse("t"),
-            outlet=ClientEnd(),
+            connection=ClientEnd(),
             unacked_max=0,
             connected_at_ms=0,
         )
@@ -60,20 +60,20 @@ async def world():
 async def test_the_first_one_waits_as_well_and_hears_that_it_is_active(world):
     a = await world.join("a")
     await world.clock.advance(0.5)
-    assert (world.served, a.outlet.sent) == ([], [])
+    assert (world.served, a.connection.sent) == ([], [])
     await world.clock.advance(0.5)
-    assert (world.served, a.outlet.sent) == (["a"], [("active", 1, True)])
+    assert (world.served, a.connection.sent) == (["a"], [("active", 1, True)])
 
 
 async def test_a_standby_hears_at_once_and_again_when_another_takes_over(world):
     a, c = await world.join("a"), await world.join("c")
-    assert c.outlet.sent == [("active", 1, False)]
+    assert c.connection.sent == [("active", 1, False)]
     await world.clock.advance(1.0)
     b = await world.join("b")
     await world.leave(a)
     await world.clock.advance(1.0)
     assert world.served == ["a", "b"]
-    assert (b.outlet.sent[-1], c.outlet.sent[-1]) == (("active", 1, True), ("active", 1, False))
+    assert (b.connection.sent[-1], c.connection.sent[-1]) == (("active", 1, True), ("active", 1, False))
 
 
 async def test_a_later_takeover_ends_the_wait_of_an_earlier_one(world):
@@ -98,4 +98,4 @@ async def test_without_a_delay_nobody_waits_and_nobody_hears():
     a = await world.join("a")
     b = await world.join("b")
     await world.leave(a)
-    assert (world.served, a.outlet.sent, b.outlet.sent) == (["a", "b"], [], [])
+    assert (world.served, a.connection.sent, b.connection.sent) == (["a", "b"], [], [])

@@ -18,7 +18,7 @@ from magnetar.model.position import EARLIEST
 from magnetar.model.stats import TopicStats
 
 
-class TopicNumbers:
+class TopicStatsRoutes:
     """``/persistent``, as far as it only reads."""
 
     def __init__(

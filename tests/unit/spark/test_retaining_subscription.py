@@ -4,7 +4,7 @@ import pytest
 
 from magnetar.errors import ConsumerBusy, TopicNotFound
 from magnetar.model.position import EARLIEST_MESSAGE
-from magnetar.spark.held_positions import HeldPositions
+from magnetar.spark.retaining_subscription import RetainingSubscription
 from magnetar.spark.offsets import NOTHING_READ, Offset
 
 
@@ -21,14 +21,14 @@ def next_message(client, topic):
 
 
 def test_the_message_that_was_read_last_is_kept(client, topic, offsets):
-    held = HeldPositions(client, "held")
+    held = RetainingSubscription(client, "held")
     held.move({topic: offsets[4]})
     held.close()
     assert next_message(client, topic) == 4
 
 
 def test_a_query_that_has_read_nothing_keeps_everything(client, topic, offsets):
-    held = HeldPositions(client, "held")
+    held = RetainingSubscription(client, "held")
     held.move({topic: NOTHING_READ})
     held.move({topic: offsets[0]})
     held.close()
@@ -37,7 +37,7 @@ def test_a_query_that_has_read_nothing_keeps_everything(client, topic, offsets):
 
 def test_it_moves_on_after_a_restart(client, topic, offsets):
     for offset in (offsets[2], offsets[7]):
-        held = HeldPositions(client, "held")
+        held = RetainingSubscription(client, "held")
         held.move({topic: offset})
         held.close()
     assert next_message(client, topic) == 7
@@ -45,7 +45,7 @@ def test_it_moves_on_after_a_restart(client, topic, offsets):
 
 @pytest.mark.parametrize("offset", [NOTHING_READ, Offset(1, 2)])
 def test_a_topic_that_is_not_there_is_not_created(client, topic, offset):
-    held = HeldPositions(client, "held")
+    held = RetainingSubscription(client, "held")
     with pytest.raises(TopicNotFound) if offset.names_a_message else nullcontext():
         held.move({topic: offset})
     held.close()
@@ -53,15 +53,15 @@ def test_a_topic_that_is_not_there_is_not_created(client, topic, offset):
 
 
 def test_two_queries_cannot_share_a_subscription(client, topic, offsets):
-    held = HeldPositions(client, "held")
+    held = RetainingSubscription(client, "held")
     held.move({topic: offsets[0]})
     with pytest.raises(ConsumerBusy, match="a subscription of its own"):
-        HeldPositions(client, "held").move({topic: offsets[0]})
+        RetainingSubscription(client, "held").move({topic: offsets[0]})
     held.close()
 
 
 def test_reading_goes_on_beside_it(client, topic, offsets):
-    held = HeldPositions(client, "held")
+    held = RetainingSubscription(client, "held")
     held.move({topic: offsets[9]})
     with client.create_reader(topic, EARLIEST_MESSAGE) as reader:
         assert int(reader.receive(10.0).data) == 0

@@ -11,7 +11,7 @@ from magnetar.message.send_run import SendRun
 from magnetar.storage.managed_ledger.run import EntryRun
 
 
-class Outlet(Protocol):
+class ClientConnection(Protocol):
     """One client's connection, as seen by the topics it uses."""
 
     @property

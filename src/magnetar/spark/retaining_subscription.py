@@ -10,7 +10,7 @@ from magnetar.model.subscriptions import InitialPosition, SubscriptionType
 from magnetar.spark.offsets import Offset
 
 
-class HeldPositions:
+class RetainingSubscription:
     """One durable subscription per partition. Nothing is ever read through it.
 
     It is kept one entry behind the query: the message that was read last has to stay, as the next
