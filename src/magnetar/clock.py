@@ -21,8 +21,7 @@ class Clock(Protocol):
 class SystemClock:
     """The machine's own clock."""
 
-    def now(self) -> float:
-        return time.monotonic()
+    now = staticmethod(time.monotonic)  # Asked once for each delivery: without a frame of ours.
 
     def wall_ms(self) -> int:
         return time.time_ns() // 1_000_000

@@ -8,7 +8,7 @@ A run in which nothing is unusual is recognised as a whole, by a few C-level cal
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, repeat
 from operator import itemgetter
@@ -43,7 +43,7 @@ _NOTHING: Final[Mapping[int, metadata.Peek | None]] = MappingProxyType({})
 class EntryTraits:
     """The traits of a run's entries."""
 
-    __slots__ = ("message_count", "message_counts", "slots", "unusual")
+    __slots__ = ("message_count", "message_counts", "messages_per_entry", "slots", "unusual")
 
     def __init__(
         self,
@@ -53,10 +53,19 @@ class EntryTraits:
         self.message_counts = message_counts
         """How many messages each entry holds, 1 or more."""
         self.message_count = sum(message_counts)
+        """Of all entries."""
+        self.messages_per_entry = self.message_count / (len(message_counts) or 1)
         self.unusual = unusual
         """By index: what is unusual; None for an entry whose metadata nobody can read."""
         self.slots: dict[type, list[int]] = {}
         """Slots of all keys, where a Key_Shared subscription asked, by the kind of its ranges."""
+
+    def chunks_of(self, indexes: Container[int]) -> int:
+        """How many of these entries are chunks of larger messages."""
+        return sum(
+            seen is not None and seen.chunk is not None and index in indexes
+            for index, seen in self.unusual.items()
+        )
 
     def part(self, start: int, stop: int) -> Self:
         """The traits of entries ``start`` to ``stop`` - 1."""

@@ -259,7 +259,7 @@ def decode(data: bytes | memoryview, start: int, end: int) -> Frame | SendRun:
         or (send.HasField("txnid_most_bits") and send.HasField("txnid_least_bits"))
     ):
         return Frame(command, entry, checksum, checksum_ok)
-    unclear = send.is_chunk or send.marker or send.num_messages < 0
+    unclear = send.marker or send.num_messages < 0
     return SendRun(
         send.producer_id,
         [varint(send.sequence_id)],

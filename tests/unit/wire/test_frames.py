@@ -84,7 +84,7 @@ def test_an_odd_send_joins_the_run_it_stands_in():
     assert run.data == [b"a", b"b", b"c", b"d", b"e", b"f", b"g"]
     assert run.sequences == [b"\0", b"\1", b"\2", b"\3", b"\4", b"\5", b"\6"]
     assert run.checksums == list(map(crc32c, run.data))
-    assert run.message_counts == [1, 0, 1, 0, 0, 0, 4]
+    assert run.message_counts == [1, 1, 1, 0, 0, 0, 4]
     assert run.highest == [b"", b"", b"", b"\3", b"", b"", b""]
 
 

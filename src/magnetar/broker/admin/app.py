@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from magnetar.broker.admin.fanout import Fanout
-from magnetar.broker.admin.rates import keep_rates
+from magnetar.broker.admin.rates import RateBook, keep_rates
 from magnetar.broker.admin.router import Route, Router
 from magnetar.broker.admin.routes.brokers import Brokers, broker_id
 from magnetar.broker.admin.routes.clusters import Clusters
@@ -31,7 +31,6 @@ from magnetar.broker.resources import Resources
 from magnetar.broker.topics.registry import TopicRegistry
 from magnetar.clock import Clock, SystemClock
 from magnetar.errors import Conflict
-from magnetar.model.stats import RateBook
 from magnetar.tasks import Tasks
 
 if TYPE_CHECKING:

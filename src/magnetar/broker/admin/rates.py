@@ -1,14 +1,127 @@
-"""Keeps the rates that stats show: looks at every topic's totals once a minute."""
+"""How fast the totals grow that stats show: every topic's are looked at once a minute.
 
-from typing import Final
+A topic keeps totals alone. ``keep_rates`` shows them to a ``RateBook``, which remembers how fast
+each of them grew since the minute before.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from operator import add
+from typing import Final, NamedTuple, TypeAlias
 
 from magnetar.broker.topics.registry import TopicRegistry
 from magnetar.broker.topics.topic_stats import topic_stats
 from magnetar.clock import Clock
-from magnetar.model.stats import RateBook
+from magnetar.model.stats import ConsumerStats, PublisherStats, SubscriptionStats, TopicStats
 
 INTERVAL_S: Final = 60.0  # As Pulsar: its rates are those of the last whole minute.
 TOPICS_PER_TURN: Final = 50  # Looked at before others get their turn.
+
+
+class Rates(NamedTuple):
+    """Of a topic, or of a part of it: per second. What a part does not do stays 0."""
+
+    messages: float = 0.0
+    size_bytes: float = 0.0
+    chunks: float = 0.0
+    redelivered: float = 0.0
+    acknowledged: float = 0.0
+
+    @property
+    def average_size(self) -> float:
+        return self.size_bytes / self.messages if self.messages > 0 else 0.0
+
+
+class Part(NamedTuple):
+    """What of a topic has rates: itself, and who is attached to it."""
+
+    kind: str
+    subscription: str = ""
+    name: str = ""
+    address: str = ""
+    number: int = 0  # Of a producer or a consumer, on its connection.
+
+
+THE_TOPIC: Final = Part("topic")
+NO_RATES: Final = Rates()
+TopicRates: TypeAlias = Mapping[Part, Rates]
+_Totals: TypeAlias = tuple[int, ...]  # In the order of Rates.
+
+
+def publisher_part(stats: PublisherStats) -> Part:
+    return Part("publisher", "", stats.producer_name, stats.address, stats.producer_id)
+
+
+def subscription_part(name: str) -> Part:
+    return Part("subscription", name)
+
+
+def consumer_part(subscription: str, stats: ConsumerStats) -> Part:
+    return Part("consumer", subscription, stats.consumer_name, stats.address, stats.consumer_id)
+
+
+class RateBook:
+    """The rates of every topic, from the totals it was shown."""
+
+    def __init__(self) -> None:
+        self._topics: dict[str, _Noted] = {}
+
+    def tick(
+        self, topic: str, stats: TopicStats, now: float, *, since: float | None = None
+    ) -> None:
+        """Note a topic's totals at ``now`` seconds; what has left the topic is forgotten.
+
+        The totals of a topic that was never shown before began at 0 at ``since``, if that is given.
+        Those of a part that was not there the last time began at 0 then.
+        """
+        before = self._topics.get(topic)
+        if before is None:
+            before = _Noted(now if since is None else since)
+        elapsed, totals = now - before.at, dict(_totals(stats))
+        rates: dict[Part, Rates] = {}
+        if elapsed > 0:
+            rates = {
+                part: _growth(before.totals.get(part), each, elapsed)
+                for part, each in totals.items()
+            }
+        elif before.totals:
+            return
+        self._topics[topic] = _Noted(now, totals, rates)
+
+    def keep(self, topics: Collection[str]) -> None:
+        """Forget every topic but these."""
+        for name in self._topics.keys() - set(topics):
+            del self._topics[name]
+
+    def of(self, topic: str) -> TopicRates:
+        """A topic's rates, of those parts that were there at the last tick."""
+        known = self._topics.get(topic)
+        return {} if known is None else known.rates
+
+
+@dataclass(slots=True, frozen=True)
+class _Noted:
+    """What was seen of a topic at the last tick."""
+
+    at: float
+    totals: Mapping[Part, _Totals] = field(default_factory=dict)
+    rates: TopicRates = field(default_factory=dict)
+
+
+def summed(partitions: Iterable[tuple[TopicStats, TopicRates]], total: TopicStats) -> TopicRates:
+    """The rates of a partitioned topic, by the parts of ``total``, the sum of its partitions.
+
+    Publishers and consumers of one name are one there, so their rates are added up.
+    """
+    found: dict[Part, Rates] = {}
+    for stats, rates in partitions:
+        for part, _ in _totals(stats):
+            name = part._replace(address="", number=0)
+            its = rates.get(part, NO_RATES)
+            found[name] = Rates(*map(add, found.get(name, NO_RATES), its))
+    return {
+        part: found.get(part._replace(address="", number=0), NO_RATES) for part, _ in _totals(total)
+    }
 
 
 async def keep_rates(book: RateBook, registry: TopicRegistry, clock: Clock) -> None:
@@ -23,3 +136,36 @@ async def keep_rates(book: RateBook, registry: TopicRegistry, clock: Clock) -> N
                 await clock.sleep(0)
         book.keep({str(name) for name in registry.loaded})
         last = now
+
+
+def _totals(stats: TopicStats) -> Iterator[tuple[Part, _Totals]]:
+    """Everything in a snapshot that has rates, and what grew there."""
+    yield THE_TOPIC, _published(stats)
+    for publisher in stats.publishers:
+        yield publisher_part(publisher), _published(publisher)
+    for name, subscription in stats.subscriptions.items():
+        yield subscription_part(name), _delivered(subscription)
+        for consumer in subscription.consumers:
+            yield consumer_part(name, consumer), _delivered(consumer)
+
+
+def _published(stats: TopicStats | PublisherStats) -> _Totals:
+    return stats.msg_in_counter, stats.bytes_in_counter, stats.chunk_in_counter
+
+
+def _delivered(stats: SubscriptionStats | ConsumerStats) -> _Totals:
+    return (
+        stats.msg_out_counter,
+        stats.bytes_out_counter,
+        stats.chunk_out_counter,
+        stats.redelivered_counter,
+        stats.acknowledged_counter,
+    )
+
+
+def _growth(before: _Totals | None, now: _Totals, elapsed: float) -> Rates:
+    """A total below the last began again from 0."""
+    if before is None:
+        before = (0,) * len(now)
+    grown = (new - old if new >= old else new for old, new in zip(before, now, strict=True))
+    return Rates(*(each / elapsed for each in grown))

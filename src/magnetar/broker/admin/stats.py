@@ -1,15 +1,33 @@
 """Counters as the JSON that Pulsar's clients expect, with every key they know. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from magnetar.broker.admin.exchange import Request
+from magnetar.broker.admin.rates import (
+    NO_RATES,
+    THE_TOPIC,
+    Rates,
+    TopicRates,
+    consumer_part,
+    publisher_part,
+    subscription_part,
+)
 from magnetar.model.stats import ConsumerStats, PublisherStats, SubscriptionStats, TopicStats
 from magnetar.model.subscriptions import SubscriptionType
 
+Earliest: TypeAlias = Mapping[str, int]
+"""By subscription: when the first message of its backlog was published; -1: it has none."""
+NOT_ASKED: Final[Earliest] = {}
+
 # What belongs to features this broker does not have, with the values that say so.
+_PUBLISHER_REST: Final[Mapping[str, Any]] = {
+    "accessMode": "Shared",  # Every producer's: exclusive access to a topic is refused,
+    "supportsPartialProducer": False,
+}
+_EXCLUSIVE_ACCESS: Final[Mapping[str, int]] = {"waitingPublishers": 0}  # so nobody waits for it.
 _SUBSCRIPTION_REST: Final[Mapping[str, int]] = {
     "filterProcessedMsgCount": 0,
     "filterAcceptedMsgCount": 0,
@@ -64,49 +82,70 @@ class Wanted:
         )
 
 
-def topic_json(stats: TopicStats, wanted: Wanted, *, owner: str) -> dict[str, Any]:
+def topic_json(
+    stats: TopicStats,
+    rates: TopicRates,
+    wanted: Wanted,
+    *,
+    earliest: Earliest = NOT_ASKED,
+    owner: str,
+) -> dict[str, Any]:
     """A topic served by the broker ``owner`` (``host:port``)."""
-    shown = _sum_json(stats, wanted)
+    shown = _sum_json(stats, rates, wanted, earliest)
     shown["deduplicationStatus"] = "Disabled"
     shown["ownerBroker"] = owner
     return shown
 
 
 def partitioned_json(
-    stats: TopicStats, wanted: Wanted, *, metadata: Mapping[str, Any]
+    stats: TopicStats,
+    rates: TopicRates,
+    wanted: Wanted,
+    *,
+    earliest: Earliest = NOT_ASKED,
+    metadata: Mapping[str, Any],
 ) -> dict[str, Any]:
     """The sum of a partitioned topic's partitions; they themselves are the caller's to add."""
-    shown = _sum_json(stats, wanted)
+    shown = _sum_json(stats, rates, wanted, earliest)
     shown["oldestBacklogMessageAgeSeconds"] = 0  # As Pulsar sums it up.
     return {**shown, "metadata": metadata, "partitions": {}}
 
 
-def _sum_json(stats: TopicStats, wanted: Wanted) -> dict[str, Any]:
+def _sum_json(
+    stats: TopicStats, rates: TopicRates, wanted: Wanted, earliest: Earliest
+) -> dict[str, Any]:
     subscriptions = stats.subscriptions.values()
-    earliest = [each.earliest_backlog_publish_ms for each in subscriptions]
-    oldest = min((time for time in earliest if time >= 0), default=-1)
+    published = rates.get(THE_TOPIC, NO_RATES)
+    delivered = [rates.get(subscription_part(name), NO_RATES) for name in stats.subscriptions]
     return {
-        "msgRateIn": stats.msg_rate_in,
-        "msgThroughputIn": stats.msg_throughput_in,
-        "msgRateOut": sum((each.msg_rate_out for each in subscriptions), 0.0),
-        "msgThroughputOut": sum((each.msg_throughput_out for each in subscriptions), 0.0),
+        "msgRateIn": published.messages,
+        "msgThroughputIn": published.size_bytes,
+        "msgRateOut": sum((each.messages for each in delivered), 0.0),
+        "msgThroughputOut": sum((each.size_bytes for each in delivered), 0.0),
         "bytesInCounter": stats.bytes_in_counter,
         "msgInCounter": stats.msg_in_counter,
         "systemTopicBytesInCounter": 0,
         "bytesOutCounter": stats.bytes_out_counter,
         "msgOutCounter": stats.msg_out_counter,
         "bytesOutInternalCounter": 0,
-        "averageMsgSize": stats.average_msg_size,
+        "averageMsgSize": published.average_size,
         "msgChunkPublished": stats.chunk_in_counter > 0,
         "storageSize": stats.storage_bytes,
         "backlogSize": stats.backlog_bytes,
         **_TOPIC_MIDDLE,
-        "earliestMsgPublishTimeInBacklogs": oldest if wanted.earliest_in_backlog else 0,
+        "earliestMsgPublishTimeInBacklogs": (
+            oldest(earliest.values()) if wanted.earliest_in_backlog else 0
+        ),
         **_TOPIC_OFFLOAD,
-        "publishers": [_publisher(each) for each in stats.publishers if wanted.publishers],
-        "waitingPublishers": stats.waiting_publishers,
+        "publishers": [
+            _publisher(each, rates.get(publisher_part(each), NO_RATES))
+            for each in stats.publishers
+            if wanted.publishers
+        ],
+        **_EXCLUSIVE_ACCESS,
         "subscriptions": {
-            name: _subscription(each, wanted) for name, each in stats.subscriptions.items()
+            name: _subscription(name, each, rates, wanted, earliest.get(name, -1))
+            for name, each in stats.subscriptions.items()
         },
         "replication": {},
         "nonContiguousDeletedMessagesRanges": sum(each.acked_ranges for each in subscriptions),
@@ -120,15 +159,14 @@ def _sum_json(stats: TopicStats, wanted: Wanted) -> dict[str, Any]:
     }
 
 
-def _publisher(stats: PublisherStats) -> dict[str, Any]:
+def _publisher(stats: PublisherStats, rates: Rates) -> dict[str, Any]:
     return {
-        "accessMode": stats.access_mode,
-        "msgRateIn": stats.msg_rate_in,
-        "msgThroughputIn": stats.msg_throughput_in,
-        "averageMsgSize": stats.average_msg_size,
-        "chunkedMessageRate": stats.chunked_message_rate,
+        **_PUBLISHER_REST,
+        "msgRateIn": rates.messages,
+        "msgThroughputIn": rates.size_bytes,
+        "averageMsgSize": rates.average_size,
+        "chunkedMessageRate": rates.chunks,
         "producerId": stats.producer_id,
-        "supportsPartialProducer": False,
         "producerName": stats.producer_name,
         "address": _address(stats.address),
         "connectedSince": instant(stats.connected_since_ms),
@@ -137,14 +175,14 @@ def _publisher(stats: PublisherStats) -> dict[str, Any]:
     }
 
 
-def _subscription(stats: SubscriptionStats, wanted: Wanted) -> dict[str, Any]:
+def _subscription(
+    name: str, stats: SubscriptionStats, rates: TopicRates, wanted: Wanted, earliest_ms: int
+) -> dict[str, Any]:
     shown = {
-        **_delivered(stats),
+        **_delivered(stats, rates.get(subscription_part(name), NO_RATES)),
         "msgBacklog": stats.backlog_entries,
         "backlogSize": stats.backlog_bytes if wanted.backlog_size else -1,
-        "earliestMsgPublishTimeInBacklog": (
-            stats.earliest_backlog_publish_ms if wanted.earliest_in_backlog else 0
-        ),
+        "earliestMsgPublishTimeInBacklog": earliest_ms if wanted.earliest_in_backlog else 0,
         "msgBacklogNoDelayed": stats.backlog_entries,
         "blockedSubscriptionOnUnackedMsgs": stats.blocked_on_unacked,
         "msgDelayed": 0,
@@ -159,7 +197,11 @@ def _subscription(stats: SubscriptionStats, wanted: Wanted) -> dict[str, Any]:
         "lastConsumedTimestamp": stats.last_consumed_ms,
         "lastAckedTimestamp": stats.last_acked_ms,
         "lastMarkDeleteAdvancedTimestamp": stats.last_mark_moved_ms,
-        "consumers": [_consumer(each, stats.type) for each in stats.consumers if wanted.consumers],
+        "consumers": [
+            _consumer(each, rates.get(consumer_part(name, each), NO_RATES), stats.type)
+            for each in stats.consumers
+            if wanted.consumers
+        ],
         "isDurable": stats.durable,
         "isReplicated": False,
         "allowOutOfOrderDelivery": stats.allow_out_of_order,
@@ -177,10 +219,10 @@ def _subscription(stats: SubscriptionStats, wanted: Wanted) -> dict[str, Any]:
     return {key: value for key, value in shown.items() if value is not None}
 
 
-def _consumer(stats: ConsumerStats, kind: SubscriptionType | None) -> dict[str, Any]:
+def _consumer(stats: ConsumerStats, rates: Rates, kind: SubscriptionType | None) -> dict[str, Any]:
     entries = stats.entries_out_counter
     shown = {
-        **_delivered(stats),
+        **_delivered(stats, rates),
         "consumerName": stats.consumer_name,
         "availablePermits": stats.available_permits,
         "unackedMessages": stats.unacked_messages,
@@ -219,16 +261,21 @@ def _draining(consumers: Sequence[ConsumerStats]) -> dict[str, int]:
     }
 
 
-def _delivered(stats: SubscriptionStats | ConsumerStats) -> dict[str, Any]:
+def _delivered(stats: SubscriptionStats | ConsumerStats, rates: Rates) -> dict[str, Any]:
     return {
-        "msgRateOut": stats.msg_rate_out,
-        "msgThroughputOut": stats.msg_throughput_out,
+        "msgRateOut": rates.messages,
+        "msgThroughputOut": rates.size_bytes,
         "bytesOutCounter": stats.bytes_out_counter,
         "msgOutCounter": stats.msg_out_counter,
-        "msgRateRedeliver": stats.msg_rate_redeliver,
-        "messageAckRate": stats.message_ack_rate,
-        "chunkedMessageRate": stats.chunked_message_rate,
+        "msgRateRedeliver": rates.redelivered,
+        "messageAckRate": rates.acknowledged,
+        "chunkedMessageRate": rates.chunks,
     }
+
+
+def oldest(times_ms: Iterable[int]) -> int:
+    """The first of some publish times; -1 where there is none."""
+    return min((time for time in times_ms if time >= 0), default=-1)
 
 
 def _address(address: str) -> str:

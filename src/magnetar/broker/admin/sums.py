@@ -11,7 +11,6 @@ Part = TypeVar("Part", PublisherStats, ConsumerStats, SubscriptionStats, TopicSt
 
 _PARTS = frozenset({"publishers", "subscriptions", "consumers"})
 _OWN = frozenset({"producer_id", "consumer_id"})  # Of one connection; the first one's stands.
-_AVERAGES = frozenset({"average_msg_size"})  # Made from the sums.
 
 
 def total(partitions: Iterable[TopicStats]) -> TopicStats:
@@ -28,14 +27,7 @@ def total(partitions: Iterable[TopicStats]) -> TopicStats:
         for name, subscription in each.subscriptions.items():
             _add_subscription(result.subscriptions.setdefault(name, _none_yet()), subscription)
     result.publishers = list(publishers.values())
-    result.average_msg_size = _average(result)
-    for publisher in result.publishers:
-        publisher.average_msg_size = _average(publisher)
     return result
-
-
-def _average(stats: TopicStats | PublisherStats) -> float:
-    return stats.msg_throughput_in / stats.msg_rate_in if stats.msg_rate_in > 0 else 0.0
 
 
 def _none_yet() -> SubscriptionStats:
@@ -57,21 +49,19 @@ def _add(into: Part, other: Part) -> None:
     """Counters add up, flags hold if one does, times keep the latest, words the first."""
     for field in fields(into):
         name = field.name
-        if name in _PARTS | _OWN | _AVERAGES:
+        if name in _PARTS | _OWN:
             continue
         mine, theirs = getattr(into, name), getattr(other, name)
         setattr(into, name, _combined(name, mine, theirs))
 
 
 def _combined(name: str, mine: Any, theirs: Any) -> Any:
-    if name == "earliest_backlog_publish_ms":
-        return min((time for time in (mine, theirs) if time >= 0), default=-1)
     if isinstance(mine, bool):
         return mine or theirs
     if mine is None or mine in ("", {}):
         return theirs
     if name.endswith("_ms"):
         return max(mine, theirs)
-    if isinstance(mine, int | float) and not isinstance(mine, Enum):
+    if isinstance(mine, int) and not isinstance(mine, Enum):
         return mine + theirs
     return mine

@@ -59,10 +59,15 @@ class Consumer:
         """Messages it holds that are not acknowledged. Only for Shared and Key_Shared."""
         self.message_count = 0
         self.size_bytes = 0
+        self.chunk_count = 0
+        self.batched_count = 0
+        """Messages beyond the first of each entry."""
         self.redelivered_count = 0
         self.acked_count = 0
         self.last_acked_ms = 0
-        self.last_consumed_ms = 0
+        self.last_flow_ms = 0
+        self.delivered_at: float | None = None
+        """When it was last sent anything, by ``Clock.now``."""
         self._topic = topic
         self._partition = topic.partition_index
         self._unacked_max = unacked_max
@@ -74,6 +79,11 @@ class Consumer:
             f"name={self.request.subscription}}}, consumerId={self.consumer_id}, "
             f"consumerName={self.name}, address={self.connection.address}}}"
         )
+
+    @property
+    def entry_count(self) -> int:
+        """Entries delivered."""
+        return self.message_count - self.batched_count
 
     @property
     def writable(self) -> bool:
@@ -117,15 +127,19 @@ class Consumer:
         run does so to the picked entries alone.
         """
         if picked is None:
-            messages, count = traits.message_count, len(run.data)
+            messages = traits.message_count
             self.size_bytes += run.size_bytes
         else:
-            messages, count = sum(map(traits.message_counts.__getitem__, picked)), len(picked)
+            messages = sum(map(traits.message_counts.__getitem__, picked))
             self.size_bytes += sum(map(len, map(run.data.__getitem__, picked)))
         self.message_count += messages
+        if traits.messages_per_entry != 1:
+            self.batched_count += messages - len(run.data if picked is None else picked)
+        if traits.unusual:
+            self.chunk_count += traits.chunks_of(range(len(run)) if picked is None else set(picked))
         self.permits -= messages if ack_sets is None else sum(messages_of(traits, picked, ack_sets))
         if redelivery_counts is not None:
-            self.redelivered_count += count
+            self.redelivered_count += sum(map(bool, redelivery_counts))
         self.connection.send_entries(
             self.consumer_id,
             run,

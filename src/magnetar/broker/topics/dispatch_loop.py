@@ -147,6 +147,11 @@ class DispatchLoop:
         """Entries that were read and wait to be delivered, again or at all."""
         return 0 if self._table is None else self._table.waiting_count
 
+    @property
+    def over_unacked_limit(self) -> bool:
+        """Nothing is delivered: too much is unacknowledged on the subscription."""
+        return self._over_limit
+
     def blocked(self) -> Blocked | None:
         """Why nothing is delivered; None when nothing keeps it."""
         if not self.strategy.receivers:
@@ -302,7 +307,7 @@ class DispatchLoop:
             indexes = self._readable(run, traits, indexes)
             if not indexes:
                 return ()
-        self._messages_per_entry = traits.message_count / len(run.data)
+        self._messages_per_entry = traits.messages_per_entry
         picks, left = self.strategy.assign(run, indexes, traits, again=again)
         for consumer, picked in picks:
             self._hand_over(consumer, run, traits, picked)
@@ -327,14 +332,13 @@ class DispatchLoop:
         self, consumer: Consumer, run: EntryRun, traits: EntryTraits, indexes: Sequence[int]
     ) -> None:
         picked = indexes if len(indexes) < len(run.data) else None
-        ack_sets = ack_sets_of(self._cursor, run, picked) if self._cursor.has_batch_acks else None
+        ack_sets = ack_sets_of(self._cursor, run, picked) if self._cursor.acks.batches else None
         counts = None
+        consumer.delivered_at = now = self._clock.now()
         if self._table is not None:
             messages = messages_of(traits, picked, ack_sets)
             counts = self._table.redeliveries(run.ledger_id, entry_ids_of(run, picked))
-            self._table.hand_over(
-                consumer, run.ledger_id, entry_ids_of(run, picked), messages, self._clock.now()
-            )
+            self._table.hand_over(consumer, run.ledger_id, entry_ids_of(run, picked), messages, now)
         consumer.deliver(run, traits, picked=picked, redelivery_counts=counts, ack_sets=ack_sets)
 
     def _start_again(self) -> None:

@@ -74,6 +74,7 @@ class PersistentTopic:
         # What subscriptions that are gone delivered.
         self.removed_message_count = 0
         self.removed_size_bytes = 0
+        self.detached_chunk_count = 0  # Of producers that are gone.
         self._settings = settings
         self._admission = Admission(
             name, policies, producers=self.producers, subscriptions=self.subscriptions
@@ -234,6 +235,7 @@ class PersistentTopic:
     def _detach_producer(self, producer: Producer) -> None:
         if self.producers.get(producer.name) is producer:
             del self.producers[producer.name]
+            self.detached_chunk_count += producer.chunk_count
 
     def _disconnect_producers(self) -> None:
         for producer in list(self.producers.values()):
@@ -342,6 +344,14 @@ class PersistentTopic:
                 if steps % SKIPPED_AT_ONCE_MAX == 0:
                     await self._clock.sleep(0)
         cursor.acknowledge_cumulative(position)
+
+    async def oldest_publish_time_ms(self, subscription: Subscription) -> int:
+        # What follows the mark is not acknowledged, or the mark would have moved past it.
+        position = self.ledger.next_position(subscription.mark)
+        run = None
+        if position <= self.ledger.last_position:
+            run = await self.ledger.read(position, 1, 1)
+        return -1 if run is None else metadata.publish_time_ms(run.data[0])
 
     async def last_message_id(self) -> tuple[Position, int]:
         last = self.ledger.last_position

@@ -37,6 +37,8 @@ class Producer:
         self.connected_at_ms = connected_at_ms
         self.message_count = 0
         self.size_bytes = 0
+        self.chunk_count = 0
+        """Of what it sent, as it came in."""
         self.entries_pending = 0
         self._publish = publish
         self._detach = detach
@@ -50,12 +52,23 @@ class Producer:
         """Hand a run to the topic; the answer comes through the connection. Dropped after close."""
         if self._closed:
             self.connection.drop_sends(run)
-        elif run.traits.unusual and (delayed := _delayed(run)):
+        elif run.traits.unusual and (delayed := self._delayed(run)):
             self._publish_undelayed(run, delayed)
         else:
             count = len(run.data)
             self.entries_pending += count
             self._publish(self, run)
+
+    def _delayed(self, run: SendRun) -> set[int]:
+        """The sends that ask to be delivered later, by index. Of a run without, chunks count."""
+        delayed = {
+            index
+            for index, seen in run.traits.unusual.items()
+            if seen is not None and seen.deliver_at_ms is not None
+        }
+        if not delayed:
+            self.chunk_count += run.traits.chunks_of(range(len(run)))
+        return delayed
 
     def _publish_undelayed(self, run: SendRun, delayed: Container[int]) -> None:
         """Publish what does not ask for a delay, and refuse the rest, each in its turn."""
@@ -111,12 +124,3 @@ class Producer:
         """Clients take answers in the order of their sends only."""
         while self._refusals and self._refusals[0][0] <= self._answered:
             self.connection.send_errors(self._refusals.popleft()[1], NotAllowed(NO_DELAY))
-
-
-def _delayed(run: SendRun) -> set[int]:
-    """The sends that ask to be delivered later, by index."""
-    return {
-        index
-        for index, seen in run.traits.unusual.items()
-        if seen is not None and seen.deliver_at_ms is not None
-    }

@@ -36,10 +36,12 @@ class ClosedTotals:
 
     messages: int = 0
     size_bytes: int = 0
+    chunks: int = 0
     redelivered: int = 0
     acked: int = 0
     last_acked_ms: int = 0
-    last_consumed_ms: int = 0
+    last_flow_ms: int = 0
+    delivered_at: float | None = None
 
 
 class Subscription:
@@ -88,6 +90,12 @@ class Subscription:
     @property
     def properties(self) -> Mapping[str, str]:
         return self.cursor.properties
+
+    def wall_ms_at(self, moment: float | None) -> int:
+        """A moment of ``Clock.now`` as milliseconds since the epoch; 0 for never."""
+        if moment is None:
+            return 0
+        return self._clock.wall_ms() - round((self._clock.now() - moment) * 1000)
 
     @property
     def active(self) -> Consumer | None:
@@ -138,10 +146,12 @@ class Subscription:
         left = self.closed_totals
         left.messages += consumer.message_count
         left.size_bytes += consumer.size_bytes
+        left.chunks += consumer.chunk_count
         left.redelivered += consumer.redelivered_count
         left.acked += consumer.acked_count
         left.last_acked_ms = max(left.last_acked_ms, consumer.last_acked_ms)
-        left.last_consumed_ms = max(left.last_consumed_ms, consumer.last_consumed_ms)
+        left.last_flow_ms = max(left.last_flow_ms, consumer.last_flow_ms)
+        left.delivered_at = latest(left.delivered_at, consumer.delivered_at)
         if self.dispatch is not None:
             self.dispatch.leave(consumer)
         if not self.consumers:
@@ -173,6 +183,7 @@ class Subscription:
     def flow(self, consumer: Consumer, permits: int) -> None:
         """Permits for more messages."""
         consumer.add_permits(permits)
+        consumer.last_flow_ms = self._clock.wall_ms()
         if self.dispatch is not None:
             self.dispatch.flowed(consumer)
 
@@ -379,3 +390,8 @@ _EXCLUSIVE_TAKEN = "Exclusive consumer is already connected"
 def key_shared_mode(request: SubscribeRequest) -> str:
     """How a Key_Shared consumer gets its slots, as Pulsar prints it."""
     return "AUTO_SPLIT" if request.hash_ranges is None else "STICKY"
+
+
+def latest(*moments: float | None) -> float | None:
+    """The last of some moments; None where there is none."""
+    return max((moment for moment in moments if moment is not None), default=None)

@@ -16,13 +16,15 @@ from magnetar.storage.managed_ledger.info import ManagedLedgerInfo
 class Topic(Protocol):
     """One topic, loaded here."""
 
-    # Counted since it was loaded; what subscriptions that are gone delivered counts on.
+    # Counted since it was loaded; what subscriptions that are gone delivered counts on,
+    # and chunks that came from producers that are gone.
     message_count: int
     size_bytes: int
     last_publish_ms: int
     loaded_at_ms: int
     removed_message_count: int
     removed_size_bytes: int
+    detached_chunk_count: int
 
     @property
     def name(self) -> TopicName: ...
@@ -124,6 +126,12 @@ class Topic(Protocol):
 
     async def skip(self, subscription: Subscription, count: int | None = None) -> None:
         """Acknowledge the next ``count`` entries that are not acknowledged yet; None: all."""
+
+    async def oldest_publish_time_ms(self, subscription: Subscription) -> int:
+        """When the first entry was published that is not acknowledged; -1 where all are.
+
+        Raises what the stores raise.
+        """
 
     async def last_message_id(self) -> tuple[Position, int]:
         """The last entry, and the index of its last message (-1 outside a batch).

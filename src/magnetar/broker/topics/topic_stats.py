@@ -3,7 +3,7 @@
 from magnetar.broker.dispatch.key_shared import KeyShared
 from magnetar.broker.topics.consumer import Consumer
 from magnetar.broker.topics.producer import Producer
-from magnetar.broker.topics.subscription import Subscription, key_shared_mode
+from magnetar.broker.topics.subscription import Subscription, key_shared_mode, latest
 from magnetar.broker.topics.topic import Topic
 from magnetar.model.stats import ConsumerStats, PublisherStats, SubscriptionStats, TopicStats
 from magnetar.model.subscriptions import SubscriptionType
@@ -15,6 +15,8 @@ def topic_stats(topic: Topic) -> TopicStats:
     return TopicStats(
         msg_in_counter=topic.message_count,
         bytes_in_counter=topic.size_bytes,
+        chunk_in_counter=topic.detached_chunk_count
+        + sum(producer.chunk_count for producer in topic.producers.values()),
         msg_out_of_removed=topic.removed_message_count,
         bytes_out_of_removed=topic.removed_size_bytes,
         storage_bytes=topic.storage_bytes,
@@ -37,6 +39,7 @@ def _publisher(producer: Producer) -> PublisherStats:
         connected_since_ms=producer.connected_at_ms,
         msg_in_counter=producer.message_count,
         bytes_in_counter=producer.size_bytes,
+        chunk_in_counter=producer.chunk_count,
         metadata=producer.metadata,
     )
 
@@ -47,7 +50,7 @@ def _subscription(subscription: Subscription) -> SubscriptionStats:
         consumers = sorted(consumers, key=lambda c: (c.priority, c.name))
     left = subscription.closed_totals
     active = subscription.active
-    dispatch = subscription.dispatch
+    dispatch, cursor = subscription.dispatch, subscription.cursor
     first = consumers[0].request if consumers else None
     key_shared = first is not None and first.type is SubscriptionType.KEY_SHARED
     return SubscriptionStats(
@@ -58,17 +61,24 @@ def _subscription(subscription: Subscription) -> SubscriptionStats:
         allow_out_of_order=bool(first and first.allow_out_of_order),
         msg_out_counter=left.messages + sum(c.message_count for c in consumers),
         bytes_out_counter=left.size_bytes + sum(c.size_bytes for c in consumers),
+        chunk_out_counter=left.chunks + sum(c.chunk_count for c in consumers),
         redelivered_counter=left.redelivered + sum(c.redelivered_count for c in consumers),
         acknowledged_counter=left.acked + sum(c.acked_count for c in consumers),
-        backlog_entries=subscription.cursor.backlog,
-        backlog_bytes=subscription.cursor.backlog_bytes,
+        backlog_entries=cursor.backlog,
+        backlog_bytes=cursor.backlog_bytes,
         unacked_messages=sum(c.unacked for c in consumers),
         replay_entries=dispatch.waiting_count if dispatch else 0,
-        blocked_on_unacked=any(c.blocked for c in consumers),
+        blocked_on_unacked=dispatch.over_unacked_limit if dispatch else False,
+        acked_ranges=cursor.acked_ranges,
+        acked_ranges_bytes=cursor.acked_ranges_bytes,
+        last_flow_ms=max([left.last_flow_ms, *(c.last_flow_ms for c in consumers)]),
+        last_mark_moved_ms=cursor.mark_moved_ms,
         last_acked_ms=max([left.last_acked_ms, *(c.last_acked_ms for c in consumers)]),
-        last_consumed_ms=max([left.last_consumed_ms, *(c.last_consumed_ms for c in consumers)]),
+        last_consumed_ms=subscription.wall_ms_at(
+            latest(left.delivered_at, *(c.delivered_at for c in consumers))
+        ),
         consumers=[_consumer(consumer, subscription) for consumer in consumers],
-        properties=dict(subscription.cursor.properties),
+        properties=dict(cursor.properties),
     )
 
 
@@ -89,13 +99,16 @@ def _consumer(consumer: Consumer, subscription: Subscription) -> ConsumerStats:
         connected_since_ms=consumer.connected_at_ms,
         msg_out_counter=consumer.message_count,
         bytes_out_counter=consumer.size_bytes,
+        entries_out_counter=consumer.entry_count,
+        chunk_out_counter=consumer.chunk_count,
         redelivered_counter=consumer.redelivered_count,
         acknowledged_counter=consumer.acked_count,
         available_permits=consumer.permits,
         unacked_messages=consumer.unacked,
         blocked_on_unacked=consumer.blocked,
         last_acked_ms=consumer.last_acked_ms,
-        last_consumed_ms=consumer.last_consumed_ms,
+        last_consumed_ms=subscription.wall_ms_at(consumer.delivered_at),
+        last_flow_ms=consumer.last_flow_ms,
         key_hash_ranges=ranges,
         draining_slots=draining,
         draining_cleared_total=cleared,

@@ -10,6 +10,7 @@
 ``batches`` are acknowledged in part: one bit per message, in 64-bit words, 1 for what is pending.
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -40,14 +41,16 @@ def encode_cursor(state: CursorState) -> bytes:
         {
             **state.unknown,
             "markDelete": position(state.mark),
-            "ranges": [
-                {"ledgerId": ledger_id, "firsts": firsts, "lasts": lasts}
-                for ledger_id, (firsts, lasts) in state.ranges.items()
-            ],
+            "ranges": _range_objects(state),
             "batches": [{**position(place), "ackSet": words} for place, words in state.batches],
             "properties": state.properties,
         }
     )
+
+
+def ranges_size(state: CursorState) -> int:
+    """How many bytes of a record are its ranges."""
+    return len(json.dumps(_range_objects(state), separators=(",", ":")))
 
 
 def decode_cursor(value: bytes, *, source: str) -> CursorState:
@@ -66,6 +69,13 @@ def decode_cursor(value: bytes, *, source: str) -> CursorState:
             f"The cursor at {source} cannot be read ({error}): restore the record, or delete it to "
             "start the subscription anew"
         ) from error
+
+
+def _range_objects(state: CursorState) -> list[Json]:
+    return [
+        {"ledgerId": ledger_id, "firsts": firsts, "lasts": lasts}
+        for ledger_id, (firsts, lasts) in state.ranges.items()
+    ]
 
 
 def _ranges(fields: Fields) -> tuple[int, tuple[list[int], list[int]]]:

@@ -5,7 +5,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 
 from magnetar.model.position import Position
-from magnetar.storage.codec.cursor import CursorState, encode_cursor
+from magnetar.storage.codec.cursor import CursorState, encode_cursor, ranges_size
 from magnetar.storage.managed_ledger.ack_set import AckSet
 from magnetar.storage.managed_ledger.cursor_saver import CursorSaver, Trimmable
 from magnetar.storage.managed_ledger.cursor_store import CursorRecord, state_of
@@ -50,6 +50,9 @@ class Cursor:
         self.acks = AckSet(mark)
         self.read_position = log.layout.next_position(mark)
         self.read_limit: Position | None = None
+        self.mark_moved_ms = 0
+        """When the mark last moved on, since the log was opened; 0: not yet."""
+        self._mark_noted = mark
         self._log = log
         self._saver = saver
         self._record = record
@@ -71,6 +74,7 @@ class Cursor:
         if self.acks.mark > layout.last:
             self.acks.reset(layout.last)
         self.clamp()
+        self._mark_noted, self.mark_moved_ms = self.acks.mark, 0
         self.rewind()
 
     def acknowledge(self, positions: Sequence[Position]) -> None:
@@ -135,9 +139,16 @@ class Cursor:
         )
 
     @property
-    def has_batch_acks(self) -> bool:
-        """Whether any batch is acknowledged in part."""
-        return bool(self.acks.batches)
+    def acked_ranges(self) -> int:
+        """In how many pieces entries beyond the mark are acknowledged."""
+        return sum(map(len, self.acks.ranges.values()))
+
+    @property
+    def acked_ranges_bytes(self) -> int:
+        """What those pieces take in its record."""
+        if not (self.durable and self.acks.ranges):
+            return 0
+        return ranges_size(state_of(self.acks, {}, ranges_max=self._ranges_max))
 
     def ack_set(self, position: Position) -> list[int] | None:
         """The ack set of a batch that is acknowledged in part; None for any other entry."""
@@ -307,7 +318,12 @@ class Cursor:
             self._passed_over_to = self.read_position
 
     def _changed(self) -> None:
-        if self.acks.mark >= self.read_position:
+        mark = self.acks.mark
+        if mark is not self._mark_noted:
+            if mark > self._mark_noted:
+                self.mark_moved_ms = self._saver.clock.wall_ms()
+            self._mark_noted = mark
+        if mark >= self.read_position:
             self.rewind()
         if self.durable:
             self._saver.changed(self)

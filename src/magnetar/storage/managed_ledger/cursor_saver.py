@@ -43,7 +43,7 @@ class CursorSaver:
 
     def __init__(self, tasks: Tasks, clock: Clock, *, interval_s: float = 1.0) -> None:
         self._tasks = tasks
-        self._clock = clock
+        self.clock = clock
         self._interval_s = interval_s
         self._changed: dict[Saveable, None] = {}  # In the order they changed in.
         self._passed: dict[Trimmable, None] = {}
@@ -72,7 +72,7 @@ class CursorSaver:
     async def _run(self) -> None:
         try:
             while self._changed or self._passed:
-                await self._clock.sleep(self._interval_s)
+                await self.clock.sleep(self._interval_s)
                 cursors, self._changed = list(self._changed), {}
                 owners, self._passed = self._passed, {}
                 for start in range(0, len(cursors), SAVES_AT_ONCE_MAX):

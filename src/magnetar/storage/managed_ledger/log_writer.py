@@ -47,6 +47,9 @@ TRANSITIONS: Final[Mapping[WriterState, frozenset[WriterState]]] = {
 """Where each state may lead."""
 
 
+_OPEN: Final = WriterState.OPEN  # Looked up once, since every append asks for it.
+
+
 class _Current(NamedTuple):
     """The ledger that takes entries."""
 
@@ -105,7 +108,7 @@ class LogWriter:
         self._append = entries, stored
         current = self._current
         if (
-            self.state is WriterState.OPEN
+            self.state is _OPEN
             and current is not None
             and not current.writer.over_limit
             and self._list.owned

@@ -1,12 +1,12 @@
 import asyncio
 
 import pytest
-from unit.broker.admin.world import open_world
+from unit.broker.admin.world import SilentEnd, open_world
 
 from magnetar.broker.admin import rates
 from magnetar.broker.admin.rates import INTERVAL_S
-from magnetar.broker.topics.topic_stats import topic_stats
-from magnetar.model.stats import TopicStats
+from magnetar.broker.topics.consumer import SubscribeRequest
+from magnetar.model.subscriptions import SubscriptionType
 
 
 class SlowClock:
@@ -65,15 +65,32 @@ async def test_rates_are_those_of_the_last_minute(clock, monkeypatch):
         assert [await rate_in(world, name) for name in names] == [20, 0]
 
 
+async def test_chunks_have_rates(clock):
+    async with open_world(clock=clock) as world:
+        topic = await world.topic("persistent://public/default/a")
+        producer = await topic.attach_producer(SilentEnd(), 1, "p")
+        request = SubscribeRequest(
+            subscription="s", type=SubscriptionType.SHARED, consumer_id=1, consumer_name="c"
+        )
+        _, consumer = await topic.subscribe(request, SilentEnd())
+        producer.chunk_count, consumer.chunk_count = 60, 120
+        await clock.minute()
+        shown = (await world.ask("GET", "/admin/v2/persistent/public/default/a/stats")).json
+    delivered = shown["subscriptions"]["s"]
+    rates = [
+        part["chunkedMessageRate"]
+        for part in (shown["publishers"][0], delivered, delivered["consumers"][0])
+    ]
+    assert rates == [1, 2, 2]
+
+
 async def test_a_topic_that_is_gone_leaves_no_rates(clock):
     name = "persistent://public/default/a"
     async with open_world(clock=clock) as world:
         topic = await world.topic(name)
         topic.message_count = 60
         await clock.minute()
-        seen = topic_stats(topic)
+        assert world.services.rates.of(name)
         await world.registry.delete(topic.name)
         await clock.minute()
-        world.services.rates.fill(name, seen)
-        assert seen.msg_rate_in == 0.0
-        assert seen != TopicStats()
+        assert not world.services.rates.of(name)

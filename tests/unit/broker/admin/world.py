@@ -10,6 +10,7 @@ from unit.storage.managed_ledger.logs import append
 from yarl import URL
 
 from magnetar.broker.admin.app import AdminServices, start_admin
+from magnetar.broker.admin.rates import RateBook
 from magnetar.broker.cluster.lookup import BrokerAddress, Lookup
 from magnetar.broker.cluster.ownership import Ownership
 from magnetar.broker.config import PolicySettings
@@ -23,7 +24,6 @@ from magnetar.clock import SystemClock
 from magnetar.message.entry_traits import EntryTraits
 from magnetar.model.names import TopicName
 from magnetar.model.position import Position
-from magnetar.model.stats import RateBook
 from magnetar.proto import PulsarApi_pb2 as pb
 from magnetar.storage.ledger.memory import MemoryLedgerStore
 from magnetar.storage.managed_ledger.cache import EntryCache

@@ -1,5 +1,8 @@
 """A topic's counters, as others see them."""
 
+from collections import defaultdict
+from dataclasses import MISSING, fields
+
 from magnetar.broker.topics.topic_stats import topic_stats
 from magnetar.model.position import Position
 from magnetar.model.subscriptions import SubscriptionType
@@ -36,3 +39,128 @@ async def test_the_active_consumer_and_key_ranges_are_named(bench):
     assert found["x"].active_consumer_name == "only"
     assert found["ks"].key_shared_mode == "STICKY"
     assert found["ks"].consumers[0].key_hash_ranges == [(0, 9), (20, 29)]
+
+
+def chunk(make_entry, index):
+    return make_entry("c", uuid="u", chunk_id=index, num_chunks_from_msg=2, total_chunk_msg_size=2)
+
+
+async def busy_topic(bench, make_entry, client_end):
+    """A topic to which nearly everything has happened that is counted."""
+    topic = bench.topic
+    await topic.attach_producer(client_end(), 2, "p", metadata={"k": "v"})
+    gone, chunker = client_end(), await topic.attach_producer(client_end(), 3, "chunker")
+    await bench.publish("a", "b", make_entry("batch", batch=3), counts=[1, 1, 3])
+    await bench.publish(chunk(make_entry, 0), chunk(make_entry, 1), counts=[1, 1])
+    chunker.detach()
+    await bench.consumer(SubscriptionType.EXCLUSIVE, end=gone, subscription="gone")
+    await gone.until(lambda e: len(e.got()) == 5)
+    await topic.delete_subscription("gone", force=True)
+
+    for durable in (True, False):
+        name = f"x-{durable}"
+        end, subscription, consumer = await bench.consumer(
+            SubscriptionType.EXCLUSIVE,
+            name,
+            subscription=name,
+            durable=durable,
+            metadata={"k": "v"},
+            properties={"p": "v"},
+        )
+        await end.until(lambda e: len(e.got()) == 5)
+        places = [Position(*place) for place in end.positions()]
+        subscription.acknowledge(consumer, [places[0], places[2]])
+
+    end, subscription, consumer = await bench.consumer(SubscriptionType.SHARED, subscription="s")
+    await end.until(lambda e: len(e.got()) == 5)
+    subscription.redeliver(consumer, [places[1]])
+    await end.until(lambda e: len(e.got()) == 6)
+
+    await bench.publish(*(make_entry(f"k{n}", key=f"k{n}") for n in range(16)))
+    for relaxed in (False, True):
+        asked = {"subscription": f"ks-{relaxed}", "allow_out_of_order": relaxed}
+        end, subscription, consumer = await bench.consumer(
+            SubscriptionType.KEY_SHARED, "k1", **asked
+        )
+        await end.until(lambda e: len(e.got()) == 21)
+        await bench.consumer(SubscriptionType.KEY_SHARED, "k2", consumer_id=2, **asked)
+        held = [Position(*place) for place in end.positions()]
+        for place in held[5:13]:
+            subscription.acknowledge(consumer, [place])
+
+
+async def blocked_topic(bench):
+    """A topic whose consumer holds as much as it may, and something waits for it."""
+    end, subscription, consumer = await bench.consumer(SubscriptionType.SHARED, subscription="s")
+    await bench.publish("a", "b", "c", "d", "e", "f")
+    await end.until(lambda e: len(e.got()) == 4)
+    subscription.redeliver(consumer, [Position(*end.positions()[0])])
+
+
+async def test_every_field_is_filled_by_what_happens(open_bench, make_entry, client_end):
+    """A field that nobody fills would be a zero that means nothing."""
+    free = await open_bench()
+    await busy_topic(free, make_entry, client_end)
+    limited = await open_bench(unacked_per_consumer_max=4, unacked_per_subscription_max=4)
+    await blocked_topic(limited)
+    filled, every = defaultdict(set), {}
+
+    def look(part):
+        every[type(part)] = {each.name for each in fields(part)}
+        for each in fields(part):
+            made = each.default_factory
+            default = made() if made is not MISSING else each.default
+            if getattr(part, each.name) != default:
+                filled[type(part)].add(each.name)
+
+    for bench in (free, limited):
+        stats = topic_stats(bench.topic)
+        look(stats)
+        for publisher in stats.publishers:
+            look(publisher)
+        for subscription in stats.subscriptions.values():
+            look(subscription)
+            for consumer in subscription.consumers:
+                look(consumer)
+    assert dict(filled) == every
+
+
+async def test_chunks_are_counted_as_entries_and_outlive_who_sent_and_got_them(bench, make_entry):
+    end, subscription, consumer = await bench.consumer(SubscriptionType.SHARED, "c")
+    await bench.publish(
+        chunk(make_entry, 0), make_entry("b", batch=3), chunk(make_entry, 1), counts=[1, 3, 1]
+    )
+    await end.until(lambda e: len(e.got()) == 3)
+    stats = topic_stats(bench.topic)
+    its = stats.subscriptions["s"].consumers[0]
+    assert (stats.chunk_in_counter, stats.publishers[0].chunk_in_counter) == (2, 2)
+    assert (stats.msg_in_counter, stats.publishers[0].msg_in_counter) == (5, 5)
+    assert (its.msg_out_counter, its.entries_out_counter, its.chunk_out_counter) == (5, 3, 2)
+    bench.topic.producers["bench"].detach()
+    await bench.topic.leave(subscription, consumer)
+    after = topic_stats(bench.topic)
+    assert (after.chunk_in_counter, after.subscriptions["s"].chunk_out_counter) == (2, 2)
+
+
+async def test_only_what_is_delivered_again_is_counted_as_such(bench):
+    end, subscription, consumer = await bench.consumer(SubscriptionType.SHARED, "c")
+    await bench.publish("a", "b", "c")
+    await end.until(lambda e: len(e.got()) == 3)
+    subscription.redeliver(consumer, [Position(*end.positions()[1])])
+    await end.until(lambda e: len(e.got()) == 4)
+    assert topic_stats(bench.topic).subscriptions["s"].redelivered_counter == 1
+
+
+async def test_the_mark_s_time_is_that_of_its_last_move_forward(bench):
+    _, subscription, _ = await bench.consumer(SubscriptionType.SHARED, "c")
+    await bench.publish("a", "b")
+
+    def moved():
+        return topic_stats(bench.topic).subscriptions["s"].last_mark_moved_ms
+
+    assert moved() == 0
+    await bench.topic.skip(subscription, 1)  # Not only by a consumer's acknowledgements.
+    first = moved()
+    assert first > 0
+    await bench.topic.seek(subscription, Position(0, 0))
+    assert moved() == first

@@ -44,9 +44,9 @@ async def test_a_thousand_scattered_acknowledgements_are_a_few_ranges(ledger, cu
 async def test_a_batch_is_acknowledged_message_by_message(ledger, cursor):
     await append(ledger, entries(3))
     place = Position(0, 1)
-    assert not cursor.has_batch_acks
+    assert not cursor.acks.batches
     cursor.acknowledge_batch(place, [0b110])
-    assert cursor.has_batch_acks
+    assert cursor.acks.batches
     assert cursor.ack_set(place) == [0b110]
     assert not cursor.is_acknowledged(place)
     cursor.acknowledge_batch(place, [0b001])
@@ -182,7 +182,7 @@ async def test_a_reset_is_durable(logs, ledger, cursor):
 async def test_a_reset_elsewhere_drops_the_ack_set(ledger, cursor):
     await append(ledger, entries(10))
     await cursor.reset(Position(5, 0), [0b10])
-    assert not cursor.has_batch_acks
+    assert not cursor.acks.batches
 
 
 async def test_a_reset_on_an_empty_log(ledger, cursor):

@@ -74,6 +74,34 @@ async def test_a_partitioned_topic_s_stats_are_the_sum_of_those_created(world):
     assert brief["subscriptions"] == shown["subscriptions"]
 
 
+async def test_the_oldest_of_a_backlog_is_shown_when_it_is_asked_for(world):
+    """-1: all is acknowledged; 0: nobody asked."""
+    await world.ask("PUT", f"{ALL}/p/partitions", 2)
+    for index, times_ms in enumerate([(30, 40), (20, 50)]):
+        await world.publish(f"persistent://public/default/p-partition-{index}", *times_ms)
+        for name in ("all", "some", "none"):
+            await world.ask("PUT", f"{ALL}/p-partition-{index}/subscription/{name}", "earliest")
+        await world.ask("POST", f"{ALL}/p-partition-{index}/subscription/some/skip/1")
+        await world.ask("POST", f"{ALL}/p-partition-{index}/subscription/none/skip_all")
+
+    async def oldest(path):
+        shown = (await world.ask("GET", f"{ALL}/{path}")).json
+        each = shown["subscriptions"].items()
+        found = {name: s["earliestMsgPublishTimeInBacklog"] for name, s in each}
+        return shown["earliestMsgPublishTimeInBacklogs"], found
+
+    asked = "getEarliestTimeInBacklog=true"
+    assert await oldest(f"p-partition-0/stats?{asked}") == (
+        30,
+        {"all": 30, "some": 40, "none": -1},
+    )
+    assert await oldest(f"p/partitioned-stats?{asked}") == (
+        20,
+        {"all": 20, "some": 40, "none": -1},
+    )
+    assert await oldest("p-partition-0/stats") == (0, {"all": 0, "some": 0, "none": 0})
+
+
 async def test_internal_stats_show_the_log(world):
     [*_, (ledger_id, last)] = await world.publish(NAME, 1, 2, 3)
     shown = (await world.ask("GET", f"{ALL}/x/internalStats")).json

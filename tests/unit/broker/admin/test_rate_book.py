@@ -1,0 +1,137 @@
+from magnetar.broker.admin.rates import (
+    NO_RATES,
+    THE_TOPIC,
+    RateBook,
+    Rates,
+    consumer_part,
+    publisher_part,
+    subscription_part,
+    summed,
+)
+from magnetar.broker.admin.sums import total
+from magnetar.model.stats import ConsumerStats, PublisherStats, SubscriptionStats, TopicStats
+
+
+def snapshot(published: int, delivered: int, *, consumer: int = 1) -> TopicStats:
+    """A topic with one of everything, whose totals are multiples of what passed through."""
+    return TopicStats(
+        msg_in_counter=published,
+        bytes_in_counter=published * 100,
+        publishers=[
+            PublisherStats(7, "p", msg_in_counter=published, bytes_in_counter=published * 100)
+        ],
+        subscriptions={
+            "s": SubscriptionStats(
+                msg_out_counter=delivered,
+                bytes_out_counter=delivered * 100,
+                redelivered_counter=delivered // 2,
+                acknowledged_counter=delivered,
+                consumers=[
+                    ConsumerStats(
+                        consumer,
+                        f"c{consumer}",
+                        msg_out_counter=delivered,
+                        chunk_out_counter=delivered // 10,
+                    )
+                ],
+            )
+        },
+    )
+
+
+def consumer_rates(book, stats):
+    return book.of("t").get(consumer_part("s", stats.subscriptions["s"].consumers[0]), NO_RATES)
+
+
+def test_a_rate_is_the_growth_between_two_ticks_per_second():
+    book = RateBook()
+    book.tick("t", snapshot(100, 0), now=10.0)
+    book.tick("t", snapshot(700, 0), now=70.0)
+    assert book.of("t")[THE_TOPIC].messages == 10.0
+    book.tick("t", snapshot(700, 0), now=130.0)
+    assert book.of("t")[THE_TOPIC].messages == 0.0
+
+
+def test_a_total_that_began_again_grew_from_0():
+    book = RateBook()
+    book.tick("t", snapshot(1000, 0), now=0.0)
+    book.tick("t", snapshot(60, 0), now=60.0)
+    assert book.of("t")[THE_TOPIC].messages == 1.0
+
+
+def test_two_ticks_at_once_change_nothing():
+    book = RateBook()
+    book.tick("t", snapshot(0, 0), now=0.0)
+    book.tick("t", snapshot(60, 0), now=60.0)
+    book.tick("t", snapshot(99, 0), now=60.0)
+    assert book.of("t")[THE_TOPIC].messages == 1.0
+
+
+def test_rates_are_unknown_until_two_ticks():
+    book = RateBook()
+    assert book.of("t") == {}
+    book.tick("t", snapshot(60, 60), now=0.0)
+    assert book.of("t") == {}
+
+
+def test_every_part_of_a_topic_gets_its_rates():
+    book = RateBook()
+    book.tick("t", snapshot(0, 0), now=0.0)
+    stats = snapshot(600, 1200)
+    book.tick("t", stats, now=60.0)
+    rates = book.of("t")
+    assert rates == {
+        THE_TOPIC: Rates(messages=10, size_bytes=1000),
+        publisher_part(stats.publishers[0]): Rates(messages=10, size_bytes=1000),
+        subscription_part("s"): Rates(20, 2000, redelivered=10, acknowledged=20),
+        consumer_part("s", stats.subscriptions["s"].consumers[0]): Rates(messages=20, chunks=2),
+    }
+    assert rates[THE_TOPIC].average_size == 100
+    assert NO_RATES.average_size == 0
+
+
+def test_who_came_between_two_ticks_counts_from_the_first_of_them():
+    book = RateBook()
+    book.tick("t", snapshot(0, 0), now=0.0)
+    stats = snapshot(0, 600, consumer=2)
+    book.tick("t", stats, now=60.0)
+    assert consumer_rates(book, stats).messages == 10
+
+
+def test_the_totals_of_a_new_topic_began_when_the_last_round_was():
+    book = RateBook()
+    book.tick("t", snapshot(600, 1200), now=60.0, since=0.0)
+    assert book.of("t")[THE_TOPIC].messages == 10
+    assert book.of("t")[subscription_part("s")].messages == 20
+
+
+def test_who_left_is_forgotten():
+    book = RateBook()
+    book.tick("t", snapshot(0, 0), now=0.0)
+    book.tick("t", TopicStats(), now=60.0)
+    assert book.of("t").keys() == {THE_TOPIC}
+    stats = snapshot(0, 600)
+    book.tick("t", stats, now=120.0)
+    assert consumer_rates(book, stats).messages == 10
+
+
+def test_topics_that_are_gone_can_be_dropped():
+    book = RateBook()
+    for name in ("stays", "goes"):
+        book.tick(name, snapshot(60, 0), now=60.0, since=0.0)
+    book.keep({"stays", "new"})
+    assert book.of("stays")[THE_TOPIC].messages == 1.0
+    assert book.of("goes") == {}
+
+
+def test_rates_of_partitions_add_up_by_name():
+    book = RateBook()
+    partitions = [snapshot(60, 120, consumer=1), snapshot(120, 240, consumer=1)]
+    partitions[1].publishers[0].producer_id = 8
+    for number, stats in enumerate(partitions):
+        book.tick(str(number), stats, now=60.0, since=0.0)
+    whole = total(partitions)
+    rates = summed(((each, book.of(str(n))) for n, each in enumerate(partitions)), whole)
+    assert rates[THE_TOPIC].messages == 3
+    assert rates[publisher_part(whole.publishers[0])].messages == 3
+    assert rates[consumer_part("s", whole.subscriptions["s"].consumers[0])].messages == 6
