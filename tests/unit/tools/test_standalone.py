@@ -259,8 +259,15 @@ def test_it_stops_cleanly_when_its_standard_input_has_ended(tmp_path):
     """Even when that was before it began: whoever started it may be gone already."""
     command = [sys.executable, "-m", "magnetar.tools.cli", "standalone", "--until-eof"]
     command += ["--port", "0", "--http-port", "0", "--data-dir", str(tmp_path / "data")]
+    ours = {name: value for name, value in os.environ.items() if not name.startswith("MAGNETAR_")}
     ended = subprocess.run(
-        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False
+        command,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env=ours,  # Without settings that other tests have left for Spark's processes.
     )
     assert (ended.returncode, ended.stderr) == (0, "")
     assert "is ready" in ended.stdout
