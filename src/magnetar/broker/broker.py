@@ -68,7 +68,7 @@ class Broker:
         surroundings = ConnectionContext(
             table=self._table,
             settings=self._config.connections,
-            budget=PublishBuffer(self._config.connections.publish_buffer_mb_max * _MIB),
+            publish_buffer=PublishBuffer(self._config.connections.publish_buffer_mb_max * _MIB),
             shared_frames=SharedFrames(loop),
             clock=self._clock,
             tasks=self._tasks,

@@ -42,7 +42,7 @@ class ConnectionContext:
 
     table: CommandTable
     settings: ConnectionSettings
-    budget: PublishBuffer
+    publish_buffer: PublishBuffer
     shared_frames: SharedFrames
     clock: Clock
     tasks: Tasks
@@ -111,7 +111,7 @@ class Connection(asyncio.BufferedProtocol):
             outbox=self._outbox,
             read_pause=self._read_pause,
             pending_publishes=PendingPublishes(
-                context.budget,
+                context.publish_buffer,
                 self._read_pause,
                 count_max=settings.pending_publishes_max,
                 bytes_max=settings.pending_publish_bytes_max,
