@@ -15,7 +15,7 @@ from magnetar import Client, InitialPosition
 from magnetar.client.consumer import Consumer
 from magnetar.errors import MagnetarError
 from magnetar.message.compression import CompressionType
-from magnetar.testing.network import Proxy
+from tests.support.network import Proxy
 
 from .flows import SUBSCRIPTION, Flow
 from .pace import TICK_S, Pace

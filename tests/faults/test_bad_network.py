@@ -16,11 +16,11 @@ import pulsar
 import pytest
 from faults.folders import open_client
 from pulsar import InitialPosition, MessageId
+from support.network import Proxy, WireConnection
 from unit.broker.peer import Peer, command, send
 
 from magnetar.proto import PulsarApi_pb2 as pb
 from magnetar.testing.local_broker import LocalBroker
-from magnetar.testing.network import Proxy, WireConnection
 
 pytestmark = [pytest.mark.crash, pytest.mark.timeout(180)]
 

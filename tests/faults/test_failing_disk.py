@@ -1,6 +1,6 @@
 """A disk that is full, or fails: who waits hears of it, nothing answered is lost, and it passes.
 
-The broker runs in this process on a log whose disk fails on demand (``testing/faults.py``); the
+The broker runs in this process on a log whose disk fails on demand (``support/faults.py``); the
 clients are official ones but where said otherwise. Their way to try again is to resend what was
 not answered.
 """
@@ -15,10 +15,10 @@ import pulsar
 import pytest
 from faults.folders import open_client
 from pulsar import InitialPosition, MessageId
+from support.faults import FaultyFiles
 
 from magnetar.client import blocking
 from magnetar.errors import TimedOut, Unavailable
-from magnetar.testing.faults import FaultyFiles
 from magnetar.testing.local_broker import BrokerThread
 
 pytestmark = [pytest.mark.crash, pytest.mark.timeout(120)]

@@ -8,6 +8,7 @@ from array import array
 
 import pytest
 from google_crc32c import value as crc32c
+from support.network import WireConnection
 from unit.client.peer import Peer
 from unit.storage.ledger.local.support import append
 
@@ -41,7 +42,6 @@ from magnetar.storage.ledger.local.segment_format import (
 from magnetar.storage.ledger.local.store import LocalLedgerStore
 from magnetar.storage.metadata.memory import MemoryMetadataStore
 from magnetar.testing.local_broker import LocalBroker
-from magnetar.testing.network import WireConnection
 from magnetar.tools.standalone import OneLine
 from magnetar.wire import replies, requests
 from magnetar.wire.commands import BaseCommand

@@ -6,12 +6,12 @@ from pathlib import Path
 from golden.conversation import Conversation
 from golden.frames import parse, split
 from google.protobuf.message import DecodeError
+from support.network import WireConnection
 
 from magnetar.clock import SystemClock
 from magnetar.message.entry import checksum, join
 from magnetar.proto import PulsarApi_pb2 as pb
 from magnetar.testing.local_broker import LocalBroker
-from magnetar.testing.network import WireConnection
 from magnetar.wire import requests
 
 BY_NAME = {

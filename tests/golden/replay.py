@@ -17,9 +17,9 @@ from golden.conversation import Conversation, Step
 from golden.frames import Decoded, decode
 from golden.normal import Names
 from golden.rest_results import result_of
+from support.network import WireConnection
 
 from magnetar.errors import TimedOut
-from magnetar.testing.network import WireConnection
 
 QUIET_MS = 250
 SETTLE_S = 0.02

@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from support.network import WireConnection
 from unit.broker.manual_clock import ManualClock
 from unit.broker.peer import Peer, command
 
@@ -10,7 +11,6 @@ from magnetar.broker.handlers.connect import CLIENT_VERSION_LENGTH_MAX
 from magnetar.broker.handlers.table import REQUEST_SIZE_MAX
 from magnetar.proto import PulsarApi_pb2 as pb
 from magnetar.testing.local_broker import LocalBroker
-from magnetar.testing.network import WireConnection
 
 QUIET = {"webServicePort": -1}
 THERE_ARE_TOO_MANY = "Reached the maximum number of connections"

@@ -8,11 +8,11 @@ import asyncio
 import pytest
 from limits.bystander import Bystander, hear, memory
 from limits.rude import Rude
+from support.faults import FaultyFiles
 from unit.broker.peer import Peer, command, send
 
 from magnetar.broker.connection import SHARED_BUFFER_BYTES
 from magnetar.proto import PulsarApi_pb2 as pb
-from magnetar.testing.faults import FaultyFiles
 from magnetar.testing.local_broker import LocalBroker
 from magnetar.testing.processes import BrokerProcess
 

@@ -11,11 +11,11 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.faults import FaultyFiles
 from unit.storage.ledger.local.support import append, everything, run
 
 from magnetar.errors import LedgerFenced, LedgerNotFound, StorageError, WriteFailed
 from magnetar.storage.ledger.local.store import LocalLedgerSettings, LocalLedgerStore
-from magnetar.testing.faults import FaultyFiles
 
 SETTINGS = LocalLedgerSettings(segment_size=16 * 1024, compaction_share=0.6)
 

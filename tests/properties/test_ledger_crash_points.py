@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from properties.test_ledger_crash import Life
+from support.faults import FaultyFiles
 
 from magnetar.errors import StorageError
 from magnetar.storage.ledger.local.disk import File
-from magnetar.testing.faults import FaultyFiles
 
 
 class MortalFiles(FaultyFiles):

@@ -24,7 +24,7 @@ class LocalBroker:
     """A broker in the running event loop, as an async context manager.
 
     ``settings`` are by Pulsar's names, as in a configuration file. ``files`` is the disk of its
-    log, where that is to fail (``faults.FaultyFiles``).
+    log, for tests of a disk that fails.
     """
 
     def __init__(

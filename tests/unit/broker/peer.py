@@ -3,9 +3,9 @@
 from typing import Any, Self
 
 import google_crc32c
+from support.network import WireConnection
 
 from magnetar.proto import PulsarApi_pb2 as pb
-from magnetar.testing.network import WireConnection
 
 TOPIC = "persistent://public/default/t"
 

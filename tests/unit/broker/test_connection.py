@@ -1,6 +1,7 @@
 import asyncio
 
 import pytest
+from support.network import WireConnection
 from unit.broker.manual_clock import ManualClock
 from unit.broker.peer import Peer, command, entry, framed, send
 
@@ -12,7 +13,6 @@ from magnetar.broker.connection import (
 )
 from magnetar.proto import PulsarApi_pb2 as pb
 from magnetar.testing.local_broker import LocalBroker
-from magnetar.testing.network import WireConnection
 
 QUIET = {"webServicePort": -1}
 MIB = 1024 * 1024

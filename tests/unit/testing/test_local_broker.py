@@ -3,10 +3,10 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from support.network import WireConnection
 
 from magnetar.errors import InvalidValue
 from magnetar.testing.local_broker import BrokerThread, LocalBroker, config_for
-from magnetar.testing.network import WireConnection
 
 CONNECT = bytes.fromhex("000000160000001208021 20e0a0a676f6c64656e2d312e302015".replace(" ", ""))
 

@@ -1,7 +1,7 @@
 """Files and folders, the only door to them: every call here blocks, and belongs in a thread.
 
 ``Files`` is what the rest of the room asks of a disk; ``RealFiles`` is the machine's own,
-``testing/faults.py`` has one that fails on demand. Everything raises OSError.
+``tests/support/faults.py`` has one that fails on demand. Everything raises OSError.
 """
 
 import contextlib

@@ -3,6 +3,7 @@ import errno
 import time
 
 import pytest
+from support.faults import FaultyFiles
 from unit.storage.ledger.local.support import append, everything, run, snapshot
 
 from magnetar.errors import CorruptEntry
@@ -10,7 +11,6 @@ from magnetar.storage.ledger.local import compaction
 from magnetar.storage.ledger.local.index import Life
 from magnetar.storage.ledger.local.segments import SegmentState
 from magnetar.storage.ledger.local.store import LocalLedgerSettings, LocalLedgerStore
-from magnetar.testing.faults import FaultyFiles
 
 SIZE = 16 * 1024
 

@@ -4,6 +4,7 @@ import asyncio
 import errno
 
 import pytest
+from support.faults import FaultyFiles
 from unit.storage.ledger.local.support import (
     EverythingLost,
     append,
@@ -19,7 +20,6 @@ from magnetar.storage.ledger.local.format import Kind, encode_mark
 from magnetar.storage.ledger.local.log_thread import Durability
 from magnetar.storage.ledger.local.segments import SegmentState
 from magnetar.storage.ledger.local.store import LocalLedgerSettings, LocalLedgerStore
-from magnetar.testing.faults import FaultyFiles
 
 SEGMENT_SIZE = 16 * 1024
 SETTINGS = LocalLedgerSettings(segment_size=SEGMENT_SIZE)

@@ -2,6 +2,7 @@ import asyncio
 import errno
 
 import pytest
+from support.faults import FaultyFiles
 from unit.storage.ledger.local.support import run, salt
 
 from magnetar.clock import SystemClock
@@ -13,7 +14,6 @@ from magnetar.storage.ledger.local.journal import Journal
 from magnetar.storage.ledger.local.log_thread import Durability
 from magnetar.storage.ledger.local.segment_format import PAGE, decode_header
 from magnetar.storage.ledger.local.segments import Segments, SegmentState
-from magnetar.testing.faults import FaultyFiles
 
 SIZE = 16 * 1024
 

@@ -3,11 +3,11 @@ import dataclasses
 import struct
 
 import pytest
+from support.faults import FaultyFiles
 from unit.storage.ledger.local.support import append, everything, run
 
 from magnetar.errors import LedgerFenced, LedgerNotFound, StorageError, WriteFailed
 from magnetar.storage.ledger.local.store import LocalLedgerSettings, LocalLedgerStore
-from magnetar.testing.faults import FaultyFiles
 
 SETTINGS = LocalLedgerSettings(segment_size=64 * 1024)
 

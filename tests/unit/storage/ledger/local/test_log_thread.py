@@ -2,6 +2,7 @@ import asyncio
 import threading
 
 import pytest
+from support.faults import FaultyFiles
 
 from magnetar.clock import SystemClock
 from magnetar.storage.ledger.local.log_thread import (
@@ -12,7 +13,6 @@ from magnetar.storage.ledger.local.log_thread import (
     StartSegment,
     Write,
 )
-from magnetar.testing.faults import FaultyFiles
 
 HEADER = b"header"
 

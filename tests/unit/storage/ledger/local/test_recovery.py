@@ -3,6 +3,7 @@ import logging
 import shutil
 
 import pytest
+from support.faults import FaultyFiles
 from unit.storage.ledger.local.support import (
     EverythingLost,
     append,
@@ -19,7 +20,6 @@ from magnetar.storage.ledger.local.recovery import IDS_SKIPPED, recover
 from magnetar.storage.ledger.local.segment_format import encode_header
 from magnetar.storage.ledger.local.segments import SegmentState
 from magnetar.storage.ledger.local.store import LocalLedgerSettings, LocalLedgerStore
-from magnetar.testing.faults import FaultyFiles
 
 SIZE = 16 * 1024
 SETTINGS = LocalLedgerSettings(segment_size=SIZE, compaction_share=0)

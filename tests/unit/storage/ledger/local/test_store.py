@@ -5,13 +5,13 @@ import threading
 import time
 
 import pytest
+from support.faults import FaultyFiles
 from unit.storage.ledger.local.support import append, everything, run, snapshot
 
 from magnetar.errors import InvalidValue, StorageError, StoreLocked, WriteFailed
 from magnetar.storage.ledger.local.log_thread import Durability
 from magnetar.storage.ledger.local.segments import SegmentState
 from magnetar.storage.ledger.local.store import LocalLedgerSettings, LocalLedgerStore
-from magnetar.testing.faults import FaultyFiles
 
 SIZE = 16 * 1024
 

@@ -3,6 +3,7 @@ import errno
 import time
 
 import pytest
+from support.faults import FaultyFiles
 from unit.storage.ledger.local.support import append, run
 
 from magnetar.errors import WriteFailed
@@ -11,7 +12,6 @@ from magnetar.storage.ledger.local.log_thread import Durability
 from magnetar.storage.ledger.local.scan import read_footer
 from magnetar.storage.ledger.local.segments import SegmentState
 from magnetar.storage.ledger.local.store import LocalLedgerSettings, LocalLedgerStore
-from magnetar.testing.faults import FaultyFiles
 
 SIZE = 16 * 1024
 SETTINGS = LocalLedgerSettings(segment_size=SIZE, compaction_share=0)

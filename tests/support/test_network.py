@@ -1,9 +1,9 @@
 import asyncio
 
 import pytest
+from support.network import Proxy, WireConnection
 
 from magnetar.errors import TimedOut
-from magnetar.testing.network import Proxy, WireConnection
 
 
 class Peer:

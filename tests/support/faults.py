@@ -93,8 +93,6 @@ class FaultyFiles:
         self._may_sync.set()
         self._dead = False
 
-    # What a test asks for.
-
     def fail_writes(self, error: int = errno.EIO, *, times: int = 1, name: str = "") -> None:
         """The next writes stop half way and fail."""
         self._write_fault = _Fault(error, times, name)
@@ -140,8 +138,6 @@ class FaultyFiles:
                 if path.exists():
                     path.write_bytes(_survivors(path.read_bytes(), medium, chance))
             self._media.clear()
-
-    # What a store asks for.
 
     def open(self, path: Path, *, create: bool = False, direct: bool = False) -> File:
         with self.powered() if create else self._lock:
@@ -196,8 +192,6 @@ class FaultyFiles:
         path.write_bytes(data)
         if medium is not None:
             self._media[path] = medium
-
-    # What its files ask for.
 
     @contextlib.contextmanager
     def powered(self) -> Iterator[None]:

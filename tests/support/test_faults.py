@@ -3,8 +3,7 @@ import threading
 from random import Random
 
 import pytest
-
-from magnetar.testing.faults import SECTOR, FaultyFiles
+from support.faults import SECTOR, FaultyFiles
 
 
 @pytest.fixture
