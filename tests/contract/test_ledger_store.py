@@ -223,7 +223,8 @@ async def test_opening_a_ledger_fences_its_writer(store):
     writer = await store.create()
     await append(writer, *run("a"))
     reader = await store.open(writer.ledger_id)
-    with pytest.raises(LedgerFenced):
+    why = f"ledger {writer.ledger_id} takes no more entries: it was opened elsewhere"
+    with pytest.raises(LedgerFenced, match=why):
         await append(writer, *run("b"))
     assert reader.end == writer.end == (0, 1)
     assert await everything(reader) == [b"a"]

@@ -8,7 +8,7 @@ entries come back from disk. Entry ids are 0-based and without gaps. Everything 
 from collections.abc import Callable
 from typing import NamedTuple, NewType, Protocol
 
-from magnetar.errors import StorageError
+from magnetar.errors import LedgerFenced, StorageError
 
 LedgerId = NewType("LedgerId", int)
 
@@ -88,3 +88,8 @@ class LedgerStore(Protocol):
 
     async def close(self) -> None:
         """Finish what is under way and let go of files. Appends after this raise LedgerFenced."""
+
+
+def fenced(ledger_id: int, because: str) -> LedgerFenced:
+    """The answer of a ledger that is closed for appends."""
+    return LedgerFenced(f"ledger {ledger_id} takes no more entries: {because}")

@@ -5,6 +5,7 @@ they landed: at no moment is an answered entry in fewer than one place.
 """
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -98,11 +99,8 @@ class Compaction:
         self._emptied()
 
     def _contents(self, segment: Segment) -> Contents:
-        file = self._files.open(segment.path)
-        try:
+        with contextlib.closing(self._files.open(segment.path)) as file:
             return read_footer(file, segment.stamp) or read_contents(file, segment)
-        finally:
-            file.close()
 
     async def _live_offsets(self, contents: Contents) -> list[int]:
         """Where the blocks lie that the index still points to."""
@@ -127,7 +125,7 @@ class Compaction:
         receipts = []
         for ledger_id in contents.groups:
             ledger = self._ledgers.get(ledger_id)
-            if ledger is not None and ledger.mark_at == segment.generation:
+            if ledger is not None and ledger.marked_in is segment:
                 kind = Kind.ENDED if ledger.life is Life.ENDED else Kind.CREATED
                 receipts.append(self._receipt())
                 self._journal.append(Mark(kind, ledger, self._segments, receipts[-1]))
@@ -146,10 +144,10 @@ class Compaction:
             if ledger is not None and ledger.place(head.first) == place:
                 receipts.append(self._receipt())
                 move = Move(
-                    ledger,
+                    ledger=ledger,
                     head=head,
                     record=record,
-                    place=place,
+                    source=segment,
                     segments=self._segments,
                     receipt=receipts[-1],
                 )

@@ -48,7 +48,7 @@ class Ledger:
         "ledger_id",
         "life",
         "locations",
-        "mark_at",
+        "marked_in",
         "moved",
         "next_entry_id",
         "reserved",
@@ -64,7 +64,7 @@ class Ledger:
         self.reserved = 0  # Invariant: >= next_entry_id; appends under way lie between.
         self.firsts = _NO_BLOCKS  # Invariant: ascending, parallel to locations.
         self.locations = _NO_BLOCKS
-        self.mark_at: int | None = None  # The segment with its newest CREATED or ENDED record.
+        self.marked_in: Segment | None = None  # Has its newest CREATED or ENDED record.
         self.moved = 0  # Compaction has moved none of the blocks from this one on.
         self.appending = 0
         self.idle: asyncio.Future[None] | None = None
@@ -90,12 +90,12 @@ class Ledger:
     def deleted(self) -> bool:
         return self.life is Life.DELETED
 
-    def mark(self, segment: Segment, former: Segment | None) -> None:
+    def mark(self, segment: Segment) -> None:
         """Its newest CREATED or ENDED record lies in ``segment``; the one before is dead."""
-        if former is not None:
-            former.release(self.ledger_id, HEAD_SIZE)
+        if self.marked_in is not None:
+            self.marked_in.release(self.ledger_id, HEAD_SIZE)
         segment.hold(self.ledger_id, HEAD_SIZE)
-        self.mark_at = segment.generation
+        self.marked_in = segment
 
     async def settled(self) -> None:
         """Return when no append is under way."""
@@ -207,7 +207,7 @@ def group_of(segment: Segment, ledger: Ledger) -> Group:
     group.firsts = moved.firsts + ledger.firsts[start:stop]
     group.locations = moved.locations + ledger.locations[start:stop]
     group.records_size = segment.ledgers[ledger_id]
-    if ledger.mark_at == generation:
+    if ledger.marked_in is segment:
         group.records_size -= HEAD_SIZE
     if start < stop:
         last = stop == len(ledger.firsts)

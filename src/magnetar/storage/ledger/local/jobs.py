@@ -6,6 +6,7 @@ Belongs to the event loop. The journal calls ``landed`` or ``failed``, for a job
 
 import asyncio
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 from magnetar.errors import WriteFailed
@@ -21,10 +22,9 @@ from .format import (
     encode_block,
     encode_entry,
     encode_mark,
-    location,
     move,
 )
-from .index import Ledger, generation_of
+from .index import Ledger
 from .segment_format import Group
 from .segments import Segment, Segments
 
@@ -118,42 +118,39 @@ class Block:
             self.answered(self._first if error is None else -1, error)
 
 
+@dataclass(slots=True, eq=False)
 class Mark:
     """A ledger was created, or ended: the newer of the two says that it exists."""
 
-    __slots__ = ("_kind", "_ledger", "_receipt", "_segments")
+    kind: Kind
+    ledger: Ledger
+    segments: Segments
+    receipt: Receipt | None = None
 
-    size = HEAD_SIZE
-
-    def __init__(
-        self, kind: Kind, ledger: Ledger, segments: Segments, receipt: Receipt | None = None
-    ) -> None:
-        self._kind = kind
-        self._ledger = ledger
-        self._segments = segments
-        self._receipt = receipt
+    @property
+    def size(self) -> int:
+        return HEAD_SIZE
 
     def encode(self, stamp: Stamp, synced: int) -> Iterable[bytes]:
-        ledger = self._ledger
-        entries = ledger.next_entry_id if self._kind is Kind.ENDED else 0
-        return (encode_mark(self._kind, stamp, synced, ledger.ledger_id, entries),)
+        ledger = self.ledger
+        entries = ledger.next_entry_id if self.kind is Kind.ENDED else 0
+        return (encode_mark(self.kind, stamp, synced, ledger.ledger_id, entries),)
 
     def landed(self, segment: Segment, offset: int) -> None:
-        ledger = self._ledger
+        ledger = self.ledger
         segment.hold(ledger.ledger_id, 0)
         notes = segment.notes
-        (notes.ended if self._kind is Kind.ENDED else notes.created).add(ledger.ledger_id)
+        (notes.ended if self.kind is Kind.ENDED else notes.created).add(ledger.ledger_id)
         if ledger.deleted:
-            self._segments.landed_after_delete(ledger.ledger_id, segment)
+            self.segments.landed_after_delete(ledger.ledger_id, segment)
         else:
-            former = None if ledger.mark_at is None else self._segments[ledger.mark_at]
-            ledger.mark(segment, former)
+            ledger.mark(segment)
 
     def failed(self) -> None:
         """The ledger is what it was."""
 
     def answer(self, error: WriteFailed | None) -> None:
-        resolve(self._receipt, error)
+        resolve(self.receipt, error)
 
 
 class Forget(Protocol):
@@ -162,80 +159,69 @@ class Forget(Protocol):
     def __call__(self, *, durable: bool) -> None: ...
 
 
+@dataclass(slots=True, eq=False)
 class Deletion:
     """A ledger goes, with everything it held."""
 
-    __slots__ = ("_forget", "_ledger_id", "_receipt")
+    ledger_id: int
+    forget: Forget
+    receipt: Receipt
 
-    size = HEAD_SIZE
-
-    def __init__(self, ledger_id: int, forget: Forget, receipt: Receipt) -> None:
-        self._ledger_id = ledger_id
-        self._forget = forget
-        self._receipt = receipt
+    @property
+    def size(self) -> int:
+        return HEAD_SIZE
 
     def encode(self, stamp: Stamp, synced: int) -> Iterable[bytes]:
-        return (encode_mark(Kind.DELETED, stamp, synced, self._ledger_id),)
+        return (encode_mark(Kind.DELETED, stamp, synced, self.ledger_id),)
 
     def landed(self, segment: Segment, offset: int) -> None:
-        segment.notes.deletions.append(self._ledger_id)
-        self._forget(durable=True)
+        segment.notes.deletions.append(self.ledger_id)
+        self.forget(durable=True)
 
     def failed(self) -> None:
         # A full disk must not keep us from making space: what it held can go all the same.
-        self._forget(durable=False)
+        self.forget(durable=False)
 
     def answer(self, error: WriteFailed | None) -> None:
-        resolve(self._receipt, error)
+        resolve(self.receipt, error)
 
 
+@dataclass(slots=True, eq=False, kw_only=True)
 class Move:
     """A block leaves a segment that is mostly dead."""
 
-    __slots__ = ("_from", "_head", "_ledger", "_receipt", "_record", "_segments", "size")
+    ledger: Ledger
+    head: Head
+    record: bytes
+    source: Segment
+    segments: Segments
+    receipt: Receipt
 
-    def __init__(
-        self,
-        ledger: Ledger,
-        *,
-        head: Head,
-        record: bytes,
-        place: int,
-        segments: Segments,
-        receipt: Receipt,
-    ) -> None:
-        self._ledger = ledger
-        self._head = head
-        self._record = record
-        self._from = place
-        self._segments = segments
-        self._receipt = receipt
-        self.size = head.size
+    @property
+    def size(self) -> int:
+        return self.head.size
 
     def encode(self, stamp: Stamp, synced: int) -> Iterable[bytes]:
-        return move(self._record, self._head, stamp, synced)
+        return move(self.record, self.head, stamp, synced)
 
     def landed(self, segment: Segment, offset: int) -> None:
-        ledger = self._ledger
-        segment.hold(ledger.ledger_id, 0)
+        ledger = self.ledger
+        ledger_id = ledger.ledger_id
         if ledger.deleted:
-            self._segments.landed_after_delete(ledger.ledger_id, segment)
+            segment.hold(ledger_id, 0)
+            self.segments.landed_after_delete(ledger_id, segment)
             return
-        place = location(segment.generation, offset)
-        ledger.move(self._head.first, place)
-        moved = segment.notes.moved
-        group = moved.get(ledger.ledger_id)
-        if group is None:
-            group = moved[ledger.ledger_id] = Group(ledger.ledger_id)
-        group.add_block(self._head, place)
-        segment.hold(ledger.ledger_id, self.size)
-        self._segments[generation_of(self._from)].release(ledger.ledger_id, self.size)
+        place = segment.base + offset
+        ledger.move(self.head.first, place)
+        segment.notes.moved.setdefault(ledger_id, Group(ledger_id)).add_block(self.head, place)
+        segment.hold(ledger_id, self.size)
+        self.source.release(ledger_id, self.size)
 
     def failed(self) -> None:
         """The block is where it was."""
 
     def answer(self, error: WriteFailed | None) -> None:
-        resolve(self._receipt, error)
+        resolve(self.receipt, error)
 
 
 def resolve(receipt: Receipt | None, error: WriteFailed | None) -> None:

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from magnetar.errors import LedgerNotFound, StorageError
-from magnetar.storage.ledger.answers import fenced
-from magnetar.storage.ledger.store import Answered, LedgerEnd, LedgerEntries, LedgerId
+from magnetar.storage.ledger.store import Answered, LedgerEnd, LedgerEntries, LedgerId, fenced
 
 from .disk import Files
 from .format import Kind

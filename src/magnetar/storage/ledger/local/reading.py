@@ -4,10 +4,10 @@ Blocks that lie near one another are read in one call, large entries each in one
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
-from types import TracebackType
-from typing import Final, NamedTuple, Self
+from typing import Final, NamedTuple
 
 from magnetar.errors import CorruptEntry
 from magnetar.storage.ledger.store import LedgerEntries
@@ -58,7 +58,7 @@ def read_entries(
     data: list[bytes] = []
     checksums: list[int] = []
     room = bytes_max
-    with _Window(files, plan.sources) as window:
+    with closing(_Window(files, plan.sources)) as window:
         for index in range(len(plan.firsts)):
             wanted = first + len(data)
             try:
@@ -90,17 +90,10 @@ class _Window:
         self._start = 0
         self.bytes = b""
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
         if self._file is not None:
             self._file.close()
+            self._file = None
 
     def source(self, generation: int) -> Source:
         return self._sources[generation]
@@ -123,9 +116,7 @@ class _Window:
     def direct(self, generation: int, offset: int, size: int) -> bytes:
         """Read past the window."""
         if self._generation != generation:
-            if self._file is not None:
-                self._file.close()
-            self._file = None
+            self.close()
             self._file = self._files.open(self._sources[generation].path)
             self._generation = generation
             self.bytes = b""
@@ -228,7 +219,7 @@ def read_records(
     records = []
     size = 0
     path, generation = source.path, source.stamp.generation
-    with _Window(files, {generation: source}) as window:
+    with closing(_Window(files, {generation: source})) as window:
         for offset in offsets:
             head, _ = _verified(window, generation, offset)
             if head is None:

@@ -5,9 +5,10 @@ from front to back; the newest is cut off behind the last record that counts, an
 have left unsynced is written again, so that what is found now will be found next time too.
 """
 
+import contextlib
 import logging
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -104,30 +105,16 @@ def _check_newest(folder: Path, paths: list[Path], marks: list[Path]) -> None:
         )
 
 
-class _opened:  # noqa: N801 reads as a verb where it is used
+@contextlib.contextmanager
+def _opened(files: Files, path: Path) -> Iterator[File]:
     """A file that is open for as long as it is read here; trouble names it."""
-
-    def __init__(self, files: Files, path: Path) -> None:
-        self._path = path
-        self._files = files
-        self._file: File
-
-    def __enter__(self) -> File:
-        try:
-            self._file = self._files.open(self._path)
-        except OSError as error:
-            raise self._unreadable(error) from error
-        return self._file
-
-    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
-        self._file.close()
-        if isinstance(error, OSError):
-            raise self._unreadable(error) from error
-
-    def _unreadable(self, error: OSError) -> StorageError:
-        return StorageError(
-            f"{self._path} cannot be read ({error}): check the disk and the file's permissions"
-        )
+    try:
+        with contextlib.closing(files.open(path)) as file:
+            yield file
+    except OSError as error:
+        raise StorageError(
+            f"{path} cannot be read ({error}): check the disk and the file's permissions"
+        ) from error
 
 
 def _header(files: Files, path: Path) -> SegmentHeader:
@@ -209,8 +196,7 @@ def _index(files: Files, found: list[_FoundSegment]) -> Recovered:
             ledger.size_bytes += group.body_size
             ledger.next_entry_id = max(ledger.next_entry_id, group.next_entry_id)
             if group.created or group.ended_at is not None:
-                former = None if ledger.mark_at is None else segments[ledger.mark_at]
-                ledger.mark(each.segment, former)
+                ledger.mark(each.segment)
             if group.ended_at is not None:
                 ended[ledger_id] = group.ended_at
             _drop_copies(files, segments, ledger, ledger.merge(group.firsts, group.locations))

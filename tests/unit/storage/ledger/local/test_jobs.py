@@ -106,20 +106,20 @@ def test_a_huge_entry_stays_whole(ledger):
 
 def test_the_newest_mark_of_a_ledger_is_the_one_alive(segments, segment, ledger):
     Mark(Kind.CREATED, ledger, segments).landed(segment, 4096)
-    assert (ledger.mark_at, segment.live) == (1, HEAD_SIZE)
+    assert (ledger.marked_in, segment.live) == (segment, HEAD_SIZE)
     other = segments.begin(1, 100)[0]
     ledger.next_entry_id = 12
     mark = Mark(Kind.ENDED, ledger, segments)
     assert head(mark)[:1] + head(mark)[4:6] == (Kind.ENDED, 7, 12)
     mark.landed(other, 4096)
-    assert (ledger.mark_at, segment.live, other.live) == (2, 0, HEAD_SIZE)
+    assert (ledger.marked_in, segment.live, other.live) == (other, 0, HEAD_SIZE)
 
 
 async def test_a_mark_that_failed_changes_nothing(segments, ledger):
     mark = Mark(Kind.CREATED, ledger, segments, waits := receipt())
     mark.failed()
     mark.answer(FAILURE)
-    assert ledger.mark_at is None
+    assert ledger.marked_in is None
     assert waits.exception() is FAILURE
 
 
@@ -158,10 +158,10 @@ async def test_a_moved_block_is_found_in_its_new_place(segments, segment, ledger
 
     def move():
         return Move(
-            ledger,
+            ledger=ledger,
             head=head_at(record, 0, stamp(1)),
             record=record,
-            place=location(1, 4096),
+            source=segment,
             segments=segments,
             receipt=receipt(),
         )
