@@ -1,20 +1,28 @@
 """What is done at the end of an iteration of the event loop, once for all that arrived in it.
 
-Bytes of many connections arrive in one iteration. What they lead to waits until all were read:
-then each topic appends once, the log is handed over once, and each connection is written to once.
+A message passes through two iterations. In the first it is read, as are those of other
+connections, and waits in its topic. At the end of it, in the order of ``Phase``, each topic appends
+once, the log is handed over once, and each connection is written to once.
+
+The second one begins when the log answers (``run``). Each topic then
+
+1. appends what was published to it meanwhile, so that the log is not idle for longer than it must;
+2. answers the producers of what was stored;
+3. dispatches, for an entry is not delivered before its producer could know that it is stored;
+
+and the phases follow: the log gets what was appended, the clients their receipts and messages.
 """
 
 import asyncio
 import logging
 from collections.abc import Callable
 from enum import IntEnum
-from weakref import WeakKeyDictionary
 
 log = logging.getLogger(__name__)
 
 
-class Stage(IntEnum):
-    """In what order things are done at the end of an iteration."""
+class Phase(IntEnum):
+    """What is done at the end of an iteration, in this order."""
 
     APPEND = 0
     """Topics append what was published to them."""
@@ -25,23 +33,23 @@ class Stage(IntEnum):
 
 
 class LoopIteration:
-    """The iteration of the running loop that is under way."""
+    """The iteration of an event loop that is under way: one object for each loop."""
 
-    def __init__(self) -> None:
-        # Not the loop itself: ``_iterations`` would keep it for ever.
-        self._stages: list[list[Callable[[], None]]] = [[] for _ in Stage]
-        self._will_end = False  # Somebody sees to it: the loop, or ``run``.
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._phases: list[list[Callable[[], None]]] = [[] for _ in Phase]
+        self._will_end = False  # The loop, or ``run``, is going to call ``_end``.
 
-    def at_end(self, stage: Stage, work: Callable[[], None]) -> None:
+    def at_end(self, phase: Phase, work: Callable[[], None]) -> None:
         """Do ``work`` at the end of this iteration. A failure is logged, and stops nothing else.
 
-        What the work of a stage brings to that stage, or to one before, waits for the next one, so
-        that the loop looks at its connections in between.
+        What the work of a phase brings to that phase, or to one before, waits for the next
+        iteration, so that the loop looks at its connections in between.
         """
         if not self._will_end:
             self._will_end = True
-            asyncio.get_running_loop().call_soon(self._over)
-        self._stages[stage].append(work)
+            self._loop.call_soon(self._over)
+        self._phases[phase].append(work)
 
     def run(self, work: Callable[[], None]) -> None:
         """Do ``work``, and end the iteration with it: nothing more is expected to arrive."""
@@ -56,8 +64,10 @@ class LoopIteration:
         self._renew()
 
     def _end(self) -> None:
-        for stage in Stage:
-            waiting, self._stages[stage] = self._stages[stage], []
+        for phase, waiting in enumerate(self._phases):
+            if not waiting:
+                continue
+            self._phases[phase] = []
             for work in waiting:
                 try:
                     work()
@@ -65,18 +75,6 @@ class LoopIteration:
                     log.exception("loop_iteration.defect work=%r", work)
 
     def _renew(self) -> None:
-        self._will_end = any(self._stages)
+        self._will_end = any(self._phases)
         if self._will_end:
-            asyncio.get_running_loop().call_soon(self._over)
-
-
-_iterations: WeakKeyDictionary[asyncio.AbstractEventLoop, LoopIteration] = WeakKeyDictionary()
-
-
-def this_iteration() -> LoopIteration:
-    """The iteration of the running loop, as ``asyncio.get_running_loop`` is the loop."""
-    loop = asyncio.get_running_loop()
-    iteration = _iterations.get(loop)
-    if iteration is None:
-        iteration = _iterations[loop] = LoopIteration()
-    return iteration
+            self._loop.call_soon(self._over)

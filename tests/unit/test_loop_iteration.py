@@ -1,100 +1,82 @@
-"""The end of a turn of the loop."""
+"""The end of an iteration of the event loop."""
 
 import asyncio
-import gc
-import weakref
 
 import pytest
 
-from magnetar.loop_iteration import LoopIteration, Stage, this_iteration
+from magnetar.loop_iteration import LoopIteration, Phase
 
 
 @pytest.fixture
-async def turn():
-    return LoopIteration()
+async def iteration():
+    return LoopIteration(asyncio.get_running_loop())
 
 
-async def turns(count=3):
+async def pass_iterations(count=3):
     for _ in range(count):
         await asyncio.sleep(0)
 
 
-async def test_stages_come_in_order_at_the_end_of_the_turn(turn):
+async def test_phases_come_in_order_at_the_end_of_the_iteration(iteration):
     done = []
-    turn.at_end(Stage.SEND, lambda: done.append("send"))
-    turn.at_end(Stage.LOG, lambda: done.append("log"))
-    turn.at_end(Stage.APPEND, lambda: done.append("append"))
+    iteration.at_end(Phase.SEND, lambda: done.append("send"))
+    iteration.at_end(Phase.LOG, lambda: done.append("log"))
+    iteration.at_end(Phase.APPEND, lambda: done.append("append"))
     assert done == []
-    await turns()
+    await pass_iterations()
     assert done == ["append", "log", "send"]
 
 
-async def test_a_later_stage_that_an_earlier_one_brings_is_of_the_same_turn(turn):
+async def test_a_later_phase_that_an_earlier_one_brings_is_of_the_same_iteration(iteration):
     def append():
-        turn.at_end(Stage.LOG, lambda: done.append(1))
+        iteration.at_end(Phase.LOG, lambda: done.append(1))
 
     done = []
-    turn.run(lambda: turn.at_end(Stage.APPEND, append))
+    iteration.run(lambda: iteration.at_end(Phase.APPEND, append))
     assert done == [1]
 
 
-async def test_what_a_stage_brings_to_itself_waits_for_the_next_turn(turn):
+async def test_what_a_phase_brings_to_itself_waits_for_the_next_iteration(iteration):
     done = []
 
     def send():
         done.append(len(done))
         if len(done) < 3:
-            turn.at_end(Stage.SEND, send)
+            iteration.at_end(Phase.SEND, send)
 
-    turn.at_end(Stage.SEND, send)
-    await turns(1)
+    iteration.at_end(Phase.SEND, send)
+    await pass_iterations(1)
     first = list(done)
-    await turns(5)
+    await pass_iterations(5)
     assert first == [0]
     assert done == [0, 1, 2]
 
 
-async def test_run_ends_the_turn_with_what_waited_before(turn):
+async def test_run_ends_the_iteration_with_what_waited_before(iteration):
     done = []
-    turn.at_end(Stage.SEND, lambda: done.append("waited"))
-    turn.run(lambda: turn.at_end(Stage.LOG, lambda: done.append("brought")))
+    iteration.at_end(Phase.SEND, lambda: done.append("waited"))
+    iteration.run(lambda: iteration.at_end(Phase.LOG, lambda: done.append("brought")))
     assert done == ["brought", "waited"]
-    await turns()
+    await pass_iterations()
     assert done == ["brought", "waited"]
 
 
-async def test_what_run_leaves_is_done_in_the_next_turn(turn):
+async def test_what_run_leaves_is_done_in_the_next_iteration(iteration):
     done = []
 
     def send():
-        turn.at_end(Stage.SEND, lambda: done.append(1))
+        iteration.at_end(Phase.SEND, lambda: done.append(1))
 
-    turn.run(lambda: turn.at_end(Stage.SEND, send))
+    iteration.run(lambda: iteration.at_end(Phase.SEND, send))
     assert done == []
-    await turns()
+    await pass_iterations()
     assert done == [1]
 
 
-async def test_a_failure_stops_nothing_else(turn, caplog):
+async def test_a_failure_stops_nothing_else(iteration, caplog):
     done = []
-    turn.at_end(Stage.LOG, lambda: 1 // 0)
-    turn.at_end(Stage.LOG, lambda: done.append(1))
-    await turns()
+    iteration.at_end(Phase.LOG, lambda: 1 // 0)
+    iteration.at_end(Phase.LOG, lambda: done.append(1))
+    await pass_iterations()
     assert done == [1]
     assert "loop_iteration.defect" in caplog.text
-
-
-async def test_each_loop_has_one():
-    assert this_iteration() is this_iteration()
-
-
-def test_a_loop_that_is_gone_is_forgotten():
-    async def loop_seen():
-        this_iteration().at_end(Stage.SEND, lambda: None)
-        return weakref.ref(asyncio.get_running_loop())
-
-    with asyncio.Runner() as runner:
-        seen = runner.run(loop_seen())
-    del runner
-    gc.collect()
-    assert seen() is None

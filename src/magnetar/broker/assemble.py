@@ -3,6 +3,7 @@
 What is opened first is closed last. A broker that cannot be opened leaves nothing open.
 """
 
+import asyncio
 import socket
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -13,6 +14,7 @@ from typing import Final
 
 from magnetar import __version__
 from magnetar.clock import Clock, SystemClock
+from magnetar.loop_iteration import LoopIteration
 from magnetar.model.names import TopicName
 from magnetar.model.policies import Policies
 from magnetar.model.policy_values import RetentionPolicies
@@ -72,7 +74,8 @@ async def running_broker(
         web_port = _port(web_listener) if web_listener is not None else None
         tasks = Tasks("broker")
         stack.push_async_callback(tasks.close)
-        metadata, ledgers = await _open_storage(stack, config.storage, clock, files)
+        iteration = LoopIteration(asyncio.get_running_loop())
+        metadata, ledgers = await _open_storage(stack, config.storage, clock, iteration, files)
         resources = Resources(metadata, server.cluster)
         stack.callback(resources.close)
         address = address_of(server, _port(listener), web_port)
@@ -95,6 +98,7 @@ async def running_broker(
             creation=creation,
             policies=policies,
             clock=clock,
+            iteration=iteration,
             tasks=tasks,
         )
         await registry.finish_deletions()
@@ -121,6 +125,7 @@ async def running_broker(
                 tasks=tasks,
             ),
             clock=clock,
+            iteration=iteration,
             tasks=tasks,
         )
         stack.push_async_callback(broker.stop)
@@ -155,7 +160,11 @@ def _port(listener: socket.socket) -> int:
 
 
 async def _open_storage(
-    stack: AsyncExitStack, settings: StorageSettings, clock: Clock, files: Files | None
+    stack: AsyncExitStack,
+    settings: StorageSettings,
+    clock: Clock,
+    iteration: LoopIteration,
+    files: Files | None,
 ) -> tuple[MetadataStore, LedgerStore]:
     """The ledgers first: they lock the folder, which keeps a second broker off the metadata too."""
     if settings.in_memory:
@@ -165,6 +174,7 @@ async def _open_storage(
         folder / "ledgers",
         settings=ledger_settings(settings),
         clock=clock,
+        iteration=iteration,
         files=files,
     )
     stack.push_async_callback(ledgers.close)
@@ -199,6 +209,7 @@ def _registry(
     creation: Creation,
     policies: PolicyService,
     clock: Clock,
+    iteration: LoopIteration,
     tasks: Tasks,
 ) -> TopicRegistry:
     settings = _managed_ledger_settings(config.storage)
@@ -230,6 +241,7 @@ def _registry(
         deletions=Deletions(metadata),
         settings=config.topics,
         clock=clock,
+        iteration=iteration,
         producer_name=lambda: f"{config.server.cluster}-{starts}-{next(numbers)}",
     )
 

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from magnetar.clock import Clock
+from magnetar.loop_iteration import LoopIteration
 from magnetar.tasks import Tasks
 
 from .addresses import BACKLOG
@@ -38,6 +39,7 @@ class Broker:
         registry: TopicRegistry,
         table: CommandTable,
         clock: Clock,
+        iteration: LoopIteration,
         tasks: Tasks,
     ) -> None:
         """``tasks`` are those of the connections and what they asked for; ``stop`` ends them."""
@@ -49,6 +51,7 @@ class Broker:
         self._listener = listener
         self._table = table
         self._clock = clock
+        self._iteration = iteration
         self._tasks = tasks
         self._connections: KeepAliveSweep[Connection] = KeepAliveSweep(
             config.connections.keep_alive_interval_s, clock
@@ -71,6 +74,7 @@ class Broker:
             publish_buffer=PublishBuffer(self._config.connections.publish_buffer_mb_max * _MIB),
             shared_frames=SharedFrames(loop),
             clock=self._clock,
+            iteration=self._iteration,
             tasks=self._tasks,
             buffer=memoryview(bytearray(SHARED_BUFFER_BYTES)),
             opened=self._opened,

@@ -13,6 +13,7 @@ from typing import Final, cast
 
 from magnetar.clock import Clock
 from magnetar.errors import NotAllowed, ProtocolError
+from magnetar.loop_iteration import LoopIteration
 from magnetar.message.send_run import SendRun
 from magnetar.tasks import Tasks
 from magnetar.wire import replies
@@ -45,6 +46,7 @@ class ConnectionContext:
     publish_buffer: PublishBuffer
     shared_frames: SharedFrames
     clock: Clock
+    iteration: LoopIteration
     tasks: Tasks
     buffer: memoryview
     opened: Callable[["Connection"], bool]  # False: there are too many, it must close at once.
@@ -104,7 +106,7 @@ class Connection(asyncio.BufferedProtocol):
         self._transport = cast(asyncio.Transport, transport)
         context, settings = self._context, self._context.settings
         self._read_pause = ReadPause(self._transport)
-        self._outbox = Outbox(self._transport, self._loop, self._read_pause)
+        self._outbox = Outbox(self._transport, self._loop, self._read_pause, context.iteration)
         self._session = Session(
             self,
             address=_address(transport.get_extra_info("peername")),

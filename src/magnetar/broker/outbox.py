@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
-from magnetar.loop_iteration import Stage, this_iteration
+from magnetar.loop_iteration import LoopIteration, Phase
 
 from .read_pause import PauseReason, ReadPause
 
@@ -42,11 +42,12 @@ class Outbox:
         transport: asyncio.WriteTransport,
         loop: asyncio.AbstractEventLoop,
         read_pause: ReadPause,
+        iteration: LoopIteration,
     ) -> None:
         self._transport = transport
         self._loop = loop
         self._read_pause = read_pause
-        self._iteration = this_iteration()
+        self._iteration = iteration
         self._pieces: list[bytes] = []
         self._size = 0  # Invariant: the bytes in _pieces.
         self._congested = False  # The transport holds more than the high-water mark.
@@ -72,7 +73,7 @@ class Outbox:
         if self._closed:
             return
         if not self._pieces:
-            self._iteration.at_end(Stage.SEND, self.flush)
+            self._iteration.at_end(Phase.SEND, self.flush)
         self._pieces.append(data)
         self._size += len(data)
 
@@ -81,7 +82,7 @@ class Outbox:
         if self._closed or not pieces:
             return
         if not self._pieces:
-            self._iteration.at_end(Stage.SEND, self.flush)
+            self._iteration.at_end(Phase.SEND, self.flush)
         self._pieces.extend(pieces)
         self._size += sum(map(len, pieces))
 

@@ -10,6 +10,7 @@ from magnetar.broker.outbox import (
     Outbox,
 )
 from magnetar.broker.read_pause import ReadPause
+from magnetar.loop_iteration import LoopIteration
 
 
 class Wire(asyncio.WriteTransport):
@@ -40,7 +41,8 @@ class Side:
         self.wire = Wire()
         self.turns: list[str] = []
         self.woken: list[str] = []
-        self.outbox = Outbox(self.wire, asyncio.get_running_loop(), ReadPause(self))
+        loop = asyncio.get_running_loop()
+        self.outbox = Outbox(self.wire, loop, ReadPause(self), LoopIteration(loop))
 
     def pause_reading(self) -> None:
         self.turns.append("pause")

@@ -10,6 +10,7 @@ from magnetar.broker.pending_publishes import PendingPublishes, PublishBuffer
 from magnetar.broker.read_pause import ReadPause
 from magnetar.broker.session import LATE_SENDS_S, REQUESTS_PENDING_MAX, Session
 from magnetar.broker.shared_frames import SharedFrames
+from magnetar.loop_iteration import LoopIteration
 from magnetar.model.names import TopicName
 from magnetar.proto import PulsarApi_pb2 as pb
 from magnetar.tasks import Tasks
@@ -40,16 +41,17 @@ class Client:
         self.ended: list[str] = []
         self.turns: list[str] = []
         read_pause = ReadPause(self)
+        loop = asyncio.get_running_loop()
         self.tasks = Tasks("test")
         self.session = Session(
             self,
             address="127.0.0.1:1",
-            outbox=Outbox(self.paper, asyncio.get_running_loop(), read_pause),
+            outbox=Outbox(self.paper, loop, read_pause, LoopIteration(loop)),
             read_pause=read_pause,
             pending_publishes=PendingPublishes(
                 PublishBuffer(1000), read_pause, count_max=10, bytes_max=100
             ),
-            shared_frames=SharedFrames(asyncio.get_running_loop()),
+            shared_frames=SharedFrames(loop),
             liveness_timeout_s=5,
             clock=self.clock,
             tasks=self.tasks,

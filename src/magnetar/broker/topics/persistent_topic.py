@@ -22,7 +22,7 @@ from magnetar.errors import (
     TopicClosed,
     UnknownFailure,
 )
-from magnetar.loop_iteration import Stage, this_iteration
+from magnetar.loop_iteration import LoopIteration, Phase
 from magnetar.message import metadata
 from magnetar.message.send_run import SendRun
 from magnetar.model.names import TopicName, flaw
@@ -60,6 +60,7 @@ class PersistentTopic:
         settings: TopicSettings,
         policies: Policies,
         clock: Clock,
+        iteration: LoopIteration,
         producer_name: Callable[[], str],
         failed: Callable[["PersistentTopic"], None],
     ) -> None:
@@ -83,7 +84,7 @@ class PersistentTopic:
         self._producer_name = producer_name
         self._failed = failed
         self._tasks = Tasks(f"topic {name}")
-        self._iteration = this_iteration()
+        self._iteration = iteration
         self._inbox: list[tuple[Producer, SendRun]] = []
         self._storing: list[tuple[Producer, SendRun]] = []  # One append at a time.
         self._at_rest: asyncio.Future[None] | None = None  # Somebody waits for both to be empty.
@@ -124,7 +125,7 @@ class PersistentTopic:
             producer.dropped(run)
             return
         if not (self._inbox or self._storing):
-            self._iteration.at_end(Stage.APPEND, self._store)
+            self._iteration.at_end(Phase.APPEND, self._store)
         self._inbox.append((producer, run))
 
     def _store(self) -> None:
@@ -142,7 +143,7 @@ class PersistentTopic:
             self._fail(UnknownFailure(f"{type(error).__name__}: {error}"))
 
     def _stored(self, ledger_id: int, entry_id: int, error: MagnetarError | None) -> None:
-        """The append was answered: answer the producers, wake the subscriptions, go on."""
+        """The log answered: append what came meanwhile, answer the producers, then dispatch."""
         if error is not None:
             self._fail(error)
             return

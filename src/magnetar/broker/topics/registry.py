@@ -19,6 +19,7 @@ from magnetar.errors import (
     TopicClosed,
     TopicNotFound,
 )
+from magnetar.loop_iteration import LoopIteration
 from magnetar.model.names import TopicName
 from magnetar.model.policies import Policies
 from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
@@ -39,6 +40,7 @@ class TopicRegistry:
         deletions: Deletions,
         settings: TopicSettings,
         clock: Clock,
+        iteration: LoopIteration,
         producer_name: Callable[[], str],
     ) -> None:
         self.loaded: dict[TopicName, Topic] = {}
@@ -50,6 +52,7 @@ class TopicRegistry:
         self._deletions = deletions
         self._settings = settings
         self._clock = clock
+        self._iteration = iteration
         self._producer_name = producer_name
         self._tasks = Tasks("topics")
         self._closed = False
@@ -169,6 +172,7 @@ class TopicRegistry:
             settings=self._settings,
             policies=policies,
             clock=self._clock,
+            iteration=self._iteration,
             producer_name=self._producer_name,
             failed=self._write_failed,
         )

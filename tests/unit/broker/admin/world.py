@@ -1,5 +1,6 @@
 """The admin API on memory stores, over a real socket."""
 
+import asyncio
 import json
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from magnetar.broker.topics.deletions import Deletions
 from magnetar.broker.topics.registry import TopicRegistry
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.clock import SystemClock
+from magnetar.loop_iteration import LoopIteration
 from magnetar.message.entry_traits import EntryTraits
 from magnetar.model.names import TopicName
 from magnetar.model.position import Position
@@ -169,6 +171,7 @@ async def open_world(settings=None, clock=None):
             deletions=Deletions(metadata),
             settings=TopicSettings(),
             clock=clock,
+            iteration=LoopIteration(asyncio.get_running_loop()),
             producer_name=iter(f"standalone-0-{n}" for n in range(1000)).__next__,
         )
         stack.push_async_callback(registry.close)

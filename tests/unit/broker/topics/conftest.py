@@ -11,6 +11,7 @@ from magnetar.broker.topics.consumer import SubscribeRequest
 from magnetar.broker.topics.persistent_topic import PersistentTopic
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.clock import SystemClock
+from magnetar.loop_iteration import LoopIteration
 from magnetar.message.entry import checksum, join
 from magnetar.message.send_run import SendRun
 from magnetar.model.names import TopicName
@@ -197,6 +198,7 @@ async def open_bench():
             settings=TopicSettings(**{"failover_delay_ms": 10, **settings}),
             policies=replace(PolicySettings().policies(), **limits),
             clock=clock,
+            iteration=LoopIteration(asyncio.get_running_loop()),
             producer_name=iter(f"standalone-0-{n}" for n in range(1000)).__next__,
             failed=lambda topic: bench.failed.append(topic),  # noqa: PLW0108 - bench comes later
         )

@@ -28,6 +28,25 @@ async def test_receipts_name_consecutive_entries(bench):
     assert (await bench.publish("c"))[3:] == (ledger_id, 2)
 
 
+async def test_a_topic_appends_what_came_meanwhile_then_answers_then_dispatches(
+    bench, client_end, make_entry, make_run, monkeypatch
+):
+    append, end = bench.topic.ledger.append, client_end()
+
+    def noted(entries, answered):
+        end.sent.append(("append", len(entries.data)))
+        append(entries, answered)
+
+    monkeypatch.setattr(bench.topic.ledger, "append", noted)
+    await bench.consumer(EXCLUSIVE, end=end)
+    producer = await bench.topic.attach_producer(end, 1, "p")
+    producer.publish(make_run(make_entry("a")))
+    await asyncio.sleep(0)  # The end of the iteration: it is appended, and not answered yet.
+    producer.publish(make_run(make_entry("b")))
+    await end.until(lambda e: e.got() == ["a", "b"])
+    assert [sent[0] for sent in end.sent] == ["append", "append", *["receipts", "entry"] * 2]
+
+
 async def test_a_name_is_made_up_and_is_unique(bench, client_end):
     one = await bench.topic.attach_producer(client_end(), 1, None)
     two = await bench.topic.attach_producer(client_end(), 1, None)

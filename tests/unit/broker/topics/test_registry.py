@@ -13,6 +13,7 @@ from magnetar.broker.topics.registry import TopicRegistry
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.clock import SystemClock
 from magnetar.errors import CorruptEntry, NotAllowed, TopicClosed, TopicNotFound, WriteFailed
+from magnetar.loop_iteration import LoopIteration
 from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST
 from magnetar.storage.ledger.memory import MemoryLedgerStore
@@ -66,6 +67,7 @@ class Opened:
             deletions=Deletions(self.metadata),
             settings=TopicSettings(),
             clock=SystemClock(),
+            iteration=LoopIteration(asyncio.get_running_loop()),
             producer_name=lambda: "made-up",
         )
 

@@ -19,7 +19,7 @@ from typing import Protocol
 
 from magnetar.clock import Clock
 from magnetar.errors import WriteFailed
-from magnetar.loop_iteration import Stage, this_iteration
+from magnetar.loop_iteration import LoopIteration, Phase
 
 from .disk import Files
 from .format import Stamp
@@ -72,6 +72,7 @@ class Journal:
         durability: Durability,
         interval_s: float,
         clock: Clock,
+        iteration: LoopIteration,
         pending_bytes_max: int,
     ) -> None:
         self._segments = segments
@@ -80,7 +81,7 @@ class Journal:
         self._durability = durability
         self._pending_bytes_max = pending_bytes_max
         self._loop = asyncio.get_running_loop()
-        self._iteration = this_iteration()
+        self._iteration = iteration
         self._active: Segment | None = None
         self._resume = False  # The active segment exists, and the thread has not opened it yet.
         self._epoch = 0  # One more with each failure.
@@ -161,7 +162,7 @@ class Journal:
 
     def _new_commit(self) -> Commit[_Run]:
         self._outgoing = commit = Commit[_Run](self._epoch)
-        self._iteration.at_end(Stage.LOG, self._hand_over)
+        self._iteration.at_end(Phase.LOG, self._hand_over)
         return commit
 
     def _new_run(self, segment: Segment) -> _Run:

@@ -14,6 +14,7 @@ from typing import Final, ParamSpec, TypeVar
 
 from magnetar.clock import Clock, SystemClock
 from magnetar.errors import InvalidValue, LedgerNotFound, StorageError
+from magnetar.loop_iteration import LoopIteration
 from magnetar.storage.ledger.store import LedgerId
 from magnetar.tasks import Tasks
 
@@ -74,6 +75,7 @@ class LocalLedgerStore:
         *,
         settings: LocalLedgerSettings,
         clock: Clock,
+        iteration: LoopIteration,
         files: Files,
         lock: FolderLock,
         pool: ThreadPoolExecutor,
@@ -103,6 +105,7 @@ class LocalLedgerStore:
             durability=settings.durability,
             interval_s=settings.interval_s,
             clock=clock,
+            iteration=iteration,
             pending_bytes_max=settings.pending_bytes_max,
         )
         if recovered.active is not None:
@@ -140,11 +143,13 @@ class LocalLedgerStore:
         *,
         settings: LocalLedgerSettings | None = None,
         clock: Clock | None = None,
+        iteration: LoopIteration | None = None,
         files: Files | None = None,
         salt: Callable[[], bytes] = random_salt,
     ) -> "LocalLedgerStore":
         """Lock the folder, created where it is missing, and find out what it holds.
 
+        ``iteration`` is that of the loop; where topics append, it must be the one they use.
         ``salt`` makes eight bytes that nobody who appends can guess.
 
         Raises StoreLocked when another process has it, and StorageError, naming the file and the
@@ -172,6 +177,7 @@ class LocalLedgerStore:
                 recovered,
                 settings=settings,
                 clock=clock or SystemClock(),
+                iteration=iteration or LoopIteration(loop),
                 files=files,
                 lock=lock,
                 pool=pool,

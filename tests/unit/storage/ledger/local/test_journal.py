@@ -7,6 +7,7 @@ from unit.storage.ledger.local.support import run, salt
 
 from magnetar.clock import SystemClock
 from magnetar.errors import WriteFailed
+from magnetar.loop_iteration import LoopIteration
 from magnetar.storage.ledger.local.format import HEAD_SIZE, Kind, encode_mark
 from magnetar.storage.ledger.local.index import Ledger
 from magnetar.storage.ledger.local.jobs import Block
@@ -33,6 +34,7 @@ class Log:
             durability=durability,
             interval_s=0.01,
             clock=SystemClock(),
+            iteration=LoopIteration(asyncio.get_running_loop()),
             pending_bytes_max=pending_bytes_max,
         )
         self.ledgers = {}
