@@ -1,6 +1,8 @@
 """Every file is short, has its test, and says what it is."""
 
 import ast
+import tomllib
+from pathlib import Path
 
 from architecture.source import SOURCE, TESTS, files, lines, tree
 
@@ -49,6 +51,19 @@ def test_every_file_has_its_unit_test():
         and not only_declares(name)
     ]
     assert not missing, "write them, or say in TESTED_ELSEWHERE who tests the file"
+
+
+def test_a_wheel_has_every_file_of_the_package():
+    setup = tomllib.loads((TESTS.parent / "pyproject.toml").read_text())["tool"]["setuptools"]
+    data = {
+        file.relative_to(SOURCE).as_posix()
+        for file in SOURCE.rglob("*")
+        if file.is_file() and file.suffix not in (".py", ".pyc")
+    }
+    missing = [
+        name for name in data if not any(map(Path(name).match, setup["package-data"]["magnetar"]))
+    ]
+    assert not missing, "add them to package-data in pyproject.toml"
 
 
 def test_exceptions_name_files_that_exist_and_need_them():

@@ -6,7 +6,7 @@ from architecture.source import ROOT, TESTS
 
 from magnetar.broker.config import Config
 from magnetar.broker.properties import parse_properties
-from magnetar.broker.pulsar_settings import GROUP_OF, GROUPS, Group
+from magnetar.broker.pulsar_settings import group_of, groups, pulsar_keys
 
 DOCUMENT = ROOT / "docs" / "settings.md"
 FILES = ("standalone.conf", "broker.conf")
@@ -34,8 +34,9 @@ What becomes of a setting that Magnetar does not have:
 An empty value means the default. A line without `=` (or `:`) behind its key is an error that names
 the line.
 
-This page is made from `broker/config.py`, `broker/pulsar_settings.py` and `tests/golden/conf`, the
-keys and values of Apache Pulsar 4.0's own files: change those, then run `REWRITE=1 make test`.
+This page is made from `broker/settings.py`, `broker/topics/settings.py`,
+`broker/pulsar_settings.toml` and `tests/golden/conf`, the keys and values of Apache Pulsar 4.0's
+own files: change those, then run `REWRITE=1 make test`.
 
 ## What Magnetar has
 
@@ -71,30 +72,32 @@ def document() -> str:
         for file in FILES
     ]
     honoured = {key for key, *_ in own}
-    keys = sorted({*shipped[0], *shipped[1], *GROUP_OF}, key=lambda key: (key.lower(), key))
+    keys = sorted({*shipped[0], *shipped[1], *pulsar_keys()}, key=lambda key: (key.lower(), key))
     in_files = [key for key in keys if any(key in file for file in shipped)]
     others = [key for key in keys if key not in in_files]
     lines = [f"| `{key}` | {code(value)} | {about} |" for key, value, _, about in own]
     lines += [GROUPS_HEAD.rstrip("\n")]
     lines += [
         f"| {one.about} | {'refused' if one.refuses else 'no effect'} | {one.reason.rstrip('.')} |"
-        for one in GROUPS
+        for one in groups()
     ]
     lines += [WALK_HEAD.rstrip("\n")]
     for key in (*in_files, *others):
         values = [code(file[key]) if key in file else "-" for file in shipped]
-        fate = "honoured" if key in honoured else fate_of(key, GROUP_OF[key])
+        fate = "honoured" if key in honoured else fate_of(key)
         lines.append(f"| `{key}` | {values[0]} | {values[1]} | {fate} |")
     return HEAD + "\n".join(lines) + "\n"
 
 
-def fate_of(key: str, group: Group) -> str:
+def fate_of(key: str) -> str:
+    group = group_of(key)
+    assert group is not None
     if not group.refuses:
         return f"no effect: {group.about}"
-    taken = [code(value) for value in group.settings[key] if not value.startswith("+")]
-    not_done = [code(value[1:]) for value in group.settings[key] if value.startswith("+")]
-    refused = f"refused unless {' or '.join(taken) or 'empty'}: {group.about}"
-    return refused + (f". {' '.join(not_done)} is taken, and not done" if not_done else "")
+    taken = " or ".join(code(value) for value in group.settings[key]) or "empty"
+    not_done = group.not_done.get(key)
+    tail = f". {code(not_done)} is taken, and not done" if not_done else ""
+    return f"refused unless {taken}: {group.about}{tail}"
 
 
 def short(value: str) -> str:

@@ -9,7 +9,7 @@ from typing import Final
 from magnetar.errors import InvalidValue
 
 from .cluster.lookup import BrokerAddress, is_loopback
-from .config import ServerSettings
+from .settings import ServerSettings
 
 log = logging.getLogger(__name__)
 

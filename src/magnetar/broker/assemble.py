@@ -41,7 +41,7 @@ from .admin.app import AdminServices, start_admin
 from .broker import Broker
 from .cluster.lookup import Lookup
 from .cluster.ownership import Ownership
-from .config import MIB, Config, StorageSettings
+from .config import Config
 from .creation import Creation
 from .data_folder import check_log_is_there, holds_log
 from .handlers.connect import ConnectHandler
@@ -51,6 +51,7 @@ from .handlers.produce import ProduceHandler
 from .handlers.table import CommandTable
 from .policies import PolicyService
 from .resources import Resources
+from .settings import MIB, StorageSettings
 from .topics.deletions import Deletions
 from .topics.registry import TopicRegistry
 

@@ -20,12 +20,12 @@ from magnetar.wire import replies
 from magnetar.wire.frames import FRAME_SIZE_MAX, MESSAGE_SIZE_MAX, FrameDecoder
 from magnetar.wire.keepalive import KeepAlive
 
-from .config import ConnectionSettings
 from .handlers.table import CommandTable
 from .outbox import Outbox
 from .pending_publishes import PendingPublishes, PublishBuffer
 from .read_pause import PauseReason, ReadPause
 from .session import Session
+from .settings import ConnectionSettings
 from .shared_frames import SharedFrames
 
 log = logging.getLogger(__name__)

@@ -1,4 +1,4 @@
-"""What becomes of a setting that is none of Magnetar's: refused or named, not passed over. Pure."""
+"""What becomes of a setting that is none of Magnetar's: refused or named, not passed over."""
 
 import contextlib
 import re
@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from enum import Enum, auto
 from typing import Final, NamedTuple
 
-from .pulsar_settings import GROUP_OF
+from .pulsar_settings import group_of, pulsar_keys
 from .setting import ENVIRONMENT_PREFIX, refusal_text, variable_of
 
 
@@ -35,18 +35,19 @@ def judge(key: str, value: str, source: str, own: Collection[str]) -> OtherSetti
     """What becomes of ``key``; ``own`` are the keys that Magnetar has."""
     value = value.strip()
     shown = "***" if value and _words(key) & _SECRETS else value
-    group = GROUP_OF.get(key)
+    group = group_of(key)
     if group is None:
         return _unknown(key, value, shown, source, own)
     taken = group.settings[key]
-    if not value or _meaning(value) in [_meaning(one) for one in taken if one[0] != "+"]:
+    if not value or _meaning(value) in map(_meaning, taken):
         text = f"{key}={shown} ({source}) asks for nothing that Magnetar does not do"
         return OtherSetting(key, shown, Fate.AS_SHIPPED, text)
-    if f"+{_meaning(value)}" in taken:
+    if _meaning(value) == group.not_done.get(key):
         text = f"{key}={shown} ({source}) is not done: {group.reason}"
         return OtherSetting(key, shown, Fate.NOT_DONE, text)
     if group.refuses:
-        remedy = f"{group.reason}. {_remedy(taken)}"
+        or_say = f"Take the setting out, or say {' or '.join(taken)}" if taken else "Take it out"
+        remedy = f"{group.reason}. {or_say}"
         return OtherSetting(key, shown, Fate.REFUSED, refusal_text(key, shown, source, remedy))
     text = f"{key}={shown} ({source}) has no effect: {group.reason}"
     return OtherSetting(key, shown, Fate.WITHOUT_EFFECT, text)
@@ -54,7 +55,7 @@ def judge(key: str, value: str, source: str, own: Collection[str]) -> OtherSetti
 
 def correction_of(key: str, own: Collection[str]) -> str:
     """The setting that was probably meant by ``key``, of Magnetar's or Pulsar's; "" for none."""
-    keys = [*own, *GROUP_OF]
+    keys = [*own, *pulsar_keys()]
     if key.startswith(ENVIRONMENT_PREFIX):
         keys = [variable_of(one) for one in keys]
     by_lower_case = {one.lower(): one for one in keys}
@@ -80,21 +81,9 @@ _SECRETS: Final = frozenset(
     {"password", "passwd", "passphrase", "secret", "token", "jwt", "credential", "credentials"}
     | {"params", "parameters", "basic", "private"}
 )
-_SECURITY: Final = (
-    *(
-        "acl",
-        "athenz",
-        "auth",
-        "cert",
-        "cipher",
-        "credential",
-        "encrypt",
-        "jaas",
-        "jwt",
-        "kerberos",
-    ),
-    *("kinit", "mtls", "oauth", "oidc", "passphrase", "passw", "permission", "principal", "role"),
-    *("sasl", "secret", "ssl", "tls", "token"),
+_SECURITY: Final = re.compile(
+    "acl|athenz|auth|cert|cipher|credential|encrypt|jaas|jwt|kerberos|kinit|mtls|oauth|oidc|"
+    "passphrase|passw|permission|principal|role|sasl|secret|ssl|tls|token"
 )
 _SECURITY_IN_TWO_WORDS: Final = ("keystore", "openid", "privatekey", "superuser", "truststore")
 
@@ -106,7 +95,7 @@ def _words(key: str) -> set[str]:
 
 def is_about_security(key: str) -> bool:
     joined = key.lower().replace("_", "")
-    return any(word.startswith(_SECURITY) for word in _words(key)) or any(
+    return any(map(_SECURITY.match, _words(key))) or any(
         words in joined for words in _SECURITY_IN_TWO_WORDS
     )
 
@@ -122,8 +111,3 @@ def _meaning(value: str) -> str:
             name = f"{float(name):g}"
         parts.append(name)
     return ",".join(sorted(parts))
-
-
-def _remedy(taken: tuple[str, ...]) -> str:
-    values = [one for one in taken if one[0] != "+"]
-    return f"Take the setting out, or say {' or '.join(values)}" if values else "Take it out"

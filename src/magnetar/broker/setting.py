@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+from dataclasses import field, fields
+from typing import Any, Final, Literal, NamedTuple, TypeVar, get_args, get_origin
 
 from magnetar.errors import InvalidValue
 
@@ -12,27 +12,18 @@ _TRUE = frozenset({"true", "yes", "on", "1"})
 _FALSE = frozenset({"false", "no", "off", "0"})
 
 S = TypeVar("S")
-
-
-class Key(NamedTuple):
-    """Goes with a field's type, as ``Annotated[int, Key("brokerServicePort", "...")]``."""
-
-    key: str
-    about: str
-    minimum: float | None = None
-    maximum: float | None = None
+T = TypeVar("T")
 
 
 class Setting(NamedTuple):
-    """A field of a section: its name there, the type its values have, and its key."""
+    """A field of a section: its name and type there, its key outside, and what it does."""
 
     name: str
     kind: Any  # str, int, float, bool, Path, or a Literal of texts.
-    outside: Key
-
-    @property
-    def key(self) -> str:
-        return self.outside.key
+    key: str
+    about: str
+    minimum: float | None
+    maximum: float | None
 
     def parse(self, text: str, source: str) -> object:
         """The value written as ``text``. Raises InvalidValue naming key, value and remedy."""
@@ -60,7 +51,7 @@ class Setting(NamedTuple):
 
     def _number(self, text: str, source: str) -> float:
         kind, what = (int, "a whole number") if self.kind is int else (float, "a number")
-        low, high = self.outside.minimum, self.outside.maximum
+        low, high = self.minimum, self.maximum
         if low is not None and high is not None:
             what += f" from {low} to {high}"
         elif low is not None:
@@ -83,12 +74,17 @@ def refusal_text(key: str, value: str, source: str, remedy: str) -> str:
     return f"{key}={value!r} ({source}): {remedy}"
 
 
-def settings_of(section: type[object]) -> tuple[Setting, ...]:
+def setting(
+    key: str, default: T, about: str, *, minimum: float | None = None, maximum: float | None = None
+) -> T:
+    """Declare a field of a section, which is a dataclass; outside it is called ``key``."""
+    outside = {"key": key, "about": about, "minimum": minimum, "maximum": maximum}
+    return field(default=default, metadata=outside)
+
+
+def settings_of(section: type[Any]) -> tuple[Setting, ...]:
     """The settings a section is made of, in its order."""
-    return tuple(
-        Setting(name, *get_args(kind))
-        for name, kind in get_type_hints(section, include_extras=True).items()
-    )
+    return tuple(Setting(each.name, each.type, **each.metadata) for each in fields(section))
 
 
 def section_from(section: type[S], given: Mapping[str, str], sources: Mapping[str, str]) -> S:
@@ -108,8 +104,4 @@ def variable_of(key: str) -> str:
 
 def text_of(value: object) -> str:
     """A value as it would be written in a file."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, Path):
-        return str(value)
-    return f"{value}"
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -5,9 +5,9 @@ leaves a policy out, the level below decides.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import IntEnum
-from typing import Annotated, Any, Final, NamedTuple, Self, get_args, get_type_hints
+from typing import Any, Final, NamedTuple, Self
 
 from magnetar.errors import InvalidValue
 from magnetar.model import policy_values as values
@@ -38,89 +38,68 @@ class At(NamedTuple):
     part: str | None = None  # CLUSTER stands for the name of this one.
 
 
+def at(key: str, part: str | None = None) -> Any:
+    """A policy that a namespace may set, and where its JSON has it."""
+    return field(default=None, metadata={"at": At(key, part)})
+
+
 @dataclass(frozen=True, slots=True)
 class Policies:
     """What one level sets; None: it leaves the policy to the level below."""
 
-    auth: Annotated[AuthPolicies | None, At("auth_policies")] = None
-    replication_clusters: Annotated[tuple[str, ...] | None, At("replication_clusters")] = None
-    allowed_clusters: Annotated[tuple[str, ...] | None, At("allowed_clusters")] = None
-    backlog_quota_size: Annotated[
-        BacklogQuota | None, At("backlog_quota_map", "destination_storage")
-    ] = None
-    backlog_quota_age: Annotated[BacklogQuota | None, At("backlog_quota_map", "message_age")] = None
-    cluster_dispatch_rate: Annotated[DispatchRate | None, At("clusterDispatchRate", CLUSTER)] = None
-    dispatch_rate: Annotated[DispatchRate | None, At("topicDispatchRate", CLUSTER)] = None
-    subscription_dispatch_rate: Annotated[
-        DispatchRate | None, At("subscriptionDispatchRate", CLUSTER)
-    ] = None
-    replicator_dispatch_rate: Annotated[
-        DispatchRate | None, At("replicatorDispatchRate", CLUSTER)
-    ] = None
-    subscribe_rate: Annotated[SubscribeRate | None, At("clusterSubscribeRate", CLUSTER)] = None
-    publish_rate: Annotated[PublishRate | None, At("publishMaxMessageRate", CLUSTER)] = None
-    persistence: Annotated[PersistencePolicies | None, At("persistence")] = None
-    deduplication: Annotated[bool | None, At("deduplicationEnabled")] = None
-    deduplication_snapshot_interval_s: Annotated[
-        int | None, At("deduplicationSnapshotIntervalSeconds")
-    ] = None
-    auto_topic_creation: Annotated[
-        AutoTopicCreationOverride | None, At("autoTopicCreationOverride")
-    ] = None
-    auto_subscription_creation: Annotated[
-        AutoSubscriptionCreationOverride | None, At("autoSubscriptionCreationOverride")
-    ] = None
-    latency_stats_sample_rate: Annotated[
-        Mapping[str, int] | None, At("latency_stats_sample_rate")
-    ] = None
-    message_ttl_s: Annotated[int | None, At("message_ttl_in_seconds")] = None
-    subscription_expiration_minutes: Annotated[
-        int | None, At("subscription_expiration_time_minutes")
-    ] = None
-    retention: Annotated[RetentionPolicies | None, At("retention_policies")] = None
-    encryption_required: Annotated[bool | None, At("encryption_required")] = None
-    delayed_delivery: Annotated[DelayedDeliveryPolicies | None, At("delayed_delivery_policies")] = (
-        None
+    auth: AuthPolicies | None = at("auth_policies")
+    replication_clusters: tuple[str, ...] | None = at("replication_clusters")
+    allowed_clusters: tuple[str, ...] | None = at("allowed_clusters")
+    backlog_quota_size: BacklogQuota | None = at("backlog_quota_map", "destination_storage")
+    backlog_quota_age: BacklogQuota | None = at("backlog_quota_map", "message_age")
+    cluster_dispatch_rate: DispatchRate | None = at("clusterDispatchRate", CLUSTER)
+    dispatch_rate: DispatchRate | None = at("topicDispatchRate", CLUSTER)
+    subscription_dispatch_rate: DispatchRate | None = at("subscriptionDispatchRate", CLUSTER)
+    replicator_dispatch_rate: DispatchRate | None = at("replicatorDispatchRate", CLUSTER)
+    subscribe_rate: SubscribeRate | None = at("clusterSubscribeRate", CLUSTER)
+    publish_rate: PublishRate | None = at("publishMaxMessageRate", CLUSTER)
+    persistence: PersistencePolicies | None = at("persistence")
+    deduplication: bool | None = at("deduplicationEnabled")
+    deduplication_snapshot_interval_s: int | None = at("deduplicationSnapshotIntervalSeconds")
+    auto_topic_creation: AutoTopicCreationOverride | None = at("autoTopicCreationOverride")
+    auto_subscription_creation: AutoSubscriptionCreationOverride | None = at(
+        "autoSubscriptionCreationOverride"
     )
-    inactive_topics: Annotated[InactiveTopicPolicies | None, At("inactive_topic_policies")] = None
-    subscription_auth_mode: Annotated[str | None, At("subscription_auth_mode")] = None
-    producers_per_topic_max: Annotated[int | None, At("max_producers_per_topic")] = None
-    consumers_per_topic_max: Annotated[int | None, At("max_consumers_per_topic")] = None
-    consumers_per_subscription_max: Annotated[int | None, At("max_consumers_per_subscription")] = (
-        None
-    )
-    unacked_per_consumer_max: Annotated[int | None, At("max_unacked_messages_per_consumer")] = None
-    unacked_per_subscription_max: Annotated[
-        int | None, At("max_unacked_messages_per_subscription")
-    ] = None
-    subscriptions_per_topic_max: Annotated[int | None, At("max_subscriptions_per_topic")] = None
-    topics_per_namespace_max: Annotated[int | None, At("max_topics_per_namespace")] = None
-    compaction_threshold_bytes: Annotated[int | None, At("compaction_threshold")] = None
-    offload_threshold_bytes: Annotated[int | None, At("offload_threshold")] = None
-    offload_threshold_s: Annotated[int | None, At("offload_threshold_in_seconds")] = None
-    offload_deletion_lag_ms: Annotated[int | None, At("offload_deletion_lag_ms")] = None
-    offload: Annotated[Mapping[str, Any] | None, At("offload_policies")] = None
-    schema_auto_update: Annotated[str | None, At("schema_auto_update_compatibility_strategy")] = (
-        None
-    )
-    schema_compatibility: Annotated[str | None, At("schema_compatibility_strategy")] = None
-    schema_auto_update_allowed: Annotated[bool | None, At("is_allow_auto_update_schema")] = None
-    schema_validation_enforced: Annotated[bool | None, At("schema_validation_enforced")] = None
-    subscription_types: Annotated[tuple[str, ...] | None, At("subscription_types_enabled")] = None
-    metric_properties: Annotated[
-        tuple[str, ...] | None, At("allowed_topic_properties_for_metrics")
-    ] = None
-    properties: Annotated[Mapping[str, str] | None, At("properties")] = None
-    resource_group: Annotated[str | None, At("resource_group_name")] = None
-    migrated: Annotated[bool | None, At("migrated")] = None
-    dispatch_pauses_on_ack_state: Annotated[
-        bool | None, At("dispatcherPauseOnAckStatePersistentEnabled")
-    ] = None
-    entry_filters: Annotated[EntryFilters | None, At("entryFilters")] = None
-    anti_affinity_group: Annotated[str | None, At("antiAffinityGroup")] = None
+    latency_stats_sample_rate: Mapping[str, int] | None = at("latency_stats_sample_rate")
+    message_ttl_s: int | None = at("message_ttl_in_seconds")
+    subscription_expiration_minutes: int | None = at("subscription_expiration_time_minutes")
+    retention: RetentionPolicies | None = at("retention_policies")
+    encryption_required: bool | None = at("encryption_required")
+    delayed_delivery: DelayedDeliveryPolicies | None = at("delayed_delivery_policies")
+    inactive_topics: InactiveTopicPolicies | None = at("inactive_topic_policies")
+    subscription_auth_mode: str | None = at("subscription_auth_mode")
+    producers_per_topic_max: int | None = at("max_producers_per_topic")
+    consumers_per_topic_max: int | None = at("max_consumers_per_topic")
+    consumers_per_subscription_max: int | None = at("max_consumers_per_subscription")
+    unacked_per_consumer_max: int | None = at("max_unacked_messages_per_consumer")
+    unacked_per_subscription_max: int | None = at("max_unacked_messages_per_subscription")
+    subscriptions_per_topic_max: int | None = at("max_subscriptions_per_topic")
+    topics_per_namespace_max: int | None = at("max_topics_per_namespace")
+    compaction_threshold_bytes: int | None = at("compaction_threshold")
+    offload_threshold_bytes: int | None = at("offload_threshold")
+    offload_threshold_s: int | None = at("offload_threshold_in_seconds")
+    offload_deletion_lag_ms: int | None = at("offload_deletion_lag_ms")
+    offload: Mapping[str, Any] | None = at("offload_policies")
+    schema_auto_update: str | None = at("schema_auto_update_compatibility_strategy")
+    schema_compatibility: str | None = at("schema_compatibility_strategy")
+    schema_auto_update_allowed: bool | None = at("is_allow_auto_update_schema")
+    schema_validation_enforced: bool | None = at("schema_validation_enforced")
+    subscription_types: tuple[str, ...] | None = at("subscription_types_enabled")
+    metric_properties: tuple[str, ...] | None = at("allowed_topic_properties_for_metrics")
+    properties: Mapping[str, str] | None = at("properties")
+    resource_group: str | None = at("resource_group_name")
+    migrated: bool | None = at("migrated")
+    dispatch_pauses_on_ack_state: bool | None = at("dispatcherPauseOnAckStatePersistentEnabled")
+    entry_filters: EntryFilters | None = at("entryFilters")
+    anti_affinity_group: str | None = at("antiAffinityGroup")
     # Of topics only.
-    message_size_max: Annotated[int | None, None] = None
-    shadow_topics: Annotated[tuple[str, ...] | None, None] = None
+    message_size_max: int | None = None
+    shadow_topics: tuple[str, ...] | None = None
 
     def given(self) -> dict[str, Any]:
         """What is set, by the name it has here."""
@@ -149,9 +128,9 @@ class _Place(NamedTuple):
 
 
 _PLACES: Final = tuple(
-    _Place(name, *get_args(hint))
-    for name, hint in get_type_hints(Policies, include_extras=True).items()
-    if get_args(hint)[1] is not None
+    _Place(each.name, each.type, each.metadata["at"])
+    for each in fields(Policies)
+    if "at" in each.metadata
 )
 
 

@@ -4,7 +4,7 @@ import socket
 import pytest
 
 from magnetar.broker.addresses import WEB_PORT, address_of, host_name, listen
-from magnetar.broker.config import ServerSettings
+from magnetar.broker.settings import ServerSettings
 from magnetar.errors import InvalidValue
 
 

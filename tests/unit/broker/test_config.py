@@ -59,6 +59,11 @@ def test_what_is_no_setting_is_listed_in_order_of_its_name(tmp_path):
     ]
 
 
+def test_variables_of_the_spark_connector_are_not_taken_for_settings():
+    config = Config.read(environment={"MAGNETAR_SPARK_LOG_FILE": "/tmp/log"})
+    assert config == Config()
+
+
 def test_what_asks_for_what_is_not_done_is_refused_wherever_it_was_said(tmp_path):
     file = write(tmp_path, "\nbrokerServicePort=1\nauthenticationEnabled=true\n")
     with pytest.raises(

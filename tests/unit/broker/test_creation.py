@@ -2,10 +2,10 @@ import asyncio
 
 import pytest
 
-from magnetar.broker.config import PolicySettings
 from magnetar.broker.creation import PARTITIONS_MAX, Creation
 from magnetar.broker.policies import PolicyService
 from magnetar.broker.resources import Resources
+from magnetar.broker.settings import PolicySettings
 from magnetar.errors import (
     AlreadyExists,
     Conflict,

@@ -2,9 +2,9 @@ import asyncio
 
 import pytest
 
-from magnetar.broker.config import PolicySettings
 from magnetar.broker.policies import IN_FORCE, PolicyService
 from magnetar.broker.resources import Resources
+from magnetar.broker.settings import PolicySettings
 from magnetar.errors import InvalidValue, NamespaceNotFound
 from magnetar.model.names import NamespaceName, TopicName
 from magnetar.model.policies import Level, NamespacePolicies, Policies

@@ -1,20 +1,20 @@
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
 import pytest
 
-from magnetar.broker.setting import Key, section_from, settings_of, text_of, variable_of
+from magnetar.broker.setting import section_from, setting, settings_of, text_of, variable_of
 from magnetar.errors import InvalidValue
 
 
 @dataclass(frozen=True)
 class Section:
-    count: Annotated[int, Key("theCount", "how many", minimum=1, maximum=9)] = 3
-    ratio: Annotated[float, Key("theRatio", "how much", minimum=0)] = 0.5
-    eager: Annotated[bool, Key("isEager", "whether")] = False
-    colour: Annotated[Literal["red", "green"], Key("colour", "which")] = "red"
-    place: Annotated[Path, Key("place", "where")] = Path("here")
+    count: int = setting("theCount", 3, "how many", minimum=1, maximum=9)
+    ratio: float = setting("theRatio", 0.5, "how much", minimum=0)
+    eager: bool = setting("isEager", False, "whether")
+    colour: Literal["red", "green"] = setting("colour", "red", "which")
+    place: Path = setting("place", Path("here"), "where")
 
 
 def read(**given: str) -> Section:

@@ -14,10 +14,10 @@ from magnetar.broker.admin.app import AdminServices, start_admin
 from magnetar.broker.admin.rates import RateBook
 from magnetar.broker.cluster.lookup import BrokerAddress, Lookup
 from magnetar.broker.cluster.ownership import Ownership
-from magnetar.broker.config import PolicySettings
 from magnetar.broker.creation import Creation
 from magnetar.broker.policies import PolicyService
 from magnetar.broker.resources import Resources
+from magnetar.broker.settings import PolicySettings
 from magnetar.broker.topics.deletions import Deletions
 from magnetar.broker.topics.registry import TopicRegistry
 from magnetar.broker.topics.settings import TopicSettings

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from magnetar.broker.config import PolicySettings
 from magnetar.broker.policies import IN_FORCE
+from magnetar.broker.settings import PolicySettings
 from magnetar.broker.topics.consumer import SubscribeRequest
 from magnetar.broker.topics.persistent_topic import PersistentTopic
 from magnetar.broker.topics.settings import TopicSettings

@@ -4,7 +4,7 @@ from unit.broker.admin.world import SilentEnd, open_world
 from unit.broker.manual_clock import ManualClock
 from unit.broker.peer import Peer
 
-from magnetar.broker.config import PolicySettings
+from magnetar.broker.settings import PolicySettings
 from magnetar.broker.topics import persistent_topic
 from magnetar.broker.topics.consumer import SubscribeRequest
 from magnetar.broker.topics.persistent_topic import ABANDONED_AFTER_S

@@ -1,0 +1,243 @@
+"""Every setting of a broker but those of topics, in sections."""
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Final, Literal
+
+from magnetar.model.policies import Policies
+from magnetar.model.policy_values import (
+    AutoSubscriptionCreationOverride,
+    AutoTopicCreationOverride,
+    RetentionPolicies,
+)
+from magnetar.model.subscriptions import SubscriptionType
+
+from .setting import setting
+
+MIB: Final = 1024 * 1024
+
+Durability = Literal["fsync", "interval", "none"]
+TopicType = Literal["non-partitioned", "partitioned"]
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """Where the broker listens, and what it calls itself."""
+
+    bind_address: str = setting(
+        "bindAddress", "127.0.0.1", "address to listen on; 0.0.0.0 lets other machines in"
+    )
+    advertised_address: str = setting(
+        "advertisedAddress",
+        "",
+        "host name or address that lookups tell clients; when absent it follows bindAddress: "
+        "localhost, that address, or for 0.0.0.0 this machine's host name",
+    )
+    broker_port: int = setting(
+        "brokerServicePort",
+        6650,
+        "port of the binary protocol; 0 picks a free one",
+        minimum=0,
+        maximum=65535,
+    )
+    web_port: int = setting(
+        "webServicePort",
+        8080,
+        "port of the admin REST API; 0 picks a free one, -1 switches it off",
+        minimum=-1,
+        maximum=65535,
+    )
+    cluster: str = setting("clusterName", "standalone", "name of the cluster this broker serves")
+    shutdown_timeout_ms: int = setting(
+        "brokerShutdownTimeoutMs", 10_000, "how long a clean shutdown may take", minimum=0
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionSettings:
+    """What a client's connection may do, and how a dead one is noticed."""
+
+    message_size_max: int = setting(
+        "maxMessageSize",
+        5 * MIB,
+        "largest message in bytes, as told to clients",
+        minimum=1024,
+        maximum=1024 * MIB,
+    )
+    keep_alive_interval_s: int = setting(
+        "keepAliveIntervalSeconds",
+        30,
+        "a silent peer is pinged after this, closed after twice this",
+        minimum=1,
+    )
+    liveness_timeout_ms: int = setting(
+        "connectionLivenessCheckTimeoutMillis",
+        5000,
+        "how long a client may take to answer when another claims its place",
+        minimum=1,
+    )
+    pending_publishes_max: int = setting(
+        "maxPendingPublishRequestsPerConnection",
+        16_384,
+        "sends of one connection not yet answered before it is no longer read",
+        minimum=1,
+    )
+    pending_publish_bytes_max: int = setting(
+        "maxPendingPublishBytesPerConnection", 32 * MIB, "the same, in bytes", minimum=1
+    )
+    publish_buffer_mb_max: int = setting(
+        "maxMessagePublishBufferSizeInMB",
+        512,
+        "the same for all connections together, in MiB",
+        minimum=1,
+    )
+    connections_max: int = setting(
+        "brokerMaxConnections", 0, "connections at the same time; 0 is no limit", minimum=0
+    )
+    connections_per_ip_max: int = setting(
+        "brokerMaxConnectionsPerIp", 0, "the same, from one address; 0 is no limit", minimum=0
+    )
+    producers_max: int = setting(
+        "maxProducersPerConnection", 50_000, "producers of one connection; 0 is no limit", minimum=0
+    )
+    consumers_max: int = setting(
+        "maxConsumersPerConnection", 50_000, "consumers of one connection; 0 is no limit", minimum=0
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PolicySettings:
+    """What may be created, and the policies of topics whose namespace says nothing else."""
+
+    auto_topics: bool = setting(
+        "allowAutoTopicCreation", True, "a topic is made when a client first uses it"
+    )
+    auto_topic_kind: TopicType = setting(
+        "allowAutoTopicCreationType", "non-partitioned", "what is made then"
+    )
+    auto_partitions: int = setting(
+        "defaultNumPartitions", 1, "partitions of a partitioned topic made then", minimum=1
+    )
+    partitions_max: int = setting(
+        "maxNumPartitionsPerPartitionedTopic", 0, "0 is no limit", minimum=0
+    )
+    topics_per_namespace_max: int = setting(
+        "maxTopicsPerNamespace", 0, "topics of a namespace; 0 is no limit", minimum=0
+    )
+    auto_subscriptions: bool = setting(
+        "allowAutoSubscriptionCreation", True, "a subscription is made when first used"
+    )
+    producers_per_topic_max: int = setting(
+        "maxProducersPerTopic", 0, "producers of a topic; 0 is no limit", minimum=0
+    )
+    consumers_per_topic_max: int = setting(
+        "maxConsumersPerTopic", 0, "consumers of a topic; 0 is no limit", minimum=0
+    )
+    consumers_per_subscription_max: int = setting(
+        "maxConsumersPerSubscription", 0, "consumers of a subscription; 0 is no limit", minimum=0
+    )
+    subscriptions_per_topic_max: int = setting(
+        "maxSubscriptionsPerTopic", 0, "subscriptions of a topic; 0 is no limit", minimum=0
+    )
+    unacked_per_consumer_max: int = setting(
+        "maxUnackedMessagesPerConsumer",
+        50_000,
+        "unacknowledged messages before a Shared consumer gets no more; 0 is no limit",
+        minimum=0,
+    )
+    unacked_per_subscription_max: int = setting(
+        "maxUnackedMessagesPerSubscription",
+        200_000,
+        "the same for all consumers of a subscription; 0 is no limit",
+        minimum=0,
+    )
+    retention_minutes: int = setting(
+        "defaultRetentionTimeInMinutes",
+        0,
+        "how long acknowledged messages are kept; -1 is for ever",
+        minimum=-1,
+    )
+    retention_mb: int = setting(
+        "defaultRetentionSizeInMB",
+        0,
+        "how much of acknowledged messages is kept for a topic, in MiB; -1 is no limit",
+        minimum=-1,
+    )
+
+    def policies(self) -> Policies:
+        """The broker's level: all policies that are in force are set."""
+        same = {field.name for field in fields(self)} & set(Policies.__slots__)
+        return Policies(
+            auto_topic_creation=AutoTopicCreationOverride(
+                self.auto_topics, self.auto_topic_kind, self.auto_partitions
+            ),
+            auto_subscription_creation=AutoSubscriptionCreationOverride(self.auto_subscriptions),
+            retention=RetentionPolicies(self.retention_minutes, self.retention_mb),
+            subscription_types=tuple(each.printed for each in SubscriptionType),
+            **{name: getattr(self, name) for name in same},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class StorageSettings:
+    """Where messages are kept, how safely and how long."""
+
+    data_directory: Path = setting(
+        "dataDirectory", Path("data"), "folder of everything stored; made when absent"
+    )
+    in_memory: bool = setting("storageInMemory", False, "keep everything in memory, for tests")
+    durability: Durability = setting(
+        "durability",
+        "fsync",
+        "fsync: a receipt means it is on disk; interval: synced every so often; none: the "
+        "operating system decides",
+    )
+    sync_interval_ms: int = setting(
+        "durabilityIntervalMillis", 1000, "how often with durability=interval", minimum=1
+    )
+    segment_size: int = setting(
+        "logSizeLimit",
+        64 * MIB,
+        "bytes of one file of the log that holds all entries",
+        minimum=64 * 1024,
+        maximum=1024 * MIB,
+    )
+    spare_mb_max: int = setting(
+        "logSpareSizeMB",
+        512,
+        "files of deleted entries kept to be overwritten, in MiB; at most eight files",
+        minimum=0,
+    )
+    cache_mb: int = setting(
+        "managedLedgerCacheSizeMB",
+        64,
+        "memory for recent entries, for all topics together, in MiB",
+        minimum=0,
+    )
+    entries_per_ledger_max: int = setting(
+        "managedLedgerMaxEntriesPerLedger", 50_000, "then a new ledger starts", minimum=1
+    )
+    ledger_size_mb_max: int = setting(
+        "managedLedgerMaxSizePerLedgerMbytes", 2048, "then a new ledger starts", minimum=1
+    )
+    ledger_age_min_minutes: int = setting(
+        "managedLedgerMinLedgerRolloverTimeMinutes", 10, "no new ledger before this age", minimum=0
+    )
+    ledger_age_max_minutes: int = setting(
+        "managedLedgerMaxLedgerRolloverTimeMinutes", 240, "a new ledger after this age", minimum=1
+    )
+    cursor_saves_per_s: float = setting(
+        "managedLedgerDefaultMarkDeleteRateLimit",
+        1.0,
+        "how often a second a cursor's acknowledgements are written",
+        minimum=0.001,
+    )
+    cursor_ranges_max: int = setting(
+        "managedLedgerMaxUnackedRangesToPersist",
+        10_000,
+        "ranges of acknowledgements kept for a cursor",
+        minimum=1,
+    )
+    retention_check_s: int = setting(
+        "retentionCheckIntervalInSeconds", 120, "how often old ledgers are looked for", minimum=1
+    )
