@@ -8,8 +8,14 @@ from hypothesis import settings
 
 sys.path.insert(0, str(Path(__file__).parent))  # `from golden.frames import ...`
 
+from support.loop import WatchedLoop
+
 # Speed is not tested here, so no example has a deadline. In CI the examples are always the same.
 settings.register_profile("magnetar", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("magnetar")
 
 pytest_plugins = ["magnetar.testing.plugin"]
+
+
+def pytest_asyncio_loop_factories():
+    return {"watched": WatchedLoop}

@@ -5,6 +5,7 @@ from itertools import count
 
 import aiohttp
 import pytest
+from support.loop import iterations
 
 from magnetar import LATEST_MESSAGE, Client
 from magnetar.testing.local_broker import LocalBroker
@@ -67,8 +68,7 @@ async def witness(request):
 async def cancelled_after(steps, work, *, again):
     """Let it run for so many turns of the loop. What it returned, and whether it was cancelled."""
     task = asyncio.ensure_future(work)
-    for _ in range(steps):
-        await asyncio.sleep(0)
+    await iterations(steps)
     if task.done():
         return task.result(), False
     task.cancel()

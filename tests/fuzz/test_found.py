@@ -8,6 +8,7 @@ from array import array
 
 import pytest
 from google_crc32c import value as crc32c
+from support.loop import until
 from support.network import WireConnection
 from unit.client.peer import Peer
 from unit.storage.ledger.local.support import append
@@ -112,8 +113,7 @@ async def test_a_subscription_may_be_deleted_before_all_who_opened_it_have_it():
         registry = broker.broker.registry
         topic = await registry.get(TopicName.parse("t"), create=True)
         late = asyncio.ensure_future(topic.create_subscription("s", EARLIEST))
-        while "s" not in topic.ledger.cursors:  # noqa: ASYNC110 - the turn it comes is what counts
-            await asyncio.sleep(0)
+        await until(lambda: "s" in topic.ledger.cursors)
         # Somebody found the cursor made, and had the time to subscribe and to unsubscribe.
         await topic.ledger.delete_cursor("s")
         with pytest.raises(Fenced, match="subscribe again"):

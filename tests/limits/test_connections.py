@@ -3,8 +3,8 @@
 import asyncio
 
 import pytest
+from support.clock import ManualClock
 from support.network import WireConnection
-from unit.broker.manual_clock import ManualClock
 from unit.broker.peer import Peer, command
 
 from magnetar.broker.handlers.connect import CLIENT_VERSION_LENGTH_MAX

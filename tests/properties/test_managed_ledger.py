@@ -1,10 +1,10 @@
 """A managed ledger with cursors against a list: rollovers, trims, crashes, small caches."""
 
-import asyncio
 from dataclasses import dataclass, field
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import loop
 from unit.storage.managed_ledger.logs import BYTES_MAX, Logs, append, entries
 
 from magnetar.model.position import EARLIEST, Position
@@ -163,4 +163,4 @@ def test_a_log_gives_back_what_was_put_in(story, ledger_size, cache_size):
             await told.tell(step)
         await told.logs.tasks.close()
 
-    asyncio.run(run())
+    loop.run(run())

@@ -6,14 +6,14 @@ are called by their text. In what happened, ``text(2)`` was asked for again twic
 ``text[011]`` the first messages are pending.
 """
 
-import asyncio
 import os
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 
 import pytest
-from unit.broker.manual_clock import ManualClock
+from support.clock import ManualClock
+from support.loop import until_idle
 from unit.broker.topics.conftest import ClientEnd, entry
 from unit.storage.managed_ledger.logs import append
 
@@ -35,8 +35,6 @@ from magnetar.tasks import Tasks
 FILES = sorted(Path(__file__).parent.glob("*.txt"))
 DASHES = "----"
 TOPIC = TopicName.parse("persistent://public/default/scenario")
-TURNS = 30
-"""Rounds of the event loop after which nothing happens any more: stores in memory never wait."""
 
 
 class End(ClientEnd):
@@ -113,8 +111,7 @@ class Story:
             said = await getattr(self, f"do_{command.replace('-', '_')}")(*words)
         except MagnetarError as error:
             return [f"{type(error).__name__}: {error}"]
-        for _ in range(TURNS):
-            await asyncio.sleep(0)
+        await until_idle()
         return [*self.told(), *([said] if said else [])]
 
     def told(self):

@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from support.loop import iterations
 
 from magnetar.loop_iteration import LoopIteration, Phase
 
@@ -12,18 +13,13 @@ async def iteration():
     return LoopIteration(asyncio.get_running_loop())
 
 
-async def pass_iterations(count=3):
-    for _ in range(count):
-        await asyncio.sleep(0)
-
-
 async def test_phases_come_in_order_at_the_end_of_the_iteration(iteration):
     done = []
     iteration.at_end(Phase.SEND, lambda: done.append("send"))
     iteration.at_end(Phase.LOG, lambda: done.append("log"))
     iteration.at_end(Phase.APPEND, lambda: done.append("append"))
     assert done == []
-    await pass_iterations()
+    await iterations(3)
     assert done == ["append", "log", "send"]
 
 
@@ -45,9 +41,9 @@ async def test_what_a_phase_brings_to_itself_waits_for_the_next_iteration(iterat
             iteration.at_end(Phase.SEND, send)
 
     iteration.at_end(Phase.SEND, send)
-    await pass_iterations(1)
+    await iterations(1)
     first = list(done)
-    await pass_iterations(5)
+    await iterations(5)
     assert first == [0]
     assert done == [0, 1, 2]
 
@@ -57,7 +53,7 @@ async def test_run_ends_the_iteration_with_what_waited_before(iteration):
     iteration.at_end(Phase.SEND, lambda: done.append("waited"))
     iteration.run(lambda: iteration.at_end(Phase.LOG, lambda: done.append("brought")))
     assert done == ["brought", "waited"]
-    await pass_iterations()
+    await iterations(3)
     assert done == ["brought", "waited"]
 
 
@@ -69,7 +65,7 @@ async def test_what_run_leaves_is_done_in_the_next_iteration(iteration):
 
     iteration.run(lambda: iteration.at_end(Phase.SEND, send))
     assert done == []
-    await pass_iterations()
+    await iterations(3)
     assert done == [1]
 
 
@@ -77,6 +73,6 @@ async def test_a_failure_stops_nothing_else(iteration, caplog):
     done = []
     iteration.at_end(Phase.LOG, lambda: 1 // 0)
     iteration.at_end(Phase.LOG, lambda: done.append(1))
-    await pass_iterations()
+    await iterations(3)
     assert done == [1]
     assert "loop_iteration.defect" in caplog.text

@@ -1,8 +1,8 @@
 import asyncio
 
 import pytest
+from support.clock import ManualClock
 from support.network import WireConnection
-from unit.broker.manual_clock import ManualClock
 from unit.broker.peer import Peer, command, entry, framed, send
 
 from magnetar.broker.connection import (

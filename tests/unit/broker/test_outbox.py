@@ -2,6 +2,7 @@ import asyncio
 import weakref
 
 import pytest
+from support.loop import iterations
 
 from magnetar.broker.outbox import (
     BACKED_UP_BYTES_MAX,
@@ -62,24 +63,20 @@ async def side() -> Side:
     return Side()
 
 
-async def turn() -> None:
-    await asyncio.sleep(0)
-
-
 async def test_small_pieces_of_a_turn_are_written_once(side):
     side.outbox.put(b"one ")
     side.outbox.put_all([b"two ", b"three"])
     assert side.wire.writes == []
-    await turn()
+    await iterations()
     assert side.wire.writes == [b"one two three"]
     side.outbox.put(b"four")
-    await turn()
+    await iterations()
     assert side.wire.writes == [b"one two three", b"four"]
 
 
 async def test_big_pieces_are_not_copied_together(side):
     side.outbox.put_all([b"x" * 10_000, b"y" * 10_000])
-    await turn()
+    await iterations()
     assert side.wire.writes == [b"lines:" + b"x" * 10_000 + b"y" * 10_000]
 
 
@@ -88,7 +85,7 @@ async def test_a_turn_with_too_much_to_write_is_not_writable_until_it_ends(side)
     assert not side.outbox.writable
     side.outbox.when_writable(side.wake_a)
     assert side.woken == []
-    await turn()
+    await iterations()
     assert side.outbox.writable
     assert side.woken == ["a"]
 
@@ -99,7 +96,7 @@ async def test_a_slow_client_wakes_each_waiter_once_when_it_reads_again(side):
     side.outbox.when_writable(side.wake_b)
     side.outbox.when_writable(side.wake_a)
     side.outbox.put(b"answer")
-    await turn()
+    await iterations()
     assert (side.outbox.writable, side.woken) == (False, [])
     assert side.wire.writes == [b"answer"]
     side.outbox.drained()
@@ -111,7 +108,7 @@ async def test_a_slow_client_wakes_each_waiter_once_when_it_reads_again(side):
 async def test_who_asks_while_it_is_writable_is_woken_in_the_next_turn(side):
     side.outbox.when_writable(side.wake_a)
     assert side.woken == []
-    await turn()
+    await iterations()
     assert side.woken == ["a"]
 
 
@@ -122,7 +119,7 @@ async def test_who_does_not_read_answers_is_not_listened_to(side):
     side.wire.held_bytes = BACKED_UP_BYTES_MAX
     for _ in range(3):
         side.outbox.put(b"answer")
-        await turn()
+        await iterations()
     assert side.turns == ["pause"]
     side.outbox.drained()
     assert side.turns == ["pause", "resume"]
@@ -134,7 +131,7 @@ async def test_closing_writes_what_is_there_and_takes_no_more(side):
     side.outbox.put(b"late")
     side.outbox.put_all([b"later"])
     side.outbox.flush()
-    await turn()
+    await iterations()
     assert side.wire.writes == [b"last"]
     assert not side.outbox.writable
 
@@ -144,7 +141,7 @@ async def test_a_lost_connection_is_written_to_no_more(side):
     side.outbox.when_writable(side.wake_a)
     side.outbox.drop()
     side.outbox.drained()
-    await turn()
+    await iterations()
     assert side.wire.writes == []
 
 

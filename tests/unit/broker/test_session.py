@@ -1,8 +1,8 @@
 import asyncio
-from itertools import count
 
 import pytest
-from unit.broker.manual_clock import ManualClock
+from support.clock import ManualClock
+from support.loop import until, until_idle
 from unit.broker.peer import TOPIC, Peer, send
 
 from magnetar.broker.outbox import Outbox
@@ -72,8 +72,7 @@ class Client:
 
     async def heard(self) -> list[str]:
         """The commands that were sent, by field."""
-        for _ in range(3):  # What was started begins, and puts something, which is written.
-            await asyncio.sleep(0)
+        await until_idle()
         frames = FrameDecoder().feed(self.paper.data)
         return [frame.command.ListFields()[1][0].name for frame in frames]
 
@@ -144,7 +143,7 @@ async def test_late_sends_are_excused_for_a_while(client):
     client.session.close_producer(1)
     assert client.session.may_be_late(1)
     assert not client.session.may_be_late(2)
-    await client.clock.advance(LATE_SENDS_S + 1, step=LATE_SENDS_S)
+    await client.clock.advance(LATE_SENDS_S + 1)
     assert not client.session.may_be_late(1)
 
 
@@ -155,10 +154,7 @@ async def test_a_lost_connection_leaves_nothing_attached(broker, peer):
     topic = broker.broker.registry.loaded[TopicName.parse(TOPIC)]
     assert topic.busy == 3
     peer.wire.abort()
-    for _ in count():
-        if not topic.busy and "reader" not in topic.subscriptions:
-            break
-        await asyncio.sleep(0.001)
+    await until(lambda: not topic.busy and "reader" not in topic.subscriptions)
     assert list(topic.subscriptions) == ["s"]
 
 
@@ -184,9 +180,6 @@ async def test_an_attachment_that_comes_too_late_is_undone():
         await owner.hung_up_on()
         third = await Peer.open(broker.port)
         topic = broker.broker.registry.loaded[TopicName.parse(TOPIC)]
-        for _ in count():
-            if not topic.producers:
-                break
-            await asyncio.sleep(0.001)
+        await until(lambda: not topic.producers)
         assert await third.produce(1, producer_name="p") == "p"
         third.wire.close()

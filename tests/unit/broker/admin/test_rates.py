@@ -1,6 +1,5 @@
-import asyncio
-
 import pytest
+from support.clock import ManualClock
 from unit.broker.admin.world import SilentEnd, open_world
 
 from magnetar.broker.admin import rates
@@ -9,40 +8,9 @@ from magnetar.broker.topics.consumer import SubscribeRequest
 from magnetar.model.subscriptions import SubscriptionType
 
 
-class SlowClock:
-    """A clock that moves when it is told to; one may wait for it at a time."""
-
-    def __init__(self):
-        self.time = 1000.0
-        self._asleep = asyncio.Event()
-        self._woken = asyncio.Event()
-
-    def now(self):
-        return self.time
-
-    def wall_ms(self):
-        return 0
-
-    async def sleep(self, seconds):
-        if seconds == 0:
-            await asyncio.sleep(0)
-            return
-        self._asleep.set()
-        await self._woken.wait()
-        self._woken.clear()
-
-    async def minute(self):
-        """A minute passes, and whoever waited for it has done its work and waits again."""
-        await self._asleep.wait()
-        self._asleep.clear()
-        self.time += INTERVAL_S
-        self._woken.set()
-        await self._asleep.wait()
-
-
 @pytest.fixture
 def clock():
-    return SlowClock()
+    return ManualClock()
 
 
 async def rate_in(world, name):
@@ -57,11 +25,11 @@ async def test_rates_are_those_of_the_last_minute(clock, monkeypatch):
         topics = [await world.topic(name) for name in names]
         for topic, count in zip(topics, (600, 60), strict=True):
             topic.message_count = count
-        await clock.minute()
+        await clock.advance(INTERVAL_S)
         assert [await rate_in(world, name) for name in names] == [10, 1]
         topics[0].message_count = 1800
         assert [await rate_in(world, name) for name in names] == [10, 1]
-        await clock.minute()
+        await clock.advance(INTERVAL_S)
         assert [await rate_in(world, name) for name in names] == [20, 0]
 
 
@@ -74,7 +42,7 @@ async def test_chunks_have_rates(clock):
         )
         _, consumer = await topic.subscribe(request, SilentEnd())
         producer.chunk_count, consumer.chunk_count = 60, 120
-        await clock.minute()
+        await clock.advance(INTERVAL_S)
         shown = (await world.ask("GET", "/admin/v2/persistent/public/default/a/stats")).json
     delivered = shown["subscriptions"]["s"]
     rates = [
@@ -89,8 +57,8 @@ async def test_a_topic_that_is_gone_leaves_no_rates(clock):
     async with open_world(clock=clock) as world:
         topic = await world.topic(name)
         topic.message_count = 60
-        await clock.minute()
+        await clock.advance(INTERVAL_S)
         assert world.services.rates.of(name)
         await world.registry.delete(topic.name)
-        await clock.minute()
+        await clock.advance(INTERVAL_S)
         assert not world.services.rates.of(name)

@@ -1,6 +1,7 @@
 import asyncio
 
 import pytest
+from support.loop import until_idle
 
 from magnetar.broker.handlers.request_limiter import REQUESTS_AT_ONCE_MAX, RequestLimiter
 from magnetar.tasks import Tasks
@@ -34,24 +35,19 @@ async def hall():
     assert len(hall.limiter) == 0
 
 
-async def the_loop() -> None:
-    for _ in range(3):
-        await asyncio.sleep(0)
-
-
 @pytest.mark.parametrize("over", [-1, 0, 1])
 async def test_so_many_are_worked_on_at_once_and_the_next_waits(hall, over):
     jobs = [asyncio.Event() for _ in range(REQUESTS_AT_ONCE_MAX + over)]
     for job in jobs:
         hall.limiter.take("a", "test", job)
-    await the_loop()
+    await until_idle()
     assert len(hall.begun) == min(len(jobs), REQUESTS_AT_ONCE_MAX)
     jobs[5].set()
-    await the_loop()
+    await until_idle()
     assert [job for _, job in hall.begun] == jobs
     for job in jobs:
         job.set()
-    await the_loop()
+    await until_idle()
     assert len(hall.limiter) == 0
 
 
@@ -59,7 +55,7 @@ async def test_others_do_not_wait_for_one_that_has_much_to_do(hall):
     for _ in range(2 * REQUESTS_AT_ONCE_MAX):
         hall.limiter.take("a", "test", asyncio.Event())
     hall.limiter.take("b", "test", job := asyncio.Event())
-    await the_loop()
+    await until_idle()
     assert ("b", job) in hall.begun
 
 
@@ -77,14 +73,14 @@ async def test_what_waits_is_dropped_when_its_connection_is_of_no_more_use(hall)
     jobs = [asyncio.Event() for _ in range(REQUESTS_AT_ONCE_MAX + 3)]
     for job in jobs:
         hall.limiter.take("a", "test", job)
-    await the_loop()
+    await until_idle()
     hall.broken.add("a")
     jobs[0].set()
-    await the_loop()
+    await until_idle()
     assert hall.dropped == [("a", job) for job in jobs[-3:]]
     for job in jobs:
         job.set()
-    await the_loop()
+    await until_idle()
     assert len(hall.begun) == REQUESTS_AT_ONCE_MAX
 
 
@@ -92,6 +88,6 @@ async def test_what_waits_is_dropped_when_the_broker_stops(hall):
     jobs = [asyncio.Event() for _ in range(REQUESTS_AT_ONCE_MAX + 3)]
     for job in jobs:
         hall.limiter.take("a", "test", job)
-    await the_loop()
+    await until_idle()
     await hall.tasks.close()
     assert hall.dropped == [("a", job) for job in jobs[-3:]]

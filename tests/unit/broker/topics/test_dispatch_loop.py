@@ -1,7 +1,7 @@
 """What the loop does whatever the strategy: reads, retries, limits, and reasons."""
 
 import pytest
-from unit.broker.manual_clock import ManualClock
+from support.clock import ManualClock
 
 from magnetar.broker.dispatch.blocked import Blocked, Why
 from magnetar.broker.topics.dispatch_loop import READ_RETRY_S, ack_sets_of

@@ -1,9 +1,9 @@
 """Key_Shared under consumers that come, go, stop reading and ask again: a key keeps its order."""
 
-import asyncio
 import random
 
 import pytest
+from support.loop import iterations
 
 from magnetar.broker.topics import dispatch_loop, pending_acks
 from magnetar.model.position import Position
@@ -128,6 +128,5 @@ async def test_a_key_keeps_its_order_whatever_its_consumers_do(
         elif storm.members:
             [step] = chance.choices(list(steps), list(steps.values()))
             step(chance.choice(list(storm.members.values())))
-        for _ in range(chance.choice([0, 0, 1, 3, 10])):
-            await asyncio.sleep(0)
+        await iterations(chance.choice([0, 0, 1, 3, 10]))
         assert not storm.wrong

@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from unit.broker.manual_clock import ManualClock
+from support.clock import ManualClock
 
 from magnetar.broker.topics.persistent_topic import ABANDONED_AFTER_S
 from magnetar.errors import (

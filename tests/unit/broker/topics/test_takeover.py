@@ -1,9 +1,8 @@
 """Who is active next, who hears of it, and when."""
 
-import asyncio
-
 import pytest
-from unit.broker.manual_clock import ManualClock
+from support.clock import ManualClock
+from support.loop import until_idle
 from unit.broker.topics.conftest import ClientEnd
 
 from magnetar.broker.dispatch.single import Single
@@ -41,13 +40,13 @@ class World:
         )
         self.strategy.join(consumer)
         self.takeover.joined(consumer)
-        await asyncio.sleep(0)  # Whoever waits looks at the clock.
+        await until_idle()  # Whoever waits looks at the clock.
         return consumer
 
     async def leave(self, consumer):
         self.strategy.leave(consumer)
         self.takeover.left(consumer)
-        await asyncio.sleep(0)
+        await until_idle()
 
 
 @pytest.fixture

@@ -1,9 +1,9 @@
-"""Managed ledgers over stores in memory that wait or fail on demand, and a clock to turn."""
+"""Managed ledgers over stores in memory that wait or fail on demand."""
 
 import asyncio
-import heapq
 
 from google_crc32c import value as checksum
+from support.clock import ManualClock
 from unit.storage.ledger.local.support import append as append_to
 
 from magnetar.errors import StorageError
@@ -22,45 +22,6 @@ from magnetar.tasks import Tasks
 NAME = "public/default/persistent/orders"
 PATH = f"/managed-ledgers/{NAME}"
 BYTES_MAX = 1024 * 1024
-
-
-class TurnedClock:
-    """Time that passes only when a test says so."""
-
-    def __init__(self):
-        self.seconds = 1_000.0
-        self._sleepers = []
-
-    def now(self):
-        return self.seconds
-
-    def wall_ms(self):
-        return int(self.seconds * 1000)
-
-    async def sleep(self, seconds):
-        done = asyncio.get_running_loop().create_future()
-        heapq.heappush(self._sleepers, (self.seconds + seconds, id(done), done))
-        await done
-
-    @property
-    def sleepers(self):
-        return sum(not done.done() for _, _, done in self._sleepers)
-
-    async def pass_time(self, seconds):
-        """Let time pass, and everybody do what they waited for."""
-        await turns()
-        self.seconds += seconds
-        while self._sleepers and self._sleepers[0][0] <= self.seconds:
-            done = heapq.heappop(self._sleepers)[2]
-            if not done.done():
-                done.set_result(None)
-        await turns()
-
-
-async def turns(count=50):
-    """Let the loop go round: stores in memory never wait, so nothing takes longer."""
-    for _ in range(count):
-        await asyncio.sleep(0)
 
 
 class Gate:
@@ -206,7 +167,7 @@ class Logs:
         self.metadata = GatedMetadataStore(self.tree)
         self.ledgers = GatedLedgerStore()
         self.cache = EntryCache()
-        self.clock = TurnedClock()
+        self.clock = ManualClock()
         self.tasks = Tasks("test")
         self.settings = ManagedLedgerSettings(**settings)
         self.saver = CursorSaver(
@@ -227,7 +188,7 @@ class Logs:
 
     async def roll(self, ledger):
         """End the current ledger, as a rollover by age does."""
-        self.clock.seconds += self.settings.ledger_age_max_s
+        self.clock.move(self.settings.ledger_age_max_s)
         await ledger.roll_over_if_due()
 
 

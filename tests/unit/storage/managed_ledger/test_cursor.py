@@ -1,11 +1,11 @@
 import pytest
+from support.loop import until_idle
 from unit.storage.managed_ledger.logs import (
     BYTES_MAX,
     append,
     data_of,
     drain,
     entries,
-    turns,
 )
 
 from magnetar.errors import EntryNotFound
@@ -159,7 +159,7 @@ async def test_a_place_that_moves_during_a_read_counts(logs, ledger, move):
     again.read_position = Position(0, 5)
     logs.ledgers.reads.close()
     reading = logs.tasks.spawn("read", again.read(100, BYTES_MAX))
-    await turns()
+    await until_idle()
     if move == "rewind":
         again.rewind()
     elif move == "acknowledge":
@@ -231,7 +231,7 @@ async def test_entries_that_are_trimmed_while_they_are_read_are_left_out(logs, l
     cursor = again.open_reader("r", EARLIEST)
     logs.ledgers.reads.close()
     reading = logs.tasks.spawn("read", cursor.read_at([*places(0, 3), *places(5, 6, ledger_id=1)]))
-    await turns()
+    await until_idle()
     again.layout.remove([0])
     logs.ledgers.reads.failures = [EntryNotFound("0:0")]
     logs.ledgers.reads.open()

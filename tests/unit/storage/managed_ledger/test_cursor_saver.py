@@ -1,5 +1,6 @@
 import pytest
-from unit.storage.managed_ledger.logs import Gate, turns
+from support.loop import until_idle
+from unit.storage.managed_ledger.logs import Gate
 
 from magnetar.errors import Fenced, WriteFailed
 from magnetar.storage.managed_ledger.cursor_saver import SAVES_AT_ONCE_MAX, CursorSaver
@@ -42,9 +43,9 @@ async def test_what_changed_is_saved_once_and_its_log_trimmed_after(logs, saver,
     cursors = [Saved(owner) for _ in range(3)]
     for cursor in cursors * 5:
         saver.changed(cursor)
-    await logs.clock.pass_time(0.9)
+    await logs.clock.advance(0.9)
     assert cursors[0].flushes.passed == 0
-    await logs.clock.pass_time(0.1)
+    await logs.clock.advance(0.1)
     assert [cursor.flushes.passed for cursor in cursors] == [1, 1, 1]
     assert owner.trims.passed == 1
 
@@ -53,7 +54,7 @@ async def test_nothing_runs_when_nothing_changed(logs, saver, owner):
     assert saver.idle
     saver.changed(Saved(owner))
     assert not saver.idle
-    await logs.clock.pass_time(1)
+    await logs.clock.advance(1)
     assert saver.idle
     assert logs.clock.sleepers == 0
     assert len(logs.tasks) == 0
@@ -63,12 +64,12 @@ async def test_what_changes_during_a_save_is_saved_in_the_next_round(logs, saver
     cursor = Saved(owner)
     cursor.flushes.close()
     saver.changed(cursor)
-    await logs.clock.pass_time(1)
+    await logs.clock.advance(1)
     saver.changed(cursor)
     cursor.flushes.open()
-    await turns()
+    await until_idle()
     assert cursor.flushes.passed == 1
-    await logs.clock.pass_time(1)
+    await logs.clock.advance(1)
     assert cursor.flushes.passed == 2
     assert saver.idle
 
@@ -78,12 +79,12 @@ async def test_one_loop_serves_all(logs, saver, owner):
         saver.changed(Saved(owner))
         saver.passed(Owner())
     assert len(logs.tasks) == 1
-    await logs.clock.pass_time(1)
+    await logs.clock.advance(1)
 
 
 async def test_a_log_is_trimmed_on_request(logs, saver, owner):
     saver.passed(owner)
-    await logs.clock.pass_time(1)
+    await logs.clock.advance(1)
     assert owner.trims.passed == 1
     assert saver.idle
 
@@ -93,11 +94,11 @@ async def test_many_are_saved_in_portions(logs, saver, owner):
     for cursor in cursors:
         cursor.flushes.close()
         saver.changed(cursor)
-    await logs.clock.pass_time(1)
+    await logs.clock.advance(1)
     assert sum(cursor.flushes.waiting for cursor in cursors) == SAVES_AT_ONCE_MAX
     for cursor in cursors:
         cursor.flushes.open()
-    await turns()
+    await until_idle()
     assert all(cursor.flushes.passed == 1 for cursor in cursors)
 
 
@@ -106,10 +107,10 @@ async def test_a_save_that_failed_is_tried_again(logs, saver, owner, caplog):
     cursor.flushes.failures = [WriteFailed("disk full")]
     saver.changed(cursor)
     saver.changed(other)
-    await logs.clock.pass_time(1)
+    await logs.clock.advance(1)
     assert other.flushes.passed == 1
     assert not saver.idle
-    await logs.clock.pass_time(1)
+    await logs.clock.advance(1)
     assert cursor.flushes.passed == 2
     assert saver.idle
     assert "disk full" in caplog.text
@@ -119,7 +120,7 @@ async def test_what_another_broker_owns_is_given_up(logs, saver, owner):
     cursor = Saved(owner)
     cursor.flushes.failures = [Fenced("another broker")]
     saver.changed(cursor)
-    await logs.clock.pass_time(1)
+    await logs.clock.advance(1)
     assert saver.idle
 
 
@@ -129,6 +130,6 @@ async def test_a_trim_that_failed_stops_nobody(logs, saver, owner, caplog):
     for _ in range(2):
         saver.passed(owner)
         saver.passed(other)
-        await logs.clock.pass_time(1)
+        await logs.clock.advance(1)
     assert other.trims.passed == 2
     assert "disk full" in caplog.text

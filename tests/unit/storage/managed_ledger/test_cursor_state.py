@@ -79,7 +79,7 @@ async def test_acknowledgements_survive(logs, ledger, cursor):
 async def test_acknowledgements_are_saved_after_a_while(logs, ledger, cursor):
     await append(ledger, entries(10))
     cursor.acknowledge(places(0, 4))
-    await logs.clock.pass_time(1)
+    await logs.clock.advance(1)
     cursor.acknowledge(places(5, 6))
     crashed = await logs.open()
     assert crashed.cursors["s"].mark == (0, 4), "what was not saved is delivered again"
@@ -91,7 +91,7 @@ async def test_what_is_saved_is_not_saved_again(logs, ledger, cursor):
     await cursor.flush()
     await cursor.flush()
     cursor.acknowledge(places(0, 4))
-    await logs.clock.pass_time(5)
+    await logs.clock.advance(5)
     assert logs.metadata.paths_put.count(f"{PATH}/s") == 2, "once created, once saved"
     assert logs.saver.idle
 
@@ -113,7 +113,7 @@ async def test_a_reader_is_not_kept(logs, ledger):
     assert reader.backlog == 6
     reader.acknowledge(places(4, 5))
     await reader.flush()
-    await logs.clock.pass_time(1)
+    await logs.clock.advance(1)
     await ledger.close()
     assert "r" not in (await logs.open()).cursors
 

@@ -1,7 +1,8 @@
 import asyncio
 
 import pytest
-from unit.storage.managed_ledger.logs import NAME, PATH, turns
+from support.loop import until_idle
+from unit.storage.managed_ledger.logs import NAME, PATH
 
 from magnetar.errors import CorruptEntry, Fenced, WriteFailed
 from magnetar.model.position import Position
@@ -96,11 +97,11 @@ async def test_a_save_has_what_was_true_when_it_was_asked_for(logs, store):
     logs.metadata.puts.close()
     now = ["2"]
     first = logs.tasks.spawn("save", record.save(lambda: value(now[0])))
-    await turns()
+    await until_idle()
     now[0] = "3"
     second = logs.tasks.spawn("save", record.save(lambda: value(now[0])))
     third = logs.tasks.spawn("save", record.save(lambda: value(now[0])))
-    await turns()
+    await until_idle()
     logs.metadata.puts.open()
     await asyncio.gather(first, second, third)
     assert await stored(logs) == 3
@@ -111,9 +112,9 @@ async def test_deleting_waits_for_a_save_under_way(logs, store):
     record = await store.create("a/b c", value("1"))
     logs.metadata.puts.close()
     save = logs.tasks.spawn("save", record.save(lambda: value("2")))
-    await turns()
+    await until_idle()
     deletion = logs.tasks.spawn("delete", record.delete())
-    await turns()
+    await until_idle()
     assert not deletion.done()
     logs.metadata.puts.open()
     await asyncio.gather(save, deletion)
@@ -124,10 +125,10 @@ async def test_cancelling_the_await_does_not_take_the_save_back(logs, store):
     record = await store.create("a/b c", value("1"))
     logs.metadata.puts.close()
     save = logs.tasks.spawn("save", record.save(lambda: value("2")))
-    await turns()
+    await until_idle()
     save.cancel()
     logs.metadata.puts.open()
-    await turns()
+    await until_idle()
     assert await stored(logs) == 2
     await record.save(lambda: value("3"))
     assert await stored(logs) == 3

@@ -1,9 +1,9 @@
 import pytest
+from support.loop import until_idle
 from unit.storage.managed_ledger.logs import (
     append,
     drain,
     entries,
-    turns,
 )
 
 from magnetar.errors import AlreadyExists, WriteFailed
@@ -42,7 +42,7 @@ async def test_a_cursor_that_exists_is_found(ledger):
 async def test_two_who_create_a_cursor_at_once_get_the_same(logs, ledger):
     logs.metadata.puts.close()
     creating = [logs.tasks.spawn("c", ledger.open_cursor("s", EARLIEST)) for _ in range(2)]
-    await turns()
+    await until_idle()
     with pytest.raises(AlreadyExists):
         ledger.open_reader("s", EARLIEST)
     creating[0].cancel()
@@ -75,7 +75,7 @@ async def test_a_deleted_cursor_is_gone(logs, ledger):
     cursor.acknowledge([Position(0, 0)])
     for name in ("s", "r", "never was"):
         await ledger.delete_cursor(name)
-    await logs.clock.pass_time(1)
+    await logs.clock.advance(1)
     await cursor.flush()
     assert ledger.cursors == {}
     await ledger.close()

@@ -1,8 +1,9 @@
 import asyncio
 
 import pytest
+from support.loop import until_idle
 from unit.storage.ledger.local.support import append
-from unit.storage.managed_ledger.logs import NAME, PATH, GatedMetadataStore, turns
+from unit.storage.managed_ledger.logs import NAME, PATH, GatedMetadataStore
 
 from magnetar.errors import Fenced, WriteFailed
 from magnetar.storage.codec.ledger_list import SealedLedger
@@ -54,7 +55,7 @@ async def test_of_two_that_open_at_once_one_is_refused(logs):
     other = GatedMetadataStore(logs.tree)
     logs.metadata.puts.close()
     first = logs.tasks.spawn("open", open_list(logs))
-    await turns()
+    await until_idle()
     assert logs.metadata.puts.waiting == 1
     await open_list(logs, other)
     logs.metadata.puts.open()
@@ -105,7 +106,7 @@ async def test_changes_take_turns_and_all_are_recorded(logs, ledger_list):
         logs.tasks.spawn("seal", ledger_list.change(lambda layout: layout.seal(3, 9, 5))),
         logs.tasks.spawn("begin", ledger_list.change(begin(2))),
     ]
-    await turns()
+    await until_idle()
     assert ledger_list.layout.ledger_ids == [], "nothing is true before it is recorded"
     logs.metadata.puts.open()
     await asyncio.gather(*changes)
@@ -119,7 +120,7 @@ async def test_what_is_appended_during_a_change_is_not_forgotten(logs, ledger_li
     await ledger_list.change(begin(2))
     logs.metadata.puts.close()
     removal = logs.tasks.spawn("remove", ledger_list.change(lambda layout: layout.remove([1])))
-    await turns()
+    await until_idle()
     ledger_list.layout.grow(7, 100)
     logs.metadata.puts.open()
     await removal
@@ -142,10 +143,10 @@ async def test_a_write_that_failed_fences(logs, ledger_list):
 async def test_cancelling_the_await_does_not_take_the_change_back(logs, ledger_list):
     logs.metadata.puts.close()
     change = logs.tasks.spawn("begin", ledger_list.change(begin(1)))
-    await turns()
+    await until_idle()
     change.cancel()
     logs.metadata.puts.open()
-    await turns()
+    await until_idle()
     assert ledger_list.layout.open_id == 1
     await ledger_list.change(lambda layout: layout.seal(0, 1, 1))
 
@@ -155,7 +156,7 @@ async def test_changes_that_wait_when_the_broker_stops_are_refused(logs, ledger_
     results = asyncio.gather(
         ledger_list.change(begin(1)), ledger_list.change(begin(2)), return_exceptions=True
     )
-    await turns()
+    await until_idle()
     await logs.tasks.close()
     assert [type(error) for error in await results] == [Fenced, Fenced]
 
@@ -176,9 +177,9 @@ async def test_the_owner_is_who_wrote_last(logs, ledger_list):
 async def test_a_change_of_our_own_makes_nobody_else_the_owner(logs, ledger_list):
     logs.metadata.puts.close()
     change = logs.tasks.spawn("begin", ledger_list.change(begin(1)))
-    await turns()
+    await until_idle()
     verified = logs.tasks.spawn("verify", ledger_list.verify())
-    await turns()
+    await until_idle()
     assert not verified.done()
     logs.metadata.puts.open()
     await asyncio.gather(change, verified)

@@ -1,12 +1,12 @@
 from dataclasses import replace
 
 import pytest
+from support.loop import iterations, until_idle
 from unit.storage.managed_ledger.logs import (
     BYTES_MAX,
     append,
     entries,
     everything,
-    turns,
 )
 
 from magnetar.errors import Fenced, WriteFailed
@@ -27,13 +27,13 @@ async def test_a_young_ledger_may_hold_more(logs):
     await append(ledger, entries(10))
     await append(ledger, entries(10))
     assert len(ledger.layout.ledger_ids) == 1
-    await logs.clock.pass_time(60)
+    await logs.clock.advance(60)
     await append(ledger, entries(1))
     assert len(ledger.layout.ledger_ids) == 2
 
 
 async def test_an_old_ledger_that_nothing_is_appended_to_ends(logs, ledger):
-    await logs.clock.pass_time(logs.settings.ledger_age_max_s)
+    await logs.clock.advance(logs.settings.ledger_age_max_s)
     await ledger.roll_over_if_due()
     assert ledger.layout.open_id == 0, "an empty one is as good as new"
     await append(ledger, entries(1))
@@ -45,10 +45,10 @@ async def test_an_old_ledger_that_nothing_is_appended_to_ends(logs, ledger):
 
 async def test_housekeeping_leaves_a_ledger_alone_that_is_appended_to(logs, ledger):
     await append(ledger, entries(1))
-    await logs.clock.pass_time(logs.settings.ledger_age_max_s)
+    await logs.clock.advance(logs.settings.ledger_age_max_s)
     logs.ledgers.creates.close()
     appending = logs.tasks.spawn("append", append(ledger, entries(1, start=1)))
-    await turns()
+    await until_idle()
     await ledger.roll_over_if_due()
     logs.ledgers.creates.open()
     assert await appending == (1, 0)
@@ -57,12 +57,12 @@ async def test_housekeeping_leaves_a_ledger_alone_that_is_appended_to(logs, ledg
 
 async def test_an_append_waits_for_a_rollover_under_way(logs, ledger):
     await append(ledger, entries(1))
-    await logs.clock.pass_time(logs.settings.ledger_age_max_s)
+    await logs.clock.advance(logs.settings.ledger_age_max_s)
     logs.ledgers.closes.close()
     rolling = logs.tasks.spawn("roll", ledger.roll_over_if_due())
-    await turns()
+    await until_idle()
     appending = logs.tasks.spawn("append", append(ledger, entries(1, start=1)))
-    await turns()
+    await until_idle()
     assert ledger.layout.open_id == 0
     logs.ledgers.closes.open()
     await rolling
@@ -89,11 +89,11 @@ async def test_reading_goes_on_through_rollovers(logs, small):
         while len(read) < 200:
             for run in await cursor.read(7, BYTES_MAX):
                 read.extend(run.data)
-            await turns(1)
+            await iterations(1)
 
     reading = logs.tasks.spawn("read", reader())
     for start in range(0, 200, 4):
         await append(small, entries(4, start=start))
-        await turns(3)
+        await iterations(3)
     await reading
     assert read == entries(200)

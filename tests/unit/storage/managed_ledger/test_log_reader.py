@@ -2,7 +2,8 @@ import asyncio
 
 import pytest
 from google_crc32c import value as checksum
-from unit.storage.managed_ledger.logs import BYTES_MAX, append, data_of, entries, turns
+from support.loop import until_idle
+from unit.storage.managed_ledger.logs import BYTES_MAX, append, data_of, entries
 
 from magnetar.errors import CorruptEntry, LedgerNotFound
 from magnetar.model.position import EARLIEST, LATEST, Position
@@ -58,7 +59,7 @@ async def test_the_run_that_has_an_entry_is_found_in_memory(log):
 async def test_readers_of_the_same_place_share_one_read(logs, log):
     logs.ledgers.reads.close()
     reads = [logs.tasks.spawn("read", read(log, (0, first), 10)) for first in (0, 0, 5, 500, 2000)]
-    await turns()
+    await until_idle()
     logs.ledgers.reads.open()
     runs = await asyncio.gather(*reads)
     assert logs.ledgers.reads.passed == 2, "one for the first four, one far away"
@@ -79,7 +80,7 @@ async def test_a_read_that_another_did_not_bring_is_made(logs):
 async def test_one_reader_who_gives_up_does_not_disturb_the_other(logs, log):
     logs.ledgers.reads.close()
     first, second = (logs.tasks.spawn("read", read(log, (0, 0))) for _ in range(2))
-    await turns()
+    await until_idle()
     first.cancel()
     logs.ledgers.reads.open()
     assert (await second).data == entries(10)
@@ -97,7 +98,7 @@ async def test_reads_do_not_go_beyond_what_was_answered(logs, ledger):
     await append(ledger, entries(5))
     logs.ledgers.answers.close()
     under_way = logs.tasks.spawn("append", append(ledger, entries(5, start=5)))
-    await turns()
+    await until_idle()
     assert not under_way.done(), "the entries are durable, and their answer is on its way"
     log = LogReader(ledger.layout, ledgers=logs.ledgers, cache=logs.cache, tasks=logs.tasks)
     assert len(await read(log, (0, 0), 100)) == 5
@@ -138,7 +139,7 @@ async def test_a_missing_ledger_is_an_error(logs, log):
 async def test_a_ledger_that_is_trimmed_during_a_read_is_skipped(logs, log):
     logs.ledgers.reads.close()
     reads = [logs.tasks.spawn("read", read(log, (0, first))) for first in (0, 1)]
-    await turns()
+    await until_idle()
     log.layout.remove([0])
     log.forget([0])
     logs.ledgers.reads.failures = [LedgerNotFound("0")]
@@ -149,7 +150,7 @@ async def test_a_ledger_that_is_trimmed_during_a_read_is_skipped(logs, log):
 async def test_what_was_read_too_late_is_not_kept(logs, log):
     logs.ledgers.reads.close()
     late = logs.tasks.spawn("read", read(log, (0, 0)))
-    await turns()
+    await until_idle()
     log.layout.remove([0])
     log.forget([0])
     before = logs.cache.reread.size_bytes
@@ -204,7 +205,7 @@ async def test_looking_for_an_entry_reads_few(logs, log):
 async def test_looking_goes_on_when_a_ledger_is_trimmed(logs, log):
     logs.ledgers.reads.close()
     looking = logs.tasks.spawn("look", log.first_where(lambda _: True))
-    await turns()
+    await until_idle()
     log.layout.remove([0])
     await logs.ledgers.delete(0)
     log.forget([0])

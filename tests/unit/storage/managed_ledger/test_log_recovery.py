@@ -95,7 +95,7 @@ async def live_until_put_number(logs, fatal):
             # The newest two are never acknowledged.
             cursor.acknowledge_cumulative(last)
             acknowledged, last = start, ledger.last_position
-            await logs.clock.pass_time(1)
+            await logs.clock.advance(1)
     except Fenced:
         pass
     logs.metadata.puts.failing = None

@@ -1,7 +1,8 @@
 import asyncio
 
 import pytest
-from unit.storage.managed_ledger.logs import append, entries, turns
+from support.loop import until_idle
+from unit.storage.managed_ledger.logs import append, entries
 
 from magnetar.errors import Fenced, WriteFailed
 from magnetar.model.position import EARLIEST
@@ -43,12 +44,12 @@ def test_every_state_leads_to_the_end():
 async def test_an_append_is_answered_once(logs, ledger, rolls_over, gate):
     await append(ledger, entries(1))
     if rolls_over:
-        logs.clock.seconds += logs.settings.ledger_age_max_s
+        logs.clock.move(logs.settings.ledger_age_max_s)
     getattr(logs.ledgers, gate).close()
     answers = start_append(ledger, entries(2))
-    await turns()
+    await until_idle()
     getattr(logs.ledgers, gate).open()
-    await turns()
+    await until_idle()
     assert answers.heard == [(1, 0, type(None)) if rolls_over else (0, 1, type(None))]
 
 
@@ -56,10 +57,10 @@ async def test_an_append_is_answered_once(logs, ledger, rolls_over, gate):
 async def test_an_append_that_fails_is_answered_once(logs, ledger, gate):
     await append(ledger, entries(1))
     if gate != "appends":
-        logs.clock.seconds += logs.settings.ledger_age_max_s
+        logs.clock.move(logs.settings.ledger_age_max_s)
     getattr(logs.ledgers, gate).failures = [WriteFailed("disk full")]
     answers = start_append(ledger, entries(2))
-    await turns()
+    await until_idle()
     assert answers.heard == [(-1, -1, Fenced)]
     assert ledger.fenced
 
@@ -67,24 +68,24 @@ async def test_an_append_that_fails_is_answered_once(logs, ledger, gate):
 async def test_an_append_that_is_cut_off_is_answered(logs, ledger):
     """Its task is cancelled while a new ledger is created: whoever waits hears of it."""
     await append(ledger, entries(1))
-    logs.clock.seconds += logs.settings.ledger_age_max_s
+    logs.clock.move(logs.settings.ledger_age_max_s)
     logs.ledgers.creates.close()
     answers = start_append(ledger, entries(2))
-    await turns()
+    await until_idle()
     await logs.tasks.close()
     assert answers.heard == [(-1, -1, Fenced)]
 
 
 async def test_a_defect_of_the_store_is_answered(logs, ledger, monkeypatch):
     await append(ledger, entries(1))
-    logs.clock.seconds += logs.settings.ledger_age_max_s
+    logs.clock.move(logs.settings.ledger_age_max_s)
 
     async def create():
         raise RuntimeError("not one of ours")
 
     monkeypatch.setattr(logs.ledgers, "create", create)
     answers = start_append(ledger, entries(2))
-    await turns()
+    await until_idle()
     assert answers.heard == [(-1, -1, Fenced)]
     assert ledger.fenced, "nobody knows what of it is in the log"
 
@@ -92,19 +93,19 @@ async def test_a_defect_of_the_store_is_answered(logs, ledger, monkeypatch):
 async def test_an_append_to_a_closed_log_is_answered(ledger):
     await ledger.close()
     answers = start_append(ledger, entries(2))
-    await turns()
+    await until_idle()
     assert answers.heard == [(-1, -1, Fenced)]
 
 
 async def test_closing_waits_for_a_ledger_that_is_being_created(logs, ledger):
     await ledger.open_cursor("s", EARLIEST)
     await append(ledger, entries(3))
-    logs.clock.seconds += logs.settings.ledger_age_max_s
+    logs.clock.move(logs.settings.ledger_age_max_s)
     logs.ledgers.creates.close()
     answers = start_append(ledger, entries(2))
-    await turns()
+    await until_idle()
     closing = asyncio.ensure_future(ledger.close())
-    await turns()
+    await until_idle()
     assert not closing.done()
     logs.ledgers.creates.open()
     await closing
@@ -117,11 +118,11 @@ async def test_a_ledger_that_is_being_ended_takes_no_entries(logs, ledger):
     await append(ledger, entries(1))
     logs.ledgers.closes.close()
     rolling = asyncio.ensure_future(logs.roll(ledger))
-    await turns()
+    await until_idle()
     answers = start_append(ledger, entries(2))
-    await turns()
+    await until_idle()
     assert not answers.heard
     logs.ledgers.closes.open()
     await rolling
-    await turns()
+    await until_idle()
     assert answers.heard == [(1, 0, type(None))]

@@ -1,6 +1,7 @@
 import asyncio
 
 import pytest
+from support.loop import until_idle
 from unit.storage.managed_ledger.logs import (
     BYTES_MAX,
     NAME,
@@ -10,7 +11,6 @@ from unit.storage.managed_ledger.logs import (
     drain,
     entries,
     everything,
-    turns,
 )
 
 from magnetar.errors import Fenced, LedgerFenced, WriteFailed
@@ -90,7 +90,7 @@ async def test_nothing_is_visible_before_it_is_durable(logs, ledger):
     await append(ledger, entries(1))
     logs.ledgers.appends.close()
     appending = logs.tasks.spawn("append", append(ledger, entries(2, start=1)))
-    await turns()
+    await until_idle()
     assert ledger.last_position == (0, 0)
     assert await everything(ledger) == entries(1)
     logs.ledgers.appends.open()
@@ -101,7 +101,7 @@ async def test_nothing_is_visible_before_it_is_durable(logs, ledger):
 async def test_one_append_at_a_time(logs, ledger):
     logs.ledgers.appends.close()
     logs.tasks.spawn("append", append(ledger, entries(1)))
-    await turns()
+    await until_idle()
     with pytest.raises(AssertionError, match="one append"):
         await append(ledger, entries(1))
     logs.ledgers.appends.open()
@@ -129,11 +129,11 @@ async def test_an_append_nobody_waits_for_any_more_is_carried_out(logs, ledger):
     await append(ledger, entries(1))
     logs.ledgers.appends.close()
     appending = logs.tasks.spawn("append", append(ledger, entries(1, start=1)))
-    await turns()
+    await until_idle()
     appending.cancel()
-    await turns()
+    await until_idle()
     logs.ledgers.appends.open()
-    await turns()
+    await until_idle()
     await append(ledger, entries(1, start=2))
     assert await everything(ledger) == entries(3)
 
@@ -159,7 +159,7 @@ async def test_acknowledgements_after_closing_disturb_nobody(logs, ledger):
     await ledger.close()
     again = await logs.open()
     cursor.acknowledge_cumulative(Position(0, 9))
-    await logs.clock.pass_time(1)
+    await logs.clock.advance(1)
     assert (await logs.open()).cursors["s"].backlog == 10
     assert again.cursors["s"].backlog == 10
 
@@ -169,9 +169,9 @@ async def test_closing_waits_for_an_append_under_way(logs, ledger):
     logs.ledgers.appends.close()
     logs.ledgers.closes.close()
     appending = logs.tasks.spawn("append", append(ledger, entries(2, start=1)))
-    await turns()
+    await until_idle()
     closing = logs.tasks.spawn("close", ledger.close())
-    await turns()
+    await until_idle()
     logs.ledgers.appends.open()
     assert await appending == (0, 1)
     logs.ledgers.closes.open()
@@ -220,12 +220,12 @@ async def test_a_deleted_log_leaves_nothing(logs, ledger):
 
 async def test_a_log_deleted_during_a_rollover_leaves_nothing(logs, ledger):
     await append(ledger, entries(10))
-    logs.clock.seconds += 1_000_000
+    logs.clock.move(1_000_000)
     logs.ledgers.creates.close()
     appending = logs.tasks.spawn("append", append(ledger, entries(1)))
-    await turns()
+    await until_idle()
     deleting = logs.tasks.spawn("delete", ledger.delete())
-    await turns()
+    await until_idle()
     logs.ledgers.creates.open()
     await asyncio.wait([appending, deleting])
     assert isinstance(appending.exception(), Fenced)
@@ -254,5 +254,5 @@ async def test_a_log_makes_its_own_saver_where_it_is_given_none(logs):
     cursor = await ledger.open_cursor("s", EARLIEST)
     await append(ledger, entries(3))
     cursor.acknowledge_cumulative(Position(0, 1))
-    await logs.clock.pass_time(1)
+    await logs.clock.advance(1)
     assert (await logs.open()).cursors["s"].mark == (0, 1)

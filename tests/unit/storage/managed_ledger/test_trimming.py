@@ -2,6 +2,7 @@ import asyncio
 from dataclasses import replace
 
 import pytest
+from support.loop import until_idle
 from unit.storage.managed_ledger.logs import (
     BYTES_MAX,
     NAME,
@@ -11,7 +12,6 @@ from unit.storage.managed_ledger.logs import (
     drain,
     entries,
     everything,
-    turns,
 )
 
 from magnetar.errors import Fenced, WriteFailed
@@ -21,7 +21,7 @@ from magnetar.storage.managed_ledger.ledger_list import LedgerList
 
 
 async def ledgers_left(logs, ledger):
-    await logs.clock.pass_time(1)
+    await logs.clock.advance(1)
     assert set(ledger.layout.ledger_ids) == logs.ledgers.existing
     return ledger.layout.ledger_ids
 
@@ -66,7 +66,7 @@ async def test_a_reader_that_is_passed_over_says_so_once(logs, ledger, caplog):
         caplog.clear()
         await append(ledger, entries(10))
         await logs.roll(ledger)
-        await logs.clock.pass_time(1)
+        await logs.clock.advance(1)
         return [each.getMessage().split(": ")[0] for each in caplog.records]
 
     said = f"cursor.passed_over name={NAME} cursor="
@@ -92,7 +92,7 @@ async def test_opening_a_log_trims_nothing(logs, ledger):
     await ledger.close()
     again = await logs.open()
     await append(again, entries(10, start=10))
-    await logs.clock.pass_time(10)
+    await logs.clock.advance(10)
     assert await everything(again) == entries(20)
     await again.trim()
     assert await everything(again) == entries(10, start=10)
@@ -104,7 +104,7 @@ async def test_retention_keeps_what_is_acknowledged(logs):
     await append(ledger, entries(10))
     await logs.roll(ledger)
     assert await ledgers_left(logs, ledger) == [0]
-    await logs.clock.pass_time(60)
+    await logs.clock.advance(60)
     await ledger.trim()
     assert await ledgers_left(logs, ledger) == []
 
@@ -125,11 +125,11 @@ async def test_trims_are_recorded_before_ledgers_are_deleted(logs, ledger):
     await append(ledger, entries(10))
     await logs.roll(ledger)
     logs.ledgers.deletes.close()
-    await logs.clock.pass_time(1)
+    await logs.clock.advance(1)
     assert logs.ledgers.existing == {0}
     logs.ledgers.deletes.failures = [WriteFailed("died")]
     logs.ledgers.deletes.open()
-    await turns()
+    await until_idle()
     assert logs.ledgers.existing == {0}
     again = await logs.open()
     assert logs.ledgers.existing == {1}, "what a crash left is deleted now"
@@ -141,7 +141,7 @@ async def test_the_next_trim_deletes_what_could_not_be_deleted(logs, ledger):
     await append(ledger, entries(10))
     logs.ledgers.deletes.failures = [WriteFailed("disk full")]
     await logs.roll(ledger)
-    await logs.clock.pass_time(1)
+    await logs.clock.advance(1)
     assert logs.ledgers.existing == {0}
     await ledger.trim()
     assert logs.ledgers.existing == set()
@@ -163,7 +163,7 @@ async def test_a_read_of_what_is_being_trimmed_goes_on_behind_it(logs, ledger):
     await append(again, entries(10, start=10))
     logs.ledgers.reads.close()
     reading = logs.tasks.spawn("read", again.read(EARLIEST, 100, BYTES_MAX))
-    await turns()
+    await until_idle()
     await again.trim()
     logs.ledgers.reads.open()
     assert (await reading).data in (entries(10), entries(10, start=10))
@@ -178,7 +178,7 @@ async def test_a_cursor_that_is_created_during_a_trim_starts_with_what_is_left(l
     logs.metadata.puts.close()
     trimming = logs.tasks.spawn("trim", again.trim())
     creating = logs.tasks.spawn("create", again.open_cursor("s", EARLIEST))
-    await turns()
+    await until_idle()
     logs.metadata.puts.open()
     await asyncio.gather(trimming, creating)
     assert await drain(again.cursors["s"]) == entries(10, start=10)
@@ -190,7 +190,7 @@ async def test_a_trimmed_ledger_leaves_the_memory(logs, ledger):
     await append(ledger, entries(10))
     await logs.roll(ledger)
     assert logs.cache.size_bytes > 0
-    await logs.clock.pass_time(1)
+    await logs.clock.advance(1)
     assert logs.cache.size_bytes == 0
 
 

@@ -1,6 +1,7 @@
 import asyncio
 
 import pytest
+from support.loop import until_idle
 
 from magnetar.errors import AlreadyExists, StorageError
 from magnetar.storage.metadata.lease import Lease
@@ -38,18 +39,13 @@ async def brokers():
         await broker.metadata.close()
 
 
-async def turns(count=10):
-    for _ in range(count):
-        await asyncio.sleep(0)
-
-
 async def test_one_at_a_time_holds_a_lease(brokers):
     one, other = brokers
     lease = await one.take()
     assert lease.held
     with pytest.raises(AlreadyExists, match="/leader is held by broker-0"):
         await other.take()
-    await turns()
+    await until_idle()
     assert lease.held
     assert other.losses == 0
 
@@ -61,7 +57,7 @@ async def test_a_released_lease_can_be_taken(brokers):
     await lease.release()
     assert not lease.held
     assert (await other.take()).held
-    await turns()
+    await until_idle()
     assert one.losses == 0
 
 
@@ -80,7 +76,7 @@ async def test_who_lost_it_is_told_once(brokers):
     await asyncio.wait_for(one.lost.wait(), 10)
     await other.metadata.put("/leader", b"someone else")
     await asyncio.wait_for(other.lost.wait(), 10)
-    await turns()
+    await until_idle()
     assert (lease.held, taken.held) == (False, False)
     assert (one.losses, other.losses) == (1, 1)
 
@@ -99,7 +95,7 @@ async def test_a_change_that_leaves_it_ours_is_no_loss(brokers):
     lease = await one.take()
     await one.metadata.put("/leader", one.name, ephemeral=True)
     await one.metadata.put("/leader/child", b"")
-    await turns()
+    await until_idle()
     assert lease.held
     await lease.release()
     assert await one.metadata.get("/leader") is None

@@ -10,8 +10,8 @@ import sys
 import threading
 
 import pytest
+from support.clock import ManualClock
 
-from magnetar.clock import SystemClock
 from magnetar.errors import CorruptEntry, StorageError, VersionMismatch, WriteFailed
 from magnetar.storage.metadata.sqlite import SqliteMetadataStore
 from magnetar.storage.metadata.sqlite_file import SqliteSettings
@@ -211,19 +211,13 @@ async def test_who_wakes_up_from_the_dead_starts_over(file):
 
 
 async def test_a_clock_that_jumps_ends_no_session(file):
-    class Jumping(SystemClock):
-        ahead = 0.0
-
-        def now(self):
-            return super().now() + self.ahead
-
-    clock = Jumping()
+    clock = ManualClock()
     async with opened(file) as owner, opened(file, clock=clock) as other:
         await owner.put("/e", b"", ephemeral=True)
         await other.get("/e")
-        clock.ahead = 1e9
+        clock.move(1e9)
         await other.get("/e")
-        clock.ahead = -1e9
+        clock.move(-2e9)
         await other.get("/e")
         assert await owner.get("/e") is not None
 

@@ -3,6 +3,7 @@
 import contextlib
 
 import pytest
+from support.clock import ManualClock
 
 from magnetar.errors import WriteFailed
 from magnetar.storage.metadata.batches import Operation
@@ -14,18 +15,9 @@ SETTINGS = SqliteSettings(deletions_kept=2)
 SYNCED = 2
 
 
-class Hands:
-    """A clock to turn."""
-
-    seconds = 0.0
-
-    def now(self):
-        return self.seconds
-
-
 @pytest.fixture
 def clock():
-    return Hands()
+    return ManualClock()
 
 
 @pytest.fixture
@@ -70,7 +62,7 @@ def test_the_file_is_synced_at_every_commit_but_signs_of_life(worker, clock):
     assert (setting(worker, "journal_mode"), setting(worker, "synchronous")) == ("wal", SYNCED)
     do(worker, put("/e", ephemeral=True))
     assert worker.tables.beats() == {1: 0}
-    clock.seconds += SETTINGS.session_timeout_s / 4
+    clock.move(SETTINGS.session_timeout_s / 4)
     worker.mind_sessions()
     assert worker.tables.beats() == {1: 1}
     assert setting(worker, "synchronous") == SYNCED
@@ -90,7 +82,7 @@ def test_who_lags_too_far_is_told_of_everything(make, clock):
     do(theirs, SqliteWorker.begin_watching, writes=False)
     for number in range(5):
         do(mine, delete(f"/w/{number}"))
-    clock.seconds += SETTINGS.session_timeout_s
+    clock.move(SETTINGS.session_timeout_s)
     mine.mind_sessions()  # Old deletions are forgotten.
     told = theirs.changes()
     assert told[0] is None, "some were deleted, and nobody knows which"

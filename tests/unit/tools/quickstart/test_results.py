@@ -3,6 +3,7 @@ import threading
 from types import SimpleNamespace
 
 import pytest
+from support.clock import ManualClock
 
 from magnetar.client import blocking
 from magnetar.model.names import TopicName
@@ -29,13 +30,6 @@ def topics(request):
     return [TopicName.parse(name) for name in names]
 
 
-class Clock:
-    time = 0.0
-
-    def now(self):
-        return self.time
-
-
 def test_a_figure_that_is_left_out_is_none():
     content = window("2013-01-01", [7], mean_departure_delay=1.5, worst_departure_delay=2)
     where, found = parse_window(content)
@@ -44,19 +38,19 @@ def test_a_figure_that_is_left_out_is_none():
 
 
 def test_its_time_begins_with_the_first_message():
-    stage, clock = Stage("Consume results"), Clock()
+    stage, clock = Stage("Consume results"), ManualClock(0.0)
     found = Results(stage, clock)
-    clock.time = 60.0  # Spark has started.
+    clock.move(60.0)  # Spark has started.
     found.add_windows([SimpleNamespace(data=window("2013-01-01", list(range(100))))])
-    clock.time = 70.0
+    clock.move(10.0)
     found.add_cancelled([SimpleNamespace(data=b'{"carrier": "DL", "id": 100}')] * 100)
-    assert stage.rate(clock.time) == 20
+    assert stage.rate(clock.now()) == 20
 
 
 def test_topics_are_followed_to_their_ends_and_the_last_word_counts(client, topics):
     results, cancelled = topics
     stage = Stage("Consume results")
-    found = Results(stage, Clock())
+    found = Results(stage, ManualClock(0.0))
     complete = threading.Event()
     takers = {results: found.add_windows, cancelled: found.add_cancelled}
     arguments = (client, takers, complete, threading.Event())
@@ -80,5 +74,8 @@ def test_following_stops_when_asked(client, topics):
     stopping = threading.Event()
     stopping.set()
     follow(
-        client, {topics[0]: Results(Stage("x"), Clock()).add_windows}, threading.Event(), stopping
+        client,
+        {topics[0]: Results(Stage("x"), ManualClock(0.0)).add_windows},
+        threading.Event(),
+        stopping,
     )

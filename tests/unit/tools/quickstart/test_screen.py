@@ -2,6 +2,7 @@ import io
 
 import pytest
 from rich.console import Console
+from support.clock import ManualClock
 
 from magnetar.tools.quickstart.board import Board
 from magnetar.tools.quickstart.screen import TABLE_LINES_MIN, carriers_table, stages_table
@@ -20,15 +21,10 @@ WHOLE_YEAR = [
 WIDTHS = pytest.mark.parametrize("width", [60, 80, 120])
 
 
-class Clock:
-    def now(self):
-        return 1000.0
-
-
 @pytest.fixture
 def stages():
     """At the end of a slow run of the whole year, when every figure is at its longest."""
-    board = Board(Clock())
+    board = Board(ManualClock(1000.0))
     for stage in board.stages:
         stage.began_s, stage.ended_s = 100.0, 999.9
         if stage.unit:

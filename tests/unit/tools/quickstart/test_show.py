@@ -2,6 +2,7 @@ import io
 
 import pytest
 from rich.console import Console
+from support.clock import ManualClock
 
 from magnetar.tools.quickstart.board import Board
 from magnetar.tools.quickstart.figures import CarrierDay, Figures
@@ -12,16 +13,9 @@ from magnetar.tools.quickstart.show import LiveShow, PlainShow
 OUTCOME = Reconciliation(10, Counts(10, 10, 10), 9, 1, 0, 0, 0, 0, 1, 0)
 
 
-class Clock:
-    time = 100.0
-
-    def now(self):
-        return self.time
-
-
 @pytest.fixture
 def board():
-    return Board(Clock())
+    return Board(ManualClock(100.0))
 
 
 def console(*, terminal, width=120, height=50):
@@ -40,7 +34,7 @@ def test_without_a_terminal_each_stage_says_when_it_begins_and_ends(board):
             show.tick()
             show.tick()
             stage.count = 10
-            board.clock.time += 2
+            board.clock.move(2)
         show.tick()
         show.close(OUTCOME)
     text = printed(screen)
@@ -57,7 +51,7 @@ def test_without_a_terminal_a_long_stage_is_heard_of_now_and_then(board):
         stage.total, stage.count = 10, 3
         show.tick()
         for _ in range(20):
-            board.clock.time += 1
+            board.clock.move(1)
             show.tick()
     assert 4 <= printed(screen).count("3 of 10") <= 6
 

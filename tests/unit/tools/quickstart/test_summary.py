@@ -1,24 +1,19 @@
 import json
 
+from support.clock import ManualClock
+
 from magnetar.tools.quickstart.board import Board
 from magnetar.tools.quickstart.reconcile import Counts, Reconciliation
 from magnetar.tools.quickstart.summary import lines, seconds, to_json
 
 
-class Clock:
-    time = 100.0
-
-    def now(self):
-        return self.time
-
-
 def finished_board():
-    clock = Clock()
+    clock = ManualClock(100.0)
     board = Board(clock)
     for stage in board.stages:
         with board.during(stage):
             stage.count = 336_776
-            clock.time += 2.0
+            clock.move(2.0)
     return board
 
 
@@ -75,4 +70,4 @@ def test_the_json_has_times_and_rates():
 
 
 def test_nothing_begun_takes_no_time():
-    assert seconds(Board(Clock())) == 0.0
+    assert seconds(Board(ManualClock(100.0))) == 0.0

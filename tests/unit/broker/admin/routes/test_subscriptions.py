@@ -1,7 +1,7 @@
 import aiohttp
 import pytest
+from support.clock import ManualClock
 from unit.broker.admin.world import SilentEnd, open_world
-from unit.broker.manual_clock import ManualClock
 from unit.broker.peer import Peer
 
 from magnetar.broker.settings import PolicySettings
