@@ -5,10 +5,10 @@ What is opened first is closed last. A broker that cannot be opened leaves nothi
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import replace
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import count
 from typing import Final
 
@@ -39,7 +39,7 @@ from magnetar.tasks import Tasks
 from .addresses import BINARY_PORT, WEB_PORT, address_of, listen
 from .admin.app import AdminServices, start_admin
 from .broker import Broker
-from .cluster.lookup import Lookup
+from .cluster.lookup import BrokerAddress, Lookup
 from .cluster.ownership import Ownership
 from .config import Config
 from .creation import Creation
@@ -66,84 +66,32 @@ async def running_broker(
 
     Raises InvalidValue, StoreLocked and other things that a user can mend, before it serves.
     """
+    server = config.server
     async with AsyncExitStack() as stack:
-        server = config.server
         listener = _listen(stack, server.bind_address, server.broker_port, BINARY_PORT)
         web_listener = None
         if server.web_port >= 0:
             web_listener = _listen(stack, server.bind_address, server.web_port, WEB_PORT)
-        web_port = _port(web_listener) if web_listener is not None else None
+        web_port = None if web_listener is None else _port(web_listener)
+        address = address_of(server, _port(listener), web_port)
         tasks = Tasks("broker")
         stack.push_async_callback(tasks.close)
-        iteration = LoopIteration(asyncio.get_running_loop())
-        metadata, ledgers = await _open_storage(stack, config.storage, clock, iteration, files)
-        resources = Resources(metadata, server.cluster)
-        stack.callback(resources.close)
-        address = address_of(server, _port(listener), web_port)
-        await resources.ensure_defaults(server.cluster, address.web_url, address.service_url)
-        instance = (address.web_url or address.service_url).partition("://")[2]
-        policies = PolicyService(
-            resources, metadata, broker=config.policies.policies(), tasks=tasks
-        )
-        stack.callback(policies.close)
-        creation = Creation(resources, policies, partitions_max=config.policies.partitions_max)
-        ownership = Ownership(resources, address=instance)
-        lookup = Lookup(resources, ownership, address)
-        # Producers keep the names they were given over a restart: new ones must differ from them.
-        starts = await metadata.put(paths.STARTS, b"")
-        registry = _registry(
-            config,
-            starts=starts,
-            metadata=metadata,
-            ledgers=ledgers,
-            creation=creation,
-            policies=policies,
-            clock=clock,
-            iteration=iteration,
-            tasks=tasks,
-        )
-        await registry.finish_deletions()
+        shared = _Shared(config, clock, LoopIteration(asyncio.get_running_loop()), tasks, stack)
+        services = await _open_services(shared, address, files)
         broker = Broker(
             config,
             listener=listener,
             address=address,
             web_port=web_port,
-            registry=registry,
-            table=CommandTable(
-                connect=ConnectHandler(message_size_max=config.connections.message_size_max),
-                produce=ProduceHandler(
-                    registry,
-                    ownership,
-                    producers_max=config.connections.producers_max,
-                ),
-                consume=ConsumeHandler(
-                    registry,
-                    ownership,
-                    config.topics,
-                    consumers_max=config.connections.consumers_max,
-                ),
-                lookup=LookupHandler(resources, lookup, creation),
-                tasks=tasks,
-            ),
+            registry=services.topics,
+            table=_command_table(shared, services),
             clock=clock,
-            iteration=iteration,
+            iteration=shared.iteration,
             tasks=tasks,
         )
         stack.push_async_callback(broker.stop)
         if web_listener is not None:
-            services = AdminServices(
-                resources=resources,
-                policies=policies,
-                creation=creation,
-                topics=registry,
-                lookup=lookup,
-                ownership=ownership,
-                address=address,
-                cluster=server.cluster,
-                version=__version__,
-                clock=clock,
-            )
-            admin = await start_admin(services, bound=web_listener)
+            admin = await start_admin(services, web_listener)
             stack.push_async_callback(admin.close)
         await broker.start()
         yield broker
@@ -160,30 +108,93 @@ def _port(listener: socket.socket) -> int:
     return port
 
 
-async def _open_storage(
-    stack: AsyncExitStack,
-    settings: StorageSettings,
-    clock: Clock,
-    iteration: LoopIteration,
-    files: Files | None,
-) -> tuple[MetadataStore, LedgerStore]:
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """What every part of one broker has in common."""
+
+    config: Config
+    clock: Clock
+    iteration: LoopIteration
+    tasks: Tasks
+    stack: AsyncExitStack  # What a part opens is put there, to be closed.
+
+
+async def _open_services(
+    shared: _Shared, address: BrokerAddress, files: Files | None
+) -> AdminServices:
+    """Open the stores and what stands on them, up to the topics."""
+    config = shared.config
+    cluster = config.server.cluster
+    metadata, ledgers = await _open_storage(shared, files)
+    resources = Resources(metadata, cluster)
+    shared.stack.callback(resources.close)
+    await resources.ensure_defaults(cluster, address.web_url, address.service_url)
+    policies = PolicyService(
+        resources, metadata, broker=config.policies.policies(), tasks=shared.tasks
+    )
+    shared.stack.callback(policies.close)
+    creation = Creation(resources, policies, partitions_max=config.policies.partitions_max)
+    own_name = (address.web_url or address.service_url).partition("://")[2]
+    ownership = Ownership(resources, address=own_name)
+    # Producers keep the names they were given over a restart: new ones must differ from them.
+    starts, numbers = await metadata.put(paths.STARTS, b""), count()
+    topics = TopicRegistry(
+        open_ledger=_ledger_opener(shared, metadata, ledgers),
+        creation=creation,
+        policies=policies,
+        deletions=Deletions(metadata),
+        settings=config.topics,
+        clock=shared.clock,
+        iteration=shared.iteration,
+        producer_name=lambda: f"{cluster}-{starts}-{next(numbers)}",
+    )
+    await topics.finish_deletions()
+    return AdminServices(
+        resources=resources,
+        policies=policies,
+        creation=creation,
+        topics=topics,
+        lookup=Lookup(resources, ownership, address),
+        ownership=ownership,
+        address=address,
+        cluster=cluster,
+        version=__version__,
+        clock=shared.clock,
+    )
+
+
+def _command_table(shared: _Shared, services: AdminServices) -> CommandTable:
+    settings, topics, ownership = shared.config.connections, services.topics, services.ownership
+    return CommandTable(
+        connect=ConnectHandler(message_size_max=settings.message_size_max),
+        produce=ProduceHandler(topics, ownership, producers_max=settings.producers_max),
+        consume=ConsumeHandler(
+            topics, ownership, shared.config.topics, consumers_max=settings.consumers_max
+        ),
+        lookup=LookupHandler(services.resources, services.lookup, services.creation),
+        tasks=shared.tasks,
+    )
+
+
+async def _open_storage(shared: _Shared, files: Files | None) -> tuple[MetadataStore, LedgerStore]:
     """The ledgers first: they lock the folder, which keeps a second broker off the metadata too."""
+    settings = shared.config.storage
     if settings.in_memory:
         return MemoryMetadataStore(), MemoryLedgerStore()
     folder = settings.data_directory
     ledgers = await LocalLedgerStore.start(
         folder / "ledgers",
         settings=ledger_settings(settings),
-        clock=clock,
-        iteration=iteration,
+        clock=shared.clock,
+        iteration=shared.iteration,
         files=files,
     )
-    stack.push_async_callback(ledgers.close)
+    shared.stack.push_async_callback(ledgers.close)
     has_log = holds_log(folder / "ledgers")
     metadata = await SqliteMetadataStore.open(
-        folder / "metadata.sqlite", clock=clock, must_exist=has_log
+        folder / "metadata.sqlite", clock=shared.clock, must_exist=has_log
     )
-    stack.push_async_callback(metadata.close)
+    shared.stack.push_async_callback(metadata.close)
     if not has_log:
         await check_log_is_there(metadata, folder / "ledgers")
     return metadata, ledgers
@@ -201,23 +212,15 @@ def ledger_settings(storage: StorageSettings) -> LocalLedgerSettings:
     )
 
 
-def _registry(
-    config: Config,
-    *,
-    starts: int,
-    metadata: MetadataStore,
-    ledgers: LedgerStore,
-    creation: Creation,
-    policies: PolicyService,
-    clock: Clock,
-    iteration: LoopIteration,
-    tasks: Tasks,
-) -> TopicRegistry:
-    settings = _managed_ledger_settings(config.storage)
-    entry_cache = EntryCache(settings.cache_size_max)
-    saver = CursorSaver(tasks, clock, interval_s=settings.cursor_save_interval_s)
+def _ledger_opener(
+    shared: _Shared, metadata: MetadataStore, ledgers: LedgerStore
+) -> Callable[[TopicName, Policies], Awaitable[ManagedLedger]]:
+    """What opens the log of a topic."""
+    settings = _managed_ledger_settings(shared.config.storage)
+    cache = EntryCache(settings.cache_size_max)
+    saver = CursorSaver(shared.tasks, shared.clock, interval_s=settings.cursor_save_interval_s)
 
-    @cache  # Logs of one retention share their settings.
+    @lru_cache  # Logs of one retention share their settings.
     def settings_with(retention: RetentionPolicies | None) -> ManagedLedgerSettings:
         kept = retention or RetentionPolicies()
         return replace(settings, retention_time_s=kept.time_s, retention_size_bytes=kept.size_bytes)
@@ -227,24 +230,14 @@ def _registry(
             paths.managed_ledger_name(topic),
             metadata=metadata,
             ledgers=ledgers,
-            cache=entry_cache,
-            clock=clock,
-            tasks=tasks,
+            cache=cache,
+            clock=shared.clock,
+            tasks=shared.tasks,
             settings=settings_with(policies.retention),
             saver=saver,
         )
 
-    numbers = count()
-    return TopicRegistry(
-        open_ledger=open_ledger,
-        creation=creation,
-        policies=policies,
-        deletions=Deletions(metadata),
-        settings=config.topics,
-        clock=clock,
-        iteration=iteration,
-        producer_name=lambda: f"{config.server.cluster}-{starts}-{next(numbers)}",
-    )
+    return open_ledger
 
 
 def _managed_ledger_settings(storage: StorageSettings) -> ManagedLedgerSettings:

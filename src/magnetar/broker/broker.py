@@ -5,7 +5,6 @@ import logging
 import socket
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from typing import Final
 
 from magnetar.clock import Clock
 from magnetar.loop_iteration import LoopIteration
@@ -18,12 +17,11 @@ from .connection import SHARED_BUFFER_BYTES, Connection, ConnectionContext
 from .handlers.table import CommandTable
 from .housekeeping import KeepAliveSweep, trim_for_ever
 from .pending_publishes import PublishBuffer
+from .settings import MIB
 from .shared_frames import SharedFrames
 from .topics.registry import TopicRegistry
 
 log = logging.getLogger(__name__)
-
-_MIB: Final = 1024 * 1024
 
 
 class Broker:
@@ -71,7 +69,7 @@ class Broker:
         surroundings = ConnectionContext(
             table=self._table,
             settings=self._config.connections,
-            publish_buffer=PublishBuffer(self._config.connections.publish_buffer_mb_max * _MIB),
+            publish_buffer=PublishBuffer(self._config.connections.publish_buffer_mb_max * MIB),
             shared_frames=SharedFrames(loop),
             clock=self._clock,
             iteration=self._iteration,

@@ -108,7 +108,8 @@ class Connection(asyncio.BufferedProtocol):
         self._read_pause = ReadPause(self._transport)
         self._outbox = Outbox(self._transport, self._loop, self._read_pause, context.iteration)
         self._session = Session(
-            self,
+            hang_up=self.hang_up,
+            cut_off=self.cut_off,
             address=_address(transport.get_extra_info("peername")),
             outbox=self._outbox,
             read_pause=self._read_pause,

@@ -18,11 +18,12 @@ from magnetar.errors import (
 )
 from magnetar.model.names import PERSISTENT, NamespaceName, TopicName
 from magnetar.model.policies import NamespacePolicies
-from magnetar.model.records import ClusterData, Json, PartitionedTopicMetadata, TenantInfo
+from magnetar.model.records import Bundles, ClusterData, Json, PartitionedTopicMetadata, TenantInfo
 from magnetar.storage.metadata import paths
 from magnetar.storage.metadata.store import MetadataStore
 
 DEFAULT_NAMESPACES: Final = (NamespaceName("public", "default"), NamespaceName("pulsar", "system"))
+_WHOLE_RING: Final = Bundles.even(1)
 
 
 class Resources:
@@ -121,6 +122,11 @@ class Resources:
         if policies is None:
             raise NamespaceNotFound("Namespace not found")
         return policies
+
+    async def bundle(self, topic: TopicName) -> str:
+        """The bundle of a topic, which need not exist; nor need its namespace."""
+        policies = await self.namespace(topic.namespace)
+        return (_WHOLE_RING if policies is None else policies.bundles).range_of(topic)
 
     async def create_namespace(self, namespace: NamespaceName, policies: NamespacePolicies) -> None:
         """Raises TenantNotFound, AlreadyExists."""
@@ -226,11 +232,9 @@ class Resources:
             raise TopicNotFound(f"Partitioned Topic {topic} not found")
         await self._records.delete(paths.partitioned_topic(topic))
 
-    async def partitioned_topics(
-        self, namespace: NamespaceName, domain: str = PERSISTENT
-    ) -> list[TopicName]:
+    async def partitioned_topics(self, namespace: NamespaceName) -> list[TopicName]:
         """The partitioned topics of a namespace, by their base names, sorted."""
-        return await self._topics_at(paths.partitioned_topics(namespace, domain), namespace, domain)
+        return await self._topics_at(paths.partitioned_topics(namespace, PERSISTENT), namespace)
 
     async def topic_exists(self, topic: TopicName) -> bool:
         """Whether a plain topic, or this partition, has been created."""
@@ -239,10 +243,9 @@ class Resources:
 
     async def topics(self, namespace: NamespaceName) -> list[TopicName]:
         """The persistent topics of a namespace that have been created, partitions one by one."""
-        path = paths.managed_ledgers(namespace, PERSISTENT)
-        return await self._topics_at(path, namespace, PERSISTENT)
+        return await self._topics_at(paths.managed_ledgers(namespace, PERSISTENT), namespace)
 
-    async def _topics_at(self, path: str, namespace: NamespaceName, domain: str) -> list[TopicName]:
+    async def _topics_at(self, path: str, namespace: NamespaceName) -> list[TopicName]:
         tenant, local = namespace.tenant, namespace.local
         names = sorted(paths.decode(child) for child in await self._records.children(path))
-        return [TopicName(domain, tenant, local, name) for name in names]
+        return [TopicName(PERSISTENT, tenant, local, name) for name in names]

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from magnetar.clock import Clock
 from magnetar.errors import ChecksumMismatch, MagnetarError, Refused
@@ -54,27 +54,8 @@ async def _detach(producer: Producer) -> None:
     producer.detach()
 
 
-class ClosableConnection(Protocol):
-    """What a session asks of its connection."""
-
-    def hang_up(self, reason: str) -> None:
-        """Close once everything sent before is written."""
-
-    def cut_off(self, reason: str) -> None:
-        """Close at once."""
-
-
-class _LostConnection:
-    """Stands for the connection of a session once that is lost."""
-
-    def hang_up(self, reason: str) -> None:
-        pass
-
-    def cut_off(self, reason: str) -> None:
-        pass
-
-
-_LOST: Final = _LostConnection()
+def _too_late(_reason: str) -> None:
+    """Stands for closing a connection that is lost."""
 
 
 class Session:
@@ -85,7 +66,8 @@ class Session:
         "_clock",
         "_closed",
         "_closed_producers",
-        "_connection",
+        "_cut_off",
+        "_hang_up",
         "_liveness_timeout_s",
         "_outbox",
         "_read_pause",
@@ -103,8 +85,9 @@ class Session:
 
     def __init__(
         self,
-        connection: ClosableConnection,
         *,
+        hang_up: Callable[[str], None],
+        cut_off: Callable[[str], None],
         address: str,
         outbox: Outbox,
         read_pause: ReadPause,
@@ -114,6 +97,7 @@ class Session:
         clock: Clock,
         tasks: Tasks,
     ) -> None:
+        """``hang_up`` closes the connection once everything is written, ``cut_off`` at once."""
         self.client_version = ""
         self.protocol_version = -1  # Until CONNECT.
         self.unwelcome = False  # It came with credentials, which nobody checks.
@@ -125,7 +109,8 @@ class Session:
         self._sends = pending_publishes
         self._shared_frames = shared_frames
         self._liveness_timeout_s = liveness_timeout_s
-        self._connection = connection
+        self._hang_up = hang_up
+        self._cut_off = cut_off
         self._clock = clock
         self._tasks = tasks
         self._requests_pending = 0
@@ -176,13 +161,13 @@ class Session:
 
     def hang_up(self, reason: str) -> None:
         """Close the connection once everything sent before is written."""
-        self._connection.hang_up(reason)
+        self._hang_up(reason)
 
     async def close(self) -> None:
         """The connection is gone: let go of everything. Must be called just once."""
         self._closed = True
         # The connection refers to us, too: circles are collected late, and can hold a lot.
-        self._connection = _LOST
+        self._hang_up = self._cut_off = _too_late
         if self._sign_of_life is not None and not self._sign_of_life.done():
             self._sign_of_life.set_result(False)
         producers, consumers = self.producers.close_all(), self.consumers.close_all()
@@ -272,21 +257,21 @@ class Session:
         self.producers.open.pop(producer_id, None)
         self._expect_late_sends(producer_id)
         if self.protocol_version < _CLOSE_COMMANDS_SINCE:
-            self._connection.hang_up("its topic closed, and it is too old to be told")
+            self._hang_up("its topic closed, and it is too old to be told")
         else:
             self._outbox.put(replies.close_producer(producer_id))
 
     def close_consumer(self, consumer_id: int) -> None:
         self.consumers.open.pop(consumer_id, None)
         if self.protocol_version < _CLOSE_COMMANDS_SINCE:
-            self._connection.hang_up("its subscription closed, and it is too old to be told")
+            self._hang_up("its subscription closed, and it is too old to be told")
         else:
             self._outbox.put(replies.close_consumer(consumer_id))
 
     async def _give_up_without(self, sign: asyncio.Future[bool]) -> None:
         await self._clock.sleep(self._liveness_timeout_s)
         if not sign.done():
-            self._connection.cut_off("no sign of life when asked")
+            self._cut_off("no sign of life when asked")
 
     def _expect_late_sends(self, producer_id: int) -> None:
         now = self._clock.now()

@@ -1,6 +1,8 @@
 import pytest
 from unit.broker.peer import Peer
 
+from magnetar.broker.resources import Resources
+from magnetar.storage.metadata.memory import MemoryMetadataStore, MemoryTree
 from magnetar.testing.local_broker import LocalBroker
 
 SETTINGS = {"webServicePort": -1, "connectionLivenessCheckTimeoutMillis": 150}
@@ -25,3 +27,24 @@ async def other(broker):
     connection = await Peer.open(broker.port)
     yield connection
     connection.wire.close()
+
+
+@pytest.fixture
+def tree():
+    """What a metadata store in memory keeps; several stores on it are several processes."""
+    return MemoryTree()
+
+
+@pytest.fixture
+async def metadata(tree):
+    store = MemoryMetadataStore(tree)
+    yield store
+    await store.close()
+
+
+@pytest.fixture
+async def resources(metadata):
+    resources = Resources(metadata)
+    await resources.ensure_defaults("standalone", "http://h:8080", "pulsar://h:6650")
+    yield resources
+    resources.close()

@@ -2,8 +2,7 @@ import asyncio
 
 import pytest
 
-from magnetar.broker.policies import IN_FORCE, PolicyService
-from magnetar.broker.resources import Resources
+from magnetar.broker.policies import PolicyService
 from magnetar.broker.settings import PolicySettings
 from magnetar.errors import InvalidValue, NamespaceNotFound
 from magnetar.model.names import NamespaceName, TopicName
@@ -11,7 +10,6 @@ from magnetar.model.policies import Level, NamespacePolicies, Policies
 from magnetar.model.policy_values import RetentionPolicies
 from magnetar.storage.codec.json_object import encode
 from magnetar.storage.metadata import paths
-from magnetar.storage.metadata.memory import MemoryMetadataStore
 from magnetar.tasks import Tasks
 
 DEFAULT = NamespaceName("public", "default")
@@ -37,21 +35,6 @@ class Broken:
 
 
 @pytest.fixture
-async def metadata():
-    store = MemoryMetadataStore()
-    yield store
-    await store.close()
-
-
-@pytest.fixture
-async def resources(metadata):
-    resources = Resources(metadata)
-    await resources.ensure_defaults("standalone", "http://h:1", "pulsar://h:1")
-    yield resources
-    resources.close()
-
-
-@pytest.fixture
 async def service(metadata, resources):
     tasks = Tasks("test")
     broker = PolicySettings(producers_per_topic_max=7).policies()
@@ -59,24 +42,6 @@ async def service(metadata, resources):
     yield service
     service.close()
     await tasks.close()
-
-
-def test_the_broker_sets_every_policy_that_is_in_force():
-    broker = PolicySettings(
-        auto_topics=False,
-        auto_topic_kind="partitioned",
-        auto_partitions=3,
-        auto_subscriptions=False,
-        retention_minutes=5,
-        retention_mb=6,
-        consumers_per_subscription_max=8,
-    ).policies()
-    assert broker.given().keys() == IN_FORCE - {"allowed_clusters", "replication_clusters"}
-    assert broker.auto_topic_creation.allowed is False
-    assert broker.auto_topic_creation.partitions_made == 3
-    assert broker.auto_subscription_creation.allowed is False
-    assert broker.retention == RetentionPolicies(5, 6)
-    assert broker.consumers_per_subscription_max == 8
 
 
 async def test_a_namespace_is_stronger_than_the_broker_and_says_so(service):

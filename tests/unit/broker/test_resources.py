@@ -17,30 +17,10 @@ from magnetar.model.policies import NamespacePolicies
 from magnetar.model.records import ClusterData, TenantInfo
 from magnetar.storage.codec.json_object import encode
 from magnetar.storage.metadata import paths
-from magnetar.storage.metadata.memory import MemoryMetadataStore, MemoryTree
+from magnetar.storage.metadata.memory import MemoryMetadataStore
 
 NAMESPACE = NamespaceName("public", "default")
 TOPIC = TopicName.parse("persistent://public/default/dir/file x")
-
-
-@pytest.fixture
-def tree():
-    return MemoryTree()
-
-
-@pytest.fixture
-async def store(tree):
-    store = MemoryMetadataStore(tree)
-    yield store
-    await store.close()
-
-
-@pytest.fixture
-async def resources(store):
-    resources = Resources(store)
-    await resources.ensure_defaults("standalone", "http://h:8080", "pulsar://h:6650")
-    yield resources
-    resources.close()
 
 
 @pytest.fixture
@@ -53,8 +33,8 @@ async def other(tree):
     await store.close()
 
 
-async def make_topic(store, topic):
-    await store.put(paths.managed_ledger(paths.managed_ledger_name(topic)), b"{}")
+async def make_topic(metadata, topic):
+    await metadata.put(paths.managed_ledger(paths.managed_ledger_name(topic)), b"{}")
 
 
 async def test_a_new_store_gets_pulsar_s_tenants_and_namespaces(resources):
@@ -74,9 +54,12 @@ async def test_defaults_made_again_leave_what_there_is(resources, tree):
     assert tree.records == before
 
 
-async def test_two_brokers_may_make_the_defaults_at_once(store, other):
+async def test_two_brokers_may_make_the_defaults_at_once(metadata, other):
     await asyncio.gather(
-        *(each.ensure_defaults("c", "http://h", "pulsar://h") for each in (other, Resources(store)))
+        *(
+            each.ensure_defaults("c", "http://h", "pulsar://h")
+            for each in (other, Resources(metadata))
+        )
     )
     assert "c" in await other.clusters()
 
@@ -154,8 +137,8 @@ async def test_a_namespace_needs_its_tenant(resources):
         )
 
 
-async def test_a_namespace_with_topics_stays_and_can_be_used(resources, store):
-    await make_topic(store, TOPIC)
+async def test_a_namespace_with_topics_stays_and_can_be_used(resources, metadata):
+    await make_topic(metadata, TOPIC)
     with pytest.raises(Conflict, match="Cannot delete non empty namespace"):
         await resources.delete_namespace(NAMESPACE)
     assert await resources.namespace(NAMESPACE) is not None
@@ -168,11 +151,11 @@ async def test_a_namespace_with_a_partitioned_topic_stays(resources):
 
 
 async def test_a_namespace_whose_deletion_was_cut_short_is_absent_and_can_be_made_again(
-    resources, store
+    resources, metadata
 ):
     name = NamespaceName("public", "n")
     half = NamespacePolicies.fresh("standalone").marked(deleted=True)
-    await store.put(paths.namespace(name), encode(half.to_json()))
+    await metadata.put(paths.namespace(name), encode(half.to_json()))
     assert await resources.namespace(name) is None
     assert name not in await resources.namespaces("public")
     with pytest.raises(NamespaceNotFound):
@@ -182,21 +165,21 @@ async def test_a_namespace_whose_deletion_was_cut_short_is_absent_and_can_be_mad
     assert await resources.namespace(name) == fresh
 
 
-async def test_a_namespace_that_is_removed_just_now_can_be_made_a_moment_later(resources, store):
+async def test_a_namespace_that_is_removed_just_now_can_be_made_a_moment_later(resources, metadata):
     name = NamespaceName("public", "n")
     policies = NamespacePolicies.fresh("standalone")
     await resources.create_namespace(name, policies)
-    get = store.get
+    get = metadata.get
 
     async def removed_meanwhile(path):
         if path == paths.namespace(name):
-            await store.delete(path)
+            await metadata.delete(path)
         return await get(path)
 
-    store.get = removed_meanwhile
+    metadata.get = removed_meanwhile
     with pytest.raises(Conflict, match="is being deleted: try again"):
         await resources.create_namespace(name, policies)
-    store.get = get
+    metadata.get = get
     await resources.create_namespace(name, policies)
 
 
@@ -216,14 +199,14 @@ async def test_partitioned_topics_come_grow_and_go(resources):
         await resources.delete_partitioned_topic(TOPIC)
 
 
-async def test_what_cannot_be_partitioned_is_refused(resources, store):
+async def test_what_cannot_be_partitioned_is_refused(resources, metadata):
     with pytest.raises(NamespaceNotFound):
         await resources.create_partitioned_topic(TopicName.parse("persistent://no/no/x"), 1)
     await resources.create_partitioned_topic(TOPIC, 1)
     with pytest.raises(AlreadyExists, match="This topic already exists"):
         await resources.create_partitioned_topic(TOPIC, 1)
     plain = TopicName.parse("persistent://public/default/plain")
-    await make_topic(store, plain)
+    await make_topic(metadata, plain)
     with pytest.raises(AlreadyExists):
         await resources.create_partitioned_topic(plain, 1)
 
@@ -250,12 +233,12 @@ async def test_of_many_who_grow_a_topic_each_sees_what_there_was(resources, othe
     assert sorted(had) == [1, 4, 4, 4, 4, 4]
 
 
-async def test_topics_are_those_with_a_log_partitions_one_by_one(resources, store):
+async def test_topics_are_those_with_a_log_partitions_one_by_one(resources, metadata):
     await resources.create_partitioned_topic(TOPIC, 2)
     assert await resources.topics(NAMESPACE) == []
     partitions = [TOPIC.partition(index) for index in range(2)]
     for partition in reversed(partitions):
-        await make_topic(store, partition)
+        await make_topic(metadata, partition)
     assert await resources.topics(NAMESPACE) == partitions
     assert await resources.topic_exists(partitions[0])
     assert not await resources.topic_exists(TOPIC)

@@ -44,7 +44,8 @@ class Client:
         loop = asyncio.get_running_loop()
         self.tasks = Tasks("test")
         self.session = Session(
-            self,
+            hang_up=lambda reason: self.ended.append(f"hang up: {reason}"),
+            cut_off=lambda reason: self.ended.append(f"cut off: {reason}"),
             address="127.0.0.1:1",
             outbox=Outbox(self.paper, loop, read_pause, LoopIteration(loop)),
             read_pause=read_pause,
@@ -57,12 +58,6 @@ class Client:
             tasks=self.tasks,
         )
         self.session.greet("test", version)
-
-    def hang_up(self, reason: str) -> None:
-        self.ended.append(f"hang up: {reason}")
-
-    def cut_off(self, reason: str) -> None:
-        self.ended.append(f"cut off: {reason}")
 
     def pause_reading(self) -> None:
         self.turns.append("pause")

@@ -1,13 +1,21 @@
 from magnetar.broker.policies import IN_FORCE
 from magnetar.broker.settings import PolicySettings
-from magnetar.model.policy_values import AutoTopicCreationOverride, RetentionPolicies
+from magnetar.model.policy_values import RetentionPolicies
 
 
-def test_the_broker_says_something_of_every_policy_that_is_in_force_but_for_clusters():
-    settings = PolicySettings(auto_topics=False, retention_minutes=5, producers_per_topic_max=3)
-    policies = settings.policies()
-    clusters = {"allowed_clusters", "replication_clusters"}
-    assert policies.given().keys() == IN_FORCE - clusters
-    assert policies.auto_topic_creation == AutoTopicCreationOverride(False, "non-partitioned", 1)
-    assert policies.retention == RetentionPolicies(5, 0)
-    assert policies.producers_per_topic_max == 3
+def test_the_broker_sets_every_policy_that_is_in_force():
+    broker = PolicySettings(
+        auto_topics=False,
+        auto_topic_kind="partitioned",
+        auto_partitions=3,
+        auto_subscriptions=False,
+        retention_minutes=5,
+        retention_mb=6,
+        consumers_per_subscription_max=8,
+    ).policies()
+    assert broker.given().keys() == IN_FORCE - {"allowed_clusters", "replication_clusters"}
+    assert broker.auto_topic_creation.allowed is False
+    assert broker.auto_topic_creation.partitions_made == 3
+    assert broker.auto_subscription_creation.allowed is False
+    assert broker.retention == RetentionPolicies(5, 6)
+    assert broker.consumers_per_subscription_max == 8

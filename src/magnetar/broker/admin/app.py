@@ -30,13 +30,10 @@ from magnetar.broker.policies import PolicyService
 from magnetar.broker.resources import Resources
 from magnetar.broker.topics.registry import TopicRegistry
 from magnetar.clock import Clock, SystemClock
-from magnetar.errors import Conflict
 from magnetar.tasks import Tasks
 
 if TYPE_CHECKING:
     from magnetar.broker.admin.server import AdminServer
-
-BACKLOG = 128  # Connections the system holds until they are accepted.
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,37 +53,8 @@ class AdminServices:
     clock: Clock = field(default_factory=SystemClock)
 
 
-def bind(host: str, port: int) -> socket.socket:
-    """Take the port, 0 for any that is free. Raises Conflict when somebody else has it."""
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    family, kind, protocol, _, address = found[0]
-    taken = socket.socket(family, kind, protocol)
-    try:
-        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        taken.setblocking(False)
-        taken.bind(address)
-        taken.listen(BACKLOG)
-    except OSError as error:
-        taken.close()
-        raise Conflict(
-            f"The admin API cannot listen on {host}:{port}: {error.strerror}. Choose another "
-            "webServicePort, 0 for any free one, or stop what uses it"
-        ) from error
-    return taken
-
-
-async def start_admin(
-    services: AdminServices,
-    *,
-    host: str = "127.0.0.1",
-    port: int = 8080,
-    bound: socket.socket | None = None,
-) -> "AdminServer":
-    """Serve until the answer is closed, on ``bound`` where a port was taken before.
-
-    Raises Conflict when somebody else has the port.
-    """
-    listener = bound if bound is not None else bind(host, port)
+async def start_admin(services: AdminServices, listener: socket.socket) -> "AdminServer":
+    """Serve on ``listener`` until the answer is closed."""
     server: type[AdminServer] = import_module("magnetar.broker.admin.server").AdminServer
     tasks = Tasks("admin")
     tasks.spawn("rates", keep_rates(services.rates, services.topics, services.clock))

@@ -4,10 +4,11 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Final
 
+from magnetar.broker.resources import Resources
 from magnetar.errors import TopicNotFound
 from magnetar.model.names import TopicName
 
-from .ownership import Namespaces, Ownership
+from .ownership import Ownership
 
 LOOPBACK_NAMES: Final = frozenset({"localhost", "localhost.localdomain", "ip6-localhost"})
 
@@ -37,8 +38,8 @@ class BrokerAddress:
 class Lookup:
     """Finds the broker of a topic; here, always this one."""
 
-    def __init__(self, namespaces: Namespaces, ownership: Ownership, own: BrokerAddress) -> None:
-        self._namespaces = namespaces
+    def __init__(self, resources: Resources, ownership: Ownership, own: BrokerAddress) -> None:
+        self._resources = resources
         self._ownership = ownership
         self._own = own
 
@@ -47,7 +48,7 @@ class Lookup:
 
         Raises TopicNotFound when its namespace does not.
         """
-        if await self._namespaces.namespace(topic.namespace) is None:
+        if await self._resources.namespace(topic.namespace) is None:
             raise TopicNotFound("Namespace not found")
         await self._ownership.take(topic)
         return self._own

@@ -5,28 +5,17 @@ client that comes without is told to look up first, as Pulsar does. This is the 
 broker that is alone in its cluster: nobody else can hold a bundle, so taking one never fails.
 """
 
-from typing import Protocol
-
+from magnetar.broker.resources import Resources
 from magnetar.errors import NotOwner
-from magnetar.model.names import NamespaceName, TopicName
-from magnetar.model.policies import NamespacePolicies
-from magnetar.model.records import Bundles
-
-_WHOLE_RING = Bundles.even(1)
-
-
-class Namespaces(Protocol):
-    """What ownership asks of the metadata store: a namespace's bundles."""
-
-    async def namespace(self, namespace: NamespaceName) -> NamespacePolicies | None: ...
+from magnetar.model.names import TopicName
 
 
 class Ownership:
     """The bundles of the only broker of a cluster."""
 
-    def __init__(self, namespaces: Namespaces, *, address: str) -> None:
+    def __init__(self, resources: Resources, *, address: str) -> None:
         """``address`` is how refused clients know this broker: ``host:web_port``."""
-        self._namespaces = namespaces
+        self._resources = resources
         self._address = address
         self._taken: set[str] = set()
 
@@ -49,6 +38,4 @@ class Ownership:
             )
 
     async def _bundle_of(self, topic: TopicName) -> str:
-        policies = await self._namespaces.namespace(topic.namespace)
-        bundles = _WHOLE_RING if policies is None else policies.bundles
-        return f"{topic.namespace}/{bundles.range_of(topic)}"
+        return f"{topic.namespace}/{await self._resources.bundle(topic)}"

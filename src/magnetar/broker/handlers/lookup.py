@@ -1,10 +1,11 @@
 """LOOKUP, PARTITIONED_METADATA, GET_TOPICS_OF_NAMESPACE: where topics are, and which there are."""
 
 import asyncio
-from typing import Final, Protocol
+from typing import Final
 
 from magnetar.broker.cluster.lookup import Lookup
 from magnetar.broker.creation import Creation
+from magnetar.broker.resources import Resources
 from magnetar.broker.session import Session
 from magnetar.errors import (
     InvalidName,
@@ -30,17 +31,11 @@ ANSWER_WAIT_S: Final = 30.0  # So long a client may take to read what was answer
 _NON_PERSISTENT_ONLY: Final = 1
 
 
-class Catalogue(Protocol):
-    """What is asked about topics that may not be open: ``Resources`` answers."""
-
-    async def topics(self, namespace: NamespaceName) -> list[TopicName]: ...
-
-
 class LookupHandler:
     """Tells clients where topics are, how many partitions they have, and which there are."""
 
-    def __init__(self, catalogue: Catalogue, lookup: Lookup, creation: Creation) -> None:
-        self._catalogue = catalogue
+    def __init__(self, resources: Resources, lookup: Lookup, creation: Creation) -> None:
+        self._resources = resources
         self._lookup = lookup
         self._creation = creation
         self._listing = asyncio.Semaphore(TOPIC_LISTS_AT_ONCE_MAX)
@@ -88,7 +83,7 @@ class LookupHandler:
     ) -> bytes:
         found: list[TopicName] = []
         if command.mode != _NON_PERSISTENT_ONLY:
-            found = await self._catalogue.topics(namespace)
+            found = await self._resources.topics(namespace)
         filtered = False
         if command.HasField("topics_pattern"):
             pattern = TopicPattern.of(command.topics_pattern)

@@ -6,8 +6,8 @@ belongs to; a ProtocolError ends the connection instead.
 """
 
 import logging
-from collections.abc import Callable, Coroutine
-from typing import Any, Final, NamedTuple, Protocol, TypeAlias
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from magnetar.broker.auth.credentials import UNCHECKED
 from magnetar.broker.session import Session
@@ -45,26 +45,30 @@ REQUEST_SIZE_MAX: Final = 64 * 1024
 REQUESTS_RUNNING_MAX: Final = 50_000
 """Of all connections; as many lookups does Pulsar answer at once."""
 
+_FIELDS: Final = {
+    number: field.name for number, field in BaseCommand.DESCRIPTOR.fields_by_number.items()
+}
+"""The field of BaseCommand that has a command: it has the number of the command's kind."""
+
 Work: TypeAlias = Coroutine[Any, Any, None]
 Method: TypeAlias = Callable[[Session, Any], Work | None]
-
-
-class Refusal(Protocol):
-    """Makes the answer to a request that failed."""
-
-    def __call__(self, request_id: int, error: MagnetarError, /) -> bytes: ...
+Refusal: TypeAlias = Callable[[int, MagnetarError], bytes]
 
 
 class Row(NamedTuple):
     """One kind of command."""
 
-    name: str  # For the log.
-    field: str  # Of BaseCommand.
+    kind: int  # As BaseCommand numbers it.
     method: Method
-    refusal: Refusal = replies.error
+    refusal: Refusal = replies.error  # Makes the answer to a request that failed.
     before_connect: bool = False
     beginning: bool = False  # Asks for something new: refused while too much is under way.
     size_max: int = REQUEST_SIZE_MAX  # 0: what is a list of messages may be as long as a frame.
+
+    @property
+    def name(self) -> str:
+        """What the log calls it."""
+        return BaseCommand.Type.Name(self.kind)
 
     def check(self, session: Session, command: Any, running: int) -> None:
         """Whether it may be taken while so many requests run.
@@ -108,7 +112,8 @@ class CommandTable:
         self._produce = produce
         self._consume = consume
         self._limiter = RequestLimiter(tasks, work=self._finish, drop=self._drop)
-        self._rows = _rows(connect, produce, consume, lookup)
+        rows = (*_rows(connect, produce, consume, lookup), *_absent())
+        self._rows = {row.kind: row for row in rows}
         self._running = 0  # Requests that are being worked on, of all connections.
 
     def on_sends(self, session: Session, run: SendRun) -> None:
@@ -119,12 +124,13 @@ class CommandTable:
 
     def on_frame(self, session: Session, frame: Frame) -> None:
         """Raises ProtocolError, upon which the connection must be closed."""
-        row = self._rows.get(frame.command.type)
+        kind = frame.command.type
+        row = self._rows.get(kind)
         if row is None:
-            raise UnexpectedCommand(f"command {frame.command.type} is not a client's")
+            raise UnexpectedCommand(f"command {kind} is not a client's")
         if not (session.connected or row.before_connect):
             raise UnexpectedCommand(f"{row.name} before CONNECT")
-        command = getattr(frame.command, row.field)
+        command = getattr(frame.command, _FIELDS[kind])
         try:
             row.check(session, command, self._running)
             work = None
@@ -194,88 +200,53 @@ def _request_id(command: Any) -> int | None:
 
 def _rows(
     connect: ConnectHandler, produce: ProduceHandler, consume: ConsumeHandler, lookup: LookupHandler
-) -> dict[int, Row]:
+) -> Iterator[Row]:
     kinds = BaseCommand
-    rows: dict[int, Row] = {
-        kinds.CONNECT: Row("CONNECT", "connect", connect.on_connect, before_connect=True),
-        kinds.PING: Row("PING", "ping", connect.on_ping, before_connect=True),
-        kinds.PONG: Row("PONG", "pong", connect.on_pong, before_connect=True),
-        kinds.AUTH_RESPONSE: Row(
-            "AUTH_RESPONSE", "authResponse", connect.on_auth_response, before_connect=True
-        ),
-        kinds.LOOKUP: Row(
-            "LOOKUP", "lookupTopic", lookup.on_lookup, replies.lookup_failed, beginning=True
-        ),
-        kinds.PARTITIONED_METADATA: Row(
-            "PARTITIONED_METADATA",
-            "partitionMetadata",
-            lookup.on_partitioned_metadata,
-            replies.partitioned_metadata_failed,
-            beginning=True,
-        ),
-        kinds.GET_TOPICS_OF_NAMESPACE: Row(
-            "GET_TOPICS_OF_NAMESPACE",
-            "getTopicsOfNamespace",
-            lookup.on_topics_of_namespace,
-            beginning=True,
-        ),
-        kinds.PRODUCER: Row("PRODUCER", "producer", produce.on_producer, beginning=True),
-        kinds.SEND: Row("SEND", "send", produce.on_odd_send, size_max=0),
-        kinds.CLOSE_PRODUCER: Row("CLOSE_PRODUCER", "close_producer", produce.on_close_producer),
-        kinds.SUBSCRIBE: Row("SUBSCRIBE", "subscribe", consume.on_subscribe, beginning=True),
-        kinds.FLOW: Row("FLOW", "flow", consume.on_flow),
-        kinds.ACK: Row("ACK", "ack", consume.on_ack, size_max=0),
-        kinds.REDELIVER_UNACKNOWLEDGED_MESSAGES: Row(
-            "REDELIVER_UNACKNOWLEDGED_MESSAGES",
-            "redeliverUnacknowledgedMessages",
-            consume.on_redeliver,
-            size_max=0,
-        ),
-        kinds.UNSUBSCRIBE: Row("UNSUBSCRIBE", "unsubscribe", consume.on_unsubscribe),
-        kinds.SEEK: Row("SEEK", "seek", consume.on_seek),
-        kinds.CLOSE_CONSUMER: Row("CLOSE_CONSUMER", "close_consumer", consume.on_close_consumer),
-        kinds.GET_LAST_MESSAGE_ID: Row(
-            "GET_LAST_MESSAGE_ID",
-            "getLastMessageId",
-            consume.on_last_message_id,
-            beginning=True,
-        ),
-        kinds.CONSUMER_STATS: Row("CONSUMER_STATS", "consumerStats", consume.on_consumer_stats),
-    }
-    return rows | _absent()
+    yield Row(kinds.CONNECT, connect.on_connect, before_connect=True)
+    yield Row(kinds.PING, connect.on_ping, before_connect=True)
+    yield Row(kinds.PONG, connect.on_pong, before_connect=True)
+    yield Row(kinds.AUTH_RESPONSE, connect.on_auth_response, before_connect=True)
+    yield Row(kinds.LOOKUP, lookup.on_lookup, replies.lookup_failed, beginning=True)
+    yield Row(
+        kinds.PARTITIONED_METADATA,
+        lookup.on_partitioned_metadata,
+        replies.partitioned_metadata_failed,
+        beginning=True,
+    )
+    yield Row(kinds.GET_TOPICS_OF_NAMESPACE, lookup.on_topics_of_namespace, beginning=True)
+    yield Row(kinds.PRODUCER, produce.on_producer, beginning=True)
+    yield Row(kinds.SEND, produce.on_odd_send, size_max=0)
+    yield Row(kinds.CLOSE_PRODUCER, produce.on_close_producer)
+    yield Row(kinds.SUBSCRIBE, consume.on_subscribe, beginning=True)
+    yield Row(kinds.FLOW, consume.on_flow)
+    yield Row(kinds.ACK, consume.on_ack, size_max=0)
+    yield Row(kinds.REDELIVER_UNACKNOWLEDGED_MESSAGES, consume.on_redeliver, size_max=0)
+    yield Row(kinds.UNSUBSCRIBE, consume.on_unsubscribe)
+    yield Row(kinds.SEEK, consume.on_seek)
+    yield Row(kinds.CLOSE_CONSUMER, consume.on_close_consumer)
+    yield Row(kinds.GET_LAST_MESSAGE_ID, consume.on_last_message_id, beginning=True)
+    yield Row(kinds.CONSUMER_STATS, consume.on_consumer_stats)
 
 
-def _absent() -> dict[int, Row]:
+def _absent() -> Iterator[Row]:
     """What this broker does not do. The client is told so, and keeps its connection."""
     kinds = BaseCommand
+    schemas = _refuses("Schemas are not supported by this broker: use bytes")
     watchers = "Topic list watchers are not supported by this broker: poll GET_TOPICS_OF_NAMESPACE"
-    rows: dict[int, Row] = {
-        kinds.GET_SCHEMA: Row("GET_SCHEMA", "getSchema", _no_schema, replies.get_schema_failed),
-        kinds.GET_OR_CREATE_SCHEMA: Row(
-            "GET_OR_CREATE_SCHEMA",
-            "getOrCreateSchema",
-            _refuses("Schemas are not supported by this broker: use bytes"),
-            replies.get_or_create_schema_failed,
-        ),
-        kinds.WATCH_TOPIC_LIST: Row("WATCH_TOPIC_LIST", "watchTopicList", _refuses(watchers)),
-        kinds.WATCH_TOPIC_LIST_CLOSE: Row(
-            "WATCH_TOPIC_LIST_CLOSE", "watchTopicListClose", _no_watcher
-        ),
-    }
-    for name, field in _TRANSACTION_COMMANDS.items():
-        rows[kinds.Type.Value(name)] = Row(name, field, _refuses("Transactions are not enabled."))
-    return rows
-
-
-_TRANSACTION_COMMANDS: Final = {
-    "TC_CLIENT_CONNECT_REQUEST": "tcClientConnectRequest",
-    "NEW_TXN": "newTxn",
-    "ADD_PARTITION_TO_TXN": "addPartitionToTxn",
-    "ADD_SUBSCRIPTION_TO_TXN": "addSubscriptionToTxn",
-    "END_TXN": "endTxn",
-    "END_TXN_ON_PARTITION": "endTxnOnPartition",
-    "END_TXN_ON_SUBSCRIPTION": "endTxnOnSubscription",
-}
+    yield Row(kinds.GET_SCHEMA, _no_schema, replies.get_schema_failed)
+    yield Row(kinds.GET_OR_CREATE_SCHEMA, schemas, replies.get_or_create_schema_failed)
+    yield Row(kinds.WATCH_TOPIC_LIST, _refuses(watchers))
+    yield Row(kinds.WATCH_TOPIC_LIST_CLOSE, _no_watcher)
+    for kind in (
+        kinds.TC_CLIENT_CONNECT_REQUEST,
+        kinds.NEW_TXN,
+        kinds.ADD_PARTITION_TO_TXN,
+        kinds.ADD_SUBSCRIPTION_TO_TXN,
+        kinds.END_TXN,
+        kinds.END_TXN_ON_PARTITION,
+        kinds.END_TXN_ON_SUBSCRIPTION,
+    ):
+        yield Row(kind, _refuses("Transactions are not enabled."))
 
 
 def _refuses(text: str) -> Method:

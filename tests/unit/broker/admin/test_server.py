@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from magnetar.broker.admin.app import bind
+from magnetar.broker.addresses import listen
 from magnetar.broker.admin.exchange import JSON, Reply, Request, shown
 from magnetar.broker.admin.router import Route, Router
 from magnetar.broker.admin.server import AdminServer
@@ -44,7 +44,7 @@ async def server():
         Route("GET", "/fenced", fenced),
         Route("GET", "/broken", broken),
     ]
-    server = await AdminServer.start(Router(routes), bind("127.0.0.1", 0), Tasks("test"))
+    server = await AdminServer.start(Router(routes), listen("127.0.0.1", 0), Tasks("test"))
     yield server
     await server.close()
 
@@ -129,7 +129,7 @@ async def test_closing_lets_a_request_under_way_finish():
         return shown("done")
 
     server = await AdminServer.start(
-        Router([Route("GET", "/slow", slow)]), bind("127.0.0.1", 0), Tasks("test")
+        Router([Route("GET", "/slow", slow)]), listen("127.0.0.1", 0), Tasks("test")
     )
     asking = asyncio.gather(raw(server, get("/slow")))
     await entered.wait()

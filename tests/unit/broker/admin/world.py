@@ -10,6 +10,7 @@ import aiohttp
 from unit.storage.managed_ledger.logs import append
 from yarl import URL
 
+from magnetar.broker.addresses import listen
 from magnetar.broker.admin.app import AdminServices, start_admin
 from magnetar.broker.admin.rates import RateBook
 from magnetar.broker.cluster.lookup import BrokerAddress, Lookup
@@ -189,7 +190,7 @@ async def open_world(settings=None, clock=None):
             rates=RateBook(),
             clock=rates_clock,
         )
-        server = await start_admin(services, port=0)
+        server = await start_admin(services, listen("127.0.0.1", 0))
         stack.push_async_callback(server.close)
         session = await stack.enter_async_context(aiohttp.ClientSession())
         yield World(services, metadata=metadata, port=server.port, session=session)

@@ -3,13 +3,7 @@ import pytest
 from magnetar.broker.cluster.lookup import BrokerAddress, Lookup
 from magnetar.broker.cluster.ownership import Ownership
 from magnetar.errors import NotOwner, TopicNotFound
-from magnetar.model.names import NamespaceName, TopicName
-from magnetar.model.policies import NamespacePolicies
-
-
-class OneNamespace:
-    async def namespace(self, namespace: NamespaceName) -> NamespacePolicies | None:
-        return NamespacePolicies.fresh("c") if str(namespace) == "public/default" else None
+from magnetar.model.names import TopicName
 
 
 @pytest.mark.parametrize(
@@ -33,10 +27,10 @@ def test_without_an_admin_api_there_is_no_web_url():
     assert BrokerAddress.of("localhost", 6650, None).web_url == ""
 
 
-async def test_a_lookup_takes_the_bundle():
+async def test_a_lookup_takes_the_bundle(resources):
     own = BrokerAddress.of("localhost", 6650, 8080)
-    ownership = Ownership(OneNamespace(), address="localhost:8080")
-    lookup = Lookup(OneNamespace(), ownership, own)
+    ownership = Ownership(resources, address="localhost:8080")
+    lookup = Lookup(resources, ownership, own)
     topic = TopicName.parse("x")
     with pytest.raises(NotOwner):
         await ownership.check(topic)
@@ -44,9 +38,9 @@ async def test_a_lookup_takes_the_bundle():
     await ownership.check(topic)
 
 
-async def test_a_topic_of_no_namespace_is_not_found():
-    ownership = Ownership(OneNamespace(), address="localhost:8080")
-    lookup = Lookup(OneNamespace(), ownership, BrokerAddress.of("localhost", 1, 2))
+async def test_a_topic_of_no_namespace_is_not_found(resources):
+    ownership = Ownership(resources, address="localhost:8080")
+    lookup = Lookup(resources, ownership, BrokerAddress.of("localhost", 1, 2))
     with pytest.raises(TopicNotFound, match=r"^Namespace not found$"):
         await lookup.find(TopicName.parse("persistent://public/nosuch/x"))
     assert ownership.bundles == []

@@ -2,28 +2,18 @@ import pytest
 
 from magnetar.broker.cluster.ownership import Ownership
 from magnetar.errors import NotOwner
-from magnetar.model.names import NamespaceName, TopicName
-from magnetar.model.policies import NamespacePolicies
+from magnetar.model.names import TopicName
 
 
-class Namespaces:
-    """Namespaces with four bundles each."""
-
-    def __init__(self, *names: str) -> None:
-        self._names = set(names)
-
-    async def namespace(self, namespace: NamespaceName) -> NamespacePolicies | None:
-        return NamespacePolicies.fresh("here") if str(namespace) in self._names else None
+@pytest.fixture
+def ownership(resources):
+    return Ownership(resources, address="localhost:8080")
 
 
-def ownership() -> Ownership:
-    return Ownership(Namespaces("public/default"), address="localhost:8080")
-
-
-async def test_a_bundle_nobody_looked_up_is_not_served():
+async def test_a_bundle_nobody_looked_up_is_not_served(ownership):
     topic = TopicName.parse("persistent://public/default/x")
     with pytest.raises(NotOwner) as refused:
-        await ownership().check(topic)
+        await ownership.check(topic)
     assert str(refused.value) == (
         "Namespace bundle (public/default/0x80000000_0xc0000000) for topic "
         "(persistent://public/default/x) not served by this instance:localhost:8080. "
@@ -31,10 +21,10 @@ async def test_a_bundle_nobody_looked_up_is_not_served():
     )
 
 
-async def test_a_namespace_that_does_not_exist_is_one_bundle_nobody_serves():
+async def test_a_namespace_that_does_not_exist_is_one_bundle_nobody_serves(ownership):
     topic = TopicName.parse("persistent://nosuch/default/x")
     with pytest.raises(NotOwner) as refused:
-        await ownership().check(topic)
+        await ownership.check(topic)
     assert str(refused.value) == (
         "Namespace bundle (nosuch/default/0x00000000_0xffffffff) for topic "
         "(persistent://nosuch/default/x) not served by this instance:localhost:8080. "
@@ -42,17 +32,16 @@ async def test_a_namespace_that_does_not_exist_is_one_bundle_nobody_serves():
     )
 
 
-async def test_a_bundle_that_was_taken_is_served_for_all_its_topics():
-    owner = ownership()
+async def test_a_bundle_that_was_taken_is_served_for_all_its_topics(ownership):
     names = [TopicName.parse(f"t-{index}") for index in range(40)]
     taken = names[0]
-    await owner.take(taken)
-    await owner.check(taken)
-    assert len(owner.bundles) == 1
+    await ownership.take(taken)
+    await ownership.check(taken)
+    assert len(ownership.bundles) == 1
     served = []
     for name in names:
         try:
-            await owner.check(name)
+            await ownership.check(name)
         except NotOwner:
             continue
         served.append(name)

@@ -1,6 +1,5 @@
 """Which broker serves a topic, for clients that ask over HTTP."""
 
-from typing import Final
 from urllib.parse import unquote_plus
 
 from magnetar.broker.admin import arguments
@@ -12,9 +11,6 @@ from magnetar.broker.creation import Creation
 from magnetar.broker.resources import Resources
 from magnetar.errors import TopicNotFound
 from magnetar.model.names import NON_PERSISTENT, PERSISTENT, TopicName
-from magnetar.model.records import Bundles
-
-_WHOLE_RING: Final = Bundles.even(1)
 
 
 class TopicLookup:
@@ -55,11 +51,7 @@ class TopicLookup:
         )
 
     async def bundle(self, request: Request) -> Reply:
-        """The bundle of a topic, which need not exist; nor need its namespace."""
-        topic = _topic(request)
-        policies = await self._resources.namespace(topic.namespace)
-        bundles = _WHOLE_RING if policies is None else policies.bundles
-        return text(bundles.range_of(topic))
+        return text(await self._resources.bundle(_topic(request)))
 
 
 def _topic(request: Request) -> TopicName:
