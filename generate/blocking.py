@@ -17,14 +17,9 @@ ROOT: Final = Path(__file__).parents[1]
 CLIENT: Final = ROOT / "src" / "magnetar" / "client"
 TARGET: Final = CLIENT / "blocking.py"
 
-# By class: the module it is in, and methods that the rest of the client calls, not applications.
-CLASSES: Final = {
-    "Producer": ("contracts", set[str]()),
-    "Consumer": ("consumer", {"add", "arrived", "seek_last", "watch"}),
-    "Reader": ("reader", set[str]()),
-    "Client": ("client", set[str]()),
-}
+CLASSES: Final = ("Producer", "Receiver", "Consumer", "Reader", "Client")
 MADE: Final = ("Producer", "Consumer", "Reader")  # Classes whose instances methods return.
+INTERNAL: Final = ("add", "arrived", "seek_last", "watch")  # For the client, not for applications.
 
 HEADER: Final = '''\
 """The same client for threads: every call waits for its answer.
@@ -45,12 +40,25 @@ from magnetar.model.position import EARLIEST_MESSAGE, MessageId
 
 from . import client as client_module
 from . import consumer as consumer_module
-from . import contracts as contracts_module
+from . import producer as producer_module
 from . import reader as reader_module
+from . import receiver as receiver_module
 from .config import ClientOptions, ConsumerOptions, ProducerOptions, ReaderOptions
 from .loop_thread import LoopThread, loop_thread
 from .message import Message, MessageDetails, OutgoingMessage, outgoing
 '''
+
+INIT: Final = """\
+    def __init__(self, {lower}: {lower}_module.{name}, thread: LoopThread) -> None:
+        self._{lower} = {lower}
+        self._thread = thread
+"""
+
+DERIVED_INIT: Final = """\
+    def __init__(self, {lower}: {lower}_module.{name}, thread: LoopThread) -> None:
+        super().__init__({lower}, thread)
+        self._{lower} = {lower}
+"""
 
 CLIENT_INIT: Final = '''\
     def __init__(self, service_url: str, **options: Unpack[ClientOptions]) -> None:
@@ -77,30 +85,32 @@ def module() -> str:
 
 def twin(name: str) -> str:
     """The class for threads."""
-    module_name, internal = CLASSES[name]
-    inner = f"_{name.lower()}"
-    body = next(
-        node.body
-        for node in ast.parse((CLIENT / f"{module_name}.py").read_text()).body
-        if isinstance(node, ast.ClassDef) and node.name == name
-    )
+    lower = name.lower()
+    node = definition(name)
+    base = next((ast.unparse(one) for one in node.bases), "")
+    inherited = {one.name for one in methods(definition(base))} if base else set()
     members = [
-        method(node, inner)
-        for node in body
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        and (not node.name.startswith("_") or node.name in SPECIAL)
-        and node.name not in internal
+        method(one, f"_{lower}")
+        for one in methods(node)
+        if (not one.name.startswith("_") or one.name in SPECIAL)
+        and one.name not in INTERNAL
+        and one.name not in inherited
     ]
-    init = CLIENT_INIT
-    if name in MADE:
-        init = (
-            f"    def __init__(self, {name.lower()}: {module_name}_module.{name}, "
-            f"thread: LoopThread) -> None:\n"
-            f"        self.{inner} = {name.lower()}\n"
-            f"        self._thread = thread\n"
-        )
-    head = f'class {name}:\n    """``magnetar.{name}`` for threads."""\n'
-    return "\n".join([head, init, *members])
+    if members:
+        init = CLIENT_INIT if name == "Client" else DERIVED_INIT if base else INIT
+        members.insert(0, init.format(name=name, lower=lower))
+    head = f'class {name}({base}):\n    """``magnetar.{name}`` for threads."""\n'
+    return "\n".join([head, *members])
+
+
+def definition(name: str) -> ast.ClassDef:
+    """The asyncio client's class of this name."""
+    body = ast.parse((CLIENT / f"{name.lower()}.py").read_text()).body
+    return next(node for node in body if isinstance(node, ast.ClassDef) and node.name == name)
+
+
+def methods(node: ast.ClassDef) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    return [one for one in node.body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)]
 
 
 def method(node: ast.FunctionDef | ast.AsyncFunctionDef, inner: str) -> str:

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from magnetar import errors
     from magnetar.client.client import Client
     from magnetar.client.consumer import Consumer
-    from magnetar.client.contracts import Producer
     from magnetar.client.message import Message, OutgoingMessage
+    from magnetar.client.producer import Producer
     from magnetar.client.reader import Reader
     from magnetar.client.routing import HashingScheme, RoutingMode
     from magnetar.message.compression import CompressionType
@@ -53,7 +53,7 @@ _HOMES: Final = {
     "Message": "magnetar.client.message",
     "MessageId": "magnetar.model.position",
     "OutgoingMessage": "magnetar.client.message",
-    "Producer": "magnetar.client.contracts",
+    "Producer": "magnetar.client.producer",
     "Reader": "magnetar.client.reader",
     "RoutingMode": "magnetar.client.routing",
     "SubscriptionType": "magnetar.model.subscriptions",

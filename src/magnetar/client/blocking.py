@@ -16,8 +16,8 @@ from magnetar.model.position import EARLIEST_MESSAGE, MessageId
 
 from . import client as client_module
 from . import consumer as consumer_module
-from . import contracts as contracts_module
-from . import reader as reader_module
+from . import producer as producer_module
+from . import receiver as receiver_module
 from .config import ClientOptions, ConsumerOptions, ProducerOptions, ReaderOptions
 from .loop_thread import LoopThread, loop_thread
 from .message import Message, MessageDetails, OutgoingMessage, outgoing
@@ -26,7 +26,7 @@ from .message import Message, MessageDetails, OutgoingMessage, outgoing
 class Producer:
     """``magnetar.Producer`` for threads."""
 
-    def __init__(self, producer: contracts_module.Producer, thread: LoopThread) -> None:
+    def __init__(self, producer: producer_module.Producer, thread: LoopThread) -> None:
         self._producer = producer
         self._thread = thread
 
@@ -47,8 +47,13 @@ class Producer:
 
     @property
     def connected(self) -> bool:
-        """It is attached to its broker now. It need not be: sends wait for the reconnection."""
+        """It is attached to its brokers now. It need not be: sends wait for the reconnection."""
         return self._producer.connected
+
+    @property
+    def partitions(self) -> int:
+        """How many partitions it sends to; 0 when the topic is not partitioned."""
+        return self._producer.partitions
 
     def send(self, value: bytes | OutgoingMessage, **details: Unpack[MessageDetails]) -> MessageId:
         """Send one message, and return its id when the broker has stored it.
@@ -90,7 +95,10 @@ class Producer:
         self._thread.run(self._producer.enqueue(values))
 
     def ready(self) -> None:
-        """Return when there is room for a message. Raises NotAllowed when closed."""
+        """Return when there is room for a message. Raises NotAllowed when closed.
+
+        It waits for room in every partition: nobody knows where the next message goes.
+        """
         self._thread.run(self._producer.ready())
 
     def flush(self) -> None:
@@ -115,36 +123,100 @@ class Producer:
         self.close()
 
 
-class Consumer:
-    """``magnetar.Consumer`` for threads."""
+class Receiver:
+    """``magnetar.Receiver`` for threads."""
 
-    def __init__(self, consumer: consumer_module.Consumer, thread: LoopThread) -> None:
-        self._consumer = consumer
+    def __init__(self, receiver: receiver_module.Receiver, thread: LoopThread) -> None:
+        self._receiver = receiver
         self._thread = thread
 
     @property
     def topic(self) -> str:
         """The full name of the topic; of several, all names joined by commas."""
-        return self._consumer.topic
+        return self._receiver.topic
 
     @property
     def topics(self) -> list[str]:
         """The full names of what is received from: topics, and partitions one by one."""
-        return self._consumer.topics
-
-    @property
-    def subscription(self) -> str:
-        return self._consumer.subscription
+        return self._receiver.topics
 
     @property
     def name(self) -> str:
-        """The consumer's own name."""
-        return self._consumer.name
+        """Its own name, as given or made up."""
+        return self._receiver.name
 
     @property
     def connected(self) -> bool:
         """It is attached to the brokers of all its topics now."""
-        return self._consumer.connected
+        return self._receiver.connected
+
+    def receive(self, timeout_s: float | None = None) -> Message:
+        """The next message, waiting for it up to ``timeout_s`` seconds (None: for ever).
+
+        Raises TimedOut, NotAllowed when closed, or why the broker refuses it from now on.
+        """
+        return self._thread.run(self._receiver.receive(timeout_s))
+
+    def receive_many(self, count_max: int = 1000, timeout_s: float | None = None) -> list[Message]:
+        """What there is, at most ``count_max``; waits for the first, [] when the time is up.
+
+        The cheapest way to receive. Raises as ``receive``, but for TimedOut.
+        """
+        return self._thread.run(self._receiver.receive_many(count_max, timeout_s))
+
+    def __iter__(self) -> Iterator[Message]:
+        """Messages for ever; ends when it is closed."""
+        return self._thread.iterate(self._receiver)
+
+    def seek(self, message_id: MessageId, *, inclusive: bool = True) -> None:
+        """Go to a message: it is received next, or with ``inclusive=False`` the one after it.
+
+        Moves the whole subscription, with all its consumers. EARLIEST_MESSAGE and LATEST_MESSAGE
+        move every topic; an id moves the partition it belongs to. Raises TimedOut or the broker's
+        error. Cancelled, it may or may not have happened.
+        """
+        self._thread.run(self._receiver.seek(message_id, inclusive=inclusive))
+
+    def seek_time(self, publish_time_ms: int) -> None:
+        """Go to the first message published at or after this time. Raises as ``seek``."""
+        self._thread.run(self._receiver.seek_time(publish_time_ms))
+
+    def last_message_id(self) -> MessageId | None:
+        """The id of the topic's last message; None when it has none.
+
+        Of several topics or partitions the greatest. Raises TimedOut or the broker's error.
+        """
+        return self._thread.run(self._receiver.last_message_id())
+
+    def has_message_available(self) -> bool:
+        """Whether ``receive`` would return without another message being published."""
+        return self._thread.run(self._receiver.has_message_available())
+
+    def close(self) -> None:
+        """Send the acknowledgements that wait, and detach. May be called again.
+
+        Waiting receivers get NotAllowed. It begins with the call; cancelled, it goes on without
+        who waited for it, and another call waits for its end.
+        """
+        self._thread.finish(self._receiver.close)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+class Consumer(Receiver):
+    """``magnetar.Consumer`` for threads."""
+
+    def __init__(self, consumer: consumer_module.Consumer, thread: LoopThread) -> None:
+        super().__init__(consumer, thread)
+        self._consumer = consumer
+
+    @property
+    def subscription(self) -> str:
+        return self._consumer.subscription
 
     @property
     def active(self) -> bool:
@@ -155,24 +227,6 @@ class Consumer:
     def reached_end(self) -> bool:
         """Every topic was terminated, and the broker has sent all there was."""
         return self._consumer.reached_end
-
-    def receive(self, timeout_s: float | None = None) -> Message:
-        """The next message, waiting for it up to ``timeout_s`` seconds (None: for ever).
-
-        Raises TimedOut, NotAllowed when closed, or why the broker refuses it from now on.
-        """
-        return self._thread.run(self._consumer.receive(timeout_s))
-
-    def receive_many(self, count_max: int = 1000, timeout_s: float | None = None) -> list[Message]:
-        """What there is, at most ``count_max``; waits for the first, [] when the time is up.
-
-        The cheapest way to receive. Raises as ``receive``, but for TimedOut.
-        """
-        return self._thread.run(self._consumer.receive_many(count_max, timeout_s))
-
-    def __iter__(self) -> Iterator[Message]:
-        """Messages for ever; ends when it is closed."""
-        return self._thread.iterate(self._consumer)
 
     def acknowledge(self, messages: Message | MessageId | Iterable[Message | MessageId]) -> None:
         """The application is done with these: the broker need not deliver them again.
@@ -206,30 +260,6 @@ class Consumer:
         """
         self._thread.run(self._consumer.redeliver_unacknowledged(messages))
 
-    def seek(self, message_id: MessageId, *, inclusive: bool = True) -> None:
-        """Go to a message: it is received next, or with ``inclusive=False`` the one after it.
-
-        Moves the whole subscription, not this consumer alone. EARLIEST_MESSAGE and LATEST_MESSAGE
-        move every topic; an id moves the partition it belongs to. Raises TimedOut or the broker's
-        error. Cancelled, it may or may not have happened.
-        """
-        self._thread.run(self._consumer.seek(message_id, inclusive=inclusive))
-
-    def seek_time(self, publish_time_ms: int) -> None:
-        """Go to the first message published at or after this time. Raises as ``seek``."""
-        self._thread.run(self._consumer.seek_time(publish_time_ms))
-
-    def last_message_id(self) -> MessageId | None:
-        """The id of the topic's last message; None when it has none.
-
-        Of several topics or partitions the greatest. Raises TimedOut or the broker's error.
-        """
-        return self._thread.run(self._consumer.last_message_id())
-
-    def has_message_available(self) -> bool:
-        """Whether ``receive`` would return without another message being published."""
-        return self._thread.run(self._consumer.has_message_available())
-
     def unsubscribe(self, *, force: bool = False) -> None:
         """Delete the subscription and close; ``force``: even when others are connected to it.
 
@@ -237,95 +267,9 @@ class Consumer:
         """
         self._thread.run(self._consumer.unsubscribe(force=force))
 
-    def close(self) -> None:
-        """Send the acknowledgements that wait, and detach. May be called again.
 
-        Waiting receivers get NotAllowed. It begins with the call; cancelled, it goes on without
-        who waited for it, and another call waits for its end.
-        """
-        self._thread.finish(self._consumer.close)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
-
-
-class Reader:
+class Reader(Receiver):
     """``magnetar.Reader`` for threads."""
-
-    def __init__(self, reader: reader_module.Reader, thread: LoopThread) -> None:
-        self._reader = reader
-        self._thread = thread
-
-    @property
-    def topic(self) -> str:
-        """The full name of the topic."""
-        return self._reader.topic
-
-    @property
-    def topics(self) -> list[str]:
-        """The full names of what is read: the topic, or its partitions one by one."""
-        return self._reader.topics
-
-    @property
-    def name(self) -> str:
-        """The reader's own name."""
-        return self._reader.name
-
-    @property
-    def connected(self) -> bool:
-        """It is attached to its brokers now."""
-        return self._reader.connected
-
-    def receive(self, timeout_s: float | None = None) -> Message:
-        """The next message, waiting for it up to ``timeout_s`` seconds (None: for ever).
-
-        Raises TimedOut, NotAllowed when closed, or why the broker refuses it from now on.
-        """
-        return self._thread.run(self._reader.receive(timeout_s))
-
-    def receive_many(self, count_max: int = 1000, timeout_s: float | None = None) -> list[Message]:
-        """What there is, at most ``count_max``; waits for the first, [] when the time is up.
-
-        The cheapest way to read. Raises as ``receive``, but for TimedOut.
-        """
-        return self._thread.run(self._reader.receive_many(count_max, timeout_s))
-
-    def __iter__(self) -> Iterator[Message]:
-        """Messages for ever; ends when it is closed."""
-        return self._thread.iterate(self._reader)
-
-    def has_message_available(self) -> bool:
-        """Whether ``receive`` would return without another message being published."""
-        return self._thread.run(self._reader.has_message_available())
-
-    def last_message_id(self) -> MessageId | None:
-        """The id of the topic's last message; None when it has none. Raises TimedOut."""
-        return self._thread.run(self._reader.last_message_id())
-
-    def seek(self, message_id: MessageId, *, inclusive: bool = True) -> None:
-        """Go to a message: it is received next, or with ``inclusive=False`` the one after it.
-
-        EARLIEST_MESSAGE and LATEST_MESSAGE move every partition, an id its own. Raises TimedOut
-        or the broker's error. Cancelled, it may or may not have happened.
-        """
-        self._thread.run(self._reader.seek(message_id, inclusive=inclusive))
-
-    def seek_time(self, publish_time_ms: int) -> None:
-        """Go to the first message published at or after this time. Raises as ``seek``."""
-        self._thread.run(self._reader.seek_time(publish_time_ms))
-
-    def close(self) -> None:
-        """Detach; waiting calls get NotAllowed. As ``Consumer.close``."""
-        self._thread.finish(self._reader.close)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
 
 
 class Client:

@@ -2,10 +2,10 @@
 
 import itertools
 import secrets
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, Protocol, Self, Unpack
+from typing import Any, Final, Protocol, Self, TypeVar, Unpack
 
 from magnetar.clock import Clock, SystemClock
 from magnetar.errors import InvalidValue, NotAllowed
@@ -26,16 +26,16 @@ from .config import (
     ReaderOptions,
 )
 from .consumer import Consumer
-from .contracts import Producer
 from .gather_all import gather_all
 from .lookup import Lookup
 from .partition_watch import PartitionWatch
-from .partitioned import PartitionedProducer
 from .pool import ConnectionPool
-from .producer import TopicProducer
+from .producer import Producer
 from .reader import Reader
+from .receiver import Receiver
 from .routing import CallableRouter, RoundRobinRouter, Router, RoutingMode, SingleRouter
 from .topic_consumer import Subscribing, TopicConsumer
+from .topic_producer import TopicProducer
 
 NAME_SIZE: Final = 5  # Random bytes in a name made up here: ten hex digits.
 PARTITIONS_MAX: Final = 1 << 31  # More than a topic can have: where among them a router begins.
@@ -47,6 +47,19 @@ class _Part(Protocol):
     async def start(self) -> None: ...
 
     def close(self) -> Coroutine[Any, Any, None]: ...
+
+
+P = TypeVar("P", bound=_Part)
+P_contra = TypeVar("P_contra", bound=_Part, contravariant=True)
+R = TypeVar("R", bound=Receiver)
+
+
+class _Whole(Protocol[P_contra]):
+    """What a client returns: a producer or a receiver of all partitions."""
+
+    def add(self, part: P_contra) -> None: ...
+
+    def watch(self, watch: PartitionWatch) -> None: ...
 
 
 class Client:
@@ -73,7 +86,7 @@ class Client:
         self._ids = itertools.count()
         self._pool = ConnectionPool(self._config, self._clock)
         self._lookup = Lookup(self._config, self._pool, self._clock, self._backoff)
-        self._open: dict[Producer | Consumer, None] = {}
+        self._open: dict[Producer | Receiver, None] = {}
         self._closed = False
         self._closing = Closing("client", self._close)
 
@@ -86,26 +99,15 @@ class Client:
         config = ProducerConfig(**options)
         name = self._parse(topic)
         count = await self._lookup.partitions(str(name))
-        if not count:
-            producer = self._topic_producer(name, config)
-            await _start([producer])
-            self._open[producer] = None
-            return producer
-        parts = [self._topic_producer(name.partition(index), config) for index in range(count)]
+        make = partial(self._topic_producer, config=config)
+        parts = [make(topic) for topic in _topics_of(name, count)]
         await _start(parts)
-        partitioned = PartitionedProducer(
-            str(name), parts, self._router(config), clock=self._clock, closed=self._forget
-        )
-
-        async def grow(indexes: range) -> None:
-            new = [self._topic_producer(name.partition(index), config) for index in indexes]
-            await _start(new)
-            for part in new:
-                partitioned.add(part)
-
-        partitioned.watch(self._watch(name, count, grow))
-        self._open[partitioned] = None
-        return partitioned
+        router = self._router(config) if count else None
+        producer = Producer(str(name), parts, router, clock=self._clock, closed=self._forget)
+        if count:
+            self._watch(producer, name, count, make)
+        self._open[producer] = None
+        return producer
 
     async def subscribe(
         self, topic: str | Sequence[str], subscription: str, **options: Unpack[ConsumerOptions]
@@ -121,7 +123,7 @@ class Client:
         names = [self._parse(each) for each in several]
         if not names:
             raise InvalidValue("no topic to subscribe to")
-        return await self._consumer(list(dict.fromkeys(names)), subscription, config, None)
+        return await self._receiver(Consumer, list(dict.fromkeys(names)), subscription, config)
 
     async def create_reader(
         self,
@@ -140,12 +142,17 @@ class Client:
         Raises as ``subscribe``.
         """
         config = ConsumerConfig(initial_position=InitialPosition.EARLIEST, **options)
-        starts = _Starts(start, inclusive=inclusive)
         subscription = f"reader-{secrets.token_hex(NAME_SIZE)}"
-        consumer = await self._consumer([self._parse(topic)], subscription, config, starts)
+        reader = await self._receiver(
+            Reader, [self._parse(topic)], subscription, config, start, inclusive=inclusive
+        )
         if inclusive and start == LATEST_MESSAGE:
-            await self._seek_last(consumer)
-        return Reader(consumer)
+            try:
+                await reader.seek_last()
+            except BaseException:
+                await reader.close()
+                raise
+        return reader
 
     async def partitions(self, topic: str) -> int:
         """How many partitions ``topic`` has; 0 when it is not partitioned.
@@ -178,16 +185,17 @@ class Client:
     async def __aexit__(self, *exc: object) -> None:
         await self.close()
 
-    # How the parts are made.
-
-    async def _consumer(
+    async def _receiver(
         self,
+        kind: type[R],
         names: list[TopicName],
         subscription: str,
         config: ConsumerConfig,
-        starts: "_Starts | None",
-    ) -> Consumer:
-        consumer = Consumer(
+        start: MessageId | Mapping[int, MessageId] | None = None,
+        *,
+        inclusive: bool = False,
+    ) -> R:
+        receiver = kind(
             ",".join(map(str, names)),
             subscription,
             config.name or secrets.token_hex(NAME_SIZE),
@@ -201,70 +209,37 @@ class Client:
         queue_size = min(
             config.receiver_queue_size, max(config.total_receiver_queue_size // total, 1)
         )
-        make = partial(
-            self._topic_consumer,
-            consumer=consumer,
-            receiver_queue_size=queue_size,
-            starts=starts,
-        )
-        parts = []
-        for name, count in zip(names, counts, strict=True):
-            topics = [name.partition(index) for index in range(count)] or [name]
-            parts += [make(topic, config) for topic in topics]
+
+        def make(topic: TopicName, config: ConsumerConfig) -> TopicConsumer:
+            return TopicConsumer(
+                Subscribing(
+                    topic,
+                    subscription,
+                    receiver.name,
+                    queue_size,
+                    start=None if start is None else _start_on(topic, start),
+                    start_inclusive=inclusive,
+                ),
+                next(self._ids),
+                config,
+                arrived=receiver.arrived,
+                lookup=self._lookup,
+                backoff=self._backoff(),
+                clock=self._clock,
+                operation_timeout_s=self._config.operation_timeout_s,
+            )
+
+        counted = list(zip(names, counts, strict=True))
+        parts = [make(topic, config) for each in counted for topic in _topics_of(*each)]
         await _start(parts)
         for part in parts:
-            consumer.add(part)
-        later = replace(config, initial_position=InitialPosition.EARLIEST)
-
-        async def grow(name: TopicName, indexes: range) -> None:
-            new = [make(name.partition(index), later) for index in indexes]
-            await _start(new)
-            for part in new:
-                consumer.add(part)
-
-        for name, count in zip(names, counts, strict=True):
+            receiver.add(part)
+        later = partial(make, config=replace(config, initial_position=InitialPosition.EARLIEST))
+        for name, count in counted:
             if count:
-                consumer.watch(self._watch(name, count, partial(grow, name)))
-        self._open[consumer] = None
-        return consumer
-
-    async def _seek_last(self, consumer: Consumer) -> None:
-        """Begin with the last message; a consumer that cannot is closed again."""
-        begun = False
-        try:
-            await consumer.seek_last()
-            begun = True
-        finally:
-            if not begun:
-                await consumer.close()
-
-    def _topic_consumer(
-        self,
-        topic: TopicName,
-        config: ConsumerConfig,
-        *,
-        consumer: Consumer,
-        receiver_queue_size: int,
-        starts: "_Starts | None",
-    ) -> TopicConsumer:
-        start = None if starts is None else starts.of(topic)
-        return TopicConsumer(
-            Subscribing(
-                topic,
-                consumer.subscription,
-                consumer.name,
-                receiver_queue_size,
-                start=start,
-                start_inclusive=starts is not None and starts.inclusive,
-            ),
-            next(self._ids),
-            config,
-            arrived=consumer.arrived,
-            lookup=self._lookup,
-            backoff=self._backoff(),
-            clock=self._clock,
-            operation_timeout_s=self._config.operation_timeout_s,
-        )
+                self._watch(receiver, name, count, later)
+        self._open[receiver] = None
+        return receiver
 
     def _topic_producer(self, topic: TopicName, config: ProducerConfig) -> TopicProducer:
         return TopicProducer(
@@ -275,7 +250,6 @@ class Client:
             backoff=self._backoff(),
             clock=self._clock,
             operation_timeout_s=self._config.operation_timeout_s,
-            closed=self._forget,
         )
 
     def _router(self, config: ProducerConfig) -> Router:
@@ -292,15 +266,25 @@ class Client:
         return CallableRouter(config.routing)
 
     def _watch(
-        self, name: TopicName, count: int, grow: Callable[[range], Awaitable[None]]
-    ) -> PartitionWatch:
-        return PartitionWatch(
-            str(name),
-            count,
-            grow,
-            lookup=self._lookup,
-            clock=self._clock,
-            interval_s=self._config.partitions_refresh_s,
+        self, whole: _Whole[P], name: TopicName, count: int, make: Callable[[TopicName], P]
+    ) -> None:
+        """Let ``whole`` get a part for each partition beyond ``count`` that the topic gets."""
+
+        async def grow(indexes: range) -> None:
+            parts = [make(name.partition(index)) for index in indexes]
+            await _start(parts)
+            for part in parts:
+                whole.add(part)
+
+        whole.watch(
+            PartitionWatch(
+                str(name),
+                count,
+                grow,
+                lookup=self._lookup,
+                clock=self._clock,
+                interval_s=self._config.partitions_refresh_s,
+            )
         )
 
     def _backoff(self) -> Backoff:
@@ -319,36 +303,30 @@ class Client:
             raise NotAllowed(f"{topic}: non-persistent topics are not supported")
         return name
 
-    def _forget(self, closed: Producer | Consumer) -> None:
+    def _forget(self, closed: Producer | Receiver) -> None:
         self._open.pop(closed, None)
 
 
-class _Starts:
-    """Where a reader begins, by partition."""
+def _topics_of(name: TopicName, count: int) -> list[TopicName]:
+    """The ``count`` partitions of a topic; the topic itself when it has none."""
+    return [name.partition(index) for index in range(count)] or [name]
 
-    def __init__(self, start: MessageId | Mapping[int, MessageId], *, inclusive: bool) -> None:
-        self.inclusive = inclusive
-        self._start = start
 
-    def of(self, topic: TopicName) -> MessageId:
-        """Where to begin on one topic or partition. Raises InvalidValue."""
-        if isinstance(self._start, Mapping):
-            return self._start.get(topic.partition_index, EARLIEST_MESSAGE)
-        wanted = self._start.partition
-        if self._start.position not in (EARLIEST, LATEST) and topic.partition_index != wanted:
-            raise InvalidValue(
-                f"{self._start} is a place in one partition, not in {topic}: give a start for "
-                "each partition"
-            )
-        return self._start
+def _start_on(topic: TopicName, start: MessageId | Mapping[int, MessageId]) -> MessageId:
+    """Where a reader begins on one topic or partition. Raises InvalidValue."""
+    if isinstance(start, Mapping):
+        return start.get(topic.partition_index, EARLIEST_MESSAGE)
+    if start.position not in (EARLIEST, LATEST) and topic.partition_index != start.partition:
+        raise InvalidValue(
+            f"{start} is a place in one partition, not in {topic}: give a start for each partition"
+        )
+    return start
 
 
 async def _start(parts: Sequence[_Part]) -> None:
     """Start all; when one fails, or this is cancelled, close them all again."""
-    started = False
     try:
         await gather_all(part.start() for part in parts)
-        started = True
-    finally:
-        if not started:
-            await gather_all(part.close() for part in parts)
+    except BaseException:
+        await gather_all(part.close() for part in parts)
+        raise

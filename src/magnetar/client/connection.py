@@ -9,12 +9,13 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Final, Protocol, cast
+from typing import Final, Protocol, TypeVar, cast
 
 from magnetar.clock import Clock
 from magnetar.errors import ConnectionLost, MagnetarError, ProtocolError, TimedOut
 from magnetar.message.send_run import SendRun
-from magnetar.wire.commands import BaseCommand
+from magnetar.model.position import Position
+from magnetar.wire.commands import BaseCommand, MessageIdData
 from magnetar.wire.errors import from_code
 from magnetar.wire.frames import Frame, FrameDecoder
 from magnetar.wire.handshake import ClientHandshake
@@ -63,6 +64,9 @@ class ConsumerSide(Protocol):
 
     def on_detached(self, connection: "Connection", error: MagnetarError | None) -> None:
         """The broker let go of it (``error`` None), or the connection is gone."""
+
+
+S = TypeVar("S", ProducerSide, ConsumerSide)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +191,11 @@ class Connection(asyncio.BufferedProtocol):
     def post(self, build: Callable[[int], bytes]) -> None:
         """Ask, and do not wait for the answer."""
         self.write(build(self._requests.next_id()))
+
+    def detach(self, among: dict[int, S], owner_id: int, close: Callable[[int], bytes]) -> None:
+        """Take a producer or consumer out, and tell the broker unless it let go by itself."""
+        if among.pop(owner_id, None) is not None:
+            self.post(close)
 
     def write(self, frame: bytes) -> None:
         """Send one frame at the end of this loop iteration; dropped when closed."""
@@ -370,3 +379,9 @@ class Connection(asyncio.BufferedProtocol):
             consumer.on_detached(self, error)
         self.producers.clear()
         self.consumers.clear()
+
+
+def position_of(message_id: MessageIdData) -> Position:
+    """The position that a command names: its numbers are unsigned on the wire."""
+    ledger_id, entry_id = message_id.ledgerId, message_id.entryId
+    return Position(ledger_id - (ledger_id >> 63 << 64), entry_id - (entry_id >> 63 << 64))

@@ -12,6 +12,9 @@ async def gather_all(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
 
     Raises the first error, but not before every other has ended. Cancelled, it cancels all.
     """
+    work = list(work)
+    if len(work) == 1:  # The usual case, without a task.
+        return [await work[0]]
     outcomes = await asyncio.gather(*work, return_exceptions=True)
     results: list[T] = []
     for outcome in outcomes:

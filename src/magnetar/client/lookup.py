@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import logging
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Final, TypeVar
 
 from magnetar.clock import Clock
@@ -78,7 +79,7 @@ class Lookup:
         authoritative = False
         for _ in range(self._config.lookup_redirects_max + 1):
             connection = await self._pool.connect(target)
-            ask = _Ask(topic, authoritative=authoritative)
+            ask = partial(requests.lookup, topic=topic, authoritative=authoritative)
             answer = await connection.request(ask, self._config.operation_timeout_s)
             found = answer.command.lookupTopicResponse
             if found.response == _FAILED:
@@ -101,9 +102,7 @@ class Lookup:
 
         async def ask(connection: Connection) -> int:
             answer = await connection.request(
-                lambda request_id: requests.partitioned_metadata(
-                    request_id, topic, auto_create=auto_create
-                ),
+                partial(requests.partitioned_metadata, topic=topic, auto_create=auto_create),
                 self._config.operation_timeout_s,
             )
             found = answer.command.partitionMetadataResponse
@@ -118,7 +117,7 @@ class Lookup:
 
         async def ask(connection: Connection) -> list[str]:
             answer = await connection.request(
-                lambda request_id: requests.topics_of_namespace(request_id, namespace),
+                partial(requests.topics_of_namespace, namespace=namespace),
                 self._config.operation_timeout_s,
             )
             return sorted(answer.command.getTopicsOfNamespaceResponse.topics)
@@ -153,14 +152,3 @@ def _believed(topic: str, partitions: int) -> int:
             f"{PARTITIONS_MAX}: use partitions by name, {topic}-partition-0 and so on"
         )
     return partitions
-
-
-class _Ask:
-    """Builds a LOOKUP once its request id is known."""
-
-    def __init__(self, topic: str, *, authoritative: bool) -> None:
-        self._topic = topic
-        self._authoritative = authoritative
-
-    def __call__(self, request_id: int) -> bytes:
-        return requests.lookup(request_id, self._topic, authoritative=self._authoritative)

@@ -1,182 +1,187 @@
-"""A producer of one topic: keeps its queue attached to the broker, and brings the answers back."""
+"""What an application sends with, whether one topic or many partitions stand behind it."""
 
 import asyncio
-import logging
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any, Self, Unpack
 
 from magnetar.clock import Clock
-from magnetar.errors import ConnectionLost, MagnetarError, NotAllowed, Refused
-from magnetar.model.names import TopicName
-from magnetar.model.position import MessageId, Position
+from magnetar.errors import InvalidValue
+from magnetar.model.position import MessageId
 from magnetar.tasks import Closing
-from magnetar.wire import requests
-from magnetar.wire.errors import from_code
-from magnetar.wire.frames import Frame
 
-from .attachment import Attachment
-from .backoff import Backoff
-from .config import ProducerConfig
-from .connection import Connection
-from .encoding import Encoder
-from .lookup import Lookup
+from .checks import check_data
+from .encoding import key_text
+from .gather_all import gather_all
 from .message import MessageDetails, OutgoingMessage, as_sequence, prepare
+from .partition_watch import PartitionWatch
 from .receipts import ManyReceipts
+from .routing import Router
 from .send_queue import SendQueue
+from .topic_producer import TopicProducer
 
-log = logging.getLogger(__name__)
 
+class Producer:
+    """Sends messages to one topic. Made by ``Client.create_producer``.
 
-class TopicProducer:
-    """Made by ``Client.create_producer``; ``contracts.Producer`` says what the methods promise."""
+    Calls that wait are coroutines and may be cancelled at any time; the others return at once. All
+    may only be called on the client's event loop.
+
+    At most ``max_pending_messages`` and ``max_pending_bytes`` wait for their receipts, per
+    partition. A message is stored behind those that were sent before it to the same partition,
+    also across reconnections; after a reconnection it may be stored twice.
+    """
 
     def __init__(
         self,
-        topic: TopicName,
-        producer_id: int,
-        config: ProducerConfig,
+        topic: str,
+        parts: list[TopicProducer],
+        router: Router | None,
         *,
-        lookup: Lookup,
-        backoff: Backoff,
         clock: Clock,
-        operation_timeout_s: float,
-        closed: Callable[["TopicProducer"], None],
+        closed: Callable[["Producer"], None],
     ) -> None:
-        """``closed`` is called once, when the producer has been closed."""
-        self._topic = str(topic)
-        self._id = producer_id
-        self._config = config
-        self._timeout_s = operation_timeout_s
+        """``parts`` are attached; ``router`` chooses among them, and is None without partitions.
+
+        ``closed`` is called once, when the producer has been closed.
+        """
+        self._topic = topic
+        self._parts = parts
+        self._router = router
+        self._clock = clock
         self._on_closed = closed
         self._loop = asyncio.get_running_loop()
-        self._name = config.name
-        self._epoch = 0
-        self._encoder = Encoder(producer_id, config.compression, chunking=config.chunking)
-        self._queue = SendQueue(
-            self._topic,
-            topic.partition_index,
-            config,
-            self._encoder,
-            clock=clock,
-            write=self._write,
-        )
-        self._attachment = Attachment(
-            self._topic,
-            self._attach,
-            self._queue.fail_all,
-            refused=self._refused,
-            lookup=lookup,
-            backoff=backoff,
-            clock=clock,
-            owner=f"producer {producer_id} of {topic}",
-        )
-        self._closing = Closing(f"producer {producer_id} of {topic}", self._close)
-
-    async def start(self) -> None:
-        """Attach for the first time. Raises the broker's error or TimedOut; no trace is left."""
-        await self._attachment.start(self._timeout_s)
+        self._watches: list[PartitionWatch] = []
+        self._closing = Closing(f"producer of {topic}", self._close)
 
     @property
     def topic(self) -> str:
+        """The full name of the topic; without the partition on a partitioned one."""
         return self._topic
 
     @property
     def name(self) -> str:
-        return self._name or ""
+        """The producer's name: as given, or as the broker made it up."""
+        return self._parts[0].name
 
     @property
     def last_sequence_id(self) -> int:
-        return self._queue.last_sequence_id
+        """The highest sequence id that has a receipt; -1 before the first."""
+        return max(part.queue.last_sequence_id for part in self._parts)
 
     @property
     def connected(self) -> bool:
-        return self._attachment.connection is not None
+        """It is attached to its brokers now. It need not be: sends wait for the reconnection."""
+        return all(part.connected for part in self._parts)
 
     @property
-    def full(self) -> bool:
-        """``send`` would refuse a message."""
-        return self._queue.full
+    def partitions(self) -> int:
+        """How many partitions it sends to; 0 when the topic is not partitioned."""
+        return 0 if self._router is None else len(self._parts)
 
     async def send(
         self, value: bytes | OutgoingMessage, **details: Unpack[MessageDetails]
     ) -> MessageId:
+        """Send one message, and return its id when the broker has stored it.
+
+        Waits for room in the queue, too. ``MessageDetails`` says what the keyword arguments mean;
+        what they refer to may be changed as soon as this has begun. Raises NotAllowed when closed,
+        MessageTooLarge, InvalidValue for what no message can carry, the broker's error, or
+        TimedOut after ``send_timeout_s`` seconds, whose ``__cause__`` is what kept the broker from
+        storing it, if that is known. Cancelled, the message may be sent all the same.
+        """
         data, message = prepare(value, details)
-        if self._queue.full:
-            await self._queue.ready()
-        return await self.put(data, message)
+        queue = self._route(data, message)
+        if queue.full:
+            await queue.ready()
+        receipt: asyncio.Future[MessageId] = self._loop.create_future()
+        queue.put(data, message, receipt)
+        return await receipt
 
     def submit(
         self, value: bytes | OutgoingMessage, **details: Unpack[MessageDetails]
     ) -> asyncio.Future[MessageId]:
-        return self.put(*prepare(value, details))
+        """Send one message without waiting; the future brings what ``send`` returns or raises.
+
+        Raises at once: NotReady when the queue is full (await ``ready``), NotAllowed when closed,
+        MessageTooLarge, InvalidValue. A message whose future is cancelled is sent all the same.
+        """
+        data, message = prepare(value, details)
+        receipt: asyncio.Future[MessageId] = self._loop.create_future()
+        self._route(data, message).put(data, message, receipt)
+        return receipt
 
     def send_nowait(
         self, value: bytes | OutgoingMessage, **details: Unpack[MessageDetails]
     ) -> None:
-        self.put_nowait(*prepare(value, details))
+        """The same without a future; what goes wrong later is raised by ``flush``."""
+        data, message = prepare(value, details)
+        self._route(data, message).put(data, message, None)
 
     async def send_many(self, values: Iterable[bytes | OutgoingMessage]) -> Sequence[MessageId]:
+        """Send messages, waiting for room as needed; their ids, in the same order.
+
+        The cheapest way to send. Raises the first error, after everything that was taken has been
+        settled. When cancelled, the messages already taken are sent all the same.
+        """
+        messages = as_sequence(values)
         receipts = ManyReceipts()
-        await self.put_many(as_sequence(values), receipts)
-        self._queue.close_batches()
+        at = 0
+        while at < len(messages):
+            try:
+                queue, count = self._route_run(messages, at)
+            except InvalidValue as error:
+                receipts.part().settle(error)
+                at += 1
+                continue
+            await queue.put_many(messages[at : at + count], receipts)
+            at += count
+        for part in self._parts:
+            part.queue.close_batches()
         return await receipts.ids()
 
     async def enqueue(self, values: Iterable[bytes | OutgoingMessage]) -> None:
+        """Send messages, and return when the queue has taken them: receipts come later.
+
+        What goes wrong later is raised by ``flush``. Raises NotAllowed when closed; InvalidValue
+        or MessageTooLarge for one of them, when those before it have been taken.
+        """
         for value in values:
             data, message = prepare(value)
-            if self._queue.full:
-                await self._queue.ready()
-            self.put_nowait(data, message)
-
-    def put(self, data: bytes, message: OutgoingMessage | None) -> asyncio.Future[MessageId]:
-        """Queue what ``prepare`` returned; the future brings its id."""
-        receipt: asyncio.Future[MessageId] = self._loop.create_future()
-        self._queue.put(data, message, receipt)
-        return receipt
-
-    def put_nowait(self, data: bytes, message: OutgoingMessage | None) -> None:
-        """The same without a receipt of its own."""
-        self._queue.put(data, message, None)
-
-    async def put_many(
-        self, values: Sequence[bytes | OutgoingMessage], receipts: ManyReceipts
-    ) -> None:
-        """Take all messages, waiting for room; the last batch may still be open afterwards."""
-        await self._queue.put_many(values, receipts)
-
-    def close_batches(self) -> None:
-        """Send what waits in open batches."""
-        self._queue.close_batches()
+            queue = self._route(data, message)
+            if queue.full:
+                await queue.ready()
+            queue.put(data, message, None)
 
     async def ready(self) -> None:
-        await self._queue.ready()
+        """Return when there is room for a message. Raises NotAllowed when closed.
+
+        It waits for room in every partition: nobody knows where the next message goes.
+        """
+        for part in self._parts:
+            await part.queue.ready()
 
     async def flush(self) -> None:
-        failed = await self._queue.settled()
-        self._queue.report()
-        if failed is not None:
-            raise failed
+        """Send what waits in batches, and return when all that was sent has been settled.
+
+        Raises the first error of what it waited for, or of a ``send_nowait`` since the last flush.
+        """
+        await gather_all(part.queue.flush() for part in self._parts)
 
     def close(self) -> Coroutine[Any, Any, None]:
+        """Flush for at most the operation timeout, and detach. May be called again.
+
+        What is then still without receipt fails with NotAllowed. It begins with the call;
+        cancelled, it goes on without who waited for it, and another call waits for its end.
+        """
         return self._closing()
 
     async def _close(self) -> None:
-        closed = NotAllowed(f"producer {self.name} on {self._topic} is closed")
-        self._queue.closed = self._queue.closed or closed
         try:
-            async with asyncio.timeout(self._timeout_s):
-                await self._queue.settled()
-                connection = self._attachment.connection
-                if connection is not None:
-                    await connection.request(self._close_request, self._timeout_s)
-                    connection.producers.pop(self._id, None)
-        except (TimeoutError, MagnetarError) as error:
-            log.warning("producer.close_incomplete topic=%s error=%r", self._topic, error)
+            for watch in self._watches:
+                await watch.close()
+            await gather_all(part.close() for part in self._parts)
         finally:
-            await self._end()
-            if self._queue.unreported is not None:
-                lost = self._queue.unreported
-                log.warning("producer.closed_unreported topic=%s error=%s", self._topic, lost)
+            self._on_closed(self)
 
     async def __aenter__(self) -> Self:
         return self
@@ -184,82 +189,41 @@ class TopicProducer:
     async def __aexit__(self, *exc: object) -> None:
         await self.close()
 
-    def on_receipt(self, frame: Frame) -> None:
-        receipt = frame.command.send_receipt
-        stored_at = receipt.message_id
-        position = Position(_signed(stored_at.ledgerId), _signed(stored_at.entryId))
-        if not self._queue.stored(receipt.sequence_id, position):
-            self._reconnect(f"receipt for {receipt.sequence_id} is out of order")
+    def watch(self, watch: PartitionWatch) -> None:
+        """Let ``watch`` add partitions, until this producer is closed."""
+        self._watches.append(watch)
+        watch.start()
 
-    def on_send_error(self, frame: Frame) -> None:
-        refusal = frame.command.send_error
-        error = from_code(refusal.error, refusal.message)
-        if isinstance(error, Refused):
-            self._queue.refused(refusal.sequence_id, error)
-        else:
-            self._refused(error)
-            self._reconnect(f"send {refusal.sequence_id} failed: {error}")
+    def add(self, part: TopicProducer) -> None:
+        """Send to one more partition."""
+        self._parts.append(part)
 
-    def on_detached(self, connection: Connection, error: MagnetarError | None) -> None:
-        self._attachment.lost(connection)
+    def _route(self, data: bytes, message: OutgoingMessage | None) -> SendQueue:
+        """Which queue takes what ``prepare`` returned. Raises InvalidValue."""
+        if self._router is None:
+            return self._parts[0].queue
+        check_data(data)
+        key = key_text(message.key) if message is not None else None
+        count, now = len(self._parts), self._clock.now()
+        return self._parts[self._router.choose(key, len(data), count, now)].queue
 
-    async def _attach(self, connection: Connection) -> None:
-        epoch, self._epoch = self._epoch, self._epoch + 1
-        connection.producers[self._id] = self
-        attached = False
-        try:
-            answer = await connection.request(
-                lambda request_id: requests.producer(
-                    self._id,
-                    request_id,
-                    self._topic,
-                    name=self._name,
-                    user_provided_name=self._config.name is not None,
-                    epoch=epoch,
-                    metadata=self._config.properties,
-                ),
-                self._timeout_s,
-            )
-            attached = True
-        finally:
-            if not attached and connection.producers.pop(self._id, None) is not None:
-                connection.post(self._close_request)
-        success = answer.command.producer_success
-        if epoch == 0 or not self._encoder.producer_name:
-            start = self._config.initial_sequence_id
-            last = max(success.last_sequence_id, -1)  # No broker has reason to say less.
-            self._queue.next_sequence_id = last + 1 if start is None else start
-            self._queue.last_sequence_id = last
-        self._name = self._encoder.producer_name = success.producer_name
-        self._queue.size_max = connection.max_message_size
-        for pieces in self._queue.unanswered():
-            connection.write_pieces(pieces)
-
-    def _write(self, pieces: list[bytes]) -> None:
-        if self._attachment.connection is not None:
-            self._attachment.connection.write_pieces(pieces)
-
-    def _refused(self, error: MagnetarError) -> None:
-        self._queue.trouble = error
-
-    def _reconnect(self, reason: str) -> None:
-        log.warning("producer.reconnects topic=%s reason=%s", self._topic, reason)
-        if self._attachment.connection is not None:
-            self._attachment.connection.abort(ConnectionLost(reason))
-
-    def _close_request(self, request_id: int) -> bytes:
-        return requests.close_producer(self._id, request_id)
-
-    async def _end(self) -> None:
-        connection = self._attachment.connection
-        if connection is not None and connection.producers.pop(self._id, None) is not None:
-            connection.post(self._close_request)
-        reason = f"producer {self.name} on {self._topic} is closed"
-        self._queue.fail_all(NotAllowed(reason))
-        self._on_closed(self)
-        await self._attachment.close(reason)
-
-
-def _signed(number: int) -> int:
-    """A uint64 of the wire as the int64 it stands for."""
-    return number - (1 << 64) if number >> 63 else number
+    def _route_run(
+        self, messages: Sequence[bytes | OutgoingMessage], at: int
+    ) -> tuple[SendQueue, int]:
+        """Which queue takes the message at ``at``, and how many with it. Raises InvalidValue."""
+        if self._router is None:
+            return self._parts[0].queue, len(messages)
+        first = messages[at]
+        if isinstance(first, OutgoingMessage):
+            return self._route(*prepare(first)), 1
+        check_data(first)
+        now = self._clock.now()
+        index, count_max, size_max = self._router.room(len(self._parts), now)
+        count, size = 0, 0
+        for message in messages[at : at + max(count_max, 1)]:
+            if type(message) is not bytes or (count and size + len(message) > size_max):
+                break
+            count += 1
+            size += len(message)
+        self._router.took(count, size)
+        return self._parts[index].queue, count

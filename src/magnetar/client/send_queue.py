@@ -181,9 +181,10 @@ class SendQueue:
         await flush.settled
         return flush.error
 
-    def report(self) -> None:
-        """Raise the first error that no receipt has told the application, once."""
-        error, self.unreported = self.unreported, None
+    async def flush(self) -> None:
+        """As ``settled``. Raises an error that no receipt has told the application, or its own."""
+        failed = await self.settled()
+        error, self.unreported = self.unreported or failed, None
         if error is not None:
             raise error
 

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from magnetar.clock import Clock
@@ -21,7 +22,7 @@ from .acknowledgements import bits
 from .attachment import Attachment
 from .backoff import Backoff
 from .config import ConsumerConfig
-from .connection import Connection
+from .connection import Connection, position_of
 from .lookup import Lookup
 from .message import ChunkedMessageId, Message
 from .receive_queue import ReceiveQueue
@@ -99,6 +100,7 @@ class TopicConsumer:
         self._queue = ReceiveQueue(subscribing.receiver_queue_size, self._unpacker.open)
         self._receiving = False  # False while what comes is from before a seek or reconnection.
         self._closed = False
+        self._close_request = partial(requests.close_consumer, consumer_id)
         self._closing = Closing(f"consumer {consumer_id} of {self.topic}", self._close)
         self._epoch = 0
         self._seen: Message | None = None  # The last one taken since the broker (re)started.
@@ -166,7 +168,7 @@ class TopicConsumer:
         if inclusive and isinstance(message_id, ChunkedMessageId):
             first = MessageId(*message_id.first_chunk, message_id.partition)
         await self._move(
-            lambda request_id: requests.seek(self._id, request_id, message_id=first),
+            partial(requests.seek, self._id, message_id=first),
             message_id,
             inclusive=inclusive,
         )
@@ -174,7 +176,7 @@ class TopicConsumer:
     async def seek_time(self, publish_time_ms: int) -> None:
         """Begin at the first message published at or after a time. Raises as ``seek``."""
         await self._move(
-            lambda request_id: requests.seek(self._id, request_id, publish_time_ms=publish_time_ms),
+            partial(requests.seek, self._id, publish_time_ms=publish_time_ms),
             EARLIEST_MESSAGE,
             inclusive=True,
             time_ms=publish_time_ms,
@@ -188,16 +190,14 @@ class TopicConsumer:
 
     async def last(self) -> tuple[MessageId | None, Position]:
         """The topic's last message, if it has one, and the mark of this subscription."""
-        answer = await self._ask(lambda request_id: requests.last_message_id(self._id, request_id))
+        answer = await self._ask(partial(requests.last_message_id, self._id))
         found = answer.command.getLastMessageIdResponse
-        marked = found.consumer_mark_delete_position
-        mark = Position(signed(marked.ledgerId), signed(marked.entryId))
-        last = found.last_message_id
-        if signed(last.entryId) < 0:
+        mark = position_of(found.consumer_mark_delete_position)
+        last = position_of(found.last_message_id)
+        if last.entry_id < 0:
             return None, mark
-        size = last.batch_index + 1  # It is the last of its batch.
-        place = (signed(last.ledgerId), signed(last.entryId))
-        return MessageId(*place, self.partition, last.batch_index, size), mark
+        index = found.last_message_id.batch_index  # It is the last of its batch.
+        return MessageId(*last, self.partition, index, index + 1), mark
 
     async def has_message_available(self) -> bool:
         """Whether a message would come without a new one being published."""
@@ -211,7 +211,7 @@ class TopicConsumer:
     async def unsubscribe(self, *, force: bool) -> None:
         """Delete the subscription; the consumer is over. Raises TimedOut, the broker's error."""
         self.acks.send()
-        await self._ask(lambda request_id: requests.unsubscribe(self._id, request_id, force=force))
+        await self._ask(partial(requests.unsubscribe, self._id, force=force))
         await self._end(ask_broker=False)
 
     def close(self) -> Coroutine[Any, Any, None]:
@@ -269,13 +269,11 @@ class TopicConsumer:
 
     async def _attach(self, connection: Connection) -> None:
         connection.consumers[self._id] = self
-        attached = False
         try:
             await connection.request(self._subscribe_request, self._timeout_s)
-            attached = True
-        finally:
-            if not attached and connection.consumers.pop(self._id, None) is not None:
-                connection.post(self._close_request)
+        except BaseException:
+            connection.detach(connection.consumers, self._id, self._close_request)
+            raise
         self.acks.send_to(connection)
         self._receiving = True
         connection.write(requests.flow(self._id, self._queue.restart()))
@@ -302,9 +300,6 @@ class TopicConsumer:
             subscription_properties=self._config.subscription_properties,
             consumer_epoch=self._epoch or None,
         )
-
-    def _close_request(self, request_id: int) -> bytes:
-        return requests.close_consumer(self._id, request_id)
 
     async def _ask(self, build: Callable[[int], bytes]) -> Frame:
         """Ask the broker, again when the connection is lost, until the operation timeout."""
@@ -402,15 +397,10 @@ class TopicConsumer:
         self.acks.close()
         connection = self._attachment.connection
         if connection is not None:
-            here = connection.consumers.pop(self._id, None) is not None
-            if here and ask_broker:
-                connection.post(self._close_request)
+            if not ask_broker:
+                connection.consumers.pop(self._id, None)
+            connection.detach(connection.consumers, self._id, self._close_request)
         await self._attachment.close(str(self.over))
-
-
-def signed(number: int) -> int:
-    """A uint64 of the wire as the int64 it stands for."""
-    return number - (1 << 64) if number >> 63 else number
 
 
 def _order(message_id: MessageId) -> tuple[int, int, int]:

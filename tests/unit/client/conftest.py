@@ -1,9 +1,12 @@
-"""A scripted broker, and a client of it."""
+"""A scripted broker, brokers of this process, and their clients."""
 
 import pytest
+from unit.client.local import PARTITIONS
 from unit.client.peer import Peer
 
+from magnetar.client import blocking
 from magnetar.client.client import Client
+from magnetar.testing.local_broker import BrokerThread, LocalBroker
 
 
 @pytest.fixture
@@ -18,3 +21,33 @@ async def peer():
 async def client(peer):
     async with Client(peer.url, operation_timeout_s=5, backoff_first_s=0.01) as client:
         yield client
+
+
+@pytest.fixture
+async def local_client():
+    async with LocalBroker() as broker, Client(broker.service_url) as client:
+        yield client
+
+
+@pytest.fixture
+async def partitioned_client():
+    settings = {"allowAutoTopicCreationType": "partitioned", "defaultNumPartitions": PARTITIONS}
+    async with LocalBroker(settings=settings) as broker, Client(broker.service_url) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def broker():
+    with BrokerThread() as broker:
+        yield broker
+
+
+@pytest.fixture
+def blocking_client(broker):
+    with blocking.Client(broker.service_url) as client:
+        yield client
+
+
+@pytest.fixture
+def topic(request):
+    return request.node.name

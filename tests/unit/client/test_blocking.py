@@ -1,4 +1,4 @@
-"""The blocking client, with a broker in a thread beside it."""
+"""The blocking blocking_client, with a broker in a thread beside it."""
 
 import json
 import signal
@@ -18,24 +18,6 @@ from magnetar.client.message import OutgoingMessage
 from magnetar.errors import InvalidValue, MessageTooLarge, NotAllowed, TimedOut
 from magnetar.model.position import EARLIEST_MESSAGE, LATEST_MESSAGE
 from magnetar.model.subscriptions import InitialPosition, SubscriptionType
-from magnetar.testing.local_broker import BrokerThread
-
-
-@pytest.fixture(scope="module")
-def broker():
-    with BrokerThread() as broker:
-        yield broker
-
-
-@pytest.fixture
-def client(broker):
-    with blocking.Client(broker.service_url) as client:
-        yield client
-
-
-@pytest.fixture
-def topic(request):
-    return request.node.name
 
 
 def payloads(messages):
@@ -51,9 +33,9 @@ def drained(source, count):
     return found
 
 
-def test_messages_there_and_back(client, topic):
-    consumer = client.subscribe(topic, "s")
-    with client.create_producer(topic, name="me") as producer:
+def test_messages_there_and_back(blocking_client, topic):
+    consumer = blocking_client.subscribe(topic, "s")
+    with blocking_client.create_producer(topic, name="me") as producer:
         assert (producer.name, producer.connected) == ("me", True)
         sent = producer.send(b"one", key="k", properties={"a": "b"}, event_time_ms=5)
         many = producer.send_many([b"two", OutgoingMessage(b"three", ordering_key=b"o")])
@@ -72,18 +54,18 @@ def test_messages_there_and_back(client, topic):
     assert consumer.topics == [consumer.topic]
     assert len(consumer.name) == 10
     consumer.close()
-    again = client.subscribe(topic, "s")
+    again = blocking_client.subscribe(topic, "s")
     assert again.receive_many(5, 0.05) == []
     with pytest.raises(TimedOut):
         again.receive(0.01)
 
 
-def test_messages_handed_over_are_settled_by_flush(client, topic):
-    producer = client.create_producer(topic, max_pending_messages=10)
+def test_messages_handed_over_are_settled_by_flush(blocking_client, topic):
+    producer = blocking_client.create_producer(topic, max_pending_messages=10)
     producer.enqueue([b"%d" % n for n in range(100)])
     producer.enqueue([OutgoingMessage(b"100", key="k")])
     producer.flush()
-    reader = client.create_reader(topic)
+    reader = blocking_client.create_reader(topic)
     assert payloads(drained(reader, 101)) == [b"%d" % n for n in range(101)]
     with pytest.raises(MessageTooLarge):
         producer.enqueue([bytes(6 << 20)])
@@ -91,10 +73,10 @@ def test_messages_handed_over_are_settled_by_flush(client, topic):
         producer.send("text")
 
 
-def test_places_can_be_changed(client, topic):
-    with client.create_producer(topic) as producer:
+def test_places_can_be_changed(blocking_client, topic):
+    with blocking_client.create_producer(topic) as producer:
         ids = producer.send_many([b"%d" % n for n in range(5)])
-    consumer = client.subscribe(topic, "s", initial_position=InitialPosition.EARLIEST)
+    consumer = blocking_client.subscribe(topic, "s", initial_position=InitialPosition.EARLIEST)
     assert consumer.last_message_id() == ids[-1]
     assert consumer.has_message_available()
     messages = drained(consumer, 5)
@@ -110,10 +92,10 @@ def test_places_can_be_changed(client, topic):
         consumer.receive()
 
 
-def test_readers_read(client, topic):
-    with client.create_producer(topic) as producer:
+def test_readers_read(blocking_client, topic):
+    with blocking_client.create_producer(topic) as producer:
         ids = producer.send_many([b"0", b"1", b"2"])
-    with client.create_reader(topic, ids[0]) as reader:
+    with blocking_client.create_reader(topic, ids[0]) as reader:
         assert reader.has_message_available()
         assert reader.receive(5).data == b"1"
         assert reader.last_message_id() == ids[2]
@@ -131,14 +113,14 @@ def test_readers_read(client, topic):
         assert len(reader.name) == 10
 
 
-def test_the_client_answers_questions(client, topic):
-    client.create_producer(topic).close()
-    assert client.partitions(topic) == 0
-    assert f"persistent://public/default/{topic}" in client.topics("public/default")
+def test_the_client_answers_questions(blocking_client, topic):
+    blocking_client.create_producer(topic).close()
+    assert blocking_client.partitions(topic) == 0
+    assert f"persistent://public/default/{topic}" in blocking_client.topics("public/default")
 
 
-def test_threads_share_one_consumer(client, topic):
-    consumer = client.subscribe(topic, "s", type=SubscriptionType.SHARED)
+def test_threads_share_one_consumer(blocking_client, topic):
+    consumer = blocking_client.subscribe(topic, "s", type=SubscriptionType.SHARED)
     found, lock = [], threading.Lock()
 
     def work():
@@ -157,7 +139,7 @@ def test_threads_share_one_consumer(client, topic):
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:
         thread.start()
-    client.create_producer(topic).send_many([b"%d" % n for n in range(200)])
+    blocking_client.create_producer(topic).send_many([b"%d" % n for n in range(200)])
     for thread in threads:
         thread.join(20)
     assert sorted(map(int, found)) == list(range(200))
@@ -226,11 +208,11 @@ def interrupted_at_the_end():
         sys.setprofile(None)
 
 
-def test_what_was_made_when_it_is_interrupted_is_not_attached(broker, client, topic):
+def test_what_was_made_when_it_is_interrupted_is_not_attached(broker, blocking_client, topic):
     for make in (
-        lambda: client.create_producer(topic),
-        lambda: client.subscribe(topic, "s"),
-        lambda: client.create_reader(topic),
+        lambda: blocking_client.create_producer(topic),
+        lambda: blocking_client.subscribe(topic, "s"),
+        lambda: blocking_client.create_reader(topic),
     ):
         with pytest.raises(KeyboardInterrupt), interrupted_at_the_end():
             make()
@@ -253,15 +235,15 @@ def attached(broker, topic):
     )
 
 
-def test_sends_need_not_be_waited_for(client, topic):
-    with client.create_producer(topic) as producer:
+def test_sends_need_not_be_waited_for(blocking_client, topic):
+    with blocking_client.create_producer(topic) as producer:
         submitted = producer.submit(b"0", key="k")
         producer.send_nowait(OutgoingMessage(b"1"))
         assert submitted.result(5).entry_id == 0
         producer.flush()
         with pytest.raises(InvalidValue, match="key: an OutgoingMessage has its own"):
             producer.send(OutgoingMessage(b"2"), key="k")
-    with client.create_reader(topic) as reader:
+    with blocking_client.create_reader(topic) as reader:
         assert payloads(drained(reader, 2)) == [b"0", b"1"]
     with pytest.raises(NotAllowed):
         producer.submit(b"3")

@@ -8,24 +8,6 @@ import pytest
 from magnetar.client import blocking
 from magnetar.client.loop_thread import loop_thread
 from magnetar.errors import NotAllowed
-from magnetar.testing.local_broker import BrokerThread
-
-
-@pytest.fixture(scope="module")
-def broker():
-    with BrokerThread() as broker:
-        yield broker
-
-
-@pytest.fixture
-def client(broker):
-    with blocking.Client(broker.service_url) as client:
-        yield client
-
-
-@pytest.fixture
-def topic(request):
-    return request.node.name
 
 
 def test_one_loop_serves_every_client_of_the_process(broker):
@@ -52,9 +34,9 @@ def test_iteration_ends_where_the_asynchronous_one_does():
     assert list(loop_thread().iterate(three())) == [0, 1, 2]
 
 
-def test_a_call_on_its_own_loop_is_refused_instead_of_hanging(client):
+def test_a_call_on_its_own_loop_is_refused_instead_of_hanging(blocking_client):
     async def mistake():
-        client.partitions("t")
+        blocking_client.partitions("t")
 
     with pytest.raises(NotAllowed, match="wait for itself"):
         loop_thread().run(mistake())
@@ -62,15 +44,15 @@ def test_a_call_on_its_own_loop_is_refused_instead_of_hanging(client):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_a_forked_process_starts_afresh(broker, client, topic):
-    client.create_producer(topic).send(b"from the parent")
+def test_a_forked_process_starts_afresh(broker, blocking_client, topic):
+    blocking_client.create_producer(topic).send(b"from the parent")
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         outcome = "nothing"
         try:
             try:
-                client.partitions(topic)
+                blocking_client.partitions(topic)
             except NotAllowed as error:
                 outcome = str(error)
             with blocking.Client(broker.service_url) as own:

@@ -1,410 +1,132 @@
-"""A producer of one topic against the scripted peer: receipts, errors, reconnections, the end."""
+"""Producers of partitioned topics of a real broker; ``test_topic_producer`` has the others."""
 
 import asyncio
+from itertools import pairwise
 
 import pytest
-from unit.client.peer import LEDGER, PeerConnection, hang_up, refuse, silence
+from unit.client.local import PARTITIONS
 
 from magnetar.client.client import Client
-from magnetar.errors import (
-    ChecksumMismatch,
-    ConnectionLost,
-    NotAllowed,
-    NotReady,
-    ProducerBusy,
-    TimedOut,
-    TopicTerminated,
-    UnknownFailure,
-    WriteFailed,
-)
-from magnetar.message.metadata import parse
-from magnetar.message.varint import varint_value
-from magnetar.model.position import MessageId
-from magnetar.wire import replies
+from magnetar.client.message import OutgoingMessage
+from magnetar.client.routing import HashingScheme, RoutingMode, key_hash
+from magnetar.errors import MessageTooLarge, NotAllowed, NotReady
+from magnetar.model.subscriptions import InitialPosition
 from magnetar.wire.commands import BaseCommand
 
 
-def sequences(peer):
-    """The first sequence id of each entry the peer stored."""
-    return [parse(data).sequence_id for data, _ in peer.entries]
+async def stored(partitioned_client, count):
+    """What each partition holds, in order."""
+    found = [[] for _ in range(PARTITIONS)]
+    async with await partitioned_client.subscribe(
+        "t", "check", initial_position=InitialPosition.EARLIEST
+    ) as consumer:
+        for _ in range(count):
+            message = await consumer.receive(5)
+            found[message.partition].append(message.data)
+    return found
 
 
-def ignore(_connection, _run):
-    """No receipt."""
-
-
-async def test_a_message_is_sent_and_its_id_comes_back(client):
-    producer = await client.create_producer("t", batching=False)
-    assert await producer.send(b"one") == MessageId(LEDGER, 0)
-    assert await producer.send(b"two") == MessageId(LEDGER, 1)
-    assert (producer.topic, producer.name) == ("persistent://public/default/t", "peer-0")
+async def test_one_producer_sends_to_all_partitions(partitioned_client):
+    producer = await partitioned_client.create_producer("t", batch_messages_max=2, name="me")
+    assert producer.topic == "persistent://public/default/t"
+    assert producer.name == "me"
+    assert producer.connected
+    ids = await asyncio.gather(*(producer.submit(b"%d" % n) for n in range(6)))
+    assert [found.partition for found in ids[::2]] == [found.partition for found in ids[1::2]]
+    assert sorted({found.partition for found in ids}) == [0, 1, 2]
+    assert [len(held) for held in await stored(partitioned_client, 6)] == [2, 2, 2]
     assert producer.last_sequence_id == 1
-    assert producer.connected
 
 
-async def test_messages_sent_together_share_an_entry(peer, client):
-    producer = await client.create_producer("t")
-    ids = await asyncio.gather(*(producer.submit(b"%d" % n) for n in range(3)))
-    assert ids == [MessageId(LEDGER, 0, -1, n, 3) for n in range(3)]
-    assert len(peer.entries) == 1
-
-
-async def test_a_name_of_its_own_is_asked_for_and_one_made_up_is_kept(peer, client):
-    await client.create_producer("t", name="mine", properties={"a": "b"})
-    made_up = await client.create_producer("t")
-    peer.connections[0].drop()
-    await peer.saw(BaseCommand.PRODUCER, 4)
-    asked = [command.producer for command in peer.of(BaseCommand.PRODUCER)]
-    assert [(p.producer_name, p.user_provided_producer_name) for p in asked[:2]] == [
-        ("mine", True),
-        ("", False),
+@pytest.mark.parametrize("scheme", HashingScheme)
+async def test_a_key_has_its_partition(partitioned_client, scheme):
+    producer = await partitioned_client.create_producer("t", hashing=scheme)
+    for key in ("a", "b", "another"):
+        ids = await asyncio.gather(*(producer.submit(b"x", key=key) for _ in range(3)))
+        assert {found.partition for found in ids} == {key_hash(key, scheme) % PARTITIONS}
+    many = await producer.send_many(
+        [OutgoingMessage(b"x", key="a"), OutgoingMessage(b"y", key=b"\xff")]
+    )
+    assert [found.partition for found in many] == [
+        key_hash(text, scheme) % PARTITIONS for text in ("a", "/w==")
     ]
-    assert [(pair.key, pair.value) for pair in asked[0].metadata] == [("a", "b")]
-    again = {(p.producer_name, p.user_provided_producer_name, p.epoch) for p in asked[2:]}
-    assert again == {("mine", True, 1), (made_up.name, False, 1)}
 
 
-async def test_numbers_go_on_where_the_broker_remembers(peer, client):
-    def remember(connection, frame):
-        asked = frame.command.producer
-        connection.write(replies.producer_success(asked.request_id, "p", 41))
-
-    peer.script(BaseCommand.PRODUCER, remember, remember)
-    producer = await client.create_producer("t", name="p", batching=False)
-    assert producer.last_sequence_id == 41
-    await producer.send(b"x")
-    await producer.send(b"y", sequence_id=100)
-    await producer.send(b"z")
-    assert sequences(peer) == [42, 100, 101]
-    chosen = await client.create_producer("t", name="p", initial_sequence_id=7, batching=False)
-    await chosen.send(b"x")
-    assert sequences(peer)[-1] == 7
+async def test_a_single_partition_is_kept_to(partitioned_client):
+    producer = await partitioned_client.create_producer("t", routing=RoutingMode.SINGLE)
+    ids = [*await producer.send_many([b"x"] * 5000), await producer.send(b"y")]
+    assert len({found.partition for found in ids}) == 1
 
 
-async def test_what_has_no_receipt_is_sent_again_in_order_after_the_connection_was_lost(
-    peer, client
+async def test_the_application_may_choose(partitioned_client):
+    producer = await partitioned_client.create_producer(
+        "t", routing=lambda key, n: n - 1 if key else 0
+    )
+    ids = await producer.send_many([b"0", OutgoingMessage(b"1", key="k"), b"2"])
+    assert [found.partition for found in ids] == [0, 2, 0]
+
+
+async def test_many_come_back_in_the_order_they_were_given(partitioned_client):
+    producer = await partitioned_client.create_producer("t", batch_messages_max=100)
+    payloads = [b"%d" % n for n in range(1000)]
+    ids = await producer.send_many(payloads)
+    assert len(ids) == 1000
+    async with await partitioned_client.subscribe(
+        "t", "s", initial_position=InitialPosition.EARLIEST
+    ) as consumer:
+        where = {}
+        while len(where) < 1000:
+            where |= {m.data: m.message_id for m in await consumer.receive_many(1000, 5)}
+    assert [where[payload] for payload in payloads] == list(ids)
+    assert len({found.partition for found in ids}) == PARTITIONS
+
+
+async def test_without_batching_each_message_moves_on(partitioned_client):
+    producer = await partitioned_client.create_producer("t", batching=False)
+    ids = await producer.send_many([b"x"] * 6)
+    places = [found.partition for found in ids]
+    assert [(after - before) % PARTITIONS for before, after in pairwise(places)] == [1] * 5
+
+
+async def test_what_is_wrong_with_one_of_many_is_said_after_the_others_are_stored(
+    partitioned_client,
 ):
-    producer = await client.create_producer("t", batching=False)
-    await producer.send(b"0")
-    peer.on_run = ignore
-    pending = [producer.submit(b"%d" % n) for n in range(1, 5)]
-    await peer.until(lambda: sum(map(len, peer.runs)) == 5)
-    peer.on_run = PeerConnection.receipts
-    peer.connections[0].drop()
-    pending.append(producer.submit(b"5"))
-    ids = await asyncio.gather(*pending)
-    assert sequences(peer) == [0, 1, 2, 3, 4, 5]
-    assert [found.entry_id for found in ids] == [1, 2, 3, 4, 5]
+    producer = await partitioned_client.create_producer("t")
+    with pytest.raises(MessageTooLarge):
+        await producer.send_many([b"0", bytes(6 << 20), b"1"])
+    assert sum(map(len, await stored(partitioned_client, 2))) == 2
 
 
-async def test_a_broker_that_restarts_finds_everything_waiting(peer, client):
-    producer = await client.create_producer("t", batching=False)
-    [connection] = client._pool._open.values()
-    await peer.stop()
-    await connection._lost
-    assert not producer.connected
-    pending = [producer.submit(b"%d" % n) for n in range(3)]
-    await peer.start()
-    await asyncio.gather(*pending)
-    assert sequences(peer) == [0, 1, 2]
-
-
-async def test_a_broker_that_lets_go_is_looked_up_again_on_the_same_connection(peer, client):
-    producer = await client.create_producer("t", batching=False)
-    peer.on_run = ignore
-    pending = producer.submit(b"0")
-    await peer.until(lambda: len(peer.runs) == 1)
-    peer.on_run = PeerConnection.receipts
-    peer.connections[0].write(replies.close_producer(0))
-    await pending
-    assert len(peer.of(BaseCommand.LOOKUP)) == 2
-    assert len(peer.of(BaseCommand.CONNECT)) == 1
-    assert [c.producer.epoch for c in peer.of(BaseCommand.PRODUCER)] == [0, 1]
-
-
-async def test_it_waits_for_its_name_to_be_free_after_a_reconnection(peer, client):
-    producer = await client.create_producer("t", name="mine", batching=False)
-    peer.script(BaseCommand.PRODUCER, *[refuse("producer", ProducerBusy("your old self"))] * 3)
-    peer.connections[0].drop()
-    await producer.send(b"x")
-    assert len(peer.of(BaseCommand.PRODUCER)) == 5
-
-
-async def test_a_receipt_out_of_order_means_a_new_connection(peer, client):
-    producer = await client.create_producer("t", batching=False)
-
-    def only_the_second(connection, run):
-        if varint_value(run.sequences[-1]) >= 1:
-            connection.write(replies.send_receipt(run.producer_id, 1, LEDGER, 0))
-            peer.on_run = PeerConnection.receipts
-
-    peer.on_run = only_the_second
-    await asyncio.gather(producer.submit(b"0"), producer.submit(b"1"))
-    assert sequences(peer) == [0, 1]
-    assert len(peer.of(BaseCommand.CONNECT)) == 2
-
-
-async def test_an_old_receipt_is_nobodys(peer, client):
-    producer = await client.create_producer("t", batching=False, initial_sequence_id=5)
-
-    def an_old_one_first(connection, run):
-        connection.write(replies.send_receipt(run.producer_id, 4, LEDGER, 99))
-        connection.receipts(run)
-
-    peer.on_run = an_old_one_first
-    assert (await producer.send(b"0")).entry_id == 0
-    assert len(peer.of(BaseCommand.CONNECT)) == 1
-
-
-async def test_a_duplicate_is_stored_at_minus_one(peer, client):
-    producer = await client.create_producer("t", batching=False)
-    peer.on_run = lambda c, run: c.write(replies.send_receipt(run.producer_id, 0, -1, -1))
-    assert await producer.send(b"0") == MessageId(-1, -1)
-
-
-@pytest.mark.parametrize("error", [NotAllowed("too large"), TopicTerminated("over")])
-async def test_a_message_the_broker_refuses_fails_alone(peer, client, error):
-    producer = await client.create_producer("t", batching=False)
-
-    def refuse_the_second(connection, run):
-        for sequence in map(varint_value, run.sequences):
-            if sequence == 1:
-                connection.write(replies.send_error(run.producer_id, 1, error))
-            else:
-                connection.write(replies.send_receipt(run.producer_id, sequence, LEDGER, sequence))
-
-    peer.on_run = refuse_the_second
-    sent = [producer.submit(b"%d" % n) for n in range(3)]
-    assert (await sent[0]).entry_id == 0
-    with pytest.raises(type(error), match=str(error)):
-        await sent[1]
-    assert (await sent[2]).entry_id == 2
-
-
-@pytest.mark.parametrize("error", [WriteFailed("disk"), ChecksumMismatch("bits")])
-async def test_what_may_work_later_is_sent_again_on_a_new_connection(peer, client, error):
-    producer = await client.create_producer("t", batching=False)
-
-    def fail_once(connection, run):
-        connection.write(replies.send_error(run.producer_id, 0, error))
-        peer.on_run = PeerConnection.receipts
-
-    peer.on_run = fail_once
-    assert (await producer.send(b"0")).entry_id == 0
-    assert len(peer.of(BaseCommand.CONNECT)) == 2
-
-
-async def unable_to_encode(client, **options):
-    """A producer whose every message meets a mistake of ours: its name cannot be written."""
-    producer = await client.create_producer("t", **options)
-    producer._encoder.producer_name = "\ud800"
-    return producer
-
-
-async def test_a_batch_that_cannot_be_encoded_fails_all_its_messages(peer, client, caplog):
-    producer = await unable_to_encode(client, max_pending_messages=11, batch_messages_max=11)
-    receipts = [producer.submit(b"x") for _ in range(11)]
-    for receipt in receipts:
-        with pytest.raises(UnknownFailure, match=r"11 messages to .*/t could not be encoded"):
-            await receipt
-    assert "producer.encoding_failed" in caplog.text
-    assert "Traceback" in caplog.text
-    await producer.ready()  # None of them takes any room.
-    await producer.flush()
-    assert not peer.runs
-
-
-async def test_flush_tells_that_a_batch_could_not_be_encoded(client):
-    producer = await unable_to_encode(client, max_pending_messages=100)
-    for _ in range(100):
-        producer.send_nowait(b"x")
-    with pytest.raises(UnknownFailure, match=r"100 messages to .*/t could not be encoded"):
-        await producer.flush()
-    await producer.flush()
-    assert not producer.full
-
-
-async def test_many_messages_that_cannot_be_encoded_are_settled(client):
-    for batching in (True, False):
-        producer = await unable_to_encode(client, batching=batching, max_pending_messages=2)
-        with pytest.raises(UnknownFailure, match="could not be encoded"):
-            await producer.send_many([b"x"] * 5)
-        if not batching:
-            with pytest.raises(UnknownFailure, match="could not be encoded"):
-                producer.submit(b"x")
-        await producer.flush()
-
-
-async def test_flush_raises_what_it_waited_for(peer, client):
-    producer = await client.create_producer("t", batching=False)
-    peer.on_run = ignore
-    receipts = [producer.submit(b"%d" % number) for number in range(3)]
-    first = asyncio.ensure_future(producer.flush())
-    second = asyncio.ensure_future(producer.flush())
-    await peer.until(lambda: sum(map(len, peer.runs)) == 3)
-    later = producer.submit(b"3")
-    refused = replies.send_error(peer.runs[0].producer_id, 1, NotAllowed("the second"))
-    peer.connections[0].write(refused)
-    for receipt in (0, 2, 3):
-        peer.connections[0].write(
-            replies.send_receipt(peer.runs[0].producer_id, receipt, LEDGER, receipt)
-        )
-    for flush in (first, second):
-        with pytest.raises(NotAllowed, match="the second"):
-            await flush
-    with pytest.raises(NotAllowed, match="the second"):
-        await receipts[1]
-    await later
-    await producer.flush()
-
-
-async def test_flush_raises_what_a_cancelled_future_could_not_tell(peer, client):
-    producer = await client.create_producer("t", batching=False)
-    peer.on_run = lambda c, run: c.write(replies.send_error(run.producer_id, 0, NotAllowed("no")))
-    producer.submit(b"0").cancel()
-    await peer.until(lambda: len(peer.runs) == 1)
-    with pytest.raises(NotAllowed, match="no"):
-        await producer.flush()
-
-
-async def test_closing_logs_what_nobody_was_told(peer, client, caplog):
-    producer = await client.create_producer("t", batching=False)
-    peer.on_run = lambda c, run: c.write(replies.send_error(run.producer_id, 0, NotAllowed("no")))
+async def test_room_flush_and_the_end_are_those_of_all_partitions(partitioned_client):
+    producer = await partitioned_client.create_producer(
+        "t", batch_delay_s=60, max_pending_messages=1, routing=lambda _, __: 1
+    )
     producer.send_nowait(b"0")
-    await producer.close()
-    assert "producer.closed_unreported" in caplog.text
-
-
-async def test_a_message_given_up_says_what_kept_it(peer):
-    async with Client(peer.url, backoff_first_s=0.01) as client:
-        producer = await client.create_producer("t", batching=False, send_timeout_s=0.2)
-        full = WriteFailed("the disk is full")
-        peer.on_run = lambda c, run: c.write(replies.send_error(run.producer_id, 0, full))
-        with pytest.raises(TimedOut, match=r"no receipt.*the disk is full") as given_up:
-            await producer.send(b"0")
-        assert isinstance(given_up.value.__cause__, WriteFailed)
-        peer.on_run = PeerConnection.receipts
-        await producer.send(b"1")
-        peer.on_run = ignore
-        with pytest.raises(TimedOut, match=r"all the same$") as given_up:
-            await producer.send(b"2")
-        assert given_up.value.__cause__ is None
-
-
-async def test_a_message_given_up_says_that_there_is_no_broker(peer):
-    async with Client(peer.url, backoff_first_s=0.01, operation_timeout_s=0.1) as client:
-        producer = await client.create_producer("t", batching=False, send_timeout_s=0.2)
-        await peer.stop()
-        with pytest.raises(TimedOut, match=f"cannot connect to {peer.address}") as given_up:
-            await producer.send(b"0")
-        assert isinstance(given_up.value.__cause__, ConnectionLost)
-        await peer.start()
-
-
-async def test_a_producer_that_may_not_come_back_fails_everything(peer, client):
-    producer = await client.create_producer("t", batching=False)
-    peer.on_run = ignore
-    pending = producer.submit(b"0")
+    with pytest.raises(NotReady):
+        producer.send_nowait(b"1")
+    await producer.ready()
     producer.send_nowait(b"1")
-    await peer.until(lambda: sum(map(len, peer.runs)) == 2)
-    peer.script(BaseCommand.PRODUCER, refuse("producer", TopicTerminated("over")))
-    peer.connections[0].write(replies.close_producer(0))
-    with pytest.raises(TopicTerminated, match="over"):
-        await pending
-    with pytest.raises(TopicTerminated, match="over"):
-        producer.submit(b"2")
-    with pytest.raises(TopicTerminated, match="over"):
-        await producer.ready()
-    with pytest.raises(TopicTerminated, match="over"):
-        await producer.flush()
+    await producer.flush()
+    assert (await stored(partitioned_client, 2))[1] == [b"0", b"1"]
+    async with producer:
+        last = producer.submit(b"2")
+    assert (await last).partition == 1
+    with pytest.raises(NotAllowed, match="closed"):
+        producer.submit(b"3")
     await producer.close()
 
 
-async def test_what_cannot_be_created_is_told_and_leaves_nothing(peer, client):
-    peer.script(BaseCommand.PRODUCER, refuse("producer", ProducerBusy("taken")))
-    with pytest.raises(ProducerBusy, match="taken"):
-        await client.create_producer("t", name="p")
-    [connection] = client._pool._open.values()
-    assert not connection.producers
-
-
-async def test_a_cancelled_creation_takes_back_what_the_broker_may_have_made(peer, client):
-    peer.script(BaseCommand.PRODUCER, silence)
-    creating = asyncio.ensure_future(client.create_producer("t"))
-    await peer.saw(BaseCommand.PRODUCER)
-    creating.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await creating
-    await peer.saw(BaseCommand.CLOSE_PRODUCER)
-
-
-async def test_creation_times_out(peer):
-    async with Client(peer.url, operation_timeout_s=0.1) as client:
-        peer.script(BaseCommand.PRODUCER, silence)
-        with pytest.raises(TimedOut):
-            await client.create_producer("t")
-
-
-async def test_creation_survives_a_lost_connection(peer, client):
-    peer.script(BaseCommand.PRODUCER, hang_up, refuse("producer", NotReady("loading")))
-    producer = await client.create_producer("t")
-    assert producer.connected
-
-
-async def test_closing_flushes_and_tells_the_broker(peer, client):
-    producer = await client.create_producer("t", batch_delay_s=60)
-    pending = producer.submit(b"0")
-    await producer.close()
-    assert (await pending).entry_id == 0
-    assert len(peer.of(BaseCommand.CLOSE_PRODUCER)) == 1
-    await producer.close()
-    with pytest.raises(NotAllowed, match="is closed"):
-        producer.submit(b"1")
-    with pytest.raises(NotAllowed, match="is closed"):
-        await producer.ready()
-    assert len(peer.of(BaseCommand.CLOSE_PRODUCER)) == 1
-
-
-async def test_closing_without_a_broker_gives_up_after_the_operation_timeout(peer):
-    async with Client(peer.url, operation_timeout_s=0.1) as client:
-        producer = await client.create_producer("t")
-        await peer.stop()
-        pending = producer.submit(b"0")
-        await producer.close()
-        with pytest.raises(NotAllowed, match="is closed"):
-            await pending
-        await peer.start()
-
-
-async def test_a_cancelled_close_goes_on_without_who_waited_for_it(peer, client):
-    producer = await client.create_producer("t", batching=False)
-    peer.on_run = ignore
-    pending = producer.submit(b"0")
-    closing = asyncio.ensure_future(producer.close())
-    await peer.until(lambda: len(peer.runs) == 1)
-    closing.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await closing
-    with pytest.raises(NotAllowed, match="is closed"):
-        producer.submit(b"1")
-    assert not pending.done()
-    peer.connections[0].receipts(peer.runs[0])
-    assert (await pending).entry_id == 0
-    await producer.close()
-    assert len(peer.of(BaseCommand.CLOSE_PRODUCER)) == 1
-
-
-async def test_a_client_that_closes_leaves_no_task_and_no_socket(peer):
-    before = len(asyncio.all_tasks())
-    async with Client(peer.url) as client:
-        producer = await client.create_producer("t")
-        await producer.send(b"x")
-        await client.create_producer("u")
-    assert len(asyncio.all_tasks()) - before <= 1  # The peer's own, for a connection it has lost.
-    await peer.until(lambda: not peer.connections)
-
-
-async def test_as_a_context_it_closes_itself(peer, client):
-    async with await client.create_producer("t") as producer:
-        await producer.send(b"x")
-    assert len(peer.of(BaseCommand.CLOSE_PRODUCER)) == 1
+async def test_partitions_added_later_are_sent_to(peer):
+    peer.partitions = 1
+    async with Client(peer.url, partitions_refresh_s=0.01) as client:
+        producer = await client.create_producer("t", batching=False)
+        consumer = await client.subscribe("t", "s")
+        assert producer.partitions == 1
+        peer.partitions = 3
+        await peer.saw(BaseCommand.PRODUCER, 3)
+        await peer.saw(BaseCommand.FLOW, 3)
+        await client.partitions("t")  # The answers above were handled before this one.
+        assert producer.partitions == len(consumer.topics) == 3
+        names = {run.producer_id for run in peer.runs}
+        await producer.send_many([b"x"] * 3)
+        assert len({run.producer_id for run in peer.runs} - names) == 3

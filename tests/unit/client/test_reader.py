@@ -3,19 +3,12 @@
 import asyncio
 
 import pytest
+from unit.client.local import PARTITIONS
 from unit.client.peer import LEDGER, lose_connection
 
-from magnetar.client.client import Client
 from magnetar.errors import InvalidValue, NotAllowed, TimedOut
 from magnetar.model.position import EARLIEST_MESSAGE, LATEST_MESSAGE, MessageId
-from magnetar.testing.local_broker import LocalBroker
 from magnetar.wire.commands import BaseCommand
-
-
-@pytest.fixture
-async def here():
-    async with LocalBroker() as broker, Client(broker.service_url) as client:
-        yield client
 
 
 async def put(client, topic, *payloads, **options):
@@ -31,9 +24,9 @@ async def everything(reader):
     return found
 
 
-async def test_it_reads_a_topic_from_its_beginning(here):
-    await put(here, "t", b"0", b"1", b"2")
-    reader = await here.create_reader("t")
+async def test_it_reads_a_topic_from_its_beginning(local_client):
+    await put(local_client, "t", b"0", b"1", b"2")
+    reader = await local_client.create_reader("t")
     assert reader.topic == "persistent://public/default/t"
     assert reader.topics == [reader.topic]
     assert len(reader.name) == 10
@@ -46,33 +39,33 @@ async def test_it_reads_a_topic_from_its_beginning(here):
 
 @pytest.mark.parametrize("batching", [True, False])
 @pytest.mark.parametrize(("inclusive", "expected"), [(True, [b"1", b"2"]), (False, [b"2"])])
-async def test_it_begins_at_a_message_or_behind_it(here, batching, inclusive, expected):
-    ids = await put(here, "t", b"0", b"1", b"2", batching=batching)
-    reader = await here.create_reader("t", ids[1], inclusive=inclusive)
+async def test_it_begins_at_a_message_or_behind_it(local_client, batching, inclusive, expected):
+    ids = await put(local_client, "t", b"0", b"1", b"2", batching=batching)
+    reader = await local_client.create_reader("t", ids[1], inclusive=inclusive)
     assert await everything(reader) == expected
 
 
-async def test_it_begins_at_the_end_or_with_the_last_message(here):
-    await put(here, "t", b"0", b"1")
-    behind = await here.create_reader("t", LATEST_MESSAGE)
-    last = await here.create_reader("t", LATEST_MESSAGE, inclusive=True)
+async def test_it_begins_at_the_end_or_with_the_last_message(local_client):
+    await put(local_client, "t", b"0", b"1")
+    behind = await local_client.create_reader("t", LATEST_MESSAGE)
+    last = await local_client.create_reader("t", LATEST_MESSAGE, inclusive=True)
     assert not await behind.has_message_available()
     assert await everything(last) == [b"1"]
-    await put(here, "t", b"2")
+    await put(local_client, "t", b"2")
     assert await everything(behind) == [b"2"]
     assert await everything(last) == [b"2"]
 
 
-async def test_on_an_empty_topic_there_is_nothing_yet(here):
+async def test_on_an_empty_topic_there_is_nothing_yet(local_client):
     for start in (EARLIEST_MESSAGE, LATEST_MESSAGE):
-        reader = await here.create_reader("t", start, inclusive=True)
+        reader = await local_client.create_reader("t", start, inclusive=True)
         assert not await reader.has_message_available()
         assert await reader.last_message_id() is None
 
 
-async def test_it_goes_anywhere(here):
-    ids = await put(here, "t", *[b"%d" % n for n in range(5)], batching=False)
-    reader = await here.create_reader("t")
+async def test_it_goes_anywhere(local_client):
+    ids = await put(local_client, "t", *[b"%d" % n for n in range(5)], batching=False)
+    reader = await local_client.create_reader("t")
     await everything(reader)
     await reader.seek(ids[3])
     assert await everything(reader) == [b"3", b"4"]
@@ -87,16 +80,16 @@ async def test_it_goes_anywhere(here):
     assert await reader.last_message_id() == ids[4]
 
 
-async def test_readers_do_not_disturb_each_other(here):
-    await put(here, "t", b"0", b"1")
-    first, second = await here.create_reader("t"), await here.create_reader("t")
+async def test_readers_do_not_disturb_each_other(local_client):
+    await put(local_client, "t", b"0", b"1")
+    first, second = await local_client.create_reader("t"), await local_client.create_reader("t")
     assert await everything(first) == await everything(second) == [b"0", b"1"]
 
 
-async def test_it_iterates_until_it_is_closed(here):
-    await put(here, "t", b"0", b"1")
+async def test_it_iterates_until_it_is_closed(local_client):
+    await put(local_client, "t", b"0", b"1")
     found = []
-    async with await here.create_reader("t") as reader:
+    async with await local_client.create_reader("t") as reader:
         async for message in reader:
             found.append(message.data)
             if len(found) == 2:
@@ -106,21 +99,19 @@ async def test_it_iterates_until_it_is_closed(here):
         await reader.receive()
 
 
-async def test_partitions_are_read_together_from_where_each_was_left():
-    settings = {"allowAutoTopicCreationType": "partitioned", "defaultNumPartitions": 2}
-    async with LocalBroker(settings=settings) as broker, Client(broker.service_url) as client:
-        ids = await put(client, "t", *[b"%d" % n for n in range(6)], batching=False)
-        reader = await client.create_reader("t")
-        assert len(reader.topics) == 2
-        assert len(await everything(reader)) == 6
-        places = {partition: max(i for i in ids if i.partition == partition) for partition in (0,)}
-        resumed = await client.create_reader("t", places)
-        assert {(await resumed.receive(5)).partition for _ in range(3)} == {1}
-        assert not await resumed.has_message_available()
-        last = await client.create_reader("t", LATEST_MESSAGE, inclusive=True)
-        assert {(await last.receive(5)).partition for _ in range(2)} == {0, 1}
-        with pytest.raises(InvalidValue, match="a start for each partition"):
-            await client.create_reader("t", ids[0])
+async def test_partitions_are_read_together_from_where_each_was_left(partitioned_client):
+    ids = await put(partitioned_client, "t", *[b"%d" % n for n in range(6)], batching=False)
+    reader = await partitioned_client.create_reader("t")
+    assert len(reader.topics) == PARTITIONS
+    assert len(await everything(reader)) == 6
+    places = {partition: max(i for i in ids if i.partition == partition) for partition in (0,)}
+    resumed = await partitioned_client.create_reader("t", places)
+    assert {(await resumed.receive(5)).partition for _ in range(4)} == {1, 2}
+    assert not await resumed.has_message_available()
+    last = await partitioned_client.create_reader("t", LATEST_MESSAGE, inclusive=True)
+    assert {(await last.receive(5)).partition for _ in range(3)} == {0, 1, 2}
+    with pytest.raises(InvalidValue, match="a start for each partition"):
+        await partitioned_client.create_reader("t", ids[0])
 
 
 async def test_it_asks_for_a_place_of_its_own_that_is_not_kept(peer, client):

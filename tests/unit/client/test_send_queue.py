@@ -255,7 +255,7 @@ async def test_a_batch_that_cannot_be_sent_fails_its_messages():
     with pytest.raises(MessageTooLarge):
         await waiter
     with pytest.raises(MessageTooLarge):
-        desk.queue.report()
+        await desk.queue.flush()
     assert not desk.frames
 
 
@@ -275,8 +275,10 @@ async def test_a_message_without_receipt_is_given_up_in_time():
 
 async def test_without_a_timeout_nothing_is_given_up():
     desk = Desk(send_timeout_s=0, batching=False)
-    desk.put(b"0", waiter=future())
-    assert desk.queue._deadline_timer is None
+    receipt = future()
+    desk.put(b"0", waiter=receipt)
+    await asyncio.sleep(0.05)
+    assert not receipt.done()
 
 
 async def test_errors_nobody_waits_for_are_reported_once(desk):
@@ -284,8 +286,8 @@ async def test_errors_nobody_waits_for_are_reported_once(desk):
     desk.queue.close_batches()
     desk.queue.refused(0, NotAllowed("no"))
     with pytest.raises(NotAllowed, match="no"):
-        desk.queue.report()
-    desk.queue.report()
+        await desk.queue.flush()
+    await desk.queue.flush()
 
 
 async def test_errors_somebody_was_told_are_not_reported(desk):
@@ -293,7 +295,7 @@ async def test_errors_somebody_was_told_are_not_reported(desk):
     desk.put(b"0", waiter=waiter)
     desk.queue.close_batches()
     desk.queue.refused(0, NotAllowed("no"))
-    desk.queue.report()
+    await desk.queue.flush()
     with pytest.raises(NotAllowed):
         await waiter
 

@@ -1,0 +1,29 @@
+"""Filling and draining topics of a real broker in this process."""
+
+from magnetar.model.subscriptions import InitialPosition
+
+PARTITIONS = 3  # Of each topic that ``partitioned_client`` makes.
+
+
+async def put(client, topic, *payloads):
+    """Each payload as an entry of its own."""
+    async with await client.create_producer(topic, batching=False) as producer:
+        return await producer.send_many(payloads)
+
+
+async def subscribe(client, *topics, **options):
+    options = {"initial_position": InitialPosition.EARLIEST, **options}
+    return await client.subscribe(list(topics), "s", **options)
+
+
+def data(messages):
+    return [message.data for message in messages]
+
+
+async def drained(consumer, count):
+    found = []
+    while len(found) < count:
+        messages = await consumer.receive_many(count - len(found), 5)
+        assert messages, f"only {found} came"
+        found += messages
+    return found
