@@ -129,7 +129,7 @@ async def test_closing_closes_everything_and_refuses_anything_new(peer):
 
 async def test_closing_while_the_broker_is_away_ends_soon(peer):
     before = asyncio.all_tasks()
-    client = Client(peer.url, operation_timeout_s=0.1, backoff_first_s=0.01)
+    client = Client(peer.url, operation_timeout_s=0.5, backoff_first_s=0.01)
     await client.create_producer("t")
     consumer = await client.subscribe("t", "s")
     await peer.stop()
