@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from support.watches import Heard
 
 from magnetar.errors import StorageError, VersionMismatch
 from magnetar.storage.metadata.memory import MemoryMetadataStore, MemoryTree
@@ -54,24 +55,6 @@ async def store(sessions):
 async def other(sessions):
     """Another session on the same records."""
     return await sessions()
-
-
-class Heard:
-    """Paths that a watch told, and waiting for some of them."""
-
-    def __init__(self):
-        self.paths = []
-        self._more = asyncio.Event()
-
-    def __call__(self, path):
-        self.paths.append(path)
-        self._more.set()
-
-    async def until(self, *paths):
-        async with asyncio.timeout(10):
-            while not set(paths) <= set(self.paths):
-                self._more.clear()
-                await self._more.wait()
 
 
 async def test_what_was_put_is_got(store, other):
@@ -215,7 +198,6 @@ async def test_a_watch_tells_of_changes_by_anybody(store, other):
     await other.put("/a/theirs", b"")
     await other.put("/a", b"")
     await heard.until("/a/mine", "/a/theirs", "/a")
-    heard.paths.clear()
     await other.delete("/a/mine")
     await store.delete("/a/theirs")
     await heard.until("/a/mine", "/a/theirs")
@@ -247,7 +229,7 @@ async def test_a_watch_tells_of_its_own_part_alone(store, other):
         await other.put(path, b"")
     await heard.until("/a/x")
     await everything.until("/ab", "/b", "/a-b/c", "/a/x")
-    assert set(heard.paths) == {"/a/x"}
+    assert set(heard.all) == {"/a/x"}
 
 
 async def test_a_cancelled_watch_is_silent(store, other):
@@ -285,7 +267,6 @@ async def test_a_watch_tells_that_a_session_ended(store, other):
     await store.get("/e")  # The watch has begun.
     await other.put("/e/1", b"", ephemeral=True)
     await heard.until("/e/1")
-    heard.paths.clear()
     await other.close()
     await heard.until("/e/1")
     assert await store.get("/e/1") is None

@@ -1,4 +1,4 @@
-"""Time that stands still until a test moves it."""
+"""Clocks that a test moves: one stands still until then, one goes on with the event loop."""
 
 import asyncio
 
@@ -55,3 +55,16 @@ class ManualClock:
         for _, wake in sorted(due, key=lambda one: one[0]):
             if not wake.done():
                 wake.set_result(None)
+
+
+class LoopClock:
+    """The running loop's own time, which ``loop.pass_time`` moves on with its timers."""
+
+    def now(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    def wall_ms(self) -> int:
+        return int(self.now() * 1000)
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)

@@ -6,7 +6,8 @@ import threading
 
 import pytest
 from support import loop as support
-from support.clock import ManualClock
+from support.clock import LoopClock, ManualClock
+from support.elsewhere import until_elsewhere, wait_until
 from support.loop import iterations, pass_time, until, until_idle
 
 
@@ -148,3 +149,28 @@ async def test_a_jump_wakes_nobody_until_time_passes():
 
 async def test_who_sleeps_for_no_time_is_not_held():
     await ManualClock().sleep(0)
+
+
+async def test_the_loops_clock_sees_its_time_pass():
+    clock = LoopClock()
+    before, before_ms = clock.now(), clock.wall_ms()
+    sleeping = asyncio.ensure_future(clock.sleep(60))
+    await pass_time(60)
+    assert sleeping.done()
+    assert 60 <= clock.now() - before < 70
+    assert 60_000 <= clock.wall_ms() - before_ms + 1 < 70_000
+
+
+def test_what_tells_nobody_is_looked_at_again():
+    numbers = iter(range(100))
+    assert wait_until(lambda: next(numbers), "a number", met=lambda n: n == 3, pause_s=0) == 3
+    with pytest.raises(AssertionError, match=r"a star: not within 0.01 s, it is None"):
+        wait_until(lambda: None, "a star", timeout_s=0.01)
+
+
+async def test_what_tells_nobody_is_looked_at_again_while_the_loop_goes_on():
+    thread = threading.Thread(target=list)
+    thread.start()
+    assert await until_elsewhere(lambda: not thread.is_alive(), "a thread's end")
+    with pytest.raises(AssertionError, match="a star"):
+        await until_elsewhere(lambda: None, "a star", timeout_s=0.01)

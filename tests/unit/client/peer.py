@@ -10,6 +10,8 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 
+from support.loop import until
+
 from magnetar.client.client import Client
 from magnetar.errors import MagnetarError
 from magnetar.message.metadata import message_count
@@ -108,7 +110,6 @@ class Peer:
             BaseCommand.GET_TOPICS_OF_NAMESPACE: self._topics,
         }
         self._names = itertools.count()
-        self._changed = asyncio.Event()
         self._server: asyncio.Server | None = None
         self._port = 0
 
@@ -150,10 +151,7 @@ class Peer:
         return self.of(kind)[count - 1]
 
     async def until(self, true: Callable[[], bool]) -> None:
-        async with asyncio.timeout(10):
-            while not true():
-                self._changed.clear()
-                await self._changed.wait()
+        await until(true)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         connection = PeerConnection(self, writer)
@@ -163,11 +161,9 @@ class Peer:
             while data := await reader.read(1 << 16):
                 for frame in decoder.feed(data):
                     self._handle(connection, frame)
-                    self._changed.set()
         writer.close()
         if connection in self.connections:
             self.connections.remove(connection)
-        self._changed.set()
 
     def _handle(self, connection: PeerConnection, frame: Frame | SendRun) -> None:
         if isinstance(frame, SendRun):

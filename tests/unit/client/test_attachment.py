@@ -1,6 +1,7 @@
 import asyncio
 
 import pytest
+from support.loop import pass_time, until
 from unit.client.peer import hang_up
 
 from magnetar.client import attachment as room
@@ -30,7 +31,6 @@ class Owner:
         self.attached = []
         self.refusals = []
         self.failure = None
-        self.changed = asyncio.Event()
         self.attachment = Attachment(
             TOPIC,
             self.attach,
@@ -42,20 +42,15 @@ class Owner:
         )
 
     async def attach(self, connection):
-        self.changed.set()
         if self.refusals:
             raise self.refusals.pop(0)
         self.attached.append(connection)
 
     def failed(self, error):
         self.failure = error
-        self.changed.set()
 
     async def until(self, true):
-        async with asyncio.timeout(5):
-            while not true():
-                self.changed.clear()
-                await self.changed.wait()
+        await until(true)
 
 
 @pytest.fixture
@@ -180,7 +175,7 @@ async def test_while_held_it_stays_away(owner):
     owner.attachment.hold()
     owner.attachment.lost(owner.attached[0])
     waiting = asyncio.ensure_future(owner.attachment.attached())
-    await asyncio.sleep(0.02)
+    await pass_time(1)
     assert not waiting.done()
     assert len(owner.attached) == 1
     owner.attachment.release()
@@ -223,5 +218,5 @@ async def test_closing_ends_every_attempt_and_wakes_who_waits(owner):
         await waiting
     left = len(owner.refusals)
     owner.attachment.lost(owner.attached[0])
-    await asyncio.sleep(0.01)
+    await pass_time(1)
     assert len(owner.refusals) == left

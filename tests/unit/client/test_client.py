@@ -2,6 +2,7 @@ import asyncio
 import itertools
 
 import pytest
+from support.loop import pass_time
 from unit.client.peer import refuse
 
 from magnetar.client.client import Client
@@ -134,7 +135,7 @@ async def test_closing_while_the_broker_is_away_ends_soon(peer):
     consumer = await client.subscribe("t", "s")
     await peer.stop()
     receiving = asyncio.ensure_future(consumer.receive())
-    await asyncio.sleep(0.03)
+    await pass_time(0.03)
     await client.close()
     with pytest.raises(NotAllowed):
         await receiving

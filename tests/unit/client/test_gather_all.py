@@ -1,14 +1,14 @@
 import asyncio
 
 import pytest
+from support.loop import iterations, until_idle
 
 from magnetar.client.gather_all import gather_all
 
 
 async def test_results_come_in_order():
     async def later(number):
-        for _ in range(3 - number):
-            await asyncio.sleep(0)
+        await iterations(3 - number)
         return number
 
     assert await gather_all(later(n) for n in range(3)) == [0, 1, 2]
@@ -19,7 +19,7 @@ async def test_an_error_waits_for_the_others():
     ended = []
 
     async def slow():
-        await asyncio.sleep(0.01)
+        await iterations(5)
         ended.append("slow")
 
     async def wrong():
@@ -40,10 +40,9 @@ async def test_cancelling_cancels_all():
             cancelled.append(name)
 
     task = asyncio.ensure_future(gather_all([endless("a"), endless("b")]))
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
+    await until_idle()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    await asyncio.sleep(0)
+    await until_idle()
     assert sorted(cancelled) == ["a", "b"]

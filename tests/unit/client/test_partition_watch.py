@@ -1,6 +1,5 @@
-import asyncio
-
 import pytest
+from support.loop import pass_time
 
 from magnetar.client.partition_watch import PartitionWatch
 from magnetar.clock import SystemClock
@@ -79,5 +78,5 @@ async def test_it_watches_until_it_is_closed(peer, partition_watch, grown):
     await partition_watch.close()
     assert grown == [range(2, 4)]
     asked = len(peer.of(BaseCommand.PARTITIONED_METADATA))
-    await asyncio.sleep(0.03)
+    await pass_time(60)
     assert len(peer.of(BaseCommand.PARTITIONED_METADATA)) == asked

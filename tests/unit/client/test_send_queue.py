@@ -3,13 +3,14 @@
 import asyncio
 
 import pytest
+from support.clock import LoopClock
+from support.loop import pass_time, until_idle
 
 from magnetar.client.config import ProducerConfig
 from magnetar.client.encoding import Encoder
 from magnetar.client.message import OutgoingMessage
 from magnetar.client.receipts import ManyReceipts
 from magnetar.client.send_queue import SendQueue
-from magnetar.clock import SystemClock
 from magnetar.errors import InvalidValue, MessageTooLarge, NotAllowed, NotReady, TimedOut
 from magnetar.message.batch import parse_single, unpack
 from magnetar.message.metadata import parse
@@ -28,7 +29,7 @@ class Desk:
         encoder.producer_name = "p"
         self.frames = []
         self.queue = SendQueue(
-            "t", -1, config, encoder, clock=SystemClock(), write=self.frames.append
+            "t", -1, config, encoder, clock=LoopClock(), write=self.frames.append
         )
 
     @property
@@ -83,10 +84,9 @@ async def test_a_batch_leaves_when_its_first_message_has_waited_long_enough():
     desk = Desk(batch_delay_s=0.01)
     desk.put(b"0")
     assert desk.sent == []
-    await asyncio.sleep(0)
+    await until_idle()
     desk.put(b"1")
-    settled = asyncio.ensure_future(asyncio.sleep(0.05))
-    await settled
+    await pass_time(0.01)
     assert desk.sent == [(0, [b"0", b"1"])]
 
 
@@ -260,15 +260,17 @@ async def test_a_batch_that_cannot_be_sent_fails_its_messages():
 
 
 async def test_a_message_without_receipt_is_given_up_in_time():
-    desk = Desk(send_timeout_s=0.3, batching=False)
+    desk = Desk(send_timeout_s=30, batching=False)
     first, second = future(), future()
     desk.put(b"0", waiter=first)
-    await asyncio.sleep(0.2)
+    await pass_time(20)
     desk.put(b"1", waiter=second)
+    await pass_time(11)
     with pytest.raises(TimedOut, match="no receipt"):
         await first
     assert not second.done()
     assert desk.queue.stored(0, AT), "its receipt may still come"
+    await pass_time(20)
     with pytest.raises(TimedOut):
         await second
 

@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import replace
 
 import pytest
+from support.loop import until
 
 from magnetar.broker.policies import IN_FORCE
 from magnetar.broker.settings import PolicySettings
@@ -37,11 +38,9 @@ class ClientEnd:
         self.answers.set()
         self.sent = []
         self.waiting = []
-        self._changed = asyncio.Event()
 
     def _note(self, *what):
         self.sent.append(what)
-        self._changed.set()
 
     def when_writable(self, wake):
         self.waiting.append(wake)
@@ -102,10 +101,7 @@ class ClientEnd:
 
     async def until(self, condition):
         """Wait until something is sent that makes ``condition(self)`` true."""
-        async with asyncio.timeout(10):
-            while not condition(self):
-                self._changed.clear()
-                await self._changed.wait()
+        await until(lambda: condition(self))
 
 
 def entry(text, *, key=None, batch=None, **fields):

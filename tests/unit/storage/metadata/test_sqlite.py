@@ -11,6 +11,7 @@ import threading
 
 import pytest
 from support.clock import ManualClock
+from support.watches import Heard
 
 from magnetar.errors import CorruptEntry, StorageError, VersionMismatch, WriteFailed
 from magnetar.storage.metadata.sqlite import SqliteMetadataStore
@@ -91,27 +92,6 @@ async def other_process(file):
         with contextlib.suppress(ProcessLookupError):
             process.kill()
         await process.wait()
-
-
-class Heard:
-    """Paths that a watch told."""
-
-    def __init__(self):
-        self.paths = []
-        self.all = []
-        self._more = asyncio.Event()
-
-    def __call__(self, path):
-        self.paths.append(path)
-        self.all.append(path)
-        self._more.set()
-
-    async def until(self, *paths):
-        async with asyncio.timeout(20):
-            while not set(paths) <= set(self.paths):
-                self._more.clear()
-                await self._more.wait()
-        self.paths.clear()
 
 
 @pytest.fixture

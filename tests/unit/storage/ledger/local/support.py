@@ -4,6 +4,7 @@ import asyncio
 import shutil
 
 import google_crc32c
+from support.elsewhere import until_elsewhere
 
 from magnetar.storage.ledger.local.format import Stamp
 
@@ -52,6 +53,11 @@ async def append(writer, data, checksums):
 
     writer.append(data, checksums, answered)
     return await answer
+
+
+async def until_upkeep(reached):
+    """Wait for what the threads of a store do beside the log."""
+    await until_elsewhere(reached, "upkeep and compaction tell nobody what they have done")
 
 
 async def everything(reader):

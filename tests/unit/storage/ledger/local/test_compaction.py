@@ -1,10 +1,9 @@
 import asyncio
 import errno
-import time
 
 import pytest
 from support.faults import FaultyFiles
-from unit.storage.ledger.local.support import append, everything, run, snapshot
+from unit.storage.ledger.local.support import append, everything, run, snapshot, until_upkeep
 
 from magnetar.errors import CorruptEntry
 from magnetar.storage.ledger.local import compaction
@@ -28,13 +27,6 @@ async def store(tmp_path, files):
     await store.close()
 
 
-async def until(store, reached):
-    """Wait for the threads of the store."""
-    async with asyncio.timeout(10):
-        while not reached():
-            await store._in_thread(time.sleep, 0.001)
-
-
 async def mixed(store, runs=12):
     """A ledger to keep, spread thinly over segments full of one to drop."""
     keep, drop = await store.create(), await store.create()
@@ -52,7 +44,7 @@ async def test_a_sparse_segment_is_emptied_and_its_file_goes(store):
     keep, drop = await mixed(store)
     old = [each.generation for each in store.segments][:-1]
     await store.delete(drop.ledger_id)
-    await until(store, lambda: not any(store.segments.get(each) for each in old))
+    await until_upkeep(lambda: not any(store.segments.get(each) for each in old))
     assert not any(store.segments.path(each).exists() for each in old)
     assert await everything(keep) == numbers(12)
     await append(keep, *run("12"))
@@ -64,7 +56,7 @@ async def test_what_was_moved_is_found_after_a_restart(store, tmp_path):
     keep, drop = await mixed(store)
     old = [each.generation for each in store.segments][:-1]
     await store.delete(drop.ledger_id)
-    await until(store, lambda: not any(store.segments.get(each) for each in old))
+    await until_upkeep(lambda: not any(store.segments.get(each) for each in old))
     copy = snapshot(tmp_path / "ledgers", tmp_path / "copy")
     again = await LocalLedgerStore.start(copy)
     assert set(again._ledgers) == {keep.ledger_id}
@@ -77,7 +69,7 @@ async def test_ledgers_that_only_exist_are_moved_too(store, tmp_path):
     await empty[0].close()
     keep, drop = await mixed(store)
     await store.delete(drop.ledger_id)
-    await until(store, lambda: store.segments.get(1) is None)
+    await until_upkeep(lambda: store.segments.get(1) is None)
     copy = snapshot(tmp_path / "ledgers", tmp_path / "copy")
     again = await LocalLedgerStore.start(copy)
     assert set(again._ledgers) == {each.ledger_id for each in (*empty, keep)}
@@ -97,7 +89,7 @@ async def test_a_ledger_may_be_deleted_while_it_is_moved(store, files, tmp_path)
         await asyncio.sleep(0)
     await deletion
     other = await store.create()
-    await until(store, lambda: store.segments.get(1) is None)
+    await until_upkeep(lambda: store.segments.get(1) is None)
     copy = snapshot(tmp_path / "ledgers", tmp_path / "copy")
     again = await LocalLedgerStore.start(copy)
     assert set(again._ledgers) == {other.ledger_id}
@@ -111,7 +103,7 @@ async def test_damage_moves_along_and_is_still_noticed(store):
     data[data.index(b"1" + segment.stamp.salt)] ^= 1  # The body of entry 1, before the next record.
     segment.path.write_bytes(data)
     await store.delete(drop.ledger_id)
-    await until(store, lambda: store.segments.get(1) is None)
+    await until_upkeep(lambda: store.segments.get(1) is None)
     with pytest.raises(CorruptEntry):
         await keep.read(1, 1, 1)
     assert (await keep.read(2, 9, 99)).data == numbers(12)[2:11]
@@ -119,18 +111,18 @@ async def test_damage_moves_along_and_is_still_noticed(store):
 
 async def test_a_segment_with_a_damaged_header_is_left_alone(store, caplog):
     keep, drop = await mixed(store)
-    await until(store, lambda: store.segments[1].state is SegmentState.SEALED)
+    await until_upkeep(lambda: store.segments[1].state is SegmentState.SEALED)
     segment = store.segments[1]
     data = bytearray(segment.path.read_bytes())
     data[data.index(b"1" + segment.stamp.salt) - 20] ^= 1  # The header or tables of entry 1.
     segment.path.write_bytes(data)
     await store.delete(drop.ledger_id)
-    await until(store, lambda: segment.state is SegmentState.STUCK)
+    await until_upkeep(lambda: segment.state is SegmentState.STUCK)
     assert "compaction_failed" in caplog.text
     with pytest.raises(CorruptEntry):
         await keep.read(1, 1, 1)
     assert (await keep.read(0, 1, 1)).data == [b"0"]
-    await until(store, lambda: store.segments.get(2) is None)  # The others still go.
+    await until_upkeep(lambda: store.segments.get(2) is None)  # The others still go.
 
 
 async def test_a_disk_that_refuses_is_tried_again_later(store, files, monkeypatch):
@@ -138,8 +130,8 @@ async def test_a_disk_that_refuses_is_tried_again_later(store, files, monkeypatc
     keep, drop = await mixed(store)
     await store.delete(drop.ledger_id)
     files.fail_syncs(times=2, name="segment-")
-    await until(store, lambda: files._sync_fault.times == 0)
-    await until(store, lambda: store.segments.get(1) is None)
+    await until_upkeep(lambda: files._sync_fault.times == 0)
+    await until_upkeep(lambda: store.segments.get(1) is None)
     assert await everything(keep) == numbers(12)
 
 
@@ -160,7 +152,7 @@ async def test_a_segment_that_is_sealed_late_has_all_its_blocks_in_its_footer(
     await append_until(2)
     files.fail_writes(errno.EIO, times=1000, name=store.segments[1].path.name)
     await append_until(4)
-    await until(store, lambda: store.segments[3].state is SegmentState.SEALED)
+    await until_upkeep(lambda: store.segments[3].state is SegmentState.SEALED)
     await store.delete(drop.ledger_id)
     await append(keep, *run(f"{count}"))
     files.repair()

@@ -1,6 +1,5 @@
 """Disks that fail between two steps: nothing answered is lost, and upkeep goes on."""
 
-import asyncio
 import errno
 
 import pytest
@@ -13,6 +12,7 @@ from unit.storage.ledger.local.support import (
     salt,
     snapshot,
     stamp,
+    until_upkeep,
 )
 
 from magnetar.errors import WriteFailed
@@ -50,12 +50,6 @@ class UnreadableFile(FaultyFiles):
         if path.name == self.bad and not create:
             raise OSError(errno.EIO, "a bad sector")
         return super().open(path, create=create, direct=direct)
-
-
-async def until(condition):
-    async with asyncio.timeout(10):
-        while not condition():  # noqa: ASYNC110 - upkeep has nothing to await from outside
-            await asyncio.sleep(0.01)
 
 
 async def filled(store, count):
@@ -115,12 +109,12 @@ async def test_a_folder_sync_that_failed_once_does_not_stop_freeing(tmp_path):
     files = FolderTrouble()
     store = await LocalLedgerStore.start(tmp_path / "ledgers", settings=SETTINGS, files=files)
     ids = await filled(store, 6)
-    await until(lambda: sum(s.state is SegmentState.SEALED for s in store.segments) >= 5)
+    await until_upkeep(lambda: sum(s.state is SegmentState.SEALED for s in store.segments) >= 5)
     files.syncs_to_fail = 1
     for ledger_id in ids[:5]:
         await store.delete(ledger_id)
     await filled(store, 1)
-    await until(lambda: len(list(store.segments)) <= 3)
+    await until_upkeep(lambda: len(list(store.segments)) <= 3)
     await store.close()
 
 
@@ -131,7 +125,7 @@ async def test_one_unreadable_file_does_not_stop_sealing_and_freeing_the_others(
     for ledger_id in ids[1:7]:
         await store.delete(ledger_id)
     await filled(store, 1)
-    await until(lambda: len(list(store.segments)) <= 4)
+    await until_upkeep(lambda: len(list(store.segments)) <= 4)
     await store.close()
 
 

@@ -2,11 +2,10 @@ import asyncio
 import errno
 import sys
 import threading
-import time
 
 import pytest
 from support.faults import FaultyFiles
-from unit.storage.ledger.local.support import append, everything, run, snapshot
+from unit.storage.ledger.local.support import append, everything, run, snapshot, until_upkeep
 
 from magnetar.errors import InvalidValue, StorageError, StoreLocked, WriteFailed
 from magnetar.storage.ledger.local.log_thread import Durability
@@ -101,12 +100,15 @@ async def test_deleting_ledgers_gives_back_the_disk(tmp_path):
 async def settled(store):
     """Upkeep and compaction have nothing left to do."""
     segments = store.segments
-    while (
-        segments.dead()
-        or segments.sparse(store._compaction._share)
-        or any(each.state is SegmentState.FULL for each in segments)
-    ):
-        await store._in_thread(time.sleep, 0.001)
+    await until_upkeep(
+        lambda: (
+            not (
+                segments.dead()
+                or segments.sparse(store._compaction._share)
+                or any(each.state is SegmentState.FULL for each in segments)
+            )
+        )
+    )
     await store._in_thread(int)
 
 

@@ -1,10 +1,8 @@
-import asyncio
 import errno
-import time
 
 import pytest
 from support.faults import FaultyFiles
-from unit.storage.ledger.local.support import append, run
+from unit.storage.ledger.local.support import append, run, until_upkeep
 
 from magnetar.errors import WriteFailed
 from magnetar.storage.ledger.local.disk import RealFiles
@@ -35,17 +33,10 @@ async def fill(ledger, runs, size=1000):
         await append(ledger, *run(bytes([number % 256]) * size))
 
 
-async def until(store, reached):
-    """Wait for the threads of the store."""
-    async with asyncio.timeout(10):
-        while not reached():
-            await store._in_thread(time.sleep, 0.001)
-
-
 async def test_full_segments_are_sealed(store):
     await fill(await store.create(), 30)
     full = [each for each in store.segments if each is not store._journal.active]
-    await until(store, lambda: all(each.state is SegmentState.SEALED for each in full))
+    await until_upkeep(lambda: all(each.state is SegmentState.SEALED for each in full))
     for segment in full:
         file = RealFiles().open(segment.path)
         assert read_footer(file, segment.stamp).end == segment.tail
@@ -60,17 +51,17 @@ async def test_a_segment_that_cannot_be_sealed_is_tried_again(store, files):
         await fill(ledger, 1)
     files.fail_writes(errno.EIO, name=segment.path.name)
     await fill(ledger, 1, size=2000)
-    await until(store, lambda: files._write_fault.times == 0)
+    await until_upkeep(lambda: files._write_fault.times == 0)
     assert segment.state is SegmentState.FULL
     await fill(ledger, 30)
-    await until(store, lambda: segment.state is SegmentState.SEALED)
+    await until_upkeep(lambda: segment.state is SegmentState.SEALED)
 
 
 async def test_the_next_segments_file_is_prepared_in_time(store, tmp_path):
     ledger = await store.create()
     assert not list(tmp_path.glob("spare-*"))
     await fill(ledger, 8)
-    await until(store, lambda: store.segments.spares)
+    await until_upkeep(lambda: store.segments.spares)
     [spare] = tmp_path.glob("spare-*")
     assert spare.read_bytes() == bytes(SIZE)
     inode = spare.stat().st_ino
@@ -84,7 +75,7 @@ async def test_where_nothing_can_be_allocated_files_just_grow(store, files, tmp_
     await fill(ledger, 30)
     assert len(list(store.segments)) >= 3
     assert not store.segments.spares
-    await until(store, lambda: not list(tmp_path.glob("spare-*")))
+    await until_upkeep(lambda: not list(tmp_path.glob("spare-*")))
     assert ledger.end.last_entry_id == 29
 
 
@@ -92,7 +83,7 @@ async def test_without_durability_a_file_is_prepared_and_not_synced(tmp_path, fi
     settings = LocalLedgerSettings(segment_size=SIZE, durability=Durability.NONE)
     store = await LocalLedgerStore.start(tmp_path, settings=settings, files=files)
     await fill(await store.create(), 8)
-    await until(store, lambda: store.segments.spares)
+    await until_upkeep(lambda: store.segments.spares)
     assert files.syncs == 0
     await store.close()
 
@@ -102,8 +93,8 @@ async def test_a_spare_that_could_not_be_synced_is_not_kept(store, files, tmp_pa
     await append(ledger, *run("a"))
     files.fail_syncs(name="spare-")
     await fill(ledger, 8)
-    await until(store, lambda: not files._sync_fault.times)
-    await until(store, lambda: not list(tmp_path.glob("spare-*")))
+    await until_upkeep(lambda: not files._sync_fault.times)
+    await until_upkeep(lambda: not list(tmp_path.glob("spare-*")))
     assert not store.segments.spares
 
 
@@ -112,12 +103,12 @@ async def test_a_full_disk_gets_back_what_was_kept_for_later(tmp_path, files):
     drop = await store.create()
     await fill(drop, 100)
     await store.delete(drop.ledger_id)
-    await until(store, lambda: len(store.segments.spares) > 4)
+    await until_upkeep(lambda: len(store.segments.spares) > 4)
     ledger = await store.create()
     files.space_left = 0
     with pytest.raises(WriteFailed, match="No space left"):
         await fill(ledger, 1, size=2 * SIZE)  # It needs a file of its own.
-    await until(store, lambda: len(store.segments.spares) == 1 and files.space_left > 3 * SIZE)
+    await until_upkeep(lambda: len(store.segments.spares) == 1 and files.space_left > 3 * SIZE)
     other = await store.create()
     await fill(other, 1, size=2 * SIZE)
     await store.close()
@@ -128,7 +119,7 @@ async def test_a_full_disk_is_not_asked_for_room_again_and_again(store, files, t
     await append(ledger, *run("a"))
     files.fail_writes(errno.ENOSPC, times=1000, name="spare-")
     await fill(ledger, 4)
-    await until(store, lambda: files._write_fault.times < 1000)
+    await until_upkeep(lambda: files._write_fault.times < 1000)
     await fill(ledger, 4)
     assert files._write_fault.times == 999
     assert not list(tmp_path.glob("spare-*"))
@@ -140,7 +131,7 @@ async def test_dead_segments_are_kept_as_spares_up_to_a_number(tmp_path):
     ledger = await store.create()
     await fill(ledger, 100)
     await store.delete(ledger.ledger_id)
-    await until(store, lambda: not store.segments.dead() and len(store.segments.spares) == FEW)
+    await until_upkeep(lambda: not store.segments.dead() and len(store.segments.spares) == FEW)
     assert {path.stat().st_size for path in tmp_path.glob("spare-*")} == {SIZE}
     assert len(list(tmp_path.glob("segment-*"))) == len(list(store.segments)) <= 2
     await store.close()
@@ -151,10 +142,10 @@ async def test_the_file_of_a_large_entry_is_removed(store, tmp_path):
     await fill(ledger, 3, size=100_000)
     other = await store.create()
     await fill(other, 1)
-    await until(store, lambda: store.segments[2].state is SegmentState.SEALED)
+    await until_upkeep(lambda: store.segments[2].state is SegmentState.SEALED)
     before = {path.name for path in tmp_path.glob("spare-*")}
     await store.delete(ledger.ledger_id)
-    await until(store, lambda: not store.segments.dead())
+    await until_upkeep(lambda: not store.segments.dead())
     large = [path for path in tmp_path.glob("*.log") if path.stat().st_size > 2 * SIZE]
     assert large == []
     assert {path.name for path in tmp_path.glob("spare-*")} - before == {
@@ -170,7 +161,7 @@ async def test_the_file_of_an_abandoned_segment_is_never_used_again(store, files
     await store.delete(ledger.ledger_id)
     other = await store.create()
     await fill(other, 1)
-    await until(store, lambda: store.segments.get(1) is None)
+    await until_upkeep(lambda: store.segments.get(1) is None)
     assert not store.segments.path(1).exists()
     assert not list(tmp_path.glob("spare-*"))
 
@@ -182,5 +173,5 @@ async def test_freeing_is_known_to_the_disk_before_the_deletion_is_forgotten(sto
     before = files.folder_syncs
     await store.delete(drop.ledger_id)
     assert drop.ledger_id in store.segments.deleted
-    await until(store, lambda: not store.segments.dead())
+    await until_upkeep(lambda: not store.segments.dead())
     assert files.folder_syncs > before
