@@ -9,42 +9,34 @@ its own hash: the choice moves little when consumers come and go. Both rules are
 from bisect import bisect_left
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import TypeVar
+from operator import attrgetter
+from typing import Final
 
 from magnetar.model.hashing import murmur3_32
 
-K = TypeVar("K")
+from .blocked import C
 
-POINTS = 100
-
-Candidate = tuple[int, str, K]
-"""Priority level, consumer name, and what stands for the consumer."""
+POINTS: Final = 100
 
 
 def choose(
-    candidates: Sequence[Candidate[K]],
-    *,
-    topic: str,
-    partition_index: int,
-    consistent_hashing: bool,
-) -> K:
-    """The consumer that is to be active, of at least one candidate.
+    consumers: Sequence[C], *, topic: str, partition_index: int, consistent_hashing: bool
+) -> C:
+    """The consumer that is to be active, of at least one; of equal names the first.
 
     ``partition_index`` is -1 on a topic without partitions; such a topic always uses the ring.
     """
-    assert candidates, "nobody to choose from: ask only while a consumer is connected"
-    best = min(priority for priority, _, _ in candidates)
-    ordered = sorted(
-        (name, at) for at, (priority, name, _) in enumerate(candidates) if priority == best
-    )
+    assert consumers, "nobody to choose from: ask only while a consumer is connected"
+    best = min(consumer.priority for consumer in consumers)
+    candidates = [consumer for consumer in consumers if consumer.priority == best]
+    candidates.sort(key=attrgetter("name"))
     if partition_index >= 0 and not consistent_hashing:
-        _, at = ordered[partition_index % len(ordered)]
-        return candidates[at][2]
+        return candidates[partition_index % len(candidates)]
     # Where two points fall together the later name holds the place.
-    ring = {point: at for name, at in ordered for point in _points_of(name)}
+    ring = {point: consumer for consumer in candidates for point in _points_of(consumer.name)}
     points = sorted(ring)
     place = bisect_left(points, murmur3_32(topic.encode()))
-    return candidates[ring[points[place % len(points)]]][2]
+    return ring[points[place % len(points)]]
 
 
 @lru_cache(maxsize=4096)

@@ -39,18 +39,11 @@ class Blocked:
 class Receiver(Hashable, Protocol):
     """What dispatch sees of a consumer."""
 
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def priority(self) -> int: ...
-
-    @property
-    def permits(self) -> int: ...
-
-    @property
-    def blocked(self) -> bool:
-        """Whether it holds too many unacknowledged messages."""
+    name: str
+    priority: int
+    permits: int
+    blocked: bool
+    """It holds too many unacknowledged messages."""
 
     @property
     def writable(self) -> bool:

@@ -19,9 +19,6 @@ class EntryQueue:
     def __bool__(self) -> bool:
         return bool(self._ledgers)
 
-    def __len__(self) -> int:
-        return sum(len(here.ordered) for here in self._ledgers.values())
-
     def __iter__(self) -> Iterator[Position]:
         for ledger_id, here in self._ledgers.items():
             yield from map(Position, repeat(ledger_id), here.ordered)

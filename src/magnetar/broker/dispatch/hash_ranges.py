@@ -13,12 +13,14 @@ Slot 0 is never given to a key: Pulsar reads it as "no slot", and uses 1. Pure.
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Hashable, Sequence
+from operator import itemgetter
 from typing import Generic, Protocol, TypeVar
 
 from magnetar.errors import ConsumerAssignFailed
 from magnetar.model.hashing import murmur3_32
 
 C = TypeVar("C", bound=Hashable)
+_first = itemgetter(0)
 
 Range = tuple[int, int]
 """The first and the last slot; both belong to it."""
@@ -113,47 +115,42 @@ class ConsistentHashRanges(Generic[C]):
 class AutoSplitRanges(Generic[C]):
     """One range each, halved when somebody comes, joined with a neighbour when somebody leaves."""
 
-    def __init__(self) -> None:
-        # Invariant: parallel; _tops ascends, and ends at SPLIT_SIZE unless both are empty.
-        self._tops: list[int] = []
-        self._owners: list[C] = []
+    def __init__(self, size: int = SPLIT_SIZE) -> None:
+        self._size = size
+        # The last slot of each range, and its owner. Invariant: ascending, up to ``size``.
+        self._ranges: list[tuple[int, C]] = []
 
     def add(self, consumer: C, name: str, ranges: Sequence[Range] | None = None) -> None:
-        if not self._tops:
-            self._tops.append(SPLIT_SIZE)
-            self._owners.append(consumer)
+        if not self._ranges:
+            self._ranges.append((self._size, consumer))
             return
-        sizes = [top - below for below, top in zip([0, *self._tops], self._tops, strict=False)]
+        tops = [top for top, _ in self._ranges]
+        sizes = [top - below for below, top in zip([0, *tops], tops, strict=False)]
         size = max(sizes)
         if size <= 1:
             raise ConsumerAssignFailed(
-                f"No more range can assigned to new consumer, assigned consumers {len(self._tops)}"
+                f"No more range can assigned to new consumer, assigned consumers {len(tops)}"
             )
         at = sizes.index(size)
-        self._tops.insert(at, self._tops[at] - size // 2)
-        self._owners.insert(at, consumer)
+        self._ranges.insert(at, (tops[at] - size // 2, consumer))
 
     def remove(self, consumer: C) -> None:
-        if consumer not in self._owners:
-            return
-        at = self._owners.index(consumer)
-        last = at == len(self._owners) - 1
-        del self._owners[at]
-        # A range goes to the consumer above it; the top one to the consumer below.
-        del self._tops[max(at - 1, 0) if last else at]
+        kept = [(top, owner) for top, owner in self._ranges if owner != consumer]
+        if kept:  # A range goes to the consumer above it; the top one to the consumer below.
+            kept[-1] = (self._size, kept[-1][1])
+        self._ranges = kept
 
     def select(self, slot: int) -> C | None:
-        at = bisect_left(self._tops, slot)
-        return self._owners[at] if at < len(self._owners) else None
+        at = bisect_left(self._ranges, slot, key=_first)
+        return self._ranges[at][1] if at < len(self._ranges) else None
 
     def slot(self, sticky_key: bytes) -> int:
         return murmur3_32(sticky_key) % SPLIT_SIZE or 1
 
     def ranges(self) -> dict[C, list[Range]]:
-        starts = [0, *(top + 1 for top in self._tops)]
+        starts = [0, *(top + 1 for top, _ in self._ranges)]
         return {
-            owner: [(start, top)]
-            for owner, start, top in zip(self._owners, starts, self._tops, strict=False)
+            owner: [(start, top)] for start, (top, owner) in zip(starts, self._ranges, strict=False)
         }
 
 
@@ -161,18 +158,15 @@ class StickyRanges(Generic[C]):
     """Ranges that consumers declare. Slots nobody declared have no owner."""
 
     def __init__(self) -> None:
-        # Invariant: parallel; _ranges ascends and its ranges are disjoint.
-        self._ranges: list[Range] = []
-        self._owners: list[C] = []
+        # Invariant: the ranges ascend and are disjoint.
+        self._ranges: list[tuple[Range, C]] = []
 
     def add(self, consumer: C, name: str, ranges: Sequence[Range] | None = None) -> None:
         other = self.conflict(ranges)
         if other is not None:
             raise ConsumerAssignFailed(f"Range conflict with consumer {other}")
         for declared in ranges or ():
-            at = bisect_left(self._ranges, declared)
-            self._ranges.insert(at, declared)
-            self._owners.insert(at, consumer)
+            insort(self._ranges, (declared, consumer), key=_first)
 
     def conflict(self, ranges: Sequence[Range] | None) -> C | None:
         """Who owns slots of ``ranges`` already: to be asked for a sign of life before ``add``.
@@ -194,30 +188,27 @@ class StickyRanges(Generic[C]):
                     f"[{following[0]},{following[1]}]"
                 )
         for start, end in ranges:
-            for (taken_start, taken_end), owner in zip(self._ranges, self._owners, strict=True):
+            for (taken_start, taken_end), owner in self._ranges:
                 if start <= taken_end and taken_start <= end:
                     return owner
         return None
 
     def remove(self, consumer: C) -> None:
-        kept = [
-            (taken, owner)
-            for taken, owner in zip(self._ranges, self._owners, strict=True)
-            if owner != consumer
-        ]
-        self._ranges = [taken for taken, _ in kept]
-        self._owners = [owner for _, owner in kept]
+        self._ranges = [(taken, owner) for taken, owner in self._ranges if owner != consumer]
 
     def select(self, slot: int) -> C | None:
-        at = bisect_right(self._ranges, (slot, SPLIT_SIZE)) - 1
-        return self._owners[at] if at >= 0 and slot <= self._ranges[at][1] else None
+        at = bisect_right(self._ranges, (slot, SPLIT_SIZE), key=_first) - 1
+        if at < 0:
+            return None
+        (_, end), owner = self._ranges[at]
+        return owner if slot <= end else None
 
     def slot(self, sticky_key: bytes) -> int:
         return murmur3_32(sticky_key) % SPLIT_SIZE or 1
 
     def ranges(self) -> dict[C, list[Range]]:
         result: dict[C, list[Range]] = {}
-        for taken, owner in zip(self._ranges, self._owners, strict=True):
+        for taken, owner in self._ranges:
             result.setdefault(owner, []).append(taken)
         return result
 

@@ -7,6 +7,7 @@ whoever has capacity again finds its entries without looking at others'.
 
 from collections import defaultdict
 from collections.abc import Callable, Container, Hashable, Sequence
+from functools import cache
 from typing import Final, Generic
 
 from magnetar.message import metadata
@@ -54,7 +55,7 @@ class KeyShared(Generic[C]):
         self._ordered = ordered
         self._look_ahead_per_consumer_max = look_ahead_per_consumer_max
         self._look_ahead_max = look_ahead_max
-        self._owners: _Owners[C] = _Owners(ranges.select)
+        self._owner = cache(ranges.select)  # Asked once for each slot until owners change.
 
     def join(self, consumer: C) -> None:
         self.ranges.add(consumer, consumer.name, self._ranges_of(consumer))
@@ -69,10 +70,10 @@ class KeyShared(Generic[C]):
         self._owners_changed()
 
     def _owners_changed(self) -> None:
-        self._owners.clear()
+        self._owner.cache_clear()
         if self._ordered:
             held = ((each, self.table.held_groups(each)) for each in self.receivers)
-            self.draining.owners_changed(self._owners.__getitem__, held)
+            self.draining.owners_changed(self._owner, held)
         self.table.line_up_again(list(self.table.lines))
 
     def may_read(self) -> bool:
@@ -103,7 +104,7 @@ class KeyShared(Generic[C]):
             wanted, left = self._in_order(indexes, those, waiting)
         else:
             wanted, left = defaultdict(list), []
-            for index, owner in zip(indexes, map(self._owners.__getitem__, those), strict=True):
+            for index, owner in zip(indexes, map(self._owner, those), strict=True):
                 wanted[owner].append(index)
         picks: list[tuple[C, Sequence[int]]] = []
         for owner, asked in wanted.items():
@@ -123,12 +124,12 @@ class KeyShared(Generic[C]):
         """Entries by owner, and those that must wait behind others of their slots."""
         wanted: dict[C | None, list[int]] = defaultdict(list)
         left: list[int] = []
-        draining, owners = self.draining, self._owners
+        draining, owner = self.draining, self._owner
         for index, slot in zip(indexes, slots, strict=True):
             if draining.refuse(slot) or slot in waiting:
                 left.append(index)
             else:
-                wanted[owners[slot]].append(index)
+                wanted[owner(slot)].append(index)
         return wanted, left
 
     def _overtakes(self, owner: C, run: EntryRun, indexes: Sequence[int]) -> bool:
@@ -160,13 +161,13 @@ class KeyShared(Generic[C]):
             since = self.table.held_since(holder, slot)
             held_s = 0.0 if since is None else now - since
             return Blocked(Why.SLOT_DRAINS, holder.name, slot, held_s)
-        owner = self._owners[slot]
+        owner = self._owner(slot)
         return Blocked(Why.SLOT_UNOWNED, slot=slot) if owner is None else receiver_blocked(owner)
 
     def _line_of(self, slot: int | None) -> Hashable:
         if slot is None or slot in self.draining:
             return slot
-        return self._owners[slot]
+        return self._owner(slot)
 
     def _slots_of(self, run: EntryRun, traits: EntryTraits) -> list[int]:
         kind = type(self.ranges)
@@ -177,18 +178,6 @@ class KeyShared(Generic[C]):
             keys = map(metadata.sticky_key, run.data)
             slots = traits.slots[kind] = list(map(self.known_slots.__getitem__, keys))
         return slots
-
-
-class _Owners(dict[int, C | None], Generic[C]):
-    """Owners of slots, each asked for once until they change."""
-
-    def __init__(self, select: Callable[[int], C | None]) -> None:
-        super().__init__()
-        self._select = select
-
-    def __missing__(self, slot: int) -> C | None:
-        owner = self[slot] = self._select(slot)
-        return owner
 
 
 class KnownSlots(dict[bytes, int]):

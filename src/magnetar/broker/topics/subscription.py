@@ -343,7 +343,14 @@ class Subscription:
         if request.type is SubscriptionType.SHARED:
             return Shared()
         if request.type is not SubscriptionType.KEY_SHARED:
-            return Single(self._elect)
+            return Single(
+                lambda consumers: choose(
+                    consumers,
+                    topic=str(self._topic),
+                    partition_index=self._topic.partition_index,
+                    consistent_hashing=self._settings.failover_consistent_hashing,
+                )
+            )
         return KeyShared(
             self._ranges_for(request),
             lambda consumer: consumer.request.hash_ranges,
@@ -358,14 +365,6 @@ class Subscription:
         if self._settings.key_shared_consistent_hashing:
             return ConsistentHashRanges(self._settings.key_shared_points)
         return AutoSplitRanges()
-
-    def _elect(self, consumers: Sequence[Consumer]) -> Consumer:
-        return choose(
-            [(consumer.priority, consumer.name, consumer) for consumer in consumers],
-            topic=str(self._topic),
-            partition_index=self._topic.partition_index,
-            consistent_hashing=self._settings.failover_consistent_hashing,
-        )
 
     # Acknowledged.
 

@@ -145,11 +145,10 @@ def test_the_last_of_an_auto_split_leaves_room_for_a_fresh_start():
 
 
 def test_an_auto_split_without_a_range_to_halve_refuses():
-    split = AutoSplitRanges()
-    for consumer in range(65_536):
-        split._tops.append(consumer + 1)  # 65,536 joins take a minute
-        split._owners.append(consumer)
-    with pytest.raises(ConsumerAssignFailed, match=r"No more range can assigned .* 65536"):
+    split = AutoSplitRanges(size=16)
+    for consumer in range(16):
+        split.add(consumer, "c")
+    with pytest.raises(ConsumerAssignFailed, match=r"No more range can assigned .* 16"):
         split.add("one more", "one more")
     assert "one more" not in split.ranges()
 
