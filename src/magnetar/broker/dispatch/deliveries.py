@@ -13,8 +13,9 @@ done to each of them is done by loops in C.
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, repeat
-from operator import attrgetter
+from operator import attrgetter, is_not
 from typing import Any, Generic
 
 from magnetar.model.position import Position
@@ -25,6 +26,7 @@ from .entry_queue import EntryQueue
 Group = Any  # Hashable: the strategy's own.
 
 _messages_of = attrgetter("messages")
+_is_group = partial(is_not, None)
 
 
 @dataclass(slots=True, eq=False, frozen=True)
@@ -94,8 +96,8 @@ class Deliveries(Generic[C]):
     def leave(self, consumer: C) -> dict[int, list[int]]:
         """The consumer is gone. Returns what it held, in log order."""
         held = self.held(consumer)
-        self._count(consumer, -sum(map(_messages_of, self._deliveries(consumer))))
-        self._out.pop(consumer, None)
+        for here in self._out.pop(consumer, {}).values():
+            self._count(consumer, -sum(map(_messages_of, here.values())))
         return held
 
     def acknowledged(self, ledger_id: int, entry_ids: Sequence[int]) -> None:
@@ -208,19 +210,12 @@ class Deliveries(Generic[C]):
             found[line].append(entry_id)
         return found
 
-    def _deliveries(self, consumer: C) -> Iterable[Delivery]:
-        return chain.from_iterable(here.values() for here in self._out.get(consumer, {}).values())
-
     def _count(self, consumer: C, messages: int) -> None:
         self.messages += messages
         if messages > 0:
             consumer.took(messages)
         elif messages < 0:
             consumer.gave_back(-messages)
-
-
-def _is_group(group: Group) -> bool:
-    return group is not None
 
 
 def _drop(ledgers: dict[int, dict[int, Any]], ledger_id: int, entry_ids: Iterable[int]) -> None:

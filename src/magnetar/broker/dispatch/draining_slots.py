@@ -49,14 +49,13 @@ class DrainingSlots(Generic[C]):
             if count > 0 and owner(slot) != consumer
         }
 
-    def released(self, consumer: C, slot: int, count: int = 1) -> bool:
-        """``count`` entries of ``slot`` left ``consumer``'s hands. True: the slot is free now."""
-        awaited = self._awaited.get(slot)
-        if awaited is None or awaited[0] != consumer:
+    def released(self, consumer: C, slot: int) -> bool:
+        """``consumer`` holds one entry less of ``slot``. True: the slot is free now."""
+        holder, count = self._awaited.get(slot, (None, 0))
+        if holder != consumer:
             return False
-        left = awaited[1] - count
-        if left > 0:
-            self._awaited[slot] = (consumer, left)
+        if count > 1:
+            self._awaited[slot] = (consumer, count - 1)
             return False
         del self._awaited[slot]
         self._refusals.pop(slot, None)
@@ -65,8 +64,7 @@ class DrainingSlots(Generic[C]):
 
     def holder(self, slot: int) -> C | None:
         """Whose entries are awaited before more of ``slot`` goes out."""
-        awaited = self._awaited.get(slot)
-        return None if awaited is None else awaited[0]
+        return self._awaited.get(slot, (None, 0))[0]
 
     def refuse(self, slot: int) -> bool:
         """Whether an entry of ``slot`` must wait; if so, that is counted."""

@@ -21,18 +21,18 @@ class Single(Generic[C]):
         self.active: C | None = None
         self.receivers: Sequence[C] = ()  # The active consumer, unless its takeover waits.
         self._elect = elect
-        self._consumers: list[C] = []
+        self.consumers: list[C] = []
 
     def join(self, consumer: C) -> None:
-        self._consumers.append(consumer)
+        self.consumers.append(consumer)
         self._elect_again()
 
     def leave(self, consumer: C) -> None:
-        self._consumers.remove(consumer)
+        self.consumers.remove(consumer)
         self._elect_again()
 
     def _elect_again(self) -> None:
-        elected = self._elect(self._consumers) if self._consumers else None
+        elected = self._elect(self.consumers) if self.consumers else None
         if elected is not self.active:
             self.active = elected
             self.receivers = ()

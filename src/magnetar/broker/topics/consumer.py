@@ -33,6 +33,35 @@ class SubscribeRequest:
     consumer_epoch: int | None = None
 
 
+@dataclass(slots=True)
+class DeliveryTotals:
+    """What went to a consumer and came back; a subscription's totals outlive its consumers."""
+
+    message_count: int = 0
+    size_bytes: int = 0
+    chunk_count: int = 0
+    batched_count: int = 0
+    """Messages beyond the first of each entry."""
+    redelivered_count: int = 0
+    acked_count: int = 0
+    last_acked_ms: int = 0
+    last_flow_ms: int = 0
+    delivered_at: float | None = None
+    """When anything was sent last, by ``Clock.now``."""
+
+    def add(self, other: "DeliveryTotals") -> None:
+        self.message_count += other.message_count
+        self.size_bytes += other.size_bytes
+        self.chunk_count += other.chunk_count
+        self.batched_count += other.batched_count
+        self.redelivered_count += other.redelivered_count
+        self.acked_count += other.acked_count
+        self.last_acked_ms = max(self.last_acked_ms, other.last_acked_ms)
+        self.last_flow_ms = max(self.last_flow_ms, other.last_flow_ms)
+        moments = [at for at in (self.delivered_at, other.delivered_at) if at is not None]
+        self.delivered_at = max(moments, default=None)
+
+
 class Consumer:
     """One consumer of one subscription, on one connection."""
 
@@ -57,17 +86,7 @@ class Consumer:
         self.blocked = False
         self.unacked = 0
         """Messages it holds that are not acknowledged. Only for Shared and Key_Shared."""
-        self.message_count = 0
-        self.size_bytes = 0
-        self.chunk_count = 0
-        self.batched_count = 0
-        """Messages beyond the first of each entry."""
-        self.redelivered_count = 0
-        self.acked_count = 0
-        self.last_acked_ms = 0
-        self.last_flow_ms = 0
-        self.delivered_at: float | None = None
-        """When it was last sent anything, by ``Clock.now``."""
+        self.totals = DeliveryTotals()
         self._topic = topic
         self._partition = topic.partition_index
         self._unacked_max = unacked_max
@@ -79,11 +98,6 @@ class Consumer:
             f"name={self.request.subscription}}}, consumerId={self.consumer_id}, "
             f"consumerName={self.name}, address={self.connection.address}}}"
         )
-
-    @property
-    def entry_count(self) -> int:
-        """Entries delivered."""
-        return self.message_count - self.batched_count
 
     @property
     def writable(self) -> bool:
@@ -126,20 +140,22 @@ class Consumer:
         Permits go down by its messages, less those acknowledged before. What runs parallel to the
         run does so to the picked entries alone.
         """
+        totals = self.totals
         if picked is None:
             messages = traits.message_count
-            self.size_bytes += run.size_bytes
+            totals.size_bytes += run.size_bytes
         else:
             messages = sum(map(traits.message_counts.__getitem__, picked))
-            self.size_bytes += sum(map(len, map(run.data.__getitem__, picked)))
-        self.message_count += messages
+            totals.size_bytes += sum(map(len, map(run.data.__getitem__, picked)))
+        totals.message_count += messages
         if traits.messages_per_entry != 1:
-            self.batched_count += messages - len(run.data if picked is None else picked)
+            totals.batched_count += messages - len(run.data if picked is None else picked)
         if traits.unusual:
-            self.chunk_count += traits.chunks_of(range(len(run)) if picked is None else set(picked))
+            them = range(len(run)) if picked is None else set(picked)
+            totals.chunk_count += traits.chunks_of(them)
         self.permits -= messages if ack_sets is None else sum(messages_of(traits, picked, ack_sets))
         if redelivery_counts is not None:
-            self.redelivered_count += sum(map(bool, redelivery_counts))
+            totals.redelivered_count += sum(map(bool, redelivery_counts))
         self.connection.send_entries(
             self.consumer_id,
             run,

@@ -92,7 +92,7 @@ class DispatchLoop:
         held = {} if self._table is None else self._table.leave(consumer)
         self.strategy.leave(consumer)
         if self._takeover is not None:
-            self._takeover.left(consumer)
+            self._takeover.elected()
         elif self._pending is not None and self.strategy.receivers:
             self._pending.give_back(None, held)
 
@@ -334,7 +334,7 @@ class DispatchLoop:
         picked = indexes if len(indexes) < len(run.data) else None
         ack_sets = ack_sets_of(self._cursor, run, picked) if self._cursor.acks.batches else None
         counts = None
-        consumer.delivered_at = now = self._clock.now()
+        consumer.totals.delivered_at = now = self._clock.now()
         if self._table is not None:
             messages = messages_of(traits, picked, ack_sets)
             counts = self._table.redeliveries(run.ledger_id, entry_ids_of(run, picked))

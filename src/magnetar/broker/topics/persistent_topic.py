@@ -7,7 +7,7 @@ from typing import Final
 
 from magnetar.broker.topics.admission import Admission
 from magnetar.broker.topics.client_connection import ClientConnection
-from magnetar.broker.topics.consumer import Consumer, SubscribeRequest
+from magnetar.broker.topics.consumer import Consumer, DeliveryTotals, SubscribeRequest
 from magnetar.broker.topics.producer import Producer
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.broker.topics.subscription import Subscription
@@ -72,9 +72,7 @@ class PersistentTopic:
         self.size_bytes = 0
         self.last_publish_ms = 0
         self.loaded_at_ms = clock.wall_ms()
-        # What subscriptions that are gone delivered.
-        self.removed_message_count = 0
-        self.removed_size_bytes = 0
+        self.removed_totals = DeliveryTotals()  # Of subscriptions that are gone.
         self.detached_chunk_count = 0  # Of producers that are gone.
         self._settings = settings
         self._admission = Admission(
@@ -116,8 +114,6 @@ class PersistentTopic:
             self.ledger.retain(policies.retention.time_s, policies.retention.size_bytes)
         for subscription in self.subscriptions.values():
             subscription.apply(policies)
-
-    # Publish.
 
     def publish(self, producer: Producer, run: SendRun) -> None:
         """Take a run; it is answered through the producer when it is durable."""
@@ -182,8 +178,6 @@ class PersistentTopic:
             self._at_rest.set_result(None)
             self._at_rest = None
 
-    # Producers.
-
     async def attach_producer(
         self,
         connection: ClientConnection,
@@ -242,8 +236,6 @@ class PersistentTopic:
         for producer in list(self.producers.values()):
             producer.detach()
             producer.connection.close_producer(producer.producer_id)
-
-    # Subscriptions.
 
     async def subscribe(
         self, request: SubscribeRequest, connection: ClientConnection
@@ -362,8 +354,6 @@ class PersistentTopic:
         seen = metadata.peek(run.data[0])
         return run.first, seen.message_count - 1 if seen.is_batch else -1
 
-    # The end.
-
     async def maintain(self) -> None:
         await self.ledger.roll_over_if_due()
         await self.ledger.trim()
@@ -427,8 +417,7 @@ class PersistentTopic:
         if self.subscriptions.get(subscription.name) is subscription:
             subscription.close()
             del self.subscriptions[subscription.name]
-            self.removed_message_count += subscription.closed_totals.messages
-            self.removed_size_bytes += subscription.closed_totals.size_bytes
+            self.removed_totals.add(subscription.closed_totals)
             try:
                 await self.ledger.delete_cursor(subscription.name)
             except MagnetarError:

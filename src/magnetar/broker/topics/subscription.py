@@ -1,7 +1,7 @@
 """A subscription: a cursor, the consumers attached to it, and the dispatch loop between them."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 from magnetar.broker.dispatch.active_consumer import choose
 from magnetar.broker.dispatch.blocked import Blocked, Why
@@ -17,7 +17,7 @@ from magnetar.broker.dispatch.shared import Shared
 from magnetar.broker.dispatch.single import Single
 from magnetar.broker.dispatch.strategy import Strategy
 from magnetar.broker.topics.client_connection import ClientConnection
-from magnetar.broker.topics.consumer import Consumer, SubscribeRequest, pending_in
+from magnetar.broker.topics.consumer import Consumer, DeliveryTotals, SubscribeRequest, pending_in
 from magnetar.broker.topics.dispatch_loop import DispatchLoop
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.clock import Clock
@@ -28,20 +28,6 @@ from magnetar.model.position import Position
 from magnetar.model.subscriptions import SubscriptionType
 from magnetar.storage.managed_ledger.cursor import Cursor
 from magnetar.tasks import Tasks
-
-
-@dataclass(slots=True)
-class ClosedTotals:
-    """What consumers that have left did, so that a subscription's totals go on."""
-
-    messages: int = 0
-    size_bytes: int = 0
-    chunks: int = 0
-    redelivered: int = 0
-    acked: int = 0
-    last_acked_ms: int = 0
-    last_flow_ms: int = 0
-    delivered_at: float | None = None
 
 
 class Subscription:
@@ -61,7 +47,7 @@ class Subscription:
         self.name = name
         self.cursor = cursor
         self.consumers: list[Consumer] = []
-        self.closed_totals = ClosedTotals()
+        self.closed_totals = DeliveryTotals()
         # What the connected consumers agree on; decided anew when the first one comes.
         self.type: SubscriptionType | None = None
         self.dispatch: DispatchLoop | None = None
@@ -98,14 +84,20 @@ class Subscription:
         return self._clock.wall_ms() - round((self._clock.now() - moment) * 1000)
 
     @property
+    def totals(self) -> DeliveryTotals:
+        """Of all its consumers, present and gone."""
+        totals = replace(self.closed_totals)
+        for consumer in self.consumers:
+            totals.add(consumer.totals)
+        return totals
+
+    @property
     def active(self) -> Consumer | None:
         return self.dispatch.strategy.active if self.dispatch else None
 
     def blocked_reason(self) -> Blocked | None:
         """Why nothing is delivered just now; None when nothing keeps it."""
         return self.dispatch.blocked() if self.dispatch else Blocked(Why.NO_CONSUMER)
-
-    # Consumers come and go.
 
     async def add(self, request: SubscribeRequest, connection: ClientConnection) -> Consumer:
         """Attach a consumer.
@@ -116,7 +108,10 @@ class Subscription:
         self._check_agreement(request)
         # Others may have come while we waited for a sign of life.
         while request.type is SubscriptionType.EXCLUSIVE and self.consumers:
-            await self._expect_gone(self.consumers[0], ConsumerBusy(_EXCLUSIVE_TAKEN))
+            holder = self.consumers[0]
+            if await holder.connection.alive():
+                raise ConsumerBusy("Exclusive consumer is already connected")
+            self.remove(holder)
             self._check_agreement(request)
         if request.type is SubscriptionType.KEY_SHARED and request.hash_ranges is not None:
             await self._expect_ranges_free(request)
@@ -130,7 +125,14 @@ class Subscription:
         )
         dispatch = self.dispatch
         if dispatch is None:
-            dispatch = self._dispatch_for(request)
+            dispatch = DispatchLoop(
+                self.cursor,
+                self._strategy_for(request),
+                announce=request.type is SubscriptionType.FAILOVER,
+                settings=self._settings,
+                tasks=self._tasks,
+                clock=self._clock,
+            )
             dispatch.apply(self._policies)
         dispatch.join(consumer)
         self.dispatch = dispatch
@@ -143,15 +145,7 @@ class Subscription:
         if consumer not in self.consumers:
             return
         self.consumers.remove(consumer)
-        left = self.closed_totals
-        left.messages += consumer.message_count
-        left.size_bytes += consumer.size_bytes
-        left.chunks += consumer.chunk_count
-        left.redelivered += consumer.redelivered_count
-        left.acked += consumer.acked_count
-        left.last_acked_ms = max(left.last_acked_ms, consumer.last_acked_ms)
-        left.last_flow_ms = max(left.last_flow_ms, consumer.last_flow_ms)
-        left.delivered_at = latest(left.delivered_at, consumer.delivered_at)
+        self.closed_totals.add(consumer.totals)
         if self.dispatch is not None:
             self.dispatch.leave(consumer)
         if not self.consumers:
@@ -178,12 +172,10 @@ class Subscription:
         if self.dispatch is not None:
             self.dispatch.wake()
 
-    # What a consumer asks.
-
     def flow(self, consumer: Consumer, permits: int) -> None:
         """Permits for more messages."""
         consumer.add_permits(permits)
-        consumer.last_flow_ms = self._clock.wall_ms()
+        consumer.totals.last_flow_ms = self._clock.wall_ms()
         if self.dispatch is not None:
             self.dispatch.flowed(consumer)
 
@@ -223,8 +215,8 @@ class Subscription:
                 self.cursor.acknowledge_batch(position, ack_set)
         else:
             self.cursor.acknowledge_cumulative(position)
-        consumer.acked_count += 1
-        consumer.last_acked_ms = self._clock.wall_ms()
+        consumer.totals.acked_count += 1
+        consumer.totals.last_acked_ms = self._clock.wall_ms()
 
     def redeliver(
         self, consumer: Consumer, positions: Sequence[Position] | None, epoch: int | None = None
@@ -280,8 +272,6 @@ class Subscription:
             self.dispatch.close()
             self.dispatch = None
 
-    # Rules for joining.
-
     def _check_agreement(self, request: SubscribeRequest) -> None:
         if self._seeking or self._closed:
             raise Fenced(f"Subscription {self.name} is fenced: a seek or deletion is under way")
@@ -297,27 +287,20 @@ class Subscription:
             self._check_key_shared(self.consumers[0].request, request)
 
     def _check_key_shared(self, present: SubscribeRequest, asked: SubscribeRequest) -> None:
-        modes = [key_shared_mode(request) for request in (present, asked)]
-        if modes[0] != modes[1]:
+        has, wants = key_shared_mode(present), key_shared_mode(asked)
+        if has != wants:
             raise ConsumerBusy(
-                "Subscription is of different type. Active subscription key_shared mode of "
-                f"'{modes[0]}' is different than the connecting consumer's key_shared mode "
-                f"'{modes[1]}'."
+                f"Subscription is of different type. Active subscription key_shared mode of '{has}'"
+                f" is different than the connecting consumer's key_shared mode '{wants}'."
             )
         if present.allow_out_of_order != asked.allow_out_of_order:
-            says = [
-                "allows" if r.allow_out_of_order else "does not allow" for r in (present, asked)
-            ]
+            has, wants = "does not allow", "allows"
+            if present.allow_out_of_order:
+                has, wants = wants, has
             raise ConsumerBusy(
-                f"Subscription is of different type. Active subscription {says[0]} out of order "
-                f"delivery while the connecting consumer {says[1]} it."
+                f"Subscription is of different type. Active subscription {has} out of order "
+                f"delivery while the connecting consumer {wants} it."
             )
-
-    async def _expect_gone(self, holder: Consumer, otherwise: Exception) -> None:
-        """Ask a consumer that is in the way for a sign of life; raise if it lives."""
-        if await holder.connection.alive():
-            raise otherwise
-        self.remove(holder)
 
     async def _expect_ranges_free(self, request: SubscribeRequest) -> None:
         """Whoever holds one of these STICKY ranges must be dead, or the request fails."""
@@ -328,16 +311,6 @@ class Subscription:
         holder = ranges.conflict(request.hash_ranges)
         if holder is not None and not await holder.connection.alive():
             self.remove(holder)
-
-    def _dispatch_for(self, request: SubscribeRequest) -> DispatchLoop:
-        return DispatchLoop(
-            self.cursor,
-            self._strategy_for(request),
-            announce=request.type is SubscriptionType.FAILOVER,
-            settings=self._settings,
-            tasks=self._tasks,
-            clock=self._clock,
-        )
 
     def _strategy_for(self, request: SubscribeRequest) -> Strategy[Consumer]:
         if request.type is SubscriptionType.SHARED:
@@ -366,11 +339,10 @@ class Subscription:
             return ConsistentHashRanges(self._settings.key_shared_points)
         return AutoSplitRanges()
 
-    # Acknowledged.
-
     def _acknowledged(self, consumer: Consumer, ledger_id: int, entry_ids: Sequence[int]) -> None:
-        consumer.acked_count += len(entry_ids)
-        consumer.last_acked_ms = self._clock.wall_ms()
+        totals = consumer.totals
+        totals.acked_count += len(entry_ids)
+        totals.last_acked_ms = self._clock.wall_ms()
         if self.dispatch is not None:
             self.dispatch.acknowledged(consumer, ledger_id, entry_ids)
 
@@ -383,14 +355,6 @@ class Subscription:
             self.dispatch.acknowledged_part(consumer, position, left)
 
 
-_EXCLUSIVE_TAKEN = "Exclusive consumer is already connected"
-
-
 def key_shared_mode(request: SubscribeRequest) -> str:
     """How a Key_Shared consumer gets its slots, as Pulsar prints it."""
     return "AUTO_SPLIT" if request.hash_ranges is None else "STICKY"
-
-
-def latest(*moments: float | None) -> float | None:
-    """The last of some moments; None where there is none."""
-    return max((moment for moment in moments if moment is not None), default=None)

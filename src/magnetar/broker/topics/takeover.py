@@ -30,26 +30,20 @@ class Takeover:
         self._delay_s = delay_s
         self._tasks = tasks
         self._clock = clock
-        self._consumers: list[Consumer] = []
         self._active: Consumer | None = None
         self._count = 0  # Of takeovers: a later one ends the wait of an earlier one.
 
     def joined(self, consumer: Consumer) -> None:
         """A consumer came; it hears at once that another one is active."""
-        self._consumers.append(consumer)
-        if not self._take_over() and self._delay_s is not None:
+        if not self.elected() and self._delay_s is not None:
             consumer.connection.send_active_change(consumer.consumer_id, active=False)
-
-    def left(self, consumer: Consumer) -> None:
-        self._consumers.remove(consumer)
-        self._take_over()
 
     def close(self) -> None:
         """Nobody is served any more."""
         self._count += 1
 
-    def _take_over(self) -> bool:
-        """Whether another consumer is active now."""
+    def elected(self) -> bool:
+        """A consumer came or went. True: another one is active now."""
         active = self._single.active
         if active is self._active:
             return False
@@ -65,7 +59,7 @@ class Takeover:
     async def _serve_later(self, delay_s: float, count: int) -> None:
         await self._clock.sleep(delay_s)
         if count == self._count:
-            for each in self._consumers:
+            for each in self._single.consumers:
                 each.connection.send_active_change(each.consumer_id, active=each is self._active)
             self._serve()
 

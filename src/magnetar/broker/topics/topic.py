@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from magnetar.broker.topics.client_connection import ClientConnection
-from magnetar.broker.topics.consumer import Consumer, SubscribeRequest
+from magnetar.broker.topics.consumer import Consumer, DeliveryTotals, SubscribeRequest
 from magnetar.broker.topics.producer import Producer
 from magnetar.broker.topics.subscription import Subscription
 from magnetar.model.names import TopicName
@@ -22,8 +22,7 @@ class Topic(Protocol):
     size_bytes: int
     last_publish_ms: int
     loaded_at_ms: int
-    removed_message_count: int
-    removed_size_bytes: int
+    removed_totals: DeliveryTotals
     detached_chunk_count: int
 
     @property

@@ -3,7 +3,7 @@
 from magnetar.broker.dispatch.key_shared import KeyShared
 from magnetar.broker.topics.consumer import Consumer
 from magnetar.broker.topics.producer import Producer
-from magnetar.broker.topics.subscription import Subscription, key_shared_mode, latest
+from magnetar.broker.topics.subscription import Subscription, key_shared_mode
 from magnetar.broker.topics.topic import Topic
 from magnetar.model.stats import ConsumerStats, PublisherStats, SubscriptionStats, TopicStats
 from magnetar.model.subscriptions import SubscriptionType
@@ -17,8 +17,8 @@ def topic_stats(topic: Topic) -> TopicStats:
         bytes_in_counter=topic.size_bytes,
         chunk_in_counter=topic.detached_chunk_count
         + sum(producer.chunk_count for producer in topic.producers.values()),
-        msg_out_of_removed=topic.removed_message_count,
-        bytes_out_of_removed=topic.removed_size_bytes,
+        msg_out_of_removed=topic.removed_totals.message_count,
+        bytes_out_of_removed=topic.removed_totals.size_bytes,
         storage_bytes=topic.storage_bytes,
         backlog_bytes=max(
             (s.backlog_bytes for s in subscriptions.values() if s.durable), default=0
@@ -48,7 +48,7 @@ def _subscription(subscription: Subscription) -> SubscriptionStats:
     consumers = subscription.consumers
     if subscription.type is SubscriptionType.FAILOVER:
         consumers = sorted(consumers, key=lambda c: (c.priority, c.name))
-    left = subscription.closed_totals
+    totals = subscription.totals
     active = subscription.active
     dispatch, cursor = subscription.dispatch, subscription.cursor
     first = consumers[0].request if consumers else None
@@ -59,11 +59,11 @@ def _subscription(subscription: Subscription) -> SubscriptionStats:
         active_consumer_name=active.name if active else None,
         key_shared_mode=key_shared_mode(first) if first and key_shared else None,
         allow_out_of_order=bool(first and first.allow_out_of_order),
-        msg_out_counter=left.messages + sum(c.message_count for c in consumers),
-        bytes_out_counter=left.size_bytes + sum(c.size_bytes for c in consumers),
-        chunk_out_counter=left.chunks + sum(c.chunk_count for c in consumers),
-        redelivered_counter=left.redelivered + sum(c.redelivered_count for c in consumers),
-        acknowledged_counter=left.acked + sum(c.acked_count for c in consumers),
+        msg_out_counter=totals.message_count,
+        bytes_out_counter=totals.size_bytes,
+        chunk_out_counter=totals.chunk_count,
+        redelivered_counter=totals.redelivered_count,
+        acknowledged_counter=totals.acked_count,
         backlog_entries=cursor.backlog,
         backlog_bytes=cursor.backlog_bytes,
         unacked_messages=sum(c.unacked for c in consumers),
@@ -71,18 +71,17 @@ def _subscription(subscription: Subscription) -> SubscriptionStats:
         blocked_on_unacked=dispatch.over_unacked_limit if dispatch else False,
         acked_ranges=cursor.acked_ranges,
         acked_ranges_bytes=cursor.acked_ranges_bytes,
-        last_flow_ms=max([left.last_flow_ms, *(c.last_flow_ms for c in consumers)]),
+        last_flow_ms=totals.last_flow_ms,
         last_mark_moved_ms=cursor.mark_moved_ms,
-        last_acked_ms=max([left.last_acked_ms, *(c.last_acked_ms for c in consumers)]),
-        last_consumed_ms=subscription.wall_ms_at(
-            latest(left.delivered_at, *(c.delivered_at for c in consumers))
-        ),
+        last_acked_ms=totals.last_acked_ms,
+        last_consumed_ms=subscription.wall_ms_at(totals.delivered_at),
         consumers=[_consumer(consumer, subscription) for consumer in consumers],
         properties=dict(cursor.properties),
     )
 
 
 def _consumer(consumer: Consumer, subscription: Subscription) -> ConsumerStats:
+    totals = consumer.totals
     strategy = subscription.dispatch.strategy if subscription.dispatch else None
     ranges = None
     draining: list[tuple[int, int, int]] = []
@@ -97,18 +96,18 @@ def _consumer(consumer: Consumer, subscription: Subscription) -> ConsumerStats:
         address=consumer.connection.address,
         client_version=consumer.connection.client_version,
         connected_since_ms=consumer.connected_at_ms,
-        msg_out_counter=consumer.message_count,
-        bytes_out_counter=consumer.size_bytes,
-        entries_out_counter=consumer.entry_count,
-        chunk_out_counter=consumer.chunk_count,
-        redelivered_counter=consumer.redelivered_count,
-        acknowledged_counter=consumer.acked_count,
+        msg_out_counter=totals.message_count,
+        bytes_out_counter=totals.size_bytes,
+        entries_out_counter=totals.message_count - totals.batched_count,
+        chunk_out_counter=totals.chunk_count,
+        redelivered_counter=totals.redelivered_count,
+        acknowledged_counter=totals.acked_count,
         available_permits=consumer.permits,
         unacked_messages=consumer.unacked,
         blocked_on_unacked=consumer.blocked,
-        last_acked_ms=consumer.last_acked_ms,
-        last_consumed_ms=subscription.wall_ms_at(consumer.delivered_at),
-        last_flow_ms=consumer.last_flow_ms,
+        last_acked_ms=totals.last_acked_ms,
+        last_consumed_ms=subscription.wall_ms_at(totals.delivered_at),
+        last_flow_ms=totals.last_flow_ms,
         key_hash_ranges=ranges,
         draining_slots=draining,
         draining_cleared_total=cleared,

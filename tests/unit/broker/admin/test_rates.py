@@ -41,7 +41,7 @@ async def test_chunks_have_rates(clock):
             subscription="s", type=SubscriptionType.SHARED, consumer_id=1, consumer_name="c"
         )
         _, consumer = await topic.subscribe(request, SilentEnd())
-        producer.chunk_count, consumer.chunk_count = 60, 120
+        producer.chunk_count, consumer.totals.chunk_count = 60, 120
         await clock.advance(INTERVAL_S)
         shown = (await world.ask("GET", "/admin/v2/persistent/public/default/a/stats")).json
     delivered = shown["subscriptions"]["s"]

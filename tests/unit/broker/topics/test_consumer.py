@@ -33,7 +33,7 @@ def test_delivering_costs_a_permit_per_message(client_end, make_entry):
     c = consumer(client_end())
     c.add_permits(10)
     c.deliver(*run(make_entry, 1, 4))
-    assert (c.permits, c.message_count) == (5, 5)
+    assert (c.permits, c.totals.message_count) == (5, 5)
 
 
 def test_messages_acknowledged_before_cost_no_permit(client_end, make_entry):

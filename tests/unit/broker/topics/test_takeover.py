@@ -45,7 +45,7 @@ class World:
 
     async def leave(self, consumer):
         self.strategy.leave(consumer)
-        self.takeover.left(consumer)
+        self.takeover.elected()
         await until_idle()
 
 
