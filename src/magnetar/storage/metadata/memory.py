@@ -1,10 +1,11 @@
 """A metadata store in memory: for tests, and for ``standalone --memory``."""
 
-import asyncio
+from bisect import bisect_left, insort
 from collections.abc import Callable
 
 from magnetar.errors import StorageError, VersionMismatch
 from magnetar.storage.metadata.store import ABSENT, Record, Watch
+from magnetar.storage.metadata.watches import Watches
 
 
 class MemoryTree:
@@ -13,64 +14,34 @@ class MemoryTree:
     def __init__(self) -> None:
         self.records: dict[str, Record] = {}
         self.owners: dict[str, MemoryMetadataStore] = {}  # Of ephemeral records.
-        self.watches: list[MemoryWatch] = []
-        self._below: dict[str, dict[str, int]] = {}  # Path, name below it, records at or below.
+        self.watches: list[Watches] = []  # Of each session.
+        self._paths: list[str] = []  # Invariant: those of ``records``, ascending.
 
     def write(self, path: str, record: Record, owner: "MemoryMetadataStore | None") -> None:
         if path not in self.records:
-            self._count(path, 1)
+            insort(self._paths, path)
         self.records[path] = record
         self.owners.pop(path, None)
         if owner is not None:
             self.owners[path] = owner
-        self._changed(path)
+        self._tell(path)
 
     def remove(self, path: str) -> None:
         if self.records.pop(path, None) is not None:
+            del self._paths[bisect_left(self._paths, path)]
             self.owners.pop(path, None)
-            self._count(path, -1)
-            self._changed(path)
+            self._tell(path)
 
     def children(self, path: str) -> list[str]:
-        return sorted(self._below.get(path.rstrip("/"), ()))
+        prefix = path.rstrip("/") + "/"
+        # "0" follows "/" in the order of characters: the range holds all that is below.
+        first, stop = (bisect_left(self._paths, end) for end in (prefix, prefix[:-1] + "0"))
+        names = {each[len(prefix) :].partition("/")[0] for each in self._paths[first:stop]}
+        return sorted(names)
 
-    def _count(self, path: str, change: int) -> None:
-        while path:
-            path, _, name = path.rpartition("/")
-            names = self._below.setdefault(path, {})
-            names[name] = names.get(name, 0) + change
-            if not names[name]:
-                del names[name]
-            if not names:
-                del self._below[path]
-
-    def _changed(self, path: str) -> None:
-        for watch in self.watches:
-            watch.tell(path)
-
-
-class MemoryWatch:
-    """A watch on everything at or below a prefix."""
-
-    def __init__(self, tree: MemoryTree, prefix: str, changed: Callable[[str], None]) -> None:
-        self._tree = tree
-        self._prefix = prefix
-        self._below = prefix.rstrip("/") + "/"
-        self._changed = changed
-        self._loop = asyncio.get_running_loop()
-        tree.watches.append(self)
-
-    def tell(self, path: str) -> None:
-        if path == self._prefix or path.startswith(self._below):
-            self._loop.call_soon(self._report, path)
-
-    def cancel(self) -> None:
-        if self in self._tree.watches:
-            self._tree.watches.remove(self)
-
-    def _report(self, path: str) -> None:
-        if self in self._tree.watches:
-            self._changed(path)
+    def _tell(self, path: str) -> None:
+        for watches in self.watches:
+            watches.tell(path)
 
 
 class MemoryMetadataStore:
@@ -78,7 +49,8 @@ class MemoryMetadataStore:
 
     def __init__(self, tree: MemoryTree | None = None) -> None:
         self._tree = tree or MemoryTree()
-        self._watches: list[MemoryWatch] = []
+        self._watches = Watches()
+        self._tree.watches.append(self._watches)
         self._closed = False
 
     async def get(self, path: str) -> Record | None:
@@ -107,14 +79,14 @@ class MemoryMetadataStore:
 
     def watch(self, prefix: str, changed: Callable[[str], None]) -> Watch:
         self._check_open()
-        watch = MemoryWatch(self._tree, prefix, changed)
-        self._watches.append(watch)
-        return watch
+        return self._watches.begin(prefix, changed)
 
     async def close(self) -> None:
+        if self._closed:
+            return
         self._closed = True
-        for watch in self._watches:
-            watch.cancel()
+        self._watches.clear()
+        self._tree.watches.remove(self._watches)
         for path in [path for path, owner in self._tree.owners.items() if owner is self]:
             self._tree.remove(path)
 

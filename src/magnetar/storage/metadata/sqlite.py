@@ -20,32 +20,11 @@ from magnetar.errors import StorageError
 from magnetar.storage.metadata.batches import Batches
 from magnetar.storage.metadata.sqlite_file import SqliteSettings
 from magnetar.storage.metadata.sqlite_worker import SqliteWorker, serve
-from magnetar.storage.metadata.store import Record
+from magnetar.storage.metadata.store import Record, Watch
+from magnetar.storage.metadata.watches import Watches
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
-
-
-class SqliteWatch:
-    """A watch on everything at or below a prefix."""
-
-    def __init__(
-        self, store: "SqliteMetadataStore", prefix: str, changed: Callable[[str], None]
-    ) -> None:
-        self._store = store
-        self._prefix = prefix
-        self._below = prefix.rstrip("/") + "/"
-        self._changed = changed
-
-    def tell(self, path: str | None) -> None:
-        """A record changed; None: some were deleted, and nobody knows which."""
-        if path is None:
-            self._changed(self._prefix)
-        elif path == self._prefix or path.startswith(self._below):
-            self._changed(path)
-
-    def cancel(self) -> None:
-        self._store.forget(self)
 
 
 class SqliteMetadataStore:
@@ -57,7 +36,7 @@ class SqliteMetadataStore:
         """For ``open``."""
         self._path = path
         self._batches: Batches[SqliteWorker] = Batches()
-        self._watches: list[SqliteWatch] = []
+        self._watches = Watches(lambda: self._batches.post(SqliteWorker.end_watching, writes=False))
         self._closed = False
         work = partial(
             serve,
@@ -105,14 +84,12 @@ class SqliteMetadataStore:
         expected_version: int | None = None,
         ephemeral: bool = False,
     ) -> int:
-        put = partial(
-            SqliteWorker.put,
-            path=path,
-            value=value,
-            expected_version=expected_version,
-            ephemeral=ephemeral,
+        return await self._ask(
+            lambda worker: worker.put(
+                path, value, expected_version=expected_version, ephemeral=ephemeral
+            ),
+            writes=True,
         )
-        return await self._ask(put, writes=True)
 
     async def delete(self, path: str, *, expected_version: int | None = None) -> None:
         await self._ask(
@@ -123,20 +100,11 @@ class SqliteMetadataStore:
     async def children(self, path: str) -> list[str]:
         return await self._ask(lambda worker: worker.tables.children(path), writes=False)
 
-    def watch(self, prefix: str, changed: Callable[[str], None]) -> SqliteWatch:
+    def watch(self, prefix: str, changed: Callable[[str], None]) -> Watch:
         self._check_open()
-        watch = SqliteWatch(self, prefix, changed)
         if not self._watches:
             self._batches.post(SqliteWorker.begin_watching, writes=False)
-        self._watches.append(watch)
-        return watch
-
-    def forget(self, watch: SqliteWatch) -> None:
-        """End a watch; for the watch itself."""
-        if watch in self._watches:
-            self._watches.remove(watch)
-            if not self._watches and not self._closed:
-                self._batches.post(SqliteWorker.end_watching, writes=False)
+        return self._watches.begin(prefix, changed)
 
     async def close(self) -> None:
         if self._closed:
@@ -165,12 +133,5 @@ class SqliteMetadataStore:
         await asyncio.get_running_loop().run_in_executor(None, self._thread.join)
 
     def _tell_watches(self, paths: list[str | None]) -> None:
-        loop = asyncio.get_running_loop()
         for path in paths:
-            for watch in self._watches:
-                # Each by itself: a watch that fails is the loop's to report, and stops no other.
-                loop.call_soon(self._tell_watch, watch, path)
-
-    def _tell_watch(self, watch: SqliteWatch, path: str | None) -> None:
-        if watch in self._watches:
-            watch.tell(path)
+            self._watches.tell(path)

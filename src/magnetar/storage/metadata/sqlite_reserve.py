@@ -8,10 +8,9 @@ nothing is done.
 
 import contextlib
 import os
+import sqlite3
 from pathlib import Path
 from typing import Final
-
-from magnetar.storage.metadata.tables import SqlConnection
 
 LOG_PAGES_MAX: Final = 256
 """Then the log is moved into the database, and begins anew."""
@@ -25,7 +24,7 @@ _PAGE_HEADER: Final = 24
 _HEADER: Final = 32
 
 
-def free_pages(connection: SqlConnection) -> None:
+def free_pages(connection: sqlite3.Connection) -> None:
     """Give the database free pages if it has few. Raises what the connection raises, when full."""
     if _pragma(connection, "freelist_count") >= FREE_PAGES_MIN:
         return
@@ -43,7 +42,7 @@ def free_pages(connection: SqlConnection) -> None:
     connection.execute("PRAGMA wal_checkpoint")  # So that the database has them, not the log alone.
 
 
-def allocate_log(connection: SqlConnection, path: Path) -> None:
+def allocate_log(connection: sqlite3.Connection, path: Path) -> None:
     """Keep the log of the database at ``path`` short, and give it the room it will take.
 
     What lies behind the pages that SQLite wrote is nothing to it; its locks are on other files.
@@ -60,5 +59,5 @@ def allocate_log(connection: SqlConnection, path: Path) -> None:
             os.close(fd)
 
 
-def _pragma(connection: SqlConnection, name: str) -> int:
+def _pragma(connection: sqlite3.Connection, name: str) -> int:
     return int(connection.execute(f"PRAGMA {name}").fetchone()[0])

@@ -12,9 +12,10 @@ last it saw: changes are never missed, several to one record are told as one.
 """
 
 import contextlib
+import sqlite3
 import zlib
-from collections.abc import Iterator, Sequence
-from typing import Any, Final, NamedTuple, Protocol
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
 
 from magnetar.errors import CorruptEntry, VersionMismatch
 from magnetar.storage.metadata.store import ABSENT, Record
@@ -37,28 +38,6 @@ CREATE TABLE counters (name TEXT NOT NULL PRIMARY KEY, value INTEGER NOT NULL);
 INSERT INTO counters VALUES ('change', 0), ('forgotten', 0)
 """
 
-Value = str | bytes | int | None
-
-
-class Rows(Protocol):
-    """What a statement brought."""
-
-    @property
-    def rowcount(self) -> int: ...
-
-    def fetchone(self) -> Any: ...
-
-    def fetchall(self) -> list[Any]: ...
-
-
-class SqlConnection(Protocol):
-    """A connection to a database, in autocommit."""
-
-    @property
-    def in_transaction(self) -> bool: ...
-
-    def execute(self, statement: str, values: Sequence[Value] = ..., /) -> Rows: ...
-
 
 class Changes(NamedTuple):
     """What changed since a number. ``missed``: also deletions that nobody can name any more."""
@@ -69,9 +48,14 @@ class Changes(NamedTuple):
 
 
 class Tables:
-    """The tables of one connection. Everything but ``transaction`` is called inside of one."""
+    """The tables of one connection in autocommit.
 
-    def __init__(self, connection: SqlConnection, *, deletions_kept: int = DELETIONS_KEPT) -> None:
+    Everything but ``transaction`` is called inside of one.
+    """
+
+    def __init__(
+        self, connection: sqlite3.Connection, *, deletions_kept: int = DELETIONS_KEPT
+    ) -> None:
         self._connection = connection
         self._deletions_kept = deletions_kept
         self._change = 0  # Of this transaction; 0: nothing was changed yet.
@@ -217,7 +201,7 @@ class Tables:
     def _set_counter(self, name: str, value: int) -> None:
         self._connection.execute("UPDATE counters SET value = ? WHERE name = ?", (value, name))
 
-    def _one(self, question: str, *values: Value) -> Any:
+    def _one(self, question: str, *values: str | int) -> Any:
         return self._connection.execute(question, values).fetchone()
 
 

@@ -18,4 +18,6 @@ async def test_nothing_is_kept_for_records_that_are_gone():
     await store.put("/a/b", b"")
     await store.delete("/a/b/c")
     await store.delete("/a/b")
-    assert (tree.records, tree.owners, tree._below) == ({}, {}, {})
+    assert (tree.records, tree.owners, await store.children("/")) == ({}, {}, [])
+    await store.close()
+    assert tree.watches == []

@@ -358,16 +358,3 @@ async def test_reading_and_watching_go_on_where_nothing_can_be_written(file):
             assert isinstance(results[1], WriteFailed)
         await store.put("/a", b"")
         await heard.until("/a")
-
-
-async def test_a_watch_that_fails_keeps_nothing_from_others(file):
-    unhandled = []
-    loop = asyncio.get_running_loop()
-    loop.set_exception_handler(lambda _, context: unhandled.append(context["exception"]))
-    async with opened(file) as store:
-        heard = Heard()
-        store.watch("/a", int)
-        store.watch("/a", heard)
-        await asyncio.gather(store.put("/a", b""), store.put("/a/b", b""))
-        await heard.until("/a", "/a/b")
-        assert [type(error) for error in unhandled] == [ValueError] * 2

@@ -1,0 +1,55 @@
+"""The watches of one metadata store, whatever stores its records."""
+
+import asyncio
+from collections.abc import Callable
+
+
+class PathWatch:
+    """A watch on everything at or below a prefix."""
+
+    def __init__(self, watches: "Watches", prefix: str, changed: Callable[[str], None]) -> None:
+        self.prefix = prefix
+        self.below = prefix.rstrip("/") + "/"
+        self.changed = changed
+        self._watches = watches
+
+    def cancel(self) -> None:
+        self._watches.end(self)
+
+
+class Watches:
+    """The running watches. ``all_ended`` is called when the last of them was cancelled."""
+
+    def __init__(self, all_ended: Callable[[], object] = lambda: None) -> None:
+        self._running: list[PathWatch] = []
+        self._all_ended = all_ended
+
+    def __bool__(self) -> bool:
+        return bool(self._running)
+
+    def begin(self, prefix: str, changed: Callable[[str], None]) -> PathWatch:
+        watch = PathWatch(self, prefix, changed)
+        self._running.append(watch)
+        return watch
+
+    def end(self, watch: PathWatch) -> None:
+        if watch in self._running:
+            self._running.remove(watch)
+            if not self._running:
+                self._all_ended()
+
+    def clear(self) -> None:
+        self._running.clear()
+
+    def tell(self, path: str | None) -> None:
+        """A record changed; None: some were deleted, and it is not known which."""
+        loop = asyncio.get_running_loop()
+        for watch in self._running:
+            told = watch.prefix if path is None else path
+            if told == watch.prefix or told.startswith(watch.below):
+                # Each in a call of its own: the loop reports a watch that fails, and goes on.
+                loop.call_soon(self._call, watch, told)
+
+    def _call(self, watch: PathWatch, path: str) -> None:
+        if watch in self._running:
+            watch.changed(path)
