@@ -3,10 +3,11 @@
 lease = await Lease.take(metadata, "/leader", b"broker-1", lost=step_down, tasks=tasks)
 """
 
+import contextlib
 from collections.abc import Callable
 
 from magnetar.errors import AlreadyExists, VersionMismatch
-from magnetar.storage.metadata.store import ABSENT, MetadataStore
+from magnetar.storage.metadata.store import ABSENT, MetadataStore, Record
 from magnetar.tasks import Tasks
 
 
@@ -65,29 +66,27 @@ class Lease:
 
     async def release(self) -> None:
         """Let go, if it is still ours."""
-        if self.held:
-            self._end()
-            await self._delete_ours()
-
-    async def _delete_ours(self) -> None:
-        record = await self._metadata.get(self.path)
-        if record is None or record.value != self._value:
+        if not self.held:
             return
-        try:
-            await self._metadata.delete(self.path, expected_version=record.version)
-        except VersionMismatch:
-            return  # It ended, and somebody else was faster.
+        self._end()
+        record = await self._ours()
+        if record is not None:
+            with contextlib.suppress(VersionMismatch):  # It ended, and somebody else was faster.
+                await self._metadata.delete(self.path, expected_version=record.version)
 
     def _changed(self, _: str) -> None:
         if self.held and self._taken:
             self._tasks.spawn("lease", self._look())
 
     async def _look(self) -> None:
-        record = await self._metadata.get(self.path)
-        ours = record is not None and record.value == self._value
-        if self.held and not ours:
+        ours = await self._ours()
+        if self.held and ours is None:
             self._end()
             self._lost()
+
+    async def _ours(self) -> Record | None:
+        record = await self._metadata.get(self.path)
+        return record if record is not None and record.value == self._value else None
 
     def _end(self) -> None:
         self.held = False

@@ -14,7 +14,7 @@ import sqlite3
 import struct
 import tempfile
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from magnetar.errors import StorageError
 
@@ -22,21 +22,11 @@ from magnetar.errors import StorageError
 # number of pages committed is at 16, the salt of the log at 32.
 _VERSION: Final = 3007000
 _INDEX_COPY: Final = 48
-_PAGES_AT: Final = 16
-_SALT_AT: Final = 32
 
 # The log's header, big-endian: magic | version | page size | count | salt (8) | checksum (8).
 _HEADER_SIZE: Final = 32
-_CHECKSUM_AT: Final = 24
 _LITTLE: Final = 0x377F0682  # The magic of a log whose checksums read words little-endian.
 _PAGE: Final = 4096
-
-
-class LogIndex(NamedTuple):
-    """What an index says of its log."""
-
-    pages: int
-    salt: bytes
 
 
 def check_log(path: Path) -> None:
@@ -45,39 +35,48 @@ def check_log(path: Path) -> None:
     Blocking, for a thread. To be called before the database is opened: opening it mends the traces.
     """
     index, log = path.with_name(f"{path.name}-shm"), path.with_name(f"{path.name}-wal")
-    promised = read_index(_bytes_of(index) or b"")
-    if promised is None or not promised.pages:
+    committed, salt = read_index(_bytes_of(index))
+    if not committed:
         return
     data = _bytes_of(log)
-    believed = _believed(data or b"")
-    if believed is not None and believed.salt != promised.salt:
+    intact = _header_intact(data)
+    if intact and data[16:24] != salt:
         return  # The index is of an earlier log: it survived a loss of power, and says nothing.
-    pages = 0 if believed is None else believed.pages
-    if pages >= promised.pages:
+    missing = committed - (_pages_believed(data) if intact else 0)
+    if missing <= 0:
         return
-    how = "is missing" if data is None else "is damaged"
+    how = "is damaged" if log.exists() else "is missing"
     raise StorageError(
-        f"{log} {how}: {promised.pages - pages} of {promised.pages} pages with the last changes "
-        f"cannot be read. Restore it, or the folder from a backup; to go on without those changes, "
+        f"{log} {how}: {missing} of {committed} pages with the last changes cannot be read. "
+        f"Restore it, or the folder from a backup; to go on without those changes, "
         f"remove {index.name}"
     )
 
 
-def read_index(index: bytes) -> LogIndex | None:
-    """How many pages were committed; None when the index does not say."""
+def read_index(index: bytes) -> tuple[int, bytes]:
+    """How many pages were committed, 0 when the index does not say; and the salt of their log."""
     copy = index[:_INDEX_COPY]
-    if len(index) < 2 * _INDEX_COPY or copy != index[_INDEX_COPY : 2 * _INDEX_COPY]:
-        return None
-    if struct.unpack_from("=I", copy)[0] != _VERSION:
-        return None
-    (pages,) = struct.unpack_from("=I", copy, _PAGES_AT)
-    return LogIndex(pages, copy[_SALT_AT : _SALT_AT + 8])
+    if len(copy) < _INDEX_COPY or copy != index[_INDEX_COPY : 2 * _INDEX_COPY]:
+        return 0, b""
+    version, pages, salt = struct.unpack_from("=I12xI12x8s", copy)
+    return (pages, salt) if version == _VERSION else (0, b"")
 
 
-def _believed(log: bytes) -> LogIndex | None:
-    """What SQLite believes of a log; None: it is none."""
-    if not _header_intact(log):
-        return None
+def _header_intact(log: bytes) -> bool:
+    """Whether the log's header has its own checksum: for each two words, a += x + b, b += y + a."""
+    if len(log) < _HEADER_SIZE:
+        return False
+    order = "<" if int.from_bytes(log[:4], "big") == _LITTLE else ">"
+    words = struct.unpack_from(f"{order}6I", log)
+    a = b = 0
+    for x, y in zip(words[::2], words[1::2], strict=True):
+        a = (a + x + b) % 2**32
+        b = (b + y + a) % 2**32
+    return struct.pack(">II", a, b) == log[_HEADER_SIZE - 8 : _HEADER_SIZE]
+
+
+def _pages_believed(log: bytes) -> int:
+    """How many pages of a log SQLite takes for committed."""
     with tempfile.TemporaryDirectory(prefix="magnetar-") as folder:
         copy = Path(folder) / "copy"
         try:
@@ -91,26 +90,14 @@ def _believed(log: bytes) -> LogIndex | None:
         with contextlib.closing(sqlite3.connect(copy)) as connection:
             with contextlib.suppress(sqlite3.Error):  # Its only page is empty, but for the log.
                 connection.execute("PRAGMA user_version")
-            return read_index(_bytes_of(copy.with_name("copy-shm")) or b"")
+            return read_index(_bytes_of(copy.with_name("copy-shm")))[0]
 
 
-def _header_intact(log: bytes) -> bool:
-    """Whether the log's header has its own checksum: for each two words, a += x + b, b += y + a."""
-    if len(log) < _HEADER_SIZE:
-        return False
-    order = "<" if int.from_bytes(log[:4], "big") == _LITTLE else ">"
-    words = struct.unpack_from(f"{order}6I", log)
-    a = b = 0
-    for x, y in zip(words[::2], words[1::2], strict=True):
-        a = (a + x + b) % 2**32
-        b = (b + y + a) % 2**32
-    return struct.pack(">II", a, b) == log[_CHECKSUM_AT:_HEADER_SIZE]
-
-
-def _bytes_of(path: Path) -> bytes | None:
+def _bytes_of(path: Path) -> bytes:
+    """What a file holds; nothing where there is none."""
     try:
         return path.read_bytes()
     except FileNotFoundError:
-        return None
+        return b""
     except OSError as error:
         raise StorageError(f"{path} cannot be read ({error}): check the disk") from error
