@@ -7,7 +7,7 @@ two queues, so that a reader far behind does not push out what was just appended
 """
 
 from bisect import bisect_right
-from heapq import heapify, heappop, heappush, heapreplace
+from collections import OrderedDict
 from itertools import accumulate, chain
 from typing import Final
 
@@ -50,92 +50,61 @@ class EvictionQueue:
     def __init__(self, size_bytes_max: int) -> None:
         self.size_bytes_max = size_bytes_max
         self.size_bytes = 0
-        self.runs_added = 0  # A run's age is how many had come before it.
-        # Invariant: every cache that holds runs is here once, with the age of its oldest run or an
-        # earlier one.
-        self._oldest: list[tuple[int, LedgerCache]] = []
-        self._empty_count = 0  # Ledger caches in ``_oldest`` that were emptied otherwise.
+        # Invariant: every run in a cache by its first entry, the oldest first. One that was merged
+        # is as old as the first of its parts.
+        self._runs: OrderedDict[tuple[LedgerCache, int], None] = OrderedDict()
 
     def ledger_cache(self) -> "LedgerCache":
         """A new, empty cache."""
         return LedgerCache(self)
 
-    def add(self, age: int, cache: "LedgerCache") -> None:
-        heappush(self._oldest, (age, cache))
+    def added(self, cache: "LedgerCache", run: EntryRun) -> None:
+        """A cache took a run. It may be gone already when this returns."""
+        self._runs[cache, run.first_entry_id] = None
+        self.size_bytes += _cost(run)
+        if self.size_bytes > self.size_bytes_max:
+            self.evict()
+
+    def merged(self, cache: "LedgerCache", firsts: list[int]) -> None:
+        """The runs that begin at ``firsts`` are part of the run before them now."""
+        self.size_bytes -= len(firsts) * _RUN_OVERHEAD
+        for first in firsts:
+            del self._runs[cache, first]
+
+    def cleared(self, cache: "LedgerCache", runs: list[EntryRun]) -> None:
+        """A cache dropped these runs."""
+        for run in runs:
+            self.size_bytes -= _cost(run)
+            del self._runs[cache, run.first_entry_id]
 
     def evict(self) -> None:
         """Evict the oldest runs until the bound is kept."""
-        oldest = self._oldest
-        while self.size_bytes > self.size_bytes_max and oldest:
-            queued_age, cache = oldest[0]
-            age = cache.oldest_age
-            if age == queued_age:
-                cache.drop_oldest()
-                age = cache.oldest_age
-            if age is None:
-                heappop(oldest)
-                cache.queued = False
-            else:
-                heapreplace(oldest, (age, cache))
-
-    def cleared(self) -> None:
-        """A cache was cleared. Now and then, forget all such caches."""
-        self._empty_count += 1
-        if self._empty_count > 64 + len(self._oldest) // 2:
-            kept = [each for each in self._oldest if each[1].oldest_age is not None]
-            for _, cache in self._oldest:
-                cache.queued = cache.oldest_age is not None
-            heapify(kept)
-            self._oldest = kept
-            self._empty_count = 0
+        while self.size_bytes > self.size_bytes_max and self._runs:
+            (cache, first), _ = self._runs.popitem(last=False)
+            self.size_bytes -= _cost(cache.drop(first))
 
 
 class LedgerCache:
     """Cached runs of one ledger."""
 
-    __slots__ = (
-        "_ages",
-        "_cold",
-        "_firsts",
-        "_in_order",
-        "_queue",
-        "_runs",
-        "_sizes",
-        "queued",
-    )
+    __slots__ = ("_cold", "_firsts", "_queue", "_runs")
 
     def __init__(self, queue: EvictionQueue) -> None:
-        self.queued = False  # Known to the queue.
         self._queue = queue
         # Invariant: as long as each other, ascending and disjoint by entry id.
         self._firsts: list[int] = []
         self._runs: list[EntryRun] = []
-        self._sizes: list[int] = []  # Of the entries alone.
-        self._ages: list[int] = []
-        self._in_order = True  # Ages ascend, too.
         self._cold = 0  # So many runs at the beginning are merged as far as it pays.
 
-    def __lt__(self, other: "LedgerCache") -> bool:
-        """Ages differ, so a heap of (age, cache) never needs to know; but it wants to."""
-        return id(self) < id(other)
-
-    @property
-    def oldest_age(self) -> int | None:
-        if not self._ages:
-            return None
-        return self._ages[0] if self._in_order else min(self._ages)
-
-    def append(self, run: EntryRun, size_bytes: int) -> None:
-        """Take the newest run of the ledger, whose entries have ``size_bytes``."""
+    def append(self, run: EntryRun) -> None:
+        """Take the newest run of the ledger."""
         self._firsts.append(run.first_entry_id)
         self._runs.append(run)
-        self._sizes.append(size_bytes)
-        self._ages.append(self._queue.runs_added)
+        self._queue.added(self, run)
         if len(self._runs) >= self._cold + 2 * _HOT_RUNS:
             self._cool()
-        self._grown(size_bytes, len(run.data))
 
-    def insert(self, run: EntryRun, size_bytes: int) -> None:
+    def insert(self, run: EntryRun) -> None:
         """Take a run from anywhere in the ledger, unless some of it is here already.
 
         For caches that nothing is appended to.
@@ -144,15 +113,11 @@ class LedgerCache:
         index = bisect_right(self._firsts, run.first_entry_id)
         if index and self._runs[index - 1].last_entry_id >= run.first_entry_id:
             return
-        if index < len(self._firsts):
-            if self._firsts[index] <= run.last_entry_id:
-                return
-            self._in_order = False
+        if index < len(self._firsts) and self._firsts[index] <= run.last_entry_id:
+            return
         self._firsts.insert(index, run.first_entry_id)
         self._runs.insert(index, run)
-        self._sizes.insert(index, size_bytes)
-        self._ages.insert(index, self._queue.runs_added)
-        self._grown(size_bytes, len(run.data))
+        self._queue.added(self, run)
 
     def find(self, entry_id: int, entries_max: int, bytes_max: int) -> EntryRun | None:
         """Entries from ``entry_id`` on: at most so many, and at least one if it is here."""
@@ -171,7 +136,7 @@ class LedgerCache:
             self._merge(index, entries_max, bytes_max)
             run = self._runs[index]
             count = len(run.data)
-        if count <= entries_max and self._sizes[index] <= bytes_max:
+        if count <= entries_max and run.size_bytes <= bytes_max:
             return run
         return part_of(run, 0, entries_max, bytes_max)
 
@@ -190,37 +155,20 @@ class LedgerCache:
         index = bisect_right(self._firsts, entry_id)
         return self._firsts[index] if index < len(self._firsts) else None
 
-    def drop_oldest(self) -> None:
-        self._drop(0 if self._in_order else self._ages.index(min(self._ages)))
+    def drop(self, first: int) -> EntryRun:
+        """Drop the run that begins at ``first``, and return it; for the queue."""
+        index = bisect_right(self._firsts, first) - 1
+        del self._firsts[index]
+        if index < self._cold:
+            self._cold -= 1
+        return self._runs.pop(index)
 
     def clear(self) -> None:
         """Drop everything: the ledger is gone, or closed."""
-        if not self._runs:
-            return
-        costs = map(_cost, self._sizes, map(len, self._runs))
-        self._queue.size_bytes -= sum(costs)
-        for column in (self._firsts, self._runs, self._sizes, self._ages):
-            column.clear()
+        self._queue.cleared(self, self._runs)
+        self._firsts.clear()
+        self._runs.clear()
         self._cold = 0
-        self._in_order = True
-        self._queue.cleared()
-
-    def _grown(self, size_bytes: int, entry_count: int) -> None:
-        queue = self._queue
-        if not self.queued:
-            self.queued = True
-            queue.add(queue.runs_added, self)
-        queue.runs_added += 1
-        queue.size_bytes += _cost(size_bytes, entry_count)
-        if queue.size_bytes > queue.size_bytes_max:
-            queue.evict()
-
-    def _drop(self, index: int) -> None:
-        self._queue.size_bytes -= _cost(self._sizes[index], len(self._runs[index]))
-        for column in (self._firsts, self._runs, self._sizes, self._ages):
-            del column[index]
-        if index < self._cold:
-            self._cold -= 1
 
     def _cool(self) -> None:
         """Merge small runs that readers which keep up have passed, and forget their cuts."""
@@ -235,28 +183,26 @@ class LedgerCache:
 
     def _merge(self, index: int, entries_max: int, bytes_max: int, stop: int | None = None) -> None:
         """Make one run of the run at ``index`` and the small ones right after it."""
-        firsts, runs, sizes = self._firsts, self._runs, self._sizes
+        firsts, runs = self._firsts, self._runs
         entries_max = min(entries_max, _MERGED_ENTRIES_MAX)
         bytes_max = min(bytes_max, _MERGED_BYTES_MAX)
-        entries, size = len(runs[index]), sizes[index]
+        entries, size = len(runs[index]), runs[index].size_bytes
         if entries >= _SMALL_ENTRIES or size >= _SMALL_BYTES:
             return
         after = index + 1
         stop = len(runs) if stop is None else stop
         while after < stop and firsts[after] == firsts[index] + entries:
-            entries += len(runs[after])
-            size += sizes[after]
-            if entries > entries_max or size > bytes_max or len(runs[after]) >= _SMALL_ENTRIES:
-                entries -= len(runs[after])
-                size -= sizes[after]
+            following = runs[after]
+            entries += len(following)
+            size += following.size_bytes
+            if entries > entries_max or size > bytes_max or len(following) >= _SMALL_ENTRIES:
                 break
             after += 1
         if after - index < 2:
             return
-        self._queue.size_bytes -= (after - index - 1) * _RUN_OVERHEAD
+        self._queue.merged(self, firsts[index + 1 : after])
         runs[index:after] = (_joined(runs[index:after]),)
-        sizes[index:after] = (size,)
-        del firsts[index + 1 : after], self._ages[index + 1 : after]
+        del firsts[index + 1 : after]
         if after <= self._cold:
             self._cold -= after - index - 1
         elif index < self._cold:
@@ -283,8 +229,8 @@ def part_of(run: EntryRun, start: int, entries_max: int, bytes_max: int) -> Entr
     return part
 
 
-def _cost(size_bytes: int, entry_count: int) -> int:
-    return size_bytes + entry_count * _ENTRY_OVERHEAD + _RUN_OVERHEAD
+def _cost(run: EntryRun) -> int:
+    return run.size_bytes + len(run.data) * _ENTRY_OVERHEAD + _RUN_OVERHEAD
 
 
 def _joined(runs: list[EntryRun]) -> EntryRun:
@@ -295,4 +241,5 @@ def _joined(runs: list[EntryRun]) -> EntryRun:
         list(chain.from_iterable(run.data for run in runs)),
         list(chain.from_iterable(run.checksums for run in runs)),
         known[0].joined(known[1:]) if len(known) == len(runs) else None,
+        sum(run.size_bytes for run in runs),
     )

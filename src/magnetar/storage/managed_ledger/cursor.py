@@ -186,7 +186,7 @@ class Cursor:
             entries_max -= len(run.data)
             if entries_max <= 0 or self.read_position > last:
                 break
-            bytes_max -= sum(map(len, run.data))
+            bytes_max -= run.size_bytes
             if bytes_max <= 0:
                 break
         return runs

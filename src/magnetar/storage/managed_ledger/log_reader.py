@@ -168,7 +168,7 @@ class LogReader:
             cache = self._reread.get(place.ledger_id)
             if cache is None:
                 cache = self._reread[place.ledger_id] = self._cache.reread.ledger_cache()
-            cache.insert(run, sum(map(len, found.data)))
+            cache.insert(run)
         return run
 
     async def _block(self, place: Position, entries_max: int, bytes_max: int) -> LedgerEntries:

@@ -203,9 +203,9 @@ class LogWriter:
         if layout.open_id == ledger_id:  # Otherwise it was closed, and sealed, meanwhile.
             layout.grow(first + count - 1, entries.size_bytes)
             if self._cursors and current is not None:
+                data, checksums, traits, size_bytes = entries
                 current.cache.append(
-                    EntryRun(ledger_id, first, entries.data, entries.checksums, entries.traits),
-                    entries.size_bytes,
+                    EntryRun(ledger_id, first, data, checksums, traits, size_bytes)
                 )
         stored(ledger_id, first, None)
 

@@ -33,21 +33,19 @@ class EntryRun:
     data: list[bytes]
     checksums: list[int]
     traits: Traits | None = None
+    size_bytes: int = -1
+    """Of all entries; added up where it is not given."""
     parts: "dict[tuple[int, int, int], EntryRun] | None" = field(
         default=None, repr=False, compare=False
     )
     """The cuts that were asked for, by what was asked: for the cache alone."""
-    _size_bytes: int = field(default=-1, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.size_bytes < 0:
+            self.size_bytes = sum(map(len, self.data))
 
     def __len__(self) -> int:
         return len(self.data)
-
-    @property
-    def size_bytes(self) -> int:
-        """Of all entries; added up once."""
-        if self._size_bytes < 0:
-            self._size_bytes = sum(map(len, self.data))
-        return self._size_bytes
 
     @property
     def last_entry_id(self) -> int:

@@ -1,7 +1,9 @@
+import gc
+
 import pytest
 from unit.storage.managed_ledger.logs import entries, run_of
 
-from magnetar.storage.managed_ledger.cache import EntryCache, EvictionQueue, part_of
+from magnetar.storage.managed_ledger.cache import EntryCache, EvictionQueue, LedgerCache, part_of
 
 PLENTY = 1 << 30
 
@@ -14,7 +16,7 @@ def queue():
 def cache_of(queue, *counts, first=0, size=1):
     cache = queue.ledger_cache()
     for count in counts:
-        cache.append(run_of(3, first, count, size=size), count * size)
+        cache.append(run_of(3, first, count, size=size))
         first += count
     return cache
 
@@ -22,7 +24,7 @@ def cache_of(queue, *counts, first=0, size=1):
 def test_whoever_reads_the_same_range_gets_the_same_run(queue):
     cache = queue.ledger_cache()
     run = run_of(3, 0, 10)
-    cache.append(run, 10)
+    cache.append(run)
     assert cache.find(0, 100, PLENTY) is run
     assert cache.find(0, 10, 10) is run
     assert cache.find(0, 4, PLENTY) is cache.find(0, 4, PLENTY)
@@ -59,11 +61,11 @@ def test_the_whole_run_that_has_an_entry_is_found(queue):
     cache = queue.ledger_cache()
     assert cache.holding(0) is None
     run = run_of(3, 10, 500)
-    cache.append(run, 500)
+    cache.append(run)
     assert cache.holding(10) is cache.holding(509) is run
     assert (cache.holding(9), cache.holding(510)) == (None, None)
     for entry in range(510, 520):
-        cache.append(run_of(3, entry, 1), 1)
+        cache.append(run_of(3, entry, 1))
     small = cache.holding(513)
     assert (small.first_entry_id, len(small)) == (513, 7), "small ones behind it are merged"
 
@@ -92,8 +94,8 @@ def test_large_runs_are_left_alone(queue):
 
 def test_runs_with_a_gap_between_them_stay_apart(queue):
     cache = queue.ledger_cache()
-    cache.append(run_of(3, 0, 2), 2)
-    cache.append(run_of(3, 5, 2), 2)
+    cache.append(run_of(3, 0, 2))
+    cache.append(run_of(3, 5, 2))
     assert len(cache.find(0, 100, PLENTY)) == 2
     assert cache.find(3, 100, PLENTY) is None
 
@@ -102,7 +104,7 @@ def test_runs_that_readers_have_passed_are_merged(queue):
     cache = queue.ledger_cache()
     runs = [run_of(3, entry, 1) for entry in range(1000)]
     for run in runs:
-        cache.append(run, 1)
+        cache.append(run)
     assert cache.find(999, 1, PLENTY) is runs[999], "the newest runs are left as they are"
     assert len(cache.find(0, 1, PLENTY)) == 1
     old = cache.find(64, 64, PLENTY)
@@ -115,7 +117,7 @@ def test_a_large_run_that_readers_have_passed_forgets_its_cuts(queue):
     cache = queue.ledger_cache()
     runs = [run_of(3, entry * 100, 100) for entry in range(200)]
     for run in runs:
-        cache.append(run, 100)
+        cache.append(run)
         assert len(cache.find(run.first_entry_id, 10, PLENTY)) == 10
     assert runs[0].parts is None
     assert len(runs[-1].parts) == 1
@@ -127,7 +129,7 @@ def test_what_is_cold_can_be_merged_on_and_dropped(queue):
     first = 0
     for index in range(1000):
         count = (1, 63, 64)[index % 3]
-        cache.append(run_of(3, first, count), count)
+        cache.append(run_of(3, first, count))
         first += count
     found, place = [], 0
     while run := cache.find(place, 200, PLENTY):
@@ -136,10 +138,10 @@ def test_what_is_cold_can_be_merged_on_and_dropped(queue):
     assert found == entries(first)
     queue.size_bytes_max = queue.size_bytes // 2
     while cache.find(first - 1, 1, PLENTY) and cache.find(0, 1, PLENTY):
-        cache.append(run_of(3, first, 1), 1)
+        cache.append(run_of(3, first, 1))
         first += 1
     for entry in range(first, first + 500):
-        cache.append(run_of(3, entry, 1), 1)
+        cache.append(run_of(3, entry, 1))
         assert cache.find(entry, 1, PLENTY).data == entries(1, start=entry)
     assert queue.size_bytes <= queue.size_bytes_max
     queue.size_bytes_max = 0
@@ -155,11 +157,11 @@ def test_a_cold_run_may_be_merged_with_a_warm_one(queue):
     assert small.find(63 * 64 + 324, 1000, PLENTY).data == entries(1, start=63 * 64 + 324)
 
 
-def test_the_oldest_run_of_all_shelves_goes_first():
+def test_the_oldest_run_of_all_caches_goes_first():
     queue = EvictionQueue(4 * 1700)  # Four runs of 1,000 bytes with their overhead.
     one, two = queue.ledger_cache(), queue.ledger_cache()
     for index, cache in enumerate((one, two, one, two, one, two)):
-        cache.append(run_of(3, index, 1, size=1000), 1000)
+        cache.append(run_of(3, index, 1, size=1000))
     assert queue.size_bytes <= queue.size_bytes_max
     held = [[entry for entry in range(6) if cache.find(entry, 1, PLENTY)] for cache in (one, two)]
     assert held == [[2, 4], [3, 5]]
@@ -170,7 +172,7 @@ def test_a_run_beyond_the_bound_is_not_kept():
     cache = cache_of(queue, 1, size=2000)
     assert cache.find(0, 1, PLENTY) is None
     assert queue.size_bytes == 0
-    cache.append(run_of(3, 1, 1), 1)
+    cache.append(run_of(3, 1, 1))
     assert cache.find(1, 1, PLENTY) is not None
 
 
@@ -180,26 +182,27 @@ def test_the_bound_is_kept_whatever_comes():
     for step in range(3000):
         cache = caches[step * step % 7]
         count, size = step % 90 + 1, step % 40
-        cache.append(run_of(3, step * 100, count, size=size), count * size)
+        cache.append(run_of(3, step * 100, count, size=size))
         assert queue.size_bytes <= queue.size_bytes_max
     for cache in caches:
         cache.clear()
     assert queue.size_bytes == 0
 
 
-def test_a_cleared_shelf_gives_its_memory_back_and_can_be_used_again(queue):
+def test_a_cleared_cache_gives_its_memory_back_and_can_be_used_again(queue):
     cache = cache_of(queue, 5, 5)
     cache.clear()
     cache.clear()
     assert queue.size_bytes == 0
-    cache.append(run_of(3, 20, 5), 5)
+    cache.append(run_of(3, 20, 5))
     assert len(cache.find(20, 10, PLENTY)) == 5
 
 
-def test_shelves_that_come_and_go_leave_nothing_behind(queue):
+def test_caches_that_come_and_go_leave_nothing_behind(queue):
     for _ in range(10_000):
         cache_of(queue, 3).clear()
-    assert len(queue._oldest) < 1000
+    gc.collect()
+    assert sum(isinstance(each, LedgerCache) for each in gc.get_objects()) < 10
     kept = cache_of(queue, 3)
     queue.size_bytes_max = 0
     queue.evict()
@@ -210,7 +213,7 @@ def test_shelves_that_come_and_go_leave_nothing_behind(queue):
 def test_runs_from_anywhere_find_their_place(queue):
     cache = queue.ledger_cache()
     for first in (500, 0, 900, 300):
-        cache.insert(run_of(3, first, 100), 100)
+        cache.insert(run_of(3, first, 100))
     assert [bool(cache.find(first, 1, 1)) for first in (0, 100, 300, 399, 400, 500, 999)] == [
         True, False, True, True, False, True, True,
     ]  # fmt: skip
@@ -221,13 +224,13 @@ def test_runs_from_anywhere_find_their_place(queue):
 
 def test_what_overlaps_is_not_taken_twice(queue):
     cache = queue.ledger_cache()
-    cache.insert(run_of(3, 100, 100), 100)
+    cache.insert(run_of(3, 100, 100))
     before = queue.size_bytes
     for first, count in ((150, 100), (50, 51), (199, 1), (0, 500)):
-        cache.insert(run_of(3, first, count), count)
+        cache.insert(run_of(3, first, count))
     assert queue.size_bytes == before
-    cache.insert(run_of(3, 200, 10), 10)
-    cache.insert(run_of(3, 90, 10), 10)
+    cache.insert(run_of(3, 200, 10))
+    cache.insert(run_of(3, 90, 10))
     assert queue.size_bytes > before
 
 
@@ -235,7 +238,7 @@ def test_out_of_order_the_oldest_still_goes_first():
     queue = EvictionQueue(3 * 1700)
     cache = queue.ledger_cache()
     for first in (5, 1, 3, 0):
-        cache.insert(run_of(3, first, 1, size=1000), 1000)
+        cache.insert(run_of(3, first, 1, size=1000))
     assert [entry for entry in range(6) if cache.find(entry, 1, PLENTY)] == [0, 1, 3]
 
 
@@ -249,6 +252,6 @@ def test_what_is_read_back_does_not_push_out_what_was_appended():
     cache = EntryCache(40_000)
     appended = cache_of(cache.appended, 1, size=1000)
     for index in range(100):
-        cache.reread.ledger_cache().insert(run_of(4, index, 1, size=1000), 1000)
+        cache.reread.ledger_cache().insert(run_of(4, index, 1, size=1000))
     assert appended.find(0, 1, PLENTY) is not None
     assert cache.size_bytes <= 40_000
