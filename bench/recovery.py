@@ -21,9 +21,9 @@ import google_crc32c
 
 from bench.machine import describe
 from magnetar.storage.ledger.local.disk import RealFiles
-from magnetar.storage.ledger.local.log_thread import Durability
 from magnetar.storage.ledger.local.recovery import Recovered, recover
-from magnetar.storage.ledger.local.store import LocalLedgerSettings, LocalLedgerStore
+from magnetar.storage.ledger.local.settings import Durability, LocalLedgerSettings
+from magnetar.storage.ledger.local.store import LocalLedgerStore
 from magnetar.storage.ledger.store import LedgerWriter
 
 BOUND_GB_PER_S = 2.0
@@ -84,7 +84,10 @@ async def _append(ledger: LedgerWriter, data: list[bytes], checksums: list[int])
 
 
 def _recover(folder: Path, size: int) -> Recovered:
-    found = recover(RealFiles(), folder, segment_size=size, spare_max=0, durable=False)
+    settings = LocalLedgerSettings(
+        segment_size=size, segments_spare_max=0, durability=Durability.NONE
+    )
+    found = recover(RealFiles(), folder, settings)
     assert found.ledgers, "the ledger is found"
     return found
 

@@ -6,8 +6,8 @@ import pytest
 from unit.storage.ledger.local.support import append, everything, run, snapshot
 
 from magnetar.errors import EntryNotFound, LedgerFenced, LedgerNotFound, StorageError
-from magnetar.storage.ledger.local.log_thread import Durability
-from magnetar.storage.ledger.local.store import LocalLedgerSettings, LocalLedgerStore
+from magnetar.storage.ledger.local.settings import Durability, LocalLedgerSettings
+from magnetar.storage.ledger.local.store import LocalLedgerStore
 from magnetar.storage.ledger.memory import MemoryLedgerStore
 
 MIB = 1024 * 1024

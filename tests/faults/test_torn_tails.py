@@ -10,7 +10,8 @@ import pytest
 from faults.folders import MESSAGES, TOPICS, examine
 from unit.storage.ledger.local.support import append, everything, run, snapshot
 
-from magnetar.storage.ledger.local.store import LocalLedgerSettings, LocalLedgerStore
+from magnetar.storage.ledger.local.settings import LocalLedgerSettings
+from magnetar.storage.ledger.local.store import LocalLedgerStore
 
 pytestmark = [pytest.mark.crash, pytest.mark.timeout(300)]
 

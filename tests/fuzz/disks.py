@@ -18,9 +18,9 @@ from unit.storage.ledger.local.support import append, run, snapshot
 
 from magnetar.errors import StorageError
 from magnetar.storage.ledger.local.format import HEAD_SIZE, Stamp, head_at, stamped
-from magnetar.storage.ledger.local.log_thread import Durability
 from magnetar.storage.ledger.local.segment_format import TRAILER_SIZE, BadFormat, decode_header
-from magnetar.storage.ledger.local.store import LocalLedgerSettings, LocalLedgerStore
+from magnetar.storage.ledger.local.settings import Durability, LocalLedgerSettings
+from magnetar.storage.ledger.local.store import LocalLedgerStore
 
 SETTINGS = LocalLedgerSettings(segment_size=16 * 1024, durability=Durability.NONE)
 MEMORY_GROWTH_MAX = 256 * 1024 * 1024

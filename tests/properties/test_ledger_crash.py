@@ -15,7 +15,8 @@ from support.faults import FaultyFiles
 from unit.storage.ledger.local.support import append, everything, run
 
 from magnetar.errors import LedgerFenced, LedgerNotFound, StorageError, WriteFailed
-from magnetar.storage.ledger.local.store import LocalLedgerSettings, LocalLedgerStore
+from magnetar.storage.ledger.local.settings import LocalLedgerSettings
+from magnetar.storage.ledger.local.store import LocalLedgerStore
 
 SETTINGS = LocalLedgerSettings(segment_size=16 * 1024, compaction_share=0.6)
 

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from unit.storage.ledger.local.support import append, run
 
-from magnetar.storage.ledger.local.log_thread import Durability
-from magnetar.storage.ledger.local.store import LocalLedgerSettings, LocalLedgerStore
+from magnetar.storage.ledger.local.settings import Durability, LocalLedgerSettings
+from magnetar.storage.ledger.local.store import LocalLedgerStore
 
 SETTINGS = LocalLedgerSettings(segment_size=32 * 1024, durability=Durability.NONE)
 

@@ -19,12 +19,12 @@ from magnetar.model.names import TopicName
 from magnetar.model.policies import Policies
 from magnetar.model.policy_values import RetentionPolicies
 from magnetar.storage.ledger.local.disk import Files
-from magnetar.storage.ledger.local.log_thread import Durability
-from magnetar.storage.ledger.local.store import (
+from magnetar.storage.ledger.local.settings import (
     SEGMENTS_SPARE_MAX,
+    Durability,
     LocalLedgerSettings,
-    LocalLedgerStore,
 )
+from magnetar.storage.ledger.local.store import LocalLedgerStore
 from magnetar.storage.ledger.memory import MemoryLedgerStore
 from magnetar.storage.ledger.store import LedgerStore
 from magnetar.storage.managed_ledger.cache import EntryCache

@@ -7,7 +7,8 @@ import pytest
 from unit.storage.managed_ledger.logs import BYTES_MAX, Logs, append, data_of, drain, entries
 
 from magnetar.model.position import EARLIEST, Position
-from magnetar.storage.ledger.local.store import LocalLedgerSettings, LocalLedgerStore
+from magnetar.storage.ledger.local.settings import LocalLedgerSettings
+from magnetar.storage.ledger.local.store import LocalLedgerStore
 from magnetar.storage.metadata.sqlite import SqliteMetadataStore
 
 SETTINGS = LocalLedgerSettings(segment_size=256 * 1024)

@@ -7,22 +7,18 @@ they landed: at no moment is an answered entry in fewer than one place.
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Mapping
 from typing import Final
 
-from magnetar.clock import Clock
 from magnetar.errors import StorageError, WriteFailed
 
-from .disk import Files
 from .format import Kind, located
-from .index import Ledger, Life
+from .index import Life
 from .jobs import Mark, Move, Receipt
-from .journal import Journal
 from .reading import Source, read_records
 from .scan import read_contents, read_footer
 from .segment_format import Contents
-from .segments import Segment, Segments, SegmentState
-from .upkeep import InThread
+from .segments import Segment, SegmentState
+from .upkeep import Parts
 
 log = logging.getLogger(__name__)
 
@@ -32,33 +28,16 @@ BATCH_SIZE: Final = 256 * 1024
 BLOCKS_PER_YIELD: Final = 1000
 """How many blocks are looked up in the index before others may run."""
 
-RETRY_S: Final = 10.0
-"""How long to wait after the disk refused a move."""
-
 
 class Compaction:
     """Empties sparse segments."""
 
-    def __init__(
-        self,
-        files: Files,
-        segments: Segments,
-        journal: Journal,
-        in_thread: InThread,
-        ledgers: Mapping[int, Ledger],
-        *,
-        share: float,
-        clock: Clock,
-        emptied: Callable[[], None],
-    ) -> None:
-        self._files = files
-        self._segments = segments
-        self._journal = journal
-        self._in_thread = in_thread
-        self._ledgers = ledgers
-        self._share = share
-        self._clock = clock
-        self._emptied = emptied
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._segments = parts.segments
+        self._journal = parts.journal
+        self._ledgers = parts.ledgers
+        self._share = parts.settings.compaction_share
         self._wanted = asyncio.Event()
 
     def wake(self) -> None:
@@ -75,17 +54,16 @@ class Compaction:
                     await self._empty(segment)
                 except WriteFailed as error:
                     log.warning("storage.compaction_failed path=%s error=%s", segment.path, error)
-                    await self._clock.sleep(RETRY_S)
+                    await self._parts.clock.sleep(self._parts.settings.compaction_retry_s)
                 except (StorageError, OSError) as error:
                     log.error("storage.compaction_failed path=%s error=%s", segment.path, error)  # noqa: TRY400 the error says it all
                     segment.to(SegmentState.STUCK)
 
     async def _empty(self, segment: Segment) -> None:
         before = segment.live
-        self._segments.begin_compaction(segment)
         segment.pins += 1
         try:
-            contents = await self._in_thread(self._contents, segment)
+            contents = await self._parts.in_thread(self._contents, segment)
             await self._move_marks(segment, contents)
             offsets = await self._live_offsets(contents)
             while offsets:
@@ -96,10 +74,10 @@ class Compaction:
         log.info("storage.compacted path=%s moved_bytes=%d", segment.path, before - segment.live)
         if segment.live:  # A ledger in it is just being deleted, or it is damaged.
             segment.to(SegmentState.STUCK)
-        self._emptied()
+        self._parts.look_around()
 
     def _contents(self, segment: Segment) -> Contents:
-        with contextlib.closing(self._files.open(segment.path)) as file:
+        with contextlib.closing(self._parts.files.open(segment.path)) as file:
             return read_footer(file, segment.stamp) or read_contents(file, segment)
 
     async def _live_offsets(self, contents: Contents) -> list[int]:
@@ -118,7 +96,7 @@ class Compaction:
                 looked_up += len(group.firsts[some])
                 if looked_up >= BLOCKS_PER_YIELD:
                     looked_up = 0
-                    await self._clock.sleep(0)
+                    await self._parts.clock.sleep(0)
         return sorted(offsets)
 
     async def _move_marks(self, segment: Segment, contents: Contents) -> None:
@@ -133,8 +111,9 @@ class Compaction:
 
     async def _move_blocks(self, segment: Segment, offsets: list[int]) -> int:
         """Move some of the blocks. Returns how many of ``offsets`` are dealt with."""
-        records = await self._in_thread(
-            read_records, self._files, Source(segment.path, segment.stamp), offsets, BATCH_SIZE
+        source = Source(segment.path, segment.stamp)
+        records = await self._parts.in_thread(
+            read_records, self._parts.files, source, offsets, BATCH_SIZE
         )
         receipts = []
         for place, head, record in records:

@@ -7,6 +7,7 @@ import asyncio
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
+from dataclasses import replace
 from enum import Enum
 from typing import Final
 
@@ -65,7 +66,7 @@ class Ledger:
         self.firsts = _NO_BLOCKS  # Invariant: ascending, parallel to locations.
         self.locations = _NO_BLOCKS
         self.marked_in: Segment | None = None  # Has its newest CREATED or ENDED record.
-        self.moved = 0  # Compaction has moved none of the blocks from this one on.
+        self.moved = 0  # From this block on they lie in order; notes tell of those before it.
         self.appending = 0
         self.idle: asyncio.Future[None] | None = None
 
@@ -166,7 +167,7 @@ class Ledger:
         if not firsts:
             return []
         if not self.firsts:
-            self.firsts, self.locations = firsts, locations
+            self.firsts, self.locations = firsts[:], locations[:]
             return []
         last = self.firsts[-1]
         self.firsts += firsts
@@ -193,28 +194,27 @@ def lost(ledger_id: int, entry_id: int, where: str = "") -> CorruptEntry:
 
 
 def group_of(segment: Segment, ledger: Ledger) -> Group:
-    """What a full segment holds of a ledger, from what is known of both.
-
-    Blocks lie in their ledger's order, one behind the other, but for those that were moved here.
-    """
-    ledger_id, generation, notes = ledger.ledger_id, segment.generation, segment.notes
+    """What a full segment holds of a ledger: its blocks in the index, and what the notes add."""
+    ledger_id, notes = ledger.ledger_id, segment.notes
+    noted = notes.groups.get(ledger_id, Group(ledger_id))
+    ended = ledger_id in notes.ended
+    group = replace(
+        noted,
+        created=ledger_id in notes.created,
+        ended_at=ledger.next_entry_id if ended else None,
+    )
     start = bisect_left(ledger.locations, segment.base, ledger.moved)
-    stop = bisect_left(ledger.locations, location(generation + 1, 0), start)
-    moved = notes.moved.get(ledger_id) or Group(ledger_id)
-    group = Group(ledger_id, moved.next_entry_id, moved.body_size)
-    group.created = ledger_id in notes.created
-    group.ended_at = ledger.next_entry_id if ledger_id in notes.ended else None
-    group.firsts = moved.firsts + ledger.firsts[start:stop]
-    group.locations = moved.locations + ledger.locations[start:stop]
-    group.records_size = segment.ledgers[ledger_id]
-    if ledger.marked_in is segment:
-        group.records_size -= HEAD_SIZE
+    stop = bisect_left(ledger.locations, location(segment.generation + 1, 0), start)
     if start < stop:
         last = stop == len(ledger.firsts)
         group.next_entry_id = ledger.next_entry_id if last else ledger.firsts[stop]
+        group.firsts = noted.firsts + ledger.firsts[start:stop]
+        group.locations = noted.locations + ledger.locations[start:stop]
+        mark = HEAD_SIZE if ledger.marked_in is segment else 0
+        group.records_size = segment.ledgers[ledger_id] - mark
         entries = group.next_entry_id - ledger.firsts[start]
         tables = HEAD_SIZE * (stop - start) + TABLES_SIZE * entries
-        group.body_size += group.records_size - moved.records_size - tables
+        group.body_size += group.records_size - noted.records_size - tables
     group.sort()
     return group
 

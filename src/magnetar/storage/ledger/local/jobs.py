@@ -213,7 +213,7 @@ class Move:
             return
         place = segment.base + offset
         ledger.move(self.head.first, place)
-        segment.notes.moved.setdefault(ledger_id, Group(ledger_id)).add_block(self.head, place)
+        segment.notes.groups.setdefault(ledger_id, Group(ledger_id)).add_block(self.head, place)
         segment.hold(ledger_id, self.size)
         self.source.release(ledger_id, self.size)
 

@@ -23,8 +23,9 @@ from magnetar.loop_iteration import LoopIteration, Phase
 
 from .disk import Files
 from .format import Stamp
-from .log_thread import Commit, Durability, LogThread, ResumeSegment, StartSegment, Write
+from .log_thread import Commit, LogThread, ResumeSegment, StartSegment, Write
 from .segments import Segment, Segments, SegmentState
+from .settings import Durability, LocalLedgerSettings
 
 log = logging.getLogger(__name__)
 
@@ -66,20 +67,18 @@ class Journal:
         self,
         files: Files,
         segments: Segments,
+        settings: LocalLedgerSettings,
+        clock: Clock,
         *,
         next_ledger_id: Callable[[], int],
         moved_on: Callable[[], None],
-        durability: Durability,
-        interval_s: float,
-        clock: Clock,
         iteration: LoopIteration,
-        pending_bytes_max: int,
     ) -> None:
         self._segments = segments
         self._next_ledger_id = next_ledger_id
         self._moved_on = moved_on
-        self._durability = durability
-        self._pending_bytes_max = pending_bytes_max
+        self._durability = settings.durability
+        self._pending_bytes_max = settings.pending_bytes_max
         self._loop = asyncio.get_running_loop()
         self._iteration = iteration
         self._active: Segment | None = None
@@ -93,12 +92,7 @@ class Journal:
         self._waiting: deque[asyncio.Future[None]] = deque()  # For capacity, in order.
         self._admitted = 0  # Invariant: 0 or 1; who was admitted and has not appended yet.
         self._thread: LogThread[_Run] = LogThread(
-            files,
-            durability=durability,
-            interval_s=interval_s,
-            clock=clock,
-            answered=self._answered,
-            synced=self._synced,
+            files, settings, clock, answered=self._answered, synced=self._synced
         )
 
     def resume(self, segment: Segment) -> None:

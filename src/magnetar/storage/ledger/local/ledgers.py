@@ -1,35 +1,19 @@
 """One ledger of a local store, to be read and to be appended to."""
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 from magnetar.errors import LedgerNotFound, StorageError
 from magnetar.storage.ledger.store import Answered, LedgerEnd, LedgerEntries, LedgerId, fenced
 
-from .disk import Files
 from .format import Kind
 from .index import Ledger, Life, generation_of, lost
 from .jobs import Block, Mark
-from .journal import Journal
 from .reading import Plan, Source, read_entries
-from .segments import Segments
-from .upkeep import InThread
+from .upkeep import Parts
 
 READ_ENTRIES_MAX: Final = 65_536
 """Entries one read returns, whatever was asked for."""
-
-
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """What a ledger uses of its store."""
-
-    files: Files
-    segments: Segments
-    journal: Journal
-    in_thread: InThread
-    freed: Callable[[], None]  # To be called when the last reader of a dead segment is done.
 
 
 class LocalLedgerReader:
@@ -74,7 +58,7 @@ class LocalLedgerReader:
             for segment in pinned:
                 segment.pins -= 1
                 if not segment.pins and not segment.live:
-                    self._parts.freed()
+                    self._parts.look_around()
 
     async def fence(self, reason: str) -> None:
         """Close the ledger for appends, wait for those under way, and note where it ends."""

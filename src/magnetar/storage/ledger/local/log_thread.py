@@ -11,7 +11,6 @@ import contextlib
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from enum import Enum
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Final, Generic, TypeVar
@@ -20,22 +19,12 @@ from magnetar.clock import Clock
 
 from .disk import File, Files
 from .segments import newest_mark
+from .settings import Durability, LocalLedgerSettings
 
 GROUP_SIZE_MAX: Final = 32 * 1024 * 1024
 """Bytes after which a group of commits is synced although more wait."""
 
 Job = TypeVar("Job")
-
-
-class Durability(Enum):
-    """When an append is answered."""
-
-    FSYNC = "fsync"
-    """After it was synced: it survives a loss of power."""
-    INTERVAL = "interval"
-    """After it was written; syncs follow every ``interval_s``: a process may die at any time."""
-    NONE = "none"
-    """After it was written; the operating system syncs when it likes."""
 
 
 @dataclass(slots=True)
@@ -86,16 +75,15 @@ class LogThread(Generic[Job]):
     def __init__(
         self,
         files: Files,
-        *,
-        durability: Durability,
-        interval_s: float,
+        settings: LocalLedgerSettings,
         clock: Clock,
+        *,
         answered: Callable[[list[Commit[Job]], Exception | None], None],
         synced: Callable[[int, int, Exception | None], None],
     ) -> None:
         self._files = files
-        self._durability = durability
-        self._interval_s = interval_s
+        self._durability = settings.durability
+        self._interval_s = settings.interval_s
         self._clock = clock
         self._answered = answered
         self._synced = synced

@@ -20,7 +20,8 @@ from .format import HEAD_SIZE, head_at, located
 from .index import Ledger, Life
 from .scan import WINDOW, Scan, find_footer, read_footer, read_header, scan
 from .segment_format import PAGE, Contents, SegmentHeader, starts_segment
-from .segments import Segment, SegmentState, Spare, newest_mark
+from .segments import Notes, Segment, SegmentState, Spare, newest_mark
+from .settings import Durability, LocalLedgerSettings
 
 log = logging.getLogger(__name__)
 
@@ -50,10 +51,9 @@ class _FoundSegment(NamedTuple):
     segment: Segment
 
 
-def recover(
-    files: Files, folder: Path, *, segment_size: int, spare_max: int, durable: bool
-) -> Recovered:
+def recover(files: Files, folder: Path, settings: LocalLedgerSettings) -> Recovered:
     """Read the folder. Raises StorageError, naming the file and the remedy."""
+    durable = settings.durability is not Durability.NONE
     files.make_folder(folder)
     if durable:  # A process may have died between a renaming and its sync.
         try:
@@ -76,9 +76,9 @@ def recover(
         end = None if newest else ends.get(header.generation)
         with _opened(files, path) as file:
             found.append(_segment(file, path, header, end, newest=newest, durable=durable))
-        found[-1].segment.size = max(segment_size, header.start)
+        found[-1].segment.size = max(settings.segment_size, header.start)
     result = _index(files, found)
-    result.spares = _spares(files, folder, names, segment_size, spare_max)
+    result.spares = _spares(files, folder, names, settings)
     for mark in marks[:-1]:
         files.remove(mark)
     if found:
@@ -156,6 +156,8 @@ def _segment(
             contents = contents._replace(end=end or contents.end)
     end = contents.end
     segment = Segment(header.stamp, path, header.start, end, end, end, state=state, synced=end)
+    if state is not SegmentState.SEALED:
+        segment.notes = Notes.of(contents)
     return _FoundSegment(header, contents, segment)
 
 
@@ -203,6 +205,8 @@ def _index(files: Files, found: list[_FoundSegment]) -> Recovered:
     for ledger_id, entries in ended.items():
         result.ledgers[ledger_id].to(Life.ENDED)
         result.ledgers[ledger_id].next_entry_id = entries
+    for ledger in result.ledgers.values():
+        ledger.moved = len(ledger.firsts)
     seen = [*result.ledgers, *deleted]
     given = [each.header.next_ledger_id for each in found]
     result.next_ledger_id = max([1, *given, *(ledger_id + 1 for ledger_id in seen)])
@@ -224,7 +228,7 @@ def _drop_copies(
 
 
 def _spares(
-    files: Files, folder: Path, names: list[str], segment_size: int, spare_max: int
+    files: Files, folder: Path, names: list[str], settings: LocalLedgerSettings
 ) -> list[Spare]:
     """Files to be overwritten; what is of another size (half done), or too many, goes."""
     spares: list[Spare] = []
@@ -234,12 +238,13 @@ def _spares(
             continue
         path = folder / name
         with _opened(files, path) as file:
-            if file.size() == segment_size:
+            if file.size() == settings.segment_size:
                 spares.append(Spare(path, recycled=starts_segment(file.read(0, PAGE))))
             else:
                 others.append(path)
     spares.sort(key=lambda spare: not spare.recycled)
-    others += [spare.path for spare in spares[spare_max:]]
+    kept = spares[: settings.segments_spare_max]
+    others += [spare.path for spare in spares[len(kept) :]]
     for path in others:
         files.remove(path)
-    return spares[:spare_max]
+    return kept

@@ -9,7 +9,7 @@ there.
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 from magnetar.errors import StorageError
 
@@ -41,14 +41,6 @@ from .segments import Segment
 
 WINDOW: Final = 1024 * 1024
 """Bytes read at once."""
-
-
-class ReadableFile(Protocol):
-    """What of a file is needed to read its records."""
-
-    def read(self, offset: int, size: int) -> bytes: ...
-
-    def size(self) -> int: ...
 
 
 class _Doubtful(NamedTuple):
@@ -99,7 +91,7 @@ def read_footer(file: File, stamp: Stamp) -> Contents | None:
 
 
 def scan(
-    file: ReadableFile,
+    file: File,
     stamp: Stamp,
     start: int,
     limit: int,
@@ -191,16 +183,10 @@ def _note(result: Scan, generation: int, at: int, head: Head) -> None:
         group.ended_at = head.first
 
 
-def read_contents(file: ReadableFile, segment: Segment, window: int = WINDOW) -> Contents:
+def read_contents(file: File, segment: Segment) -> Contents:
     """What the records of a segment say, all of which were answered."""
     scanned = scan(
-        file,
-        segment.stamp,
-        segment.start,
-        segment.tail,
-        newest=False,
-        verify_bodies=False,
-        window=window,
+        file, segment.stamp, segment.start, segment.tail, newest=False, verify_bodies=False
     )
     return scanned.contents._replace(end=segment.tail)
 
@@ -208,7 +194,7 @@ def read_contents(file: ReadableFile, segment: Segment, window: int = WINDOW) ->
 class _Reader:
     """A window that moves over the file."""
 
-    def __init__(self, file: ReadableFile, stamp: Stamp, end: int, window: int) -> None:
+    def __init__(self, file: File, stamp: Stamp, end: int, window: int) -> None:
         self._file = file
         self._window = window
         self.stamp = stamp

@@ -9,10 +9,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 from .format import GENERATION_MAX, Stamp, location
-from .segment_format import Group, encode_header
+from .segment_format import Contents, Group, encode_header
+from .settings import LocalLedgerSettings
 
 
 class SegmentState(Enum):
@@ -45,14 +46,25 @@ TRANSITIONS: Final[Mapping[SegmentState, frozenset[SegmentState]]] = {
 class Notes:
     """What is in a segment that the index does not tell: for its footer.
 
-    The ledgers whose creation or end is recorded here, the blocks that compaction moved here, and
-    the deletions recorded here.
+    The ledgers whose creation or end is recorded in it, the blocks that do not lie in the order of
+    their ledger (compaction moved them here, or recovery found them), and the deletions.
     """
 
     created: set[int] = field(default_factory=set)
     ended: set[int] = field(default_factory=set)
-    moved: dict[int, Group] = field(default_factory=dict)
+    groups: dict[int, Group] = field(default_factory=dict)
     deletions: list[int] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, contents: Contents) -> Self:
+        """All that was found in a segment."""
+        groups = contents.groups
+        return cls(
+            {ledger_id for ledger_id, group in groups.items() if group.created},
+            {ledger_id for ledger_id, group in groups.items() if group.ended_at is not None},
+            groups,
+            contents.deletions,
+        )
 
 
 @dataclass(slots=True, eq=False)
@@ -72,8 +84,8 @@ class Segment:
     ledgers: dict[int, int] = field(default_factory=dict)
     live: int = 0  # Invariant: their sum.
     pins: int = 0  # Readers at work.
-    indexed: bool = False  # The index and the notes tell all that is in it.
     notes: Notes = field(default_factory=Notes)
+    contents: Contents | None = None  # What its footer is to say, from when it is full.
     generation: int = field(init=False)  # Of the stamp.
     base: int = field(init=False)  # The location of its first byte.
 
@@ -97,8 +109,8 @@ class Segment:
         self.state = state
         if state is SegmentState.SEALED:
             self.source = None
-            self.indexed = False  # The footer says it now.
-            self.notes = Notes()
+            self.notes = Notes()  # The footer says it now.
+            self.contents = None
 
     @property
     def complete(self) -> bool:
@@ -127,13 +139,13 @@ class Segments:
     """All segments of a store, and the deleted ledgers that still have records in some."""
 
     def __init__(
-        self, folder: Path, *, segment_size: int, spare_max: int, salt: Callable[[], bytes]
+        self, folder: Path, settings: LocalLedgerSettings, salt: Callable[[], bytes]
     ) -> None:
         """``salt`` makes eight bytes that nobody can guess."""
         self._salt = salt
         self.folder = folder
-        self.segment_size = segment_size
-        self.spare_max = spare_max
+        self.segment_size = settings.segment_size
+        self.spare_max = settings.segments_spare_max
         self.spares: list[Spare] = []  # Invariant: recycled ones first, the next to take first.
         self.disk_full = False  # It was when we last asked for room.
         # Ledger id to segments with records of it; to None while the deletion is under way.
@@ -218,7 +230,6 @@ class Segments:
         path = self.path(generation)
         segment = Segment(stamp, path, start, size, start, start, spare.path)
         segment.synced = start
-        segment.indexed = True
         self._all[generation] = segment
         return segment, spare.path, header
 
@@ -280,13 +291,3 @@ class Segments:
             if segment.state is SegmentState.SEALED and 0 < segment.live < share * segment.used
         ]
         return min(candidates, key=lambda s: s.live / s.used, default=None)
-
-    def begin_compaction(self, segment: Segment) -> None:
-        """Blocks are about to leave a segment.
-
-        Where one before it has no footer yet, the index will not tell its blocks from those that
-        were moved: that footer is to be made of the records.
-        """
-        for other in self:
-            if other.generation < segment.generation:
-                other.indexed = False

@@ -7,13 +7,12 @@ import asyncio
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final, ParamSpec, TypeVar
 
 from magnetar.clock import Clock, SystemClock
-from magnetar.errors import InvalidValue, LedgerNotFound, StorageError
+from magnetar.errors import LedgerNotFound, StorageError
 from magnetar.loop_iteration import LoopIteration
 from magnetar.storage.ledger.store import LedgerId
 from magnetar.tasks import Tasks
@@ -24,45 +23,21 @@ from .format import SALT_SIZE, Kind
 from .index import Ledger
 from .jobs import Deletion, Mark, Receipt
 from .journal import Journal
-from .ledgers import LocalLedgerReader, LocalLedgerWriter, Parts
-from .log_thread import Durability
+from .ledgers import LocalLedgerReader, LocalLedgerWriter
 from .recovery import Recovered, recover
-from .segment_format import PAGE
 from .segments import Segments
-from .upkeep import Upkeep
+from .settings import LocalLedgerSettings
+from .upkeep import Parts, Upkeep
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 DISK_THREADS: Final = 4
-SEGMENTS_SPARE_MAX: Final = 8
 
 
 def random_salt() -> bytes:
     """What the bytes of one segment bear, and no others."""
     return os.urandom(SALT_SIZE)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LocalLedgerSettings:
-    """How a store treats its disk."""
-
-    durability: Durability = Durability.FSYNC
-    interval_s: float = 1.0  # Between syncs, when durability is INTERVAL.
-    segment_size: int = 64 * 1024 * 1024
-    segments_spare_max: int = SEGMENTS_SPARE_MAX  # Files kept on disk to be overwritten.
-    compaction_share: float = 0.5  # Segments with less than this alive are compacted.
-    pending_bytes_max: int = 64 * 1024 * 1024  # Appended and not yet answered; then appends wait.
-
-    def __post_init__(self) -> None:
-        if self.segment_size < 4 * PAGE or self.segment_size >= 2**36:
-            raise InvalidValue(f"segment_size must be 16 KiB to 64 GiB, not {self.segment_size}")
-        if self.interval_s <= 0:
-            raise InvalidValue(f"interval_s must be positive, not {self.interval_s}")
-        if not 0 <= self.compaction_share <= 1:
-            raise InvalidValue(f"compaction_share must be 0 to 1, not {self.compaction_share}")
-        if self.segments_spare_max < 0 or self.pending_bytes_max < 1:
-            raise InvalidValue("segments_spare_max and pending_bytes_max must not be negative or 0")
 
 
 class LocalLedgerStore:
@@ -89,48 +64,32 @@ class LocalLedgerStore:
         self._half_deleted: dict[int, Ledger] = {}  # Gone for us, and not yet for the disk.
         self._next_ledger_id = recovered.next_ledger_id
         self._closed = False
-        self.segments = segments = Segments(
-            folder,
-            segment_size=settings.segment_size,
-            spare_max=settings.segments_spare_max,
-            salt=salt,
-        )
+        self.segments = segments = Segments(folder, settings, salt)
         segments.adopt(recovered.segments, recovered.spares)
         segments.deleted.update(recovered.deleted)
         self._journal = Journal(
             files,
             segments,
+            settings,
+            clock,
             next_ledger_id=lambda: self._next_ledger_id,
             moved_on=self._look_around,
-            durability=settings.durability,
-            interval_s=settings.interval_s,
-            clock=clock,
             iteration=iteration,
-            pending_bytes_max=settings.pending_bytes_max,
         )
         if recovered.active is not None:
             self._journal.resume(recovered.active)
-        self._upkeep = Upkeep(
+        self._parts = Parts(
+            settings,
             files,
             segments,
+            self._ledgers,
             self._journal,
             self._in_thread,
-            self._ledgers,
-            clock=clock,
-            durable=settings.durability is not Durability.NONE,
-            sealed=self._look_around,
+            clock,
+            self._look_around,
         )
-        self._compaction = Compaction(
-            files,
-            segments,
-            self._journal,
-            self._in_thread,
-            self._ledgers,
-            share=settings.compaction_share,
-            clock=clock,
-            emptied=self._look_around,
-        )
-        self._parts = Parts(files, segments, self._journal, self._in_thread, self._upkeep.wake)
+        self._upkeep = Upkeep(self._parts)
+        self._compaction = Compaction(self._parts)
         self._tasks = Tasks("ledgers")
         self._upkeep_task = self._tasks.spawn("upkeep", self._upkeep.run())
         self._tasks.spawn("compaction", self._compaction.run())
@@ -162,16 +121,7 @@ class LocalLedgerStore:
         lock = None
         try:
             lock = _lock(files, folder)  # Here, so that no cancellation can lose it.
-            durable = settings.durability is not Durability.NONE
-            read = partial(
-                recover,
-                files,
-                folder,
-                segment_size=settings.segment_size,
-                spare_max=settings.segments_spare_max,
-                durable=durable,
-            )
-            recovered = await loop.run_in_executor(pool, read)
+            recovered = await loop.run_in_executor(pool, recover, files, folder, settings)
             return cls(
                 folder,
                 recovered,

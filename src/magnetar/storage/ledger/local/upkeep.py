@@ -7,20 +7,20 @@ import asyncio
 import contextlib
 import errno
 import logging
-import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, ParamSpec, Protocol, TypeVar
 
 from magnetar.clock import Clock
 from magnetar.errors import StorageError
 
-from .disk import File, Files
+from .disk import Files
 from .index import Ledger, group_of
 from .journal import Journal
-from .scan import read_contents
 from .segment_format import Contents, Group, encode_footer
 from .segments import Segment, Segments, SegmentState, Spare
+from .settings import Durability, LocalLedgerSettings
 
 log = logging.getLogger(__name__)
 P = ParamSpec("P")
@@ -28,11 +28,6 @@ T = TypeVar("T")
 
 LEDGERS_PER_YIELD: Final = 256
 """How many ledgers are asked what a segment holds of them before others may run."""
-
-READ_SIZE: Final = 64 * 1024
-READ_PAUSE_S: Final = 0.0003
-"""Records that must be read to seal a segment are read in small pieces, with pauses: a thread at
-work in Python holds up the loop, and with it everybody who waits for an answer."""
 
 
 class InThread(Protocol):
@@ -43,31 +38,31 @@ class InThread(Protocol):
     ) -> T: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What the parts of a store share."""
+
+    settings: LocalLedgerSettings
+    files: Files
+    segments: Segments
+    ledgers: dict[int, Ledger]
+    journal: Journal
+    in_thread: InThread
+    clock: Clock
+    look_around: Callable[[], None]  # To be called when there may be work for one of them.
+
+
 class Upkeep:
     """Seals, prepares, frees."""
 
-    def __init__(
-        self,
-        files: Files,
-        segments: Segments,
-        journal: Journal,
-        in_thread: InThread,
-        ledgers: Mapping[int, Ledger],
-        *,
-        clock: Clock,
-        durable: bool,
-        sealed: Callable[[], None],
-    ) -> None:
-        self._files = files
-        self._segments = segments
-        self._journal = journal
-        self._in_thread = in_thread
-        self._ledgers = ledgers
-        self._clock = clock
-        self._durable = durable
-        self._sealed = sealed
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._files = parts.files
+        self._segments = parts.segments
+        self._in_thread = parts.in_thread
+        self._durable = parts.settings.durability is not Durability.NONE
         self._wanted = asyncio.Event()
-        self._hurry = threading.Event()
+        self._stopping = False
         self._prepared_during: Segment | None = None
 
     def wake(self) -> None:
@@ -76,7 +71,7 @@ class Upkeep:
 
     async def run(self) -> None:
         """Until stopped. Trouble with the disk is logged, and tried again at the next waking."""
-        while not self._hurry.is_set():
+        while not self._stopping:
             await self._wanted.wait()
             self._wanted.clear()
             with self._trouble_logged():
@@ -88,7 +83,7 @@ class Upkeep:
 
     def stop(self) -> None:
         """The store is closing: end early, but leave no file half renamed."""
-        self._hurry.set()
+        self._stopping = True
         self._wanted.set()
 
     async def finish(self) -> None:
@@ -128,7 +123,7 @@ class Upkeep:
             self._files.sync_folder(segment.path.parent)
 
     async def _prepare(self) -> None:
-        active = self._journal.active
+        active = self._parts.journal.active
         if active is None or active is self._prepared_during:
             return
         if self._segments.wants_spare(active):
@@ -167,62 +162,35 @@ class Upkeep:
         return ready
 
     async def _seal(self, state: SegmentState) -> None:
-        for segment in list(self._segments):
-            if segment.state is state and segment.answered == segment.tail:
-                with self._trouble_logged():
-                    contents = await self._contents(segment)
-                    await self._in_thread(self._write_footer, segment, contents)
-                    if segment.state is state:  # Its last sync may have failed meanwhile.
-                        segment.to(SegmentState.SEALED)
-                    self._wanted.set()
-                    self._sealed()
+        # Collected at once, so that no later one is sealed, and then compacted, before this one's
+        # contents are known.
+        full = [s for s in self._segments if s.state is state and s.answered == s.tail]
+        for segment in full:
+            if segment.state is not state:
+                continue  # Its last sync failed meanwhile.
+            with self._trouble_logged():
+                # Kept where the disk refuses the footer: once compaction has moved blocks of later
+                # segments, the index no longer tells what is in this one.
+                segment.contents = segment.contents or await self._contents(segment)
+                await self._in_thread(self._write_footer, segment, segment.contents)
+                if segment.state is state:  # As above.
+                    segment.to(SegmentState.SEALED)
+                self._parts.look_around()
 
-    async def _contents(self, segment: Segment) -> Contents | None:
-        """What the index knows to be in a full segment; None: not all of it.
-
-        Of a ledger that was deleted nothing is left but that it was here.
-        """
-        if not _index_tells(segment):
-            return None
+    async def _contents(self, segment: Segment) -> Contents:
+        """What is in a full segment. Of a deleted ledger nothing is left but that it was here."""
         groups: dict[int, Group] = {}
         for number, ledger_id in enumerate(list(segment.ledgers), 1):
-            ledger = self._ledgers.get(ledger_id)
+            ledger = self._parts.ledgers.get(ledger_id)
             groups[ledger_id] = Group(ledger_id) if ledger is None else group_of(segment, ledger)
             if number % LEDGERS_PER_YIELD == 0:
-                await self._clock.sleep(0)
-        if not _index_tells(segment):
-            return None  # Compaction began meanwhile.
+                await self._parts.clock.sleep(0)
         return Contents(groups, segment.notes.deletions, segment.tail)
 
-    def _write_footer(self, segment: Segment, contents: Contents | None) -> None:
-        file = self._files.open(segment.path)
-        try:
-            if contents is None:
-                contents = read_contents(_Slowly(file, self._hurry), segment, window=READ_SIZE)
-            footer = encode_footer(segment.stamp, contents)
+    def _write_footer(self, segment: Segment, contents: Contents) -> None:
+        footer = encode_footer(segment.stamp, contents)
+        with contextlib.closing(self._files.open(segment.path)) as file:
             file.write([footer], segment.tail)
             file.truncate(segment.tail + len(footer))
             if self._durable:
                 file.sync()
-        finally:
-            file.close()
-
-
-def _index_tells(segment: Segment) -> bool:
-    """Whether the index and the notes tell all that is in a segment. It may change at any await."""
-    return segment.indexed
-
-
-class _Slowly:
-    """A file that is read with pauses, until there is a hurry."""
-
-    def __init__(self, file: File, hurry: threading.Event) -> None:
-        self._file = file
-        self._hurry = hurry
-
-    def read(self, offset: int, size: int) -> bytes:
-        self._hurry.wait(READ_PAUSE_S)
-        return self._file.read(offset, size)
-
-    def size(self) -> int:
-        return self._file.size()

@@ -6,10 +6,10 @@ from support.faults import FaultyFiles
 from unit.storage.ledger.local.support import append, everything, run, snapshot, until_upkeep
 
 from magnetar.errors import CorruptEntry
-from magnetar.storage.ledger.local import compaction
 from magnetar.storage.ledger.local.index import Life
 from magnetar.storage.ledger.local.segments import SegmentState
-from magnetar.storage.ledger.local.store import LocalLedgerSettings, LocalLedgerStore
+from magnetar.storage.ledger.local.settings import LocalLedgerSettings
+from magnetar.storage.ledger.local.store import LocalLedgerStore
 
 SIZE = 16 * 1024
 
@@ -21,7 +21,7 @@ def files():
 
 @pytest.fixture
 async def store(tmp_path, files):
-    settings = LocalLedgerSettings(segment_size=SIZE, segments_spare_max=0)
+    settings = LocalLedgerSettings(segment_size=SIZE, segments_spare_max=0, compaction_retry_s=0.01)
     store = await LocalLedgerStore.start(tmp_path / "ledgers", settings=settings, files=files)
     yield store
     await store.close()
@@ -125,8 +125,7 @@ async def test_a_segment_with_a_damaged_header_is_left_alone(store, caplog):
     await until_upkeep(lambda: store.segments.get(2) is None)  # The others still go.
 
 
-async def test_a_disk_that_refuses_is_tried_again_later(store, files, monkeypatch):
-    monkeypatch.setattr(compaction, "RETRY_S", 0.01)
+async def test_a_disk_that_refuses_is_tried_again_later(store, files):
     keep, drop = await mixed(store)
     await store.delete(drop.ledger_id)
     files.fail_syncs(times=2, name="segment-")

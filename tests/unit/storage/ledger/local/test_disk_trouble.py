@@ -17,9 +17,9 @@ from unit.storage.ledger.local.support import (
 
 from magnetar.errors import WriteFailed
 from magnetar.storage.ledger.local.format import Kind, encode_mark
-from magnetar.storage.ledger.local.log_thread import Durability
 from magnetar.storage.ledger.local.segments import SegmentState
-from magnetar.storage.ledger.local.store import LocalLedgerSettings, LocalLedgerStore
+from magnetar.storage.ledger.local.settings import Durability, LocalLedgerSettings
+from magnetar.storage.ledger.local.store import LocalLedgerStore
 
 SEGMENT_SIZE = 16 * 1024
 SETTINGS = LocalLedgerSettings(segment_size=SEGMENT_SIZE)

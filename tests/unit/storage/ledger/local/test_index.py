@@ -152,7 +152,7 @@ def test_a_footers_group_has_the_blocks_that_were_moved_there():
     for number, holder in enumerate((one, one, two)):
         ledger.add(2 * number, 2, location(holder.generation, 5000 + number), 10)
         holder.hold(1, HEAD_SIZE + 16 + 10)
-    moved = two.notes.moved[1] = Group(1)
+    moved = two.notes.groups[1] = Group(1)
     for first, offset in ((2, 7000), (0, 8000)):
         place = location(2, offset)
         ledger.move(first, place)

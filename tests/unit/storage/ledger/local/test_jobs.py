@@ -9,13 +9,14 @@ from magnetar.storage.ledger.local.format import HEAD_SIZE, Kind, head_at, locat
 from magnetar.storage.ledger.local.index import Ledger
 from magnetar.storage.ledger.local.jobs import BLOCK_SIZE_MAX, Block, Deletion, Mark, Move, resolve
 from magnetar.storage.ledger.local.segments import Segments
+from magnetar.storage.ledger.local.settings import LocalLedgerSettings
 
 FAILURE = WriteFailed("the disk refused")
 
 
 @pytest.fixture
 def segments():
-    return Segments(Path("/data"), segment_size=64 * 1024, spare_max=2, salt=salt)
+    return Segments(Path("/data"), LocalLedgerSettings(), salt)
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ from magnetar.storage.ledger.local.format import HEAD_SIZE, Kind, encode_mark
 from magnetar.storage.ledger.local.index import Ledger
 from magnetar.storage.ledger.local.jobs import Block
 from magnetar.storage.ledger.local.journal import Journal
-from magnetar.storage.ledger.local.log_thread import Durability
 from magnetar.storage.ledger.local.segment_format import PAGE, decode_header
 from magnetar.storage.ledger.local.segments import Segments, SegmentState
+from magnetar.storage.ledger.local.settings import Durability, LocalLedgerSettings
 
 SIZE = 16 * 1024
 
@@ -24,18 +24,23 @@ class Log:
 
     def __init__(self, folder, durability=Durability.FSYNC, pending_bytes_max=10**9):
         self.files = FaultyFiles()
-        self.segments = Segments(folder, segment_size=SIZE, spare_max=0, salt=salt)
+        settings = LocalLedgerSettings(
+            durability=durability,
+            interval_s=0.01,
+            segment_size=SIZE,
+            segments_spare_max=0,
+            pending_bytes_max=pending_bytes_max,
+        )
+        self.segments = Segments(folder, settings, salt)
         self.moved_on = asyncio.Event()
         self.journal = Journal(
             self.files,
             self.segments,
+            settings,
+            SystemClock(),
             next_ledger_id=lambda: 99,
             moved_on=self.moved_on.set,
-            durability=durability,
-            interval_s=0.01,
-            clock=SystemClock(),
             iteration=LoopIteration(asyncio.get_running_loop()),
-            pending_bytes_max=pending_bytes_max,
         )
         self.ledgers = {}
 

@@ -7,12 +7,12 @@ from support.faults import FaultyFiles
 from magnetar.clock import SystemClock
 from magnetar.storage.ledger.local.log_thread import (
     Commit,
-    Durability,
     LogThread,
     ResumeSegment,
     StartSegment,
     Write,
 )
+from magnetar.storage.ledger.local.settings import Durability, LocalLedgerSettings
 
 HEADER = b"header"
 
@@ -29,9 +29,8 @@ class Log:
         self.news = asyncio.Event()
         self.thread = LogThread(
             self.files,
-            durability=durability,
-            interval_s=interval_s,
-            clock=SystemClock(),
+            LocalLedgerSettings(durability=durability, interval_s=interval_s),
+            SystemClock(),
             answered=self._answered,
             synced=self._synced,
         )

@@ -15,11 +15,11 @@ from unit.storage.ledger.local.support import (
 
 from magnetar.errors import CorruptEntry, LedgerNotFound, StorageError, WriteFailed
 from magnetar.storage.ledger.local.disk import RealFiles
-from magnetar.storage.ledger.local.log_thread import Durability
 from magnetar.storage.ledger.local.recovery import IDS_SKIPPED, recover
 from magnetar.storage.ledger.local.segment_format import encode_header
 from magnetar.storage.ledger.local.segments import SegmentState
-from magnetar.storage.ledger.local.store import LocalLedgerSettings, LocalLedgerStore
+from magnetar.storage.ledger.local.settings import Durability, LocalLedgerSettings
+from magnetar.storage.ledger.local.store import LocalLedgerStore
 
 SIZE = 16 * 1024
 SETTINGS = LocalLedgerSettings(segment_size=SIZE, compaction_share=0)
@@ -35,8 +35,8 @@ def start(folder, files=None):
 
 
 def found(folder, **options):
-    given = {"segment_size": SIZE, "spare_max": 2, "durable": True, **options}
-    return recover(RealFiles(), folder, **given)
+    given = {"segment_size": SIZE, "segments_spare_max": 2, **options}
+    return recover(RealFiles(), folder, LocalLedgerSettings(**given))
 
 
 def segment(folder, generation=1):
@@ -186,9 +186,9 @@ async def test_what_recovery_found_is_synced_before_it_is_told(folder, tmp_path)
     folder = snapshot(folder, tmp_path / "crashed")
     await store.close()
     files = FaultyFiles()
-    recover(files, folder, segment_size=SIZE, spare_max=2, durable=True)
+    recover(files, folder, LocalLedgerSettings(durability=Durability.FSYNC))
     assert files.syncs == 1
-    recover(files, folder, segment_size=SIZE, spare_max=2, durable=False)
+    recover(files, folder, LocalLedgerSettings(durability=Durability.NONE))
     assert files.syncs == 1
 
 
@@ -205,7 +205,7 @@ async def test_what_a_failed_sync_lost_is_written_again_before_it_is_told(folder
     files.restore_power()
 
     def recovered():
-        result = recover(files, folder, segment_size=large.segment_size, spare_max=2, durable=True)
+        result = recover(files, folder, large)
         return result.ledgers[ledger.ledger_id].next_entry_id
 
     assert recovered() == 10
@@ -368,13 +368,15 @@ def test_recycled_spares_are_told_from_empty_ones_and_kept_first(folder):
     was_segment = encode_header(stamp(1), 1, [], {}, recycled=False).ljust(SIZE, b"x")
     for number, data in ((1, bytes(SIZE)), (2, was_segment), (3, was_segment)):
         (folder / f"spare-{number:010}.log").write_bytes(data)
-    names = [(spare.path.name, spare.recycled) for spare in found(folder, spare_max=3).spares]
+    names = [
+        (spare.path.name, spare.recycled) for spare in found(folder, segments_spare_max=3).spares
+    ]
     assert names == [
         ("spare-0000000002.log", True),
         ("spare-0000000003.log", True),
         ("spare-0000000001.log", False),
     ]
-    assert [spare.recycled for spare in found(folder, spare_max=2).spares] == [True, True]
+    assert [spare.recycled for spare in found(folder, segments_spare_max=2).spares] == [True, True]
     assert not (folder / "spare-0000000001.log").exists()
 
 

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from unit.storage.ledger.local.support import salt, stamp
 
-from magnetar.storage.ledger.local.segment_format import PAGE, decode_header
+from magnetar.storage.ledger.local.segment_format import PAGE, Contents, decode_header
 from magnetar.storage.ledger.local.segments import (
     TRANSITIONS,
     Notes,
@@ -12,13 +12,15 @@ from magnetar.storage.ledger.local.segments import (
     SegmentState,
     Spare,
 )
+from magnetar.storage.ledger.local.settings import LocalLedgerSettings
 
 SIZE = 64 * 1024
+SETTINGS = LocalLedgerSettings(segment_size=SIZE, segments_spare_max=2)
 
 
 @pytest.fixture
 def segments():
-    return Segments(Path("/data"), segment_size=SIZE, spare_max=2, salt=salt)
+    return Segments(Path("/data"), SETTINGS, salt)
 
 
 def begin(segments, state=SegmentState.ACTIVE, *, live=0, used=0, room=100):
@@ -36,7 +38,7 @@ def test_generations_ascend(segments):
 
 def test_every_segment_has_a_salt_of_its_own():
     salts = iter([b"the one.", b"another."])
-    segments = Segments(Path("/data"), segment_size=SIZE, spare_max=2, salt=lambda: next(salts))
+    segments = Segments(Path("/data"), SETTINGS, lambda: next(salts))
     for expected in (b"the one.", b"another."):
         segment, _, header = segments.begin(1, 100)
         assert segment.stamp.salt == decode_header(header).stamp.salt == expected
@@ -171,23 +173,18 @@ def test_a_spare_is_prepared_when_a_quarter_is_written(segments):
 
 
 def test_no_spare_is_prepared_where_none_is_wanted():
-    segments = Segments(Path("/data"), segment_size=SIZE, spare_max=0, salt=salt)
+    settings = LocalLedgerSettings(segment_size=SIZE, segments_spare_max=0)
+    segments = Segments(Path("/data"), settings, salt)
     assert not segments.wants_spare(begin(segments, used=SIZE // 3))
-
-
-def test_footers_before_what_is_compacted_are_made_of_the_records(segments):
-    full, sealed, active = begin(segments, SegmentState.FULL), begin(segments), begin(segments)
-    sealed.to(SegmentState.SEALED)
-    segments.begin_compaction(sealed)
-    assert [each.indexed for each in (full, sealed, active)] == [False, False, True]
 
 
 def test_a_life_goes_one_way(segments):
     assert set(TRANSITIONS) == set(SegmentState)
     segment = begin(segments)
     segment.notes.deletions.append(5)
+    segment.contents = Contents({}, [5], segment.tail)
     segment.to(SegmentState.SEALED)
-    assert (segment.indexed, segment.source, segment.notes) == (False, None, Notes())
+    assert (segment.contents, segment.source, segment.notes) == (None, None, Notes())
     segments.forget(segment)
     assert segment.state is SegmentState.FREED
     with pytest.raises(AssertionError, match="FREED to ACTIVE"):

@@ -6,10 +6,10 @@ from unit.storage.ledger.local.support import append, run, until_upkeep
 
 from magnetar.errors import WriteFailed
 from magnetar.storage.ledger.local.disk import RealFiles
-from magnetar.storage.ledger.local.log_thread import Durability
 from magnetar.storage.ledger.local.scan import read_footer
 from magnetar.storage.ledger.local.segments import SegmentState
-from magnetar.storage.ledger.local.store import LocalLedgerSettings, LocalLedgerStore
+from magnetar.storage.ledger.local.settings import Durability, LocalLedgerSettings
+from magnetar.storage.ledger.local.store import LocalLedgerStore
 
 SIZE = 16 * 1024
 SETTINGS = LocalLedgerSettings(segment_size=SIZE, compaction_share=0)
