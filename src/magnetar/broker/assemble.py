@@ -37,7 +37,8 @@ from magnetar.storage.metadata.store import MetadataStore
 from magnetar.tasks import Tasks
 
 from .addresses import BINARY_PORT, WEB_PORT, address_of, listen
-from .admin.app import AdminServices, start_admin
+from .admin.app import start_admin
+from .admin.services import AdminServices
 from .broker import Broker
 from .cluster.lookup import BrokerAddress, Lookup
 from .cluster.ownership import Ownership

@@ -6,8 +6,9 @@ from typing import Final, TypeAlias
 
 from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import JSON, Reply, Request
+from magnetar.broker.admin.services import AdminServices
 
-Handler: TypeAlias = Callable[[Request], Awaitable[Reply]]
+Handler: TypeAlias = Callable[[AdminServices, Request], Awaitable[Reply]]
 
 ANY: Final = "*/*"
 
@@ -48,7 +49,9 @@ class _Node:
 class Router:
     """Every route, as a tree of path segments."""
 
-    def __init__(self, routes: Iterable[Route]) -> None:
+    def __init__(self, routes: Iterable[Route], services: AdminServices) -> None:
+        """``services`` are handed to every handler."""
+        self._services = services
         self._root = _Node()
         for route in routes:
             node = self._root
@@ -82,7 +85,7 @@ class Router:
             for name, segment in zip(names, segments, strict=True)
             if name.startswith("{")
         }
-        return await route.handler(request)
+        return await route.handler(self._services, request)
 
 
 def not_found(request: Request) -> Rejection:

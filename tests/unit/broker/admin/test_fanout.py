@@ -1,7 +1,5 @@
 import pytest
 
-from magnetar.broker.admin.fanout import Fanout
-from magnetar.broker.admin.topic_access import TopicAccess
 from magnetar.errors import AlreadyExists, Conflict, TopicNotFound
 from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST
@@ -11,8 +9,7 @@ TOPIC = TopicName.parse("persistent://public/default/p")
 
 @pytest.fixture
 def fanout(world):
-    access = TopicAccess(world.resources, world.registry, world.services.ownership)
-    return Fanout(world.resources, access, world.services.creation)
+    return world.services.fanout
 
 
 async def made(world) -> list[str]:

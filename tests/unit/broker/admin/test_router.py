@@ -6,7 +6,8 @@ from magnetar.broker.admin.router import ANY, Route, Router
 
 
 def handler(word: str):
-    async def answer(request: Request) -> Reply:
+    async def answer(services: str, request: Request) -> Reply:
+        assert services == "services"
         return text(f"{word} {sorted(request.segments.items())}")
 
     return answer
@@ -21,7 +22,8 @@ def router() -> Router:
             Route("GET", "/v2/t/special", handler("special")),
             Route("POST", "/v2/t/{name}/{other}/go", handler("go")),
             Route("GET", "/v2/version", handler("version"), gives=ANY),
-        ]
+        ],
+        "services",
     )
 
 
@@ -101,4 +103,4 @@ async def test_a_client_that_takes_no_json_is_refused_unless_there_is_only_text(
 
 def test_two_routes_for_one_thing_are_a_mistake():
     with pytest.raises(AssertionError, match="two routes for GET /x"):
-        Router([Route("GET", "/x", handler("a")), Route("GET", "/x", handler("b"))])
+        Router([Route("GET", "/x", handler("a")), Route("GET", "/x", handler("b"))], "services")

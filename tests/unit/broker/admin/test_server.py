@@ -11,7 +11,7 @@ from magnetar.errors import Fenced
 from magnetar.tasks import Tasks
 
 
-async def echo(request: Request) -> Reply:
+async def echo(_services: None, request: Request) -> Reply:
     return shown(
         {
             "path": request.path,
@@ -23,15 +23,15 @@ async def echo(request: Request) -> Reply:
     )
 
 
-async def nothing(_: Request) -> Reply:
+async def nothing(_services: None, _: Request) -> Reply:
     return Reply(204)
 
 
-async def fenced(_: Request) -> Reply:
+async def fenced(_services: None, _: Request) -> Reply:
     raise Fenced("the log is fenced")
 
 
-async def broken(_: Request) -> Reply:
+async def broken(_services: None, _: Request) -> Reply:
     raise ZeroDivisionError("oh")
 
 
@@ -44,7 +44,7 @@ async def server():
         Route("GET", "/fenced", fenced),
         Route("GET", "/broken", broken),
     ]
-    server = await AdminServer.start(Router(routes), listen("127.0.0.1", 0), Tasks("test"))
+    server = await AdminServer.start(Router(routes, None), listen("127.0.0.1", 0), Tasks("test"))
     yield server
     await server.close()
 
@@ -123,13 +123,13 @@ async def test_a_body_beyond_reason_is_refused(server):
 async def test_closing_lets_a_request_under_way_finish():
     entered, leave = asyncio.Event(), asyncio.Event()
 
-    async def slow(_: Request) -> Reply:
+    async def slow(_services: None, _: Request) -> Reply:
         entered.set()
         await leave.wait()
         return shown("done")
 
     server = await AdminServer.start(
-        Router([Route("GET", "/slow", slow)]), listen("127.0.0.1", 0), Tasks("test")
+        Router([Route("GET", "/slow", slow)], None), listen("127.0.0.1", 0), Tasks("test")
     )
     asking = asyncio.gather(raw(server, get("/slow")))
     await entered.wait()

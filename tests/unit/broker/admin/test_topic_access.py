@@ -1,6 +1,6 @@
 import pytest
 
-from magnetar.broker.admin.topic_access import TopicAccess, no_subscription
+from magnetar.broker.admin.topic_access import no_subscription
 from magnetar.errors import NamespaceNotFound, NotOwner, TopicNotFound
 from magnetar.model.names import TopicName
 
@@ -9,7 +9,7 @@ BASE = TopicName.parse("persistent://public/default/p")
 
 @pytest.fixture
 def access(world):
-    return TopicAccess(world.resources, world.registry, world.services.ownership)
+    return world.services.access
 
 
 async def test_an_existing_topic_is_opened_and_served_here(world, access):

@@ -11,8 +11,8 @@ from unit.storage.managed_ledger.logs import append
 from yarl import URL
 
 from magnetar.broker.addresses import listen
-from magnetar.broker.admin.app import AdminServices, start_admin
-from magnetar.broker.admin.rates import RateBook
+from magnetar.broker.admin.app import start_admin
+from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.cluster.lookup import BrokerAddress, Lookup
 from magnetar.broker.cluster.ownership import Ownership
 from magnetar.broker.creation import Creation
@@ -187,7 +187,6 @@ async def open_world(settings=None, clock=None):
             address=address,
             cluster="standalone",
             version="9.9.9",
-            rates=RateBook(),
             clock=rates_clock,
         )
         server = await start_admin(services, listen("127.0.0.1", 0))

@@ -5,57 +5,48 @@ from typing import Final
 from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import Reply, Request, shown, text
 from magnetar.broker.admin.router import ANY, Route, not_found
-from magnetar.broker.resources import Resources
+from magnetar.broker.admin.services import AdminServices
 
 # Pulsar's routes that this broker does not have, and that are no clusters either.
 _ABSENT: Final = ("backlog-quota-check", "configuration", "internal-configuration")
 
 
-class Brokers:
-    """``/brokers``, of a broker that is alone in its cluster."""
-
-    def __init__(self, resources: Resources, *, web_url: str, version: str) -> None:
-        self._resources = resources
-        self._web_url = web_url
-        self._broker_id = broker_id(web_url)
-        self._version = version
-
-    def routes(self) -> list[Route]:
-        return [
-            Route("GET", "/admin/v2/brokers", self.names),
-            Route("GET", "/admin/v2/brokers/{cluster}", self.names_in),
-            Route("GET", "/admin/v2/brokers/leaderBroker", self.leader),
-            Route("GET", "/admin/v2/brokers/health", self.health, gives=ANY),
-            Route("GET", "/admin/v2/brokers/ready", self.ready, gives=ANY),
-            Route("GET", "/admin/v2/brokers/version", self.version, gives=ANY),
-        ]
-
-    async def names(self, request: Request) -> Reply:
-        return shown([self._broker_id])
-
-    async def names_in(self, request: Request) -> Reply:
-        """The same for any cluster, as Pulsar answers it."""
-        if request.segments["cluster"] in _ABSENT:
-            raise not_found(request)
-        return await self.names(request)
-
-    async def leader(self, request: Request) -> Reply:
-        return shown({"serviceUrl": self._web_url, "brokerId": self._broker_id})
-
-    async def health(self, request: Request) -> Reply:
-        version = request.query.get("topicVersion", "V2")
-        if version not in ("V1", "V2"):
-            raise Rejection(404, f"topicVersion is V1 or V2, not {version}")
-        await self._resources.clusters()  # A metadata store that does not answer is no health.
-        return text("ok")
-
-    async def ready(self, request: Request) -> Reply:
-        return text("ok")
-
-    async def version(self, request: Request) -> Reply:
-        return text(self._version)
+async def names(admin: AdminServices, _: Request) -> Reply:
+    return shown([admin.broker_id])
 
 
-def broker_id(web_url: str) -> str:
-    """How brokers call each other: ``host:port`` of their HTTP door."""
-    return web_url.removeprefix("http://").removesuffix("/")
+async def names_in(admin: AdminServices, request: Request) -> Reply:
+    """The same for any cluster, as Pulsar answers it."""
+    if request.segments["cluster"] in _ABSENT:
+        raise not_found(request)
+    return await names(admin, request)
+
+
+async def leader(admin: AdminServices, _: Request) -> Reply:
+    return shown({"serviceUrl": admin.address.web_url, "brokerId": admin.broker_id})
+
+
+async def health(admin: AdminServices, request: Request) -> Reply:
+    version = request.query.get("topicVersion", "V2")
+    if version not in ("V1", "V2"):
+        raise Rejection(404, f"topicVersion is V1 or V2, not {version}")
+    await admin.resources.clusters()  # A metadata store that does not answer is no health.
+    return text("ok")
+
+
+async def ready(_admin: AdminServices, _request: Request) -> Reply:
+    return text("ok")
+
+
+async def version(admin: AdminServices, _: Request) -> Reply:
+    return text(admin.version)
+
+
+ROUTES: Final = (
+    Route("GET", "/admin/v2/brokers", names),
+    Route("GET", "/admin/v2/brokers/{cluster}", names_in),
+    Route("GET", "/admin/v2/brokers/leaderBroker", leader),
+    Route("GET", "/admin/v2/brokers/health", health, gives=ANY),
+    Route("GET", "/admin/v2/brokers/ready", ready, gives=ANY),
+    Route("GET", "/admin/v2/brokers/version", version, gives=ANY),
+)

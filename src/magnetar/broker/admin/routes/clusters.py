@@ -6,7 +6,7 @@ from magnetar.broker.admin import arguments
 from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
 from magnetar.broker.admin.router import Route
-from magnetar.broker.resources import Resources
+from magnetar.broker.admin.services import AdminServices
 from magnetar.errors import NotFound
 from magnetar.model.records import ClusterData
 
@@ -37,44 +37,32 @@ _SCHEMES: Final = {
 }
 
 
-class Clusters:
-    """``/clusters``."""
+async def names(admin: AdminServices, _: Request) -> Reply:
+    return shown(await admin.resources.clusters())
 
-    def __init__(self, resources: Resources) -> None:
-        self._resources = resources
 
-    def routes(self) -> list[Route]:
-        one = "/admin/v2/clusters/{cluster}"
-        return [
-            Route("GET", "/admin/v2/clusters", self.names),
-            Route("GET", one, self.get),
-            Route("PUT", one, self.create, takes=(JSON,)),
-            Route("POST", one, self.update, takes=(JSON,)),
-            Route("DELETE", one, self.delete),
-        ]
+async def get(admin: AdminServices, request: Request) -> Reply:
+    data = await admin.resources.cluster(_name(request))
+    if data is None:
+        raise NotFound("Cluster does not exist")
+    return shown(data.shown())
 
-    async def names(self, request: Request) -> Reply:
-        return shown(await self._resources.clusters())
 
-    async def get(self, request: Request) -> Reply:
-        data = await self._resources.cluster(_name(request))
-        if data is None:
-            raise NotFound("Cluster does not exist")
-        return shown(data.shown())
+async def create(admin: AdminServices, request: Request) -> Reply:
+    name = _name(request)
+    await admin.resources.create_cluster(name, _cluster_data(request))
+    return Reply(200)
 
-    async def create(self, request: Request) -> Reply:
-        name = _name(request)
-        await self._resources.create_cluster(name, _cluster_data(request))
-        return Reply(200)
 
-    async def update(self, request: Request) -> Reply:
-        name, data = _name(request), _cluster_data(request)
-        await self._resources.update_cluster(name, lambda _: data)
-        return Reply(200)
+async def update(admin: AdminServices, request: Request) -> Reply:
+    name, data = _name(request), _cluster_data(request)
+    await admin.resources.update_cluster(name, lambda _: data)
+    return Reply(200)
 
-    async def delete(self, request: Request) -> Reply:
-        await self._resources.delete_cluster(_name(request))
-        return done()
+
+async def delete(admin: AdminServices, request: Request) -> Reply:
+    await admin.resources.delete_cluster(_name(request))
+    return done()
 
 
 def _name(request: Request) -> str:
@@ -99,3 +87,13 @@ def _cluster_data(request: Request) -> ClusterData:
         if fields[name] and not fields[name].startswith(scheme):
             raise Rejection(400, f"Illegal {words}")
     return ClusterData.from_json({**fields, "peerClusterNames": peers})
+
+
+_ONE = "/admin/v2/clusters/{cluster}"
+ROUTES: Final = (
+    Route("GET", "/admin/v2/clusters", names),
+    Route("GET", _ONE, get),
+    Route("PUT", _ONE, create, takes=(JSON,)),
+    Route("POST", _ONE, update, takes=(JSON,)),
+    Route("DELETE", _ONE, delete),
+)

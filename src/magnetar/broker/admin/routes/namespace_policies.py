@@ -1,18 +1,18 @@
 """The policies of namespaces that are in force: shown, set and removed, one table for all."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 from typing import Any, Final
 
 from magnetar.broker.admin import arguments
 from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
-from magnetar.broker.admin.router import Handler, Route
-from magnetar.broker.policies import PolicyService
-from magnetar.broker.resources import Resources
-from magnetar.errors import InvalidValue, NamespaceNotFound
+from magnetar.broker.admin.router import Route
+from magnetar.broker.admin.routes.namespaces import existing
+from magnetar.broker.admin.services import AdminServices
+from magnetar.errors import InvalidValue
 from magnetar.model import policy_values as values
-from magnetar.model.policies import NamespacePolicies
 from magnetar.model.policy_values import (
     AutoSubscriptionCreationOverride,
     AutoTopicCreationOverride,
@@ -50,53 +50,27 @@ POLICY_ROUTES: Final = (
 )
 
 
-class PolicyRoutes:
-    """``/namespaces/{tenant}/{namespace}/{policy}``."""
+async def get(policy: PolicyRoute, admin: AdminServices, request: Request) -> Reply:
+    found = getattr((await existing(admin, request)).policies, policy.name)
+    if found is not None:
+        return shown(values.to_json(found))
+    return Reply(200) if policy.unset is None else shown(policy.unset)
 
-    def __init__(self, resources: Resources, policies: PolicyService) -> None:
-        self._resources = resources
-        self._policies = policies
 
-    def routes(self) -> list[Route]:
-        found = []
-        for one in POLICY_ROUTES:
-            path = f"/admin/v2/namespaces/{{tenant}}/{{namespace}}/{one.path}"
-            found += [
-                Route("GET", path, self._of(one, self.get)),
-                Route("POST", path, self._of(one, self.set), takes=(JSON,)),
-                Route("DELETE", path, self._of(one, self.remove)),
-            ]
-        return found
+async def change(policy: PolicyRoute, admin: AdminServices, request: Request) -> Reply:
+    value = _value(policy, request)
+    await existing(admin, request)
+    try:
+        await admin.policies.change(arguments.namespace(request), **{policy.name: value})
+    except InvalidValue as error:
+        raise Rejection(policy.refusal, str(error)) from None
+    return done()
 
-    async def get(self, policy: PolicyRoute, request: Request) -> Reply:
-        found = getattr((await self._namespace(request)).policies, policy.name)
-        if found is not None:
-            return shown(values.to_json(found))
-        return Reply(200) if policy.unset is None else shown(policy.unset)
 
-    async def set(self, policy: PolicyRoute, request: Request) -> Reply:
-        value = _value(policy, request)
-        await self._namespace(request)
-        try:
-            await self._policies.change(arguments.namespace(request), **{policy.name: value})
-        except InvalidValue as error:
-            raise Rejection(policy.refusal, str(error)) from None
-        return done()
-
-    async def remove(self, policy: PolicyRoute, request: Request) -> Reply:
-        await self._namespace(request)
-        await self._policies.change(arguments.namespace(request), **{policy.name: None})
-        return done()
-
-    @staticmethod
-    def _of(policy: PolicyRoute, handler: Callable[[PolicyRoute, Request], Any]) -> Handler:
-        return lambda request: handler(policy, request)
-
-    async def _namespace(self, request: Request) -> NamespacePolicies:
-        found = await self._resources.namespace(arguments.namespace(request))
-        if found is None:
-            raise NamespaceNotFound("Namespace does not exist")
-        return found
+async def remove(policy: PolicyRoute, admin: AdminServices, request: Request) -> Reply:
+    await existing(admin, request)
+    await admin.policies.change(arguments.namespace(request), **{policy.name: None})
+    return done()
 
 
 def _value(policy: PolicyRoute, request: Request) -> Any:
@@ -109,3 +83,15 @@ def _value(policy: PolicyRoute, request: Request) -> Any:
     except InvalidValue as error:
         raise Rejection(400, str(error)) from None
     return None if found == () else found
+
+
+def _routes(policy: PolicyRoute) -> tuple[Route, ...]:
+    path = f"/admin/v2/namespaces/{{tenant}}/{{namespace}}/{policy.path}"
+    return (
+        Route("GET", path, partial(get, policy)),
+        Route("POST", path, partial(change, policy), takes=(JSON,)),
+        Route("DELETE", path, partial(remove, policy)),
+    )
+
+
+ROUTES: Final = tuple(chain.from_iterable(map(_routes, POLICY_ROUTES)))

@@ -1,0 +1,42 @@
+"""What the routes of the admin API work with."""
+
+from dataclasses import dataclass, field
+
+from magnetar.broker.admin.fanout import Fanout
+from magnetar.broker.admin.rates import RateBook
+from magnetar.broker.admin.topic_access import TopicAccess
+from magnetar.broker.cluster.lookup import BrokerAddress, Lookup
+from magnetar.broker.cluster.ownership import Ownership
+from magnetar.broker.creation import Creation
+from magnetar.broker.policies import PolicyService
+from magnetar.broker.resources import Resources
+from magnetar.broker.topics.registry import TopicRegistry
+from magnetar.clock import Clock
+
+
+@dataclass(slots=True)
+class AdminServices:
+    """The parts of a broker that its administrators look into."""
+
+    resources: Resources
+    policies: PolicyService
+    creation: Creation
+    topics: TopicRegistry
+    lookup: Lookup
+    ownership: Ownership
+    address: BrokerAddress
+    cluster: str
+    version: str
+    clock: Clock
+    rates: RateBook = field(default_factory=RateBook)
+    access: TopicAccess = field(init=False)
+    fanout: Fanout = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.access = TopicAccess(self.resources, self.topics, self.ownership)
+        self.fanout = Fanout(self.resources, self.access, self.creation)
+
+    @property
+    def broker_id(self) -> str:
+        """What brokers call this one: ``host:port`` of its admin API."""
+        return self.address.web_url.removeprefix("http://").removesuffix("/")
