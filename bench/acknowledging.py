@@ -1,18 +1,17 @@
 """Consumers that acknowledge what they get, as cheaply as they can.
 
 A message names its entry in the bytes that an acknowledgement names it by, so these are cut out of
-the one and put into the other, column by column. Permits come as those of a client with a receiver
+the one and put into the other. Permits come as those of a client with a receiver
 queue: half a queue, once half of it was used.
 """
 
-from itertools import chain
 from struct import Struct
 
 from magnetar.message.varint import varint
 from magnetar.model.subscriptions import SubscriptionType
 from magnetar.wire import requests
 
-from .frames import HEAD_SIZE, MESSAGE, Counter, alike
+from .frames import HEAD_SIZE, MESSAGE, Counter
 from .peer import Subscriber
 
 RECEIVER_QUEUE = 1000  # Permits, as with Pulsar's clients.
@@ -42,15 +41,10 @@ class IdCounter(Counter):
                 self.others.append(bytes(data[position : position + size]))
                 position += size
                 continue
-            count = alike(data, position, size, (stop - position) // size)
-            id_sizes = data[position + _ID_AT - 1 : position + (count - 1) * size + _ID_AT : size]
-            count -= len(id_sizes.lstrip(id_sizes[:1]))
-            id_size = _id_size(data, position + _ID_AT)
-            layout = Struct(f"{_ID_AT}x{id_size}s{size - _ID_AT - id_size}x")
-            with memoryview(data)[position : position + count * size] as frames:
-                self.ids.extend(chain.from_iterable(layout.iter_unpack(frames)))
-            self.messages += count
-            position += count * size
+            at = position + _ID_AT
+            self.ids.append(bytes(data[at : at + _id_size(data, at)]))
+            self.messages += 1
+            position += size
         self.rest = bytes(data[position:stop])
 
 

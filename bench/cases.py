@@ -14,33 +14,41 @@ class Case:
     """One load. Closed loop: ``in_flight`` per connection. Open loop: ``rate`` entries a second."""
 
     name: str
-    size: int = 100  # Bytes of an entry, or of each message of a batch.
+    size: int = 100  # Bytes of an entry, or of each message of a batch: the middle of its sizes.
+    vary: int = 30  # Sizes are drawn evenly from so many per cent below it to as many above it.
     batch: int = 1  # Messages per entry.
     connections: int = 1
-    topics: int = 1  # At least one per connection.
+    topics: int = 1  # At least one per connection, unless all share the one.
+    producers: int = 1  # Of each topic on each connection; they send in turn.
     in_flight: int = 1000
     consumers: int = 0  # Of the first topic, each with a connection.
     kind: SubscriptionType = SubscriptionType.EXCLUSIVE  # Others share one subscription.
     acks: str = ""  # What consumers acknowledge: nothing, "each" alone, in a "list", "cumulative".
-    keys: int = 0  # So many sticky keys in turn; 0 for none.
+    keys: int = 0  # So many sticky keys, drawn evenly; 0 for none.
+    properties: int = 0  # So many on each entry, with values of 8 to 24 characters.
     rate: int = 0
     seconds: float = 4.0
     warm_up_s: float = 1.0
 
     def __post_init__(self) -> None:
-        if self.topics % self.connections:
+        if self.topics > 1 and self.topics % self.connections:
             raise ValueError(f"{self.name}: each connection needs as many topics as the others")
+        if not 0 <= self.vary < 100:
+            raise ValueError(f"{self.name}: sizes vary by 0 to 99 per cent, not {self.vary}")
         if self.consumers and self.topics > 1:
             raise ValueError(f"{self.name}: consumers need the one topic")
         if self.rate and self.connections > 1:
             raise ValueError(f"{self.name}: a rate is that of one connection")
-
         if self.acks not in ACKS or (self.kind is not SubscriptionType.EXCLUSIVE and not self.acks):
             raise ValueError(f"{self.name}: a shared subscription needs acks, one of {ACKS[1:]}")
 
     @property
     def topics_per_connection(self) -> int:
-        return self.topics // self.connections
+        return max(self.topics // self.connections, 1)
+
+    @property
+    def producers_per_connection(self) -> int:
+        return self.topics_per_connection * self.producers
 
     @property
     def measures(self) -> str:
@@ -59,11 +67,17 @@ PUBLISH = [
     Case("publish 64 KiB", size=64 * KIB, in_flight=200),
     Case("batches 1000 x 100 B", batch=1000, in_flight=50),
     Case("batches 120 x 1 KiB", size=KIB, batch=120, in_flight=50),
+    Case("publish 100 B, all of one size", vary=0),
+    Case("publish 1 KiB, all of one size", size=KIB, vary=0),
+    Case(
+        "publish 1 KiB, 10 producers, keys, properties", KIB, producers=10, keys=1000, properties=3
+    ),
 ]
 TOPICS = [
     Case("10 topics, 1000 in flight", size=KIB, connections=10, topics=10, in_flight=100),
     Case("100 topics, 1000 in flight", size=KIB, connections=100, topics=100, in_flight=10),
     Case("1000 topics, 1000 in flight", size=KIB, connections=100, topics=1000, in_flight=10),
+    Case("1000 topics x 1 in flight, 1 KiB", size=KIB, connections=1000, topics=1000, in_flight=1),
     Case("100 topics x 20 in flight, 100 B", connections=100, topics=100, in_flight=20),
     Case("100 topics x 20 in flight, 1 KiB", size=KIB, connections=100, topics=100, in_flight=20),
 ]
@@ -84,16 +98,38 @@ ACKNOWLEDGE = [
         for how, acks in (("each acknowledged", "each"), ("acknowledged in lists", "list"))
     ),
 ]
+# What Apache Pulsar publishes for its releases, with its sizes: they do not vary.
+RELEASE = [
+    Case(
+        "500 producers 128 B, 20 Key_Shared consumers",
+        size=128,
+        vary=0,
+        connections=20,
+        producers=25,
+        in_flight=500,
+        consumers=20,
+        kind=SubscriptionType.KEY_SHARED,
+        acks="each",
+        keys=1000,
+    ),
+]
 LATENCY = [
     Case("1,000/s, 1 KiB", size=KIB, rate=1000, consumers=1),
     Case("10,000/s, 1 KiB", size=KIB, rate=10_000, consumers=1),
 ]
-_NUMBERS = ("size", "batch", "connections", "topics", "in_flight", "consumers", "rate")
+_NUMBERS = (
+    "size", "vary", "batch", "connections", "topics", "producers", "in_flight", "consumers",
+    "keys", "properties", "rate",
+)  # fmt: skip
 
-ALL = [*PUBLISH, *TOPICS, *CONSUME, *ACKNOWLEDGE, *LATENCY]
+ALL = [*PUBLISH, *TOPICS, *CONSUME, *ACKNOWLEDGE, *RELEASE, *LATENCY]
 
 # Where the question is what syncing costs.
-SYNCED = [*PUBLISH[:3], TOPICS[3], TOPICS[4], *LATENCY]
+SYNCED = [
+    *PUBLISH[:3],
+    *(case for case in TOPICS if case.name.startswith("100 topics x 20")),
+    *LATENCY,
+]
 
 
 def named(names: list[str], among: list[Case] | None = None) -> list[Case]:

@@ -58,11 +58,12 @@ class ClosedLoop:
         self.topics = [
             f"persistent://public/default/load-{stamp}-{number}" for number in range(case.topics)
         ]
-        each = case.topics_per_connection
+        each, producers = case.topics_per_connection, case.producers
         self._publishers: list[Publisher] = []
         self._subscribers: list[Subscriber] = []
         for number in range(case.connections):
-            topics = self.topics[number * each : (number + 1) * each]
+            first = number * each % case.topics
+            topics = self.topics[first : first + each] * producers
             self._publishers.append(Publisher(broker.address, topics, self._ring))
         for number in range(case.consumers):
             self._subscribers.append(self._subscriber(number))
@@ -126,7 +127,7 @@ class ClosedLoop:
     def _wait_for_the_rest(self) -> None:
         """So that the next run finds a broker at rest. What is owed is not sent any more."""
         end = time.perf_counter() + DRAIN_S_MAX
-        unsent = sum(-(-peer.owed // self._ring.frame_size) for peer in self._publishers)
+        unsent = sum(peer.unsent for peer in self._publishers)
         while self._receipts() < self._sent - unsent and time.perf_counter() < end:
             for fileno, event in self._poller.ready(0.05):
                 if event & ~WRITE:
@@ -140,8 +141,9 @@ class ClosedLoop:
 
     def _mark(self) -> _Mark:
         for peer in self._subscribers:
-            if isinstance(peer, Drain):
-                peer.message_size = self._subscribers[0].counter.message_size
+            seen = self._subscribers[0].counter
+            if isinstance(peer, Drain) and seen.messages:
+                peer.message_size = seen.message_bytes / seen.messages
         deliveries = sum(peer.delivered for peer in self._subscribers)
         return _Mark(
             time.perf_counter(),

@@ -1,5 +1,10 @@
 """Sends built beforehand, and frames counted without being parsed. Pure."""
 
+from bisect import bisect_right
+from itertools import accumulate
+from random import Random
+from struct import Struct
+
 from magnetar.message.entry import checksum, join
 from magnetar.proto import PulsarApi_pb2 as pb
 from magnetar.wire import requests
@@ -9,78 +14,114 @@ from .cases import Case
 RING_BYTES_MAX = 4 * 1024 * 1024  # Of one connection's prebuilt frames, sent again and again.
 RING_FRAMES_MAX = 2000
 FIRST_SEQUENCE = 128  # Two bytes as a varint, as all that follow up to 16,383.
-PRODUCERS_MAX = 127  # On a connection: their ids are one byte as a varint.
+PRODUCERS_MAX = 127  # On a connection: their ids take one byte as a varint.
 HEAD_SIZE = 10  # totalSize(4) commandSize(4) 08 type
 
 SEND_RECEIPT, MESSAGE = 7, 9
-_COUNTED = frozenset((SEND_RECEIPT, MESSAGE))
 PUBLISH_TIME_MS = 1_700_000_000_000
+SEED = 20_261_122  # Every broker, and every run, gets the same bytes.
+
+_SIZE = Struct(">I").unpack_from
+_BYTES = bytes(range(256))
 
 
 class Ring:
-    """Frames of one size, back to back, for the producers of a connection in turn."""
+    """Frames back to back, that the producers of a connection send in turn, round after round."""
 
-    def __init__(self, data: bytes, frame_size: int) -> None:
-        self.data = data
-        self.frame_size = frame_size
-        self.frame_count = len(data) // frame_size
+    def __init__(self, frames: list[bytes]) -> None:
+        self.data = b"".join(frames)
+        self.ends = list(accumulate(map(len, frames)))  # Where each frame ends.
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    @property
+    def frame_size(self) -> float:
+        """In bytes, on the average."""
+        return len(self.data) / len(self.ends)
+
+    def size_of(self, first: int, count: int) -> int:
+        """Bytes of ``count`` frames from number ``first`` on; number 0 follows the last one."""
+        rounds, stop = divmod(first + count, len(self.ends))
+        return rounds * len(self.data) + self._start(stop) - self._start(first)
+
+    def whole_before(self, position: int) -> int:
+        """How many frames end at ``position`` or before it."""
+        return bisect_right(self.ends, position)
+
+    def _start(self, number: int) -> int:
+        return self.ends[number - 1] if number else 0
 
 
 def ring(case: Case) -> Ring:
-    """What one connection of a case sends, producers 1 to ``topics_per_connection``."""
-    entries = [(entry, checksum(entry)) for entry in entries_of(case)]
-    entry = entries[0][0]
-    producers = case.topics_per_connection
+    """What one connection of a case sends, from producers 1 to ``producers_per_connection``."""
+    producers = case.producers_per_connection
     if producers > PRODUCERS_MAX:
-        raise ValueError(f"{producers} topics on a connection; at most {PRODUCERS_MAX}")
-    rounds = min(RING_FRAMES_MAX, RING_BYTES_MAX // len(entry)) // producers or 1
-    frames = [
-        b"".join(
-            requests.send(
-                producer,
-                FIRST_SEQUENCE + number,
-                *entries[number % len(entries)],
-                num_messages=case.batch,
+        raise ValueError(f"{producers} producers on a connection; at most {PRODUCERS_MAX}")
+    chance = Random(SEED)
+    first = entry_of(case, chance)
+    rounds = min(RING_FRAMES_MAX, RING_BYTES_MAX // len(first)) // producers or 1
+    entries = [first, *(entry_of(case, chance) for _ in range(rounds * producers - 1))]
+    return Ring(
+        [
+            b"".join(
+                requests.send(
+                    number % producers + 1,
+                    FIRST_SEQUENCE + number // producers,
+                    entry,
+                    checksum(entry),
+                    num_messages=case.batch,
+                )
             )
-        )
-        for number in range(rounds)
-        for producer in range(1, producers + 1)
-    ]
-    assert len({len(frame) for frame in frames}) == 1, "frames of one size"
-    return Ring(b"".join(frames), len(frames[0]))
+            for number, entry in enumerate(entries)
+        ]
+    )
 
 
-def entries_of(case: Case) -> list[bytes]:
-    """The entries that are sent in turn, of one size: one, or one for each key."""
-    return [entry_of(case, f"{key:06}") for key in range(case.keys)] or [entry_of(case)]
-
-
-def entry_of(case: Case, key: str | None = None) -> bytes:
-    """An entry of ``case.size`` bytes in all; or a batch of messages, each of that size."""
+def entry_of(case: Case, chance: Random) -> bytes:
+    """An entry of about ``case.size`` bytes in all; or a batch of messages, each of that size."""
     metadata = pb.MessageMetadata(producer_name="load", sequence_id=0, publish_time=PUBLISH_TIME_MS)
-    if key is not None:
-        metadata.partition_key = key
-    payload = bytes(range(256)) * (case.size // 256 + 1)
+    if case.keys:
+        metadata.partition_key = f"{chance.randrange(case.keys):06}"
+    for number in range(case.properties):
+        value = f"{chance.getrandbits(96):024x}"[: chance.randint(8, 24)]
+        metadata.properties.add(key=f"property-{number}", value=value)
     if case.batch == 1:
         head = metadata.SerializeToString()
-        return join(head, payload[: max(case.size - len(head) - 4, 1)])
+        return join(head, _payload(max(_size(case, chance) - len(head) - 4, 1)))
     metadata.num_messages_in_batch = case.batch
-    single = pb.SingleMessageMetadata(payload_size=case.size).SerializeToString()
-    one = len(single).to_bytes(4, "big") + single + payload[: case.size]
-    return join(metadata.SerializeToString(), one * case.batch)
+    return join(
+        metadata.SerializeToString(),
+        b"".join(_message(_size(case, chance)) for _ in range(case.batch)),
+    )
+
+
+def _size(case: Case, chance: Random) -> int:
+    spread = case.size * case.vary // 100
+    return chance.randint(case.size - spread, case.size + spread)
+
+
+def _message(size: int) -> bytes:
+    """One of a batch."""
+    head = pb.SingleMessageMetadata(payload_size=size).SerializeToString()
+    return len(head).to_bytes(4, "big") + head + _payload(size)
+
+
+def _payload(size: int) -> bytes:
+    return (_BYTES * (size // 256 + 1))[:size]
 
 
 class Counter:
     """Counts the receipts and messages of a stream, however it was cut, by their heads alone.
 
-    Frames that are like the one before, in size and kind, are counted together: a slice with a
-    stride is a column of their heads, and one comparison says how far it is all the same.
+    Receipts are mostly of one size, so they are counted together: a slice with a stride is a column
+    of their heads, and one comparison says how far all of them are alike.
     """
 
     def __init__(self) -> None:
         self.receipts = 0
         self.messages = 0
-        self.message_size = 0  # Of the last one.
+        self.message_bytes = 0  # Of all messages.
         self.others: list[bytes] = []  # Whole frames of any other kind.
         self._skip = 0  # So many bytes belong to a frame that was counted already.
         self.rest = b""  # The beginning of a frame, too short to say what it is, or an other one.
@@ -89,16 +130,18 @@ class Counter:
         """Take ``data[:stop]``. It begins with ``rest``, which the caller has put there."""
         position = self._skip
         self._skip = 0
-        while stop - position >= HEAD_SIZE:
-            size = 4 + int.from_bytes(data[position : position + 4], "big")
+        last = stop - HEAD_SIZE  # Where a head may begin.
+        while position <= last:
+            (size,) = _SIZE(data, position)
+            size += 4
             kind = data[position + 9]
-            if kind in _COUNTED:
-                count = alike(data, position, size, (stop - position - HEAD_SIZE) // size + 1)
-                if kind == SEND_RECEIPT:
-                    self.receipts += count
-                else:
-                    self.messages += count
-                    self.message_size = size
+            if kind == MESSAGE:
+                self.messages += 1
+                self.message_bytes += size
+                position += size
+            elif kind == SEND_RECEIPT:
+                count = alike(data, position, size, (last - position) // size + 1)
+                self.receipts += count
                 position += count * size
             elif position + size <= stop:
                 self.others.append(bytes(data[position : position + size]))

@@ -4,10 +4,12 @@ What the generator reaches against it is the most it could show of any broker in
 uses per entry is what receiving and answering cost at the least. A process of its own.
 """
 
+import json
 import os
 import socket
 import subprocess
 import sys
+from bisect import bisect_right
 from typing import Self
 
 from magnetar.message.send_run import SendRun
@@ -32,15 +34,21 @@ class NullBroker(Broker):
 
     def __init__(self, case: Case) -> None:
         super().__init__("no broker")
-        self._frame_size = ring(case).frame_size
+        self._ends = ring(case).ends
         self._process: subprocess.Popen[str] | None = None
 
     def __enter__(self) -> Self:
-        command = [sys.executable, "-m", "bench.null_broker", str(self._frame_size)]
         self._process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, env=os.environ
+            [sys.executable, "-m", "bench.null_broker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=os.environ,
         )
+        assert self._process.stdin is not None
         assert self._process.stdout is not None
+        with self._process.stdin as ends:
+            json.dump(self._ends, ends)
         self.url = f"pulsar://127.0.0.1:{int(self._process.stdout.readline())}"
         self.pid = self._process.pid
         return self
@@ -56,16 +64,20 @@ class NullBroker(Broker):
 class _Client:
     """One connection: requests are answered; from the first send on there are only sends."""
 
-    def __init__(self, connection: socket.socket, frame_size: int) -> None:
+    def __init__(self, connection: socket.socket, ends: list[int]) -> None:
         self.socket = connection
-        self._frame_size = frame_size
+        self._ends = ends  # Of the sends of one round.
         self._requests: bytes | None = b""  # What is not answered; None once sends come.
-        self._bytes = 0  # Of a send that is not complete.
+        self._bytes = 0  # Of all sends.
+        self._answered = 0
         self.unsent = b""
 
     def arrived(self, data: memoryview, receipts: memoryview, receipt_size: int) -> None:
         size = len(data) if self._requests is None else self._answer_requests(bytes(data))
-        count, self._bytes = divmod(self._bytes + size, self._frame_size)
+        self._bytes += size
+        rounds, left = divmod(self._bytes, self._ends[-1])
+        due = rounds * len(self._ends) + bisect_right(self._ends, left)
+        count, self._answered = due - self._answered, due
         while count:
             now = min(count, RECEIPTS)
             self.send(receipts[: now * receipt_size])
@@ -110,8 +122,8 @@ def _answer(command: pb.BaseCommand) -> bytes:
     return b""
 
 
-def serve(frame_size: int) -> None:
-    """Until it is killed."""
+def serve(ends: list[int]) -> None:
+    """Until it is killed. ``ends`` are where the frames of each connection's ring end."""
     sequences = [varint(FIRST_SEQUENCE + number) for number in range(RECEIPTS)]
     sends = SendRun(1, sequences, [b""] * RECEIPTS, [0] * RECEIPTS, [1] * RECEIPTS)
     receipts = memoryview(replies.send_receipts(sends, LEDGER_ID, FIRST_ENTRY_ID))
@@ -129,7 +141,7 @@ def serve(frame_size: int) -> None:
                     connection, _ = server.accept()
                     connection.setblocking(False)
                     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                    clients[connection.fileno()] = _Client(connection, frame_size)
+                    clients[connection.fileno()] = _Client(connection, ends)
                     poller.register(connection.fileno(), READ)
                     continue
                 if event & WRITE:
@@ -151,4 +163,4 @@ def serve(frame_size: int) -> None:
 
 
 if __name__ == "__main__":
-    serve(int(sys.argv[1]))
+    serve(json.load(sys.stdin))

@@ -100,16 +100,20 @@ class Publisher(Peer):
     def __init__(self, address: tuple[str, int], topics: list[str], ring: Ring) -> None:
         super().__init__(address)
         for number, topic in enumerate(topics, 1):
-            self.request(requests.lookup(2 * number, topic))
+            if topic not in topics[: number - 1]:
+                self.request(requests.lookup(2 * number, topic))
             self.request(requests.producer(number, 2 * number + 1, topic))
+        self._ring = ring
         self._frames = memoryview(ring.data)
-        self._frame_size = ring.frame_size
+        self._next = 0  # The frame of the ring that there is no room for yet.
         self._at = 0  # Where in the ring the next byte is.
         self.owed = 0  # Bytes that there is room for, and the socket did not take yet.
 
     def send(self, frames: int) -> bool:
         """Send so many more. False: the socket is full, call again with 0 when it is not."""
-        self.owed += frames * self._frame_size
+        if frames:
+            self.owed += self._ring.size_of(self._next, frames)
+            self._next = (self._next + frames) % len(self._ring)
         while self.owed:
             stop = min(self._at + self.owed, len(self._frames))
             try:
@@ -123,6 +127,13 @@ class Publisher(Peer):
             if self._at == len(self._frames):
                 self._at = 0
         return True
+
+    @property
+    def unsent(self) -> int:
+        """Frames that there is room for, and that the socket did not take whole yet."""
+        rounds, left = divmod(self.owed, len(self._frames))
+        frames = (self._next - self._ring.whole_before(self._at)) % len(self._ring)
+        return rounds * len(self._ring) + (frames or len(self._ring) if left else 0)
 
 
 class Subscriber(Peer):
@@ -158,7 +169,7 @@ class Subscriber(Peer):
 class Drain(Subscriber):
     """A subscriber whose messages the kernel drops as they come; ``delivered`` goes by bytes."""
 
-    message_size = 0  # To be told.
+    message_size = 0.0  # To be told: in bytes, on the average.
 
     def read(self) -> None:
         try:
@@ -171,7 +182,7 @@ class Drain(Subscriber):
 
     @property
     def delivered(self) -> int:
-        return self.bytes_read // self.message_size if self.message_size else 0
+        return round(self.bytes_read / self.message_size) if self.message_size else 0
 
 
 CAN_DRAIN = sys.platform == "linux"

@@ -1,6 +1,8 @@
 """Prebuilt sends are what the broker reads; counting agrees with decoding."""
 
 import itertools
+from random import Random
+from statistics import mean
 
 import pytest
 from hypothesis import given
@@ -8,7 +10,8 @@ from hypothesis import strategies as st
 
 from bench.cases import ALL, Case
 from bench.frames import Counter, alike, entry_of, ring
-from magnetar.message.metadata import peek
+from magnetar.message import batch
+from magnetar.message.metadata import parse, peek
 from magnetar.message.send_run import SendRun
 from magnetar.message.varint import varint
 from magnetar.storage.managed_ledger.run import EntryRun
@@ -24,23 +27,49 @@ def test_a_ring_holds_sends_of_every_producer_in_turn(case):
         for run in FrameDecoder().feed(frames.data)
         for count in run.message_counts
     ]
-    assert len(sends) == frames.frame_count
-    producers = range(1, case.topics_per_connection + 1)
+    producers = range(1, case.producers_per_connection + 1)
     assert sends == [(producer, case.batch) for producer in producers] * (
-        frames.frame_count // len(producers)
+        len(frames) // len(producers)
     )
 
 
-def test_an_entry_has_the_size_that_the_case_says():
-    assert len(entry_of(Case("one", size=1024))) == 1024
+def sizes(case):
+    frames = ring(case)
+    runs = FrameDecoder().feed(frames.data)
+    return [len(entry) for run in runs for entry in run.data]
 
 
-def test_a_batch_says_how_many_messages_it_holds():
-    assert peek(entry_of(Case("batch", batch=50))).message_count == 50
+def test_sizes_are_drawn_evenly_around_the_one_that_the_case_says():
+    found = sizes(Case("varied", size=1000))
+    assert (min(found), max(found)) == (700, 1300)
+    assert mean(found) == pytest.approx(1000, rel=0.02)
+    assert len(set(found)) > 500
+    assert set(sizes(Case("alike", size=1000, vary=0))) == {1000}
 
 
-def test_too_many_topics_on_a_connection_are_refused():
-    with pytest.raises(ValueError, match="128 topics"):
+def test_messages_of_a_batch_vary_too():
+    entry = entry_of(Case("batch", size=1000, batch=50), Random(1))
+    assert peek(entry).message_count == 50
+    _, bodies = batch.unpack(entry[parse(entry).payload_start :], 50)
+    assert len({len(body) for body in bodies}) > 1
+
+
+def test_keys_and_properties_are_on_each_entry():
+    found = parse(entry_of(Case("rich", keys=10, properties=3), Random(1)))
+    assert len(found.key) == 6
+    assert sorted(found.properties) == ["property-0", "property-1", "property-2"]
+
+
+def test_the_bytes_of_any_number_of_frames_are_known_around_the_end_too():
+    frames = ring(Case("some"))
+    ends = [0, *frames.ends]
+    alone = [stop - start for start, stop in itertools.pairwise(ends)] * 3
+    for first, number in ((0, 0), (0, 1), (3, 1990), (1999, 2), (1, 4001)):
+        assert frames.size_of(first, number) == sum(alone[first : first + number])
+
+
+def test_too_many_producers_on_a_connection_are_refused():
+    with pytest.raises(ValueError, match="128 producers"):
         ring(Case("crowd", topics=128))
 
 
@@ -89,9 +118,9 @@ def test_what_is_counted_is_what_was_sent_however_it_was_cut(data, pieces):
     assert counter.others == [replies.ping()] * expected["pings"]
 
 
-def test_the_size_of_messages_is_known():
-    counter = count(messages([300, 300]), [])
-    assert counter.message_size * 2 == len(messages([300, 300]))
+def test_the_bytes_of_messages_are_counted():
+    stream = messages([300, 20, 4])
+    assert count(stream, [10, 330]).message_bytes == len(stream)
 
 
 def test_frames_of_another_kind_in_between_end_a_stretch():
