@@ -26,6 +26,8 @@ class Case:
     acks: str = ""  # What consumers acknowledge: nothing, "each" alone, in a "list", "cumulative".
     keys: int = 0  # So many sticky keys, drawn evenly; 0 for none.
     properties: int = 0  # So many on each entry, with values of 8 to 24 characters.
+    recorded: str = ""  # Sends of this recording (bench/recordings) instead of entries of our own.
+    official: int = 0  # So many producers of the official Python client, which send by themselves.
     rate: int = 0
     seconds: float = 4.0
     warm_up_s: float = 1.0
@@ -73,6 +75,18 @@ PUBLISH = [
         "publish 1 KiB, 10 producers, keys, properties", KIB, producers=10, keys=1000, properties=3
     ),
 ]
+RECORDED = [
+    Case(f"recorded from {client}'s client, 1 KiB", size=KIB, recorded=f"{client.lower()}-alone")
+    for client in ("Python", "Java", "Go")
+] + [
+    Case(
+        f"recorded from {client}'s client, batches",
+        size=KIB,
+        in_flight=50,
+        recorded=f"{client.lower()}-batches",
+    )
+    for client in ("Python", "Java", "Go")
+]
 TOPICS = [
     Case("10 topics, 1000 in flight", size=KIB, connections=10, topics=10, in_flight=100),
     Case("100 topics, 1000 in flight", size=KIB, connections=100, topics=100, in_flight=10),
@@ -98,6 +112,7 @@ ACKNOWLEDGE = [
         for how, acks in (("each acknowledged", "each"), ("acknowledged in lists", "list"))
     ),
 ]
+OFFICIAL = [Case("16 producers of the official client, 1 KiB", size=KIB, official=16)]
 # What Apache Pulsar publishes for its releases, with its sizes: they do not vary.
 RELEASE = [
     Case(
@@ -122,7 +137,7 @@ _NUMBERS = (
     "keys", "properties", "rate",
 )  # fmt: skip
 
-ALL = [*PUBLISH, *TOPICS, *CONSUME, *ACKNOWLEDGE, *RELEASE, *LATENCY]
+ALL = [*PUBLISH, *RECORDED, *TOPICS, *CONSUME, *ACKNOWLEDGE, *OFFICIAL, *RELEASE, *LATENCY]
 
 # Where the question is what syncing costs.
 SYNCED = [

@@ -160,7 +160,7 @@ class ClosedLoop:
         cpu_s = sum(after.broker_cpu_s) - sum(before.broker_cpu_s)
         return Throughput(
             entries_per_s=entries / seconds,
-            messages_per_s=entries * self._case.batch / seconds,
+            messages_per_s=entries * self._ring.messages_per_frame / seconds,
             deliveries_per_s=(after.deliveries - before.deliveries) / seconds,
             mb_per_s=entries * self._ring.frame_size / seconds / 1e6,
             broker_cpu_us=cpu_s / max(entries, 1) * 1e6,

@@ -1,6 +1,7 @@
 """Sends built beforehand, and frames counted without being parsed. Pure."""
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from itertools import accumulate
 from random import Random
 from struct import Struct
@@ -9,6 +10,7 @@ from magnetar.message.entry import checksum, join
 from magnetar.proto import PulsarApi_pb2 as pb
 from magnetar.wire import requests
 
+from . import recordings
 from .cases import Case
 
 RING_BYTES_MAX = 4 * 1024 * 1024  # Of one connection's prebuilt frames, sent again and again.
@@ -28,9 +30,11 @@ _BYTES = bytes(range(256))
 class Ring:
     """Frames back to back, that the producers of a connection send in turn, round after round."""
 
-    def __init__(self, frames: list[bytes]) -> None:
+    def __init__(self, frames: list[bytes], producers: Sequence[int], messages: int) -> None:
         self.data = b"".join(frames)
         self.ends = list(accumulate(map(len, frames)))  # Where each frame ends.
+        self.producers = producers  # The ids of those who send them.
+        self.messages_per_frame = messages / len(frames)
 
     def __len__(self) -> int:
         return len(self.ends)
@@ -55,6 +59,8 @@ class Ring:
 
 def ring(case: Case) -> Ring:
     """What one connection of a case sends, from producers 1 to ``producers_per_connection``."""
+    if case.recorded:
+        return _recorded(recordings.frames(case.recorded))
     producers = case.producers_per_connection
     if producers > PRODUCERS_MAX:
         raise ValueError(f"{producers} producers on a connection; at most {PRODUCERS_MAX}")
@@ -74,8 +80,20 @@ def ring(case: Case) -> Ring:
                 )
             )
             for number, entry in enumerate(entries)
-        ]
+        ],
+        range(1, producers + 1),
+        case.batch * len(entries),
     )
+
+
+def _recorded(frames: list[bytes]) -> Ring:
+    """Those of one producer."""
+    commands = [
+        pb.BaseCommand.FromString(frame[8 : 8 + int.from_bytes(frame[4:8], "big")]).send
+        for frame in frames
+    ]
+    messages = sum(command.num_messages for command in commands)
+    return Ring(frames, sorted({command.producer_id for command in commands}), messages)
 
 
 def entry_of(case: Case, chance: Random) -> bytes:

@@ -6,6 +6,7 @@ from statistics import median
 from .broker import Broker
 from .cases import Case
 from .closed_loop import ClosedLoop, Throughput
+from .official_clients import OfficialClients
 from .open_loop import Latency, OpenLoop
 
 Result = Throughput | Latency
@@ -14,7 +15,8 @@ Result = Throughput | Latency
 def measure(broker: Broker, case: Case) -> Result:
     """Run it, after everything that others left to be written is on disk."""
     os.sync()
-    loop = OpenLoop(broker, case) if case.rate else ClosedLoop(broker, case)
+    kind = OfficialClients if case.official else OpenLoop if case.rate else ClosedLoop
+    loop = kind(broker, case)
     try:
         return loop.run()
     finally:

@@ -99,10 +99,10 @@ class Publisher(Peer):
 
     def __init__(self, address: tuple[str, int], topics: list[str], ring: Ring) -> None:
         super().__init__(address)
-        for number, topic in enumerate(topics, 1):
-            if topic not in topics[: number - 1]:
+        for number, (producer, topic) in enumerate(zip(ring.producers, topics, strict=True)):
+            if topic not in topics[:number]:
                 self.request(requests.lookup(2 * number, topic))
-            self.request(requests.producer(number, 2 * number + 1, topic))
+            self.request(requests.producer(producer, 2 * number + 1, topic))
         self._ring = ring
         self._frames = memoryview(ring.data)
         self._next = 0  # The frame of the ring that there is no room for yet.

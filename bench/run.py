@@ -36,8 +36,8 @@ IDLE = 2000  # Connections, and topics, that are looked at for what one takes.
 
 
 def alone(case: Case) -> Throughput | None:
-    """What the generator reaches when nothing is stored; None for cases with consumers."""
-    if case.consumers or case.rate:
+    """What the generator reaches when nothing is stored; None for cases with more than sends."""
+    if case.consumers or case.rate or case.official:
         return None
     with NullBroker(case) as null:
         result = measure(null, case.lasting(ALONE_S))
@@ -137,7 +137,7 @@ def footprint(data_dir: Path | None) -> tuple[list[str], list[Target]]:
     ):
         new = memory.settled(broker.pid)
         each = {
-            "connection": (memory.connections(broker, IDLE), memory.CONNECTION_BYTES_MAX),
+            "connection": (memory.connections(broker, IDLE, new), memory.CONNECTION_BYTES_MAX),
             "topic": (memory.topics(broker, IDLE, new), memory.TOPIC_BYTES_MAX),
         }
     lines = said.getvalue().splitlines()

@@ -27,10 +27,13 @@ def test_a_ring_holds_sends_of_every_producer_in_turn(case):
         for run in FrameDecoder().feed(frames.data)
         for count in run.message_counts
     ]
-    producers = range(1, case.producers_per_connection + 1)
-    assert sends == [(producer, case.batch) for producer in producers] * (
-        len(frames) // len(producers)
+    assert len(sends) == len(frames)
+    assert [producer for producer, _ in sends] == list(frames.producers) * (
+        len(frames) // len(frames.producers)
     )
+    assert len(frames.producers) == case.producers_per_connection
+    messages = sum(count for _, count in sends)
+    assert frames.messages_per_frame == messages / len(frames)
 
 
 def sizes(case):
@@ -66,6 +69,21 @@ def test_the_bytes_of_any_number_of_frames_are_known_around_the_end_too():
     alone = [stop - start for start, stop in itertools.pairwise(ends)] * 3
     for first, number in ((0, 0), (0, 1), (3, 1990), (1999, 2), (1, 4001)):
         assert frames.size_of(first, number) == sum(alone[first : first + number])
+
+
+@pytest.mark.parametrize("client", ["python", "java", "go"])
+def test_recordings_have_entries_of_their_own_and_batches(client):
+    alone, batches = (
+        ring(Case(kind, recorded=f"{client}-{kind}")) for kind in ("alone", "batches")
+    )
+    assert (len(alone), alone.messages_per_frame) == (400, 1)
+    assert batches.messages_per_frame == 4000 / len(batches)
+    assert len(batches) < 80
+
+
+def test_a_recording_that_is_not_there_is_refused_with_those_that_are():
+    with pytest.raises(ValueError, match="go-alone, go-batches, java-alone"):
+        ring(Case("unheard of", recorded="rust"))
 
 
 def test_too_many_producers_on_a_connection_are_refused():
