@@ -83,8 +83,9 @@ def setting(
 
 
 def settings_of(section: type[Any]) -> tuple[Setting, ...]:
-    """The settings a section is made of, in its order."""
-    return tuple(Setting(each.name, each.type, **each.metadata) for each in fields(section))
+    """The settings a section is made of, in its order; a field without a key is none."""
+    declared = [each for each in fields(section) if each.metadata]
+    return tuple(Setting(each.name, each.type, **each.metadata) for each in declared)
 
 
 def section_from(section: type[S], given: Mapping[str, str], sources: Mapping[str, str]) -> S:

@@ -44,6 +44,8 @@ class Receiver(Hashable, Protocol):
     permits: int
     blocked: bool
     """It holds too many unacknowledged messages."""
+    hash_ranges: Sequence[tuple[int, int]] | None
+    """The slots of a STICKY Key_Shared consumer; None for any other."""
 
     @property
     def writable(self) -> bool:

@@ -39,26 +39,23 @@ class KeyShared(Generic[C]):
     def __init__(
         self,
         ranges: HashRanges[C],
-        ranges_of: Callable[[C], Sequence[tuple[int, int]] | None],
         *,
         ordered: bool,
         look_ahead_per_consumer_max: int,
         look_ahead_max: int,
     ) -> None:
-        """``ranges_of``: the slots that a consumer declares, None where it declares none."""
         self.receivers: list[C] = []  # Invariant: best priority first, then oldest first.
         self.table: Deliveries[C] = Deliveries(self._line_of)
         self.ranges = ranges
         self.draining: DrainingSlots[C] = DrainingSlots()
         self.known_slots = KnownSlots(ranges.slot)
-        self._ranges_of = ranges_of
         self._ordered = ordered
         self._look_ahead_per_consumer_max = look_ahead_per_consumer_max
         self._look_ahead_max = look_ahead_max
         self._owner = cache(ranges.select)  # Asked once for each slot until owners change.
 
     def join(self, consumer: C) -> None:
-        self.ranges.add(consumer, consumer.name, self._ranges_of(consumer))
+        self.ranges.add(consumer, consumer.name, consumer.hash_ranges)
         self.receivers.append(consumer)
         self.receivers.sort(key=lambda each: each.priority)
         self._owners_changed()

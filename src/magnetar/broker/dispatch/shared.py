@@ -2,7 +2,6 @@
 
 from bisect import bisect_left
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from itertools import accumulate, groupby
 from operator import attrgetter
 from typing import Final, Generic
@@ -26,15 +25,6 @@ WAITING_CHUNKS_MAX: Final = 1_000
 """Chunks that wait for a busy owner before nothing new is read."""
 
 
-@dataclass(slots=True)
-class Candidate(Generic[C]):
-    """A consumer, and how many messages it may still take (more than 0)."""
-
-    consumer: C
-    priority: int
-    capacity: int
-
-
 def fitting(message_counts: Sequence[int], capacity: int) -> int:
     """How many of the leading entries may go out where ``capacity`` messages may.
 
@@ -52,33 +42,31 @@ class RoundRobin(Generic[C]):
         self._last: dict[int, C] = {}
 
     def assign(
-        self,
-        indexes: Sequence[int],
-        message_counts: Sequence[int],
-        candidates: Sequence[Candidate[C]],
+        self, indexes: Sequence[int], message_counts: Sequence[int], capacities: dict[C, int]
     ) -> tuple[dict[C, list[int]], int]:
-        """Who of ``candidates`` (sorted by priority) gets which entries; their capacities go down.
+        """Who gets which entries, and how many of them somebody gets: the first ones.
 
-        Also how many of the entries somebody gets: the first ones.
+        ``capacities`` has consumers, sorted by priority, and the messages that each may still take,
+        which go down.
         """
         picks: dict[C, list[int]] = {}
         start, end = 0, len(message_counts)
         plain = message_counts.count(1) == end
-        for priority, level in groupby(candidates, _priority_of):
-            ring = self._ring(priority, list(level))
+        for priority, level in groupby(capacities, _priority_of):
+            ring = [each for each in self._ring(priority, list(level)) if capacities[each] > 0]
             while ring and start < end:
-                for candidate in ring:
-                    most = min(candidate.capacity, ROUND_ROBIN_MESSAGES_MAX, end - start)
+                for consumer in ring:
+                    most = min(capacities[consumer], ROUND_ROBIN_MESSAGES_MAX, end - start)
                     if not most:
                         break
                     stop = start + most
                     if not plain:
                         stop = start + fitting(message_counts[start:stop], most)
-                    candidate.capacity -= most if plain else sum(message_counts[start:stop])
-                    picks.setdefault(candidate.consumer, []).extend(indexes[start:stop])
-                    self._last[priority] = candidate.consumer
+                    capacities[consumer] -= most if plain else sum(message_counts[start:stop])
+                    picks.setdefault(consumer, []).extend(indexes[start:stop])
+                    self._last[priority] = consumer
                     start = stop
-                ring = [candidate for candidate in ring if candidate.capacity > 0]
+                ring = [consumer for consumer in ring if capacities[consumer] > 0]
         return picks, start
 
     def forget(self, consumer: C) -> None:
@@ -86,11 +74,11 @@ class RoundRobin(Generic[C]):
         for priority in [known for known, last in self._last.items() if last is consumer]:
             del self._last[priority]
 
-    def _ring(self, priority: int, level: list[Candidate[C]]) -> list[Candidate[C]]:
-        """Those with capacity, beginning behind the one that was served last."""
+    def _ring(self, priority: int, level: list[C]) -> list[C]:
+        """The consumers of a priority, beginning behind the one that was served last."""
         last = self._last.get(priority)
-        after = next((i + 1 for i, each in enumerate(level) if each.consumer is last), 0)
-        return [each for each in level[after:] + level[:after] if each.capacity > 0]
+        after = level.index(last) + 1 if last in level else 0
+        return level[after:] + level[:after]
 
 
 class Shared(Generic[C]):
@@ -129,17 +117,15 @@ class Shared(Generic[C]):
     def assign(
         self, run: EntryRun, indexes: Sequence[int], traits: EntryTraits, *, again: bool
     ) -> Assignment[C]:
-        candidates = [
-            Candidate(consumer, consumer.priority, capacity)
-            for consumer in self.receivers
-            if (capacity := consumer.capacity) > 0
-        ]
+        capacities = {
+            consumer: capacity for consumer in self.receivers if (capacity := consumer.capacity) > 0
+        }
         if traits.unusual and any(_chunk_at(traits, index) for index in indexes):
-            return self._assign_chunks(run, indexes, traits, candidates)
+            return self._assign_chunks(run, indexes, traits, capacities)
         counts = traits.message_counts
         if len(indexes) < len(run.data):
             counts = list(map(counts.__getitem__, indexes))
-        picks, stop = self._round_robin.assign(indexes, counts, candidates)
+        picks, stop = self._round_robin.assign(indexes, counts, capacities)
         return list(picks.items()), indexes[stop:]
 
     def _assign_chunks(
@@ -147,19 +133,18 @@ class Shared(Generic[C]):
         run: EntryRun,
         indexes: Sequence[int],
         traits: EntryTraits,
-        candidates: list[Candidate[C]],
+        capacities: dict[C, int],
     ) -> Assignment[C]:
         """Entry by entry: a chunk goes to its message's owner, wherever the others go."""
-        of = {candidate.consumer: candidate for candidate in candidates}
         picks: dict[C, list[int]] = {}
         left: list[int] = []
         for index in indexes:
             chunk, count = _chunk_at(traits, index), traits.message_counts[index]
             owner = self.chunk_owners.get(chunk.uuid) if chunk else None
             if owner is None:
-                owner = next(iter(self._round_robin.assign([index], [count], candidates)[0]), None)
-            elif owner in of and of[owner].capacity > 0:
-                of[owner].capacity -= count
+                owner = next(iter(self._round_robin.assign([index], [count], capacities)[0]), None)
+            elif capacities.get(owner, 0) > 0:
+                capacities[owner] -= count
             else:
                 owner = None
             if owner is not None:

@@ -78,6 +78,7 @@ class Consumer:
         self.consumer_id = request.consumer_id
         self.name = request.consumer_name
         self.priority = request.priority_level
+        self.hash_ranges: Sequence[tuple[int, int]] | None = request.hash_ranges
         self.epoch = request.consumer_epoch
         self.connection = connection
         self.connected_at_ms = connected_at_ms

@@ -35,8 +35,6 @@ log = logging.getLogger(__name__)
 
 READ_RETRY_S: Final = 15.0
 """How long a subscription waits before it tries again to read what could not be read."""
-ITERATION_ENTRIES_MAX: Final = 1_000
-"""Entries delivered before the event loop gets to others; the rest follows by itself."""
 
 
 class DispatchLoop:
@@ -64,7 +62,12 @@ class DispatchLoop:
         self._clock = clock
         self._pending = None
         if self._table is not None:
-            self._pending = PendingAcks(strategy, self._table, wake=self.wake)
+            self._pending = PendingAcks(
+                strategy,
+                self._table,
+                at_once_max=settings.returned_at_once_max,
+                wake=self.wake,
+            )
         self._takeover = None
         if isinstance(strategy, Single):
             delay_s = settings.failover_delay_s if announce else None
@@ -204,7 +207,7 @@ class DispatchLoop:
             capacity = self._capacity()
             if capacity <= 0:
                 return
-            if count >= ITERATION_ENTRIES_MAX:
+            if count >= settings.iteration_entries_max:
                 asyncio.get_running_loop().call_soon(self.wake)
                 return
             if waiting:

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
 
 from magnetar.broker.dispatch.deliveries import Deliveries
 from magnetar.broker.dispatch.entry_queue import by_ledger
@@ -10,14 +9,12 @@ from magnetar.broker.dispatch.strategy import Strategy
 from magnetar.broker.topics.consumer import Consumer
 from magnetar.model.position import Position
 
-RETURNED_AT_ONCE_MAX: Final = 2_000
-"""Entries that are given back before others get the event loop: a consumer may hold 50,000."""
-
 
 class PendingAcks:
     """Entries whose acknowledgement is pending, in the table of a Shared or Key_Shared strategy.
 
-    ``wake`` is called when entries that were given back wait to be delivered.
+    ``at_once_max`` entries are given back before others get the event loop; ``wake`` is called when
+    all that were given back wait to be delivered.
     """
 
     def __init__(
@@ -25,10 +22,12 @@ class PendingAcks:
         strategy: Strategy[Consumer],
         table: Deliveries[Consumer],
         *,
+        at_once_max: int,
         wake: Callable[[], None],
     ) -> None:
         self._strategy = strategy
         self._table = table
+        self._at_once_max = at_once_max
         self._wake = wake
 
     def acknowledged(self, consumer: Consumer, ledger_id: int, entry_ids: Sequence[int]) -> bool:
@@ -56,14 +55,14 @@ class PendingAcks:
     def give_back(self, consumer: Consumer | None, entries: Mapping[int, list[int]]) -> None:
         """Let wait what ``consumer`` holds of ``entries``, or all of them from one that is gone."""
         for ledger_id, entry_ids in entries.items():
-            for start in range(0, len(entry_ids), RETURNED_AT_ONCE_MAX):
-                part = entry_ids[start : start + RETURNED_AT_ONCE_MAX]
+            for start in range(0, len(entry_ids), self._at_once_max):
+                part = entry_ids[start : start + self._at_once_max]
                 self._table.returned.append((consumer, ledger_id, part))
         self._take_back_some()
 
     def _take_back_some(self) -> None:
         """Nothing is delivered before all that was given back waits in its line."""
-        table, most = self._table, RETURNED_AT_ONCE_MAX
+        table, most = self._table, self._at_once_max
         while table.returned and most > 0:
             consumer, ledger_id, entry_ids = table.returned.popleft()
             most -= len(entry_ids)

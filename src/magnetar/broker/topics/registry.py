@@ -82,7 +82,9 @@ class TopicRegistry:
 
     async def unload(self, name: TopicName) -> None:
         """Close a topic; clients come back and it is opened again. Raises TopicNotFound."""
-        topic = self._loaded(name)
+        topic = self.loaded.get(name)
+        if topic is None:
+            raise TopicNotFound(f"Topic {name} not found")
         await asyncio.shield(self._close(topic, topic.close()))
 
     async def delete(self, name: TopicName, *, force: bool = False) -> None:
@@ -177,12 +179,6 @@ class TopicRegistry:
             failed=self._write_failed,
         )
         self.loaded[name] = topic
-        return topic
-
-    def _loaded(self, name: TopicName) -> Topic:
-        topic = self.loaded.get(name)
-        if topic is None:
-            raise TopicNotFound(f"Topic {name} not found")
         return topic
 
     def _close(self, topic: Topic, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:

@@ -63,6 +63,11 @@ class TopicSettings:
     read_bytes_max: int = setting(
         "dispatcherMaxReadSizeBytes", 5 * 1024 * 1024, "bytes a dispatcher reads at once", minimum=1
     )
+    # These two have no key: they keep the event loop fair, whatever a broker is for.
+    iteration_entries_max: int = 1_000
+    """Entries delivered before the event loop gets to others; the rest follows by itself."""
+    returned_at_once_max: int = 2_000
+    """Entries given back before others get the event loop: a consumer may hold 50,000."""
 
     @property
     def failover_delay_s(self) -> float:

@@ -326,7 +326,6 @@ class Subscription:
             )
         return KeyShared(
             self._ranges_for(request),
-            lambda consumer: consumer.request.hash_ranges,
             ordered=request.hash_ranges is None and not request.allow_out_of_order,
             look_ahead_per_consumer_max=self._settings.look_ahead_per_consumer_max,
             look_ahead_max=self._settings.look_ahead_per_subscription_max,

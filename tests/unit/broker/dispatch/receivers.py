@@ -18,6 +18,7 @@ class Receiver:
     writable: bool = True
     unacked_max: int = 0
     unacked: int = 0
+    hash_ranges: tuple | None = None
 
     @property
     def blocked(self):

@@ -18,7 +18,6 @@ def world():
     return World(
         KeyShared(
             AutoSplitRanges(),
-            lambda _consumer: None,
             ordered=True,
             look_ahead_per_consumer_max=3,
             look_ahead_max=5,
@@ -67,13 +66,12 @@ def test_a_slot_drains_while_its_former_owner_holds_entries_of_it(world):
 def test_slots_that_nobody_declared_are_not_delivered():
     sticky = KeyShared(
         StickyRanges(),
-        lambda _consumer: [(0, 32_767)],
         ordered=False,
         look_ahead_per_consumer_max=3,
         look_ahead_max=5,
     )
     world = World(sticky)
-    join(world, "low")
+    join(world, "low", hash_ranges=[(0, 32_767)])
     assert world.offer(*keyed(HIGH[0], LOW[0])) == {"low": [1]}
     assert sticky.blocked(0.0) == Blocked(Why.SLOT_UNOWNED, slot=SLOTS[HIGH[0]])
 

@@ -7,15 +7,16 @@ from unit.broker.dispatch.receivers import Receiver, World, chunk, entry
 from magnetar.broker.dispatch.blocked import Blocked, Why
 from magnetar.broker.dispatch.shared import (
     ROUND_ROBIN_MESSAGES_MAX,
-    Candidate,
     RoundRobin,
     Shared,
     fitting,
 )
 
 
-def assigned(counts, candidates, robin=None):
-    return (robin or RoundRobin()).assign(range(len(counts)), counts, candidates)[0]
+def assigned(counts, capacities, robin=None):
+    """Entries by name of the consumer; ``capacities`` goes by consumer."""
+    picks, _ = (robin or RoundRobin()).assign(range(len(counts)), counts, capacities)
+    return {consumer.name: picked for consumer, picked in picks.items()}
 
 
 def test_an_entry_goes_out_while_any_capacity_is_left():
@@ -27,37 +28,38 @@ def test_an_entry_goes_out_while_any_capacity_is_left():
 
 
 def test_consumers_of_the_best_priority_are_served_first():
-    candidates = [
-        Candidate("c1", 0, 2),
-        Candidate("c2", 0, 1),
-        Candidate("c3", 0, 1),
-        Candidate("c4", 1, 2),
-    ]
-    assert assigned([1] * 6, candidates) == {"c1": [0, 1], "c2": [2], "c3": [3], "c4": [4, 5]}
+    capacities = {
+        Receiver("c1"): 2,
+        Receiver("c2"): 1,
+        Receiver("c3"): 1,
+        Receiver("c4", priority=1): 2,
+    }
+    assert assigned([1] * 6, capacities) == {"c1": [0, 1], "c2": [2], "c3": [3], "c4": [4, 5]}
 
 
 def test_the_next_consumer_is_served_after_twenty_messages():
-    candidates = [Candidate("a", 0, 50), Candidate("b", 0, 50)]
-    picks = assigned([1] * 60, candidates)
+    picks = assigned([1] * 60, {Receiver("a"): 50, Receiver("b"): 50})
     assert picks == {"a": [*range(20), *range(40, 60)], "b": list(range(20, 40))}
     assert ROUND_ROBIN_MESSAGES_MAX == 20
 
 
 def test_the_next_run_goes_on_where_the_last_one_stopped():
-    robin = RoundRobin()
-    assert assigned([1], [Candidate("a", 0, 9), Candidate("b", 0, 9)], robin) == {"a": [0]}
-    assert assigned([1], [Candidate("a", 0, 9), Candidate("b", 0, 9)], robin) == {"b": [0]}
-    assert assigned([1], [Candidate("a", 0, 9), Candidate("b", 0, 9)], robin) == {"a": [0]}
+    robin, capacities = RoundRobin(), {Receiver("a"): 9, Receiver("b"): 9}
+    assert [assigned([1], capacities, robin) for _ in range(3)] == [
+        {"a": [0]},
+        {"b": [0]},
+        {"a": [0]},
+    ]
 
 
 def test_a_batch_may_overdraw_and_then_nothing_more_goes_to_that_consumer():
-    candidates = [Candidate("a", 0, 1)]
-    assert assigned([5, 5], candidates) == {"a": [0]}
-    assert candidates[0].capacity == -4
+    capacities = {Receiver("a"): 1}
+    assert assigned([5, 5], capacities) == {"a": [0]}
+    assert list(capacities.values()) == [-4]
 
 
 def test_nobody_with_capacity_gets_nothing():
-    assert assigned([1, 1], []) == {}
+    assert assigned([1, 1], {}) == {}
 
 
 @given(
@@ -65,17 +67,14 @@ def test_nobody_with_capacity_gets_nothing():
     capacities=st.lists(st.tuples(st.integers(0, 2), st.integers(1, 40)), max_size=5),
 )
 def test_the_first_entries_are_assigned_and_only_the_last_may_overdraw(counts, capacities):
-    candidates = [
-        Candidate(i, priority, capacity)
-        for i, (priority, capacity) in enumerate(sorted(capacities))
-    ]
-    before = {candidate.consumer: candidate.capacity for candidate in candidates}
-    picks, stop = RoundRobin().assign(range(len(counts)), counts, candidates)
+    before = {Receiver("c", priority=one): most for one, most in sorted(capacities)}
+    left = dict(before)
+    picks, stop = RoundRobin().assign(range(len(counts)), counts, left)
     assert sorted(index for picked in picks.values() for index in picked) == list(range(stop))
     for consumer, picked in picks.items():
         assert picked == sorted(picked)
         assert sum(counts[index] for index in picked[:-1]) < before[consumer]
-    assert stop == len(counts) or all(candidate.capacity <= 0 for candidate in candidates)
+    assert stop == len(counts) or all(most <= 0 for most in left.values())
 
 
 def two():

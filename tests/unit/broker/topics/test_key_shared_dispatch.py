@@ -3,11 +3,9 @@
 import itertools
 import time
 
-import pytest
 from support.loop import until_idle
 
 from magnetar.broker.dispatch.key_shared import KEY_KNOWN_SIZE_MAX
-from magnetar.broker.topics import pending_acks
 from magnetar.model.position import Position
 from magnetar.model.subscriptions import SubscriptionType
 
@@ -178,14 +176,8 @@ async def test_what_was_never_held_does_not_come_back(bench, make_entry):
     assert (subscription.dispatch.waiting_count, first.unacked) == (0, 20)
 
 
-@pytest.fixture
-def in_twos(monkeypatch):
-    """What comes back does so two by two."""
-    monkeypatch.setattr(pending_acks, "RETURNED_AT_ONCE_MAX", 2)
-
-
-@pytest.mark.usefixtures("in_twos")
-async def test_what_is_new_waits_until_all_is_back(bench, make_entry):
+async def test_what_is_new_waits_until_all_is_back(open_bench, make_entry):
+    bench = await open_bench(returned_at_once_max=2)
     end, subscription, consumer, held = await holding(bench, make_entry, ["k"] * 12)
     subscription.redeliver(consumer, None)
     subscription.acknowledge(consumer, held[:10])
@@ -194,9 +186,8 @@ async def test_what_is_new_waits_until_all_is_back(bench, make_entry):
     assert end.got()[12:] == ["10", "11", "12"]
 
 
-@pytest.mark.usefixtures("in_twos")
 async def test_what_was_read_meanwhile_waits_until_all_is_back(open_bench, make_entry):
-    bench = await open_bench(cache_bytes=0)
+    bench = await open_bench(cache_bytes=0, returned_at_once_max=2)
     keys = ["x"] * 30 + ["k"]
     end, subscription, consumer, _ = await holding(bench, make_entry, keys)
     subscription.flow(consumer, 100)  # Reads the one that waits.
@@ -205,9 +196,8 @@ async def test_what_was_read_meanwhile_waits_until_all_is_back(open_bench, make_
     assert [text for text in end.got()[31:] if int(text) >= 30] == ["30", "31"]
 
 
-@pytest.mark.usefixtures("in_twos")
 async def test_what_was_to_go_out_again_waits_until_all_is_back(open_bench, make_entry):
-    bench = await open_bench(cache_bytes=0)
+    bench = await open_bench(cache_bytes=0, returned_at_once_max=2)
     end, subscription, consumer, held = await holding(bench, make_entry, ["x", "x", "k", "k", "k"])
     subscription.redeliver(consumer, held[4:])
     subscription.flow(consumer, 100)  # Reads that one again.

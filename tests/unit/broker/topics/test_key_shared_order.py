@@ -5,7 +5,6 @@ import random
 import pytest
 from support.loop import iterations
 
-from magnetar.broker.topics import dispatch_loop, pending_acks
 from magnetar.model.position import Position
 from magnetar.model.subscriptions import SubscriptionType
 
@@ -16,6 +15,8 @@ SETTINGS = {
     "look_ahead_per_consumer_max": [5, 2_000],
     "read_entries_max": [2, 7, 1_000],
     "replay_entries_max": [1, 5, 100],
+    "returned_at_once_max": [1, 3, 2_000],
+    "iteration_entries_max": [1, 5, 2_000],
     "key_shared_consistent_hashing": [True, False],
 }
 
@@ -102,11 +103,9 @@ class Storm:
 
 @pytest.mark.parametrize("seed", range(15))
 async def test_a_key_keeps_its_order_whatever_its_consumers_do(
-    open_bench, client_end, make_entry, monkeypatch, seed
+    open_bench, client_end, make_entry, seed
 ):
     chance = random.Random(seed)
-    monkeypatch.setattr(pending_acks, "RETURNED_AT_ONCE_MAX", chance.choice([1, 3, 2_000]))
-    monkeypatch.setattr(dispatch_loop, "ITERATION_ENTRIES_MAX", chance.choice([1, 5, 2_000]))
     bench = await open_bench(**{name: chance.choice(some) for name, some in SETTINGS.items()})
     storm = Storm(bench, make_entry, chance)
 

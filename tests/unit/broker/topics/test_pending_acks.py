@@ -6,7 +6,6 @@ import pytest
 from unit.broker.topics.conftest import ClientEnd
 
 from magnetar.broker.dispatch.shared import Shared
-from magnetar.broker.topics import pending_acks
 from magnetar.broker.topics.consumer import Consumer, SubscribeRequest
 from magnetar.broker.topics.pending_acks import PendingAcks
 from magnetar.model.names import TopicName
@@ -17,10 +16,12 @@ from magnetar.model.subscriptions import SubscriptionType
 class World:
     """Two consumers, of which the first holds entries 0 to 5 of ledger 1."""
 
-    def __init__(self, unacked_max=0):
+    def __init__(self, unacked_max=0, at_once_max=100):
         self.strategy, self.woken = Shared(), 0
         self.table = self.strategy.table
-        self.pending = PendingAcks(self.strategy, self.table, wake=self.wake)
+        self.pending = PendingAcks(
+            self.strategy, self.table, at_once_max=at_once_max, wake=self.wake
+        )
         self.a, self.b = (self.consumer(name, unacked_max) for name in "ab")
         self.table.hand_over(self.a, 1, range(6), [1, 1, 1, 1, 1, 3], 0.0)
 
@@ -76,8 +77,8 @@ async def test_what_a_consumer_that_is_gone_held_is_not_counted(world):
     assert world.table.redeliveries(1, range(6)) is None
 
 
-async def test_much_is_given_back_in_parts(world, monkeypatch):
-    monkeypatch.setattr(pending_acks, "RETURNED_AT_ONCE_MAX", 4)
+async def test_much_is_given_back_in_parts():
+    world = World(at_once_max=4)
     world.pending.redeliver(world.a, None)
     assert (world.table.waiting_count, world.woken) == (4, 0)
     await asyncio.sleep(0)

@@ -5,7 +5,6 @@ import weakref
 
 import pytest
 
-from magnetar.broker.topics import dispatch_loop, pending_acks
 from magnetar.model.policies import Policies
 from magnetar.model.position import Position
 from magnetar.model.subscriptions import SubscriptionType
@@ -64,11 +63,8 @@ async def test_an_entry_that_a_client_names_twice_counts_once(bench, kind):
 
 
 @pytest.mark.parametrize("kind", [SHARED, KEY_SHARED])
-async def test_a_long_dispatch_yields_to_others_and_goes_on_by_itself(
-    open_bench, kind, monkeypatch
-):
-    monkeypatch.setattr(dispatch_loop, "ITERATION_ENTRIES_MAX", 2)
-    bench = await open_bench(read_entries_max=1)
+async def test_a_long_dispatch_yields_to_others_and_goes_on_by_itself(open_bench, kind):
+    bench = await open_bench(read_entries_max=1, iteration_entries_max=2)
     end, subscription, consumer = await bench.consumer(kind, permits=0)
     for number in range(6):
         await bench.publish(str(number))
@@ -78,8 +74,8 @@ async def test_a_long_dispatch_yields_to_others_and_goes_on_by_itself(
     assert end.got() == [str(number) for number in range(6)]
 
 
-async def test_what_comes_back_in_parts_comes_back_whole(bench, monkeypatch):
-    monkeypatch.setattr(pending_acks, "RETURNED_AT_ONCE_MAX", 2)
+async def test_what_comes_back_in_parts_comes_back_whole(open_bench):
+    bench = await open_bench(returned_at_once_max=2)
     end, subscription, consumer = await bench.consumer(SHARED)
     other, _, _ = await bench.consumer(SHARED, "other", permits=0)
     await bench.publish(*"abcdefg")
