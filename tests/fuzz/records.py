@@ -8,7 +8,7 @@ from random import Random
 
 from fuzz.jsons import Jsons
 from google_crc32c import value as crc32c
-from unit.storage.managed_ledger.logs import append
+from unit.storage.managed_ledger.logs import acknowledge, append
 
 from magnetar.broker.resources import Resources
 from magnetar.clock import SystemClock
@@ -52,7 +52,7 @@ class Records:
         for number in range(12):
             await append(log, [str(number).encode()], EntryTraits([8]))
         run = (await cursor.read(3, 1000))[0]
-        cursor.acknowledge([run.first, *(Position(run.ledger_id, entry) for entry in (2, 4))])
+        acknowledge(cursor, [run.first, *(Position(run.ledger_id, entry) for entry in (2, 4))])
         cursor.acknowledge_batch(Position(run.ledger_id, 3), [0b1111_0000])
         await log.close()
         await self._note("")
@@ -101,7 +101,7 @@ class Records:
                 cursor.clamp()
                 for run in await cursor.read(ENTRIES_MAX, 1 << 20):
                     assert [crc32c(entry) for entry in run.data] == run.checksums
-                    cursor.acknowledge([run.first])
+                    acknowledge(cursor, [run.first])
                 await cursor.flush()
             await append(log, [b"more"])
             await log.trim()

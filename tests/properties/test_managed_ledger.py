@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import loop
-from unit.storage.managed_ledger.logs import BYTES_MAX, Logs, append, entries
+from unit.storage.managed_ledger.logs import BYTES_MAX, Logs, acknowledge, append, entries
 
 from magnetar.model.position import EARLIEST, Position
 from magnetar.storage.managed_ledger.cache import EntryCache
@@ -79,7 +79,7 @@ class Story:
 
     async def acknowledge(self, name, indexes):
         chosen = self.chosen(indexes)
-        self.ledger.cursors[name].acknowledge([self.places[index] for index in chosen])
+        acknowledge(self.ledger.cursors[name], [self.places[index] for index in chosen])
         self.expected[name].acked.update(chosen)
 
     async def cumulative(self, name, index):

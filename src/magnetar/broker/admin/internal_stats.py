@@ -4,7 +4,8 @@ from typing import Any, Final
 from urllib.parse import quote_plus
 
 from magnetar.broker.admin.stats import instant
-from magnetar.storage.managed_ledger.info import CursorInfo, LedgerInfo, ManagedLedgerInfo
+from magnetar.storage.codec.ledger_list import SealedLedger
+from magnetar.storage.managed_ledger.info import CursorInfo, ManagedLedgerInfo
 
 _STATES: Final = {"open": "LedgerOpened", "fenced": "Fenced", "closed": "Closed"}
 
@@ -40,12 +41,12 @@ def internal_stats(info: ManagedLedgerInfo) -> dict[str, Any]:
     }
 
 
-def _ledger(info: LedgerInfo) -> dict[str, Any]:
+def _ledger(info: SealedLedger) -> dict[str, Any]:
     """A ledger that still takes appends shows neither entries nor size, as in Pulsar."""
     sealed = info.sealed_ms > 0
     return {
         "ledgerId": info.ledger_id,
-        "entries": info.entry_count if sealed else 0,
+        "entries": info.last_entry_id + 1 if sealed else 0,
         "size": info.size_bytes if sealed else 0,
         "offloaded": False,
         "underReplicated": False,

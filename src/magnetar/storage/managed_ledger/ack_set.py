@@ -7,19 +7,11 @@ protocol has it). Ack sets only ever lose bits; one that has none left acknowled
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from itertools import groupby
-from operator import and_, itemgetter
+from operator import and_
 from typing import Protocol
 
 from magnetar.model.position import Position
-from magnetar.storage.managed_ledger.entry_ranges import (
-    EntryRanges,
-    PositionRange,
-    coalesce,
-    ranges_of,
-)
-
-_ledger_id_of = itemgetter(0)
+from magnetar.storage.managed_ledger.entry_ranges import EntryRanges, Range, ranges_of
 
 
 class LogShape(Protocol):
@@ -49,59 +41,41 @@ class AckSet:
         # Grows with every change, so that whoever saves us knows whether there is any.
         self.changes = 0
 
-    def add(self, positions: Sequence[Position], log: LogShape) -> Position:
-        """Acknowledge positions, in any order. Returns the mark, moved or not."""
-        if positions:
-            for ledger_id, ranges in groupby(coalesce(positions), _ledger_id_of):
-                self._add_ranges(ledger_id, list(ranges), log)
-            self._settle(log)
-        return self.mark
-
-    def add_entries(self, ledger_id: int, entry_ids: Sequence[int], log: LogShape) -> Position:
-        """Acknowledge entries of one ledger, in any order. Returns the mark, moved or not."""
+    def add_entries(self, ledger_id: int, entry_ids: Sequence[int], log: LogShape) -> None:
+        """Acknowledge entries of one ledger, in any order."""
         if entry_ids:
-            self._add_ranges(ledger_id, ranges_of(ledger_id, entry_ids), log)
-            self._settle(log)
-        return self.mark
+            self._add_ranges(ledger_id, ranges_of(entry_ids), log)
 
-    def add_range(self, ledger_id: int, first: int, last: int, log: LogShape) -> Position:
-        """Acknowledge entries ``first`` to ``last``. Returns the mark, moved or not."""
+    def add_range(self, ledger_id: int, first: int, last: int, log: LogShape) -> None:
+        """Acknowledge entries ``first`` to ``last``."""
         if first <= last:
-            self._add_ranges(ledger_id, [PositionRange(ledger_id, first, last)], log)
-            self._settle(log)
-        return self.mark
+            self._add_ranges(ledger_id, [(first, last)], log)
 
-    def advance(self, position: Position, log: LogShape) -> Position:
-        """Acknowledge everything up to ``position``. Returns the mark, moved or not."""
+    def advance(self, position: Position, log: LogShape) -> None:
+        """Acknowledge everything up to ``position``."""
         end = log.last_entry_id(position.ledger_id)
         if end is not None and -1 <= position.entry_id <= end:
             self.raise_mark(position, log)
-        return self.mark
 
     def raise_mark(self, mark: Position, log: LogShape) -> None:
         """Move the mark to a place that need not exist (any more), but never back."""
-        if mark <= self.mark:
-            return
-        self._set_mark(mark)
-        self._settle(log)
+        if mark > self.mark:
+            self._set_mark(mark)
+            self._settle(log)
 
-    def add_batch(self, position: Position, words: Sequence[int], log: LogShape) -> Position:
-        """Take the ack set ``words`` together with what is known of the batch at ``position``.
-
-        Returns the mark, moved or not.
-        """
+    def add_batch(self, position: Position, words: Sequence[int], log: LogShape) -> None:
+        """Take the ack set ``words`` together with what is known of the batch at ``position``."""
         end = log.last_entry_id(position.ledger_id)
         if end is None or not 0 <= position.entry_id <= end or self.covers(position):
-            return self.mark
+            return
         known = self.ack_set(position)
         # Words beyond the shorter of the two are all 0 there, so they are in the conjunction.
         left = list(words) if known is None else list(map(and_, known, words))
         if not any(left):
-            return self.add([position], log)
-        if left != known:
+            self.add_entries(position.ledger_id, [position.entry_id], log)
+        elif left != known:
             self.batches.setdefault(position.ledger_id, {})[position.entry_id] = left
             self.changes += 1
-        return self.mark
 
     def reset(self, mark: Position) -> None:
         """Start again from ``mark``: nothing beyond it is acknowledged."""
@@ -123,7 +97,7 @@ class AckSet:
         here = self.batches.get(position.ledger_id)
         return None if here is None else here.get(position.entry_id)
 
-    def gaps(self, ledger_id: int, first: int, last: int) -> list[tuple[int, int]]:
+    def gaps(self, ledger_id: int, first: int, last: int) -> list[Range]:
         """What of entries ``first`` to ``last`` is not acknowledged, as ranges."""
         if ledger_id <= self.mark.ledger_id:
             if ledger_id < self.mark.ledger_id:
@@ -145,30 +119,31 @@ class AckSet:
             return entry_ids
         return [entry_id for entry_id in entry_ids if here.end_of(entry_id) is None]
 
-    def _add_ranges(self, ledger_id: int, ranges: Sequence[PositionRange], log: LogShape) -> None:
+    def _add_ranges(self, ledger_id: int, ranges: Sequence[Range], log: LogShape) -> None:
         """Add ranges of one ledger, ascending: first those that adjoin the mark, if any do."""
         end = log.last_entry_id(ledger_id)
         if end is None or ledger_id < self.mark.ledger_id:
             return
-        if ranges[0].first < 0 or ranges[-1].last > end:
+        if ranges[0][0] < 0 or ranges[-1][1] > end:
             ranges = [
-                PositionRange(ledger_id, max(first, 0), min(last, end))
-                for _, first, last in ranges
+                (max(first, 0), min(last, end))
+                for first, last in ranges
                 if last >= 0 and first <= end
             ]
         done = 0
         if ledger_id == self.mark.ledger_id:
-            while done < len(ranges) and ranges[done].first <= self.mark.entry_id + 1:
-                if ranges[done].last > self.mark.entry_id:
-                    self._set_mark(Position(ledger_id, ranges[done].last))
+            while done < len(ranges) and ranges[done][0] <= self.mark.entry_id + 1:
+                if ranges[done][1] > self.mark.entry_id:
+                    self._set_mark(Position(ledger_id, ranges[done][1]))
                 done += 1
         if done < len(ranges):
             self._add_beyond(ledger_id, ranges[done:])
+        self._settle(log)
 
-    def _add_beyond(self, ledger_id: int, ranges: Sequence[PositionRange]) -> None:
+    def _add_beyond(self, ledger_id: int, ranges: Sequence[Range]) -> None:
         here = self.ranges.setdefault(ledger_id, EntryRanges())
         added = 0
-        for _, first, last in ranges:
+        for first, last in ranges:
             new = here.add(first, last)
             added += new
             if new and self.batches:

@@ -3,13 +3,15 @@
 import logging
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 
 from magnetar.model.position import Position
 from magnetar.storage.codec.cursor import CursorState, encode_cursor, ranges_size
 from magnetar.storage.managed_ledger.ack_set import AckSet
 from magnetar.storage.managed_ledger.cursor_saver import CursorSaver, Trimmable
 from magnetar.storage.managed_ledger.cursor_store import CursorRecord, state_of
-from magnetar.storage.managed_ledger.entry_ranges import coalesce
+from magnetar.storage.managed_ledger.entry_ranges import ranges_of
 from magnetar.storage.managed_ledger.log_reader import LogReader
 from magnetar.storage.managed_ledger.run import EntryRun
 
@@ -17,6 +19,8 @@ log = logging.getLogger(__name__)
 
 Picked = tuple[EntryRun, Sequence[int]]
 """A run, and which of its entries are meant: indexes, ascending."""
+
+_ledger_id_of = itemgetter(0)
 
 _READ_AT_BYTES = 5 * 1024 * 1024
 """Of one run that ``read_at`` returns; it returns as many runs as it takes."""
@@ -58,6 +62,7 @@ class Cursor:
         self._record = record
         self._ranges_max = ranges_max
         self._unknown: Mapping[str, object] = {}  # Fields of the record, to be written back.
+        self._changes_noted = 0  # Of ``acks``, as far as we followed them.
         self._changes_saved = 0  # Of ``acks``, as far as the record has them.
         self._passed_over_to: Position | None = None  # Where deletion put it last.
 
@@ -73,43 +78,31 @@ class Cursor:
         # Without fsync a crash may have taken entries back that were acknowledged.
         if self.acks.mark > layout.last:
             self.acks.reset(layout.last)
+        self._changes_noted = self.acks.changes
         self.clamp()
         self._mark_noted, self.mark_moved_ms = self.acks.mark, 0
         self.rewind()
 
-    def acknowledge(self, positions: Sequence[Position]) -> None:
-        """Acknowledge entries, in any order. Positions that do not exist are ignored."""
-        changes = self.acks.changes
-        self.acks.add(positions, self._log.layout)
-        if self.acks.changes != changes:
-            self._changed()
-
     def acknowledge_entries(self, ledger_id: int, entry_ids: Sequence[int]) -> None:
-        """The same for entries of one ledger."""
-        changes = self.acks.changes
+        """Acknowledge entries of one ledger, in any order; those that do not exist are ignored."""
         self.acks.add_entries(ledger_id, entry_ids, self._log.layout)
-        if self.acks.changes != changes:
-            self._changed()
+        self._note_changes()
 
     def acknowledge_cumulative(self, position: Position) -> None:
         """Acknowledge everything up to ``position``, which is ignored if it does not exist.
 
         Entry -1 of a ledger exists: it stands for everything before that ledger.
         """
-        changes = self.acks.changes
         self.acks.advance(position, self._log.layout)
-        if self.acks.changes != changes:
-            self._changed()
+        self._note_changes()
 
     def acknowledge_batch(self, position: Position, ack_set_words: Sequence[int]) -> None:
         """Acknowledge messages of a batch: those whose bit is 0, with all that were before.
 
         No bit left acknowledges the entry; so does an empty ack set.
         """
-        changes = self.acks.changes
         self.acks.add_batch(position, ack_set_words, self._log.layout)
-        if self.acks.changes != changes:
-            self._changed()
+        self._note_changes()
 
     @property
     def durable(self) -> bool:
@@ -214,17 +207,16 @@ class Cursor:
         ``read_position`` stays. Raises what ``ManagedLedger.read`` raises.
         """
         runs: list[EntryRun] = []
-        for ledger_id, first, last in coalesce(positions) if positions else ():
-            entry_id = max(first, 0)
-            while entry_id <= min(last, self._log.last_entry_id(ledger_id)):
-                place, wanted = Position(ledger_id, entry_id), last + 1 - entry_id
-                run = self._log.cached(place, wanted, _READ_AT_BYTES)
-                if run is None:
+        for ledger_id, places in groupby(sorted(positions), _ledger_id_of):
+            for first, last in ranges_of(entry_id for _, entry_id in places):
+                entry_id = max(first, 0)
+                while entry_id <= min(last, self._log.last_entry_id(ledger_id)):
+                    place, wanted = Position(ledger_id, entry_id), last + 1 - entry_id
                     run = await self._log.read(place, wanted, _READ_AT_BYTES)
-                if run is None or run.first != place:
-                    break  # Its ledger was trimmed.
-                runs += self._unacknowledged(run)
-                entry_id = run.last_entry_id + 1
+                    if run is None or run.first != place:
+                        break  # Its ledger was trimmed.
+                    runs += self._unacknowledged(run)
+                    entry_id = run.last_entry_id + 1
         return runs
 
     def cached_at(self, ledger_id: int, entry_ids: Sequence[int]) -> list[Picked] | None:
@@ -263,7 +255,7 @@ class Cursor:
         if ack_set:
             self.acks.add_batch(position, ack_set, layout)
         self.rewind()
-        self._changed()
+        self._note_changes()
         await self.flush()
 
     async def flush(self) -> None:
@@ -300,10 +292,8 @@ class Cursor:
         """
         layout = self._log.layout
         before, first = self.read_position, layout.first
-        changes = self.acks.changes
         self.acks.raise_mark(layout.trimmed_to, layout)
-        if self.acks.changes != changes:
-            self._changed()
+        self._note_changes()
         self.read_position = max(self.read_position, first)
         if before <= layout.trimmed_to:
             if before != self._passed_over_to:
@@ -317,7 +307,11 @@ class Cursor:
                 )
             self._passed_over_to = self.read_position
 
-    def _changed(self) -> None:
+    def _note_changes(self) -> None:
+        """Where ``acks`` changed: the read position follows the mark, and the saver is told."""
+        if self.acks.changes == self._changes_noted:
+            return
+        self._changes_noted = self.acks.changes
         mark = self.acks.mark
         if mark is not self._mark_noted:
             if mark > self._mark_noted:

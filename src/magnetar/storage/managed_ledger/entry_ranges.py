@@ -1,22 +1,11 @@
 """Which entries of one ledger are meant: disjoint, ascending ranges of entry ids. Pure."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
-from operator import itemgetter, sub
-from typing import NamedTuple
+from collections.abc import Iterable
+from operator import sub
 
-from magnetar.model.position import Position
-
-_ledger_id_of = itemgetter(0)
-_entry_id_of = itemgetter(1)
-
-
-class PositionRange(NamedTuple):
-    """Entries ``first`` to ``last`` of a ledger, both included."""
-
-    ledger_id: int
-    first: int
-    last: int
+Range = tuple[int, int]
+"""The first entry and the last."""
 
 
 class EntryRanges:
@@ -64,10 +53,10 @@ class EntryRanges:
             return self.ends[index]
         return None
 
-    def gaps(self, first: int, last: int) -> list[tuple[int, int]]:
-        """What of ``first`` to ``last`` is not in, as ranges with both ends included."""
+    def gaps(self, first: int, last: int) -> list[Range]:
+        """What of ``first`` to ``last`` is not in."""
         starts, ends = self.starts, self.ends
-        found: list[tuple[int, int]] = []
+        found: list[Range] = []
         index = bisect_left(ends, first)
         while first <= last and index < len(starts) and starts[index] <= last:
             if first < starts[index]:
@@ -78,43 +67,22 @@ class EntryRanges:
             found.append((first, last))
         return found
 
-    def count(self) -> int:
-        """How many entries are in."""
-        return _entries_in(self.starts, self.ends)
-
 
 def _entries_in(starts: list[int], ends: list[int]) -> int:
     return sum(ends) - sum(starts) + len(starts)
 
 
-def coalesce(positions: Sequence[Position]) -> list[PositionRange]:
-    """Positions in any order, with any repeats, as the fewest ranges, in log order."""
-    if len(positions) == 1:
-        ledger_id, entry_id = positions[0]
-        return [PositionRange(ledger_id, entry_id, entry_id)]
-    found: list[PositionRange] = []
-    ledger_ids = set(map(_ledger_id_of, positions))
-    if len(ledger_ids) == 1:
-        return ranges_of(ledger_ids.pop(), map(_entry_id_of, positions))
-    by_ledger: dict[int, list[int]] = {ledger_id: [] for ledger_id in sorted(ledger_ids)}
-    for ledger_id, entry_id in positions:
-        by_ledger[ledger_id].append(entry_id)
-    for ledger_id, entry_ids in by_ledger.items():
-        found += ranges_of(ledger_id, entry_ids)
-    return found
-
-
-def ranges_of(ledger_id: int, entry_ids: Iterable[int]) -> list[PositionRange]:
-    """Entries of one ledger in any order, with any repeats, at least one, as the fewest ranges."""
+def ranges_of(entry_ids: Iterable[int]) -> list[Range]:
+    """Entries in any order, with any repeats, at least one, as the fewest ranges, ascending."""
     unique = set(entry_ids)
     first, last = min(unique), max(unique)
     if last - first + 1 == len(unique):
-        return [PositionRange(ledger_id, first, last)]
+        return [(first, last)]
     ascending = sorted(unique)
     # Where the next entry is not the neighbour, a range ends.
     steps = map(sub, ascending[1:], ascending)
     cuts = [index for index, step in enumerate(steps, 1) if step != 1]
     return [
-        PositionRange(ledger_id, ascending[start], ascending[stop - 1])
+        (ascending[start], ascending[stop - 1])
         for start, stop in zip([0, *cuts], [*cuts, len(ascending)], strict=True)
     ]

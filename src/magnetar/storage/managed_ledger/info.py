@@ -2,21 +2,20 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from magnetar.model.position import Position
+from magnetar.storage.codec.ledger_list import SealedLedger
 from magnetar.storage.managed_ledger.cursor import Cursor
-from magnetar.storage.managed_ledger.entry_ranges import PositionRange
 from magnetar.storage.managed_ledger.layout import Layout
 
 
-@dataclass(slots=True, frozen=True)
-class LedgerInfo:
-    """A ledger; ``sealed_ms`` 0 when it still takes appends."""
+class PositionRange(NamedTuple):
+    """Entries ``first`` to ``last`` of a ledger, both included."""
 
     ledger_id: int
-    entry_count: int
-    size_bytes: int
-    sealed_ms: int
+    first: int
+    last: int
 
 
 @dataclass(slots=True, frozen=True)
@@ -46,7 +45,8 @@ class ManagedLedgerInfo:
     open_size_bytes: int
     open_began_ms: int
     last_position: Position
-    ledgers: tuple[LedgerInfo, ...]
+    ledgers: tuple[SealedLedger, ...]
+    """The last has ``sealed_ms`` 0 while it takes appends."""
     cursors: dict[str, CursorInfo]
 
 
@@ -54,14 +54,10 @@ def describe(
     layout: Layout, cursors: Iterable[Cursor], *, state: str, entries_added: int, began_ms: int
 ) -> ManagedLedgerInfo:
     """The snapshot."""
-    ledgers = [
-        LedgerInfo(ledger.ledger_id, ledger.last_entry_id + 1, ledger.size_bytes, ledger.sealed_ms)
-        for ledger in layout.sealed
-    ]
+    ledgers = list(layout.sealed)
     if layout.open_id is not None:
-        ledgers.append(
-            LedgerInfo(layout.open_id, layout.open_entry_count, layout.open_size_bytes, 0)
-        )
+        last_entry_id = layout.open_entry_count - 1
+        ledgers.append(SealedLedger(layout.open_id, last_entry_id, layout.open_size_bytes, 0))
     return ManagedLedgerInfo(
         state=state,
         entries_added=entries_added,

@@ -164,10 +164,6 @@ class ManagedLedger:
         """The first entry after ``position``; the place after the last where there is none."""
         return self.layout.next_position(position)
 
-    def cached(self, position: Position, entries_max: int, bytes_max: int) -> EntryRun | None:
-        """The run at ``position``, or at the first entry after it, if it is in memory."""
-        return self._log.cached(position, entries_max, bytes_max)
-
     async def read(self, position: Position, entries_max: int, bytes_max: int) -> EntryRun | None:
         """The run at ``position``, or at the first entry after it; None where there is none.
 

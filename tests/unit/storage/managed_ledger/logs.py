@@ -216,6 +216,13 @@ async def append(ledger, data, traits=None):
     return await answer
 
 
+def acknowledge(cursor, positions):
+    """Acknowledge entries of any ledgers, in any order."""
+    for ledger_id in dict.fromkeys(place.ledger_id for place in positions):
+        entry_ids = [place.entry_id for place in positions if place.ledger_id == ledger_id]
+        cursor.acknowledge_entries(ledger_id, entry_ids)
+
+
 def run_of(ledger_id, first, count, *, size=1):
     return EntryRun(
         ledger_id,

@@ -2,6 +2,7 @@ import pytest
 from support.loop import until_idle
 from unit.storage.managed_ledger.logs import (
     BYTES_MAX,
+    acknowledge,
     append,
     data_of,
     drain,
@@ -74,7 +75,7 @@ async def test_reading_crosses_ledgers(logs, ledger, cursor):
 
 async def test_acknowledged_entries_are_left_out(ledger, cursor):
     await append(ledger, entries(20))
-    cursor.acknowledge([*places(3, 5), *places(10, 10), *places(18, 19)])
+    acknowledge(cursor, [*places(3, 5), *places(10, 10), *places(18, 19)])
     runs = cursor.cached(1000, BYTES_MAX)
     assert [(run.first_entry_id, len(run)) for run in runs] == [(0, 3), (6, 4), (11, 7)]
     assert cursor.cached(1000, BYTES_MAX) == []
@@ -84,14 +85,14 @@ async def test_what_is_acknowledged_does_not_count_as_read(ledger, cursor):
     """A read returns nothing only at the end, or its reader would wait for ever."""
     for start in range(0, 40, 10):
         await append(ledger, entries(10, start=start))
-    cursor.acknowledge(places(1, 30))
+    acknowledge(cursor, places(1, 30))
     assert data_of(cursor.cached(1, BYTES_MAX)) == entries(1)
     assert data_of(cursor.cached(1, BYTES_MAX)) == entries(1, start=31)
 
 
 async def test_what_is_acknowledged_is_not_read_from_disk(logs, ledger, cursor):
     await append(ledger, entries(9000))
-    cursor.acknowledge(places(1, 8998))
+    acknowledge(cursor, places(1, 8998))
     await ledger.close()
     again = (await logs.open()).cursors["s"]
     assert await drain(again, 1) == [*entries(1), *entries(1, start=8999)]
@@ -100,7 +101,7 @@ async def test_what_is_acknowledged_is_not_read_from_disk(logs, ledger, cursor):
 
 async def test_where_all_is_acknowledged_nothing_is_read(logs, ledger, cursor):
     await append(ledger, entries(10))
-    cursor.acknowledge(places(1, 9))
+    acknowledge(cursor, places(1, 9))
     await ledger.close()
     again = (await logs.open()).cursors["s"]
     again.read_position = Position(0, 1)
@@ -137,7 +138,7 @@ async def test_a_mark_beyond_the_read_position_moves_it(ledger, cursor):
 async def test_rewinding_reads_again_what_is_not_acknowledged(ledger, cursor):
     await append(ledger, entries(10))
     cursor.cached(100, BYTES_MAX)
-    cursor.acknowledge([*places(0, 1), *places(5, 5)])
+    acknowledge(cursor, [*places(0, 1), *places(5, 5)])
     cursor.rewind()
     assert cursor.read_position == (0, 2)
     assert data_of(cursor.cached(100, BYTES_MAX)) == entries(3, start=2) + entries(4, start=6)
@@ -176,7 +177,7 @@ async def test_entries_are_read_where_they_are_asked_for(logs, ledger, cursor):
     await append(ledger, entries(100))
     await logs.roll(ledger)
     await append(ledger, entries(100, start=100))
-    cursor.acknowledge(places(11, 12))
+    acknowledge(cursor, places(11, 12))
     place = cursor.read_position
     asked = [*places(10, 13), *places(50, 50), *places(98, 99), *places(0, 2, ledger_id=1)]
     runs = await cursor.read_at(asked)
@@ -190,7 +191,7 @@ async def test_entries_are_read_where_they_are_asked_for(logs, ledger, cursor):
 async def test_scattered_entries_are_picked_from_whole_runs_in_memory(ledger, cursor):
     for start in range(0, 900, 300):
         await append(ledger, entries(300, start=start))
-    cursor.acknowledge(places(0, 3) + places(7, 7) + places(305, 305))
+    acknowledge(cursor, places(0, 3) + places(7, 7) + places(305, 305))
     found = cursor.cached_at(0, [-1, 2, 5, 7, 299, 304, 305, 306, 899, 900, 5000])
     picked = [(run.first_entry_id, len(run), list(indexes)) for run, indexes in found]
     assert picked == [(0, 300, [5, 299]), (300, 300, [4, 6]), (600, 300, [299])]

@@ -1,6 +1,7 @@
 import pytest
 from unit.storage.managed_ledger.logs import (
     PATH,
+    acknowledge,
     append,
     drain,
     entries,
@@ -25,7 +26,7 @@ async def test_the_backlog_is_what_is_not_acknowledged(logs, ledger, cursor):
     await logs.roll(ledger)
     await append(ledger, entries(10, start=10))
     assert cursor.backlog == 20
-    cursor.acknowledge(places(0, 1) + places(5, 6) + places(3, 4, ledger_id=1))
+    acknowledge(cursor, places(0, 1) + places(5, 6) + places(3, 4, ledger_id=1))
     assert cursor.backlog == 14
     cursor.acknowledge_cumulative(Position(1, 3))
     assert (cursor.backlog, cursor.mark) == (5, (1, 4))
@@ -36,7 +37,7 @@ async def test_the_backlog_is_what_is_not_acknowledged(logs, ledger, cursor):
 async def test_a_thousand_scattered_acknowledgements_are_a_few_ranges(ledger, cursor):
     await append(ledger, entries(3000))
     scattered = [place for place in places(0, 2999) if place.entry_id % 100]
-    cursor.acknowledge(scattered[::2] + scattered[1::2][::-1])
+    acknowledge(cursor, scattered[::2] + scattered[1::2][::-1])
     assert cursor.backlog == 30
     assert len(cursor.acks.ranges[0]) == 30
 
@@ -67,7 +68,7 @@ async def test_the_place_before_an_entry(logs, ledger, cursor):
 
 async def test_acknowledgements_survive(logs, ledger, cursor):
     await append(ledger, entries(10))
-    cursor.acknowledge(places(0, 1) + places(4, 5))
+    acknowledge(cursor, places(0, 1) + places(4, 5))
     cursor.acknowledge_batch(Position(0, 8), [0b101])
     await ledger.close()
     again = (await logs.open()).cursors["s"]
@@ -78,19 +79,19 @@ async def test_acknowledgements_survive(logs, ledger, cursor):
 
 async def test_acknowledgements_are_saved_after_a_while(logs, ledger, cursor):
     await append(ledger, entries(10))
-    cursor.acknowledge(places(0, 4))
+    acknowledge(cursor, places(0, 4))
     await logs.clock.advance(1)
-    cursor.acknowledge(places(5, 6))
+    acknowledge(cursor, places(5, 6))
     crashed = await logs.open()
     assert crashed.cursors["s"].mark == (0, 4), "what was not saved is delivered again"
 
 
 async def test_what_is_saved_is_not_saved_again(logs, ledger, cursor):
     await append(ledger, entries(10))
-    cursor.acknowledge(places(0, 4))
+    acknowledge(cursor, places(0, 4))
     await cursor.flush()
     await cursor.flush()
-    cursor.acknowledge(places(0, 4))
+    acknowledge(cursor, places(0, 4))
     await logs.clock.advance(5)
     assert logs.metadata.paths_put.count(f"{PATH}/s") == 2, "once created, once saved"
     assert logs.saver.idle
@@ -98,7 +99,7 @@ async def test_what_is_saved_is_not_saved_again(logs, ledger, cursor):
 
 async def test_a_failed_save_leaves_it_to_be_saved(logs, ledger, cursor):
     await append(ledger, entries(10))
-    cursor.acknowledge(places(0, 4))
+    acknowledge(cursor, places(0, 4))
     logs.metadata.puts.failures = [WriteFailed("disk full")]
     with pytest.raises(WriteFailed):
         await cursor.flush()
@@ -111,7 +112,7 @@ async def test_a_reader_is_not_kept(logs, ledger):
     reader = ledger.open_reader("r", Position(0, 4))
     assert not reader.durable
     assert reader.backlog == 6
-    reader.acknowledge(places(4, 5))
+    acknowledge(reader, places(4, 5))
     await reader.flush()
     await logs.clock.advance(1)
     await ledger.close()
@@ -123,7 +124,7 @@ async def test_only_the_oldest_ranges_are_kept(logs, ledger):
     assert settings.cursor_ranges_max == 10_000
     cursor = await ledger.open_cursor("s", EARLIEST)
     await append(ledger, entries(20_100))
-    cursor.acknowledge([place for place in places(0, 20_099) if place.entry_id % 2])
+    acknowledge(cursor, [place for place in places(0, 20_099) if place.entry_id % 2])
     await ledger.close()
     again = (await logs.open()).cursors["s"]
     assert again.backlog == 20_100 - 10_000
@@ -161,8 +162,8 @@ async def test_after_a_reset_reading_begins_at_the_place(logs, ledger, cursor, p
     await append(ledger, entries(10))
     await logs.roll(ledger)
     await append(ledger, entries(10, start=10))
-    cursor.acknowledge(places(0, 7))
-    cursor.acknowledge(places(2, 3, ledger_id=1))
+    acknowledge(cursor, places(0, 7))
+    acknowledge(cursor, places(2, 3, ledger_id=1))
     await cursor.reset(position)
     assert cursor.backlog == 20 - expected
     assert await drain(cursor) == entries(20 - expected, start=expected)
@@ -217,7 +218,7 @@ async def test_a_trimmed_log_moves_marks_to_what_is_left(logs, ledger, cursor):
 
 async def test_properties_may_come_later(logs, ledger, cursor):
     await append(ledger, entries(2))
-    cursor.acknowledge(places(0, 0))
+    acknowledge(cursor, places(0, 0))
     await cursor.flush()
     await cursor.describe({"k": "v"})
     crashed = (await logs.open()).cursors["s"]

@@ -1,6 +1,7 @@
 import pytest
 from support.loop import until_idle
 from unit.storage.managed_ledger.logs import (
+    acknowledge,
     append,
     drain,
     entries,
@@ -72,7 +73,7 @@ async def test_a_deleted_cursor_is_gone(logs, ledger):
     cursor = await ledger.open_cursor("s", EARLIEST)
     ledger.open_reader("r", EARLIEST)
     await append(ledger, entries(1))
-    cursor.acknowledge([Position(0, 0)])
+    acknowledge(cursor, [Position(0, 0)])
     for name in ("s", "r", "never was"):
         await ledger.delete_cursor(name)
     await logs.clock.advance(1)
@@ -88,7 +89,7 @@ async def test_a_cursor_that_could_not_be_deleted_is_still_there(logs, ledger):
     logs.metadata.deletes.failures = [WriteFailed("disk full")]
     with pytest.raises(WriteFailed):
         await ledger.delete_cursor("s")
-    cursor.acknowledge([Position(0, 0)])
+    acknowledge(cursor, [Position(0, 0)])
     await cursor.flush()
     assert (await logs.open()).cursors["s"].mark == (0, 0)
     await ledger.delete_cursor("s")

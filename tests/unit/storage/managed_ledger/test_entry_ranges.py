@@ -1,7 +1,4 @@
-import random
-
-from magnetar.model.position import Position
-from magnetar.storage.managed_ledger.entry_ranges import EntryRanges, coalesce
+from magnetar.storage.managed_ledger.entry_ranges import EntryRanges, ranges_of
 
 
 def pairs(ranges):
@@ -26,7 +23,7 @@ def test_adding_says_how_many_entries_are_new():
     assert ranges.add(2, 5) == 2
     assert ranges.add(1, 6) == 0
     assert ranges.add(10, 10) == 1
-    assert ranges.count() == 7
+    assert pairs(ranges) == [(1, 6), (10, 10)]
 
 
 def test_dropping_from_below_says_how_many_entries_went():
@@ -53,15 +50,7 @@ def test_gaps_are_what_is_between():
     assert ranges.gaps(10, 9) == []
 
 
-def test_positions_coalesce_whatever_their_order():
-    at = [Position(1, entry) for entry in (3, 1, 2, 2, 7, 9, 8)] + [Position(0, 4), Position(2, 0)]
-    random.Random(7).shuffle(at)
-    assert coalesce(at) == [(0, 4, 4), (1, 1, 3), (1, 7, 9), (2, 0, 0)]
-
-
-def test_a_repeat_does_not_hide_a_gap():
-    assert coalesce([Position(1, 1), Position(1, 1), Position(1, 3)]) == [(1, 1, 1), (1, 3, 3)]
-
-
-def test_one_position_is_one_range():
-    assert coalesce([Position(4, 2)]) == [(4, 2, 2)]
+def test_entries_become_the_fewest_ranges_whatever_their_order():
+    assert ranges_of([3, 1, 2, 2, 7, 9, 8]) == [(1, 3), (7, 9)]
+    assert ranges_of([1, 1, 3]) == [(1, 1), (3, 3)], "a repeat does not hide a gap"
+    assert ranges_of([2]) == [(2, 2)]

@@ -1,4 +1,4 @@
-from unit.storage.managed_ledger.logs import append, entries
+from unit.storage.managed_ledger.logs import acknowledge, append, entries
 
 from magnetar.model.position import EARLIEST, Position
 
@@ -9,16 +9,16 @@ async def test_a_log_is_described(logs, ledger):
     await append(ledger, entries(10))
     await logs.roll(ledger)
     await append(ledger, entries(5))
-    cursor.acknowledge([Position(0, 0), Position(0, 4), Position(0, 5)])
+    acknowledge(cursor, [Position(0, 0), Position(0, 4), Position(0, 5)])
     info = ledger.info()
     assert info.state == "open"
     assert (info.entries_added, info.entry_count, info.size_bytes) == (15, 15, 15)
     assert (info.open_entry_count, info.open_size_bytes) == (5, 5)
     assert info.open_began_ms == logs.clock.wall_ms()
     assert info.last_position == (1, 4)
-    assert [(each.ledger_id, each.entry_count, each.size_bytes) for each in info.ledgers] == [
-        (0, 10, 10),
-        (1, 5, 5),
+    assert [(each.ledger_id, each.last_entry_id, each.size_bytes) for each in info.ledgers] == [
+        (0, 9, 10),
+        (1, 4, 5),
     ]
     assert info.ledgers[0].sealed_ms
     assert not info.ledgers[1].sealed_ms

@@ -7,7 +7,9 @@ from unit.storage.managed_ledger.logs import (
     NAME,
     PATH,
     GatedMetadataStore,
+    acknowledge,
     append,
+    data_of,
     drain,
     entries,
     everything,
@@ -30,21 +32,21 @@ async def test_appended_entries_lie_one_after_the_other(ledger):
 
 
 async def test_an_appended_run_is_in_memory_as_it_was_appended(ledger):
-    ledger.open_reader("reader", EARLIEST)
+    reader = ledger.open_reader("reader", EARLIEST)
     data, traits = entries(3), EntryTraits([1, 5, 2])
     await append(ledger, data, traits)
-    run = ledger.cached(EARLIEST, 100, BYTES_MAX)
+    (run,) = reader.cached(100, BYTES_MAX)
     assert (run.data, run.traits) == (data, traits)
-    assert ledger.cached(Position(0, 0), 100, BYTES_MAX) is run
-    assert ledger.cached(Position(0, 3), 100, BYTES_MAX) is None
+    assert await ledger.read(EARLIEST, 100, BYTES_MAX) is run
+    assert reader.cached(100, BYTES_MAX) == []
 
 
 async def test_what_nobody_reads_is_not_kept_in_memory(logs, ledger):
     await append(ledger, entries(3))
     assert logs.cache.size_bytes == 0
-    ledger.open_reader("reader", EARLIEST)
+    reader = ledger.open_reader("reader", Position(0, 3))
     await append(ledger, entries(2, start=3))
-    assert ledger.cached(Position(0, 3), 100, BYTES_MAX).data == entries(2, start=3)
+    assert data_of(reader.cached(100, BYTES_MAX)) == entries(2, start=3)
     assert (await ledger.read(EARLIEST, 100, BYTES_MAX)).data == entries(3)
 
 
@@ -141,7 +143,7 @@ async def test_an_append_nobody_waits_for_any_more_is_carried_out(logs, ledger):
 async def test_a_closed_log_is_whole_on_disk(logs, ledger):
     cursor = await ledger.open_cursor("s", EARLIEST)
     await append(ledger, entries(10))
-    cursor.acknowledge([Position(0, 0), Position(0, 5)])
+    acknowledge(cursor, [Position(0, 0), Position(0, 5)])
     await ledger.close()
     await ledger.close()
     assert ledger.layout.open_id is None
@@ -182,7 +184,7 @@ async def test_closing_waits_for_an_append_under_way(logs, ledger):
 async def test_a_log_that_another_broker_took_closes_quietly(logs, ledger):
     cursor = await ledger.open_cursor("s", EARLIEST)
     await append(ledger, entries(10))
-    cursor.acknowledge([Position(0, 0)])
+    acknowledge(cursor, [Position(0, 0)])
     again = await logs.open(metadata=GatedMetadataStore(logs.tree))
     await append(again, entries(1, start=10))
     await ledger.close()

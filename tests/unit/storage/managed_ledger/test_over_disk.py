@@ -4,7 +4,15 @@ import asyncio
 import shutil
 
 import pytest
-from unit.storage.managed_ledger.logs import BYTES_MAX, Logs, append, data_of, drain, entries
+from unit.storage.managed_ledger.logs import (
+    BYTES_MAX,
+    Logs,
+    acknowledge,
+    append,
+    data_of,
+    drain,
+    entries,
+)
 
 from magnetar.model.position import EARLIEST, Position
 from magnetar.storage.ledger.local.settings import LocalLedgerSettings
@@ -59,7 +67,7 @@ async def test_a_log_survives_the_loss_of_its_process(disk_logs, tmp_path):
     cursor = await ledger.open_cursor("s", EARLIEST)
     await fill(ledger, 2500, 200)
     first = ledger.layout.ledger_ids[0]
-    cursor.acknowledge([Position(first, entry) for entry in range(0, 900, 2)])
+    acknowledge(cursor, [Position(first, entry) for entry in range(0, 900, 2)])
     await cursor.flush()
     shutil.copytree(tmp_path / "ledgers", tmp_path / "left")
     disk_logs.ledgers, former = (
@@ -118,7 +126,7 @@ async def test_everything_survives_a_restart_on_disk(tmp_path, clean):
     await fill(ledger, 300, 20)
     for index, cursor in enumerate(cursors):
         cursor.acknowledge_cumulative(ledger.layout.position_at(index))
-        cursor.acknowledge([ledger.layout.position_at(200)])
+        acknowledge(cursor, [ledger.layout.position_at(200)])
         cursor.acknowledge_batch(ledger.layout.position_at(250), [index + 1])
     if clean:
         await ledger.close()

@@ -7,6 +7,7 @@ from unit.storage.managed_ledger.logs import (
     BYTES_MAX,
     NAME,
     PATH,
+    acknowledge,
     append,
     data_of,
     drain,
@@ -222,7 +223,7 @@ async def test_fields_of_later_versions_survive_what_is_changed(logs, ledger):
     again = await logs.open()
     await append(again, entries(10, start=10))
     await logs.roll(again)
-    again.cursors["s"].acknowledge([Position(0, 0), Position(0, 5)])
+    acknowledge(again.cursors["s"], [Position(0, 0), Position(0, 5)])
     await again.close()
     stored = decode((await logs.metadata.get(PATH)).value)
     assert stored["later"] == {"a": [1]}
