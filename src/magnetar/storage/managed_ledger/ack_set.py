@@ -8,20 +8,10 @@ protocol has it). Ack sets only ever lose bits; one that has none left acknowled
 from bisect import bisect_right
 from collections.abc import Sequence
 from operator import and_
-from typing import Protocol
 
 from magnetar.model.position import Position
 from magnetar.storage.managed_ledger.entry_ranges import EntryRanges, Range, ranges_of
-
-
-class LogShape(Protocol):
-    """What an ack set must know of the log: which entries there are."""
-
-    def next_position(self, position: Position) -> Position:
-        """The first entry after ``position``; the place after the last where there is none."""
-
-    def last_entry_id(self, ledger_id: int) -> int | None:
-        """The last entry of a ledger, -1 when it is empty; None for one that is not in the log."""
+from magnetar.storage.managed_ledger.layout import Layout
 
 
 class AckSet:
@@ -41,29 +31,29 @@ class AckSet:
         # Grows with every change, so that whoever saves us knows whether there is any.
         self.changes = 0
 
-    def add_entries(self, ledger_id: int, entry_ids: Sequence[int], log: LogShape) -> None:
+    def add_entries(self, ledger_id: int, entry_ids: Sequence[int], log: Layout) -> None:
         """Acknowledge entries of one ledger, in any order."""
         if entry_ids:
             self._add_ranges(ledger_id, ranges_of(entry_ids), log)
 
-    def add_range(self, ledger_id: int, first: int, last: int, log: LogShape) -> None:
+    def add_range(self, ledger_id: int, first: int, last: int, log: Layout) -> None:
         """Acknowledge entries ``first`` to ``last``."""
         if first <= last:
             self._add_ranges(ledger_id, [(first, last)], log)
 
-    def advance(self, position: Position, log: LogShape) -> None:
+    def advance(self, position: Position, log: Layout) -> None:
         """Acknowledge everything up to ``position``."""
         end = log.last_entry_id(position.ledger_id)
         if end is not None and -1 <= position.entry_id <= end:
             self.raise_mark(position, log)
 
-    def raise_mark(self, mark: Position, log: LogShape) -> None:
+    def raise_mark(self, mark: Position, log: Layout) -> None:
         """Move the mark to a place that need not exist (any more), but never back."""
         if mark > self.mark:
             self._set_mark(mark)
             self._settle(log)
 
-    def add_batch(self, position: Position, words: Sequence[int], log: LogShape) -> None:
+    def add_batch(self, position: Position, words: Sequence[int], log: Layout) -> None:
         """Take the ack set ``words`` together with what is known of the batch at ``position``."""
         end = log.last_entry_id(position.ledger_id)
         if end is None or not 0 <= position.entry_id <= end or self.covers(position):
@@ -119,7 +109,7 @@ class AckSet:
             return entry_ids
         return [entry_id for entry_id in entry_ids if here.end_of(entry_id) is None]
 
-    def _add_ranges(self, ledger_id: int, ranges: Sequence[Range], log: LogShape) -> None:
+    def _add_ranges(self, ledger_id: int, ranges: Sequence[Range], log: Layout) -> None:
         """Add ranges of one ledger, ascending: first those that adjoin the mark, if any do."""
         end = log.last_entry_id(ledger_id)
         if end is None or ledger_id < self.mark.ledger_id:
@@ -168,7 +158,7 @@ class AckSet:
                 del self.batches[ledger_id]
             self._forget_batches(mark.ledger_id, 0, mark.entry_id)
 
-    def _settle(self, log: LogShape) -> None:
+    def _settle(self, log: Layout) -> None:
         """Let the mark swallow the ranges that adjoin it."""
         while self.ranges:
             following = log.next_position(self.mark)

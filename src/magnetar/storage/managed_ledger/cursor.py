@@ -44,13 +44,13 @@ class Cursor:
         owner: Trimmable,
         log: LogReader,
         saver: CursorSaver,
-        record: CursorRecord | None = None,
-        properties: dict[str, str] | None = None,
-        ranges_max: int = 10_000,
+        record: CursorRecord | None,
+        properties: dict[str, str],
+        ranges_max: int,
     ) -> None:
         self.name = name
         self.owner = owner
-        self.properties = properties or {}
+        self.properties = properties
         self.acks = AckSet(mark)
         self.read_position = log.layout.next_position(mark)
         self.read_limit: Position | None = None

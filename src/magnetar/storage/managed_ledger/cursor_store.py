@@ -45,24 +45,14 @@ def state_of(
 
 
 class CursorRecord:
-    """The record of one cursor, written by one write at a time."""
+    """The record of one cursor. It is written by one write at a time."""
 
-    def __init__(
-        self,
-        path: str,
-        version: int,
-        *,
-        metadata: MetadataStore,
-        ledger_list: LedgerList,
-        tasks: Tasks,
-    ) -> None:
+    def __init__(self, store: "CursorStore", path: str, version: int) -> None:
+        self._store = store
         self._path = path
         self._version = version
-        self._metadata = metadata
-        self._ledger_list = ledger_list
-        self._tasks = tasks
-        self._wanted = 0  # Counts the calls of ``save``;
-        self._saved = 0  # so many of them are answered.
+        self._wanted = 0  # How often ``save`` was called,
+        self._saved = 0  # and how many of these calls are answered.
         self._writing: asyncio.Task[MagnetarError | None] | None = None
         self._ended = False
 
@@ -76,7 +66,7 @@ class CursorRecord:
         mine = self._wanted
         while self._saved < mine and not self._ended:
             if self._writing is None:
-                self._writing = self._tasks.spawn("save cursor", self._write(state))
+                self._writing = self._store.tasks.spawn("save cursor", self._write(state))
             error = await asyncio.shield(self._writing)
             if error is not None:
                 raise error
@@ -94,7 +84,7 @@ class CursorRecord:
         if self._writing is not None:
             await asyncio.wait([self._writing])
         try:
-            await self._metadata.delete(self._path)
+            await self._store.metadata.delete(self._path)
         except MagnetarError:
             self._ended = False
             raise
@@ -107,8 +97,8 @@ class CursorRecord:
                 await self._put(state())
             except VersionMismatch:
                 # A former owner of the log wrote once more, or it is us who are former.
-                await self._ledger_list.verify()
-                record = await self._metadata.get(self._path)
+                await self._store.ledger_list.verify()
+                record = await self._store.metadata.get(self._path)
                 self._version = record.version if record else ABSENT
                 await self._put(state())
             self._saved = upto
@@ -119,7 +109,9 @@ class CursorRecord:
         return None
 
     async def _put(self, value: bytes) -> None:
-        self._version = await self._metadata.put(self._path, value, expected_version=self._version)
+        self._version = await self._store.metadata.put(
+            self._path, value, expected_version=self._version
+        )
 
 
 class CursorStore:
@@ -129,44 +121,33 @@ class CursorStore:
         self, name: str, *, metadata: MetadataStore, ledger_list: LedgerList, tasks: Tasks
     ) -> None:
         self._name = name
-        self._metadata = metadata
-        self._ledger_list = ledger_list
-        self._tasks = tasks
+        self.metadata = metadata
+        self.ledger_list = ledger_list
+        self.tasks = tasks
 
     async def load(self) -> dict[str, tuple[CursorState, CursorRecord]]:
         """Every durable cursor, by name. Raises CorruptEntry."""
         found: dict[str, tuple[CursorState, CursorRecord]] = {}
-        children = await self._metadata.children(paths.managed_ledger(self._name))
+        children = await self.metadata.children(paths.managed_ledger(self._name))
         for start in range(0, len(children), _LOADS_AT_ONCE):
             names = [paths.decode(child) for child in children[start : start + _LOADS_AT_ONCE]]
-            records = await asyncio.gather(
-                *(self._metadata.get(self._path(name)) for name in names)
-            )
+            records = await asyncio.gather(*(self.metadata.get(self._path(name)) for name in names))
             for name, record in zip(names, records, strict=True):
                 if record is not None:
                     state = decode_cursor(record.value, source=self._path(name))
-                    found[name] = state, self._record(name, record.version)
+                    found[name] = state, CursorRecord(self, self._path(name), record.version)
         return found
 
     async def create(self, name: str, value: bytes) -> CursorRecord:
         """Write a new cursor down. Raises Fenced when another broker owns the log."""
-        self._ledger_list.check()
+        self.ledger_list.check()
         try:
-            version = await self._metadata.put(self._path(name), value, expected_version=ABSENT)
+            version = await self.metadata.put(self._path(name), value, expected_version=ABSENT)
         except VersionMismatch:
             # A former owner made it meanwhile; what it knows of it is older than what we know.
-            await self._ledger_list.verify()
-            version = await self._metadata.put(self._path(name), value)
-        return self._record(name, version)
+            await self.ledger_list.verify()
+            version = await self.metadata.put(self._path(name), value)
+        return CursorRecord(self, self._path(name), version)
 
     def _path(self, name: str) -> str:
         return paths.cursor(self._name, name)
-
-    def _record(self, name: str, version: int) -> CursorRecord:
-        return CursorRecord(
-            self._path(name),
-            version,
-            metadata=self._metadata,
-            ledger_list=self._ledger_list,
-            tasks=self._tasks,
-        )

@@ -86,11 +86,7 @@ class LogReader:
         return -1 if last is None else last
 
     async def read(self, position: Position, entries_max: int, bytes_max: int) -> EntryRun | None:
-        """The run at ``position``, or at the first entry after it; None where there is none.
-
-        Raises CorruptEntry when the first entry is damaged, LedgerNotFound when a ledger of the
-        log is missing.
-        """
+        """Read as ``ManagedLedger.read`` says."""
         while True:
             place = self.layout.locate(position)
             if place is None:
@@ -114,10 +110,7 @@ class LogReader:
                 return part_of(block, start, entries_max, bytes_max)
 
     async def first_where(self, test: Callable[[bytes], bool]) -> Position:
-        """The first entry that passes a test which, once passed, is passed by all that follow.
-
-        The place after the last entry when none passes.
-        """
+        """Search as ``ManagedLedger.first_where`` says."""
         layout = self.layout
         low, high = layout.first, layout.end
         # Invariant: what lies before ``low`` fails, what lies at or after ``high`` passes.

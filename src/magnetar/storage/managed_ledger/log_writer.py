@@ -99,11 +99,7 @@ class LogWriter:
         return 0 if self._current is None else self._current.began_ms
 
     def append(self, entries: Entries, stored: Stored) -> None:
-        """Append entries. ``stored`` is called exactly once, and never before this returns.
-
-        The entries lie in one ledger, one after the other. The answer is Fenced when they may not
-        be there, or not for good: this log takes no more then.
-        """
+        """Append as ``ManagedLedger.append`` says."""
         assert self._append is None, "one append at a time"
         self._append = entries, stored
         current = self._current
@@ -131,10 +127,7 @@ class LogWriter:
             self._ended()
 
     async def roll_over_if_due(self) -> None:
-        """End the current ledger if it has had enough. For logs that nothing is appended to now.
-
-        Raises Fenced.
-        """
+        """End the current ledger if that is due and nothing is being appended. Raises Fenced."""
         if self.state is WriterState.OPEN and self._append is None and self._roll_over_due():
             self._to(WriterState.SEALING)
             await self._change(self._seal())

@@ -3,6 +3,8 @@ from dataclasses import replace
 import pytest
 from unit.storage.managed_ledger.logs import Logs
 
+from magnetar.model.position import EARLIEST
+
 
 @pytest.fixture
 async def logs():
@@ -15,6 +17,12 @@ async def logs():
 async def ledger(logs):
     """An empty, open managed ledger."""
     return await logs.open()
+
+
+@pytest.fixture
+async def cursor(ledger):
+    """A durable cursor at the start of the log."""
+    return await ledger.open_cursor("s", EARLIEST)
 
 
 @pytest.fixture

@@ -216,6 +216,10 @@ async def append(ledger, data, traits=None):
     return await answer
 
 
+def places(first, last, ledger_id=0):
+    return [Position(ledger_id, entry) for entry in range(first, last + 1)]
+
+
 def acknowledge(cursor, positions):
     """Acknowledge entries of any ledgers, in any order."""
     for ledger_id in dict.fromkeys(place.ledger_id for place in positions):

@@ -7,20 +7,11 @@ from unit.storage.managed_ledger.logs import (
     data_of,
     drain,
     entries,
+    places,
 )
 
 from magnetar.errors import EntryNotFound
 from magnetar.model.position import EARLIEST, LATEST, Position
-
-
-@pytest.fixture
-async def cursor(ledger):
-    """A durable cursor at the start of the log."""
-    return await ledger.open_cursor("s", EARLIEST)
-
-
-def places(first, last, ledger_id=0):
-    return [Position(ledger_id, entry) for entry in range(first, last + 1)]
 
 
 async def test_entries_come_once_and_in_order(ledger, cursor):

@@ -5,20 +5,11 @@ from unit.storage.managed_ledger.logs import (
     append,
     drain,
     entries,
+    places,
 )
 
 from magnetar.errors import Fenced, WriteFailed
 from magnetar.model.position import EARLIEST, LATEST, Position
-
-
-@pytest.fixture
-async def cursor(ledger):
-    """A durable cursor at the start of the log."""
-    return await ledger.open_cursor("s", EARLIEST)
-
-
-def places(first, last, ledger_id=0):
-    return [Position(ledger_id, entry) for entry in range(first, last + 1)]
 
 
 async def test_the_backlog_is_what_is_not_acknowledged(logs, ledger, cursor):
