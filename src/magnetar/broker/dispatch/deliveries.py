@@ -203,7 +203,7 @@ class Deliveries(Generic[C]):
     ) -> Mapping[Hashable, Sequence[int]]:
         groups = self._groups.get(ledger_id)
         if not groups:
-            return {self._line_of(None): entry_ids}
+            return {self._line_of(None): entry_ids} if entry_ids else {}
         found: dict[Hashable, list[int]] = defaultdict(list)
         lines = map(self._line_of, map(groups.get, entry_ids))
         for entry_id, line in zip(entry_ids, lines, strict=True):

@@ -35,9 +35,8 @@ class EntryQueue:
         here = _LedgerQueue()
         fresh = here.add(entry_ids)
         if fresh:
-            newest = not self._ledgers or ledger_id > next(reversed(self._ledgers))
             self._ledgers[ledger_id] = here
-            if not newest:
+            if len(self._ledgers) > 1:
                 self._ledgers = dict(sorted(self._ledgers.items()))
         return fresh
 

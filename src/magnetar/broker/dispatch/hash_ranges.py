@@ -54,16 +54,15 @@ class ConsistentHashRanges(Generic[C]):
 
     def __init__(self, points: int = POINTS) -> None:
         self._points_per_consumer = points
+        # A consumer's name, and its index among those of that name: the first that was free.
         self._names: dict[C, tuple[str, int]] = {}
-        self._indexes: dict[str, set[int]] = {}
         # Invariant: no list is empty; its first consumer owns the point, later ones wait for it.
         self._ring: dict[int, list[C]] = {}
         self._points: list[int] = []  # Invariant: the keys of _ring, ascending.
 
     def add(self, consumer: C, name: str, ranges: Sequence[Range] | None = None) -> None:
-        used = self._indexes.setdefault(name, set())
+        used = {index for other, index in self._names.values() if other == name}
         index = next(i for i in range(len(used) + 1) if i not in used)
-        used.add(index)
         self._names[consumer] = (name, index)
         for point in self._points_of(name, index):
             waiting = self._ring.setdefault(point, [])
@@ -75,10 +74,6 @@ class ConsistentHashRanges(Generic[C]):
         if consumer not in self._names:
             return
         name, index = self._names.pop(consumer)
-        used = self._indexes[name]
-        used.remove(index)
-        if not used:
-            del self._indexes[name]
         for point in self._points_of(name, index):
             waiting = self._ring[point]
             waiting.remove(consumer)

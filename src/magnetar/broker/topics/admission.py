@@ -62,18 +62,14 @@ class Admission:
             raise NotAllowed(
                 f"Topic[{{{self._topic}}}] doesn't support {request.type.printed} sub type!"
             )
-        per_topic, per_subscription = (
-            policies.consumers_per_topic_max,
-            policies.consumers_per_subscription_max,
-        )
-        if per_topic:
+        if limit := policies.consumers_per_topic_max:
             here = sum(len(one.consumers) for one in self._subscriptions.values())
-            if here + self._new_consumers.total() >= per_topic:
+            if here + self._new_consumers.total() >= limit:
                 raise ConsumerBusy("Topic reached max consumers limit")
-        if per_subscription:
+        if limit := policies.consumers_per_subscription_max:
             present = self._subscriptions.get(name)
             here = 0 if present is None else len(present.consumers)
-            if here + self._new_consumers[name] >= per_subscription:
+            if here + self._new_consumers[name] >= limit:
                 raise ConsumerBusy("Subscription reached max consumers limit")
         with _held(self._new_consumers, name):
             yield

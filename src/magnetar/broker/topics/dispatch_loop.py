@@ -78,7 +78,8 @@ class DispatchLoop:
         self._read_failed = False  # And is tried again soon.
         self._running = False
         self._unacked_max = 0  # Messages, of all consumers together; 0: no limit.
-        self._over_limit = False  # Too much is unacknowledged on the subscription.
+        self.over_unacked_limit = False
+        """Nothing is delivered: too much is unacknowledged on the subscription."""
         self._messages_per_entry = 1.0
         self._rewinds = 0  # What was read before a rewind is dropped.
         self._closed = False
@@ -108,14 +109,14 @@ class DispatchLoop:
         """These entries are acknowledged as a whole."""
         if self._pending is not None:
             freed = self._pending.acknowledged(consumer, ledger_id, entry_ids)
-            if freed or self._over_limit:
+            if freed or self.over_unacked_limit:
                 self.wake()
 
     def acknowledged_part(self, consumer: Consumer, position: Position, messages: int) -> None:
         """A batch is acknowledged in part; so many ``messages`` are not."""
         if self._pending is not None:
             freed = self._pending.acknowledged_part(consumer, position, messages)
-            if freed or self._over_limit:
+            if freed or self.over_unacked_limit:
                 self.wake()
 
     def redeliver(self, consumer: Consumer, positions: Sequence[Position] | None) -> None:
@@ -131,7 +132,7 @@ class DispatchLoop:
     def apply(self, policies: Policies) -> None:
         """These limits hold from now on."""
         self._unacked_max = policies.unacked_per_subscription_max or 0
-        self._over_limit = False  # Unless the new limit says so, too.
+        self.over_unacked_limit = False  # Unless the new limit says so, too.
         self.wake()
 
     def close(self) -> None:
@@ -150,11 +151,6 @@ class DispatchLoop:
         """Entries that were read and wait to be delivered, again or at all."""
         return 0 if self._table is None else self._table.waiting_count
 
-    @property
-    def over_unacked_limit(self) -> bool:
-        """Nothing is delivered: too much is unacknowledged on the subscription."""
-        return self._over_limit
-
     def blocked(self) -> Blocked | None:
         """Why nothing is delivered; None when nothing keeps it."""
         if not self.strategy.receivers:
@@ -166,14 +162,14 @@ class DispatchLoop:
             return Blocked(Why.READ_FAILED)
         if self._reading is not None:
             return Blocked(Why.READING)
-        if self._table is not None and self._over_unacked_limit():
+        if self._table is not None and self._check_unacked_limit():
             return Blocked(Why.SUBSCRIPTION_UNACKED)
         return self.strategy.blocked(self._clock.now())
 
     def _capacity(self) -> int:
         """Messages that may go out now, over all consumers."""
         table = self._table
-        if table is not None and (table.returned or self._over_unacked_limit()):
+        if table is not None and (table.returned or self._check_unacked_limit()):
             return 0
         capacity = 0
         for consumer in self.strategy.receivers:
@@ -184,12 +180,14 @@ class DispatchLoop:
                 consumer.connection.when_writable(self.wake)
         return capacity
 
-    def _over_unacked_limit(self) -> bool:
-        """Once it is reached, half of it must be acknowledged."""
+    def _check_unacked_limit(self) -> bool:
+        """Once it is reached, half of it must be acknowledged, or the only message."""
         limit = self._unacked_max
+        if self.over_unacked_limit:
+            limit = max(limit // 2, 1)
         messages = 0 if self._table is None else self._table.messages
-        self._over_limit = bool(limit) and messages >= (limit // 2 if self._over_limit else limit)
-        return self._over_limit
+        self.over_unacked_limit = self._unacked_max > 0 and messages >= limit
+        return self.over_unacked_limit
 
     def wake(self) -> None:
         """There may be something to deliver: entries, permits, or a client that reads again."""

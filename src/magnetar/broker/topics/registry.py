@@ -74,11 +74,11 @@ class TopicRegistry:
                 f"Non-persistent topics are not supported by this broker: use persistent:// "
                 f"instead of {name}"
             )
-        return await self._sole(name) or await self._open_once(name, create=create)
+        return await self._open_once(name, create=create)
 
     async def create(self, name: TopicName) -> Topic:
         """Open a topic, created whatever auto-creation says: an administrator asked."""
-        return await self._sole(name) or await self._open_once(name, create=True, asked=True)
+        return await self._open_once(name, create=True, asked=True)
 
     async def unload(self, name: TopicName) -> None:
         """Close a topic; clients come back and it is opened again. Raises TopicNotFound."""
@@ -133,16 +133,15 @@ class TopicRegistry:
             await asyncio.wait(list(self._closing.values()))  # Who fails is logged.
         await self._tasks.close()
 
-    async def _sole(self, name: TopicName) -> Topic | None:
-        """The topic, when nobody is about to open or close it; None: it is for us to open."""
+    async def _open_once(self, name: TopicName, *, create: bool, asked: bool = False) -> Topic:
+        """The topic, when nobody is about to open or close it; opened if it is not."""
         while (busy := self._closing.get(name) or self._opening.get(name)) is not None:
             await asyncio.wait([busy])  # Its failure need not be ours: we may create.
-        return self.loaded.get(name)
-
-    async def _open_once(self, name: TopicName, *, create: bool, asked: bool = False) -> Topic:
-        """Open in a task of our own, so that a client that gives up does not leave half a topic."""
+        if (topic := self.loaded.get(name)) is not None:
+            return topic
         if self._closed:
             raise TopicClosed("The broker is stopping")
+        # In a task of our own: a client that gives up must not leave half a topic.
         opening = self._tasks.spawn(f"open {name}", self._open(name, create=create, asked=asked))
         self._opening[name] = opening
         opening.add_done_callback(lambda _: self._opening.pop(name, None))

@@ -124,6 +124,12 @@ def test_how_often_entries_were_asked_for_again_runs_parallel_to_them():
     assert table.redeliveries(2, [1]) is None
 
 
+def test_nothing_that_waits_leaves_no_line():
+    table = Deliveries()
+    table.wait(1, [])
+    assert (table.lines, table.waiting_count) == ({}, 0)
+
+
 def test_entries_change_lines_where_their_group_belongs_to_another():
     lines = {"a": 1, "b": 1, "c": 2}
     table = Deliveries(lines.get)

@@ -5,6 +5,7 @@ import time
 
 from support.loop import until_idle
 
+from magnetar.broker.dispatch.blocked import Blocked, Why
 from magnetar.broker.dispatch.key_shared import KEY_KNOWN_SIZE_MAX
 from magnetar.model.position import Position
 from magnetar.model.subscriptions import SubscriptionType
@@ -224,6 +225,13 @@ async def test_redelivery_of_what_nobody_holds_is_nothing_also_while_keys_move(b
     await bench.consumer(KEY_SHARED, "b")  # From now on keys of a's wait for it to finish.
     subscription.redeliver(first, [Position(999, 0)])
     assert first.unacked == 20
+
+
+async def test_redelivery_of_what_nobody_holds_is_not_a_reason_to_wait(bench, make_entry):
+    _, subscription, consumer = await bench.consumer(KEY_SHARED, "a", permits=0)
+    subscription.redeliver(consumer, [Position(999, 0)])
+    await bench.publish(make_entry("x", key="k"))
+    assert subscription.blocked_reason() == Blocked(Why.NO_PERMITS, "a")
 
 
 async def test_with_out_of_order_delivery_nothing_waits(bench, make_entry):
