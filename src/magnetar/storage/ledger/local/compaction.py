@@ -7,13 +7,14 @@ they landed: at no moment is an answered entry in fewer than one place.
 import asyncio
 import contextlib
 import logging
+from collections.abc import Sequence
 from typing import Final
 
 from magnetar.errors import StorageError, WriteFailed
 
 from .format import Kind, located
 from .index import Life
-from .jobs import Mark, Move, Receipt
+from .jobs import Mark, Move
 from .reading import Source, read_records
 from .scan import read_contents, read_footer
 from .segment_format import Contents
@@ -85,29 +86,24 @@ class Compaction:
         offsets = []
         looked_up = 0
         for group in contents.groups.values():
-            for at in range(0, len(group.firsts), BLOCKS_PER_YIELD):
-                some = slice(at, at + BLOCKS_PER_YIELD)
-                blocks = zip(group.firsts[some], group.locations[some], strict=True)
+            for first, place in zip(group.firsts, group.locations, strict=True):
                 ledger = self._ledgers.get(group.ledger_id)
-                if ledger is not None:
-                    offsets += [
-                        located(place)[1] for first, place in blocks if ledger.place(first) == place
-                    ]
-                looked_up += len(group.firsts[some])
-                if looked_up >= BLOCKS_PER_YIELD:
-                    looked_up = 0
+                if ledger is not None and ledger.place(first) == place:
+                    offsets.append(located(place)[1])
+                looked_up += 1
+                if looked_up % BLOCKS_PER_YIELD == 0:
                     await self._parts.clock.sleep(0)
         return sorted(offsets)
 
     async def _move_marks(self, segment: Segment, contents: Contents) -> None:
-        receipts = []
+        marks = []
         for ledger_id in contents.groups:
             ledger = self._ledgers.get(ledger_id)
             if ledger is not None and ledger.marked_in is segment:
                 kind = Kind.ENDED if ledger.life is Life.ENDED else Kind.CREATED
-                receipts.append(self._receipt())
-                self._journal.append(Mark(kind, ledger, self._segments, receipts[-1]))
-        await _all(receipts)
+                marks.append(Mark(kind, ledger, self._segments))
+                self._journal.append(marks[-1])
+        await _landed(marks)
 
     async def _move_blocks(self, segment: Segment, offsets: list[int]) -> int:
         """Move some of the blocks. Returns how many of ``offsets`` are dealt with."""
@@ -115,32 +111,28 @@ class Compaction:
         records = await self._parts.in_thread(
             read_records, self._parts.files, source, offsets, BATCH_SIZE
         )
-        receipts = []
+        moves = []
         for place, head, record in records:
             if self._journal.over_limit:
                 await self._journal.wait_for_capacity()
             ledger = self._ledgers.get(head.ledger_id)
             if ledger is not None and ledger.place(head.first) == place:
-                receipts.append(self._receipt())
                 move = Move(
                     ledger=ledger,
                     head=head,
                     record=record,
                     source=segment,
                     segments=self._segments,
-                    receipt=receipts[-1],
                 )
+                moves.append(move)
                 self._journal.append(move)
-        await _all(receipts)
+        await _landed(moves)
         return len(records)
 
-    def _receipt(self) -> Receipt:
-        return asyncio.get_running_loop().create_future()
 
-
-async def _all(receipts: list[Receipt]) -> None:
+async def _landed(jobs: Sequence[Mark | Move]) -> None:
     """Wait for all of them, then raise what went wrong with one."""
-    if receipts:
-        await asyncio.wait(receipts)
-    for receipt in receipts:
-        receipt.result()
+    if jobs:
+        await asyncio.wait([job.receipt for job in jobs])
+    for job in jobs:
+        job.receipt.result()

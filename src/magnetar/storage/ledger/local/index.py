@@ -7,13 +7,13 @@ import asyncio
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Final
 
 from magnetar.errors import CorruptEntry, EntryNotFound
 
-from .format import HEAD_SIZE, TABLES_SIZE, located, location
+from .format import HEAD_SIZE, TABLES_SIZE, location
 from .segment_format import Group
 from .segments import Segment
 
@@ -38,37 +38,23 @@ TRANSITIONS: Final[Mapping[Life, frozenset[Life]]] = {
 """Where each may lead."""
 
 
+@dataclass(slots=True, eq=False)
 class Ledger:
     """One ledger: what has been answered, and where it lies."""
 
-    __slots__ = (
-        "appending",
-        "closed_because",
-        "firsts",
-        "idle",
-        "ledger_id",
-        "life",
-        "locations",
-        "marked_in",
-        "moved",
-        "next_entry_id",
-        "reserved",
-        "size_bytes",
-    )
-
-    def __init__(self, ledger_id: int) -> None:
-        self.ledger_id = ledger_id
-        self.life = Life.OPEN
-        self.closed_because = ""  # Invariant: empty while it is open, and only then.
-        self.next_entry_id = 0  # One behind the last entry that was answered.
-        self.size_bytes = 0
-        self.reserved = 0  # Invariant: >= next_entry_id; appends under way lie between.
-        self.firsts = _NO_BLOCKS  # Invariant: ascending, parallel to locations.
-        self.locations = _NO_BLOCKS
-        self.marked_in: Segment | None = None  # Has its newest CREATED or ENDED record.
-        self.moved = 0  # From this block on they lie in order; notes tell of those before it.
-        self.appending = 0
-        self.idle: asyncio.Future[None] | None = None
+    ledger_id: int
+    life: Life = Life.OPEN
+    closed_because: str = ""  # Invariant: empty while it is open, and only then.
+    next_entry_id: int = 0  # One behind the last entry that was answered.
+    size_bytes: int = 0
+    reserved: int = 0  # Invariant: >= next_entry_id; appends under way lie between.
+    firsts: "array[int]" = field(default_factory=lambda: _NO_BLOCKS)
+    locations: "array[int]" = field(default_factory=lambda: _NO_BLOCKS)
+    # Invariant: firsts ascend, and locations are parallel to them.
+    marked_in: Segment | None = None  # Has its newest CREATED or ENDED record.
+    moved: int = 0  # From this block on they lie in order; notes tell of those before it.
+    appending: int = 0
+    idle: asyncio.Future[None] | None = None
 
     def fence(self, because: str) -> None:
         """Take no more entries; the first reason stays."""
@@ -217,8 +203,3 @@ def group_of(segment: Segment, ledger: Ledger) -> Group:
         group.body_size += group.records_size - noted.records_size - tables
     group.sort()
     return group
-
-
-def generation_of(place: int) -> int:
-    """The segment a place is in."""
-    return located(place)[0]

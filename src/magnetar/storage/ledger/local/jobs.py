@@ -1,12 +1,12 @@
 """The four things that are written to the log, and what each notes once it is on disk.
 
 Belongs to the event loop. The journal calls ``landed`` or ``failed``, for a job's books, and then
-``answer`` in any case. A receipt is a future that somebody may or may not still wait for.
+``answer`` in any case.
 """
 
 import asyncio
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from magnetar.errors import WriteFailed
@@ -118,18 +118,41 @@ class Block:
             self.answered(self._first if error is None else -1, error)
 
 
+def _receipt() -> Receipt:
+    return asyncio.get_running_loop().create_future()
+
+
 @dataclass(slots=True, eq=False)
-class Mark:
+class _WithReceipt:
+    """A job with a receipt, for which somebody may wait or not."""
+
+    receipt: Receipt = field(default_factory=_receipt, init=False)
+
+    @property
+    def size(self) -> int:
+        return HEAD_SIZE
+
+    def failed(self) -> None:
+        """Nothing has changed."""
+
+    def answer(self, error: WriteFailed | None) -> None:
+        receipt = self.receipt
+        if receipt.done():  # Whoever waited was cancelled.
+            return
+        if error is None:
+            receipt.set_result(None)
+        else:
+            receipt.set_exception(error)
+            receipt.exception()  # Perhaps nobody waits, and that is no mistake.
+
+
+@dataclass(slots=True, eq=False)
+class Mark(_WithReceipt):
     """A ledger was created, or ended: the newer of the two says that it exists."""
 
     kind: Kind
     ledger: Ledger
     segments: Segments
-    receipt: Receipt | None = None
-
-    @property
-    def size(self) -> int:
-        return HEAD_SIZE
 
     def encode(self, stamp: Stamp, synced: int) -> Iterable[bytes]:
         ledger = self.ledger
@@ -146,12 +169,6 @@ class Mark:
         else:
             ledger.mark(segment)
 
-    def failed(self) -> None:
-        """The ledger is what it was."""
-
-    def answer(self, error: WriteFailed | None) -> None:
-        resolve(self.receipt, error)
-
 
 class Forget(Protocol):
     """Forgets what a deleted ledger held; ``durable``: a restart will know of it."""
@@ -160,16 +177,11 @@ class Forget(Protocol):
 
 
 @dataclass(slots=True, eq=False)
-class Deletion:
+class Deletion(_WithReceipt):
     """A ledger goes, with everything it held."""
 
     ledger_id: int
     forget: Forget
-    receipt: Receipt
-
-    @property
-    def size(self) -> int:
-        return HEAD_SIZE
 
     def encode(self, stamp: Stamp, synced: int) -> Iterable[bytes]:
         return (encode_mark(Kind.DELETED, stamp, synced, self.ledger_id),)
@@ -182,12 +194,9 @@ class Deletion:
         # A full disk must not keep us from making space: what it held can go all the same.
         self.forget(durable=False)
 
-    def answer(self, error: WriteFailed | None) -> None:
-        resolve(self.receipt, error)
-
 
 @dataclass(slots=True, eq=False, kw_only=True)
-class Move:
+class Move(_WithReceipt):
     """A block leaves a segment that is mostly dead."""
 
     ledger: Ledger
@@ -195,7 +204,6 @@ class Move:
     record: bytes
     source: Segment
     segments: Segments
-    receipt: Receipt
 
     @property
     def size(self) -> int:
@@ -216,20 +224,3 @@ class Move:
         segment.notes.groups.setdefault(ledger_id, Group(ledger_id)).add_block(self.head, place)
         segment.hold(ledger_id, self.size)
         self.source.release(ledger_id, self.size)
-
-    def failed(self) -> None:
-        """The block is where it was."""
-
-    def answer(self, error: WriteFailed | None) -> None:
-        resolve(self.receipt, error)
-
-
-def resolve(receipt: Receipt | None, error: WriteFailed | None) -> None:
-    """Resolve a receipt, unless nobody waits any more."""
-    if receipt is None or receipt.done():
-        return
-    if error is None:
-        receipt.set_result(None)
-    else:
-        receipt.set_exception(error)
-        receipt.exception()  # Perhaps nobody waits any more, and that is no mistake.

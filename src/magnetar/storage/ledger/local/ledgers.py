@@ -6,8 +6,8 @@ from typing import Final
 from magnetar.errors import LedgerNotFound, StorageError
 from magnetar.storage.ledger.store import Answered, LedgerEnd, LedgerEntries, LedgerId, fenced
 
-from .format import Kind
-from .index import Ledger, Life, generation_of, lost
+from .format import Kind, located
+from .index import Ledger, Life, lost
 from .jobs import Block, Mark
 from .reading import Plan, Source, read_entries
 from .upkeep import Parts
@@ -38,7 +38,7 @@ class LocalLedgerReader:
         count = min(count_max, ledger.next_entry_id - first, READ_ENTRIES_MAX)
         firsts, places = ledger.blocks(first, count)
         try:
-            pinned = [segments[generation] for generation in {*map(generation_of, places)}]
+            pinned = [segments[each] for each in {located(place)[0] for place in places}]
         except KeyError as error:
             raise lost(ledger.ledger_id, first, f": segment {error} is gone") from None
         sources = {each.generation: Source(each.path, each.stamp) for each in pinned}

@@ -21,7 +21,7 @@ from .compaction import Compaction
 from .disk import Files, FolderLock, RealFiles
 from .format import SALT_SIZE, Kind
 from .index import Ledger
-from .jobs import Deletion, Mark, Receipt
+from .jobs import Deletion, Mark
 from .journal import Journal
 from .ledgers import LocalLedgerReader, LocalLedgerWriter
 from .recovery import Recovered, recover
@@ -147,10 +147,10 @@ class LocalLedgerStore:
         ledger = Ledger(self._next_ledger_id)
         self._next_ledger_id += 1
         self._ledgers[ledger.ledger_id] = ledger
-        receipt = self._receipt()
-        self._journal.append(Mark(Kind.CREATED, ledger, self.segments, receipt))
+        mark = Mark(Kind.CREATED, ledger, self.segments)
+        self._journal.append(mark)
         try:
-            await receipt
+            await mark.receipt
         except StorageError:
             del self._ledgers[ledger.ledger_id]
             raise
@@ -176,9 +176,9 @@ class LocalLedgerStore:
         ledger.delete()
         self.segments.begin_delete(ledger_id)
         self._half_deleted[ledger_id] = ledger
-        receipt = self._receipt()
-        self._journal.append(Deletion(ledger_id, partial(self._forget, ledger), receipt))
-        await receipt
+        deletion = Deletion(ledger_id, partial(self._forget, ledger))
+        self._journal.append(deletion)
+        await deletion.receipt
 
     async def close(self) -> None:
         if self._closed:
@@ -209,9 +209,6 @@ class LocalLedgerStore:
     def _check_open(self) -> None:
         if self._closed:
             raise StorageError(f"the ledger store in {self._folder} is closed")
-
-    def _receipt(self) -> Receipt:
-        return asyncio.get_running_loop().create_future()
 
     async def _in_thread(
         self, function: Callable[P, T], /, *arguments: P.args, **options: P.kwargs

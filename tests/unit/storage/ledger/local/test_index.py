@@ -7,7 +7,7 @@ from unit.storage.ledger.local.support import stamp
 
 from magnetar.errors import CorruptEntry, EntryNotFound
 from magnetar.storage.ledger.local.format import HEAD_SIZE, Head, Kind, location
-from magnetar.storage.ledger.local.index import TRANSITIONS, Ledger, Life, generation_of, group_of
+from magnetar.storage.ledger.local.index import TRANSITIONS, Ledger, Life, group_of
 from magnetar.storage.ledger.local.segment_format import Group
 from magnetar.storage.ledger.local.segments import Segment
 
@@ -162,7 +162,3 @@ def test_a_footers_group_has_the_blocks_that_were_moved_there():
     assert list(group.firsts) == [0, 2, 4]
     assert list(group.locations) == [location(2, offset) for offset in (8000, 7000, 5002)]
     assert (group.next_entry_id, group.body_size) == (6, 30)
-
-
-def test_a_place_names_its_segment():
-    assert generation_of(location(12, 345)) == 12

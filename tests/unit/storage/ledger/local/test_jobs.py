@@ -1,4 +1,3 @@
-import asyncio
 from pathlib import Path
 
 import pytest
@@ -7,7 +6,7 @@ from unit.storage.ledger.local.support import run, salt, stamp
 from magnetar.errors import WriteFailed
 from magnetar.storage.ledger.local.format import HEAD_SIZE, Kind, head_at, location
 from magnetar.storage.ledger.local.index import Ledger
-from magnetar.storage.ledger.local.jobs import BLOCK_SIZE_MAX, Block, Deletion, Mark, Move, resolve
+from magnetar.storage.ledger.local.jobs import BLOCK_SIZE_MAX, Block, Deletion, Mark, Move
 from magnetar.storage.ledger.local.segments import Segments
 from magnetar.storage.ledger.local.settings import LocalLedgerSettings
 
@@ -27,10 +26,6 @@ def segment(segments):
 @pytest.fixture
 def ledger():
     return Ledger(7)
-
-
-def receipt():
-    return asyncio.get_running_loop().create_future()
 
 
 class Answers(list):
@@ -105,7 +100,7 @@ def test_a_huge_entry_stays_whole(ledger):
     assert block.parts() == [block]
 
 
-def test_the_newest_mark_of_a_ledger_is_the_one_alive(segments, segment, ledger):
+async def test_the_newest_mark_of_a_ledger_is_the_one_alive(segments, segment, ledger):
     Mark(Kind.CREATED, ledger, segments).landed(segment, 4096)
     assert (ledger.marked_in, segment.live) == (segment, HEAD_SIZE)
     other = segments.begin(1, 100)[0]
@@ -117,14 +112,14 @@ def test_the_newest_mark_of_a_ledger_is_the_one_alive(segments, segment, ledger)
 
 
 async def test_a_mark_that_failed_changes_nothing(segments, ledger):
-    mark = Mark(Kind.CREATED, ledger, segments, waits := receipt())
+    mark = Mark(Kind.CREATED, ledger, segments)
     mark.failed()
     mark.answer(FAILURE)
     assert ledger.marked_in is None
-    assert waits.exception() is FAILURE
+    assert mark.receipt.exception() is FAILURE
 
 
-def test_a_mark_that_lands_after_the_deletion_is_remembered(segments, segment, ledger):
+async def test_a_mark_that_lands_after_the_deletion_is_remembered(segments, segment, ledger):
     ledger.delete()
     Mark(Kind.ENDED, ledger, segments).landed(segment, 4096)
     assert segments.deleted == {7: {1}}
@@ -137,17 +132,17 @@ async def test_a_deletion_forgets_when_it_landed_and_when_it_failed(segment):
     def forget(*, durable):
         calls.append(durable)
 
-    deletion = Deletion(7, forget, first := receipt())
+    deletion = Deletion(7, forget)
     assert head(deletion)[4] == 7
     deletion.landed(segment, 4096)
     deletion.answer(None)
     assert segment.notes.deletions == [7]
-    again = Deletion(7, forget, second := receipt())
+    again = Deletion(7, forget)
     again.failed()
     again.answer(FAILURE)
     assert calls == [True, False]
-    assert first.result() is None
-    assert second.exception() is FAILURE
+    assert deletion.receipt.result() is None
+    assert again.receipt.exception() is FAILURE
 
 
 async def test_a_moved_block_is_found_in_its_new_place(segments, segment, ledger):
@@ -164,7 +159,6 @@ async def test_a_moved_block_is_found_in_its_new_place(segments, segment, ledger
             record=record,
             source=segment,
             segments=segments,
-            receipt=receipt(),
         )
 
     job = move()
@@ -181,8 +175,7 @@ async def test_a_moved_block_is_found_in_its_new_place(segments, segment, ledger
 
 
 async def test_nobody_need_wait_for_an_answer():
-    resolve(None, None)
-    waits = receipt()
-    waits.cancel()
-    resolve(waits, FAILURE)
-    assert waits.cancelled()
+    deletion = Deletion(7, lambda **_: None)
+    deletion.receipt.cancel()
+    deletion.answer(FAILURE)
+    assert deletion.receipt.cancelled()
