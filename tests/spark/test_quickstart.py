@@ -12,8 +12,7 @@ import pytest
 
 from magnetar.client.message import OutgoingMessage
 from magnetar.tools.quickstart import flights
-from magnetar.tools.quickstart.admin import create_partitioned_topic
-from magnetar.tools.quickstart.topics import QuickstartTopics
+from magnetar.tools.quickstart.topics import QuickstartTopics, create_partitioned_topic
 
 SOURCE = str(Path(flights.__file__).parents[3])
 TIMEOUT_S = 280

@@ -1,79 +1,77 @@
-"""What is known of a run while it goes on: the threads write here, the screen reads."""
+"""How far a run has come: its threads write here, the screen reads."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from magnetar.clock import Clock, SystemClock
+from magnetar.clock import Clock
 
 _RATE_AFTER_S = 1.0
-"""What comes with the first message would pass for a rate before."""
+"""A rate is shown after this time: before, the first messages alone would make it."""
 
 
 @dataclass(slots=True)
 class Stage:
-    """A piece of the work. ``total`` is 0 where there is nothing to count."""
+    """A piece of the work, which one thread writes to. ``total`` is 0 when nothing is counted."""
 
+    clock: Clock
     title: str
     unit: str = ""
     total: int = 0
     count: int = 0
     began_s: float | None = None
     ended_s: float | None = None
-    paused_s: float | None = None  # Since when it waits for others.
+    paused_s: float | None = None  # Since when it waits for others, if it does.
     note: str = ""
 
-    def took_s(self, now_s: float) -> float:
+    @contextmanager
+    def during(self) -> Iterator[None]:
+        """Mark when the stage began, and when it ended well."""
+        self.began_s = self.clock.now()
+        yield
+        self.ended_s = self.clock.now()
+
+    @contextmanager
+    def paused(self, note: str) -> Iterator[None]:
+        """The stage waits for others, as ``note`` says: this time does not count."""
+        assert self.began_s is not None, "the stage has begun"
+        self.paused_s, self.note = self.clock.now(), note
+        yield
+        self.began_s += self.clock.now() - self.paused_s
+        self.paused_s, self.note = None, ""
+
+    @property
+    def took_s(self) -> float:
+        """The seconds so far, or of the whole stage once it has ended."""
         if self.began_s is None:
             return 0.0
         stopped_s = self.paused_s if self.ended_s is None else self.ended_s
-        return (now_s if stopped_s is None else stopped_s) - self.began_s
-
-    def pause(self, now_s: float, note: str) -> None:
-        """It waits for others from now on, as ``note`` says: that time does not count."""
-        self.paused_s, self.note = now_s, note
-
-    def resume(self, now_s: float) -> None:
-        assert self.began_s is not None, "it has begun"
-        assert self.paused_s is not None, "it was paused"
-        self.began_s += now_s - self.paused_s
-        self.paused_s, self.note = None, ""
-
-    def rate(self, now_s: float) -> float:
-        """Per second, so far or at the end; 0 before there is one."""
-        took_s = self.took_s(now_s)
-        enough_s = _RATE_AFTER_S if self.ended_s is None else 0.0
-        return self.count / took_s if took_s > enough_s else 0.0
-
-
-@dataclass(slots=True)
-class Board:
-    """The stages in the order they are shown. Each has one thread that writes to it."""
-
-    clock: Clock = field(default_factory=SystemClock)
-    broker: Stage = field(default_factory=lambda: Stage("Broker"))
-    data_set: Stage = field(default_factory=lambda: Stage("Data set", "flights"))
-    spark: Stage = field(default_factory=lambda: Stage("Spark"))
-    published: Stage = field(default_factory=lambda: Stage("Publish", "messages"))
-    windows: Stage = field(default_factory=lambda: Stage("Spark: windows", "messages"))
-    cancelled: Stage = field(default_factory=lambda: Stage("Spark: cancelled", "messages"))
-    results: Stage = field(default_factory=lambda: Stage("Consume results", "flights"))
+        return (self.clock.now() if stopped_s is None else stopped_s) - self.began_s
 
     @property
-    def stages(self) -> tuple[Stage, ...]:
-        return (
-            self.broker,
-            self.data_set,
-            self.spark,
-            self.published,
-            self.windows,
-            self.cancelled,
-            self.results,
-        )
+    def rate(self) -> float:
+        """The count per second, so far or at the end; 0 before there is one."""
+        enough_s = _RATE_AFTER_S if self.ended_s is None else 0.0
+        return self.count / self.took_s if self.took_s > enough_s else 0.0
 
-    @contextmanager
-    def during(self, stage: Stage) -> Iterator[Stage]:
-        """Mark when the stage began, and when it ended well."""
-        stage.began_s = self.clock.now()
-        yield stage
-        stage.ended_s = self.clock.now()
+
+class Board:
+    """The stages of a run, in the order they are shown."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.broker = Stage(clock, "Broker")
+        self.data_set = Stage(clock, "Data set", "flights")
+        self.spark = Stage(clock, "Spark")
+        self.published = Stage(clock, "Publish", "messages")
+        self.windows = Stage(clock, "Spark: windows", "messages")
+        self.cancelled = Stage(clock, "Spark: cancelled", "messages")
+        self.results = Stage(clock, "Consume results", "flights")
+        self.stages: list[Stage] = list(vars(self).values())
+        self.clock = clock
+
+    @property
+    def seconds(self) -> float:
+        """The time from the beginning of the first stage to the end of the last one."""
+        began = [stage.began_s for stage in self.stages if stage.began_s is not None]
+        ended = [stage.ended_s for stage in self.stages if stage.ended_s is not None]
+        return max(ended) - min(began) if ended else 0.0

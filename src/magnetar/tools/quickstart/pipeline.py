@@ -10,10 +10,12 @@ is the answer however often it was written; and with no watermark there is no su
 """
 
 from pathlib import Path
+from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from magnetar.tools.quickstart.topics import QuickstartTopics
 
@@ -22,59 +24,46 @@ FLIGHT = "id int, carrier string, departed string, departure_delay int, arrival_
 TRIGGER = "500 milliseconds"
 
 
-class Pipeline:
+class Pipeline(NamedTuple):
     """Builds and starts the queries of one run."""
 
-    def __init__(
-        self, spark: SparkSession, service_url: str, topics: QuickstartTopics, checkpoints: Path
-    ) -> None:
-        self._spark = spark
-        self._url = service_url
-        self._topics = topics
-        self._checkpoints = checkpoints
+    spark: SparkSession
+    service_url: str
+    topics: QuickstartTopics
+    checkpoints: Path
 
     def start_windows(self) -> StreamingQuery:
         """Flights by carrier and day, to the topic of results.
 
         A Python sink takes no updates from Spark, so each micro-batch is written as a batch.
         """
-        options = {"service.url": self._url, "topic": str(self._topics.results)}
+        options = {"service.url": self.service_url, "topic": str(self.topics.results)}
 
         def write(changed: DataFrame, _batch_id: int) -> None:
             changed.write.format("pulsar").mode("append").options(**options).save()
 
-        return (
-            to_results(carrier_days(self._messages()))
-            .writeStream.foreachBatch(write)
-            .outputMode("update")
-            .queryName("windows")
-            .option("checkpointLocation", str(self._checkpoints / "windows"))
-            .trigger(processingTime=TRIGGER)
-            .start()
-        )
+        days = to_results(carrier_days(self._messages()))
+        return self._start("windows", days.writeStream.foreachBatch(write).outputMode("update"))
 
     def start_cancelled(self) -> StreamingQuery:
         """The messages of cancelled flights, to a topic of their own."""
-        return (
-            cancelled(self._messages())
-            .writeStream.format("pulsar")
-            .options(**{"service.url": self._url, "topic": str(self._topics.cancelled)})
-            .outputMode("append")
-            .queryName("cancelled")
-            .option("checkpointLocation", str(self._checkpoints / "cancelled"))
-            .trigger(processingTime=TRIGGER)
-            .start()
-        )
+        options = {"service.url": self.service_url, "topic": str(self.topics.cancelled)}
+        passed_on = cancelled(self._messages()).writeStream.format("pulsar").options(**options)
+        return self._start("cancelled", passed_on.outputMode("append"))
 
     def _messages(self) -> DataFrame:
         return (
-            self._spark.readStream.format("pulsar")
+            self.spark.readStream.format("pulsar")
             .schema("key binary, value binary, event_time timestamp")
-            .option("service.url", self._url)
-            .option("topic", str(self._topics.flights))
+            .option("service.url", self.service_url)
+            .option("topic", str(self.topics.flights))
             .option("startingOffsets", "earliest")
             .load()
         )
+
+    def _start(self, name: str, writer: DataStreamWriter) -> StreamingQuery:
+        writer = writer.option("checkpointLocation", str(self.checkpoints / name))
+        return writer.queryName(name).trigger(processingTime=TRIGGER).start()
 
 
 def carrier_days(messages: DataFrame) -> DataFrame:

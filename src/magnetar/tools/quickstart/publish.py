@@ -1,13 +1,11 @@
 """Replays the flights as messages: key the carrier, event time the scheduled departure."""
 
-import threading
-from collections.abc import Iterator
-
 from magnetar.client import blocking
 from magnetar.client.message import OutgoingMessage
 from magnetar.model.names import TopicName
-from magnetar.spark.offsets import Offset
+from magnetar.spark.offsets import NOTHING_READ, Offset
 from magnetar.tools.quickstart.board import Stage
+from magnetar.tools.quickstart.crew import Crew
 from magnetar.tools.quickstart.flights import Flight, content, event_times_ms
 
 SLICE = 5_000
@@ -27,26 +25,19 @@ def publish(
     topic: TopicName,
     messages: list[OutgoingMessage],
     stage: Stage,
-    stopping: threading.Event,
+    crew: Crew,
 ) -> dict[str, Offset]:
     """Send them all, counting receipts. Returns where each partition ends now."""
-    ends: dict[str, Offset] = {}
-    producer = client.create_producer(str(topic))
-    try:
-        for part in _slices(messages):
-            if stopping.is_set():
-                break
-            for receipt in producer.send_many(part):
-                name = str(topic if receipt.partition < 0 else topic.partition(receipt.partition))
-                offset = Offset(receipt.ledger_id, receipt.entry_id, receipt.batch_index)
-                if name not in ends or offset > ends[name]:
-                    ends[name] = offset
-                stage.count += 1
-    finally:
-        producer.close()
-    return ends
-
-
-def _slices(messages: list[OutgoingMessage]) -> Iterator[list[OutgoingMessage]]:
-    for start in range(0, len(messages), SLICE):
-        yield messages[start : start + SLICE]
+    ends: dict[int, Offset] = {}
+    with client.create_producer(str(topic)) as producer:
+        for start in range(0, len(messages), SLICE):
+            crew.pause(0)
+            receipts = producer.send_many(messages[start : start + SLICE])
+            for one in receipts:
+                offset = Offset(one.ledger_id, one.entry_id, one.batch_index)
+                ends[one.partition] = max(offset, ends.get(one.partition, NOTHING_READ))
+            stage.count += len(receipts)
+    return {
+        str(topic if partition < 0 else topic.partition(partition)): end
+        for partition, end in ends.items()
+    }

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
@@ -20,13 +20,12 @@ class Window(NamedTuple):
     flight_ids: Sequence[int]
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
+class Counts(NamedTuple):
     """What was counted on the way: receipts from the broker, rows that Spark's queries read."""
 
     published: int
-    read_for_windows: int
-    read_for_cancelled: int
+    read_by_spark: int
+    read_by_spark_for_cancelled: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,52 +50,37 @@ class Reconciliation:
 
     @property
     def adds_up(self) -> bool:
-        counted = (
-            self.counts.published,
-            self.counts.read_for_windows,
-            self.counts.read_for_cancelled,
-        )
-        return (
-            self.accounted_for == self.flights
-            and all(count == self.flights for count in counted)
-            and not (self.lost or self.duplicated or self.misplaced or self.unknown)
-            and not self.windows_differing
-        )
+        counts = (*self.counts, self.accounted_for)
+        wrong = self.lost, self.duplicated, self.misplaced, self.unknown, self.windows_differing
+        return all(count == self.flights for count in counts) and not any(wrong)
 
     def to_json(self) -> dict[str, Any]:
         """Flat, under the names that the lines on the screen have."""
-        plain = asdict(self)
-        counts = plain.pop("counts")
-        return {
-            "adds_up": self.adds_up,
-            "published": counts["published"],
-            "read_by_spark": counts["read_for_windows"],
-            "read_by_spark_for_cancelled": counts["read_for_cancelled"],
-            "accounted_for": self.accounted_for,
-            **plain,
-        }
+        own = {"adds_up": self.adds_up, "accounted_for": self.accounted_for, **asdict(self)}
+        del own["counts"]
+        return self.counts._asdict() | own
 
 
 def reconcile(
-    flights: Iterable[Flight],
+    flights: Collection[Flight],
     expected: Mapping[CarrierDay, Figures],
     counts: Counts,
     windows: Mapping[CarrierDay, Window],
     cancelled_ids: Iterable[int],
 ) -> Reconciliation:
     """Compare. ``expected`` are the figures of those flights, computed another way."""
+    operated = {one.flight_id for one in flights if not one.cancelled}
+    cancelled = {one.flight_id for one in flights if one.cancelled}
     in_windows = Counter(number for one in windows.values() for number in one.flight_ids)
     in_cancelled = Counter(cancelled_ids)
-    operated, cancelled = _by_kind(flights)
-    everything = operated | cancelled
     seen = in_windows + in_cancelled
-    lost = everything - seen.keys()
-    unknown = seen.keys() - everything
+    lost = (operated | cancelled) - seen.keys()
+    unknown = seen.keys() - operated - cancelled
     repeated = {number: times - 1 for number, times in seen.items() if times > 1}
     misplaced = (in_windows.keys() & cancelled) | (in_cancelled.keys() & operated)
-    differing = differences(expected, windows)
+    differing = _differences(expected, windows)
     return Reconciliation(
-        flights=len(everything),
+        flights=len(operated) + len(cancelled),
         counts=counts,
         in_windows=len(in_windows.keys() & operated),
         in_cancelled=len(in_cancelled.keys() & cancelled),
@@ -116,44 +100,33 @@ def reconcile(
     )
 
 
-def differences(
+def _differences(
     expected: Mapping[CarrierDay, Figures], windows: Mapping[CarrierDay, Window]
 ) -> list[str]:
     """A sentence for each window whose figures are not the expected ones."""
     found = []
     for where in sorted(expected.keys() | windows.keys()):
-        wanted, window = expected.get(where), windows.get(where)
-        name = f"{where.carrier} on {where.day}"
-        if window is None:
-            found.append(f"{name}: no result")
-        elif wanted is None:
-            found.append(f"{name}: a result for a day without flights")
-        elif not _same(wanted, window.figures):
-            found.append(f"{name}: {window.figures} instead of {wanted}")
-        elif len(window.flight_ids) != wanted.flights:
-            found.append(
-                f"{name}: {len(window.flight_ids)} flights behind a count of {wanted.flights}"
-            )
+        match expected.get(where), windows.get(where):
+            case _, None:
+                what = "no result"
+            case None, _:
+                what = "a result for a day without flights"
+            case Figures() as wanted, Window(figures, ids):
+                if not all(map(_same, wanted, figures)):
+                    what = f"{figures} instead of {wanted}"
+                elif len(ids) != wanted.flights:
+                    what = f"{len(ids)} flights behind a count of {wanted.flights}"
+                else:
+                    continue
+        found.append(f"{where.carrier} on {where.day}: {what}")
     return found
 
 
-def _by_kind(flights: Iterable[Flight]) -> tuple[set[int], set[int]]:
-    operated: set[int] = set()
-    cancelled: set[int] = set()
-    for one in flights:
-        (cancelled if one.cancelled else operated).add(one.flight_id)
-    return operated, cancelled
-
-
-def _same(wanted: Figures, found: Figures) -> bool:
-    """Equal; means up to the last bits, in which the order of an addition may show."""
-    for one, other in zip(wanted, found, strict=True):
-        if one is None or other is None:
-            if one is not other:
-                return False
-        elif not math.isclose(one, other, rel_tol=1e-12, abs_tol=1e-12):
-            return False
-    return True
+def _same(wanted: float | None, found: float | None) -> bool:
+    """Equal; a mean may differ in its last bits, which depend on the order of an addition."""
+    if wanted is None or found is None:
+        return wanted is found
+    return math.isclose(wanted, found, rel_tol=1e-12, abs_tol=1e-12)
 
 
 def _some(what: str, flight_ids: Iterable[int]) -> list[str]:

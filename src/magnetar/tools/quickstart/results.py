@@ -7,10 +7,9 @@ from contextlib import ExitStack
 
 from magnetar.client import blocking
 from magnetar.client.message import Message
-from magnetar.clock import Clock
 from magnetar.model.names import TopicName
-from magnetar.model.position import EARLIEST_MESSAGE
 from magnetar.tools.quickstart.board import Stage
+from magnetar.tools.quickstart.crew import Crew
 from magnetar.tools.quickstart.figures import CarrierDay, Figures
 from magnetar.tools.quickstart.reconcile import Window
 
@@ -21,13 +20,12 @@ _WAIT_S = 0.2
 class Results:
     """The answers so far. A window's last message counts: its figures are a running total."""
 
-    def __init__(self, stage: Stage, clock: Clock) -> None:
+    def __init__(self, stage: Stage) -> None:
         """``stage`` counts the flights that are accounted for, in windows or as cancelled.
 
-        It begins with the first message: before, Spark is starting.
+        It begins with the first message, since Spark is starting before.
         """
         self._stage = stage
-        self._clock = clock
         self.windows: dict[CarrierDay, Window] = {}
         self.updates = 0  # Messages with figures, over all windows.
         self.cancelled: list[tuple[str, int]] = []  # Carrier and flight id, each time it came.
@@ -49,20 +47,14 @@ class Results:
 
     def _count(self, flights: int) -> None:
         if self._stage.began_s is None:
-            self._stage.began_s = self._clock.now()
+            self._stage.began_s = self._stage.clock.now()
         self._stage.count += flights
 
 
 def parse_window(content: bytes) -> tuple[CarrierDay, Window]:
     """A message of the topic of results; the pipeline leaves out a figure that there is none of."""
     value = json.loads(content)
-    figures = Figures(
-        flights=value["flights"],
-        mean_departure_delay=value.get("mean_departure_delay"),
-        worst_departure_delay=value.get("worst_departure_delay"),
-        mean_arrival_delay=value.get("mean_arrival_delay"),
-        worst_arrival_delay=value.get("worst_arrival_delay"),
-    )
+    figures = Figures(*map(value.get, Figures._fields))
     return CarrierDay(value["carrier"], value["day"]), Window(figures, value["flight_ids"])
 
 
@@ -70,23 +62,22 @@ def follow(
     client: blocking.Client,
     takers: Mapping[TopicName, Callable[[Sequence[Message]], None]],
     complete: threading.Event,
-    stopping: threading.Event,
+    crew: Crew,
 ) -> None:
     """Read the topics from their beginnings, until ``complete`` is set and all of them was read.
 
     Nobody may write to them after ``complete`` was set: only then do they have an end.
     """
     with ExitStack() as closing:
-        open_readers = []
-        for topic, take in takers.items():
-            reader = client.create_reader(str(topic), EARLIEST_MESSAGE, inclusive=True)
-            closing.callback(reader.close)
-            open_readers.append((reader, take))
-        while open_readers and not stopping.is_set():
+        following = {
+            closing.enter_context(client.create_reader(str(topic))): take
+            for topic, take in takers.items()
+        }
+        while following:
+            crew.pause(0)
             all_written = complete.is_set()
-            for reader, take in list(open_readers):
-                messages = reader.receive_many(_RECEIVED_MAX, _WAIT_S)
-                if messages:
+            for reader, take in list(following.items()):
+                if messages := reader.receive_many(_RECEIVED_MAX, _WAIT_S):
                     take(messages)
                 elif all_written and not reader.has_message_available():
-                    open_readers.remove((reader, take))
+                    del following[reader]

@@ -1,161 +1,186 @@
-"""What the user sees: stages with progress and a live table, or plain lines without a terminal."""
+"""What the user sees: stages with progress and a live table, or plain lines without a terminal.
+
+On a terminal nothing is cut off or wrapped from 60 columns on. What a narrow one has no room for is
+left out as a whole: notes and columns at the right first. A low one shows the busiest carriers.
+"""
 
 from collections.abc import Mapping
-from types import TracebackType
-from typing import Protocol, Self
+from typing import Any
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.panel import Panel
+from rich.progress_bar import ProgressBar
 from rich.spinner import Spinner
+from rich.table import Table
 from rich.text import Text
 
 from magnetar.tools.quickstart.board import Board, Stage
+from magnetar.tools.quickstart.carriers import TABLE_LINES_MIN, by_carrier, carriers_table
 from magnetar.tools.quickstart.reconcile import Reconciliation
 from magnetar.tools.quickstart.results import Results
-from magnetar.tools.quickstart.screen import TABLE_LINES_MIN, carriers_table, stages_table
-from magnetar.tools.quickstart.summary import lines
-from magnetar.tools.quickstart.totals import CarrierTotal, by_carrier
 
-_TICKS_PER_TABLE = 5
+_WIDE = 100
+"""From so many columns on there is room for long progress bars, and for all notes beside them."""
+_STAGE_COLUMNS = 27  # Before the progress bar: mark, title, seconds, and a space after each.
+_COUNT_COLUMNS = 22  # Behind it: "  336,776  123,456/s  ".
 _PLAIN_EVERY_S = 5.0
 
 
-class Show(Protocol):
-    """Told ten times a second to look at the board; told at the end how it went."""
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
-
-    def tick(self) -> None: ...
-
-    def say(self, text: str) -> None: ...
-
-    def close(self, outcome: Reconciliation) -> None: ...
-
-
-class LiveShow:
-    """For a terminal."""
+class Show(Live):
+    """A picture of the board that rich draws again and again in a thread of its own."""
 
     def __init__(
         self, console: Console, board: Board, results: Results, airlines: Mapping[str, str]
     ) -> None:
-        self._console = console
+        self._whole = False  # Whether the picture may scroll, as the last one may.
         self._board = board
         self._results = results
         self._airlines = airlines
         self._spinner = Spinner("dots")
-        self._ticks = 0
-        self._totals: list[CarrierTotal] = []
-        self._live = Live(console=console, refresh_per_second=4, transient=False)
-
-    def __enter__(self) -> Self:
-        self._live.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._live.stop()
-
-    def tick(self) -> None:
-        if self._ticks % _TICKS_PER_TABLE == 0:
-            self._totals = _totals(self._results)
-        self._ticks += 1
-        self._live.update(self._picture())
-
-    def say(self, text: str) -> None:
-        self._live.console.print(text)
-
-    def close(self, outcome: Reconciliation) -> None:
-        self._totals = _totals(self._results)
-        self._live.update(self._picture(whole=True))
-        self._live.stop()
-        colour = "green" if outcome.adds_up else "red"
-        title = "It adds up" if outcome.adds_up else "It does not add up"
-        text = Text("\n".join(lines(outcome, self._board)))
-        self._console.print(Panel(text, title=title, border_style=colour, expand=False))
-
-    def _picture(self, *, whole: bool = False) -> RenderableType:
-        """What fits on the terminal; ``whole``: the last one, which may scroll."""
-        board, (width, height) = self._board, self._console.size
-        stages = stages_table(board.stages, board.clock.now(), width, self._spinner)
-        height -= len(board.stages)
-        if not self._totals or (height < TABLE_LINES_MIN and not whole):
-            return stages
-        return Group(
-            stages,
-            carriers_table(self._totals, self._airlines, width, None if whole else height),
-        )
-
-
-class PlainShow:
-    """For a log: a line when a stage begins or ends, and now and then in between."""
-
-    def __init__(self, console: Console, board: Board) -> None:
-        self._console = console
-        self._board = board
         self._said: set[tuple[str, bool]] = set()
         self._next_s = 0.0
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        return
+        super().__init__(
+            console=console,
+            get_renderable=self._picture,
+            refresh_per_second=4,
+            transient=not console.is_terminal,  # A log gets lines instead of a last picture.
+        )
 
     def tick(self) -> None:
+        """Without a terminal: a line when a stage begins or ends, and now and then in between."""
+        if self.console.is_terminal:
+            return
         now_s = self._board.clock.now()
-        for stage in self._board.stages:
-            ended = stage.ended_s is not None
-            if stage.began_s is not None and (stage.title, ended) not in self._said:
-                self._said.add((stage.title, ended))
-                self._say(stage, now_s, "done" if ended else "...")
-        if now_s >= self._next_s:
+        due = now_s >= self._next_s
+        if due:
             self._next_s = now_s + _PLAIN_EVERY_S
-            for stage in self._board.stages:
-                if stage.count and stage.ended_s is None:
-                    self._say(stage, now_s, "...")
+        for stage in self._board.stages:
+            state = (stage.title, stage.ended_s is not None)
+            news = stage.began_s is not None and state not in self._said
+            if news or (due and stage.count and stage.ended_s is None):
+                self._said.add(state)
+                self.say(f"{stage.title:<18} {_text(stage)}")
 
     def say(self, text: str) -> None:
-        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+        self.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
-    def close(self, outcome: Reconciliation) -> None:
-        for line in lines(outcome, self._board):
-            self.say(line)
+    def conclude(self, outcome: Reconciliation) -> None:
+        """Leave the last picture as it is, whole, and the outcome below it."""
+        self._whole = True
+        self.stop()
+        text = "\n".join(lines(outcome, self._board))
+        if not self.console.is_terminal:
+            self.say(text)
+            return
+        colour = "green" if outcome.adds_up else "red"
+        title = "It adds up" if outcome.adds_up else "It does not add up"
+        self.console.print(Panel(Text(text), title=title, border_style=colour, expand=False))
 
-    def _say(self, stage: Stage, now_s: float, state: str) -> None:
-        self.say(f"{stage.title:<18} {state:<5} {stage_text(stage, now_s)}".rstrip())
+    def _picture(self) -> RenderableType:
+        width, height = self.console.size
+        stages = self._stages(width)
+        height -= len(self._board.stages)
+        # Copied first, each in one step: a thread goes on adding meanwhile.
+        totals = by_carrier(self._results.windows.copy(), self._results.cancelled.copy())
+        if not totals or (height < TABLE_LINES_MIN and not self._whole):
+            return stages
+        table = carriers_table(totals, self._airlines, width, None if self._whole else height)
+        return Group(stages, table)
+
+    def _stages(self, width: int) -> Table:
+        """A line for each stage, ``width`` columns wide at most."""
+        table = Table.grid(padding=(0, 1))
+        table.add_column(width=1)
+        table.add_column(no_wrap=True, width=16)
+        table.add_column(no_wrap=True, width=7, justify="right")
+        table.add_column(no_wrap=True)
+        for stage in self._board.stages:
+            mark: RenderableType = self._spinner if stage.began_s is not None else ""
+            if stage.ended_s is not None:
+                mark = Text("✓", style="green")
+            seconds = f"{stage.took_s:.1f} s" if stage.took_s else ""
+            table.add_row(mark, stage.title, seconds, _progress(stage, width - _STAGE_COLUMNS))
+        return table
 
 
-def stage_text(stage: Stage, now_s: float) -> str:
-    """``123,456 of 336,776 messages, 98,765/s, 1.2 s``, as far as there is something to say."""
-    parts = []
-    if stage.total:
-        parts.append(f"{stage.count:,} of {stage.total:,} {stage.unit}")
-        if stage.rate(now_s) >= 1:
-            parts.append(f"{stage.rate(now_s):,.0f}/s")
-    if stage.took_s(now_s):
-        parts.append(f"{stage.took_s(now_s):.1f} s")
-    if stage.note:
-        parts.append(stage.note)
+def _progress(stage: Stage, width: int) -> RenderableType:
+    if not stage.total:
+        return Text(_fitting(stage.note, width))
+    bar = 30 if width >= _WIDE - _STAGE_COLUMNS else 10
+    row = Table.grid(padding=(0, 2))
+    row.add_column(width=bar)
+    row.add_column(no_wrap=True, width=7, justify="right")
+    row.add_column(no_wrap=True, width=9, justify="right")
+    row.add_column(no_wrap=True)
+    rate = f"{stage.rate:,.0f}/s" if stage.rate >= 1 else ""
+    note = _fitting(stage.note, width - bar - _COUNT_COLUMNS)
+    row.add_row(ProgressBar(stage.total, stage.count, width=bar), f"{stage.count:,}", rate, note)
+    return row
+
+
+def _fitting(note: str, width: int) -> str:
+    """As many of its parts, from the first on, as there is room for."""
+    parts = note.split(", ")
+    while parts and len(", ".join(parts)) > width:
+        parts.pop()
     return ", ".join(parts)
 
 
-def _totals(results: Results) -> list[CarrierTotal]:
-    """Copied first, each in one step: a thread goes on adding meanwhile."""
-    return by_carrier(results.windows.copy(), results.cancelled.copy())
+def _text(stage: Stage) -> str:
+    """``...   123,456 of 336,776 messages, 98,765/s, 1.2 s``, as far as there is to say."""
+    parts = {
+        f"{stage.count:,} of {stage.total:,} {stage.unit}": stage.total,
+        f"{stage.rate:,.0f}/s": stage.total and stage.rate >= 1,
+        f"{stage.took_s:.1f} s": stage.took_s,
+        stage.note: stage.note,
+    }
+    state = "..." if stage.ended_s is None else "done"
+    return f"{state:<5} {', '.join(part for part, said in parts.items() if said)}".rstrip()
+
+
+def lines(outcome: Reconciliation, board: Board) -> list[str]:
+    """The reconciliation, a fact a line: what went in, what came out, and what is amiss.
+
+    No line but an example has more than 56 characters: so many fit into a panel of 60.
+    """
+    counts = outcome.counts
+    rows: list[tuple[str, int, str]] = [
+        ("published", counts.published, _pace(board.published)),
+        ("read by Spark", counts.read_by_spark, _pace(board.windows)),
+        (
+            "read by Spark for cancelled",
+            counts.read_by_spark_for_cancelled,
+            _pace(board.cancelled),
+        ),
+        ("accounted for", outcome.accounted_for, ""),
+        (f"  in {outcome.windows:,} windows", outcome.in_windows, ""),
+        ("  as cancelled", outcome.in_cancelled, ""),
+        ("lost", outcome.lost, ""),
+        ("duplicated", outcome.duplicated, ""),
+        ("figures that differ", outcome.windows_differing, "from plain Python"),
+    ]
+    if outcome.misplaced:
+        rows.append(("in the wrong result", outcome.misplaced, ""))
+    if outcome.unknown:
+        rows.append(("never published", outcome.unknown, ""))
+    text = [f"{name:<27}{count:>9,}  {note}".rstrip() for name, count, note in rows]
+    return [*text, f"{'seconds':<27}{board.seconds:>9.1f}", *outcome.examples]
+
+
+def to_json(outcome: Reconciliation, board: Board) -> dict[str, Any]:
+    """The outcome with the time and rate of each stage."""
+    stages = {
+        stage.title: {
+            "seconds": round(stage.took_s, 3),
+            "count": stage.count,
+            "per_second": round(stage.rate),
+        }
+        for stage in board.stages
+        if stage.ended_s is not None
+    }
+    return {**outcome.to_json(), "seconds": round(board.seconds, 3), "stages": stages}
+
+
+def _pace(stage: Stage) -> str:
+    return f"{stage.took_s:.1f} s, {stage.rate:,.0f}/s" if stage.ended_s is not None else ""

@@ -1,3 +1,5 @@
+import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -26,6 +28,21 @@ def test_no_broker_is_said_in_a_sentence(invoke, unused_tcp_port):
     assert found.exit_code == 1
     assert "Error: no admin API answers" in found.output
     assert "Logs are in" in found.output
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signals")
+def test_ctrl_c_ends_everything_that_was_started(tmp_path):
+    command = [sys.executable, "-m", "magnetar.tools.cli", "quickstart", "--flights", "10"]
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        said = ""
+        while "Data set" not in said:
+            said += process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        said += process.stdout.read()
+    assert process.returncode == 130
+    assert "Interrupted: everything that was started has ended." in said
+    assert list(tmp_path.glob("magnetar-quickstart-*")) == []
 
 
 BLOCKED = """

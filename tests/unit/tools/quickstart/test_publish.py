@@ -1,7 +1,7 @@
 import json
-import threading
 
 import pytest
+from support.clock import ManualClock
 
 from magnetar.client import blocking
 from magnetar.model.names import TopicName
@@ -9,9 +9,10 @@ from magnetar.spark.offsets import NOTHING_READ
 from magnetar.spark.planning import Range
 from magnetar.spark.range_read import RangeReader
 from magnetar.tools.quickstart import flights
-from magnetar.tools.quickstart.admin import create_partitioned_topic
 from magnetar.tools.quickstart.board import Stage
+from magnetar.tools.quickstart.crew import Crew, Stopped
 from magnetar.tools.quickstart.publish import publish, to_messages
+from magnetar.tools.quickstart.topics import create_partitioned_topic
 
 
 @pytest.fixture
@@ -34,8 +35,8 @@ def test_every_message_is_published_and_the_ends_are_known(client, magnetar_brok
     if partitions:
         create_partitioned_topic(magnetar_broker.web_url, topic, partitions)
     messages = to_messages(flights.load(6000).flights)
-    stage = Stage("Publish")
-    ends = publish(client, topic, messages, stage, threading.Event())
+    stage = Stage(ManualClock(), "Publish")
+    ends = publish(client, topic, messages, stage, Crew())
     assert stage.count == 6000
     reader = RangeReader(client, rows_max=1000, timeout_s=10.0, fail_on_data_loss=True)
     carriers: dict[str, set[str]] = {}
@@ -50,10 +51,11 @@ def test_every_message_is_published_and_the_ends_are_known(client, magnetar_brok
 
 
 def test_publishing_stops_when_asked(client):
-    stopping = threading.Event()
-    stopping.set()
-    stage = Stage("Publish")
+    crew = Crew()
+    crew.stopping.set()
+    stage = Stage(ManualClock(), "Publish")
     messages = to_messages(flights.load(10).flights)
     topic = TopicName.parse("public/default/unpublished")
-    assert publish(client, topic, messages, stage, stopping) == {}
+    with pytest.raises(Stopped):
+        publish(client, topic, messages, stage, crew)
     assert stage.count == 0

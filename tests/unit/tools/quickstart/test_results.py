@@ -8,6 +8,7 @@ from support.clock import ManualClock
 from magnetar.client import blocking
 from magnetar.model.names import TopicName
 from magnetar.tools.quickstart.board import Stage
+from magnetar.tools.quickstart.crew import Crew, Stopped
 from magnetar.tools.quickstart.figures import CarrierDay, Figures
 from magnetar.tools.quickstart.reconcile import Window
 from magnetar.tools.quickstart.results import Results, follow, parse_window
@@ -30,6 +31,16 @@ def topics(request):
     return [TopicName.parse(name) for name in names]
 
 
+@pytest.fixture
+def clock():
+    return ManualClock()
+
+
+@pytest.fixture
+def stage(clock):
+    return Stage(clock, "Consume results")
+
+
 def test_a_figure_that_is_left_out_is_none():
     content = window("2013-01-01", [7], mean_departure_delay=1.5, worst_departure_delay=2)
     where, found = parse_window(content)
@@ -37,23 +48,21 @@ def test_a_figure_that_is_left_out_is_none():
     assert found == Window(Figures(1, 1.5, 2, None, None), [7])
 
 
-def test_its_time_begins_with_the_first_message():
-    stage, clock = Stage("Consume results"), ManualClock(0.0)
-    found = Results(stage, clock)
+def test_its_time_begins_with_the_first_message(stage, clock):
+    found = Results(stage)
     clock.move(60.0)  # Spark has started.
     found.add_windows([SimpleNamespace(data=window("2013-01-01", list(range(100))))])
     clock.move(10.0)
     found.add_cancelled([SimpleNamespace(data=b'{"carrier": "DL", "id": 100}')] * 100)
-    assert stage.rate(clock.now()) == 20
+    assert stage.rate == 20
 
 
-def test_topics_are_followed_to_their_ends_and_the_last_word_counts(client, topics):
+def test_topics_are_followed_to_their_ends_and_the_last_word_counts(client, topics, stage):
     results, cancelled = topics
-    stage = Stage("Consume results")
-    found = Results(stage, ManualClock(0.0))
+    found = Results(stage)
     complete = threading.Event()
     takers = {results: found.add_windows, cancelled: found.add_cancelled}
-    arguments = (client, takers, complete, threading.Event())
+    arguments = (client, takers, complete, Crew())
     thread = threading.Thread(target=follow, args=arguments)
     thread.start()
     with client.create_producer(str(results)) as producer:
@@ -70,12 +79,8 @@ def test_topics_are_followed_to_their_ends_and_the_last_word_counts(client, topi
     assert stage.count == 7
 
 
-def test_following_stops_when_asked(client, topics):
-    stopping = threading.Event()
-    stopping.set()
-    follow(
-        client,
-        {topics[0]: Results(Stage("x"), ManualClock(0.0)).add_windows},
-        threading.Event(),
-        stopping,
-    )
+def test_following_stops_when_asked(client, topics, stage):
+    crew = Crew()
+    crew.stopping.set()
+    with pytest.raises(Stopped):
+        follow(client, {topics[0]: Results(stage).add_windows}, threading.Event(), crew)

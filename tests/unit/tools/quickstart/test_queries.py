@@ -3,17 +3,18 @@
 import json
 import subprocess
 import sys
-import threading
+from concurrent.futures import Future
 from types import SimpleNamespace
 
 import pytest
 from pyspark.errors import StreamingQueryException
+from support.clock import ManualClock
 
 from magnetar.errors import NotReady
 from magnetar.spark.offsets import Offset
 from magnetar.tools.quickstart.board import Board
-from magnetar.tools.quickstart.crew import Crew
-from magnetar.tools.quickstart.spark_work import SparkWork, WatchedQuery
+from magnetar.tools.quickstart.crew import Crew, Stopped
+from magnetar.tools.quickstart.queries import Queries, WatchedQuery
 from magnetar.tools.quickstart.topics import QuickstartTopics
 
 
@@ -27,16 +28,32 @@ def query():
     """As much of Spark's query as is looked at."""
     query = SimpleNamespace(name="windows", lastProgress=None, recentProgress=[], failure=None)
     query.exception = lambda: query.failure
+    query.stop = lambda: None
     return query
 
 
 @pytest.fixture
-def board():
-    return Board()
+def clock():
+    return ManualClock()
 
 
-def test_rows_are_counted_by_micro_batch_however_often_one_looks(query, board):
-    watched = WatchedQuery(query, board, board.windows)
+@pytest.fixture
+def board(clock):
+    return Board(clock)
+
+
+@pytest.fixture
+def ends():
+    """Where the input ends: not known yet."""
+    return Future()
+
+
+@pytest.fixture
+def watched(query, board, ends):
+    return WatchedQuery(query, board.windows, ends)
+
+
+def test_rows_are_counted_by_micro_batch_however_often_one_looks(query, board, watched):
     watched.look()
     assert not watched.has_read
     query.lastProgress = progress(0, 10, {"a": "1:9:-1"})
@@ -49,56 +66,56 @@ def test_rows_are_counted_by_micro_batch_however_often_one_looks(query, board):
     assert (board.windows.count, board.windows.note) == (15, "2 micro-batches")
 
 
-def test_its_time_begins_with_the_first_micro_batch_that_read_something(query):
-    clock = SimpleNamespace(now=lambda: time)
-    board, time = Board(clock), 100.0
-    watched = WatchedQuery(query, board, board.windows)
-    time = 110.0  # Spark was starting, and found nothing yet.
+def test_its_time_begins_with_the_first_micro_batch_that_read_something(
+    query, board, clock, watched
+):
+    clock.move(10)  # Spark was starting, and found nothing yet.
     query.lastProgress = progress(0, 0, {})
     watched.look()
-    time = 120.0
+    clock.move(10)
     query.lastProgress = progress(0, 2000, {"a": "1:9:-1"}, took_ms=4000)
     watched.look()
-    assert (board.windows.took_s(time), board.windows.rate(time)) == (4.0, 500)
-    time = 124.0
+    assert (board.windows.took_s, board.windows.rate) == (4.0, 500)
+    clock.move(4)
     query.lastProgress = progress(1, 6000, {"a": "1:14:-1"}, took_ms=3000)
     watched.look()
-    assert (board.windows.took_s(time), board.windows.rate(time)) == (8.0, 1000)
+    assert (board.windows.took_s, board.windows.rate) == (8.0, 1000)
 
 
-def test_a_query_is_finished_when_it_has_read_to_the_end_and_all_is_counted(query, board):
-    watched = WatchedQuery(query, board, board.windows)
-    ends = {"a": Offset(1, 9), "b": Offset(2, 4)}
+def test_a_query_is_finished_when_it_has_read_to_the_end_and_all_is_counted(
+    query, board, ends, watched
+):
+    ends.set_result({"a": Offset(1, 9), "b": Offset(2, 4)})
     query.lastProgress = progress(0, 10, {"a": "1:9:-1", "b": "2:3:-1"})
     watched.look()
-    assert not watched.finished(ends)
+    assert not watched.finished
     missed = progress(1, 1, {"a": "1:9:-1", "b": "2:3:-1"})
     query.lastProgress = progress(2, 1, {"a": "1:9:-1", "b": "2:4:-1"})
     query.recentProgress = [missed, query.lastProgress]
     watched.look()
-    assert watched.finished(ends)
+    assert watched.finished
     assert board.windows.count == 12
     assert board.windows.ended_s is not None
 
 
-def test_a_query_that_failed_is_reported_with_its_cause(query, board):
+def test_a_query_that_failed_is_reported_with_its_cause(query, watched):
     query.failure = StreamingQueryException(
         "[STREAM_FAILED] terminated\nTraceback:\nmagnetar.errors.EntryNotFound: it is gone\nmore"
     )
     with pytest.raises(NotReady, match=r"'windows' failed: .*EntryNotFound: it is gone"):
-        WatchedQuery(query, board, board.windows).look()
+        watched.look()
 
 
-def test_a_failure_of_sparks_own_is_reported_with_its_first_line(query, board):
+def test_a_failure_of_sparks_own_is_reported_with_its_first_line(query, watched):
     query.failure = StreamingQueryException("[STREAM_FAILED] the disk is full\nat somewhere")
     with pytest.raises(NotReady, match=r"the disk is full$"):
-        WatchedQuery(query, board, board.windows).look()
+        watched.look()
 
 
 @pytest.fixture
 def work(tmp_path, board):
     topics = QuickstartTopics.named("work")
-    return SparkWork("pulsar://127.0.0.1:1", topics, tmp_path, board, Crew())
+    return Queries("pulsar://127.0.0.1:1", topics, tmp_path, board, Crew())
 
 
 def test_a_spark_that_never_began_need_not_be_ended(work):
@@ -113,9 +130,10 @@ def test_a_spark_that_is_still_starting_is_ended(work, board, tmp_path):
     assert process.wait(30) != 0
 
 
-def test_a_crew_that_is_to_stop_starts_no_spark(tmp_path, board):
+def test_a_crew_that_is_to_stop_starts_no_spark(tmp_path, board, ends):
     crew = Crew()
-    crew.interrupt()
-    work = SparkWork("pulsar://127.0.0.1:1", QuickstartTopics.named("work"), tmp_path, board, crew)
-    work.run({}, threading.Event())
+    crew.stopping.set()
+    work = Queries("pulsar://127.0.0.1:1", QuickstartTopics.named("work"), tmp_path, board, crew)
+    with pytest.raises(Stopped):
+        work.run(ends)
     assert board.spark.began_s is None

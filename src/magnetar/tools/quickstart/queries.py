@@ -7,8 +7,9 @@ import os
 import signal
 import threading
 from collections.abc import Mapping
+from concurrent.futures import Future
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException, StreamingQueryException
@@ -22,6 +23,8 @@ from magnetar.tools.quickstart.crew import Crew
 from magnetar.tools.quickstart.pipeline import Pipeline
 from magnetar.tools.quickstart.topics import QuickstartTopics
 
+Ends: TypeAlias = Future[Mapping[str, Offset]]
+"""Where the input ends, by partition: known when everything is published."""
 _POLL_S = 0.2
 _SETTINGS = {
     # Every micro-batch is counted at the end; the default forgets all but the last hundred.
@@ -31,7 +34,7 @@ _SETTINGS = {
 }
 
 
-class SparkWork:
+class Queries:
     """Two queries, from the first message to the last one published."""
 
     def __init__(
@@ -47,14 +50,13 @@ class SparkWork:
         self.warm = threading.Event()  # Set when it has done its first micro-batch.
         self.complete = threading.Event()  # Set when both queries have ended, having read it all.
 
-    def run(self, ends: Mapping[str, Offset], all_published: threading.Event) -> None:
-        """``ends`` is where the input ends, once ``all_published`` is set."""
-        if self._crew.stopping.is_set():
-            return
+    def run(self, ends: Ends) -> None:
+        """Raises NotReady when Spark does not start or a query fails, and Stopped."""
+        self._crew.pause(0)
         # It logs a traceback for each call to a Java that is gone; we say so in a sentence.
         logging.getLogger("py4j").setLevel(logging.CRITICAL)
         try:
-            with self._board.during(self._board.spark):
+            with self._board.spark.during():
                 spark = session(
                     "magnetar quickstart",
                     settings=_SETTINGS,
@@ -64,8 +66,7 @@ class SparkWork:
         finally:
             self._started.set()
         try:
-            pipeline = Pipeline(spark, self._service_url, self._topics, self._folder)
-            self._run_queries(pipeline, ends, all_published)
+            self._run_both(Pipeline(spark, self._service_url, self._topics, self._folder), ends)
         except (Py4JError, OSError) as error:
             raise NotReady("Spark's Java process has ended by itself: was it killed?") from error
         except PySparkException as error:
@@ -81,61 +82,48 @@ class SparkWork:
                 os.kill(int(pid_file.read_text()), signal.SIGTERM)
                 return
 
-    def _run_queries(
-        self, pipeline: Pipeline, ends: Mapping[str, Offset], all_published: threading.Event
-    ) -> None:
-        board = self._board
-        running: list[WatchedQuery] = []
-        try:
-            running.append(WatchedQuery(pipeline.start_windows(), board, board.windows))
+    def _run_both(self, pipeline: Pipeline, ends: Ends) -> None:
+        with contextlib.ExitStack() as ending:
+            windows = WatchedQuery(pipeline.start_windows(), self._board.windows, ends)
+            ending.callback(windows.stop)
             self.listening.set()
             # Spark 4 may mix up the first two queries of a format that start at the same time.
-            while not running[0].has_read:
-                if self._stop_asked(running):
-                    return
+            while not windows.has_read:
+                self._look(windows)
             self.warm.set()
-            running.append(WatchedQuery(pipeline.start_cancelled(), board, board.cancelled))
-            while not all_published.is_set() or _unfinished(running, ends):
-                if self._stop_asked(running):
-                    return
-        finally:
-            for one in running:
-                one.stop()
+            cancelled = WatchedQuery(pipeline.start_cancelled(), self._board.cancelled, ends)
+            ending.callback(cancelled.stop)
+            while not (windows.finished and cancelled.finished):
+                self._look(windows, cancelled)
         self.complete.set()
 
-    def _stop_asked(self, running: list["WatchedQuery"]) -> bool:
-        """Look at the queries, and wait a moment. Raises NotReady when one has failed."""
+    def _look(self, *running: "WatchedQuery") -> None:
+        """Wait a moment, and look at the queries. Raises NotReady when one has failed."""
+        self._crew.pause(_POLL_S)
         for one in running:
             one.look()
-        return self._crew.stopping.wait(_POLL_S)
-
-
-def _unfinished(running: "list[WatchedQuery]", ends: Mapping[str, Offset]) -> "list[WatchedQuery]":
-    """Asks every one: a query notes when it was first found to be finished."""
-    return [one for one in running if not one.finished(ends)]
-
-
-def _cause(failure: StreamingQueryException) -> str:
-    """The last line of what went wrong says most; the log has the rest."""
-    said = str(failure).strip().splitlines()
-    ours = [line for line in said if line.startswith("magnetar.")]
-    return (ours or said or ["no reason given"])[-1 if ours else 0]
 
 
 class WatchedQuery:
     """A query and what it has read so far, by its own account."""
 
-    def __init__(self, query: StreamingQuery, board: Board, stage: Stage) -> None:
+    def __init__(self, query: StreamingQuery, stage: Stage, ends: Ends) -> None:
         self._query = query
-        self._board = board
         self._stage = stage
+        self._ends = ends
         self._rows: dict[int, int] = {}
         self._reached: dict[str, Offset] = {}
-        stage.began_s = board.clock.now()
+        self.stop = query.stop
+        stage.began_s = stage.clock.now()
 
     @property
     def has_read(self) -> bool:
         return bool(self._rows)
+
+    @property
+    def finished(self) -> bool:
+        """Whether it has read to the end of the input, and every micro-batch is counted."""
+        return self._stage.ended_s is not None
 
     def look(self) -> None:
         failure = self._query.exception()
@@ -144,31 +132,27 @@ class WatchedQuery:
         progress: Any = self._query.lastProgress
         if progress is not None:
             self._note(progress)
-
-    def finished(self, ends: Mapping[str, Offset]) -> bool:
-        """Whether it has read up to ``ends``; if so, every micro-batch is counted."""
-        if not covers(self._reached, ends):
-            return False
-        if self._stage.ended_s is None:
+        if self._ends.done() and covers(self._reached, self._ends.result()) and not self.finished:
             for progress in self._query.recentProgress:
                 self._note(progress)
-            self._stage.ended_s = self._board.clock.now()
-        return True
-
-    def stop(self) -> None:
-        self._query.stop()
+            self._stage.ended_s = self._stage.clock.now()
 
     def _note(self, progress: Any) -> None:
         source = progress["sources"][0]
         if source["numInputRows"] and not self._stage.count:
             # The first messages were read when this work began; before, Spark was starting.
             read_s = progress["durationMs"]["addBatch"] / 1000
-            self._stage.began_s = self._board.clock.now() - read_s
+            self._stage.began_s = self._stage.clock.now() - read_s
         self._rows[progress["batchId"]] = source["numInputRows"]
         self._stage.count = sum(self._rows.values())
         batches = len(self._rows)
         self._stage.note = f"{batches} micro-batch{'es' if batches > 1 else ''}"
-        end = source["endOffset"]
-        if end:
-            offsets = from_json(json.loads(end) if isinstance(end, str) else end)
-            self._reached.update(offsets)
+        if end := source["endOffset"]:
+            self._reached |= from_json(json.loads(end) if isinstance(end, str) else end)
+
+
+def _cause(failure: StreamingQueryException) -> str:
+    """The last line of what went wrong in our code, or Spark's first; the log has the rest."""
+    said = str(failure).strip().splitlines() or ["no reason given"]
+    ours = [line for line in said if line.startswith("magnetar.")]
+    return ours[-1] if ours else said[0]
