@@ -5,7 +5,7 @@ from pyspark.errors import PySparkException
 
 from magnetar.client.message import OutgoingMessage
 from magnetar.model.names import TopicName
-from magnetar.tools.quickstart.admin import create_partitioned_topic
+from magnetar.tools.quickstart.topics import create_partitioned_topic
 
 
 @pytest.fixture

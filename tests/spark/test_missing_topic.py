@@ -9,7 +9,7 @@ from pyspark.errors import PySparkException, StreamingQueryException
 from magnetar.client import blocking
 from magnetar.model.names import TopicName
 from magnetar.testing.local_broker import BrokerThread
-from magnetar.tools.quickstart.admin import create_partitioned_topic
+from magnetar.tools.quickstart.topics import create_partitioned_topic
 
 ORDERS = "persistent://public/default/orders"
 REMEDY = "check the name and service.url, or create it first"

@@ -10,7 +10,7 @@ from magnetar.client.message import OutgoingMessage
 from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST_MESSAGE
 from magnetar.spark.offsets import from_json
-from magnetar.tools.quickstart.admin import create_partitioned_topic
+from magnetar.tools.quickstart.topics import create_partitioned_topic
 
 
 class Stream:

@@ -11,7 +11,7 @@ from magnetar.spark.offsets import Offset, from_json
 from magnetar.spark.options import ReadOptions
 from magnetar.spark.schema import READ_SCHEMA
 from magnetar.spark.stream_reader import StreamReader
-from magnetar.tools.quickstart.admin import create_partitioned_topic
+from magnetar.tools.quickstart.topics import create_partitioned_topic
 
 ALL = ReadAllAvailable()
 

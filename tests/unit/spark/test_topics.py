@@ -10,7 +10,7 @@ from magnetar.model.names import TopicName
 from magnetar.spark import topics
 from magnetar.spark.offsets import Offset
 from magnetar.spark.options import ReadOptions
-from magnetar.tools.quickstart.admin import create_partitioned_topic
+from magnetar.tools.quickstart.topics import create_partitioned_topic
 from magnetar.wire.commands import BaseCommand
 
 

@@ -2,8 +2,7 @@
 
 import json
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Sequence
 
 from magnetar.client import blocking
 from magnetar.client.message import Message
@@ -29,6 +28,30 @@ class Results:
         self.windows: dict[CarrierDay, Window] = {}
         self.updates = 0  # Messages with figures, over all windows.
         self.cancelled: list[tuple[str, int]] = []  # Carrier and flight id, each time it came.
+
+    def follow(
+        self,
+        client: blocking.Client,
+        results: TopicName,
+        cancelled: TopicName,
+        complete: threading.Event,
+        crew: Crew,
+    ) -> None:
+        """Read both topics from their beginnings, until ``complete`` is set and all was read.
+
+        Nobody may write to them after ``complete`` was set: only then do they have an end.
+        """
+        with client.create_reader(str(results)) as one, client.create_reader(str(cancelled)) as two:
+            following = {one: self.add_windows, two: self.add_cancelled}
+            while following:
+                crew.pause(0)
+                all_written = complete.is_set()
+                for reader, take in list(following.items()):
+                    if messages := reader.receive_many(_RECEIVED_MAX, _WAIT_S):
+                        take(messages)
+                    elif all_written and not reader.has_message_available():
+                        del following[reader]
+        self._stage.ended_s = self._stage.clock.now()
 
     def add_windows(self, messages: Sequence[Message]) -> None:
         for message in messages:
@@ -56,28 +79,3 @@ def parse_window(content: bytes) -> tuple[CarrierDay, Window]:
     value = json.loads(content)
     figures = Figures(*map(value.get, Figures._fields))
     return CarrierDay(value["carrier"], value["day"]), Window(figures, value["flight_ids"])
-
-
-def follow(
-    client: blocking.Client,
-    takers: Mapping[TopicName, Callable[[Sequence[Message]], None]],
-    complete: threading.Event,
-    crew: Crew,
-) -> None:
-    """Read the topics from their beginnings, until ``complete`` is set and all of them was read.
-
-    Nobody may write to them after ``complete`` was set: only then do they have an end.
-    """
-    with ExitStack() as closing:
-        following = {
-            closing.enter_context(client.create_reader(str(topic))): take
-            for topic, take in takers.items()
-        }
-        while following:
-            crew.pause(0)
-            all_written = complete.is_set()
-            for reader, take in list(following.items()):
-                if messages := reader.receive_many(_RECEIVED_MAX, _WAIT_S):
-                    take(messages)
-                elif all_written and not reader.has_message_available():
-                    del following[reader]

@@ -2,30 +2,48 @@
 
     main       starts the others, shows the board, takes Ctrl-C, reconciles
     flights    reads the data set, then publishes it: some to warm up Spark, then the rest
-    spark      runs Spark and both queries until they have read everything (``queries.py``)
+    spark      runs Spark and both queries until they have read everything
     results    reads the pipeline's two topics until the queries have ended
 
 The threads wait for each other on events, and stop together (``crew.py``).
 """
 
+import contextlib
+import logging
+import os
+import signal
+import threading
 from concurrent.futures import Future
 from pathlib import Path
+from typing import Final
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 
 from magnetar.client import blocking
-from magnetar.client.message import OutgoingMessage
+from magnetar.errors import NotReady
+from magnetar.spark.session import session, shut_down
 from magnetar.tools.quickstart import flights as data_set
 from magnetar.tools.quickstart.board import Board
 from magnetar.tools.quickstart.crew import Crew
 from magnetar.tools.quickstart.figures import CarrierDay, Figures, by_carrier_and_day
 from magnetar.tools.quickstart.flights import Flight
+from magnetar.tools.quickstart.pipeline import Pipeline
 from magnetar.tools.quickstart.publish import publish, to_messages
-from magnetar.tools.quickstart.queries import Ends, Queries
 from magnetar.tools.quickstart.reconcile import Counts, Reconciliation, reconcile
-from magnetar.tools.quickstart.results import Results, follow
+from magnetar.tools.quickstart.results import Results
 from magnetar.tools.quickstart.topics import QuickstartTopics
+from magnetar.tools.quickstart.watched_query import Ends, WatchedQuery
 
-WARM_UP = 2_000
+WARM_UP: Final = 2_000
 """Messages of the first micro-batch."""
+_POLL_S: Final = 0.2
+_SPARK_SETTINGS: Final = {
+    # Every micro-batch is counted at the end; the default forgets all but the last hundred.
+    "spark.sql.streaming.numRecentProgressUpdates": "100000",
+    # The whole job takes less time than compiling it better would.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+}
 
 
 class Run:
@@ -40,20 +58,25 @@ class Run:
         board: Board,
     ) -> None:
         """``folder`` is for checkpoints and logs."""
+        self._service_url = service_url
         self._topics = topics
         self._flights_max = flights_max
+        self._folder = folder
         self._board = board
         self._client = blocking.Client(service_url)
         self._flights: list[Flight] = []
         self._expected: dict[CarrierDay, Figures] = {}
         self._ends: Ends = Future()
+        self._spark_started = threading.Event()  # Set when Spark has started, or failed to.
+        self._listening = threading.Event()  # Set when the first query runs.
+        self._warm = threading.Event()  # Set when it has done its first micro-batch.
+        self._complete = threading.Event()  # Set when both queries ended, having read it all.
         self.crew = Crew()
         self.results = Results(board.results)
         self.airlines: dict[str, str] = {}
-        self._queries = Queries(service_url, topics, folder, board, self.crew)
 
     def start(self) -> None:
-        self.crew.start("spark", lambda: self._queries.run(self._ends))
+        self.crew.start("spark", self._run_spark)
         self.crew.start("flights", self._replay)
         self.crew.start("results", self._read_results)
 
@@ -69,10 +92,14 @@ class Run:
         )
 
     def close(self) -> None:
-        """Stop the threads, which need not wait for the broker then, nor for Spark to start."""
+        """Stop the threads: none waits for the broker any longer, nor for Spark to start."""
         self.crew.stopping.set()
         self._client.close()
-        self._queries.abandon()
+        pid_file = self._folder / "spark.pid"
+        while self._board.spark.began_s is not None and not self._spark_started.wait(_POLL_S):
+            with contextlib.suppress(OSError, ValueError):  # There is no process yet, or no more.
+                os.kill(int(pid_file.read_text()), signal.SIGTERM)
+                return
 
     def _replay(self) -> None:
         board = self._board
@@ -83,29 +110,65 @@ class Run:
             messages = to_messages(self._flights)
             self._expected = by_carrier_and_day(self._flights)
             board.data_set.count = len(messages)
-        for stage in board.stages:
-            stage.total = len(messages) if stage.unit else 0
-        self.crew.wait(self._queries.listening)
-        with board.published.during():
-            self._publish(messages)
-
-    def _publish(self, messages: list[OutgoingMessage]) -> None:
-        """Send them all, the first few to warm up Spark.
-
-        Its first micro-batch takes seconds, whatever is in it: with all messages published by then
-        it would be the only one.
-        """
-        crew, stage, topic = self.crew, self._board.published, self._topics.flights
-        ends = publish(self._client, topic, messages[:WARM_UP], stage, crew)
-        with stage.paused("waits for Spark"):
-            crew.wait(self._queries.warm)
-        ends |= publish(self._client, topic, messages[WARM_UP:], stage, crew)
+        for each in board.stages:
+            each.total = len(messages) if each.unit else 0
+        self.crew.wait(self._listening)
+        stage, topic = board.published, self._topics.flights
+        with stage.during():
+            # Spark's first micro-batch takes seconds, whatever is in it: with all messages
+            # published by then it would be the only one.
+            ends = publish(self._client, topic, messages[:WARM_UP], stage, self.crew)
+            with stage.paused("waits for Spark"):
+                self.crew.wait(self._warm)
+            ends |= publish(self._client, topic, messages[WARM_UP:], stage, self.crew)
         self._ends.set_result(ends)
 
     def _read_results(self) -> None:
-        takers = {
-            self._topics.results: self.results.add_windows,
-            self._topics.cancelled: self.results.add_cancelled,
-        }
-        follow(self._client, takers, self._queries.complete, self.crew)
-        self._board.results.ended_s = self._board.results.clock.now()
+        self.results.follow(
+            self._client, self._topics.results, self._topics.cancelled, self._complete, self.crew
+        )
+
+    def _run_spark(self) -> None:
+        """Start Spark, run both queries to the end of the input, stop it."""
+        self.crew.pause(0)
+        # It logs a traceback for each call to a Java that is gone; we say so in a sentence.
+        logging.getLogger("py4j").setLevel(logging.CRITICAL)
+        try:
+            with self._board.spark.during():
+                spark = session(
+                    "magnetar quickstart",
+                    settings=_SPARK_SETTINGS,
+                    log_file=self._folder / "spark.log",
+                    pid_file=self._folder / "spark.pid",
+                )
+        finally:
+            self._spark_started.set()
+        try:
+            self._run_queries(Pipeline(spark, self._service_url, self._topics, self._folder))
+        except (Py4JError, OSError) as error:
+            raise NotReady("Spark's Java process has ended by itself: was it killed?") from error
+        except PySparkException as error:
+            raise NotReady(f"Spark refused a query: {error}") from error
+        finally:
+            shut_down(spark)
+
+    def _run_queries(self, pipeline: Pipeline) -> None:
+        with contextlib.ExitStack() as ending:
+            windows = WatchedQuery(pipeline.start_windows(), self._board.windows, self._ends)
+            ending.callback(windows.stop)
+            self._listening.set()
+            # Spark 4 may mix up the first two queries of a format that start at the same time.
+            while not windows.has_read:
+                self._look(windows)
+            self._warm.set()
+            cancelled = WatchedQuery(pipeline.start_cancelled(), self._board.cancelled, self._ends)
+            ending.callback(cancelled.stop)
+            while not (windows.finished and cancelled.finished):
+                self._look(windows, cancelled)
+        self._complete.set()
+
+    def _look(self, *running: WatchedQuery) -> None:
+        """Wait a moment, and look at the queries. Raises NotReady when one has failed."""
+        self.crew.pause(_POLL_S)
+        for one in running:
+            one.look()

@@ -11,7 +11,7 @@ from magnetar.tools.quickstart.board import Stage
 from magnetar.tools.quickstart.crew import Crew, Stopped
 from magnetar.tools.quickstart.figures import CarrierDay, Figures
 from magnetar.tools.quickstart.reconcile import Window
-from magnetar.tools.quickstart.results import Results, follow, parse_window
+from magnetar.tools.quickstart.results import Results, parse_window
 
 
 def window(day, flight_ids, **given):
@@ -61,9 +61,8 @@ def test_topics_are_followed_to_their_ends_and_the_last_word_counts(client, topi
     results, cancelled = topics
     found = Results(stage)
     complete = threading.Event()
-    takers = {results: found.add_windows, cancelled: found.add_cancelled}
-    arguments = (client, takers, complete, Crew())
-    thread = threading.Thread(target=follow, args=arguments)
+    arguments = (client, results, cancelled, complete, Crew())
+    thread = threading.Thread(target=found.follow, args=arguments)
     thread.start()
     with client.create_producer(str(results)) as producer:
         producer.send_many([window("2013-01-01", [1]), window("2013-01-02", [2, 3])])
@@ -77,10 +76,12 @@ def test_topics_are_followed_to_their_ends_and_the_last_word_counts(client, topi
     assert found.updates == 3
     assert found.cancelled == [("DL", 6), ("DL", 6)]
     assert stage.count == 7
+    assert stage.ended_s is not None
 
 
 def test_following_stops_when_asked(client, topics, stage):
     crew = Crew()
     crew.stopping.set()
     with pytest.raises(Stopped):
-        follow(client, {topics[0]: Results(stage).add_windows}, threading.Event(), crew)
+        Results(stage).follow(client, *topics, threading.Event(), crew)
+    assert stage.ended_s is None

@@ -1,5 +1,9 @@
 """What needs no Spark; ``tests/spark/test_quickstart.py`` has the rest."""
 
+import subprocess
+import sys
+
+import pytest
 from support.clock import ManualClock
 
 from magnetar.tools.quickstart.board import Board
@@ -7,11 +11,26 @@ from magnetar.tools.quickstart.run import Run
 from magnetar.tools.quickstart.topics import QuickstartTopics
 
 
-def test_a_run_that_is_closed_starts_nothing(magnetar_broker, tmp_path):
-    board = Board(ManualClock())
-    topics = QuickstartTopics.named("closed")
-    run = Run(magnetar_broker.service_url, topics, 10, tmp_path, board)
+@pytest.fixture
+def board():
+    return Board(ManualClock())
+
+
+@pytest.fixture
+def run(tmp_path, board):
+    return Run("pulsar://127.0.0.1:1", QuickstartTopics.named("run"), 10, tmp_path, board)
+
+
+def test_a_spark_that_is_still_starting_is_ended(run, board, tmp_path):
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    (tmp_path / "spark.pid").write_text(f"{process.pid}\n")
+    board.spark.began_s = 0.0
     run.close()
+    assert process.wait(30) != 0
+
+
+def test_a_run_that_is_closed_starts_nothing(run, board):
+    run.close()  # Neither does it wait for a Spark that never began.
     run.start()
     run.crew.join()
     assert board.spark.began_s is None

@@ -1,8 +1,6 @@
 """Watching a query, without Spark; with it, ``tests/spark/test_quickstart.py`` does."""
 
 import json
-import subprocess
-import sys
 from concurrent.futures import Future
 from types import SimpleNamespace
 
@@ -13,9 +11,7 @@ from support.clock import ManualClock
 from magnetar.errors import NotReady
 from magnetar.spark.offsets import Offset
 from magnetar.tools.quickstart.board import Board
-from magnetar.tools.quickstart.crew import Crew, Stopped
-from magnetar.tools.quickstart.queries import Queries, WatchedQuery
-from magnetar.tools.quickstart.topics import QuickstartTopics
+from magnetar.tools.quickstart.watched_query import WatchedQuery
 
 
 def progress(batch_id, rows, end, *, took_ms=0):
@@ -110,30 +106,3 @@ def test_a_failure_of_sparks_own_is_reported_with_its_first_line(query, watched)
     query.failure = StreamingQueryException("[STREAM_FAILED] the disk is full\nat somewhere")
     with pytest.raises(NotReady, match=r"the disk is full$"):
         watched.look()
-
-
-@pytest.fixture
-def work(tmp_path, board):
-    topics = QuickstartTopics.named("work")
-    return Queries("pulsar://127.0.0.1:1", topics, tmp_path, board, Crew())
-
-
-def test_a_spark_that_never_began_need_not_be_ended(work):
-    work.abandon()
-
-
-def test_a_spark_that_is_still_starting_is_ended(work, board, tmp_path):
-    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
-    (tmp_path / "spark.pid").write_text(f"{process.pid}\n")
-    board.spark.began_s = 0.0
-    work.abandon()
-    assert process.wait(30) != 0
-
-
-def test_a_crew_that_is_to_stop_starts_no_spark(tmp_path, board, ends):
-    crew = Crew()
-    crew.stopping.set()
-    work = Queries("pulsar://127.0.0.1:1", QuickstartTopics.named("work"), tmp_path, board, crew)
-    with pytest.raises(Stopped):
-        work.run(ends)
-    assert board.spark.began_s is None
