@@ -30,9 +30,12 @@ class AckBatch:
 class Acknowledgements:
     """The acknowledgements of one consumer."""
 
-    def __init__(self, *, group_max: int, batch_index: bool) -> None:
+    def __init__(
+        self, *, group_max: int, batch_index: bool, partial_max: int = PARTIAL_MAX
+    ) -> None:
         self._group_max = group_max
         self._batch_index = batch_index
+        self._partial_max = partial_max
         self._whole: dict[Position, None] = {}  # To be sent.
         self._changed: dict[Position, None] = {}  # Partly acknowledged, to be sent as bit sets.
         self._partial: dict[Position, int] = {}  # Bits of the messages that are left.
@@ -71,8 +74,10 @@ class Acknowledgements:
         self._partial[position] = left
         if self._batch_index:
             self._changed[position] = None
-        if len(self._partial) > PARTIAL_MAX:
-            self._partial.pop(next(iter(self._partial)))
+        if len(self._partial) > self._partial_max:
+            oldest = next(iter(self._partial))
+            del self._partial[oldest]
+            self._changed.pop(oldest, None)
 
     def cumulative(self, position: Position, batch_index: int, batch_size: int) -> None:
         """Everything up to this message; ``batch_index`` -1 or the last one: the whole entry."""

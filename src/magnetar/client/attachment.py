@@ -19,37 +19,19 @@ from enum import Enum, auto
 from typing import Final
 
 from magnetar.clock import Clock
-from magnetar.errors import (
-    Conflict,
-    ConnectionLost,
-    MagnetarError,
-    NotAllowed,
-    StorageError,
-    TimedOut,
-    UnknownFailure,
-)
+from magnetar.errors import ConnectionLost, MagnetarError, NotAllowed, UnknownFailure
 from magnetar.tasks import Tasks
 
 from .backoff import Backoff
 from .connection import Connection
 from .lookup import Lookup
+from .retry import retry, worth_retrying
 
 log = logging.getLogger(__name__)
 
 # An attachment that ends sooner does not start the delays over: whoever is let in and thrown out
 # again at once (an entry that the broker cannot store, sent again each time) comes more seldom.
 STABLE_S: Final = 10.0
-
-
-def worth_retrying(error: MagnetarError, *, attached_before: bool) -> bool:
-    """Whether the same request may succeed later.
-
-    Who was attached before also waits for a name or a subscription to become free: what holds it
-    is most likely its own last connection, which the broker has not yet given up.
-    """
-    if isinstance(error, Conflict):
-        return attached_before
-    return error.retriable or isinstance(error, StorageError | UnknownFailure)
 
 
 class State(Enum):
@@ -127,22 +109,14 @@ class Attachment:
 
         Raises the broker's error, or the last one seen when time runs out. Cancellation safe.
         """
-        last: MagnetarError = TimedOut(f"{self._owner} was not attached within {timeout_s:g} s")
-        try:
-            async with asyncio.timeout(timeout_s):
-                while True:
-                    try:
-                        await self._try()
-                    except MagnetarError as error:
-                        if not worth_retrying(error, attached_before=False):
-                            raise
-                        last = error
-                    else:
-                        self._backoff.reset()
-                        return
-                    await self._clock.sleep(self._backoff.next_s())
-        except TimeoutError:
-            raise last from None
+        await retry(
+            self._try,
+            timeout_s=timeout_s,
+            timed_out=f"{self._owner} was not attached within {timeout_s:g} s",
+            backoff=self._backoff,
+            clock=self._clock,
+        )
+        self._backoff.reset()
 
     async def attached(self) -> Connection:
         """The connection, as soon as there is one. Raises what ended the attachment."""

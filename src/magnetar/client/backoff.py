@@ -2,17 +2,13 @@
 
 from collections.abc import Callable
 
-FIRST_S = 0.1
-MAX_S = 60.0
 JITTER = 0.2  # A delay is shortened by up to this part, so that clients do not come back in step.
 
 
 class Backoff:
     """The delays of one thing that is tried again and again."""
 
-    def __init__(
-        self, random: Callable[[], float], *, first_s: float = FIRST_S, max_s: float = MAX_S
-    ) -> None:
+    def __init__(self, random: Callable[[], float], *, first_s: float, max_s: float) -> None:
         """``random`` gives numbers in [0, 1); ``first_s`` and ``max_s`` are in seconds."""
         self._random = random
         self._first_s = first_s

@@ -28,7 +28,7 @@ from .config import (
 from .consumer import Consumer
 from .gather_all import gather_all
 from .lookup import Lookup
-from .partition_watch import PartitionWatch
+from .partition_watch import watch_partitions
 from .pool import ConnectionPool
 from .producer import Producer
 from .reader import Reader
@@ -36,6 +36,7 @@ from .receiver import Receiver
 from .routing import CallableRouter, RoundRobinRouter, Router, RoutingMode, SingleRouter
 from .topic_consumer import Subscribing, TopicConsumer
 from .topic_producer import TopicProducer
+from .unpacking import Start
 
 NAME_SIZE: Final = 5  # Random bytes in a name made up here: ten hex digits.
 PARTITIONS_MAX: Final = 1 << 31  # More than a topic can have: where among them a router begins.
@@ -59,7 +60,7 @@ class _Whole(Protocol[P_contra]):
 
     def add(self, part: P_contra) -> None: ...
 
-    def watch(self, watch: PartitionWatch) -> None: ...
+    def watch(self, partitions: Coroutine[Any, Any, None]) -> None: ...
 
 
 class Client:
@@ -217,8 +218,7 @@ class Client:
                     subscription,
                     receiver.name,
                     queue_size,
-                    start=None if start is None else _start_on(topic, start),
-                    start_inclusive=inclusive,
+                    None if start is None else Start(_start_on(topic, start), inclusive=inclusive),
                 ),
                 next(self._ids),
                 config,
@@ -276,16 +276,17 @@ class Client:
             for part in parts:
                 whole.add(part)
 
-        whole.watch(
-            PartitionWatch(
-                str(name),
-                count,
-                grow,
-                lookup=self._lookup,
-                clock=self._clock,
-                interval_s=self._config.partitions_refresh_s,
+        if self._config.partitions_refresh_s:
+            whole.watch(
+                watch_partitions(
+                    str(name),
+                    count,
+                    grow,
+                    lookup=self._lookup,
+                    clock=self._clock,
+                    interval_s=self._config.partitions_refresh_s,
+                )
             )
-        )
 
     def _backoff(self) -> Backoff:
         return Backoff(

@@ -157,26 +157,6 @@ class ConsumerConfig:
         _own_properties(self, "subscription_properties")
 
 
-class ConsumerOptions(TypedDict, total=False):
-    """The keyword arguments of ``subscribe``; ``ConsumerConfig`` says what they mean."""
-
-    type: SubscriptionType
-    initial_position: InitialPosition
-    create_topic: bool
-    name: str | None
-    properties: Mapping[str, str]
-    subscription_properties: Mapping[str, str]
-    priority_level: int
-    receiver_queue_size: int
-    total_receiver_queue_size: int
-    ack_group_time_s: float
-    ack_group_max: int
-    batch_index_ack: bool
-    chunked_messages_max: int
-    chunk_age_max_s: float
-    message_size_max: int
-
-
 class ReaderOptions(TypedDict, total=False):
     """The keyword arguments of ``create_reader``; ``ConsumerConfig`` says what they mean."""
 
@@ -188,6 +168,18 @@ class ReaderOptions(TypedDict, total=False):
     chunked_messages_max: int
     chunk_age_max_s: float
     message_size_max: int
+
+
+class ConsumerOptions(ReaderOptions, total=False):
+    """The keyword arguments of ``subscribe``; ``ConsumerConfig`` says what they mean."""
+
+    type: SubscriptionType
+    initial_position: InitialPosition
+    subscription_properties: Mapping[str, str]
+    priority_level: int
+    ack_group_time_s: float
+    ack_group_max: int
+    batch_index_ack: bool
 
 
 def _own_properties(config: ProducerConfig | ConsumerConfig, name: str) -> None:

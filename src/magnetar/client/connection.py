@@ -42,18 +42,22 @@ _request_id_of: Final[Mapping[int, Callable[[object], int]]] = {
 }
 
 
-class ProducerSide(Protocol):
+class Detachable(Protocol):
+    """What a connection tells a producer and a consumer."""
+
+    def on_detached(self, connection: "Connection", error: MagnetarError | None) -> None:
+        """The broker let go of it (``error`` None), or the connection is gone."""
+
+
+class ProducerSide(Detachable, Protocol):
     """What a connection tells a producer."""
 
     def on_receipt(self, frame: Frame) -> None: ...
 
     def on_send_error(self, frame: Frame) -> None: ...
 
-    def on_detached(self, connection: "Connection", error: MagnetarError | None) -> None:
-        """The broker let go of it (``error`` None), or the connection is gone."""
 
-
-class ConsumerSide(Protocol):
+class ConsumerSide(Detachable, Protocol):
     """What a connection tells a consumer."""
 
     def on_message(self, frame: Frame) -> None: ...
@@ -61,9 +65,6 @@ class ConsumerSide(Protocol):
     def on_active_change(self, frame: Frame) -> None: ...
 
     def on_end_of_topic(self) -> None: ...
-
-    def on_detached(self, connection: "Connection", error: MagnetarError | None) -> None:
-        """The broker let go of it (``error`` None), or the connection is gone."""
 
 
 S = TypeVar("S", ProducerSide, ConsumerSide)
@@ -78,7 +79,7 @@ class Endpoint:
 
 
 class Connection(asyncio.BufferedProtocol):
-    """Made by ``open``; usable until ``closed``."""
+    """Usable from ``open`` until ``closed``."""
 
     producers: dict[int, ProducerSide]  # Who gets receipts, by producer id.
     consumers: dict[int, ConsumerSide]  # Who gets messages, by consumer id.
@@ -86,7 +87,6 @@ class Connection(asyncio.BufferedProtocol):
     def __init__(
         self,
         endpoint: Endpoint,
-        handshake: ClientHandshake,
         *,
         keep_alive_interval_s: float,
         read_buffer: memoryview,
@@ -96,7 +96,8 @@ class Connection(asyncio.BufferedProtocol):
         self.endpoint = endpoint
         self.producers = {}
         self.consumers = {}
-        self._handshake = handshake
+        proxied = endpoint.logical if endpoint.logical != endpoint.physical else None
+        self._handshake = ClientHandshake(proxy_to_broker_url=proxied)
         self._decoder = FrameDecoder()
         self._read_buffer = read_buffer
         self._reads_big = False
@@ -122,48 +123,27 @@ class Connection(asyncio.BufferedProtocol):
             BaseCommand.REACHED_END_OF_TOPIC: self._on_end_of_topic,
         }
 
-    @classmethod
-    async def open(
-        cls,
-        endpoint: Endpoint,
-        *,
-        timeout_s: float,
-        keep_alive_interval_s: float,
-        read_buffer: memoryview,
-        next_request_id: Callable[[], int],
-        clock: Clock,
-    ) -> "Connection":
+    async def open(self, timeout_s: float) -> None:
         """Connect and shake hands.
 
         Raises ConnectionLost, TimedOut after ``timeout_s`` seconds, or the broker's own error.
         Nothing stays open when it fails or is cancelled.
         """
-        host, _, port = endpoint.physical.rpartition(":")
-        proxied = endpoint.logical if endpoint.logical != endpoint.physical else None
-        connection = cls(
-            endpoint,
-            ClientHandshake(proxy_to_broker_url=proxied),
-            keep_alive_interval_s=keep_alive_interval_s,
-            read_buffer=read_buffer,
-            next_request_id=next_request_id,
-            clock=clock,
-        )
+        address = self.endpoint.physical
+        host, _, port = address.rpartition(":")
         opened = False
         try:
             async with asyncio.timeout(timeout_s):
-                await connection._loop.create_connection(
-                    lambda: connection, host.strip("[]"), int(port)
-                )
-                await connection._connected
+                await self._loop.create_connection(lambda: self, host.strip("[]"), int(port))
+                await self._connected
             opened = True
         except TimeoutError:
-            raise TimedOut(f"{endpoint.physical} did not answer within {timeout_s:g} s") from None
+            raise TimedOut(f"{address} did not answer within {timeout_s:g} s") from None
         except OSError as error:
-            raise ConnectionLost(f"cannot connect to {endpoint.physical}: {error}") from error
+            raise ConnectionLost(f"cannot connect to {address}: {error}") from error
         finally:
             if not opened:
-                connection.abort(ConnectionLost("the connection was not completed"))
-        return connection
+                self.abort(ConnectionLost("the connection was not completed"))
 
     @property
     def closed(self) -> bool:
@@ -174,10 +154,6 @@ class Connection(asyncio.BufferedProtocol):
     def max_message_size(self) -> int:
         """Bytes of payload the broker takes in one entry."""
         return self._handshake.max_message_size
-
-    @property
-    def server_version(self) -> str:
-        return self._handshake.server_version
 
     async def request(self, build: Callable[[int], bytes], timeout_s: float) -> Frame:
         """Ask the broker ``build(request_id)``; its answer, or its error raised.
@@ -373,10 +349,9 @@ class Connection(asyncio.BufferedProtocol):
             self._connected.set_exception(error)
             self._connected.exception()  # Seen, even when nobody waits any more.
         self._requests.fail_all(error)
-        for producer in list(self.producers.values()):
-            producer.on_detached(self, error)
-        for consumer in list(self.consumers.values()):
-            consumer.on_detached(self, error)
+        attached: list[Detachable] = [*self.producers.values(), *self.consumers.values()]
+        for each in attached:
+            each.on_detached(self, error)
         self.producers.clear()
         self.consumers.clear()
 

@@ -1,6 +1,5 @@
 """Which broker owns a topic, how many partitions it has, and what topics a namespace has."""
 
-import asyncio
 import itertools
 import logging
 from collections.abc import Awaitable, Callable
@@ -8,15 +7,7 @@ from functools import partial
 from typing import Final, TypeVar
 
 from magnetar.clock import Clock
-from magnetar.errors import (
-    InvalidValue,
-    MagnetarError,
-    NotAllowed,
-    NotReady,
-    StorageError,
-    TimedOut,
-    UnknownFailure,
-)
+from magnetar.errors import InvalidValue, MagnetarError, NotAllowed, NotReady
 from magnetar.wire import requests
 from magnetar.wire.errors import from_code
 
@@ -24,6 +15,7 @@ from .backoff import Backoff
 from .config import ClientConfig
 from .connection import Connection, Endpoint
 from .pool import ConnectionPool
+from .retry import retry
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -125,24 +117,21 @@ class Lookup:
         return await self._until_answered(ask)
 
     async def _until_answered(self, ask: Callable[[Connection], Awaitable[T]]) -> T:
-        last: MagnetarError = TimedOut("no broker answered in time")
-        backoff = self._backoff()
-        try:
-            async with asyncio.timeout(self._config.operation_timeout_s):
-                while True:
-                    service = next(self._service)
-                    try:
-                        return await ask(await self._pool.connect(Endpoint(service, service)))
-                    except MagnetarError as error:
-                        if not (
-                            error.retriable or isinstance(error, StorageError | UnknownFailure)
-                        ):
-                            raise
-                        last = error
-                        log.info("client.lookup_failed broker=%s error=%s", service, error)
-                    await self._clock.sleep(backoff.next_s())
-        except TimeoutError:
-            raise last from None
+        async def attempt() -> T:
+            service = next(self._service)
+            try:
+                return await ask(await self._pool.connect(Endpoint(service, service)))
+            except MagnetarError as error:
+                log.info("client.lookup_failed broker=%s error=%s", service, error)
+                raise
+
+        return await retry(
+            attempt,
+            timeout_s=self._config.operation_timeout_s,
+            timed_out="no broker answered in time",
+            backoff=self._backoff(),
+            clock=self._clock,
+        )
 
 
 def _believed(topic: str, partitions: int) -> int:

@@ -46,6 +46,7 @@ class PendingSends(Generic[W]):
 
     messages: int  # Invariant: at least the sum over the queue.
     size_bytes: int
+    appended: int  # How many sends were ever appended: the number of the youngest, from 1.
 
     def __init__(self, *, messages_max: int, bytes_max: int) -> None:
         self.messages = 0
@@ -53,7 +54,7 @@ class PendingSends(Generic[W]):
         self._messages_max = messages_max
         self._bytes_max = bytes_max
         self._sends: deque[PendingSend[W]] = deque()
-        self._appended = 0
+        self.appended = 0
 
     def __len__(self) -> int:
         return len(self._sends)
@@ -67,19 +68,14 @@ class PendingSends(Generic[W]):
         return self.messages >= self._messages_max or self.size_bytes >= self._bytes_max
 
     @property
-    def room(self) -> tuple[int, int]:
-        """How many messages and bytes may be admitted before it is full."""
-        return self._messages_max - self.messages, self._bytes_max - self.size_bytes
-
-    @property
-    def appended(self) -> int:
-        """How many sends were ever appended: the number of the youngest, counting from 1."""
-        return self._appended
+    def room(self) -> int:
+        """How many messages may be admitted before there are too many."""
+        return self._messages_max - self.messages
 
     @property
     def settled(self) -> int:
         """Every send up to this number has been taken out."""
-        return self._sends[0].number - 1 if self._sends else self._appended
+        return self._sends[0].number - 1 if self._sends else self.appended
 
     @property
     def first_deadline(self) -> float:
@@ -98,8 +94,8 @@ class PendingSends(Generic[W]):
 
     def append(self, send: PendingSend[W]) -> None:
         """Put an entry behind the others; its messages were admitted before."""
-        self._appended += 1
-        send.number = self._appended
+        self.appended += 1
+        send.number = self.appended
         self._sends.append(send)
 
     def answered(self, sequence_id: int) -> PendingSend[W] | None:
@@ -121,16 +117,9 @@ class PendingSends(Generic[W]):
         return bool(self._sends) and sequence_id > self._sends[0].sequence_id
 
     def expired(self, now: float) -> list[PendingSend[W]]:
-        """Take out the sends whose time is up, oldest first."""
+        """Take out the sends whose time is up, oldest first; all of them at infinity."""
         gone = []
         while self._sends and self._sends[0].deadline <= now:
-            gone.append(self._pop())
-        return gone
-
-    def clear(self) -> list[PendingSend[W]]:
-        """Take out everything, oldest first."""
-        gone = []
-        while self._sends:
             gone.append(self._pop())
         return gone
 

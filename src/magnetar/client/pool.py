@@ -3,7 +3,6 @@
 import asyncio
 import itertools
 import logging
-from typing import Final
 
 from magnetar.clock import Clock
 from magnetar.errors import MagnetarError, NotAllowed
@@ -13,8 +12,6 @@ from .config import ClientConfig
 from .connection import READ_SIZE, Connection, Endpoint
 
 log = logging.getLogger(__name__)
-
-OPEN_MAX: Final = 10_000  # Connections of one client; beyond it something is badly wrong.
 
 
 class ConnectionPool:
@@ -41,8 +38,6 @@ class ConnectionPool:
             raise NotAllowed("the client is closed")
         opening = self._opening.get(key)
         if opening is None:
-            if len(self._open) >= OPEN_MAX:
-                self._open = {k: c for k, c in self._open.items() if not c.closed}
             opening = asyncio.get_running_loop().create_future()
             opening.add_done_callback(_seen)
             self._opening[key] = opening
@@ -62,15 +57,16 @@ class ConnectionPool:
         self, key: tuple[Endpoint, int], opening: asyncio.Future[Connection]
     ) -> None:
         try:
-            connection = await Connection.open(
+            connection = Connection(
                 key[0],
-                timeout_s=self._config.connection_timeout_s,
                 keep_alive_interval_s=self._config.keep_alive_interval_s,
                 read_buffer=self._read_buffer,
                 next_request_id=self._request_ids.__next__,
                 clock=self._clock,
             )
+            await connection.open(self._config.connection_timeout_s)
             log.info("connection.opened broker=%s", key[0].physical)
+            self._open = {k: c for k, c in self._open.items() if not c.closed}
             self._open[key] = connection
             opening.set_result(connection)
         except MagnetarError as error:

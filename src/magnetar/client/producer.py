@@ -7,13 +7,12 @@ from typing import Any, Self, Unpack
 from magnetar.clock import Clock
 from magnetar.errors import InvalidValue
 from magnetar.model.position import MessageId
-from magnetar.tasks import Closing
+from magnetar.tasks import Closing, Tasks
 
 from .checks import check_data
 from .encoding import key_text
 from .gather_all import gather_all
 from .message import MessageDetails, OutgoingMessage, as_sequence, prepare
-from .partition_watch import PartitionWatch
 from .receipts import ManyReceipts
 from .routing import Router
 from .send_queue import SendQueue
@@ -50,7 +49,7 @@ class Producer:
         self._clock = clock
         self._on_closed = closed
         self._loop = asyncio.get_running_loop()
-        self._watches: list[PartitionWatch] = []
+        self._tasks = Tasks(f"producer of {topic}")
         self._closing = Closing(f"producer of {topic}", self._close)
 
     @property
@@ -177,8 +176,7 @@ class Producer:
 
     async def _close(self) -> None:
         try:
-            for watch in self._watches:
-                await watch.close()
+            await self._tasks.close()
             await gather_all(part.close() for part in self._parts)
         finally:
             self._on_closed(self)
@@ -189,10 +187,9 @@ class Producer:
     async def __aexit__(self, *exc: object) -> None:
         await self.close()
 
-    def watch(self, watch: PartitionWatch) -> None:
-        """Let ``watch`` add partitions, until this producer is closed."""
-        self._watches.append(watch)
-        watch.start()
+    def watch(self, partitions: Coroutine[Any, Any, None]) -> None:
+        """Run what adds new partitions, until this producer is closed."""
+        self._tasks.spawn("partitions", partitions)
 
     def add(self, part: TopicProducer) -> None:
         """Send to one more partition."""

@@ -9,11 +9,10 @@ from typing import Any, Final, Self
 from magnetar.errors import InvalidValue, NotAllowed, TimedOut
 from magnetar.model.position import EARLIEST, LATEST, MessageId
 from magnetar.model.subscriptions import SubscriptionType
-from magnetar.tasks import Closing
+from magnetar.tasks import Closing, Tasks
 
 from .gather_all import gather_all
 from .message import Message
-from .partition_watch import PartitionWatch
 from .topic_consumer import TopicConsumer
 
 log = logging.getLogger(__name__)
@@ -46,8 +45,8 @@ class Receiver:
         self._topics: dict[str, TopicConsumer] = {}
         self._ready: deque[TopicConsumer] = deque()  # Invariant: no topic twice.
         self._signal = asyncio.Event()
-        self._watches: list[PartitionWatch] = []
         self._closed = False
+        self._tasks = Tasks(f"consumer of {topic}")
         self._closing = Closing(f"consumer of {topic}", self._close)
 
     @property
@@ -152,8 +151,7 @@ class Receiver:
         self._ready.clear()
         self._signal.set()
         try:
-            for watch in self._watches:
-                await watch.close()
+            await self._tasks.close()
             await gather_all(part.close() for part in self._topics.values())
         finally:
             self._on_closed(self)
@@ -170,10 +168,9 @@ class Receiver:
         if part.waiting:
             self.arrived(part)
 
-    def watch(self, watch: PartitionWatch) -> None:
-        """Let ``watch`` add partitions, until this receiver is closed."""
-        self._watches.append(watch)
-        watch.start()
+    def watch(self, partitions: Coroutine[Any, Any, None]) -> None:
+        """Run what adds new partitions, until this receiver is closed."""
+        self._tasks.spawn("partitions", partitions)
 
     def arrived(self, part: TopicConsumer) -> None:
         """A topic has something, or is over."""

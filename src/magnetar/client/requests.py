@@ -15,12 +15,12 @@ class Requests:
 
     next_id: Callable[[], int]  # A request id nobody has used before.
 
-    def __init__(self, next_id: Callable[[], int]) -> None:
+    def __init__(
+        self, next_id: Callable[[], int], *, pending_max: int = REQUESTS_PENDING_MAX
+    ) -> None:
         self.next_id = next_id
+        self._pending_max = pending_max
         self._waiting: dict[int, asyncio.Future[Frame]] = {}
-
-    def __len__(self) -> int:
-        return len(self._waiting)
 
     async def ask(
         self, build: Callable[[int], bytes], write: Callable[[bytes], None], timeout_s: float
@@ -30,14 +30,13 @@ class Requests:
         Raises the broker's error, TimedOut after ``timeout_s`` seconds, or what ``fail_all`` was
         given. When it is cancelled, a late answer is ignored.
         """
-        if len(self._waiting) >= REQUESTS_PENDING_MAX:
-            raise TimedOut(f"{REQUESTS_PENDING_MAX} requests wait on this connection; try later")
+        if len(self._waiting) >= self._pending_max:
+            raise TimedOut(f"{self._pending_max} requests wait on this connection; try later")
         request_id = self.next_id()
         answer: asyncio.Future[Frame] = asyncio.get_running_loop().create_future()
         self._waiting[request_id] = answer
         try:
-            frame = build(request_id)
-            write(frame)
+            write(build(request_id))
             async with asyncio.timeout(timeout_s):
                 return await answer
         except TimeoutError:

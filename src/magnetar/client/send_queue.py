@@ -227,7 +227,7 @@ class SendQueue:
         for batch in self._batches.take():
             self._pending.release(len(batch), batch.size_bytes)
             self._fail(batch.waiters, len(batch), error, self._pending.appended + 1)
-        for send in self._pending.clear():
+        for send in self._pending.expired(float("inf")):
             self._fail(send.waiters, send.message_count, error, send.number)
         self._progress()
         self._room.set()
@@ -242,7 +242,7 @@ class SendQueue:
                 await self.ready()
             messages_left = self._config.batch_messages_max - self._batches.messages
             bytes_left = self._batch_size_max - 1 - self._batches.size_bytes
-            stop = fitting(ends, at, min(messages_left, self._pending.room[0]), bytes_left)
+            stop = fitting(ends, at, min(messages_left, self._pending.room), bytes_left)
             if stop == at:  # Too big for what is left of the batch, or for any batch.
                 self._put_one(messages[at], receipts)
                 at += 1

@@ -2,10 +2,10 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from magnetar.clock import Clock
 from magnetar.errors import ConnectionLost, MagnetarError, NotAllowed, TimedOut
@@ -29,6 +29,7 @@ from .receive_queue import ReceiveQueue
 from .unpacking import Start, Unpacker
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 ORDERED: Final = (SubscriptionType.EXCLUSIVE, SubscriptionType.FAILOVER)
 
@@ -41,8 +42,7 @@ class Subscribing:
     subscription: str
     consumer_name: str
     receiver_queue_size: int
-    start: MessageId | None = None
-    start_inclusive: bool = False
+    start: Start | None
 
 
 class TopicConsumer:
@@ -72,8 +72,7 @@ class TopicConsumer:
         self.reached_end = False
         self.over = None
         self._subscribing = subscribing
-        self._start = subscribing.start
-        self._start_inclusive = subscribing.start_inclusive
+        self._start = subscribing.start  # Where the next subscription begins.
         self._id = consumer_id
         self._config = config
         self._arrived = arrived
@@ -164,21 +163,14 @@ class TopicConsumer:
 
     async def seek(self, message_id: MessageId, *, inclusive: bool) -> None:
         """Begin at a message. Raises TimedOut or the broker's error."""
-        first = message_id
-        if inclusive and isinstance(message_id, ChunkedMessageId):
-            first = MessageId(*message_id.first_chunk, message_id.partition)
-        await self._move(
-            partial(requests.seek, self._id, message_id=first),
-            message_id,
-            inclusive=inclusive,
-        )
+        start = Start(message_id, inclusive=inclusive)
+        await self._move(partial(requests.seek, self._id, message_id=_entry_of(start)), start)
 
     async def seek_time(self, publish_time_ms: int) -> None:
         """Begin at the first message published at or after a time. Raises as ``seek``."""
         await self._move(
             partial(requests.seek, self._id, publish_time_ms=publish_time_ms),
-            EARLIEST_MESSAGE,
-            inclusive=True,
+            Start(EARLIEST_MESSAGE, inclusive=True),
             time_ms=publish_time_ms,
         )
 
@@ -281,9 +273,7 @@ class TopicConsumer:
     def _subscribe_request(self, request_id: int) -> bytes:
         start = self._start
         if start is not None:
-            self._unpacker.start = Start(start, inclusive=self._start_inclusive)
-            if self._start_inclusive and isinstance(start, ChunkedMessageId):
-                start = MessageId(*start.first_chunk, start.partition)
+            self._unpacker.start = start
         return requests.subscribe(
             self._id,
             request_id,
@@ -292,7 +282,7 @@ class TopicConsumer:
             self._config.type,
             durable=self._subscribing.start is None,
             consumer_name=self._subscribing.consumer_name,
-            start=start,
+            start=None if start is None else _entry_of(start),
             initial_position=self._config.initial_position,
             force_topic_creation=self._config.create_topic,
             priority_level=self._config.priority_level,
@@ -303,56 +293,52 @@ class TopicConsumer:
 
     async def _ask(self, build: Callable[[int], bytes]) -> Frame:
         """Ask the broker, again when the connection is lost, until the operation timeout."""
+
+        async def ask(connection: Connection) -> Frame:
+            return await connection.request(build, self._timeout_s)
+
+        return await self._until_answered(ask)
+
+    async def _move(
+        self, build: Callable[[int], bytes], start: Start, *, time_ms: int | None = None
+    ) -> None:
+        """Seek. The broker throws the consumer out for it, and lets it in at the new place."""
+
+        async def move(connection: Connection) -> None:
+            self._attachment.hold()
+            try:
+                await connection.request(build, self._timeout_s)
+                self._begin_at(start, time_ms)
+            finally:
+                self._attachment.release()
+            await self._attachment.attached()
+
+        self.acks.send()
+        await self._until_answered(move)
+
+    async def _until_answered(self, ask: Callable[[Connection], Awaitable[T]]) -> T:
         try:
             async with asyncio.timeout(self._timeout_s):
                 while True:
                     connection = await self._attachment.attached()
                     try:
-                        return await connection.request(build, self._timeout_s)
+                        return await ask(connection)
                     except ConnectionLost:
                         log.info("consumer.asks_again topic=%s", self.topic)
         except TimeoutError:
             raise TimedOut(f"{self.topic} did not answer within {self._timeout_s:g} s") from None
 
-    async def _move(
-        self,
-        build: Callable[[int], bytes],
-        start: MessageId,
-        *,
-        inclusive: bool,
-        time_ms: int | None = None,
-    ) -> None:
-        """Seek. The broker throws the consumer out for it, and lets it in at the new place."""
-        self.acks.send()
-        moved = False
-        try:
-            async with asyncio.timeout(self._timeout_s):
-                while not moved:
-                    connection = await self._attachment.attached()
-                    self._attachment.hold()
-                    try:
-                        await connection.request(build, self._timeout_s)
-                        moved = True
-                        self._begin_at(start, inclusive=inclusive, time_ms=time_ms)
-                    except ConnectionLost:
-                        log.info("consumer.seeks_again topic=%s", self.topic)
-                    finally:
-                        self._attachment.release()
-                await self._attachment.attached()
-        except TimeoutError:
-            raise TimedOut(f"{self.topic} did not seek within {self._timeout_s:g} s") from None
-
-    def _begin_at(self, start: MessageId, *, inclusive: bool, time_ms: int | None) -> None:
+    def _begin_at(self, start: Start, time_ms: int | None) -> None:
         self.acks.state.clear()
         self._unpacker.clear()
         self._unpacker.seen_before = None
-        self._unpacker.start = Start(start, inclusive=inclusive)
+        self._unpacker.start = start
         self._unpacker.time_start_ms = None
         self._seen = None
         self._queue.drop(_permits_of)
         self._ask_for_more()
         if self._start is not None:
-            self._start, self._start_inclusive = start, inclusive
+            self._start = start
             self._unpacker.time_start_ms = time_ms
 
     def _is_ahead(self, last: MessageId, mark: Position) -> bool:
@@ -361,11 +347,11 @@ class TopicConsumer:
             return _order(last) > _order(self._seen.message_id)
         if last.position <= mark:
             return False
-        if self._start is None or self._start.position == LATEST:
+        if self._start is None or self._start.message_id.position == LATEST:
             return True
-        if self._start_inclusive:
-            return _order(last) >= _order(self._start)
-        return _order(last) > _order(self._start)
+        if self._start.inclusive:
+            return _order(last) >= _order(self._start.message_id)
+        return _order(last) > _order(self._start.message_id)
 
     def _remember_seen(self) -> None:
         """What the application has seen may come again, and will be marked so."""
@@ -373,7 +359,7 @@ class TopicConsumer:
             return
         seen = self._seen.message_id
         if self._start is not None:
-            self._start, self._start_inclusive = seen, False
+            self._start = Start(seen, inclusive=False)
         elif self._config.type in ORDERED:
             before = self._unpacker.seen_before or seen.position
             self._unpacker.seen_before = max(before, seen.position)
@@ -405,6 +391,14 @@ class TopicConsumer:
 
 def _order(message_id: MessageId) -> tuple[int, int, int]:
     return message_id.ledger_id, message_id.entry_id, message_id.batch_index
+
+
+def _entry_of(start: Start) -> MessageId:
+    """What the broker is told: it begins with an entry, of a message in chunks with the first."""
+    message_id = start.message_id
+    if start.inclusive and isinstance(message_id, ChunkedMessageId):
+        return MessageId(*message_id.first_chunk, message_id.partition)
+    return message_id
 
 
 def _entries(message: Message | MessageId) -> tuple[Position, ...]:

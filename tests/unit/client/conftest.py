@@ -5,7 +5,12 @@ from unit.client.local import PARTITIONS
 from unit.client.peer import Peer
 
 from magnetar.client import blocking
+from magnetar.client.backoff import Backoff
 from magnetar.client.client import Client
+from magnetar.client.config import ClientConfig
+from magnetar.client.lookup import Lookup
+from magnetar.client.pool import ConnectionPool
+from magnetar.clock import SystemClock
 from magnetar.testing.local_broker import BrokerThread, LocalBroker
 
 
@@ -21,6 +26,21 @@ async def peer():
 async def client(peer):
     async with Client(peer.url, operation_timeout_s=5, backoff_first_s=0.01) as client:
         yield client
+
+
+@pytest.fixture
+async def pool(peer):
+    pool = ConnectionPool(ClientConfig(service_url=peer.url), SystemClock())
+    yield pool
+    await pool.close()
+
+
+@pytest.fixture
+def lookup(peer, pool):
+    config = ClientConfig(service_url=peer.url, lookup_redirects_max=3)
+    return Lookup(
+        config, pool, SystemClock(), lambda: Backoff(lambda: 0.0, first_s=0.001, max_s=1.0)
+    )
 
 
 @pytest.fixture

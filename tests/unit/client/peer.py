@@ -12,7 +12,7 @@ from contextlib import suppress
 
 from support.loop import until
 
-from magnetar.client.client import Client
+from magnetar.client.receiver import Receiver
 from magnetar.errors import MagnetarError
 from magnetar.message.metadata import message_count
 from magnetar.message.send_run import SendRun
@@ -142,16 +142,19 @@ class Peer:
         """The next commands of this type are answered by these, in order; then as always."""
         self._scripts.setdefault(kind, []).extend(scripts)
 
+    def as_always(self, connection: PeerConnection, frame: Frame) -> None:
+        """Answer in the plainest way; also for a script that lets some commands pass."""
+        kind = frame.command.type
+        if kind in self._always:
+            self._always[kind](connection, frame)
+
     def of(self, kind: int) -> list[BaseCommand]:
         return [command for command in self.commands if command.type == kind]
 
     async def saw(self, kind: int, count: int = 1) -> BaseCommand:
         """Wait until ``count`` commands of a type have come; the last of them."""
-        await self.until(lambda: len(self.of(kind)) >= count)
+        await until(lambda: len(self.of(kind)) >= count)
         return self.of(kind)[count - 1]
-
-    async def until(self, true: Callable[[], bool]) -> None:
-        await until(true)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         connection = PeerConnection(self, writer)
@@ -177,8 +180,8 @@ class Peer:
         self.commands.append(frame.command)
         if self._scripts.get(kind):
             self._scripts[kind].pop(0)(connection, frame)
-        elif kind in self._always:
-            self._always[kind](connection, frame)
+        else:
+            self.as_always(connection, frame)
 
     def _lookup(self, connection: PeerConnection, frame: Frame) -> None:
         asked = frame.command.lookupTopic.request_id
@@ -263,8 +266,7 @@ def hang_up(connection: PeerConnection, _: Frame) -> None:
     connection.drop()
 
 
-async def lose_connection(peer: Peer, client: Client) -> None:
-    """Cut the client off, and wait until it has noticed."""
-    [connection] = (each for each in client._pool._open.values() if not each.closed)
+async def lose_connection(peer: Peer, receiver: Receiver) -> None:
+    """Cut its client off, and wait until it has noticed."""
     peer.connections[0].drop()
-    await connection._lost
+    await until(lambda: not receiver.connected)

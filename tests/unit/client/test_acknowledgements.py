@@ -1,15 +1,15 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from magnetar.client import acknowledgements
-from magnetar.client.acknowledgements import Acknowledgements, bits, words
+from magnetar.client.acknowledgements import SENT_PERIOD_S, Acknowledgements, bits, words
 from magnetar.model.position import Position
 
 P = Position
 
 
-def acks(*, group_max=1000, batch_index=False):
-    return Acknowledgements(group_max=group_max, batch_index=batch_index)
+def acks(*, group_max=1000, batch_index=False, **bounds):
+    return Acknowledgements(group_max=group_max, batch_index=batch_index, **bounds)
 
 
 def test_whole_entries_are_sent_once():
@@ -115,10 +115,10 @@ def test_what_was_sent_lately_is_known_for_a_while():
     state.entry(P(1, 1))
     state.drain(100.0)
     state.entry(P(1, 2))
-    state.drain(100.0 + acknowledgements.SENT_PERIOD_S)
+    state.drain(100.0 + SENT_PERIOD_S)
     assert state.covers(P(1, 1))
     state.entry(P(1, 3))
-    state.drain(100.0 + 2 * acknowledgements.SENT_PERIOD_S)
+    state.drain(100.0 + 2 * SENT_PERIOD_S)
     assert not state.covers(P(1, 1))
     assert state.covers(P(1, 2))
 
@@ -164,13 +164,14 @@ def test_clear_forgets_all():
     assert state.remaining(P(1, 2)) is None
 
 
-def test_half_acknowledged_entries_are_bounded(monkeypatch):
-    monkeypatch.setattr(acknowledgements, "PARTIAL_MAX", 2)
-    state = acks()
+@pytest.mark.parametrize("batch_index", [False, True])
+def test_half_acknowledged_entries_are_bounded(batch_index):
+    state = acks(batch_index=batch_index, partial_max=2)
     for entry in range(3):
         state.indexes(P(1, entry), [0], 2)
     assert state.remaining(P(1, 0)) is None
     assert state.remaining(P(1, 1)) == 0b10
+    assert state.drain(0.0).positions == ([P(1, 1), P(1, 2)] if batch_index else [])
 
 
 @given(st.integers(0, 1 << 200))

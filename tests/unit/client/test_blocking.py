@@ -167,8 +167,9 @@ def interrupted():
             signal.pthread_kill(main, signal.SIGUSR1)
 
     before = signal.signal(signal.SIGUSR1, interrupt)
-    loop_thread()._loop.call_soon_threadsafe(free.wait)
+    holder = threading.Thread(target=loop_thread().call, args=(free.wait,))
     sender = threading.Thread(target=send_signals)
+    holder.start()
     sender.start()
     try:
         yield
@@ -176,6 +177,7 @@ def interrupted():
         over.set()
         sender.join()
         free.set()
+        holder.join()
         signal.signal(signal.SIGUSR1, before)
 
 

@@ -1,8 +1,10 @@
 import asyncio
+import gc
 import itertools
+import weakref
 
 import pytest
-from support.loop import pass_time
+from support.loop import pass_time, until
 from unit.client.peer import refuse
 
 from magnetar.client.client import Client
@@ -89,7 +91,7 @@ async def test_when_one_partition_refuses_the_others_are_closed_again(peer, clie
     peer.partitions = 3
     peer.script(
         BaseCommand.PRODUCER,
-        peer._producer,
+        peer.as_always,
         refuse("producer", ProducerBusy("taken")),
     )
     with pytest.raises(ProducerBusy, match="taken"):
@@ -97,15 +99,12 @@ async def test_when_one_partition_refuses_the_others_are_closed_again(peer, clie
     assert len(peer.of(BaseCommand.CLOSE_PRODUCER)) >= 2
     peer.script(
         BaseCommand.SUBSCRIBE,
-        peer._subscribe,
+        peer.as_always,
         refuse("subscribe", NotAuthorized("no")),
     )
     with pytest.raises(NotAuthorized, match="no"):
         await client.subscribe("t", "s")
     assert len(peer.of(BaseCommand.CLOSE_CONSUMER)) >= 2
-    [connection] = client._pool._open.values()
-    assert not connection.producers
-    assert not connection.consumers
 
 
 async def test_closing_closes_everything_and_refuses_anything_new(peer):
@@ -118,7 +117,7 @@ async def test_closing_closes_everything_and_refuses_anything_new(peer):
     assert (await pending).entry_id == 0
     assert len(peer.of(BaseCommand.CLOSE_PRODUCER)) == 1
     assert len(peer.of(BaseCommand.CLOSE_CONSUMER)) == 3
-    await peer.until(lambda: not peer.connections)
+    await until(lambda: not peer.connections)
     for use in (producer.ready(), consumer.receive(), reader.receive()):
         with pytest.raises(NotAllowed, match="closed"):
             await use
@@ -146,10 +145,12 @@ async def test_closing_while_the_broker_is_away_ends_soon(peer):
 async def test_what_is_closed_by_itself_is_forgotten(client):
     producer = await client.create_producer("t")
     consumer = await client.subscribe("t", "s")
-    assert len(client._open) == 2
+    closed = [weakref.ref(producer), weakref.ref(consumer)]
     await producer.close()
     await consumer.close()
-    assert not client._open
+    del producer, consumer
+    gc.collect()
+    assert [one() for one in closed] == [None, None]
 
 
 async def test_ids_are_never_used_twice(peer, client):

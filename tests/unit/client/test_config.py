@@ -9,7 +9,6 @@ from magnetar.client.config import (
     ConsumerOptions,
     ProducerConfig,
     ProducerOptions,
-    ReaderOptions,
 )
 from magnetar.errors import InvalidValue
 
@@ -25,11 +24,6 @@ from magnetar.errors import InvalidValue
 def test_the_keyword_arguments_are_the_settings(config, options, missing):
     settings = {field.name: field.type for field in fields(config) if field.name not in missing}
     assert settings == options.__annotations__
-
-
-def test_a_reader_takes_some_of_a_consumers_settings():
-    settings = ConsumerOptions.__annotations__
-    assert all(settings[name] == kind for name, kind in ReaderOptions.__annotations__.items())
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,10 @@ import asyncio
 import itertools
 
 import pytest
+from support.loop import pass_time, until
 from unit.client.peer import hang_up, refuse, silence
 
-from magnetar.client import connection as room
-from magnetar.client.connection import READ_SIZE, Connection, Endpoint
+from magnetar.client.connection import CLOSE_TIMEOUT_S, READ_SIZE, Connection, Endpoint
 from magnetar.clock import SystemClock
 from magnetar.errors import (
     ConnectionLost,
@@ -21,14 +21,15 @@ from magnetar.wire.commands import BaseCommand
 
 
 async def connect(peer, *, timeout_s=5.0, keep_alive_interval_s=30.0, logical=None):
-    return await Connection.open(
+    connection = Connection(
         Endpoint(logical or peer.address, peer.address),
-        timeout_s=timeout_s,
         keep_alive_interval_s=keep_alive_interval_s,
         read_buffer=memoryview(bytearray(READ_SIZE)),
         next_request_id=itertools.count(1).__next__,
         clock=SystemClock(),
     )
+    await connection.open(timeout_s)
+    return connection
 
 
 @pytest.fixture
@@ -69,9 +70,8 @@ def lookup(request_id):
     return requests.lookup(request_id, "persistent://public/default/t")
 
 
-async def test_both_sides_agree_on_size_and_version(peer, connection):
+async def test_both_sides_agree_on_the_size_of_messages(peer, connection):
     assert connection.max_message_size == 5 << 20
-    assert connection.server_version == "Peer"
     assert not connection.closed
     assert peer.of(BaseCommand.CONNECT)[0].connect.protocol_version == 21
 
@@ -97,7 +97,7 @@ async def test_a_silent_broker_times_out_and_leaves_no_socket(peer):
     peer.script(BaseCommand.CONNECT, silence)
     with pytest.raises(TimedOut, match="did not answer within"):
         await connect(peer, timeout_s=0.05)
-    await peer.until(lambda: not peer.connections)
+    await until(lambda: not peer.connections)
 
 
 async def test_a_broker_that_hangs_up_is_told_as_lost(peer):
@@ -113,7 +113,7 @@ async def test_cancelling_leaves_no_socket(peer):
     opening.cancel()
     with pytest.raises(asyncio.CancelledError):
         await opening
-    await peer.until(lambda: not peer.connections)
+    await until(lambda: not peer.connections)
 
 
 async def test_a_ping_is_answered(peer, connection):
@@ -237,18 +237,19 @@ async def test_closing_sends_what_was_written(peer, connection):
     await peer.saw(BaseCommand.FLOW)
     connection.write(requests.flow(2, 1))
     await connection.close()
-    await peer.until(lambda: not peer.connections)
+    await until(lambda: not peer.connections)
     assert len(peer.of(BaseCommand.FLOW)) == 1
 
 
-async def test_a_broker_that_takes_nothing_more_is_left_all_the_same(peer, connection, monkeypatch):
-    monkeypatch.setattr(room, "CLOSE_TIMEOUT_S", 0.05)
+async def test_a_broker_that_takes_nothing_more_is_left_all_the_same(peer, connection):
     peer.script(BaseCommand.PONG, lambda c, _: c.reader_paused())
     peer.connections[0].write(replies.ping())
     await peer.saw(BaseCommand.PONG)
     entry = join(build("p", 1, 0), bytes(32 << 20))
     connection.write_pieces(requests.send(1, 5, entry, checksum(entry)))
-    await connection.close()
+    closing = asyncio.ensure_future(connection.close())
+    await pass_time(CLOSE_TIMEOUT_S)
+    await asyncio.wait_for(closing, 5)
     assert connection.closed
 
 

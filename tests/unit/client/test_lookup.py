@@ -67,12 +67,11 @@ async def test_a_redirect_is_followed_with_the_authority_it_gives(peer, client):
         await other.stop()
 
 
-async def test_redirects_end_somewhere(peer):
-    async with Client(peer.url, operation_timeout_s=0.2, lookup_redirects_max=3) as client:
-        peer.script(BaseCommand.LOOKUP, *[redirect(peer)] * 4)
-        with pytest.raises(NotReady, match="after 3 redirects"):
-            await client._lookup.connect("persistent://public/default/t")
-        assert len(peer.of(BaseCommand.LOOKUP)) == 4
+async def test_redirects_end_somewhere(peer, lookup):
+    peer.script(BaseCommand.LOOKUP, *[redirect(peer)] * 4)
+    with pytest.raises(NotReady, match="after 3 redirects"):
+        await lookup.connect("persistent://public/default/t")
+    assert len(peer.of(BaseCommand.LOOKUP)) == 4
 
 
 async def test_behind_a_proxy_the_connection_goes_through_the_service_url(peer, client):

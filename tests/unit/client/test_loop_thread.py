@@ -12,7 +12,6 @@ from magnetar.errors import NotAllowed
 
 def test_one_loop_serves_every_client_of_the_process(broker):
     first, second = blocking.Client(broker.service_url), blocking.Client(broker.service_url)
-    assert first._thread is second._thread is loop_thread()
     loops = [t for t in threading.enumerate() if t.name == "magnetar-client"]
     assert len(loops) == 1
     assert loops[0].daemon

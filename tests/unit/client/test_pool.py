@@ -1,6 +1,7 @@
 import asyncio
 
 import pytest
+from support.loop import until
 from unit.client.peer import hang_up, silence
 
 from magnetar.client.config import ClientConfig
@@ -9,13 +10,6 @@ from magnetar.client.pool import ConnectionPool
 from magnetar.clock import SystemClock
 from magnetar.errors import ConnectionLost, NotAllowed
 from magnetar.wire.commands import BaseCommand
-
-
-@pytest.fixture
-async def pool(peer):
-    pool = ConnectionPool(ClientConfig(service_url=peer.url), SystemClock())
-    yield pool
-    await pool.close()
 
 
 @pytest.fixture
@@ -82,4 +76,4 @@ async def test_closing_ends_attempts_and_refuses_new_ones(peer, pool, endpoint):
         await opening
     with pytest.raises(NotAllowed, match="the client is closed"):
         await pool.connect(endpoint)
-    await peer.until(lambda: not peer.connections)
+    await until(lambda: not peer.connections)

@@ -128,7 +128,7 @@ async def test_after_a_lost_connection_it_goes_on_where_the_application_was(peer
     await put(client, "t", *[b"%d" % n for n in range(4)], batching=batching)
     reader = await client.create_reader("t")
     assert [(await reader.receive(5)).data for _ in range(2)] == [b"0", b"1"]
-    await lose_connection(peer, client)
+    await lose_connection(peer, reader)
     assert [(await reader.receive(5)).data for _ in range(2)] == [b"2", b"3"]
     again = peer.of(BaseCommand.SUBSCRIBE)[1].subscribe.start_message_id
     assert again.entryId == (0 if batching else 1)
@@ -140,7 +140,7 @@ async def test_before_anything_was_read_it_begins_anew_where_it_was_told(peer, c
     await put(client, "t", *[b"%d" % n for n in range(4)], batching=False)
     reader = await client.create_reader("t", MessageId(LEDGER, 1))
     await peer.saw(BaseCommand.FLOW)
-    await lose_connection(peer, client)
+    await lose_connection(peer, reader)
     assert [(await reader.receive(5)).data for _ in range(2)] == [b"2", b"3"]
 
 

@@ -3,9 +3,14 @@
 import asyncio
 
 import pytest
+from support.loop import until
 from unit.client.peer import LEDGER, PeerConnection, hang_up, lose_connection, refuse, silence
 
+from magnetar.client.backoff import Backoff
 from magnetar.client.client import Client
+from magnetar.client.config import ConsumerConfig
+from magnetar.client.topic_consumer import Subscribing, TopicConsumer
+from magnetar.clock import SystemClock
 from magnetar.errors import (
     ConsumerBusy,
     NotAllowed,
@@ -15,6 +20,7 @@ from magnetar.errors import (
     TopicNotFound,
     UnknownFailure,
 )
+from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST_MESSAGE, LATEST_MESSAGE, MessageId, Position
 from magnetar.model.subscriptions import InitialPosition, SubscriptionType
 from magnetar.wire import replies
@@ -27,7 +33,7 @@ async def stored(peer):
     async with Client(peer.url) as client:
         producer = await client.create_producer("t", batch_messages_max=2)
         await producer.send_many([b"%d" % n for n in range(8)])
-    await peer.until(lambda: not peer.connections)
+    await until(lambda: not peer.connections)
 
 
 def data(messages):
@@ -76,7 +82,7 @@ async def test_it_subscribes_as_told(peer, client):
 async def test_permits_go_back_by_halves(peer, client):
     consumer = await client.subscribe("t", "s", receiver_queue_size=4)
     assert data([await consumer.receive(5) for _ in range(8)]) == [b"%d" % n for n in range(8)]
-    await peer.until(lambda: sum(c.flow.messagePermits for c in peer.of(BaseCommand.FLOW)) == 12)
+    await until(lambda: sum(c.flow.messagePermits for c in peer.of(BaseCommand.FLOW)) == 12)
     assert {c.flow.messagePermits for c in peer.of(BaseCommand.FLOW)[1:]} == {2}
 
 
@@ -101,7 +107,7 @@ async def test_after_a_lost_connection_only_what_is_not_acknowledged_comes_again
     while len(messages) < 8:
         messages += await consumer.receive_many(8 - len(messages), 5)
     consumer.acknowledge([messages[0], messages[1], messages[2], messages[6], messages[7]])
-    await lose_connection(peer, client)
+    await lose_connection(peer, consumer)
     again = []
     while len(again) < 3:
         again += await consumer.receive_many(8, 5)
@@ -121,7 +127,7 @@ async def test_acknowledgements_the_broker_may_not_have_got_are_said_again(peer,
     consumer.acknowledge(messages)
     await consumer.flush()
     await peer.saw(BaseCommand.ACK)
-    await lose_connection(peer, client)  # The peer never moves its mark: it forgot them.
+    await lose_connection(peer, consumer)  # The peer never moves its mark: it forgot them.
     assert await drained(consumer, 4) == [b"4", b"5", b"6", b"7"]
     assert sorted((await acks(peer, 2))[1]) == [0, 1]
 
@@ -131,7 +137,7 @@ async def test_what_waited_in_the_queue_is_not_delivered_twice(peer, client):
     consumer = await client.subscribe("t", "s")
     first = await consumer.receive(5)
     consumer.acknowledge(first)
-    await lose_connection(peer, client)
+    await lose_connection(peer, consumer)
     await peer.saw(BaseCommand.SUBSCRIBE, 2)
     assert await drained(consumer, 7) == [b"%d" % n for n in range(1, 8)]
     with pytest.raises(TimedOut):
@@ -155,17 +161,27 @@ async def test_while_its_old_self_holds_the_subscription_it_waits(peer, client):
     consumer = await client.subscribe("t", "s")
     busy = refuse("subscribe", ConsumerBusy("Exclusive consumer is already connected"))
     peer.script(BaseCommand.SUBSCRIBE, busy, busy)
-    await lose_connection(peer, client)
+    await lose_connection(peer, consumer)
     await peer.saw(BaseCommand.SUBSCRIBE, 4)
     assert await drained(consumer, 1) == [b"0"]
 
 
-async def test_somebody_else_on_the_subscription_is_told_at_once(peer, client):
+async def test_somebody_else_on_the_subscription_is_told_at_once(peer, lookup):
     peer.script(BaseCommand.SUBSCRIBE, refuse("subscribe", ConsumerBusy("taken")))
+    consumer = TopicConsumer(
+        Subscribing(TopicName.parse("t"), "s", "me", 10, None),
+        0,
+        ConsumerConfig(),
+        arrived=lambda _: None,
+        lookup=lookup,
+        backoff=Backoff(lambda: 0.0, first_s=0.001, max_s=1.0),
+        clock=SystemClock(),
+        operation_timeout_s=5,
+    )
     with pytest.raises(ConsumerBusy, match="taken"):
-        await client.subscribe("t", "s")
-    [connection] = client._pool._open.values()
-    assert not connection.consumers
+        await consumer.start()
+    assert (await lookup.connect("t")).consumers == {}
+    await consumer.close()
 
 
 @pytest.mark.usefixtures("stored")
@@ -174,7 +190,7 @@ async def test_a_topic_that_is_gone_ends_it(peer, client):
     await drained(consumer, 8)
     peer.script(BaseCommand.SUBSCRIBE, refuse("subscribe", TopicNotFound("deleted")))
     waiting = asyncio.ensure_future(consumer.receive())
-    await lose_connection(peer, client)
+    await lose_connection(peer, consumer)
     with pytest.raises(TopicNotFound, match="deleted"):
         await waiting
     with pytest.raises(TopicNotFound, match="deleted"):

@@ -3,10 +3,15 @@
 import asyncio
 
 import pytest
+from support.loop import until
 from unit.client.peer import LEDGER, PeerConnection, hang_up, refuse, silence
 
+from magnetar.client.backoff import Backoff
 from magnetar.client.client import Client
+from magnetar.client.config import ProducerConfig
 from magnetar.client.encoding import Encoder
+from magnetar.client.topic_producer import TopicProducer
+from magnetar.clock import SystemClock
 from magnetar.errors import (
     ChecksumMismatch,
     ConnectionLost,
@@ -20,6 +25,7 @@ from magnetar.errors import (
 )
 from magnetar.message.metadata import parse
 from magnetar.message.varint import varint_value
+from magnetar.model.names import TopicName
 from magnetar.model.position import MessageId
 from magnetar.wire import replies
 from magnetar.wire.commands import BaseCommand
@@ -89,7 +95,7 @@ async def test_what_has_no_receipt_is_sent_again_in_order_after_the_connection_w
     await producer.send(b"0")
     peer.on_run = ignore
     pending = [producer.submit(b"%d" % n) for n in range(1, 5)]
-    await peer.until(lambda: sum(map(len, peer.runs)) == 5)
+    await until(lambda: sum(map(len, peer.runs)) == 5)
     peer.on_run = PeerConnection.receipts
     peer.connections[0].drop()
     pending.append(producer.submit(b"5"))
@@ -100,10 +106,8 @@ async def test_what_has_no_receipt_is_sent_again_in_order_after_the_connection_w
 
 async def test_a_broker_that_restarts_finds_everything_waiting(peer, client):
     producer = await client.create_producer("t", batching=False)
-    [connection] = client._pool._open.values()
     await peer.stop()
-    await connection._lost
-    assert not producer.connected
+    await until(lambda: not producer.connected)
     pending = [producer.submit(b"%d" % n) for n in range(3)]
     await peer.start()
     await asyncio.gather(*pending)
@@ -114,7 +118,7 @@ async def test_a_broker_that_lets_go_is_looked_up_again_on_the_same_connection(p
     producer = await client.create_producer("t", batching=False)
     peer.on_run = ignore
     pending = producer.submit(b"0")
-    await peer.until(lambda: len(peer.runs) == 1)
+    await until(lambda: len(peer.runs) == 1)
     peer.on_run = PeerConnection.receipts
     peer.connections[0].write(replies.close_producer(0))
     await pending
@@ -249,7 +253,7 @@ async def test_flush_raises_what_it_waited_for(peer, client):
     receipts = [producer.submit(b"%d" % number) for number in range(3)]
     first = asyncio.ensure_future(producer.flush())
     second = asyncio.ensure_future(producer.flush())
-    await peer.until(lambda: sum(map(len, peer.runs)) == 3)
+    await until(lambda: sum(map(len, peer.runs)) == 3)
     later = producer.submit(b"3")
     refused = replies.send_error(peer.runs[0].producer_id, 1, NotAllowed("the second"))
     peer.connections[0].write(refused)
@@ -270,7 +274,7 @@ async def test_flush_raises_what_a_cancelled_future_could_not_tell(peer, client)
     producer = await client.create_producer("t", batching=False)
     peer.on_run = lambda c, run: c.write(replies.send_error(run.producer_id, 0, NotAllowed("no")))
     producer.submit(b"0").cancel()
-    await peer.until(lambda: len(peer.runs) == 1)
+    await until(lambda: len(peer.runs) == 1)
     with pytest.raises(NotAllowed, match="no"):
         await producer.flush()
 
@@ -314,7 +318,7 @@ async def test_a_producer_that_may_not_come_back_fails_everything(peer, client):
     peer.on_run = ignore
     pending = producer.submit(b"0")
     producer.send_nowait(b"1")
-    await peer.until(lambda: sum(map(len, peer.runs)) == 2)
+    await until(lambda: sum(map(len, peer.runs)) == 2)
     peer.script(BaseCommand.PRODUCER, refuse("producer", TopicTerminated("over")))
     peer.connections[0].write(replies.close_producer(0))
     with pytest.raises(TopicTerminated, match="over"):
@@ -328,12 +332,21 @@ async def test_a_producer_that_may_not_come_back_fails_everything(peer, client):
     await producer.close()
 
 
-async def test_what_cannot_be_created_is_told_and_leaves_nothing(peer, client):
+async def test_what_cannot_be_created_is_told_and_leaves_nothing(peer, lookup):
     peer.script(BaseCommand.PRODUCER, refuse("producer", ProducerBusy("taken")))
+    producer = TopicProducer(
+        TopicName.parse("t"),
+        0,
+        ProducerConfig(name="p"),
+        lookup=lookup,
+        backoff=Backoff(lambda: 0.0, first_s=0.001, max_s=1.0),
+        clock=SystemClock(),
+        operation_timeout_s=5,
+    )
     with pytest.raises(ProducerBusy, match="taken"):
-        await client.create_producer("t", name="p")
-    [connection] = client._pool._open.values()
-    assert not connection.producers
+        await producer.start()
+    assert (await lookup.connect("t")).producers == {}
+    await producer.close()
 
 
 async def test_a_cancelled_creation_takes_back_what_the_broker_may_have_made(peer, client):
@@ -389,7 +402,7 @@ async def test_a_cancelled_close_goes_on_without_who_waited_for_it(peer, client)
     peer.on_run = ignore
     pending = producer.submit(b"0")
     closing = asyncio.ensure_future(producer.close())
-    await peer.until(lambda: len(peer.runs) == 1)
+    await until(lambda: len(peer.runs) == 1)
     closing.cancel()
     with pytest.raises(asyncio.CancelledError):
         await closing
@@ -409,7 +422,7 @@ async def test_a_client_that_closes_leaves_no_task_and_no_socket(peer):
         await producer.send(b"x")
         await client.create_producer("u")
     assert len(asyncio.all_tasks()) - before <= 1  # The peer's own, for a connection it has lost.
-    await peer.until(lambda: not peer.connections)
+    await until(lambda: not peer.connections)
 
 
 async def test_as_a_context_it_closes_itself(peer, client):
