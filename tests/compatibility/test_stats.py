@@ -8,6 +8,7 @@ from pathlib import Path
 import pulsar
 import pytest
 from compatibility.conftest import open_client
+from support.elsewhere import wait_until
 
 from magnetar import Client
 from magnetar.testing.local_broker import BrokerThread
@@ -57,12 +58,11 @@ async def publish(broker, topic):
 
 def acknowledged(broker, topic):
     """Stats once both acknowledgements came: the client sends them a while later."""
-    deadline = time.monotonic() + 20
-    while True:
-        shown = stats(broker, topic, "?getEarliestTimeInBacklog=true")
-        if shown["subscriptions"]["busy"]["msgBacklog"] == ENTRIES - 2:
-            return shown
-        assert time.monotonic() < deadline, shown
+    return wait_until(
+        lambda: stats(broker, topic, "?getEarliestTimeInBacklog=true"),
+        "statistics are asked for, not told",
+        met=lambda shown: shown["subscriptions"]["busy"]["msgBacklog"] == ENTRIES - 2,
+    )
 
 
 def keys(value):

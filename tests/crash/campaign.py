@@ -15,6 +15,7 @@ from urllib.request import urlopen
 from crash.moments import Victim, topics_of
 from crash.workers import Sender, open_client, workers_of
 from pulsar import BatchingType, InitialPosition, MessageId
+from support.elsewhere import wait_until
 
 from magnetar.testing.processes import BrokerProcess
 
@@ -201,25 +202,30 @@ class Campaign:
         client.close()
 
     def _await_empty_backlogs(self):
-        give_up = time.monotonic() + 60
         for worker in self._workers:
-            path = f"{worker.topic.replace('://', '/')}/stats"
-            while True:
-                with urlopen(f"{self.broker.web_url}/admin/v2/{path}", timeout=10) as answer:
-                    stats = json.load(answer)
-                backlog = stats["subscriptions"]["worker"]["msgBacklog"]
-                if not backlog:
-                    break
-                assert time.monotonic() < give_up, f"{worker.topic}: {backlog} are never delivered"
-                time.sleep(0.1)  # Statistics are asked for, not awaited.
+            wait_until(
+                lambda: self._backlog(worker.topic),  # noqa: B023 - called at once
+                f"statistics of {worker.topic} are asked for, not told",
+                met=lambda backlog: backlog == 0,
+                timeout_s=60,
+                pause_s=0.1,
+            )
+
+    def _backlog(self, topic):
+        path = f"{topic.replace('://', '/')}/stats"
+        with urlopen(f"{self.broker.web_url}/admin/v2/{path}", timeout=10) as answer:
+            return json.load(answer)["subscriptions"]["worker"]["msgBacklog"]
 
     def _await_space(self):
         """What every subscription has acknowledged takes no space any more."""
-        give_up = time.monotonic() + SPACE_COMES_BACK_S
         folder = self.data / "ledgers"
-        while len(files := list(folder.glob("segment-*.log"))) > SEGMENTS_LEFT_MAX:
-            assert time.monotonic() < give_up, f"{len(files)} files of the log stay for ever"
-            time.sleep(0.1)  # Files go when they go: nobody tells.
+        wait_until(
+            lambda: list(folder.glob("segment-*.log")),
+            "the broker tells nobody when it deletes files of its log",
+            met=lambda files: len(files) <= SEGMENTS_LEFT_MAX,
+            timeout_s=SPACE_COMES_BACK_S,
+            pause_s=0.1,
+        )
 
     # Clients.
 

@@ -9,6 +9,8 @@ import time
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
+from support.elsewhere import wait_until
+
 MOMENT_TIMEOUT_S = 10.0
 STARTS_KILLED = 4
 START_S = 0.7  # A start takes about this long; a kill may come at any point of it.
@@ -103,9 +105,9 @@ def _size(path):
 
 
 def _await_change(look):
-    """Spin until it looks otherwise: a file tells nobody that it is about to change."""
+    """Until it looks otherwise."""
     before = look()
-    give_up = time.monotonic() + MOMENT_TIMEOUT_S
-    while look() == before:
-        assert time.monotonic() < give_up, f"nothing moves: {before}"
-        time.sleep(0.0003)
+    untold = "a file tells nobody that it changes"
+    wait_until(
+        look, untold, met=lambda now: now != before, timeout_s=MOMENT_TIMEOUT_S, pause_s=0.0003
+    )

@@ -12,6 +12,7 @@ from collections import deque
 
 import pulsar
 from pulsar import ConsumerType, InitialPosition
+from support.elsewhere import wait_until
 
 UNDER_WAY_MAX = 60  # Sends of one producer that are not answered yet.
 SETTLE_TIMEOUT_S = 60
@@ -128,10 +129,11 @@ class Worker:
 
     def begin_life(self):
         """The broker serves, and the consumers are connected: from now on it hears of acks."""
-        give_up = time.monotonic() + SETTLE_TIMEOUT_S
-        while not all(consumer.is_connected() for consumer in self._consumers):
-            assert time.monotonic() < give_up, f"{self.topic}: consumers do not come back"
-            time.sleep(0.02)  # The official client tells nobody when it is connected again.
+        wait_until(
+            lambda: all(consumer.is_connected() for consumer in self._consumers),
+            f"the official client tells nobody when it is connected to {self.topic} again",
+            timeout_s=SETTLE_TIMEOUT_S,
+        )
         self._since = time.monotonic()
 
     def end_life(self, killed, settle_s):

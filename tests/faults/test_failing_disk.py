@@ -8,7 +8,6 @@ not answered.
 import errno
 import logging
 import threading
-import time
 from functools import partial
 
 import pulsar
@@ -16,6 +15,7 @@ import pytest
 from faults.folders import open_client
 from pulsar import InitialPosition, MessageId
 from support.faults import FaultyFiles
+from support.logs import until_logged
 
 from magnetar.client import blocking
 from magnetar.errors import TimedOut, Unavailable
@@ -112,15 +112,6 @@ def started(client):
     for sends in all_sends:
         sends.wait(20)
     return all_sends
-
-
-def until_logged(caplog, *texts):
-    """A failure is logged when it happens, and nobody is told of that. The first text found."""
-    give_up = time.monotonic() + ANSWERED_S
-    while (found := next((text for text in texts if text in caplog.text), None)) is None:
-        assert time.monotonic() < give_up, f"nobody says {texts}: {caplog.text}"
-        time.sleep(0.01)
-    return found
 
 
 def test_a_full_disk_costs_nothing_and_passes(client, other, files, caplog):

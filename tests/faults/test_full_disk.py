@@ -5,7 +5,6 @@ Here the metadata feel it too: SQLite writes to the same disk.
 """
 
 import subprocess
-import time
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
@@ -14,6 +13,8 @@ import pytest
 from faults.folders import open_client
 from faults.test_failing_disk import ANSWERED_S, SIZE, Sends
 from pulsar import InitialPosition
+from support.elsewhere import wait_until
+from support.logs import until_process_logged
 
 from magnetar.testing.processes import BrokerProcess
 
@@ -77,14 +78,6 @@ def ask(broker, method, path, body=None):
         return refused.code
 
 
-def until_logged(broker, text):
-    """A failure is logged when it happens, and nobody is told of that."""
-    give_up = time.monotonic() + ANSWERED_S
-    while text not in broker.life_log():
-        assert time.monotonic() < give_up, f"nobody says {text}: {broker.life_log()}"
-        time.sleep(0.02)
-
-
 def subscribe_for_ever(broker):
     """New subscriptions, each a record of the metadata, until one is refused."""
     client = open_client(broker, operation_timeout_seconds=3)
@@ -97,11 +90,14 @@ def subscribe_for_ever(broker):
 
 def until_deleted(broker, topic):
     """A deletion that cannot be noted in the log frees the space all the same, and then it can."""
-    give_up = time.monotonic() + ANSWERED_S
-    while (status := ask(broker, "DELETE", f"{topic}?force=true")) not in (204, 404):
-        assert status in (500, 503), status
-        assert time.monotonic() < give_up, f"it cannot be deleted: {broker.life_log()[-2000:]}"
-        time.sleep(0.2)
+
+    def status():
+        found = ask(broker, "DELETE", f"{topic}?force=true")
+        assert found in (204, 404, 500, 503), found
+        return found
+
+    untold = "space of the disk comes back when files are gone"
+    wait_until(status, untold, met=(204, 404).__contains__, timeout_s=ANSWERED_S, pause_s=0.2)
 
 
 def started(client):
@@ -123,7 +119,7 @@ def test_a_disk_that_is_really_full(disk):
         ballast.fill()
         for sends in producers:
             sends.send(1000)
-        until_logged(broker, "topic.write_failed")
+        until_process_logged(broker, "topic.write_failed")
 
         # Reading goes on, and so does asking.
         kept.check(client)
@@ -176,7 +172,7 @@ def test_a_full_disk_is_emptied_by_deleting_topics_and_by_acknowledging(disk):
         ballast.fill()
         for sends in producers:
             sends.send(500)
-        until_logged(broker, "topic.write_failed")
+        until_process_logged(broker, "topic.write_failed")
         until_deleted(broker, "persistent/public/default/big")
         for sends in producers:
             sends.wait(600)

@@ -4,6 +4,7 @@ import asyncio
 import re
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import psutil
@@ -11,6 +12,7 @@ import pulsar
 from fuzz.commands import TOPICS
 from fuzz.live import Attacker, Tally
 from fuzz.witness import Testimony, Witness
+from support.elsewhere import until_elsewhere
 
 from magnetar.testing.processes import BrokerProcess
 
@@ -100,11 +102,13 @@ async def _watched(
 
 async def _settled_fds(process: psutil.Process, expected: int) -> int:
     """Open files, once the broker has noticed that the attackers are gone."""
-    until = time.monotonic() + SETTLE_TIMEOUT_S
-    # Another process tells nobody when it closes a file.
-    while (count := process.num_fds()) > expected and time.monotonic() < until:  # noqa: ASYNC110
-        await asyncio.sleep(SAMPLE_INTERVAL_S)
-    return count
+    with suppress(AssertionError):
+        await until_elsewhere(
+            lambda: process.num_fds() <= expected,
+            "another process tells nobody when it closes a file",
+            timeout_s=SETTLE_TIMEOUT_S,
+        )
+    return process.num_fds()
 
 
 def _findings(report: Report) -> list[str]:

@@ -8,7 +8,7 @@ from array import array
 
 import pytest
 from google_crc32c import value as crc32c
-from support.loop import until
+from support.loop import until, until_idle
 from support.network import WireConnection
 from unit.client.peer import Peer
 from unit.storage.ledger.local.support import append
@@ -293,9 +293,8 @@ async def _come_and_go(broker, last):
         connection.send(last)
         connection.close()
     del connection
-    while len(broker.broker._connections):  # noqa: ASYNC110 - connections tell nobody else
-        await asyncio.sleep(0)
-    await asyncio.sleep(0.01)  # The loop itself still refers to what it called last.
+    await until(lambda: not broker.broker.connection_count)
+    await until_idle()  # The loop itself still refers to what it called last.
 
 
 async def test_a_broker_may_not_make_a_producer_count_from_below():
