@@ -5,7 +5,6 @@ overtake each other, as they could then. Where the recording shows that nothing 
 more may come from us.
 """
 
-import asyncio
 import json
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -17,12 +16,12 @@ from golden.conversation import Conversation, Step
 from golden.frames import Decoded, decode
 from golden.normal import Names
 from golden.rest_results import result_of
+from support.loop import until_idle
 from support.network import WireConnection
 
 from magnetar.errors import TimedOut
 
 QUIET_MS = 250
-SETTLE_S = 0.02
 ANSWER_TIMEOUT_S = 3.0
 MISSING_TIMEOUT_S = 0.2  # For a frame that is known not to come.
 ORDER = "(order)"
@@ -118,7 +117,7 @@ class Replay:
             await self._expect(step)
         elif step.kind == "close":
             self._links[step.connection].wire.close()
-            await asyncio.sleep(SETTLE_S)  # Nothing tells us when the broker has seen it.
+            await until_idle()  # The broker, which runs in this loop, has seen it.
         elif step.kind == "closed":
             await self._expect_end(step)
         elif step.kind == "rest":
@@ -181,7 +180,7 @@ class Replay:
                 link.early.append(Early(frame))
 
     async def _expect_nothing(self, step: Step) -> None:
-        await self._settle()
+        await until_idle()
         for name, link in self._links.items():
             while link.wire.waiting:
                 frame = await link.next(0)
@@ -193,13 +192,6 @@ class Replay:
             link.early.clear()
             if link.wire.closed and not link.ended:
                 link.ended = True
-
-    async def _settle(self) -> None:
-        """Wait until no connection has received anything for a moment."""
-        waiting = -1
-        while waiting != (now := sum(link.wire.waiting for link in self._links.values())):
-            waiting = now
-            await asyncio.sleep(SETTLE_S)
 
     async def _request(self, step: Step) -> None:
         method, path, body, status, expected, *about = step.rest

@@ -12,9 +12,21 @@ SETTINGS = {
 }
 
 
+@pytest.fixture(scope="module")
+def settings():
+    return SETTINGS
+
+
 @pytest.fixture
-def broker(tmp_path):
-    with BrokerProcess(tmp_path / "data", settings=SETTINGS) as process:
+def broker(tmp_path, settings):
+    with BrokerProcess(tmp_path / "data", settings=settings) as process:
+        yield process
+
+
+@pytest.fixture(scope="module")
+def quiet_broker(tmp_path_factory, settings):
+    """A broker that nobody does any harm to."""
+    with BrokerProcess(tmp_path_factory.mktemp("quiet") / "data", settings=settings) as process:
         yield process
 
 
@@ -26,10 +38,11 @@ async def bystander(broker):
 
 
 @pytest.fixture
-async def alone(bystander):
-    """The bystander's pace before anybody else is there."""
-    await bystander.pace()
-    return await bystander.pace()
+async def alone(quiet_broker):
+    """A client like the bystander, on a broker of its own."""
+    client = await Bystander.open(quiet_broker.port, "persistent://public/default/alone")
+    yield client
+    client.close()
 
 
 @pytest.fixture

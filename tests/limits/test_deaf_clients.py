@@ -9,9 +9,9 @@ import contextlib
 import threading
 
 import pytest
-from limits.bystander import Bystander, hear, memory
+from limits.bystander import PATIENCE_S, Bystander, memory, well_behaved
 from limits.rude import Rude
-from unit.broker.peer import Peer, command, send
+from unit.broker.peer import command, send
 
 from magnetar.broker.outbox import HIGH_WATER_BYTES
 from magnetar.proto import PulsarApi_pb2 as pb
@@ -33,13 +33,13 @@ SHARED, KEY_SHARED, EXCLUSIVE = (
 
 async def publish(port: int, topic: str, count: int, payload: bytes = ENTRY) -> None:
     """So many entries, all answered."""
-    peer = await Peer.open(port)
+    peer = await well_behaved(port)
     await peer.produce(1, topic)
     for start in range(0, count, 100):
         numbers = range(start, min(start + 100, count))
         peer.wire.send(b"".join(send(1, number, payload) for number in numbers))
         for _ in numbers:
-            answer = await hear(peer)
+            answer = await peer.hear(PATIENCE_S)
             assert answer.HasField("send_receipt"), answer
     peer.wire.close()
 
@@ -80,13 +80,13 @@ async def test_a_deaf_consumer_holds_up_nobody_on_its_own_subscription(broker, p
     """Shared: what it cannot take goes to the other."""
     deaf = peers.enter_context(Rude(broker.port)).connect()
     deaf.consume(TOPIC, "both", subType=SHARED)
-    good = await Peer.open(broker.port)
+    good = await well_behaved(broker.port)
     await good.consume(1, TOPIC, subscription="both", subType=SHARED, permits=1_000_000)
     publishing = asyncio.create_task(publish(broker.port, TOPIC, 1000))
     got = 0
     fits = (HIGH_WATER_BYTES + READ_BYTES_MAX) // len(ENTRY) + 60  # And what the kernel holds.
     while got < 1000 - fits:
-        got += (await hear(good)).HasField("message")
+        got += (await good.hear(PATIENCE_S)).HasField("message")
     await publishing
     good.wire.close()
 
@@ -126,7 +126,7 @@ async def test_who_asks_much_and_never_reads_the_answers_holds_nobody_up(
     broker, bystander, alone, peers, question
 ):
     """Thousands of questions in a few reads; the lists are some 80 MB in all."""
-    names = await Peer.open(broker.port)
+    names = await well_behaved(broker.port)
     for number in range(80):
         await names.produce(number, f"{TOPIC}-{'x' * 200}-{number}")
     before = memory(broker.pid)
@@ -138,26 +138,24 @@ async def test_who_asks_much_and_never_reads_the_answers_holds_nobody_up(
 
 
 @pytest.mark.parametrize("kind", [SHARED, KEY_SHARED])
-async def test_who_never_acknowledges_gets_so_much_and_no_more(tmp_path, kind):
+async def test_who_never_acknowledges_gets_so_much_and_no_more(tmp_path, alone, kind):
     settings = {"webServicePort": -1, "maxUnackedMessagesPerConsumer": 500}
     with BrokerProcess(tmp_path / "data", settings=settings) as broker:
         bystander = await Bystander.open(broker.port, f"{TOPIC}-other")
-        await bystander.pace()
-        alone = await bystander.pace()
-        hoarder, other = await Peer.open(broker.port), await Peer.open(broker.port)
+        hoarder, other = await well_behaved(broker.port), await well_behaved(broker.port)
         await hoarder.consume(1, TOPIC, subType=kind, permits=1_000_000)
         await publish(broker.port, TOPIC, 2000, b"x" * 100)
         await bystander.check(alone)
         for _ in range(500):
-            assert (await hear(hoarder)).HasField("message")
+            assert (await hoarder.hear(PATIENCE_S)).HasField("message")
         await hoarder.nothing_more()
         if kind == SHARED:  # By key the other would have to wait for what the first one holds.
             await other.consume(1, TOPIC, subType=kind, permits=1_000_000)
-            held = [(await hear(other)).message.message_id for _ in range(500)]
+            held = [(await other.hear(PATIENCE_S)).message.message_id for _ in range(500)]
             for message_id in held:
                 other.tell("ack", consumer_id=1, ack_type=0, message_id=[message_id])
             for _ in range(500):
-                assert (await hear(other)).HasField("message")
+                assert (await other.hear(PATIENCE_S)).HasField("message")
             other.wire.close()
         hoarder.wire.close()
         bystander.close()
@@ -165,15 +163,15 @@ async def test_who_never_acknowledges_gets_so_much_and_no_more(tmp_path, kind):
 
 async def test_an_exclusive_consumer_that_never_acknowledges_costs_no_memory(broker):
     """It may have all there is; nothing is kept for it, for the cursor knows what is missing."""
-    hoarder = await Peer.open(broker.port)
+    hoarder = await well_behaved(broker.port)
     await hoarder.consume(1, TOPIC, permits=1_000_000)
     await publish(broker.port, TOPIC, 1000, b"x" * 100)
     for _ in range(1000):
-        assert (await hear(hoarder)).HasField("message")
+        assert (await hoarder.hear(PATIENCE_S)).HasField("message")
     before = memory(broker.pid)
     for _ in range(20):
         await publish(broker.port, TOPIC, 1000, b"x" * 100)
         for _ in range(1000):
-            assert (await hear(hoarder)).HasField("message")
+            assert (await hoarder.hear(PATIENCE_S)).HasField("message")
     assert memory(broker.pid) - before < 20 * MIB  # The cache's 8, and what it is cut from.
     hoarder.wire.close()

@@ -6,10 +6,10 @@ Whoever is too fast is slowed: not read, so that TCP holds it up. Nothing is dro
 import asyncio
 
 import pytest
-from limits.bystander import Bystander, hear, memory
+from limits.bystander import PATIENCE_S, Bystander, memory, well_behaved
 from limits.rude import Rude
 from support.faults import FaultyFiles
-from unit.broker.peer import Peer, command, send
+from unit.broker.peer import command, send
 
 from magnetar.broker.connection import SHARED_BUFFER_BYTES
 from magnetar.proto import PulsarApi_pb2 as pb
@@ -51,13 +51,11 @@ async def test_a_publisher_that_never_reads_its_receipts_is_slowed(broker, bysta
     assert sent > MIB
 
 
-async def test_who_opens_producers_without_end_is_stopped(tmp_path):
+async def test_who_opens_producers_without_end_is_stopped(tmp_path, alone):
     settings = {"webServicePort": -1, "maxProducersPerConnection": 500}
     with BrokerProcess(tmp_path / "data", settings=settings) as broker:
         bystander = await Bystander.open(broker.port, f"{TOPIC}-other")
-        await bystander.pace()
-        alone = await bystander.pace()
-        greedy = await Peer.open(broker.port)
+        greedy = await well_behaved(broker.port)
         await greedy.ask("lookupTopic", topic=TOPIC, request_id=1)
         greedy.wire.send(
             b"".join(
@@ -66,7 +64,7 @@ async def test_who_opens_producers_without_end_is_stopped(tmp_path):
             )
         )
         await bystander.check(alone)
-        answers = [await hear(greedy) for _ in range(3000)]
+        answers = [await greedy.hear(PATIENCE_S) for _ in range(3000)]
         assert sum(answer.HasField("producer_success") for answer in answers) == 500
         greedy.wire.close()
         bystander.close()
@@ -93,7 +91,7 @@ async def until(condition) -> None:
 async def test_publishers_faster_than_the_disk_are_slowed_not_dropped(tmp_path, files):
     """The disk stands still: all together wait at the buffer's size, and then all is stored."""
     async with LocalBroker(tmp_path / "data", settings=SLOW_DISK, files=files) as broker:
-        peers = [await Peer.open(broker.port) for _ in range(4)]
+        peers = [await well_behaved(broker.port) for _ in range(4)]
         for number, peer in enumerate(peers):
             await peer.produce(1, f"{TOPIC}-{number}")
         with files.hold_syncs():
@@ -108,11 +106,11 @@ async def test_publishers_faster_than_the_disk_are_slowed_not_dropped(tmp_path, 
             # Each may have had one read under way when the buffer was full.
             assert 4 * MIB <= waiting <= 4 * MIB + len(peers) * SHARED_BUFFER_BYTES
             assert all(peer.wire.waiting == 0 for peer in peers)
-            late = await Peer.open(broker.port)  # Who asks for something else is served.
+            late = await well_behaved(broker.port)  # Who asks for something else is served.
             await late.ask("lookupTopic", topic=TOPIC, request_id=1)
         for peer in peers:
             for number in range(count):
-                answer = await hear(peer)
+                answer = await peer.hear(PATIENCE_S)
                 assert answer.send_receipt.sequence_id == number
 
 
@@ -120,13 +118,13 @@ async def test_what_came_from_connections_that_are_gone_counts_until_it_is_store
     """Connecting again does not make room: each newcomer gets in what it has in one read."""
     connections = 15
     async with LocalBroker(tmp_path / "data", settings=SLOW_DISK, files=files) as broker:
-        stays = await Peer.open(broker.port)
+        stays = await well_behaved(broker.port)
         await stays.produce(1, TOPIC)
         (first,) = broker.broker._connections.members()
         buffer = first._session._sends._buffer
         with files.hold_syncs():
             for _ in range(connections):
-                peer = await Peer.open(broker.port)
+                peer = await well_behaved(broker.port)
                 await peer.produce(1, TOPIC)
                 before = buffer.used_bytes
                 peer.wire.send(b"".join(send(1, number, ENTRY) for number in range(100)))
@@ -149,7 +147,7 @@ async def test_one_connection_may_have_so_much_under_way(tmp_path, files, key, l
     settings = {**SLOW_DISK, key: limit}
     size = len(send(1, 1, b"x" * 9_930)) - 50
     async with LocalBroker(tmp_path / "data", settings=settings, files=files) as broker:
-        peer = await Peer.open(broker.port)
+        peer = await well_behaved(broker.port)
         await peer.produce(1, TOPIC)
         (connection,) = broker.broker._connections.members()
         sends = connection._session._sends

@@ -4,15 +4,13 @@
 `python -m bench.memory` says what they cost. Opening and greeting thousands takes some seconds.
 """
 
-import asyncio
 import os
 import resource
-import socket
 
 import psutil
 import pytest
-from limits.bystander import Bystander, hear, memory
-from unit.broker.peer import Peer, command, send
+from limits.bystander import PATIENCE_S, memory, well_behaved
+from unit.broker.peer import Peer, send
 
 from magnetar.testing.processes import BrokerProcess
 
@@ -41,74 +39,59 @@ def files():
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-@pytest.fixture
-def broker(tmp_path, files):  # noqa: ARG001 - the limits are to be raised first
-    settings = {
+@pytest.fixture(scope="module")
+def settings():
+    return {
         "webServicePort": -1,
         "keepAliveIntervalSeconds": KEEP_ALIVE_S,
         "managedLedgerCacheSizeMB": 8,
         "durability": "none",
     }
+
+
+@pytest.fixture
+def broker(tmp_path, files, settings):  # noqa: ARG001 - the limits are to be raised first
     with BrokerProcess(tmp_path / "data", settings=settings) as process:
         yield process
 
 
 @pytest.fixture
 def opened():
-    """Sockets, closed in the end."""
-    sockets = []
-    yield sockets
-    for one in sockets:
-        one.close()
+    """Connections, closed in the end."""
+    peers = []
+    yield peers
+    for one in peers:
+        one.wire.close()
 
 
-def idle(port: int, opened: list[socket.socket]) -> None:
-    """Open connections that have said CONNECT and were answered."""
-    for _ in range(CONNECTIONS):
-        one = socket.create_connection(("127.0.0.1", port))
-        one.sendall(command("connect", client_version="idle", protocol_version=21))
-        opened.append(one)
-    for one in opened:
-        one.settimeout(3 * KEEP_ALIVE_S)
-        assert one.recv(1000), "the broker closed the connection"
-
-
-def answer_ping(opened: list[socket.socket]) -> None:
-    pong = command("pong")
-    for one in opened:
-        assert one.recv(1000), "the broker closed the connection"
-        one.sendall(pong)
-
-
-async def test_thousands_of_idle_connections_cost_little_and_hold_nobody_up(broker, opened):
+async def test_thousands_of_idle_connections_cost_little_and_hold_nobody_up(
+    broker, bystander, alone, opened
+):
     """They are pinged, answer and stay; when they go, the broker has its descriptors back."""
-    bystander = await Bystander.open(broker.port, "persistent://public/default/bystander")
     await bystander.pace()
-    alone = await bystander.pace()
     before, process = memory(broker.pid), psutil.Process(broker.pid)
     descriptors = process.num_fds()
-    await asyncio.to_thread(idle, broker.port, opened)
+    for _ in range(CONNECTIONS):
+        opened.append(await well_behaved(broker.port))
     await bystander.check(alone)
     assert process.num_fds() >= descriptors + CONNECTIONS
-    answering = asyncio.create_task(asyncio.to_thread(answer_ping, opened))
-    while not answering.done():
+    while not all(one.wire.answered for one in opened):
         await bystander.round()
-    await answering
     await bystander.check(alone)
+    assert not any(one.wire.closed for one in opened), "the broker closed the connection"
     assert memory(broker.pid) - before < CONNECTIONS * CONNECTION_BYTES_MAX + SLACK
     for one in opened:
-        one.close()
+        one.wire.close()
     while process.num_fds() > descriptors:
         await bystander.round()
     await bystander.check(alone)
-    bystander.close()
 
 
 async def consumers(port: int) -> list[Peer]:
     """One for each topic, many on a connection, each with a permit for one message at a time."""
     peers = []
     for start in range(0, TOPICS, CONSUMERS_PER_CONNECTION):
-        peer = await Peer.open(port)
+        peer = await well_behaved(port)
         for number in range(start, start + CONSUMERS_PER_CONNECTION):
             topic = f"persistent://public/default/many-{number}"
             await peer.consume(number, topic, permits=1)
@@ -116,25 +99,23 @@ async def consumers(port: int) -> list[Peer]:
     return peers
 
 
-async def test_a_thousand_topics_with_a_slow_consumer_each_are_all_served(broker):
+async def test_a_thousand_topics_with_a_slow_consumer_each_are_all_served(broker, bystander, alone):
     """Each consumer takes one message, and the next when all others have theirs."""
-    bystander = await Bystander.open(broker.port, "persistent://public/default/bystander")
     await bystander.pace()
-    alone = await bystander.pace()
     before = memory(broker.pid)
-    publisher, peers = await Peer.open(broker.port), await consumers(broker.port)
+    publisher, peers = await well_behaved(broker.port), await consumers(broker.port)
     for number in range(TOPICS):
         await publisher.produce(number, f"persistent://public/default/many-{number}")
         publisher.wire.send(
             b"".join(send(number, entry, b"x" * 100) for entry in range(ENTRIES_PER_TOPIC))
         )
         for _ in range(ENTRIES_PER_TOPIC):
-            assert (await hear(publisher)).HasField("send_receipt")
+            assert (await publisher.hear(PATIENCE_S)).HasField("send_receipt")
     await bystander.check(alone)
     assert memory(broker.pid) - before < TOPICS * TOPIC_BYTES_MAX + SLACK
     for _ in range(ENTRIES_PER_TOPIC):
         for peer in peers:
-            got = [(await hear(peer)).message for _ in range(CONSUMERS_PER_CONNECTION)]
+            got = [(await peer.hear(PATIENCE_S)).message for _ in range(CONSUMERS_PER_CONNECTION)]
             assert len({message.consumer_id for message in got}) == CONSUMERS_PER_CONNECTION
             for message in got:
                 ids = [message.message_id]
@@ -143,4 +124,3 @@ async def test_a_thousand_topics_with_a_slow_consumer_each_are_all_served(broker
         await bystander.check(alone)
     for peer in (publisher, *peers):
         peer.wire.close()
-    bystander.close()

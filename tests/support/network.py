@@ -28,6 +28,8 @@ class WireConnection(asyncio.Protocol):
         self._frames: deque[bytes] = deque()
         self._changed = asyncio.Event()
         self.closed = False  # The broker ended the connection, or we did.
+        self.answers: dict[bytes, bytes] = {}  # To frames that are answered as they arrive.
+        self.answered = 0  # So many were; ``receive`` does not show them.
 
     @classmethod
     async def open(cls, host: str, port: int) -> Self:
@@ -45,9 +47,17 @@ class WireConnection(asyncio.Protocol):
             end = SIZE_BYTES + int.from_bytes(self._rest[:SIZE_BYTES], "big")
             if len(self._rest) < end:
                 break
-            self._frames.append(bytes(self._rest[:end]))
+            self._take(bytes(self._rest[:end]))
             del self._rest[:end]
         self._changed.set()
+
+    def _take(self, frame: bytes) -> None:
+        answer = self.answers.get(frame)
+        if answer is None:
+            self._frames.append(frame)
+        else:
+            self.answered += 1
+            self.send(answer)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.closed = True
@@ -58,6 +68,15 @@ class WireConnection(asyncio.Protocol):
         if not self.closed:
             assert self._transport is not None, "not connected: use WireConnection.open"
             self._transport.write(data)
+
+    def pause_reading(self) -> None:
+        """Take nothing from the network; what the broker sends stays there."""
+        assert self._transport is not None, "not connected: use WireConnection.open"
+        self._transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        assert self._transport is not None, "not connected: use WireConnection.open"
+        self._transport.resume_reading()
 
     @property
     def waiting(self) -> int:

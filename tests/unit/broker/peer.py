@@ -79,8 +79,12 @@ class Peer:
         self.tell(field, **values)
         return await self.hear()
 
-    async def hear(self) -> pb.BaseCommand:
-        frame = await self.wire.receive()
+    def answer_pings(self) -> None:
+        """Answer each PING as it arrives, from now on, whatever else is done meanwhile."""
+        self.wire.answers[command("ping")] = command("pong")
+
+    async def hear(self, timeout_s: float = 5.0) -> pb.BaseCommand:
+        frame = await self.wire.receive(timeout_s)
         assert frame is not None, "the broker closed the connection"
         return pb.BaseCommand.FromString(frame[8 : 8 + int.from_bytes(frame[4:8], "big")])
 
