@@ -1,19 +1,23 @@
 # Every developer command. `make` alone lists them.
 
-PYTHON_FILES := src tests bench examples generate
+PYTHON_FILES := src tests bench examples generate setup.py
 PY := .venv/bin/python
 READY := .venv/.ready
 
-.PHONY: help setup run test scenarios crash check format generate proto all clean
+.PHONY: help setup wheel run test scenarios crash check format generate proto all clean
 
 help:            ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
 
 setup: $(READY)  ## .venv with Magnetar and everything it needs
 
-$(READY): pyproject.toml setup.sh
+$(READY): pyproject.toml setup.py setup.sh $(wildcard src/magnetar/inner/compiled/*.[ch])
 	./setup.sh
 	@touch $(READY)
+
+wheel: $(READY)  ## a wheel in dist, with the compiled inner loops
+	$(PY) -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+	@ls dist/*.whl
 
 run: $(READY)    ## the main job: flights through a broker and a Spark pipeline, reconciled
 	.venv/bin/magnetar quickstart $(ARGS)
@@ -76,4 +80,4 @@ fuzz: $(READY)   ## a million random and mutated frames, and everything else tha
 all: check test  ## what CI runs, no more, no less
 
 clean:           ## remove what setup and the tests made
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache data
+	rm -rf .venv build dist src/magnetar/inner/_compiled.* .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache data

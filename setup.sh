@@ -64,4 +64,11 @@ fi
 say "installing Magnetar, Spark and the test tools (1.2 GB of disk; minutes on a slow line)"
 .venv/bin/python -m pip install --quiet --disable-pip-version-check --upgrade pip
 .venv/bin/python -m pip install --quiet --disable-pip-version-check -e '.[quickstart,dev]'
+if ! MAGNETAR_INNER=compiled .venv/bin/python -c 'import magnetar.inner' 2>/dev/null; then
+    lacking='see what  .venv/bin/python -m pip install -v -e .  says'
+    headers=$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("include"))')
+    [ -e "$headers/Python.h" ] || lacking="there is no $headers/Python.h (apt-get install python3-dev)"
+    command -v "${CC:-cc}" >/dev/null || lacking='there is no C compiler (apt-get install gcc)'
+    say "the inner loops are not compiled: $lacking. Everything works, slower; ./setup.sh tries again"
+fi
 say "done: .venv/bin/magnetar --help"

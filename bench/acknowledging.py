@@ -7,7 +7,7 @@ queue: half a queue, once half of it was used.
 
 from struct import Struct
 
-from magnetar.message.varint import varint
+from magnetar.inner.varint import varint
 from magnetar.model.subscriptions import SubscriptionType
 from magnetar.wire import requests
 

@@ -30,6 +30,8 @@ from statistics import median
 import click
 from google_crc32c import value as crc32c
 
+from magnetar import inner
+
 from . import machine, work
 from .broker import Magnetar
 from .cases import KIB, Case, named
@@ -154,7 +156,7 @@ def _shown(head: str, now: dict[str, float], before: dict[str, float], *, judged
 def main(*, rounds: int, write: bool) -> None:
     """Measure and compare."""
     load = os.getloadavg()[0]
-    click.echo(machine.interpreter())
+    click.echo(f"{machine.interpreter()}; inner loops {inner.BUILD}")
     now, before = Figures(instructions=work.count()), committed()
     comparable = not write and now.python == before.python
     head = "instructions per entry"

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import psutil
 
+from magnetar import inner
+
 # They build their packages with profile-guided optimisation, and their build flags do not say so.
 _DISTRIBUTIONS = ("debian", "ubuntu", "fedora", "rhel")
 _LOOPS = 20_000
@@ -23,6 +25,7 @@ def describe(folder: Path) -> list[str]:
     return [
         f"date         {datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
         f"interpreter  {interpreter()}",
+        f"inner loops  {inner.BUILD}",
         (
             f"machine      {_processor()}, {os.cpu_count()} cores, {memory_gb:.0f} GB, {system}; "
             f"load average before {load:.1f}"

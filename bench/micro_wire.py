@@ -14,10 +14,10 @@ from time import process_time_ns
 import click
 from google_crc32c import value as crc32c
 
+from magnetar import inner
 from magnetar.message import batch, metadata
 from magnetar.message.entry import join
 from magnetar.message.send_run import SendRun
-from magnetar.message.varint import varint
 from magnetar.model.position import Position
 from magnetar.storage.managed_ledger.run import EntryRun
 from magnetar.wire import replies, requests
@@ -83,8 +83,8 @@ def works(size: int, count: int, spread: int) -> dict[str, Callable[[], object]]
     stream = b"".join(frames)
     decoder = FrameDecoder()
     checksums = list(map(crc32c, data))
-    ids = [varint(FIRST + index) for index in range(count)]
-    run = SendRun(1, ids, data, checksums, [1] * count)
+    ids = list(range(FIRST, FIRST + count))
+    run = SendRun(1, ids, data, checksums, [1] * count, [0] * count)
     stored = EntryRun(77, FIRST, data, checksums)
     payloads = [bytes([index % 251]) * (size + index * 7 % (spread or 1)) for index in range(count)]
     packed = batch.pack(payloads, first_sequence_id=FIRST)
@@ -107,7 +107,7 @@ def works(size: int, count: int, spread: int) -> dict[str, Callable[[], object]]
 def main(rounds: int) -> None:
     level = "".join(flag for flag in sysconfig.get_config_var("PY_CFLAGS").split() if "-O" in flag)
     name = f"{platform.python_implementation()} {platform.python_version()} ({level})"
-    print(f"{name}, CPU nanoseconds per entry")
+    print(f"{name}, inner loops {inner.BUILD}, CPU nanoseconds per entry")
     kinds = [(100, 0, "100 B"), (1024, 0, "1 KiB"), (100, 100, "100-200 B")]
     counts = (1, 10, 100, 1000)
     print(f"{'':18}" + "".join(f"{label:>28}" for _, _, label in kinds))

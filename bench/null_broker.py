@@ -13,7 +13,6 @@ from bisect import bisect_right
 from typing import Self
 
 from magnetar.message.send_run import SendRun
-from magnetar.message.varint import varint
 from magnetar.proto import PulsarApi_pb2 as pb
 from magnetar.wire import replies
 from magnetar.wire.frames import Frame, decode
@@ -124,8 +123,8 @@ def _answer(command: pb.BaseCommand) -> bytes:
 
 def serve(ends: list[int]) -> None:
     """Until it is killed. ``ends`` are where the frames of each connection's ring end."""
-    sequences = [varint(FIRST_SEQUENCE + number) for number in range(RECEIPTS)]
-    sends = SendRun(1, sequences, [b""] * RECEIPTS, [0] * RECEIPTS, [1] * RECEIPTS)
+    sequences = list(range(FIRST_SEQUENCE, FIRST_SEQUENCE + RECEIPTS))
+    sends = SendRun(1, sequences, [b""] * RECEIPTS, [0] * RECEIPTS, [1] * RECEIPTS, [0] * RECEIPTS)
     receipts = memoryview(replies.send_receipts(sends, LEDGER_ID, FIRST_ENTRY_ID))
     receipt_size = len(receipts) // RECEIPTS
     buffer = memoryview(bytearray(READ_SIZE))

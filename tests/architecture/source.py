@@ -107,6 +107,7 @@ def python_files() -> list[str]:
     """Every Python file but the tests of this folder, which name what must not exist."""
     folders = ("src", "tests", "bench", "examples", "generate")
     found = [path for folder in folders for path in sorted((ROOT / folder).rglob("*.py"))]
+    found += sorted(ROOT.glob("*.py"))
     here = Path(__file__).parent
     return [path.relative_to(ROOT).as_posix() for path in found if path.parent != here]
 

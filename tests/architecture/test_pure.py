@@ -6,7 +6,7 @@ import re
 from architecture.source import files, imported, tree
 
 IMPURE = {"asyncio", "socket", "time", "os", "threading", "random", "logging"}
-PURE_ROOMS = ("model/", "message/", "wire/", "broker/dispatch/")
+PURE_ROOMS = ("model/", "inner/plain/", "message/", "wire/", "broker/dispatch/")
 
 
 def claims_purity(name: str) -> bool:

@@ -78,10 +78,10 @@ def outcome(read: Iterator[object]) -> tuple[list[object], str | None]:
     found: list[object] = []
     try:
         for item in read:
-            found += one_by_one([item])
+            found.append(item)  # noqa: PERF402 - what came before a failure stays
     except ProtocolError as error:
-        return found, f"{type(error).__name__}: {error}"
-    return found, None
+        return list(one_by_one(found)), f"{type(error).__name__}: {error}"
+    return list(one_by_one(found)), None
 
 
 def in_parts(data: bytes, bounds: list[int], limit: int) -> Iterator[object]:

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from magnetar.errors import CorruptEntry
+from magnetar.inner.varint import stretches, varint, varint_value
 from magnetar.message import batch, chunk, compression, entry, metadata
 from magnetar.message.compression import CompressionType
-from magnetar.message.varint import stretches, varint, varint_value
 from magnetar.model.position import Position
 from magnetar.proto import PulsarApi_pb2 as pb
 

@@ -1,6 +1,7 @@
 """However the bytes are cut, and whichever way they are read: the same frames."""
 
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import itemgetter
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -77,16 +78,24 @@ streams = st.lists(sends | damaged_sends | stretches() | others | messages, max_
 
 
 def one_by_one(items):
-    """Frames and sends without regard to how they were grouped."""
+    """Frames and sends without regard to how they were grouped.
+
+    Those of several producers that come one after another have an order only among each one's own.
+    """
+    for are_sends, some in groupby(items, lambda item: isinstance(item, SendRun)):
+        each = list(each_of(some))
+        yield from sorted(each, key=itemgetter(0)) if are_sends else each
+
+
+def each_of(items):
     for item in items:
         if isinstance(item, SendRun):
-            tops = item.highest or [b""] * len(item)
             for send in zip(
                 item.sequences,
                 item.data,
                 item.checksums,
                 item.message_counts,
-                tops,
+                item.highest,
                 strict=True,
             ):
                 yield item.producer_id, *send
@@ -161,10 +170,10 @@ def outcome(read):
     found = []
     try:
         for item in read:
-            found += one_by_one([item])
+            found.append(item)  # noqa: PERF402 - what came before a failure stays
     except ProtocolError as error:
-        return found, str(error)
-    return found, None
+        return list(one_by_one(found)), str(error)
+    return list(one_by_one(found)), None
 
 
 @st.composite

@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from magnetar.message.send_run import SendRun
-from magnetar.message.varint import varint, varint_value
 from magnetar.model.position import Position
 from magnetar.storage.managed_ledger.run import EntryRun
 from magnetar.wire import replies
@@ -22,13 +21,9 @@ def send_runs(draw):
         sequences = [(first + index) % 2**64 for index in range(count)]
     else:
         sequences = draw(st.lists(NUMBERS, min_size=count, max_size=count))
-    highest = draw(
-        st.none() | st.lists(st.just(b"") | NUMBERS.map(varint), min_size=count, max_size=count)
-    )
+    highest = draw(st.lists(st.just(0) | NUMBERS, min_size=count, max_size=count))
     entries = [b"entry"] * count
-    return SendRun(
-        draw(NUMBERS), list(map(varint, sequences)), entries, [0] * count, [1] * count, highest
-    )
+    return SendRun(draw(NUMBERS), sequences, entries, [0] * count, [1] * count, highest)
 
 
 @given(send_runs(), NUMBERS, ENTRY_IDS)
@@ -36,10 +31,10 @@ def test_receipts(run, ledger_id, first_entry_id):
     plain = [
         replies.send_receipt(
             run.producer_id,
-            varint_value(sequence),
+            sequence,
             ledger_id,
             first_entry_id + index,
-            highest_sequence_id=varint_value((run.highest or [b""] * len(run))[index]),
+            highest_sequence_id=run.highest[index],
         )
         for index, sequence in enumerate(run.sequences)
     ]

@@ -20,8 +20,9 @@ from .setting import ENVIRONMENT_PREFIX, section_from, settings_of, text_of, var
 from .settings import ConnectionSettings, PolicySettings, ServerSettings, StorageSettings
 from .topics.settings import TopicSettings
 
-_SPARK_PREFIX: Final = f"{ENVIRONMENT_PREFIX}SPARK_"
-"""Variables of the Spark connector. A broker that its process starts inherits them."""
+_OTHERS: Final = (f"{ENVIRONMENT_PREFIX}SPARK_", f"{ENVIRONMENT_PREFIX}INNER")
+"""Beginnings of variables that are no settings: the Spark connector's, which a broker that its
+process starts inherits, and the one of ``magnetar.inner``."""
 
 _SECTIONS: Final = (
     ServerSettings,
@@ -75,7 +76,7 @@ class Config:
         """The same, with what is refused among ``others``: not to start a broker with."""
         given, sources = _from_file(file) if file is not None else ({}, {})
         for variable, value in environment.items():
-            if variable.startswith(ENVIRONMENT_PREFIX) and not variable.startswith(_SPARK_PREFIX):
+            if variable.startswith(ENVIRONMENT_PREFIX) and not variable.startswith(_OTHERS):
                 key = _key_of(variable)
                 source = "environment" if key == variable else f"environment {variable}"
                 given[key], sources[key] = value, source

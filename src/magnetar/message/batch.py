@@ -15,11 +15,11 @@ from struct import Struct
 from google.protobuf.message import DecodeError, EncodeError
 
 from magnetar.errors import CorruptEntry
+from magnetar.inner.varint import stretches, varint, varint_value
 from magnetar.proto import PulsarApi_pb2 as pb
 
 from .columns import count_alike
 from .metadata import text
-from .varint import stretches, varint, varint_value
 
 # The size, which no head of this form exceeds in its last byte, and the head; both varints in
 # shortest form.

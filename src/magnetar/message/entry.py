@@ -4,8 +4,7 @@ The checksum that stands before an entry on the wire is not part of it: it is th
 these bytes.
 """
 
-from google_crc32c import value as crc32c
-
+from magnetar import inner
 from magnetar.errors import CorruptEntry
 
 
@@ -28,4 +27,4 @@ def payload_start(entry: bytes) -> int:
 
 
 def checksum(entry: bytes) -> int:
-    return int(crc32c(entry))
+    return inner.checksum(entry)

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 from google.protobuf.message import DecodeError, EncodeError
 
 from magnetar.errors import CorruptEntry
+from magnetar.inner.varint import varint
 from magnetar.proto import PulsarApi_pb2 as pb
 
 from .compression import CompressionType
 from .entry import payload_start
-from .varint import varint
 
 _NUM_MESSAGES = b"\x58"  # the tag of num_messages_in_batch
 _PRODUCER_NAME = 0x0A  # likewise

@@ -12,19 +12,19 @@ class SendRun:
     """Consecutive sends of one producer, in the order of the wire, never empty.
 
     ``data`` are entries: metadata size, metadata, payload, without the checksum's 6-byte head;
-    ``checksums`` their CRC32-C, verified. ``sequences`` are the sequence ids as the varints that
-    came over the wire, ``highest`` the highest sequence ids likewise (None: no send had one; b"":
-    this send had none): receipts echo them and nothing else looks. ``message_counts`` is how many
-    messages each entry holds as the command said, 0 where only its metadata can tell. Once somebody
-    asked for a sum or for its traits, a run is not changed any more.
+    ``checksums`` their CRC32-C, verified. ``sequences`` are the sequence ids, ``highest`` the
+    highest ones, 0 for a send that had none: receipts echo them and nothing else looks.
+    ``message_counts`` is how many messages each entry holds as the command said, 0 where only its
+    metadata can tell. Once somebody asked for a sum or for its traits, a run is not changed any
+    more.
     """
 
     producer_id: int
-    sequences: list[bytes]
+    sequences: list[int]
     data: list[bytes]
     checksums: list[int]
     message_counts: list[int]
-    highest: list[bytes] | None = None
+    highest: list[int]
     _size_bytes: int = field(default=-1, init=False, repr=False, compare=False)
     _message_count: int = field(default=-1, init=False, repr=False, compare=False)
     _traits: EntryTraits | None = field(default=None, init=False, repr=False, compare=False)
@@ -67,7 +67,7 @@ class SendRun:
             self.data[start:stop],
             self.checksums[start:stop],
             self.message_counts[start:stop],
-            None if self.highest is None else self.highest[start:stop],
+            self.highest[start:stop],
         )
         part._traits = None if self._traits is None else self._traits.part(start, stop)
         return part

@@ -55,8 +55,24 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, lazy.about) for name, lazy in COMMANDS.items()])
 
 
+def _say_version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:  # noqa: FBT001
+    if not asked or ctx.resilient_parsing:
+        return
+    from magnetar import inner  # noqa: PLC0415 - of no use to --help
+
+    click.echo(f"magnetar, version {__version__}, inner loops {inner.BUILD}")
+    ctx.exit()
+
+
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="magnetar")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_say_version,
+    help="Show the version, and whether the inner loops are compiled.",
+)
 def magnetar() -> None:
     """Apache Pulsar's messaging system in Python."""
 

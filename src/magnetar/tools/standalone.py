@@ -17,6 +17,7 @@ from typing import Final, TextIO
 
 import click
 
+from magnetar import inner
 from magnetar.broker.assemble import running_broker
 from magnetar.broker.broker import Broker
 from magnetar.broker.config import Config
@@ -186,7 +187,8 @@ def _ready_line(config: Config, broker: Broker, took_s: float) -> str:
         else f"stored in {storage.data_directory} (durability={storage.durability})"
     )
     web = f" and {broker.address.web_url}" if broker.address.web_url else ""
-    return f"Magnetar is ready after {took_s:.2f} s: {broker.address.service_url}{web}, {kept}"
+    where = f"{broker.address.service_url}{web}, {kept}"
+    return f"Magnetar is ready after {took_s:.2f} s, inner loops {inner.BUILD}: {where}"
 
 
 def _check_ready_file(path: Path) -> None:

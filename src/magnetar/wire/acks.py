@@ -17,8 +17,8 @@ from functools import lru_cache
 from operator import add
 from struct import Struct
 
+from magnetar.inner.varint import varint_value
 from magnetar.message.columns import count_alike
-from magnetar.message.varint import varint_value
 
 _SIZES = Struct(">II").unpack_from
 

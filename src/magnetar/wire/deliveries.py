@@ -16,7 +16,7 @@ from itertools import chain, groupby, repeat
 from struct import Struct, pack
 from typing import Protocol, TypeVar
 
-from magnetar.message.varint import Stretch, stretches, varint
+from magnetar.inner.varint import Stretch, stretches, varint
 
 T = TypeVar("T")
 

@@ -7,8 +7,8 @@ Big-endian; totalSize does not count itself. Only SEND and MESSAGE have a payloa
 other command are ignored. An entry is ``metadataSize(4) MessageMetadata body``, and the checksum is
 that of the entry. It travels on without its checksum's head: a checksum that is missing is made.
 
-The consecutive sends of one producer come out as one ``SendRun`` (``sends.py`` cuts the usual ones
-quickly), everything else as a ``Frame``, in the order of the wire. Who asks for it gets consecutive
+Consecutive sends come out as one ``SendRun`` for each producer, in which they keep their order,
+everything else as a ``Frame``, in the order of the wire. Who asks for it gets consecutive
 acknowledgements of one consumer as one frame, too (``acks.py``).
 """
 
@@ -16,16 +16,14 @@ from dataclasses import dataclass
 from struct import Struct
 
 from google.protobuf.message import Message
-from google_crc32c import value as crc32c
 
 from magnetar.errors import FrameTooLarge, MalformedFrame, ProtocolError
+from magnetar.inner import checksum, cut_sends
 from magnetar.message.send_run import SendRun
-from magnetar.message.varint import varint
 from magnetar.proto import PulsarApi_pb2 as pb
 
 from .acks import AckRun, cut_acks
 from .commands import parse, serialize
-from .sends import cut_sends
 
 MESSAGE_SIZE_MAX = 5 * 1024 * 1024  # what CONNECTED advertises
 FRAME_SIZE_MAX = MESSAGE_SIZE_MAX + 10 * 1024  # with room for command and metadata
@@ -163,32 +161,24 @@ class FrameDecoder:
     def _decode(self, data: bytes, out: list[Frame | SendRun]) -> int:
         """Add the complete frames of ``data`` to ``out``. Returns where the first other begins."""
         position, size = 0, len(data)
-        in_stretches = True
         while size - position >= 8:
             total_size = _SIZE(data, position)[0]
             end = position + 4 + total_size
             if end > size or not 4 <= total_size <= self._total_size_max:
                 break
             if total_size > 8 and data[position + 9] == _SEND:
-                run, position = cut_sends(
-                    data,
-                    position,
-                    total_size_max=self._total_size_max,
-                    in_stretches=in_stretches,
-                )
-                if run is not None:
-                    _add(out, run)
+                start = position
+                position, runs = cut_sends(data, position, self._total_size_max)
+                if position > start:
+                    for run in runs:
+                        _add(out, SendRun(*run))
                     continue
             elif self._acks_in_runs and total_size > 8 and data[position + 9] == _ACK:
                 acks, position = cut_acks(data, position, total_size_max=self._total_size_max)
                 if acks is not None:
                     out.append(Frame(_ACKS, acks=acks))
                     continue
-            frame = decode(data, position, end)
-            _add(out, frame)
-            # A wrong checksum ends a stretch; without this many of them could make us check
-            # the same entries again and again.
-            in_stretches = in_stretches and not (isinstance(frame, Frame) and not frame.checksum_ok)
+            _add(out, decode(data, position, end))
             position = end
         if size - position >= 4:
             self._check_size(_SIZE(data, position)[0])
@@ -250,37 +240,37 @@ def decode(data: bytes | memoryview, start: int, end: int) -> Frame | SendRun:
     if command.type not in {_SEND, _MESSAGE}:
         return Frame(command)
     entry, expected = _entry(data, payload, end)
-    checksum = crc32c(entry)
-    checksum_ok = expected is None or expected == checksum
+    found = checksum(entry)
+    checksum_ok = expected is None or expected == found
     send = command.send
     if (
         command.type == _MESSAGE
         or not checksum_ok
         or (send.HasField("txnid_most_bits") and send.HasField("txnid_least_bits"))
     ):
-        return Frame(command, entry, checksum, checksum_ok)
+        return Frame(command, entry, found, checksum_ok)
     unclear = send.marker or send.num_messages < 0
     return SendRun(
         send.producer_id,
-        [varint(send.sequence_id)],
+        [send.sequence_id],
         [entry],
-        [checksum],
+        [found],
         [0 if unclear else send.num_messages],
-        [varint(send.highest_sequence_id)] if send.HasField("highest_sequence_id") else None,
+        [send.highest_sequence_id],
     )
 
 
 def _entry(data: bytes | memoryview, position: int, end: int) -> tuple[bytes, int | None]:
     """The entry behind the command, and the checksum that came with it, if one did."""
-    checksum: int | None = None
+    expected: int | None = None
     if data[position : position + 2] == _BROKER_ENTRY_METADATA and position + 6 <= end:
         position += 6 + _SIZE(data, position + 2)[0]
     if data[position : position + 2] == _CHECKSUM and position + 6 <= end:
-        checksum = _SIZE(data, position + 2)[0]
+        expected = _SIZE(data, position + 2)[0]
         position += 6
     if position >= end:
         raise MalformedFrame("a SEND or MESSAGE with no entry behind its command")
-    return bytes(data[position:end]), checksum
+    return bytes(data[position:end]), expected
 
 
 def _add(out: list[Frame | SendRun], item: Frame | SendRun) -> None:
@@ -293,8 +283,7 @@ def _add(out: list[Frame | SendRun], item: Frame | SendRun) -> None:
     ):
         out.append(item)
         return
-    if last.highest is not None or item.highest is not None:
-        last.highest = (last.highest or [b""] * len(last)) + (item.highest or [b""] * len(item))
+    last.highest += item.highest
     last.sequences += item.sequences
     last.data += item.data
     last.checksums += item.checksums

@@ -7,16 +7,15 @@ send: clients differ in what they take for granted.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from magnetar import inner
 from magnetar.errors import MagnetarError
 from magnetar.message.send_run import SendRun
-from magnetar.message.varint import varint_value
 from magnetar.model.position import Position
 from magnetar.proto import PulsarApi_pb2 as pb
 
 from .deliveries import message_frames
 from .errors import to_code
 from .frames import encode, encode_with_entry
-from .receipts import send_receipts
 
 __all__ = [
     "FEATURES",
@@ -260,8 +259,14 @@ def send_error(producer_id: int, sequence_id: int, error: MagnetarError) -> byte
 
 def send_errors(run: SendRun, error: MagnetarError) -> bytes:
     """One SEND_ERROR for each send of the run."""
-    sequences = map(varint_value, run.sequences)
-    return b"".join(send_error(run.producer_id, sequence, error) for sequence in sequences)
+    return b"".join(send_error(run.producer_id, sequence, error) for sequence in run.sequences)
+
+
+def send_receipts(run: SendRun, ledger_id: int, first_entry_id: int) -> bytes:
+    """One SEND_RECEIPT for each send of the run, stored as consecutive entries."""
+    return inner.send_receipts(
+        run.producer_id, run.sequences, run.highest, ledger_id, first_entry_id
+    )
 
 
 def close_producer(producer_id: int) -> bytes:

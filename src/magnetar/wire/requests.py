@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from struct import Struct
 from typing import cast
 
-from magnetar.message.varint import varint
+from magnetar.inner.varint import varint
 from magnetar.model.position import MessageId, Position
 from magnetar.model.subscriptions import InitialPosition, SubscriptionType
 from magnetar.proto import PulsarApi_pb2 as pb

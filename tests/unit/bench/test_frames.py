@@ -13,7 +13,6 @@ from bench.frames import Counter, alike, entry_of, ring
 from magnetar.message import batch
 from magnetar.message.metadata import parse, peek
 from magnetar.message.send_run import SendRun
-from magnetar.message.varint import varint
 from magnetar.storage.managed_ledger.run import EntryRun
 from magnetar.wire import replies
 from magnetar.wire.frames import FrameDecoder
@@ -24,7 +23,8 @@ def test_a_ring_holds_sends_of_every_producer_in_turn(case):
     frames = ring(case)
     sends = [
         (run.producer_id, count)
-        for run in FrameDecoder().feed(frames.data)
+        for start, end in itertools.pairwise([0, *frames.ends])
+        for run in FrameDecoder().feed(frames.data[start:end])
         for count in run.message_counts
     ]
     assert len(sends) == len(frames)
@@ -93,7 +93,12 @@ def test_too_many_producers_on_a_connection_are_refused():
 
 def receipts(count, first=100):
     run = SendRun(
-        1, [varint(first + n) for n in range(count)], [b""] * count, [0] * count, [1] * count
+        1,
+        list(range(first, first + count)),
+        [b""] * count,
+        [0] * count,
+        [1] * count,
+        [0] * count,
     )
     return replies.send_receipts(run, 7, first)
 

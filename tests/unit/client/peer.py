@@ -16,7 +16,6 @@ from magnetar.client.receiver import Receiver
 from magnetar.errors import MagnetarError
 from magnetar.message.metadata import message_count
 from magnetar.message.send_run import SendRun
-from magnetar.message.varint import varint_value
 from magnetar.model.position import Position
 from magnetar.wire import replies
 from magnetar.wire.commands import BaseCommand
@@ -41,10 +40,8 @@ class PeerConnection:
         for sequence, data, checksum in zip(run.sequences, run.data, run.checksums, strict=True):
             entry_id = len(self.peer.entries)
             self.peer.entries.append((data, checksum))
-            self.peer.sequences.append(varint_value(sequence))
-            receipt = replies.send_receipt(
-                run.producer_id, varint_value(sequence), LEDGER, entry_id
-            )
+            self.peer.sequences.append(sequence)
+            receipt = replies.send_receipt(run.producer_id, sequence, LEDGER, entry_id)
             self.write(receipt)
 
     def deliver(self, consumer_id: int, **fields) -> None:

@@ -24,7 +24,6 @@ from magnetar.errors import (
     WriteFailed,
 )
 from magnetar.message.metadata import parse
-from magnetar.message.varint import varint_value
 from magnetar.model.names import TopicName
 from magnetar.model.position import MessageId
 from magnetar.wire import replies
@@ -139,7 +138,7 @@ async def test_a_receipt_out_of_order_means_a_new_connection(peer, client):
     producer = await client.create_producer("t", batching=False)
 
     def only_the_second(connection, run):
-        if varint_value(run.sequences[-1]) >= 1:
+        if run.sequences[-1] >= 1:
             connection.write(replies.send_receipt(run.producer_id, 1, LEDGER, 0))
             peer.on_run = PeerConnection.receipts
 
@@ -172,7 +171,7 @@ async def test_a_message_the_broker_refuses_fails_alone(peer, client, error):
     producer = await client.create_producer("t", batching=False)
 
     def refuse_the_second(connection, run):
-        for sequence in map(varint_value, run.sequences):
+        for sequence in run.sequences:
             if sequence == 1:
                 connection.write(replies.send_error(run.producer_id, 1, error))
             else:

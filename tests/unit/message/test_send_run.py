@@ -4,21 +4,23 @@ from magnetar.message.send_run import SendRun
 
 
 def test_a_run_counts_its_sends_and_their_bytes():
-    run = SendRun(1, [b"\0", b"\1"], [b"four", b"sixsix"], [0, 0], [1, 1])
+    run = SendRun(1, [0, 1], [b"four", b"sixsix"], [0, 0], [1, 1], [0, 0])
     assert (len(run), run.size_bytes) == (2, 10)
 
 
 def test_a_run_is_cut_at_what_is_answered_apart():
-    run = SendRun(7, [b"0", b"1", b"2", b"3"], [b"a", b"b", b"c", b"d"], [5, 6, 7, 8], [1, 2, 3, 4])
+    run = SendRun(
+        7, [0, 1, 2, 3], [b"a", b"b", b"c", b"d"], [5, 6, 7, 8], [1, 2, 3, 4], [0, 9, 9, 0]
+    )
     parts = list(run.parted({1, 2}))
     assert [(apart, part.data) for apart, part in parts] == [
         (False, [b"a"]),
         (True, [b"b", b"c"]),
         (False, [b"d"]),
     ]
-    assert parts[1][1] == SendRun(7, [b"1", b"2"], [b"b", b"c"], [6, 7], [2, 3])
+    assert parts[1][1] == SendRun(7, [1, 2], [b"b", b"c"], [6, 7], [2, 3], [9, 9])
 
 
 def test_a_part_keeps_its_highest_sequence_ids():
-    run = SendRun(7, [b"0", b"1"], [b"a", b"b"], [5, 6], [1, 2], [b"", b"9"])
-    assert [part.highest for _, part in run.parted({1})] == [[b""], [b"9"]]
+    run = SendRun(7, [0, 1], [b"a", b"b"], [5, 6], [1, 2], [0, 9])
+    assert [part.highest for _, part in run.parted({1})] == [[0], [9]]

@@ -4,7 +4,7 @@ import sys
 import pytest
 from click.testing import CliRunner
 
-from magnetar import __version__
+from magnetar import __version__, inner
 from magnetar.tools import cli
 
 
@@ -38,6 +38,7 @@ def test_every_command_can_be_imported_and_helps(name):
 def test_the_version_is_told():
     result = CliRunner().invoke(cli.magnetar, ["--version"])
     assert __version__ in result.output
+    assert f"inner loops {inner.BUILD}" in result.output
 
 
 def test_an_unknown_command_is_a_usage_error():

@@ -122,10 +122,11 @@ def payload(data):
 def run_of(*entries, counts=None, producer_id=1):
     return SendRun(
         producer_id=producer_id,
-        sequences=[b"\0"] * len(entries),
+        sequences=[0] * len(entries),
         data=list(entries),
         checksums=[checksum(e) for e in entries],
         message_counts=counts or [1] * len(entries),
+        highest=[0] * len(entries),
     )
 
 

@@ -1,8 +1,8 @@
-"""message/varint.py: protobuf's integers, one by one and many at once."""
+"""inner/varint.py: protobuf's integers, one by one and many at once."""
 
 import pytest
 
-from magnetar.message.varint import BLOCK, similar, stretches, varint, varint_value
+from magnetar.inner.varint import BLOCK, similar, stretches, varint, varint_value
 
 NUMBERS = [0, 1, 127, 128, 300, 16_383, 16_384, 2_097_151, 2_097_152, 2**63, 2**64 - 1]
 

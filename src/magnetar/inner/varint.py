@@ -106,3 +106,7 @@ def stretches(first: int, count: int) -> Iterator[Stretch]:
             rest = varint(high) if high else b""
         yield Stretch(number - first, stop - first, columns, rest)
         number = stop
+
+
+VARINT = rb"(?:[\x80-\xff]{0,8}[\x00-\x7f]|[\x80-\xff]{9}[\x00\x01])"
+"""For regular expressions: a varint of any form that has no more than 64 bits."""

@@ -1,0 +1,34 @@
+"""The inner loops: what is done once per entry, compiled where a compiler was at hand.
+
+Bytes and lists in, bytes and lists out; no I/O, no state. ``plain`` has every loop as anybody can
+read it, ``compiled`` the same in C, and tests hold the two equal. ``MAGNETAR_INNER=plain`` in the
+environment switches the compiled ones off, ``MAGNETAR_INNER=compiled`` insists on them.
+"""
+
+import os
+from typing import Final
+
+from magnetar.errors import InvalidValue
+
+from .plain import checksum, cut_sends, send_receipts
+
+__all__ = ["BUILD", "checksum", "cut_sends", "send_receipts"]
+
+_VARIABLE: Final = "MAGNETAR_INNER"
+_wanted = os.environ.get(_VARIABLE, "")
+if _wanted not in {"", "plain", "compiled"}:
+    raise InvalidValue(f"{_VARIABLE}={_wanted!r} (environment): say plain or compiled, or nothing")
+
+BUILD = "plain"
+"""Which loops these are: "compiled" or "plain"."""
+if _wanted != "plain":
+    try:
+        from ._compiled import checksum, cut_sends, send_receipts
+    except ImportError as error:
+        if _wanted:
+            raise InvalidValue(
+                f"{_VARIABLE}=compiled, but the inner loops are not compiled here ({error}): "
+                "`make setup` does it where there is a C compiler and Python.h"
+            ) from error
+    else:
+        BUILD = "compiled"
