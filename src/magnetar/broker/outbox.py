@@ -13,16 +13,14 @@ from magnetar.loop_iteration import LoopIteration, Phase
 
 from .read_pause import PauseReason, ReadPause
 
-HIGH_WATER_BYTES: Final = 1024 * 1024  # Unwritten bytes beyond which nothing more is delivered.
-LOW_WATER_BYTES: Final = 256 * 1024  # And below which deliveries go on.
-BACKED_UP_BYTES_MAX: Final = (
-    32 * 1024 * 1024
-)  # Unwritten answers before the client is not read any more.
+HIGH_WATER_BYTES: Final = 1024 * 1024  # Nothing is delivered while so much is unwritten.
+LOW_WATER_BYTES: Final = 256 * 1024  # Deliveries go on when no more than that is left.
+BACKED_UP_BYTES_MAX: Final = 32 * 1024 * 1024  # With as much unwritten the client is not read.
 _JOIN_SIZE_MAX: Final = 4096  # Below this mean size, one copy is cheaper than many buffers.
 
 
 class Outbox:
-    """What is on its way to one client."""
+    """The bytes that are on their way to one client."""
 
     __slots__ = (
         "_backed_up",
@@ -53,7 +51,7 @@ class Outbox:
         self._congested = False  # The transport holds more than the high-water mark.
         self._backed_up = False
         self._closed = False
-        self._waiting: dict[Callable[[], None], None] = {}  # In order, each once.
+        self._waiting: dict[Callable[[], None], None] = {}  # An ordered set.
         transport.set_write_buffer_limits(high=HIGH_WATER_BYTES, low=LOW_WATER_BYTES)
 
     @property

@@ -23,7 +23,7 @@ from magnetar.model.position import Position
 from .blocked import C
 from .entry_queue import EntryQueue
 
-Group = Any  # Hashable: the strategy's own.
+Group = Any  # Hashable; each strategy has groups of its own.
 
 _messages_of = attrgetter("messages")
 _is_group = partial(is_not, None)
@@ -35,7 +35,7 @@ class Delivery:
 
     since: float
     messages: int
-    """Of the entry, not acknowledged yet; at least one."""
+    """Messages of the entry that are not acknowledged yet; at least one."""
 
 
 class Deliveries(Generic[C]):
@@ -45,7 +45,7 @@ class Deliveries(Generic[C]):
         # Invariant: no dict of a ledger is empty, and no line.
         self.lines: dict[Hashable, EntryQueue] = {}
         self.returned: deque[tuple[C | None, int, Sequence[int]]] = deque()
-        """To be queued: by whom (None: by one that is gone), ledger and entry ids, in log order."""
+        """To be queued: who gave back (None: it is gone), ledger and entry ids, in log order."""
         self.messages = 0
         """Messages that are out."""
         self.waiting_count = 0
@@ -64,7 +64,7 @@ class Deliveries(Generic[C]):
         messages: Sequence[int],
         since: float,
     ) -> None:
-        """Entries that are not in the table, at least one, are out; and the messages of each."""
+        """A consumer got entries, at least one, of so many messages each; none was in here."""
         here = self._out.setdefault(consumer, {}).setdefault(ledger_id, {})
         alike = {count: Delivery(since, count) for count in set(messages)}
         here.update(zip(entry_ids, map(alike.__getitem__, messages), strict=True))
@@ -86,7 +86,7 @@ class Deliveries(Generic[C]):
         return entry_ids
 
     def release_part(self, consumer: C, position: Position, messages: int) -> None:
-        """Only so many messages, 1 or more, of a batch are not acknowledged."""
+        """A batch is acknowledged, but for so many ``messages``, 1 or more."""
         here = self._out.get(consumer, {}).get(position.ledger_id, {})
         delivery = here.get(position.entry_id)
         if delivery is not None and messages < delivery.messages:
@@ -101,15 +101,15 @@ class Deliveries(Generic[C]):
         return held
 
     def acknowledged(self, ledger_id: int, entry_ids: Sequence[int]) -> None:
-        """How often these were asked for again is of no more interest."""
+        """Forget how often these were asked for again."""
         _drop(self._redeliveries, ledger_id, entry_ids)
 
     def forget(self, ledger_id: int, entry_ids: Iterable[int]) -> None:
-        """These entries, which are neither out nor wait, need no group any more."""
+        """Forget the groups of these entries, which are neither out nor wait."""
         _drop(self._groups, ledger_id, entry_ids)
 
     def asked_again(self, ledger_id: int, entry_ids: Sequence[int]) -> None:
-        """A consumer wants these to be delivered once more."""
+        """Count that these were asked for again."""
         if not entry_ids:
             return
         counts = self._redeliveries.setdefault(ledger_id, {})
@@ -117,11 +117,11 @@ class Deliveries(Generic[C]):
         counts.update(zip(entry_ids, list(map((1).__add__, before)), strict=True))
 
     def group(self, ledger_id: int, entry_ids: Iterable[int], groups: Iterable[Group]) -> None:
-        """These entries, about to be out or to wait, must stay with their groups."""
+        """Note the groups of entries that are about to be out or to wait."""
         self._groups.setdefault(ledger_id, {}).update(zip(entry_ids, groups, strict=True))
 
     def wait(self, ledger_id: int, entry_ids: Sequence[int]) -> None:
-        """Nobody holds these: they wait in their lines. Those that do already stay once."""
+        """Queue these, which nobody holds, in their lines. Those that wait already do so once."""
         for line, those in self._by_line(ledger_id, entry_ids).items():
             queue = self.lines.get(line)
             if queue is None:
@@ -131,7 +131,7 @@ class Deliveries(Generic[C]):
             self._waiting.update(self.groups_of(ledger_id, fresh))
 
     def take_up(self, ledger_id: int, entry_ids: Sequence[int]) -> list[int]:
-        """These wait no longer, and their groups are forgotten. Returns those that did wait."""
+        """Take these out of their lines, and forget their groups. Returns those that did wait."""
         gone: list[int] = []
         for line, those in self._by_line(ledger_id, entry_ids).items():
             queue = self.lines.get(line)
@@ -148,7 +148,7 @@ class Deliveries(Generic[C]):
         return gone
 
     def line_up_again(self, lines: Iterable[Hashable]) -> None:
-        """The entries of these lines may belong to others now."""
+        """Queue the entries of these lines again: they may belong in others now."""
         queues = [self.lines.pop(line) for line in lines if line in self.lines]
         for queue in queues:
             for ledger_id, entry_ids in queue.by_ledger().items():

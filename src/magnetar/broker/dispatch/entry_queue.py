@@ -70,13 +70,13 @@ class _LedgerQueue:
         if not fresh:
             return fresh
         members.update(fresh)
-        # Mostly neighbours: nothing that waits lies between them.
+        # They are mostly neighbours: nothing that waits lies between them.
         at = bisect_left(ordered, fresh[0])
         if bisect_left(ordered, fresh[-1], at) == at:
             ordered[at:at] = fresh
         else:
             ordered.extend(fresh)
-            ordered.sort()  # nearly sorted input: timsort merges the two parts
+            ordered.sort()  # Timsort merges the two parts.
         return fresh
 
     def discard(self, entry_ids: Iterable[int]) -> list[int]:
@@ -85,7 +85,7 @@ class _LedgerQueue:
         if not gone:
             return []
         members.difference_update(gone)
-        # Mostly neighbours, and mostly the first ones: look only where they lie.
+        # They are mostly neighbours, and the first ones: look only where they lie.
         start = bisect_left(ordered, gone[0])
         stop = bisect_right(ordered, gone[-1], start)
         if stop - start == len(gone):

@@ -178,7 +178,7 @@ class KeyShared(Generic[C]):
 
 
 class KnownSlots(dict[bytes, int]):
-    """Slots of keys; those of short ones are remembered."""
+    """The slots of keys; those of short keys are remembered."""
 
     def __init__(self, slot: Callable[[bytes], int]) -> None:
         super().__init__()

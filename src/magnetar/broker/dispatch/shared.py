@@ -90,7 +90,7 @@ class Shared(Generic[C]):
         self.receivers: list[C] = []  # Invariant: best priority first, then oldest first.
         self.table: Deliveries[C] = Deliveries()
         self.chunk_owners: dict[str, C] = {}
-        """By uuid: whose the chunked messages are that were delivered in part."""
+        """Consumers of the chunked messages that were delivered in part, by uuid."""
         self._round_robin: RoundRobin[C] = RoundRobin()
 
     def join(self, consumer: C) -> None:
@@ -104,7 +104,7 @@ class Shared(Generic[C]):
             del self.chunk_owners[uuid]
 
     def may_read(self) -> bool:
-        """Whatever waits goes before what is new, save chunks that wait for their owners."""
+        """Entries that wait go before new ones, but for chunks that wait for their owners."""
         waiting = self.table.waiting_count
         return not waiting or (None not in self.table.lines and waiting < WAITING_CHUNKS_MAX)
 
@@ -135,7 +135,7 @@ class Shared(Generic[C]):
         traits: EntryTraits,
         capacities: dict[C, int],
     ) -> Assignment[C]:
-        """Entry by entry: a chunk goes to its message's owner, wherever the others go."""
+        """Assign each entry by itself: a chunk goes to the owner of its message."""
         picks: dict[C, list[int]] = {}
         left: list[int] = []
         for index in indexes:

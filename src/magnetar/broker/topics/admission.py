@@ -37,14 +37,14 @@ class Admission:
         self._topic = topic
         self._producers = producers
         self._subscriptions = subscriptions
-        # Under way, by name of the producer or the subscription.
+        # How many are being attached, by the name of the producer or the subscription.
         self._new_producers: Counter[str] = Counter()
         self._new_consumers: Counter[str] = Counter()
         self._new_subscriptions: Counter[str] = Counter()
 
     @contextmanager
     def producer(self, name: str) -> Iterator[None]:
-        """A producer comes; one of this name takes that one's place. Raises ProducerBusy."""
+        """Let a producer in; it may replace one of its name. Raises ProducerBusy."""
         limit = self.policies.producers_per_topic_max
         if limit:
             names = self._producers.keys() | self._new_producers.keys()
@@ -55,7 +55,7 @@ class Admission:
 
     @contextmanager
     def consumer(self, request: SubscribeRequest) -> Iterator[None]:
-        """A consumer comes. Raises ConsumerBusy; NotAllowed for a type that is not enabled."""
+        """Let a consumer in. Raises ConsumerBusy; NotAllowed for a type that is not enabled."""
         policies, name = self.policies, request.subscription
         types = policies.subscription_types
         if types and request.type.printed not in types:
@@ -76,7 +76,7 @@ class Admission:
 
     @contextmanager
     def subscription(self, name: str) -> Iterator[None]:
-        """A durable subscription is created. Raises LimitReached."""
+        """Let a durable subscription be created. Raises LimitReached."""
         limit = self.policies.subscriptions_per_topic_max
         if limit:
             durable = {one.name for one in self._subscriptions.values() if one.durable}
@@ -106,7 +106,7 @@ class Admission:
 
 @contextmanager
 def _held(places: Counter[str], name: str) -> Iterator[None]:
-    """One more of this name, until the block ends."""
+    """Count one more of this name until the block ends."""
     places[name] += 1
     try:
         yield

@@ -189,7 +189,7 @@ class Consumer:
 
 
 def entry_ids_of(run: EntryRun, picked: Sequence[int] | None) -> Iterable[int]:
-    """Ids of a run's entries, or of those picked."""
+    """The ids of a run's entries, or of those picked."""
     if picked is None:
         return range(run.first_entry_id, run.first_entry_id + len(run))
     return map(run.first_entry_id.__add__, picked)

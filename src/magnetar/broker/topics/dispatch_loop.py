@@ -75,7 +75,7 @@ class DispatchLoop:
                 strategy, served=self._start_again, delay_s=delay_s, tasks=tasks, clock=clock
             )
         self._reading: asyncio.Task[None] | None = None
-        self._read_failed = False  # And is tried again soon.
+        self._read_failed = False  # The read is tried again soon.
         self._running = False
         self._unacked_max = 0  # Messages, of all consumers together; 0: no limit.
         self.over_unacked_limit = False
@@ -113,7 +113,7 @@ class DispatchLoop:
                 self.wake()
 
     def acknowledged_part(self, consumer: Consumer, position: Position, messages: int) -> None:
-        """A batch is acknowledged in part; so many ``messages`` are not."""
+        """A batch is acknowledged, but for so many ``messages``."""
         if self._pending is not None:
             freed = self._pending.acknowledged_part(consumer, position, messages)
             if freed or self.over_unacked_limit:
@@ -122,7 +122,7 @@ class DispatchLoop:
     def redeliver(self, consumer: Consumer, positions: Sequence[Position] | None) -> None:
         """The consumer wants these again; None: all it holds.
 
-        Where no table knows what it holds: the whole stream again, if it is the active consumer.
+        Where there is no table, the active consumer gets everything behind the mark again.
         """
         if self._pending is not None:
             self._pending.redeliver(consumer, positions)
@@ -132,7 +132,7 @@ class DispatchLoop:
     def apply(self, policies: Policies) -> None:
         """These limits hold from now on."""
         self._unacked_max = policies.unacked_per_subscription_max or 0
-        self.over_unacked_limit = False  # Unless the new limit says so, too.
+        self.over_unacked_limit = False  # ``wake`` looks at the new limit.
         self.wake()
 
     def close(self) -> None:
@@ -181,7 +181,7 @@ class DispatchLoop:
         return capacity
 
     def _check_unacked_limit(self) -> bool:
-        """Once it is reached, half of it must be acknowledged, or the only message."""
+        """Once it is reached, half of it must be acknowledged; a limit of 1 as a whole."""
         limit = self._unacked_max
         if self.over_unacked_limit:
             limit = max(limit // 2, 1)
@@ -220,7 +220,7 @@ class DispatchLoop:
                     continue
                 if not self.strategy.may_read():
                     return
-            # What the permits are likely to cover.
+            # So many entries are likely to take up the permits.
             likely = int(capacity / self._messages_per_entry) + 1
             wanted = min(likely, capacity, settings.read_entries_max)
             runs = cursor.cached(wanted, settings.read_bytes_max)
@@ -255,7 +255,7 @@ class DispatchLoop:
         self.wake()
 
     async def _wait_for_retry(self, error: StorageError) -> None:
-        """Nothing is skipped: that is what a seek is for."""
+        """Wait, and skip nothing: only a seek skips entries."""
         log.error(
             "subscription.read_failed cursor=%s position=%s error=%s remedy=%s",
             self._cursor.name,
@@ -270,7 +270,7 @@ class DispatchLoop:
             self._read_failed = False
 
     def _deliver(self, runs: Sequence[EntryRun]) -> int:
-        """New entries; how many. What nobody gets now waits, or is read again later."""
+        """Deliver new entries; return how many. Those left over wait, or are read again."""
         count = 0
         for run in runs:
             entries = len(run.data)
@@ -282,7 +282,7 @@ class DispatchLoop:
         return count
 
     def _deliver_again(self, due: Sequence[Position], picks: Iterable[Picked]) -> None:
-        """Entries that were due: ``picks`` is what is left of them."""
+        """Deliver entries that were due; ``picks`` has those still not acknowledged."""
         assert self._table is not None, "nothing waits without a table"
         for ledger_id, entry_ids in by_ledger(due).items():
             self._table.take_up(ledger_id, entry_ids)
@@ -290,7 +290,7 @@ class DispatchLoop:
             self._assign(run, picked, again=True)
 
     def _cached_again(self, due: Sequence[Position]) -> list[Picked] | None:
-        """What is due, if it is in memory."""
+        """The entries that are due, or None where one of them must be read from disk."""
         found: list[Picked] = []
         for ledger_id, entry_ids in by_ledger(due).items():
             picks = self._cursor.cached_at(ledger_id, entry_ids)
@@ -300,10 +300,10 @@ class DispatchLoop:
         return found
 
     def _assign(self, run: EntryRun, indexes: Sequence[int], *, again: bool) -> Sequence[int]:
-        """Have consumers chosen, and hand over. Returns the entries that nobody got."""
+        """Let the strategy choose, and hand over. Returns the entries that no consumer got."""
         traits = run.traits
         if not isinstance(traits, EntryTraits):
-            traits = run.traits = traits_of(run.data)  # Nobody has since it was read from disk.
+            traits = run.traits = traits_of(run.data)  # It was just read from disk.
         if traits.unusual:
             indexes = self._readable(run, traits, indexes)
             if not indexes:
@@ -319,7 +319,7 @@ class DispatchLoop:
     def _readable(
         self, run: EntryRun, traits: EntryTraits, indexes: Sequence[int]
     ) -> Sequence[int]:
-        """Without the entries that nobody can read, which are acknowledged."""
+        """Acknowledge entries whose metadata is corrupt, and return the others."""
         bad = {index for index, seen in traits.unusual.items() if seen is None}
         bad.intersection_update(indexes)
         if not bad:
@@ -343,7 +343,7 @@ class DispatchLoop:
         consumer.deliver(run, traits, picked=picked, redelivery_counts=counts, ack_sets=ack_sets)
 
     def _start_again(self) -> None:
-        """From the mark: what is being read meanwhile is dropped."""
+        """Deliver from the mark again; a read under way is dropped."""
         self._rewinds += 1
         self._cursor.rewind()
         self.wake()

@@ -42,7 +42,7 @@ class PendingAcks:
         return freed
 
     def acknowledged_part(self, consumer: Consumer, position: Position, messages: int) -> bool:
-        """So many messages of a batch are not acknowledged. True: more may go out now."""
+        """A batch is acknowledged, but for so many ``messages``. True: more may go out now."""
         before = consumer.capacity
         self._table.release_part(consumer, position, messages)
         return consumer.capacity > before
@@ -53,7 +53,7 @@ class PendingAcks:
         self.give_back(consumer, held)
 
     def give_back(self, consumer: Consumer | None, entries: Mapping[int, list[int]]) -> None:
-        """Let wait what ``consumer`` holds of ``entries``, or all of them from one that is gone."""
+        """Queue what ``consumer`` holds of ``entries``; all of them where it is gone (None)."""
         for ledger_id, entry_ids in entries.items():
             for start in range(0, len(entry_ids), self._at_once_max):
                 part = entry_ids[start : start + self._at_once_max]
@@ -79,7 +79,7 @@ class PendingAcks:
     def _release(
         self, consumer: Consumer, ledger_id: int, entry_ids: Sequence[int]
     ) -> tuple[bool, Sequence[int]]:
-        """A consumer is done with entries. Whether others may go out, and which it held."""
+        """Take entries from a consumer: whether others may go out now, and which it held."""
         before = consumer.capacity
         released = self._table.release(consumer, ledger_id, entry_ids)
         freed = self._strategy.released(consumer, ledger_id, released)

@@ -72,8 +72,8 @@ class PersistentTopic:
         self.size_bytes = 0
         self.last_publish_ms = 0
         self.loaded_at_ms = clock.wall_ms()
-        self.removed_totals = DeliveryTotals()  # Of subscriptions that are gone.
-        self.detached_chunk_count = 0  # Of producers that are gone.
+        self.removed_totals = DeliveryTotals()  # What deleted subscriptions had delivered.
+        self.detached_chunk_count = 0  # Chunks from producers that have left.
         self._settings = settings
         self._admission = Admission(
             name, policies, producers=self.producers, subscriptions=self.subscriptions
@@ -85,7 +85,7 @@ class PersistentTopic:
         self._iteration = iteration
         self._inbox: list[tuple[Producer, SendRun]] = []
         self._storing: list[tuple[Producer, SendRun]] = []  # One append at a time.
-        self._at_rest: asyncio.Future[None] | None = None  # Somebody waits for both to be empty.
+        self._at_rest: asyncio.Future[None] | None = None  # ``close`` waits until both are empty.
         self._closed = False
         for cursor_name, cursor in ledger.cursors.items():
             self.subscriptions[cursor_name] = self._subscription(cursor_name)
@@ -155,12 +155,12 @@ class PersistentTopic:
         for subscription in self.subscriptions.values():
             try:
                 subscription.wake()
-            except Exception:  # A defect of ours: the others, and who publishes, go on.
+            except Exception:  # A defect of ours stops neither the others nor the producers.
                 log.exception("subscription.defect topic=%s name=%s", self.name, subscription.name)
         self._rest()
 
     def _fail(self, error: MagnetarError) -> None:
-        """A write failed. Nobody is told that it worked; everybody is sent away to try again."""
+        """A write failed: refuse all that waits, and disconnect the producers, who try again."""
         log.error("topic.write_failed topic=%s error=%s", self.name, error)
         waiting = self._storing + self._inbox
         self._storing, self._inbox = [], []
@@ -173,7 +173,7 @@ class PersistentTopic:
         self._rest()
 
     def _rest(self) -> None:
-        """Tell who waits for it that nothing is under way."""
+        """Wake ``close`` when nothing is under way any more."""
         if self._at_rest is not None and not (self._storing or self._inbox):
             self._at_rest.set_result(None)
             self._at_rest = None
@@ -218,7 +218,7 @@ class PersistentTopic:
     async def _gives_way(
         self, present: Producer, connection: ClientConnection, producer_id: int, epoch: int
     ) -> bool:
-        """Whether a producer of the same name is dead, or the newcomer's own former self."""
+        """Whether a producer of the same name is dead, or an earlier one of the same client."""
         if present.connection is connection:
             if present.producer_id != producer_id or present.epoch >= epoch:
                 return False
@@ -436,7 +436,7 @@ class PersistentTopic:
 
 
 def _joined(runs: list[tuple[Producer, SendRun]]) -> Entries:
-    """Several runs as one."""
+    """Join several runs into one."""
     traits = runs[0][1].traits.joined([run.traits for _, run in runs[1:]])
     joined = Entries([], [], traits, sum(run.size_bytes for _, run in runs))
     for _, run in runs:
@@ -446,7 +446,7 @@ def _joined(runs: list[tuple[Producer, SendRun]]) -> Entries:
 
 
 def check_subscription_name(name: str) -> None:
-    """Raises ProducerBusy for a name that breaks the rules: that is what Pulsar answers."""
+    """Raises ProducerBusy for an invalid name, as Pulsar does."""
     if not name:
         raise ProducerBusy("Empty subscription name")
     if (found := flaw(name)) is not None:

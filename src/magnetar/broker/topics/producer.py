@@ -38,13 +38,13 @@ class Producer:
         self.message_count = 0
         self.size_bytes = 0
         self.chunk_count = 0
-        """Of what it sent, as it came in."""
+        """Chunks count when they come in, whether they are stored or not."""
         self.entries_pending = 0
         self._publish = publish
         self._detach = detach
-        # Sends to be refused, each once so many entries are answered: those published before it.
+        # Sends to be refused, and how many entries must be answered before each of them.
         self._refusals: deque[tuple[int, SendRun]] = deque()
-        self._answered = 0  # Entries, while there were refusals.
+        self._answered = 0  # Entries that were answered while refusals waited.
         self._closed = False
         self._settled: asyncio.Future[None] | None = None
 
@@ -60,7 +60,7 @@ class Producer:
             self._publish(self, run)
 
     def _delayed(self, run: SendRun) -> set[int]:
-        """The sends that ask to be delivered later, by index. Of a run without, chunks count."""
+        """Indexes of sends that ask to be delivered later. Chunks of a run without are counted."""
         delayed = {
             index
             for index, seen in run.traits.unusual.items()
@@ -92,7 +92,7 @@ class Producer:
         self._settle(len(run))
 
     def dropped(self, run: SendRun) -> None:
-        """The topic is closing: the client is told so, and sends again elsewhere."""
+        """The topic is closing: the client hears of that, and sends the run again elsewhere."""
         self.connection.drop_sends(run)
         while self._refusals:
             self.connection.drop_sends(self._refusals.popleft()[1])

@@ -112,7 +112,7 @@ class TopicRegistry:
         try:
             await self._deletions.begin(topic.name)
         except MagnetarError:
-            await topic.close()  # Nothing was deleted; who had it open comes back.
+            await topic.close()  # Nothing was deleted; its clients come back.
             raise
         await topic.delete()
         await self._deletions.end(topic.name)
@@ -130,18 +130,18 @@ class TopicRegistry:
         for topic in list(self.loaded.values()):
             self._close(topic, topic.close())
         if self._closing:
-            await asyncio.wait(list(self._closing.values()))  # Who fails is logged.
+            await asyncio.wait(list(self._closing.values()))  # Their failures are logged.
         await self._tasks.close()
 
     async def _open_once(self, name: TopicName, *, create: bool, asked: bool = False) -> Topic:
         """The topic, when nobody is about to open or close it; opened if it is not."""
         while (busy := self._closing.get(name) or self._opening.get(name)) is not None:
-            await asyncio.wait([busy])  # Its failure need not be ours: we may create.
+            await asyncio.wait([busy])  # It may have failed where this succeeds.
         if (topic := self.loaded.get(name)) is not None:
             return topic
         if self._closed:
             raise TopicClosed("The broker is stopping")
-        # In a task of our own: a client that gives up must not leave half a topic.
+        # The task is the registry's: a client that gives up must not leave half a topic.
         opening = self._tasks.spawn(f"open {name}", self._open(name, create=create, asked=asked))
         self._opening[name] = opening
         opening.add_done_callback(lambda _: self._opening.pop(name, None))
@@ -153,7 +153,7 @@ class TopicRegistry:
     async def _open(
         self, name: TopicName, *, create: bool, asked: bool = False
     ) -> Topic | MagnetarError:
-        """An error is for who asked; one of the storage is news for the log as well."""
+        """Errors are returned to whoever asked; those of the storage are logged as well."""
         try:
             await self._finish_deletion(name)
             async with self._creation.topic(name, create=create, asked=asked):

@@ -85,7 +85,7 @@ class Subscription:
 
     @property
     def totals(self) -> DeliveryTotals:
-        """Of all its consumers, present and gone."""
+        """What all its consumers got, those that have left included."""
         totals = replace(self.closed_totals)
         for consumer in self.consumers:
             totals.add(consumer.totals)
@@ -173,7 +173,7 @@ class Subscription:
             self.dispatch.wake()
 
     def flow(self, consumer: Consumer, permits: int) -> None:
-        """Permits for more messages."""
+        """The consumer gives permits for more messages."""
         consumer.add_permits(permits)
         consumer.totals.last_flow_ms = self._clock.wall_ms()
         if self.dispatch is not None:
@@ -303,7 +303,7 @@ class Subscription:
             )
 
     async def _expect_ranges_free(self, request: SubscribeRequest) -> None:
-        """Whoever holds one of these STICKY ranges must be dead, or the request fails."""
+        """Remove a consumer that holds one of these STICKY ranges, if it is dead."""
         strategy = self.dispatch.strategy if self.dispatch else None
         ranges = strategy.ranges if isinstance(strategy, KeyShared) else StickyRanges[Consumer]()
         if not isinstance(ranges, StickyRanges):

@@ -16,8 +16,8 @@ from magnetar.storage.managed_ledger.info import ManagedLedgerInfo
 class Topic(Protocol):
     """One topic, loaded here."""
 
-    # Counted since it was loaded; what subscriptions that are gone delivered counts on,
-    # and chunks that came from producers that are gone.
+    # All of these count from when it was loaded. ``removed_totals`` is what deleted subscriptions
+    # had delivered, ``detached_chunk_count`` the chunks of producers that have left.
     message_count: int
     size_bytes: int
     last_publish_ms: int
@@ -53,7 +53,7 @@ class Topic(Protocol):
         """The last entry, or where it was; (ledger, -1) in a topic that never had one."""
 
     def apply(self, policies: Policies) -> None:
-        """These hold from now on, for what is attached too. Limits send nobody away."""
+        """Let these hold from now on, for what is attached too; they disconnect nobody."""
 
     async def attach_producer(
         self,
@@ -139,7 +139,7 @@ class Topic(Protocol):
         """
 
     async def maintain(self) -> None:
-        """End and let go of what is old enough. Raises what the stores raise."""
+        """Roll over and trim what is due. Raises what the stores raise."""
 
     def log_info(self) -> ManagedLedgerInfo:
         """The ledgers and cursors behind the topic, for whoever shows them."""
