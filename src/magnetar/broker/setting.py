@@ -22,7 +22,7 @@ class Setting(NamedTuple):
     kind: Any  # str, int, float, bool, Path, or a Literal of texts.
     key: str
     about: str
-    minimum: float | None
+    minimum: float  # Of numbers.
     maximum: float | None
 
     def parse(self, text: str, source: str) -> object:
@@ -52,16 +52,13 @@ class Setting(NamedTuple):
     def _number(self, text: str, source: str) -> float:
         kind, what = (int, "a whole number") if self.kind is int else (float, "a number")
         low, high = self.minimum, self.maximum
-        if low is not None and high is not None:
-            what += f" from {low} to {high}"
-        elif low is not None:
-            what += f" of at least {low}"
+        what += f" of at least {low}" if high is None else f" from {low} to {high}"
         try:
             value = kind(text)
         except ValueError:
             raise self._refusal(text, source, f"use {what}") from None
         # Written so that "nan" fails too.
-        if not ((low is None or value >= low) and (high is None or value <= high)):
+        if not (value >= low and (high is None or value <= high)):
             raise self._refusal(text, source, f"use {what}")
         return value
 
@@ -75,7 +72,7 @@ def refusal_text(key: str, value: str, source: str, remedy: str) -> str:
 
 
 def setting(
-    key: str, default: T, about: str, *, minimum: float | None = None, maximum: float | None = None
+    key: str, default: T, about: str, *, minimum: float = 0, maximum: float | None = None
 ) -> T:
     """Declare a field of a section, which is a dataclass; outside it is called ``key``."""
     outside = {"key": key, "about": about, "minimum": minimum, "maximum": maximum}

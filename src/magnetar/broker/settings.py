@@ -34,11 +34,7 @@ class ServerSettings:
         "localhost, that address, or for 0.0.0.0 this machine's host name",
     )
     broker_port: int = setting(
-        "brokerServicePort",
-        6650,
-        "port of the binary protocol; 0 picks a free one",
-        minimum=0,
-        maximum=65535,
+        "brokerServicePort", 6650, "port of the binary protocol; 0 picks a free one", maximum=65535
     )
     web_port: int = setting(
         "webServicePort",
@@ -49,7 +45,7 @@ class ServerSettings:
     )
     cluster: str = setting("clusterName", "standalone", "name of the cluster this broker serves")
     shutdown_timeout_ms: int = setting(
-        "brokerShutdownTimeoutMs", 10_000, "how long a clean shutdown may take", minimum=0
+        "brokerShutdownTimeoutMs", 10_000, "how long a clean shutdown may take"
     )
 
 
@@ -92,16 +88,16 @@ class ConnectionSettings:
         minimum=1,
     )
     connections_max: int = setting(
-        "brokerMaxConnections", 0, "connections at the same time; 0 is no limit", minimum=0
+        "brokerMaxConnections", 0, "connections at the same time; 0 is no limit"
     )
     connections_per_ip_max: int = setting(
-        "brokerMaxConnectionsPerIp", 0, "the same, from one address; 0 is no limit", minimum=0
+        "brokerMaxConnectionsPerIp", 0, "the same, from one address; 0 is no limit"
     )
     producers_max: int = setting(
-        "maxProducersPerConnection", 50_000, "producers of one connection; 0 is no limit", minimum=0
+        "maxProducersPerConnection", 50_000, "producers of one connection; 0 is no limit"
     )
     consumers_max: int = setting(
-        "maxConsumersPerConnection", 50_000, "consumers of one connection; 0 is no limit", minimum=0
+        "maxConsumersPerConnection", 50_000, "consumers of one connection; 0 is no limit"
     )
 
 
@@ -118,38 +114,34 @@ class PolicySettings:
     auto_partitions: int = setting(
         "defaultNumPartitions", 1, "partitions of a partitioned topic made then", minimum=1
     )
-    partitions_max: int = setting(
-        "maxNumPartitionsPerPartitionedTopic", 0, "0 is no limit", minimum=0
-    )
+    partitions_max: int = setting("maxNumPartitionsPerPartitionedTopic", 0, "0 is no limit")
     topics_per_namespace_max: int = setting(
-        "maxTopicsPerNamespace", 0, "topics of a namespace; 0 is no limit", minimum=0
+        "maxTopicsPerNamespace", 0, "topics of a namespace; 0 is no limit"
     )
     auto_subscriptions: bool = setting(
         "allowAutoSubscriptionCreation", True, "a subscription is made when first used"
     )
     producers_per_topic_max: int = setting(
-        "maxProducersPerTopic", 0, "producers of a topic; 0 is no limit", minimum=0
+        "maxProducersPerTopic", 0, "producers of a topic; 0 is no limit"
     )
     consumers_per_topic_max: int = setting(
-        "maxConsumersPerTopic", 0, "consumers of a topic; 0 is no limit", minimum=0
+        "maxConsumersPerTopic", 0, "consumers of a topic; 0 is no limit"
     )
     consumers_per_subscription_max: int = setting(
-        "maxConsumersPerSubscription", 0, "consumers of a subscription; 0 is no limit", minimum=0
+        "maxConsumersPerSubscription", 0, "consumers of a subscription; 0 is no limit"
     )
     subscriptions_per_topic_max: int = setting(
-        "maxSubscriptionsPerTopic", 0, "subscriptions of a topic; 0 is no limit", minimum=0
+        "maxSubscriptionsPerTopic", 0, "subscriptions of a topic; 0 is no limit"
     )
     unacked_per_consumer_max: int = setting(
         "maxUnackedMessagesPerConsumer",
         50_000,
         "unacknowledged messages before a Shared consumer gets no more; 0 is no limit",
-        minimum=0,
     )
     unacked_per_subscription_max: int = setting(
         "maxUnackedMessagesPerSubscription",
         200_000,
         "the same for all consumers of a subscription; 0 is no limit",
-        minimum=0,
     )
     retention_minutes: int = setting(
         "defaultRetentionTimeInMinutes",
@@ -206,13 +198,9 @@ class StorageSettings:
         "logSpareSizeMB",
         512,
         "files of deleted entries kept to be overwritten, in MiB; at most eight files",
-        minimum=0,
     )
     cache_mb: int = setting(
-        "managedLedgerCacheSizeMB",
-        64,
-        "memory for recent entries, for all topics together, in MiB",
-        minimum=0,
+        "managedLedgerCacheSizeMB", 64, "memory for recent entries, for all topics together, in MiB"
     )
     entries_per_ledger_max: int = setting(
         "managedLedgerMaxEntriesPerLedger", 50_000, "then a new ledger starts", minimum=1
@@ -221,7 +209,7 @@ class StorageSettings:
         "managedLedgerMaxSizePerLedgerMbytes", 2048, "then a new ledger starts", minimum=1
     )
     ledger_age_min_minutes: int = setting(
-        "managedLedgerMinLedgerRolloverTimeMinutes", 10, "no new ledger before this age", minimum=0
+        "managedLedgerMinLedgerRolloverTimeMinutes", 10, "no new ledger before this age"
     )
     ledger_age_max_minutes: int = setting(
         "managedLedgerMaxLedgerRolloverTimeMinutes", 240, "a new ledger after this age", minimum=1

@@ -11,7 +11,7 @@ from magnetar.errors import InvalidValue
 @dataclass(frozen=True)
 class Section:
     count: int = setting("theCount", 3, "how many", minimum=1, maximum=9)
-    ratio: float = setting("theRatio", 0.5, "how much", minimum=0)
+    ratio: float = setting("theRatio", 0.5, "how much")
     eager: bool = setting("isEager", False, "whether")
     colour: Literal["red", "green"] = setting("colour", "red", "which")
     place: Path = setting("place", Path("here"), "where")

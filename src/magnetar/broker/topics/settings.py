@@ -46,7 +46,6 @@ class TopicSettings:
         "activeConsumerFailoverDelayTimeMillis",
         1000,
         "pause before a newly active Failover consumer gets messages",
-        minimum=0,
     )
     read_entries_max: int = setting(
         "dispatcherMaxReadBatchSize", 1000, "entries a dispatcher reads at once", minimum=1
@@ -58,7 +57,7 @@ class TopicSettings:
         minimum=1,
     )
     consumer_metadata_bytes_max: int = setting(
-        "maxConsumerMetadataSize", 1024, "bytes of a consumer's own properties", minimum=0
+        "maxConsumerMetadataSize", 1024, "bytes of a consumer's own properties"
     )
     read_bytes_max: int = setting(
         "dispatcherMaxReadSizeBytes", 5 * 1024 * 1024, "bytes a dispatcher reads at once", minimum=1
