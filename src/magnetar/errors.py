@@ -51,15 +51,15 @@ class ChecksumMismatch(MagnetarError):
 
 
 class AccessError(MagnetarError):
-    """The caller may not."""
+    """The caller may not do what it asked for."""
 
 
 class NotAuthenticated(AccessError):
-    """We do not know who the caller is."""
+    """The caller has not shown who it is."""
 
 
 class NotAuthorized(AccessError):
-    """We know who the caller is, and they may not."""
+    """The caller is known, and lacks the permission."""
 
 
 class NotFound(MagnetarError):
@@ -87,7 +87,7 @@ class ConsumerNotFound(NotFound):
 
 
 class Conflict(MagnetarError):
-    """Somebody else holds what was asked for."""
+    """What was asked for is held by another, or exists already."""
 
 
 class ProducerBusy(Conflict):
@@ -107,7 +107,7 @@ class AlreadyExists(Conflict):
 
 
 class LimitReached(Conflict):
-    """There are as many as there may be."""
+    """A limit on the number of something is reached."""
 
 
 class Refused(MagnetarError):
@@ -135,7 +135,7 @@ class TopicTerminated(Refused):
 
 
 class Unavailable(MagnetarError):
-    """Not now, or not here: trying again may help."""
+    """It cannot be done now, or not here; trying again may help."""
 
     retriable = True
 
@@ -149,7 +149,7 @@ class TopicClosed(Unavailable):
 
 
 class Fenced(Unavailable):
-    """Somebody else took over, or a failed write closed the door."""
+    """Another writer took over, or a write failed, and no more is taken."""
 
 
 class NotReady(Unavailable):
@@ -199,6 +199,6 @@ class StoreLocked(StorageError):
 
 
 class UnknownFailure(MagnetarError):
-    """An error from a peer whose code we do not know; Pulsar's clients try again, and so do we."""
+    """An error whose code is unknown. Pulsar's clients try again, and so does Magnetar's."""
 
     retriable = True

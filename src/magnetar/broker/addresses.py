@@ -13,7 +13,7 @@ from .settings import ServerSettings
 
 log = logging.getLogger(__name__)
 
-BACKLOG: Final = 1024  # Connections the kernel keeps for us while we are busy.
+BACKLOG: Final = 1024  # Connections the kernel queues while the broker is busy.
 BINARY_PORT: Final = "--port, brokerServicePort"
 WEB_PORT: Final = "--http-port, webServicePort"
 
@@ -47,7 +47,7 @@ def _remedy(code: int | None, setting: str) -> str:
 
 
 def address_of(server: ServerSettings, port: int, web_port: int | None) -> BrokerAddress:
-    """What clients are told; where the settings do not say it, what others are likely to reach."""
+    """What clients are told: the advertised address, or else one that they are likely to reach."""
     if server.advertised_address:
         return BrokerAddress.of(server.advertised_address, port, web_port)
     return BrokerAddress.of(_likely_host(server.bind_address), port, web_port, chosen=False)
@@ -60,7 +60,7 @@ def _likely_host(bind_address: str) -> str:
 
 
 def host_name() -> str:
-    """What this machine calls itself, in full where that is known; Pulsar advertises it too."""
+    """The name of this machine, fully qualified where that is known; Pulsar advertises it too."""
     for name in (socket.getfqdn(), socket.gethostname()):
         if name and not is_loopback(name):
             return name

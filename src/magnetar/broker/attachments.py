@@ -1,13 +1,13 @@
 r"""A client's producers, or its consumers, by id: those that are open, and those being opened.
 
-Opening one takes a while (the topic may have to be loaded), and the client may close it, or be
-lost, meanwhile. The table says what each event makes of one; nothing else decides that.
+Opening one takes a while (the topic may have to be loaded), and meanwhile the client may close it
+or be lost. ``TRANSITIONS`` alone decides what an event does to it.
 
     OPENING --attached--> OPEN --closed--> CLOSED
        |   \--refused--------------------> CLOSED
        \--closed--> ABANDONED --attached, refused--> CLOSED
 
-One that is abandoned is let go of as soon as the topic has attached it.
+An abandoned one is detached as soon as the topic has attached it.
 """
 
 from collections.abc import Awaitable, Callable
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class State(Enum):
-    """Of one producer or consumer of a client."""
+    """The state of one producer or consumer."""
 
     OPENING = auto()  # The topic has been asked to attach it.
     OPEN = auto()  # It is attached, and commands find it by its id.
@@ -29,7 +29,7 @@ class State(Enum):
 
 
 class Event(Enum):
-    """What happens to one."""
+    """What happens to a producer or consumer."""
 
     ATTACHED = auto()  # The topic has attached it.
     REFUSED = auto()  # The topic could not attach it.
@@ -47,7 +47,7 @@ TRANSITIONS: Final = {
 
 
 class Opening:
-    """One that is being opened. Another attempt with the same id is another one."""
+    """One attempt to open a producer or consumer."""
 
     __slots__ = ("id", "state")
 
@@ -61,12 +61,12 @@ class Opening:
 
 
 class Attachments(Generic[T]):
-    """All of one kind that a client has; ``open`` holds those that commands may use."""
+    """A client's producers, or its consumers; ``open`` has those that commands may use."""
 
     __slots__ = ("_let_go", "_noun", "_opening", "_setting", "open")
 
     def __init__(self, noun: str, setting: str, let_go: Callable[[T], Awaitable[None]]) -> None:
-        """``noun`` and ``setting`` are for errors; ``let_go`` detaches what was abandoned."""
+        """``noun`` and ``setting`` are for errors; ``let_go`` detaches an abandoned one."""
         self.open: dict[int, T] = {}
         self._opening: dict[int, Opening] = {}
         self._noun = noun
@@ -74,10 +74,10 @@ class Attachments(Generic[T]):
         self._let_go = let_go
 
     def begin(self, id: int, *, count_max: int) -> Opening:  # noqa: A002
-        """Note at once that ``id`` is being opened: a close right behind must find it.
+        """Note that ``id`` is being opened, so that a close right behind finds it.
 
-        ``count_max`` 0 is no limit. Raises NotReady when it is being opened already, NotAllowed at
-        the limit. Follow it with ``complete``.
+        The caller must then await ``complete``. A ``count_max`` of 0 is no limit. Raises NotReady
+        when ``id`` is being opened already, and NotAllowed at the limit.
         """
         if id in self._opening:
             raise NotReady(f"{self._noun.capitalize()} is already present on the connection")
@@ -91,7 +91,7 @@ class Attachments(Generic[T]):
         return opening
 
     async def complete(self, opening: Opening, attach: Awaitable[T]) -> T | None:
-        """Wait for ``attach``. None: it was closed meanwhile, and nobody waits for an answer."""
+        """Await ``attach``. None: it was closed meanwhile, so that nobody waits for an answer."""
         try:
             attached = await attach
         except BaseException:
@@ -108,14 +108,14 @@ class Attachments(Generic[T]):
                 del self._opening[opening.id]
 
     def close(self, id: int) -> T | None:  # noqa: A002
-        """Commands find it no more. Returns what is open under ``id``, for the caller to detach."""
+        """Forget ``id``. Returns what was open under it, for the caller to detach."""
         opening = self._opening.pop(id, None)
         if opening is not None:
             opening.on(Event.CLOSED)
         return self.open.pop(id, None)
 
     def close_all(self) -> list[T]:
-        """The connection is lost. Returns what was open, for the caller to detach."""
+        """Forget all, since the connection is lost. Returns what was open, to be detached."""
         for id in list(self._opening):  # noqa: A001
             self.close(id)
         was_open = list(self.open.values())

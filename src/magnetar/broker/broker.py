@@ -40,7 +40,7 @@ class Broker:
         iteration: LoopIteration,
         tasks: Tasks,
     ) -> None:
-        """``tasks`` are those of the connections and what they asked for; ``stop`` ends them."""
+        """``tasks`` run what connections ask for; ``stop`` ends them."""
         self.address = address
         self.port: int = listener.getsockname()[1]
         self.web_port = web_port
@@ -51,9 +51,7 @@ class Broker:
         self._clock = clock
         self._iteration = iteration
         self._tasks = tasks
-        self._connections: KeepAliveSweep[Connection] = KeepAliveSweep(
-            config.connections.keep_alive_interval_s, clock
-        )
+        self._connections = KeepAliveSweep(config.connections.keep_alive_interval_s, clock)
         self._per_host: Counter[str] = Counter()  # Connections; only where there is a limit.
         self._all_closed = asyncio.Event()
         self._all_closed.set()
@@ -64,9 +62,9 @@ class Broker:
         return len(self._connections)
 
     async def start(self) -> None:
-        """Take connections, and begin what runs on a timer."""
+        """Take connections, and start keep-alive and trimming."""
         loop = asyncio.get_running_loop()
-        surroundings = ConnectionContext(
+        context = ConnectionContext(
             table=self._table,
             settings=self._config.connections,
             publish_buffer=PublishBuffer(self._config.connections.publish_buffer_mb_max * MIB),
@@ -79,7 +77,7 @@ class Broker:
             closed=self._closed,
         )
         self._server = await loop.create_server(
-            lambda: Connection(surroundings, loop), sock=self._listener, backlog=BACKLOG
+            lambda: Connection(context, loop), sock=self._listener, backlog=BACKLOG
         )
         self._tasks.spawn("keep-alive", self._connections.run())
         check_s = self._config.storage.retention_check_s
@@ -103,7 +101,7 @@ class Broker:
         await self._tasks.close()
 
     def _opened(self, connection: Connection) -> bool:
-        """Count it. False: there are too many, in all or from its address."""
+        """Count a connection. False: there are too many, in all or from its address."""
         settings = self._config.connections
         room = not settings.connections_max or len(self._connections) < settings.connections_max
         self._connections.add(connection)

@@ -1,8 +1,8 @@
 """One client's connection: bytes in to handlers. Loop 1; nothing in here waits.
 
-Bytes arrive in one buffer that all connections of the loop share; only a frame too big for it gets
-its own memory, which the decoder provides and the kernel fills. A read is decoded as a whole and
-goes, frame by frame and run by run, to the command table.
+Bytes arrive in one buffer that all connections share. Only a frame too big for it gets memory of
+its own, which the decoder provides and the kernel fills. A read is decoded as a whole, and its
+frames and runs of sends go to the command table one by one.
 """
 
 import asyncio
@@ -31,9 +31,9 @@ from .shared_frames import SharedFrames
 log = logging.getLogger(__name__)
 
 SHARED_BUFFER_BYTES: Final = 256 * 1024
-SMALL_READ_BYTES: Final = 4 * 1024  # From who sends many commands; sends come in large reads.
-COMMANDS_PER_READ_MAX: Final = 64  # Then reads are small, one in each loop iteration.
-FRAME_PADDING: Final = FRAME_SIZE_MAX - MESSAGE_SIZE_MAX  # For the command and the metadata.
+SMALL_READ_BYTES: Final = 4 * 1024  # For clients that send many commands; sends need more.
+COMMANDS_PER_READ_MAX: Final = 64  # After more, each loop iteration does one small read.
+FRAME_PADDING: Final = FRAME_SIZE_MAX - MESSAGE_SIZE_MAX  # Room for command and metadata.
 PING_SINCE: Final = 1  # The protocol version from which a client understands PING.
 
 
@@ -72,7 +72,7 @@ class Connection(asyncio.BufferedProtocol):
         "_transport",
     )
 
-    # From connection_made on, which is the first thing the loop calls.
+    # The loop calls connection_made first, which sets these.
     _transport: asyncio.Transport
     _read_pause: ReadPause
     _outbox: Outbox
@@ -86,9 +86,9 @@ class Connection(asyncio.BufferedProtocol):
         self._keep_alive = KeepAlive(settings.keep_alive_interval_s, context.clock.now())
         self._buffer = context.buffer
         self._into_own_memory = False  # The last get_buffer handed out a big frame's memory.
-        self._small_reads = True  # Until it has shown what it sends.
+        self._small_reads = True  # Nobody knows yet what the client sends.
         self._closing = False
-        self._last_call = False  # A tick has come since it is closing.
+        self._last_call = False  # A tick came after closing began.
 
     @property
     def due(self) -> float:
@@ -99,7 +99,7 @@ class Connection(asyncio.BufferedProtocol):
     def address(self) -> str:
         return self._session.address
 
-    # From the loop.
+    # The event loop calls what follows.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # A cast, since the transports of uvloop do not inherit from those of asyncio.
@@ -154,7 +154,7 @@ class Connection(asyncio.BufferedProtocol):
                 else:
                     table.on_frame(session, item)
                     commands += 1
-                if self._over():
+                if self._is_closing():
                     return
             if self._decoder.failure is not None:
                 raise self._decoder.failure
@@ -184,19 +184,19 @@ class Connection(asyncio.BufferedProtocol):
         self._context.closed(self)
         self._context.tasks.spawn("close", self._session.close())
 
-    # From the broker.
+    # The broker calls what follows.
 
     def tick(self) -> None:
         """A keep-alive interval is over: ask a silent client whether it is there, or give it up."""
         verdict = self._keep_alive.tick(self._context.clock.now())
         if self._closing:
             if self._last_call:
-                self._transport.abort()  # It had an interval to take what was left to write.
+                self._transport.abort()  # The client had an interval to read what was left.
             self._last_call = True
         elif not self._session.connected:
             self.cut_off("no CONNECT in time")
         elif self._session.protocol_version < PING_SINCE:
-            return  # Too old to be asked.
+            return  # The client is too old to know PING.
         elif verdict == "ping":
             self._outbox.put(replies.ping())
         elif verdict == "close" and not self._read_pause.caused_by_broker:
@@ -212,7 +212,7 @@ class Connection(asyncio.BufferedProtocol):
         self._transport.close()
 
     def cut_off(self, reason: str) -> None:
-        """Close at once: the client does not take anything any more."""
+        """Close at once, without writing what is left."""
         if not self._closing:
             log.info("connection.cut_off address=%s reason=%s", self.address, reason)
         self._close()
@@ -222,7 +222,8 @@ class Connection(asyncio.BufferedProtocol):
         self._closing = True
         self._read_pause.close()
 
-    def _over(self) -> bool:
+    def _is_closing(self) -> bool:
+        """Handlers may have closed it, which a type checker would not expect of the field."""
         return self._closing
 
 

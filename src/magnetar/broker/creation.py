@@ -1,9 +1,9 @@
-"""What may be created, by whom, with how many partitions: the one place for topics of all kinds.
+"""Decides which topics may be created, by whom, and with how many partitions.
 
-A topic comes to be because an administrator asks for it, because a client uses it where its
-namespace allows that, or as a partition of a topic that exists. The topics of a namespace are
-counted with the partitions that partitioned topics have, whether they were used or not, and with
-those that are being created: their places are taken before anything is written.
+A topic is created when an administrator asks for it, when a client uses it and its namespace allows
+that, or as a partition of a topic that exists. The limit on the topics of a namespace counts all
+partitions, used or not, and topics that are being created: a place is reserved before anything is
+written.
 """
 
 from collections import Counter
@@ -18,11 +18,11 @@ from .policies import PolicyService
 from .resources import Resources
 
 PARTITIONS_MAX: Final = 10_000
-"""Of a topic, where no setting says less: they are made one by one."""
+"""Partitions of a topic, which are made one by one, where no setting says less."""
 
 
 class Creation:
-    """Admits new topics; ``Resources`` and the topics' logs keep them."""
+    """Admits new topics; ``Resources`` and the topics' logs store them."""
 
     def __init__(
         self, resources: Resources, policies: PolicyService, *, partitions_max: int = 0
@@ -31,15 +31,15 @@ class Creation:
         self.partitions_max = partitions_max or PARTITIONS_MAX
         self._resources = resources
         self._policies = policies
-        self._reserved: Counter[TopicName] = Counter()  # Admitted, and perhaps not yet on record.
-        self._released = 0  # Counts, so that a list that was read before is known to be old.
+        self._reserved: Counter[TopicName] = Counter()  # Admitted, and perhaps not stored yet.
+        self._released = 0  # Counts, so that a list read before a release is known to be old.
 
     @asynccontextmanager
     async def topic(self, name: TopicName, *, create: bool, asked: bool) -> AsyncIterator[None]:
-        """Open a topic, or a partition, inside the block; if it is missing it may be created there.
+        """Open a topic or partition inside the block, which may also create it there.
 
-        ``create``: by a client that uses it; ``asked``: by an administrator. Raises TopicNotFound,
-        LimitReached.
+        ``create``: a client uses it; ``asked``: an administrator asks for it. Raises TopicNotFound
+        and LimitReached.
         """
         if await self._resources.topic_exists(name):
             yield
@@ -65,14 +65,14 @@ class Creation:
         return await self._resources.topic_exists(name)
 
     async def automatic(self, name: TopicName) -> bool:
-        """Whether a client makes a topic by using it."""
+        """Whether a client creates a topic by using it."""
         auto = (await self._policies.of(name)).auto_topic_creation
         return auto is not None and auto.allowed
 
     async def partitions(self, name: TopicName, *, create: bool) -> int:
-        """How many partitions a topic has; 0: none, or it may be made by who first uses it.
+        """How many partitions a topic has; 0: it has none, or its first user may create it.
 
-        Where missing topics are made with partitions, and ``create`` is set, this one is made.
+        Where missing topics get partitions, and ``create`` is set, this one is created.
         Raises NamespaceNotFound, TopicNotFound, LimitReached.
         """
         await self._resources.require_namespace(name.namespace)
@@ -89,14 +89,14 @@ class Creation:
             return 0
         try:
             await self.create_partitioned(name, auto.partitions_made)
-        except AlreadyExists:  # Somebody else asked at the same moment.
+        except AlreadyExists:  # Another client asked at the same moment.
             return await self._resources.partitions(name)
         return auto.partitions_made
 
     async def create_partitioned(
         self, name: TopicName, partitions: int, properties: dict[str, str] | None = None
     ) -> None:
-        """Store that a topic is partitioned; its partitions are made by who first uses them.
+        """Store that a topic is partitioned; its partitions are created when they are first used.
 
         Raises InvalidName, InvalidValue, LimitReached, and what Resources raises.
         """
@@ -126,7 +126,7 @@ class Creation:
             return await self._resources.grow_partitions(name, partitions)
 
     async def check_plain_name(self, name: TopicName) -> None:
-        """Raises InvalidName for a name that ends like a partition's and is none."""
+        """Raise InvalidName for a name that only looks like a partition's."""
         base = name.partitioned_name
         if name.partition_index >= await self._resources.partitions(base) and base != name:
             raise InvalidName(
@@ -138,13 +138,13 @@ class Creation:
     async def _places(
         self, namespace: NamespaceName, names: Sequence[TopicName]
     ) -> AsyncIterator[None]:
-        """Keep places in a namespace for these topics until the block ends. Raises LimitReached."""
+        """Reserve places in a namespace until the block ends. Raises LimitReached."""
         limit = (await self._policies.combined(namespace)).policies.topics_per_namespace_max
         while limit and names:
             released = self._released
             present = await self._present(namespace)
             if released != self._released:
-                continue  # A topic may have come to be while we read; then no place was kept.
+                continue  # A topic may have been created while the list was read.
             present |= {name for name in self._reserved if name.namespace == namespace}
             if len(present | set(names)) > max(limit, len(present)):
                 raise LimitReached(
@@ -161,7 +161,7 @@ class Creation:
                 self._released += 1
 
     async def _present(self, namespace: NamespaceName) -> set[TopicName]:
-        """The topics there are, and the partitions that may be used any moment."""
+        """The topics that exist, and all partitions, which exist once they are used."""
         present = set(await self._resources.topics(namespace))
         for name in await self._resources.partitioned_topics(namespace):
             present.update(_partitions(name, 0, await self._resources.partitions(name)))

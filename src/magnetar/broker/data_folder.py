@@ -1,7 +1,7 @@
-"""Whether what a data folder holds belongs together: the log and the metadata.
+"""Checks that the log and the metadata of a data folder belong together.
 
 Neither can be made anew beside the other. A log without its metadata is bytes that no topic leads
-to; metadata without their log would give ledger ids away again that topics still go by, and so
+to. Metadata without its log would hand out ledger ids again that topics still refer to, and so
 deliver the entries of one topic to the readers of another.
 """
 
@@ -14,12 +14,12 @@ from magnetar.storage.metadata.store import MetadataStore
 
 
 def holds_log(ledgers: Path) -> bool:
-    """Whether there are files of the log: they exist from the first topic on."""
+    """Whether there are files of the log, which exist from the first topic on."""
     return any(ledgers.glob("segment-*.log"))
 
 
 async def check_log_is_there(metadata: MetadataStore, ledgers: Path) -> None:
-    """For a folder without files of the log: raises StorageError if there should be some."""
+    """Raise StorageError for a folder without files of the log that should have some."""
     names = [""]
     for _ in ("tenant", "namespace", "domain", "topic"):
         names = [

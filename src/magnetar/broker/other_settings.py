@@ -1,4 +1,4 @@
-"""What becomes of a setting that is none of Magnetar's: refused or named, not passed over."""
+"""Judges settings that Magnetar does not have: they are refused or named, never passed over."""
 
 import contextlib
 import re
@@ -12,7 +12,7 @@ from .setting import ENVIRONMENT_PREFIX, refusal_text, variable_of
 
 
 class Fate(Enum):
-    """What becomes of it."""
+    """What becomes of such a setting."""
 
     REFUSED = auto()  # It asks for what Magnetar does not do: the start ends.
     UNKNOWN = auto()  # Neither Pulsar nor Magnetar has it.
@@ -22,7 +22,7 @@ class Fate(Enum):
 
 
 class OtherSetting(NamedTuple):
-    """A setting that is none of Magnetar's, as it was given."""
+    """A setting that Magnetar does not have, as it was given."""
 
     key: str
     value: str  # As it may be shown: no secrets.

@@ -1,4 +1,4 @@
-"""Sends that are not answered yet: how many one connection, and all together, may have. Pure."""
+"""Limits on unanswered sends, for each connection and for all together. Pure."""
 
 from collections.abc import Callable
 
@@ -21,7 +21,7 @@ class PublishBuffer:
         return self._used_bytes
 
     def take(self, size_bytes: int) -> bool:
-        """Count bytes that are there already. False when the caller must now wait."""
+        """Count bytes that have arrived. False when the caller must pause reading."""
         self._used_bytes += size_bytes
         return self._used_bytes < self._bytes_max
 
@@ -39,7 +39,7 @@ class PublishBuffer:
 
 
 class PendingPublishes:
-    """The pending sends of one connection. What is added is settled later, once and as a whole.
+    """The pending sends of one connection. What is added must be settled once, as a whole.
 
     When there are too many, the client's socket is not read until half of them are answered. Sends
     of a connection that is lost count until they are stored: they take up memory until then.
@@ -95,7 +95,7 @@ class PendingPublishes:
             self._read_pause.pause(PauseReason.PENDING_SENDS)
 
     def settle(self, count: int, size_bytes: int) -> None:
-        """Sends that were added are answered, or will not be."""
+        """Take sends off that are answered, or never will be."""
         self._count -= count
         self._bytes -= size_bytes
         assert self._count >= 0, "what is settled was added"

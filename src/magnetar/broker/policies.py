@@ -1,4 +1,4 @@
-"""The policies in force: read from the metadata store, watched, and pushed to the open topics."""
+"""Reads and watches the policies in the metadata store, and pushes them to the open topics."""
 
 import asyncio
 import logging
@@ -33,11 +33,11 @@ IN_FORCE: Final = frozenset(
         "unacked_per_subscription_max",
     }
 )
-"""What this broker does. Whoever asks for another policy is told, and does not find out later."""
+"""The policies that this broker applies; a request for any other is refused."""
 
 
 class Governed(Protocol):
-    """What policies are for: an open topic."""
+    """An open topic."""
 
     def apply(self, policies: Policies) -> None: ...
 
@@ -48,15 +48,15 @@ class PolicyService:
     def __init__(
         self, resources: Resources, metadata: MetadataStore, *, broker: Policies, tasks: Tasks
     ) -> None:
-        """Made inside a running event loop. ``broker``: what holds where nobody says otherwise."""
+        """Made in a running event loop. ``broker``: the policies where no namespace sets any."""
         self._resources = resources
         self._broker = Combined.of(Level.BROKER, broker)
         self._tasks = tasks
-        # What was combined, and of what: all topics of a namespace share one.
+        # By namespace: its own policies, and those combined from them, shared by all its topics.
         self._known: dict[NamespaceName, tuple[Policies, Combined]] = {}
         self._topics: Mapping[TopicName, Governed] = {}
-        self._changes = 0  # Counts, so that nobody is given what was read before a change.
-        self._changed: set[NamespaceName] = set()  # Their topics are to be told.
+        self._changes = 0  # Counts, so that nobody gets what was read before a change.
+        self._changed: set[NamespaceName] = set()  # Their topics must be told.
         self._pushing: asyncio.Task[None] | None = None
         self._watch = metadata.watch(paths.TENANTS, self._noticed)
 
@@ -65,11 +65,11 @@ class PolicyService:
         self._watch.cancel()
 
     def govern(self, topics: Mapping[TopicName, Governed]) -> None:
-        """These are open, and those that will be there later, until they are there no more."""
+        """Push changes to the topics in this mapping, which its owner keeps up to date."""
         self._topics = topics
 
     async def combined(self, namespace: NamespaceName) -> Combined:
-        """What holds in a namespace, and which level says so; the broker's own where it is none."""
+        """The policies of a namespace, and the level of each; the broker's where there is none."""
         stored = await self._resources.namespace(namespace)
         if stored is None:
             return self._broker
@@ -80,9 +80,9 @@ class PolicyService:
         return known[1]
 
     async def of(self, topic: TopicName) -> Policies:
-        """What holds for a topic.
+        """The policies of a topic.
 
-        Who puts it among the governed topics before the next await misses no change.
+        A caller who adds it to the governed topics before the next await misses no change.
         """
         while True:
             changes = self._changes
@@ -91,7 +91,7 @@ class PolicyService:
                 return found.policies
 
     async def change(self, namespace: NamespaceName, **changed: Any) -> None:
-        """Set policies of a namespace, None to leave them to the broker; all open topics have them.
+        """Set policies of a namespace, None to unset one, and apply them to all open topics.
 
         Raises InvalidValue with Pulsar's words, NamespaceNotFound.
         """
@@ -114,7 +114,7 @@ class PolicyService:
         return self._pushing
 
     async def _push_all(self) -> None:
-        """One at a time, so that what was read last is what is applied last."""
+        """Push one namespace at a time, so that what is read last is applied last."""
         try:
             while self._changed:
                 namespace = self._changed.pop()
@@ -126,7 +126,7 @@ class PolicyService:
                 for topic in [t for name, t in self._topics.items() if name.namespace == namespace]:
                     try:
                         topic.apply(policies)
-                    except Exception:  # One topic's defect must not keep it from the others.
+                    except Exception:  # One topic's defect must not keep changes from others.
                         log.exception("policies.not_applied namespace=%s", namespace)
         finally:
             self._pushing = None

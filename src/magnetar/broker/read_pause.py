@@ -36,12 +36,12 @@ class ReadPause:
 
     @property
     def paused(self) -> bool:
-        """Nothing is read from the client now."""
+        """Whether nothing is read from the client now."""
         return bool(self._reasons)
 
     @property
     def caused_by_broker(self) -> bool:
-        """The client's silence is the broker's doing: it has not stored or answered enough."""
+        """Whether reading waits for the broker, which has not stored or answered enough."""
         return bool(self._reasons & (PauseReason.PENDING_SENDS | PauseReason.PENDING_REQUESTS))
 
     def pause(self, reason: PauseReason) -> None:
@@ -50,12 +50,12 @@ class ReadPause:
         self._reasons |= reason
 
     def resume(self, reason: PauseReason) -> None:
-        """The reason is gone. It may be called when there was none."""
+        """Take a reason away, which need not have been there."""
         if reason in self._reasons:
             self._reasons ^= reason
             if not self._reasons and not self._closed:
                 self._transport.resume_reading()
 
     def close(self) -> None:
-        """The connection ends; its transport is left alone from now on."""
+        """Leave the transport alone from now on, since the connection ends."""
         self._closed = True

@@ -1,4 +1,4 @@
-"""Records of the metadata store, kept once read and dropped when a watch says that they changed."""
+"""Caches records of the metadata store, and drops those that a watch says have changed."""
 
 from collections.abc import Callable
 from typing import Final, Protocol, TypeVar, cast
@@ -8,11 +8,11 @@ from magnetar.storage.codec.json_object import Json, decode, encode
 from magnetar.storage.metadata.store import ABSENT, MetadataStore
 
 RECORDS_MAX: Final = 50_000
-ATTEMPTS_MAX: Final = 20  # Of one change, against others who change the same record.
+ATTEMPTS_MAX: Final = 20  # To change a record that others change at the same time.
 
 
 class TypedRecord(Protocol):
-    """A record of ``model/records.py``. Never changed in place: the cache hands out its own."""
+    """A record of ``model/records.py``. Nobody changes one in place, since the cache shares it."""
 
     def to_json(self) -> Json: ...
 
@@ -21,17 +21,17 @@ T = TypeVar("T", bound=TypedRecord)
 
 
 class RecordCache:
-    """The records below one path, parsed. What this process wrote, it reads back at once."""
+    """The records below one path, parsed. This process reads what it wrote at once."""
 
     def __init__(self, metadata: MetadataStore, prefix: str) -> None:
         self._metadata = metadata
         self._kept: dict[str, TypedRecord | None] = {}  # None: known to be absent.
-        self._changes = 0  # Counts what dropped records, so that no read from before it is kept.
+        self._changes = 0  # Counts drops, so that a value read before a drop is not kept.
         self._prefix = prefix
         self._watch = metadata.watch(prefix, self._drop)
 
     def close(self) -> None:
-        """Stop watching. Nothing may be asked afterwards."""
+        """Stop watching. The cache must not be used afterwards."""
         self._watch.cancel()
         self._kept.clear()
 
@@ -89,7 +89,7 @@ class RecordCache:
         return True
 
     def _drop(self, path: str) -> None:
-        """Forget a record; all of them where a watch cannot say any more which changed."""
+        """Forget a record, or all of them when the watch no longer knows which changed."""
         self._changes += 1
         if path == self._prefix:
             self._kept.clear()

@@ -1,9 +1,10 @@
-"""Clusters, tenants, namespaces, partitioned topics: what the metadata store says exists.
+"""Clusters, tenants, namespaces and partitioned topics in the metadata store.
 
-Every change is a compare-and-set: of two administrators who do the same, one is told.
+Every change is a compare-and-set: of two administrators who do the same, one gets an error.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
 from magnetar.broker.record_cache import RecordCache
@@ -27,16 +28,16 @@ _WHOLE_RING: Final = Bundles.even(1)
 
 
 class Resources:
-    """What exists, and its creation and deletion. Made inside a running event loop."""
+    """Reads, creates, changes and deletes them. Made in a running event loop."""
 
     def __init__(self, metadata: MetadataStore, cluster: str = "standalone") -> None:
-        """``cluster``: this one, whose rates a namespace's policies have."""
+        """``cluster``: this one, whose rates are read from a namespace's policies."""
         self._metadata = metadata
         self._cluster = cluster
         self._records = RecordCache(metadata, paths.ADMIN)
 
     def close(self) -> None:
-        """Stop watching the metadata store. Nothing may be asked afterwards."""
+        """Stop watching the metadata store. This must not be used afterwards."""
         self._records.close()
 
     async def ensure_defaults(
@@ -111,13 +112,13 @@ class Resources:
         return [name for name in found if await self.namespace(name) is not None]
 
     async def namespace(self, namespace: NamespaceName) -> NamespacePolicies | None:
-        """None where there is no such namespace, or one that is being deleted."""
+        """The policies of a namespace; None where there is none, or it is being deleted."""
         path = paths.namespace(namespace)
         policies = await self._records.get(path, self._namespace_of)
         return None if policies is None or policies.deleted else policies
 
     async def require_namespace(self, namespace: NamespaceName) -> NamespacePolicies:
-        """The policies of a namespace something is to be done in. Raises NamespaceNotFound."""
+        """The policies of a namespace that must exist. Raises NamespaceNotFound."""
         policies = await self.namespace(namespace)
         if policies is None:
             raise NamespaceNotFound("Namespace not found")
@@ -147,8 +148,8 @@ class Resources:
     async def delete_namespace(self, namespace: NamespaceName) -> None:
         """Raises NamespaceNotFound, or Conflict while the namespace has topics.
 
-        The namespace is marked first and removed last: nobody finds it in between, and a deletion
-        that was cut short can be done again.
+        The namespace is marked first and removed last: nobody finds it in between, and an
+        interrupted deletion can be repeated.
         """
         path = paths.namespace(namespace)
         if await self.namespace(namespace) is None or not await self._mark(path, deleted=True):
@@ -160,11 +161,11 @@ class Resources:
 
     async def _mark(self, path: str, *, deleted: bool) -> bool:
         return await self._records.change(
-            path, self._namespace_of, lambda stored: stored.marked(deleted=deleted)
+            path, self._namespace_of, lambda stored: replace(stored, deleted=deleted)
         )
 
     async def change_policies(self, namespace: NamespaceName, **changed: Any) -> None:
-        """Set these policies; None: no longer. Raises NamespaceNotFound."""
+        """Set these policies, None to unset one. Raises NamespaceNotFound."""
 
         def change(stored: NamespacePolicies) -> NamespacePolicies:
             if stored.deleted:
@@ -178,19 +179,19 @@ class Resources:
         return NamespacePolicies.from_json(value, self._cluster)
 
     async def partitioned_topic(self, topic: TopicName) -> PartitionedTopicMetadata | None:
-        """None where the topic is not partitioned, or does not exist."""
+        """The record of a partitioned topic; None where the topic is not one."""
         path = paths.partitioned_topic(topic)
         return await self._records.get(path, PartitionedTopicMetadata.from_json)
 
     async def partitions(self, topic: TopicName) -> int:
-        """How many partitions a topic has; 0 where it is not partitioned, or does not exist."""
+        """How many partitions a topic has; 0 where it is not partitioned or does not exist."""
         metadata = await self.partitioned_topic(topic)
         return 0 if metadata is None else metadata.partitions
 
     async def create_partitioned_topic(
         self, topic: TopicName, partitions: int, properties: dict[str, str] | None = None
     ) -> None:
-        """Store that a topic is partitioned; the partitions themselves are the caller's to create.
+        """Store that a topic is partitioned. The caller creates the partitions themselves.
 
         Raises NamespaceNotFound, or AlreadyExists (as a plain topic, too).
         """
@@ -216,7 +217,7 @@ class Resources:
                     f"Desired partitions {partitions} can't be less than the current "
                     f"partitions {had}."
                 )
-            return stored.grown(partitions)
+            return replace(stored, partitions=partitions)
 
         path = paths.partitioned_topic(topic)
         if not await self._records.change(path, PartitionedTopicMetadata.from_json, grow):
@@ -224,7 +225,7 @@ class Resources:
         return had
 
     async def delete_partitioned_topic(self, topic: TopicName) -> None:
-        """Forget that a topic is partitioned; its partitions are the caller's to delete first.
+        """Forget that a topic is partitioned. The caller must delete its partitions first.
 
         Raises TopicNotFound.
         """

@@ -30,17 +30,17 @@ LATE_SENDS_S: Final = 30.0  # How long sends to a producer that the broker close
 _CLOSE_COMMANDS_SINCE: Final = 5  # Protocol versions: what an older client does not understand.
 _ACTIVE_CHANGE_SINCE: Final = 12
 CPP_CLIENT: Final = "Pulsar-CPP"
-"""What clients made of the C++ library, Python's among them, call themselves: they need tact.
+"""How clients made of the C++ library, such as Python's, begin their version. They need tact.
 
-A CONNECT that is refused, and a send that is refused for anything but its checksum, makes them
-connect again without a word, and again, until they time out. With the send they send again all that
-was sent after it, ten times a second, and what is good of it is stored each time.
+When a CONNECT is refused, or a send for anything but its checksum, they say nothing and connect
+again and again until they time out. After a refused send they also repeat, ten times a second, all
+sends behind it, and the good ones are stored each time.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class OpenConsumer:
-    """A consumer, and what it hangs on."""
+    """A consumer, with its subscription and its topic."""
 
     topic: Topic
     subscription: Subscription
@@ -100,7 +100,7 @@ class Session:
         """``hang_up`` closes the connection once everything is written, ``cut_off`` at once."""
         self.client_version = ""
         self.protocol_version = -1  # Until CONNECT.
-        self.unwelcome = False  # It came with credentials, which nobody checks.
+        self.unwelcome = False  # The client showed credentials, which nobody checks.
         self.producers = Attachments("producer", "maxProducersPerConnection", _detach)
         self.consumers = Attachments("consumer", "maxConsumersPerConnection", OpenConsumer.leave)
         self._address = address
@@ -114,16 +114,16 @@ class Session:
         self._clock = clock
         self._tasks = tasks
         self._requests_pending = 0
-        # Closed by the broker, and until when sends to them may still come.
+        # The producers that the broker closed, and until when sends to them may still come.
         self._closed_producers: dict[int, float] = {}
         self._sign_of_life: asyncio.Future[bool] | None = None
         self._closed = False
 
-    # From the connection and the handlers.
+    # The connection and the handlers call what follows.
 
     @property
     def connected(self) -> bool:
-        """CONNECT was exchanged."""
+        """Whether the client said CONNECT."""
         return self.protocol_version >= 0
 
     def greet(self, client_version: str, protocol_version: int) -> None:
@@ -131,7 +131,7 @@ class Session:
         self.protocol_version = protocol_version
 
     def heard(self) -> None:
-        """Something came from the client."""
+        """Note that the client sent something."""
         if self._sign_of_life is not None and not self._sign_of_life.done():
             self._sign_of_life.set_result(True)
 
@@ -164,9 +164,9 @@ class Session:
         self._hang_up(reason)
 
     async def close(self) -> None:
-        """The connection is gone: let go of everything. Must be called just once."""
+        """Detach everything, since the connection is lost. It must be called just once."""
         self._closed = True
-        # The connection refers to us, too: circles are collected late, and can hold a lot.
+        # The connection refers to the session too: cycles are collected late and hold a lot.
         self._hang_up = self._cut_off = _too_late
         if self._sign_of_life is not None and not self._sign_of_life.done():
             self._sign_of_life.set_result(False)
@@ -176,12 +176,12 @@ class Session:
         for opened in consumers:
             try:
                 await opened.leave()
-            except Exception as error:  # noqa: BLE001 - the others must be let go of all the same
+            except Exception as error:  # noqa: BLE001 - the others must be detached all the same
                 log.error(  # noqa: TRY400 - what failed is known; where is in the error
                     "consumer.leave_failed topic=%s error=%r", opened.topic.name, error
                 )
 
-    # From the topics.
+    # The topics call what follows.
 
     @property
     def address(self) -> str:
@@ -195,7 +195,7 @@ class Session:
         self._outbox.when_writable(wake)
 
     async def alive(self) -> bool:
-        """Ask for a sign of life. A client that we keep waiting ourselves passes unasked."""
+        """Ask whether the client is there; one that the broker keeps waiting counts as alive."""
         if self._closed:
             return False
         if self._read_pause.caused_by_broker:

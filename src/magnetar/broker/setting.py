@@ -1,4 +1,4 @@
-"""One setting: its key outside, what its value may be, and text to value. Pure."""
+"""One setting: its key, the values it may have, and how text becomes a value. Pure."""
 
 import re
 from collections.abc import Mapping
@@ -57,7 +57,7 @@ class Setting(NamedTuple):
             value = kind(text)
         except ValueError:
             raise self._refusal(text, source, f"use {what}") from None
-        # Written so that "nan" fails too.
+        # "nan" fails this comparison too.
         if not (value >= low and (high is None or value <= high)):
             raise self._refusal(text, source, f"use {what}")
         return value

@@ -1,4 +1,4 @@
-"""MESSAGE frames that several consumers get alike: made once, within an iteration of the loop.
+"""MESSAGE frames that are the same for several consumers, made once in a loop iteration.
 
 Consumer ids are small numbers per connection, so the consumers of a topic's many subscriptions
 often have the same one, and then their frames for a run are the same bytes.
@@ -11,11 +11,11 @@ from magnetar.wire import replies
 
 
 class SharedFrames:
-    """Remembers what was made in this loop iteration, and forgets it at its end."""
+    """Keeps the frames of this loop iteration, and drops them at its end."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        # The run is kept with its frames, so that its id is not another's meanwhile.
+        # The run is kept with its frames, so that no other run gets its id meanwhile.
         self._made: dict[tuple[int, int, int], tuple[EntryRun, list[bytes]]] = {}
 
     def of(self, consumer_id: int, run: EntryRun, partition: int) -> list[bytes]:

@@ -1,11 +1,11 @@
-"""The hashes Pulsar fixes: every client and broker must come to the same number. Pure."""
+"""Pulsar's hashes, which must be the same in every client and broker. Pure."""
 
 from collections.abc import Iterable
 from struct import unpack_from
 
 from google_crc32c import value as crc32c
 
-_POSITIVE = 0x7FFF_FFFF  # Java's hashes are signed; what is used of them is not
+_POSITIVE = 0x7FFF_FFFF  # Java's hashes are signed, but Pulsar uses them without the sign.
 _WORD = 0xFFFF_FFFF
 
 
@@ -37,6 +37,6 @@ def java_string_hash(text: str) -> int:
 
 
 def topics_hash(topics: Iterable[str]) -> str:
-    """By which a client knows whether a list of topics has changed; their order does not matter."""
+    """The hash by which a client knows whether a list of topics changed, in any order."""
     checksum: int = crc32c(",".join(sorted(topics)).encode())
     return checksum.to_bytes(4, "little").hex()

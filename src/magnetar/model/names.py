@@ -1,7 +1,7 @@
-"""Tenant, namespace, topic, partition: parsing and printing names. Pure.
+"""Names of tenants, namespaces, topics and partitions: parsing and printing. Pure.
 
-Rules and error texts follow Apache Pulsar 4.0.7, so that its clients see what they know. ``flaw``
-is our own, and holds for every name, whichever way it comes.
+Rules and error texts are those of Apache Pulsar 4.0.7, except ``flaw``, which is our own and holds
+for every name.
 """
 
 import re
@@ -12,16 +12,16 @@ from magnetar.errors import InvalidName
 
 PERSISTENT = "persistent"
 NON_PERSISTENT = "non-persistent"
-NAME_LENGTH_MAX = 1024  # Names are remembered, logged and stored.
+NAME_LENGTH_MAX = 1024  # Names are cached, logged and stored.
 PARTITION_MARK = "-partition-"
-PARTITION_MAX = 2**31 - 1  # What the wire's field holds; beyond it a name is just a name.
+PARTITION_MAX = 2**31 - 1  # The protocol has no larger index, so that a larger one is none.
 
 _ENTITY = re.compile(r"[-=:.\w]+")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 def flaw(name: str) -> str | None:
-    """What no name may have, a topic's, a subscription's or any other; None where it has none."""
+    """What is wrong with a name of any kind: its length, or a control character. None: nothing."""
     if len(name) > NAME_LENGTH_MAX:
         return f"{len(name)} characters, at most {NAME_LENGTH_MAX} are taken"
     if (found := _CONTROL.search(name)) is not None:
@@ -35,7 +35,7 @@ def _check_flaw(name: str) -> None:
 
 
 def check_entity(name: str) -> str:
-    """A tenant's, namespace's or cluster's name, or InvalidName."""
+    """Return the name of a tenant, namespace or cluster. Raises InvalidName."""
     _check_flaw(name)
     if not _ENTITY.fullmatch(name):
         raise InvalidName(f"Invalid named entity: {name}")
@@ -93,7 +93,7 @@ class TopicName:
 
     @property
     def partitioned_name(self) -> "TopicName":
-        """The topic this is a partition of; itself where it is none."""
+        """The topic that this is a partition of; itself where it is no partition."""
         if self.partition_index < 0:
             return self
         local = self.local.rpartition(PARTITION_MARK)[0]
@@ -131,5 +131,5 @@ class TopicName:
         if not local.strip():
             raise InvalidName(f"Invalid topic name: {text}. Topic local name must not be blank.")
         name = TopicName(domain, tenant, namespace, local)
-        _check_flaw(str(name))  # In full it is longer than a short form.
+        _check_flaw(str(name))  # The full name is longer than a short form.
         return name

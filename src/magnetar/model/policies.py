@@ -1,7 +1,7 @@
-"""Every policy of a namespace or a topic: what one level sets, and the levels combined. Pure.
+"""The policies of a broker, a namespace and a topic, and how they combine. Pure.
 
-A policy is set for the broker, over that for a namespace, over that for a topic. Where a level
-leaves a policy out, the level below decides.
+A namespace's policies override the broker's, and a topic's override both. Where a level leaves a
+policy out, the level below decides.
 """
 
 from collections.abc import Mapping
@@ -32,10 +32,10 @@ CLUSTER: Final = "{cluster}"
 
 
 class At(NamedTuple):
-    """Where a namespace's JSON has a policy: at ``key``, or there in an object at ``part``."""
+    """Where a namespace's JSON has a policy: at ``key``, or at ``part`` of the object there."""
 
     key: str
-    part: str | None = None  # CLUSTER stands for the name of this one.
+    part: str | None = None  # CLUSTER stands for the name of this cluster.
 
 
 def at(key: str, part: str | None = None) -> Any:
@@ -45,7 +45,7 @@ def at(key: str, part: str | None = None) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Policies:
-    """What one level sets; None: it leaves the policy to the level below."""
+    """The policies that one level sets; None leaves one to the level below."""
 
     auth: AuthPolicies | None = at("auth_policies")
     replication_clusters: tuple[str, ...] | None = at("replication_clusters")
@@ -97,17 +97,17 @@ class Policies:
     dispatch_pauses_on_ack_state: bool | None = at("dispatcherPauseOnAckStatePersistentEnabled")
     entry_filters: EntryFilters | None = at("entryFilters")
     anti_affinity_group: str | None = at("antiAffinityGroup")
-    # Of topics only.
+    # Only topics have these.
     message_size_max: int | None = None
     shadow_topics: tuple[str, ...] | None = None
 
     def given(self) -> dict[str, Any]:
-        """What is set, by the name it has here."""
+        """The policies that are set, by name."""
         found = ((name, getattr(self, name)) for name in self.__slots__)
         return {name: value for name, value in found if value is not None}
 
     def check(self) -> None:
-        """Raises InvalidValue, with Pulsar's words, for the first value that cannot be."""
+        """Raise InvalidValue, in Pulsar's words, for the first value that is not allowed."""
         for name, value in self.given().items():
             if hasattr(value, "check"):
                 value.check()
@@ -120,7 +120,7 @@ class Policies:
 
 
 class _Place(NamedTuple):
-    """A policy that namespaces have: its name, its type, and where its JSON is."""
+    """A policy of namespaces: its name, its type, and where the JSON has it."""
 
     name: str
     kind: Any
@@ -140,7 +140,7 @@ def json_name(policy: str) -> str:
 
 
 class Level(IntEnum):
-    """Who set a policy; the higher, the stronger."""
+    """Who set a policy; a higher level overrides a lower one."""
 
     BROKER = 0
     NAMESPACE = 1
@@ -149,7 +149,7 @@ class Level(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Combined:
-    """The policies of several levels as one, and which level each came from."""
+    """The combined policies of several levels, and the level that each came from."""
 
     policies: Policies
     levels: Mapping[str, Level]  # Invariant: its keys are those of ``policies.given()``.
@@ -160,7 +160,7 @@ class Combined:
 
 
 def combine(*lowest_first: Combined) -> Combined:
-    """What is in force where all of these are: the last one that sets a policy decides."""
+    """Combine levels: the last one that sets a policy decides."""
     found: dict[str, Any] = {}
     levels: dict[str, Level] = {}
     for each in lowest_first:
@@ -169,7 +169,7 @@ def combine(*lowest_first: Combined) -> Combined:
     return Combined(Policies(**found), levels)
 
 
-# What Pulsar shows of a namespace nobody configured; the rest is left out until it is set.
+# What Pulsar shows of a namespace without settings; other keys are left out until they are set.
 _SHOWN: Final[Json] = {
     "auth_policies": {"namespace_auth": {}, "destination_auth": {}, "subscription_auth_roles": {}},
     "allowed_clusters": [],
@@ -196,9 +196,9 @@ _SHOWN: Final[Json] = {
 
 
 def policies_in(value: Json, cluster: str) -> Policies:
-    """What a namespace's JSON sets for a cluster. Raises InvalidValue.
+    """The policies that a namespace's JSON sets for a cluster. Raises InvalidValue.
 
-    What it says as Pulsar shows it by default is not set.
+    A value that Pulsar shows by default counts as not set.
     """
     found = {}
     for name, kind, place in _PLACES:
@@ -209,7 +209,7 @@ def policies_in(value: Json, cluster: str) -> Policies:
 
 
 def unread_parts(value: Json, cluster: str) -> list[str]:
-    """Keys of a namespace's JSON with parts that are for other clusters, or of no known kind."""
+    """Keys of a namespace's JSON that have parts for other clusters or of unknown kinds."""
     read: dict[str, set[str]] = {}
     for _, _, place in _PLACES:
         if place.part is not None:
@@ -223,9 +223,9 @@ class NamespacePolicies:
 
     bundles: Bundles
     policies: Policies = Policies()
-    deleted: bool = False  # Being deleted: as good as absent.
-    cluster: str = field(default="", compare=False)  # The one whose rates ``policies`` has.
-    stored: Json = field(default_factory=dict, compare=False)  # As it was read.
+    deleted: bool = False  # It is being deleted, and counts as absent.
+    cluster: str = field(default="", compare=False)  # ``policies`` has the rates of this one.
+    stored: Json = field(default_factory=dict, compare=False)  # The JSON that was read.
 
     @classmethod
     def fresh(cls, cluster: str, bundles: int = BUNDLES_DEFAULT) -> Self:
@@ -242,7 +242,7 @@ class NamespacePolicies:
         return cls(Bundles.from_json(bundles), policies, deleted, cluster, value)
 
     def to_json(self) -> Json:
-        """What was read, with what was changed since: keys that nobody here knows stay."""
+        """The JSON that was read, with the changes since; unknown keys stay."""
         written = dict(self.stored)
         before = policies_in(self.stored, self.cluster)
         for name, _, place in _PLACES:
@@ -252,14 +252,11 @@ class NamespacePolicies:
         return written | {"bundles": self.bundles.to_json(), "deleted": self.deleted}
 
     def shown(self) -> Json:
-        """As an administrator sees it: what is set, and the defaults Pulsar shows of the rest."""
+        """As an administrator sees it: what is set, and Pulsar's defaults for the rest."""
         return {**_SHOWN, **self.to_json()}
 
-    def marked(self, *, deleted: bool) -> Self:
-        return replace(self, deleted=deleted)
-
     def with_policies(self, **changed: Any) -> Self:
-        """The same namespace with these policies; None: no longer set."""
+        """The same namespace with these policies; None unsets one."""
         return replace(self, policies=replace(self.policies, **changed))
 
 
@@ -278,7 +275,7 @@ def _part(place: At, cluster: str) -> str:
 
 
 def _write(value: Json, place: At, part: str, item: Any) -> None:
-    """Put a policy in its place; None takes it away."""
+    """Put a policy in its place in the JSON; None takes it away."""
     holder = value if place.part is None else value.setdefault(place.key, {})
     if place.part is not None:
         holder = value[place.key] = dict(holder)

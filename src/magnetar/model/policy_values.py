@@ -1,7 +1,7 @@
-"""The values that policies have, in Pulsar's names, and JSON to value and back. Pure.
+"""The values of policies, to Pulsar's JSON and back. Pure.
 
-A value's fields say beside their types what Pulsar's JSON calls them. A field that the JSON leaves
-out has its default, and keys that no field has are nobody's business here.
+Each field has, beside its type, the name that Pulsar's JSON gives it. A field that the JSON leaves
+out has its default; keys without a field are ignored here.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from magnetar.model.position import LONG_MAX
 
 
 class BacklogQuotaPolicy(StrEnum):
-    """What becomes of who publishes while the quota is exceeded."""
+    """What happens while a backlog exceeds its quota."""
 
     HOLD = "producer_request_hold"
     EXCEPTION = "producer_exception"
@@ -24,14 +24,14 @@ class BacklogQuotaPolicy(StrEnum):
 
 
 class InactiveTopicDeleteMode(StrEnum):
-    """Which topics that nobody uses may go."""
+    """Which unused topics are deleted."""
 
     NO_SUBSCRIPTIONS = "delete_when_no_subscriptions"
     CAUGHT_UP = "delete_when_subscriptions_caught_up"
 
 
 class TopicKind(StrEnum):
-    """What is made when a client first uses a topic."""
+    """What is created when a client first uses a topic."""
 
     PLAIN = "non-partitioned"
     PARTITIONED = "partitioned"
@@ -81,7 +81,7 @@ class BacklogQuota:
 
 @dataclass(frozen=True, slots=True)
 class DispatchRate:
-    """How much is delivered in a period; 0 or less is no limit."""
+    """A limit on delivery in a period; 0 or less is no limit."""
 
     messages: Annotated[int, "dispatchThrottlingRateInMsg"] = 0
     size_bytes: Annotated[int, "dispatchThrottlingRateInByte"] = 0
@@ -91,7 +91,7 @@ class DispatchRate:
 
 @dataclass(frozen=True, slots=True)
 class PublishRate:
-    """How much is published in a second; 0 or less is no limit."""
+    """A limit on publishing in a second; 0 or less is no limit."""
 
     messages: Annotated[int, "publishThrottlingRateInMsg"] = -1
     size_bytes: Annotated[int, "publishThrottlingRateInByte"] = -1
@@ -107,7 +107,7 @@ class SubscribeRate:
 
 @dataclass(frozen=True, slots=True)
 class PersistencePolicies:
-    """On how many bookies a ledger lies, and how often a cursor's mark is written."""
+    """How many bookies store a ledger, and how often a cursor's mark-delete is written."""
 
     ensemble: Annotated[int, "bookkeeperEnsemble"] = 0
     write_quorum: Annotated[int, "bookkeeperWriteQuorum"] = 0
@@ -127,7 +127,7 @@ class PersistencePolicies:
 
 @dataclass(frozen=True, slots=True)
 class InactiveTopicPolicies:
-    """When a topic that nobody uses is deleted."""
+    """When an unused topic is deleted."""
 
     delete_mode: Annotated[InactiveTopicDeleteMode | None, "inactiveTopicDeleteMode"] = None
     inactive_s_max: Annotated[int, "maxInactiveDurationSeconds"] = 0
@@ -136,7 +136,7 @@ class InactiveTopicPolicies:
 
 @dataclass(frozen=True, slots=True)
 class DelayedDeliveryPolicies:
-    """Whether and how exactly messages are delivered later; a delay of 0 or less is no limit."""
+    """Whether and how exactly delivery can be delayed; a delay of 0 or less is no limit."""
 
     tick_ms: Annotated[int, "tickTime"] = 0
     active: Annotated[bool, "active"] = False
@@ -145,7 +145,7 @@ class DelayedDeliveryPolicies:
 
 @dataclass(frozen=True, slots=True)
 class AutoTopicCreationOverride:
-    """Whether a client makes a topic by using it, and what is made then."""
+    """Whether a client creates a topic by using it, and of which kind."""
 
     allowed: Annotated[bool, "allowAutoTopicCreation"] = False
     kind: Annotated[str | None, "topicType"] = None
@@ -175,20 +175,20 @@ class AutoTopicCreationOverride:
 
     @property
     def partitions_made(self) -> int:
-        """Of a topic that a client makes by using it; 0: it has none."""
+        """The partitions of a topic that a client creates; 0: it is not partitioned."""
         return (self.partitions or 1) if self.kind == TopicKind.PARTITIONED else 0
 
 
 @dataclass(frozen=True, slots=True)
 class AutoSubscriptionCreationOverride:
-    """Whether a client makes a durable subscription by subscribing."""
+    """Whether a client creates a durable subscription by subscribing."""
 
     allowed: Annotated[bool, "allowAutoSubscriptionCreation"] = False
 
 
 @dataclass(frozen=True, slots=True)
 class EntryFilters:
-    """Names of the filters entries pass before they are delivered, with commas between."""
+    """The filters that entries pass before delivery, by name, separated by commas."""
 
     names: Annotated[str, "entryFilterNames"] = ""
 
@@ -220,7 +220,7 @@ def fields_of(value: type[object]) -> tuple[Field, ...]:
 
 
 def from_json(kind: Any, value: Any, what: str) -> Any:
-    """A value of a type, from JSON. Raises InvalidValue naming ``what`` when it is of another."""
+    """A value of a type, from JSON. Raises InvalidValue, naming ``what``, for another type."""
     origin = get_origin(kind)
     if origin is UnionType:
         return None if value is None else from_json(get_args(kind)[0], value, what)
@@ -234,7 +234,7 @@ def from_json(kind: Any, value: Any, what: str) -> Any:
 
 
 def to_json(value: Any) -> Any:
-    """A value as JSON; what it does not set is left out."""
+    """A value as JSON, without the fields that are not set."""
     if is_dataclass(value) and not isinstance(value, type):
         found = ((one.key, getattr(value, one.name)) for one in fields_of(type(value)))
         return {key: to_json(item) for key, item in found if item is not None}
@@ -250,7 +250,7 @@ def _object(kind: Any, value: Any, what: str) -> Any:
 def _plain(kind: Any, value: Any, what: str) -> Any:
     if issubclass(kind, StrEnum):
         word = _expect(str, value, what)
-        return kind(word) if word in list(kind) else None  # As Pulsar reads words it does not know.
+        return kind(word) if word in list(kind) else None  # Pulsar reads unknown words as null.
     if kind is float:
         return float(_expect((int, float), value, what))
     if kind is int and abs(_expect(int, value, what)) > LONG_MAX:
@@ -259,7 +259,7 @@ def _plain(kind: Any, value: Any, what: str) -> Any:
 
 
 def _expect(kind: Any, value: Any, what: str) -> Any:
-    """A truth value is no number, though Python says so."""
+    """Check the type of a value; a boolean is no number, though Python takes it for one."""
     if not isinstance(value, kind) or (kind is not bool and isinstance(value, bool)):
         raise InvalidValue(f"{what} is a JSON {type(value).__name__}: {value!r:.100}")
     return value

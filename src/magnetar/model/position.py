@@ -1,4 +1,4 @@
-"""Where an entry lies in a topic's log, and how a message is named outside. Pure."""
+"""The position of an entry, and the id of a message. Pure."""
 
 from typing import NamedTuple
 
@@ -23,7 +23,7 @@ LATEST = Position(LONG_MAX, LONG_MAX)
 
 
 class MessageId(NamedTuple):
-    """A message's name: its entry, its partition, and its index in a batch. Compares in log order.
+    """A message's id: its entry, its partition, and its index in a batch. Compares in log order.
 
     ``partition`` is -1 on a topic without partitions, ``batch_index`` -1 outside a batch.
     ``batch_size`` is the number of messages of the batch, 0 outside one.

@@ -1,13 +1,13 @@
-"""What the metadata store holds: typed records <-> JSON. Pure.
+"""The records of the metadata store, to JSON and back. Pure.
 
-The JSON is Pulsar's, so that it can be shown as it is; ``storage/codec`` makes it bytes. Fields of
-a stored record that this version does not know are kept and written back: an older broker does not
-lose what a newer one stored.
+The JSON is Pulsar's, so that it can be shown as it is, and ``storage/codec`` makes it bytes. Fields
+that this version does not know are written back: an older broker loses nothing that a newer one
+stored.
 """
 
 import zlib
 from bisect import bisect_right
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Self, TypeAlias
 
 from magnetar.errors import InvalidValue
@@ -16,7 +16,7 @@ from magnetar.model.names import PARTITION_MAX, TopicName
 Json: TypeAlias = dict[str, Any]
 
 BUNDLES_DEFAULT = 4
-BUNDLES_MAX = 4096  # They are one record, read whole.
+BUNDLES_MAX = 4096  # All bundles of a namespace are one record.
 RING_END = 0xFFFF_FFFF  # Hashes are 32 bits, unsigned; the last bundle includes this one.
 
 _CLUSTER_DEFAULTS: Json = {
@@ -28,7 +28,7 @@ _CLUSTER_DEFAULTS: Json = {
 
 @dataclass(frozen=True, slots=True)
 class ClusterData:
-    """Where a cluster is reached. ``fields`` are Pulsar's, those set only."""
+    """Where a cluster is reached. ``fields`` are those of Pulsar's that are set."""
 
     fields: Json = field(default_factory=dict)
 
@@ -52,12 +52,12 @@ class ClusterData:
         return self.fields
 
     def moved_to(self, other: "ClusterData") -> "ClusterData":
-        """The same cluster, with all that ``other`` sets."""
+        """The same cluster, with every field that ``other`` sets."""
         return ClusterData({**self.fields, **other.fields})
 
     def shown(self) -> Json:
-        """As an administrator sees it: what is set, then the defaults of what is not."""
-        return {**self.fields, **_unset(_CLUSTER_DEFAULTS, self.fields)}
+        """As an administrator sees it: what is set, and the defaults of what is not."""
+        return {**_CLUSTER_DEFAULTS, **self.fields}
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class TenantInfo:
 
 @dataclass(frozen=True, slots=True)
 class Bundles:
-    """How a namespace's topics are cut into bundles: ranges that tile the ring of hashes."""
+    """The bundles of a namespace: ranges of topic hashes without gaps or overlaps."""
 
     boundaries: tuple[int, ...]  # Invariant: ascending, from 0 to RING_END.
 
@@ -125,7 +125,7 @@ class Bundles:
 
 @dataclass(frozen=True, slots=True)
 class PartitionedTopicMetadata:
-    """That a topic is partitioned, and into how many. ``properties`` None: never set."""
+    """The number of a topic's partitions. ``properties`` None: they were never set."""
 
     partitions: int
     properties: dict[str, str] | None = None
@@ -152,17 +152,10 @@ class PartitionedTopicMetadata:
             shown["properties"] = self.properties
         return shown
 
-    def grown(self, partitions: int) -> "PartitionedTopicMetadata":
-        return replace(self, partitions=partitions)
-
 
 def _strings(value: object) -> list[str]:
-    """A set of names, as a sorted list: Pulsar's sets have no order of their own."""
+    """A set of names as a sorted list, since Pulsar's sets have no order."""
     names = value or []
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise InvalidValue(f"a list of names was expected instead of {value!r:.200}")
     return sorted(set(names))
-
-
-def _unset(defaults: Json, fields: Json) -> Json:
-    return {key: item for key, item in defaults.items() if key not in fields}

@@ -1,6 +1,6 @@
-"""Plain counters of a topic: ``topic_stats`` fills every one, the admin room shows them. Pure.
+"""The stats of a topic, which ``topic_stats`` fills and the admin API shows. Pure.
 
-Totals are since the topic was loaded. How fast they grow is for whoever shows them to find out.
+Totals count from when the topic was loaded. Rates are computed by those who show them.
 """
 
 from dataclasses import dataclass, field
@@ -45,7 +45,7 @@ class ConsumerStats:
     last_consumed_ms: int = 0
     last_flow_ms: int = 0
     key_hash_ranges: list[tuple[int, int]] | None = None  # Key_Shared only; both ends included.
-    # Key_Shared: slots that wait for its acknowledgements: slot, entries awaited, refusals.
+    # Key_Shared: slots that wait for its acknowledgements, with entries awaited and refusals.
     draining_slots: list[tuple[int, int, int]] = field(default_factory=list)
     draining_cleared_total: int = 0
     metadata: dict[str, str] = field(default_factory=dict)
@@ -66,11 +66,11 @@ class SubscriptionStats:
     redelivered_counter: int = 0
     acknowledged_counter: int = 0
     backlog_entries: int = 0
-    backlog_bytes: int = 0  # From the mark on, by the average entry.
+    backlog_bytes: int = 0  # An estimate from the mark on, by the size of an average entry.
     unacked_messages: int = 0
-    replay_entries: int = 0  # Wait to be delivered again.
+    replay_entries: int = 0  # These wait for redelivery.
     blocked_on_unacked: bool = False
-    acked_ranges: int = 0  # Acknowledged beyond the mark, in so many pieces.
+    acked_ranges: int = 0  # Ranges of acknowledgements beyond the mark.
     acked_ranges_bytes: int = 0
     last_flow_ms: int = 0
     last_consumed_ms: int = 0
@@ -82,12 +82,12 @@ class SubscriptionStats:
 
 @dataclass(slots=True)
 class TopicStats:
-    """A topic, as loaded here. What subscriptions count is not counted again."""
+    """A topic. What its subscriptions count is not repeated here."""
 
     msg_in_counter: int = 0
     bytes_in_counter: int = 0
     chunk_in_counter: int = 0
-    msg_out_of_removed: int = 0  # By subscriptions that are gone.
+    msg_out_of_removed: int = 0  # Delivered by subscriptions that no longer exist.
     bytes_out_of_removed: int = 0
     storage_bytes: int = 0
     backlog_bytes: int = 0  # From the oldest entry any durable subscription still needs.

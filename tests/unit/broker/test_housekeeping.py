@@ -24,7 +24,7 @@ class Member:
 
 def test_only_who_is_due_is_called():
     clock = ManualClock(0.0)
-    sweep = KeepAliveSweep[Member](30.0, clock)
+    sweep = KeepAliveSweep(30.0, clock)
     early, late = Member(clock), Member(clock)
     sweep.add(early)
     sweep.add(late)
@@ -40,7 +40,7 @@ def test_only_who_is_due_is_called():
 
 def test_who_left_is_called_no_more():
     clock = ManualClock(0.0)
-    sweep = KeepAliveSweep[Member](30.0, clock)
+    sweep = KeepAliveSweep(30.0, clock)
     member = Member(clock)
     sweep.add(member)
     assert sweep.members() == [member]
@@ -53,7 +53,7 @@ def test_who_left_is_called_no_more():
 
 def test_who_leaves_during_a_sweep_does_not_disturb_it():
     clock = ManualClock(0.0)
-    sweep = KeepAliveSweep[Member](30.0, clock)
+    sweep = KeepAliveSweep(30.0, clock)
     called = []
 
     class Leaver(Member):
@@ -70,7 +70,7 @@ def test_who_leaves_during_a_sweep_does_not_disturb_it():
 
 async def test_the_sweep_keeps_the_pace_of_the_clock():
     clock = ManualClock(0.0)
-    sweep = KeepAliveSweep[Member](1.0 * SWEEPS_PER_INTERVAL, clock)
+    sweep = KeepAliveSweep(1.0 * SWEEPS_PER_INTERVAL, clock)
     member = Member(clock)
     sweep.add(member)
     running = asyncio.create_task(sweep.run())

@@ -1,4 +1,5 @@
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -154,7 +155,7 @@ async def test_a_namespace_whose_deletion_was_cut_short_is_absent_and_can_be_mad
     resources, metadata
 ):
     name = NamespaceName("public", "n")
-    half = NamespacePolicies.fresh("standalone").marked(deleted=True)
+    half = replace(NamespacePolicies.fresh("standalone"), deleted=True)
     await metadata.put(paths.namespace(name), encode(half.to_json()))
     assert await resources.namespace(name) is None
     assert name not in await resources.namespaces("public")

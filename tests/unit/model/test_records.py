@@ -137,9 +137,3 @@ def test_properties_are_shown_only_when_there_are_any():
     assert PartitionedTopicMetadata(2).shown() == {"partitions": 2, "deleted": False}
     assert "properties" not in PartitionedTopicMetadata(2, {}).shown()
     assert PartitionedTopicMetadata(2, {"a": "b"}).shown()["properties"] == {"a": "b"}
-
-
-def test_a_grown_topic_keeps_its_properties():
-    assert PartitionedTopicMetadata(2, {"a": "b"}, {"x": 1}).grown(5) == PartitionedTopicMetadata(
-        5, {"a": "b"}, {"x": 1}
-    )

@@ -1,6 +1,6 @@
-"""What a request names and carries: tenants, topics, subscriptions, bodies. Pure.
+"""Reads the tenant, topic, subscription and body of a request. Pure.
 
-A name is refused with the words Pulsar has for it, before anybody looks for what it names.
+A bad name is refused in Pulsar's words, before anything of that name is looked for.
 """
 
 import json
@@ -49,13 +49,13 @@ def subscription(request: Request) -> str:
 
 
 def _not_valid(kind: str, name: str) -> Rejection:
-    """In Pulsar's words; where it is a rule of ours that is broken, which."""
+    """A refusal in Pulsar's words, with the rule of ours that the name breaks, if it does."""
     found = flaw(name)
     return Rejection(412, f"{kind} name is not valid" + (f": {found}" if found else ""))
 
 
 def integer(request: Request, segment: str, *, bits: int = 64) -> int:
-    """A number in the path; one that is none makes it another path, which does not exist."""
+    """A number in the path. Anything else there makes it a path that does not exist."""
     sent = request.segments[segment]
     try:
         return _whole(sent, bits=bits)
@@ -78,7 +78,7 @@ def body(request: Request) -> Any:
 
 
 def json_object(request: Request) -> dict[str, Any] | None:
-    """A body that is a JSON object, or is not there (empty or ``null``)."""
+    """A body that is a JSON object; None for an empty one and for ``null``."""
     value = body(request)
     if value is not None and not isinstance(value, dict):
         raise Rejection(400, f"The body is a JSON {type(value).__name__}, not an object")
@@ -86,7 +86,7 @@ def json_object(request: Request) -> dict[str, Any] | None:
 
 
 def string_map(value: Any, what: str) -> dict[str, str] | None:
-    """A JSON object of strings; numbers and truth values are taken at their word."""
+    """A JSON object of strings; numbers and booleans become strings."""
     if value is None:
         return None
     if not isinstance(value, dict) or any(isinstance(item, dict | list) for item in value.values()):
@@ -120,7 +120,7 @@ def whole(value: Any, what: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A message in a topic: which, whether it is left out, and what is written beside it."""
+    """A message in a topic, whether to go behind it, and properties for the subscription."""
 
     message: MessageId
     excluded: bool = False
@@ -128,7 +128,7 @@ class Place:
 
 
 def place(request: Request) -> Place | None:
-    """A body that is ``"earliest"``, ``"latest"`` or a message id; None when it is not there."""
+    """A body that is ``"earliest"``, ``"latest"`` or a message id; None for an empty one."""
     value = body(request)
     if value is None:
         return None
@@ -157,7 +157,7 @@ def place(request: Request) -> Place | None:
 
 
 def place_to_go(request: Request) -> Place:
-    """The same where nothing is meant by leaving it out, or leaving out half of an id."""
+    """The same where an empty body, or half a message id, is refused."""
     value = body(request)
     if value is None or (isinstance(value, dict) and not {"ledgerId", "entryId"} <= value.keys()):
         raise Rejection(

@@ -1,4 +1,4 @@
-"""What went wrong, as HTTP: our errors to statuses. Every answer says why, as ``{"reason": ...}``.
+"""Our errors as HTTP statuses, each with a body that says why: ``{"reason": ...}``.
 
 Pure. Where Pulsar leaves an error to its servlet container (no such route, wrong method, wrong
 content type, a body that is no JSON) the statuses are the container's; the reason is ours.
@@ -11,7 +11,7 @@ from magnetar import errors
 from magnetar.broker.admin.exchange import JSON, Reply
 from magnetar.errors import MagnetarError
 
-# A class stands for everything below it in the tree, until a class below says otherwise.
+# A class also stands for its subclasses, except those that have a status of their own.
 STATUSES: Final[dict[type[MagnetarError], int]] = {
     errors.ProtocolError: 400,
     errors.ChecksumMismatch: 400,
@@ -54,7 +54,7 @@ def answer(error: MagnetarError) -> Reply:
 
 
 def unexpected(error: Exception) -> Reply:
-    """A failure nobody foresaw. The log has the rest."""
+    """A defect of ours. The log has its traceback."""
     heading = "\n --- An unexpected error occurred in the server ---\n\nMessage: "
     return _reason(500, f"{heading}{type(error).__name__}: {error}")
 

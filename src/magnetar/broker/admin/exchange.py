@@ -10,7 +10,7 @@ JSON: Final = "application/json"
 
 @dataclass(slots=True)
 class Request:
-    """What was asked. ``path`` is as it was sent, and so are ``segments``, its named parts."""
+    """An HTTP request. ``path``, and ``segments``, its named parts, are still encoded."""
 
     method: str
     path: str
@@ -27,14 +27,14 @@ class Request:
         return not offers.isdisjoint({content_type, f"{family}/*", "*/*", ""})
 
     def flag(self, name: str, *, default: bool = False) -> bool:
-        """A parameter that is on when it says ``true``."""
+        """A query parameter, on when it is ``true``."""
         text = self.query.get(name)
         return default if text is None else text.strip().lower() == "true"
 
 
 @dataclass(slots=True)
 class Reply:
-    """What is answered. No body has no content type either."""
+    """An HTTP response. Without a body it has no content type."""
 
     status: int
     body: bytes = b""
@@ -48,10 +48,10 @@ def shown(value: Any) -> Reply:
 
 
 def text(value: str) -> Reply:
-    """Plain words, which Pulsar labels JSON all the same."""
+    """Plain text, which Pulsar labels as JSON."""
     return Reply(200, value.encode(), JSON)
 
 
 def done() -> Reply:
-    """A change that has nothing to say for itself."""
+    """The answer to a change that has no body."""
     return Reply(204)

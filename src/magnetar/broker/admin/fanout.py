@@ -1,7 +1,7 @@
-"""What is asked of a partitioned topic, done to each of its partitions.
+"""Does what is asked of a partitioned topic to each of its partitions.
 
-A partitioned topic's record comes first and goes last, so that one cut short can be done again; a
-partition that is missing is made when a client first uses it.
+The record of a partitioned topic is written first and removed last, so that an interrupted request
+can be repeated; a missing partition is created when a client first uses it.
 """
 
 from magnetar.broker.admin.errors import Rejection

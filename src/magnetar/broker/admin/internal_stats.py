@@ -1,4 +1,4 @@
-"""A topic's log as Pulsar shows it: its ledgers, where it ends, and its cursors."""
+"""A topic's log as Pulsar shows it: its ledgers, its last position, and its cursors."""
 
 from typing import Any, Final
 from urllib.parse import quote_plus

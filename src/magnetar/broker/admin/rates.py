@@ -1,7 +1,7 @@
-"""How fast the totals grow that stats show: every topic's are looked at once a minute.
+"""The rates that stats show, found by looking at every topic's totals once a minute.
 
-A topic keeps totals alone. ``keep_rates`` shows them to a ``RateBook``, which remembers how fast
-each of them grew since the minute before.
+A topic only counts totals. ``keep_rates`` gives them to a ``RateBook``, which keeps how fast each
+one grew in the last minute.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -15,11 +15,11 @@ from magnetar.clock import Clock
 from magnetar.model.stats import ConsumerStats, PublisherStats, SubscriptionStats, TopicStats
 
 INTERVAL_S: Final = 60.0  # As Pulsar: its rates are those of the last whole minute.
-TOPICS_PER_TURN: Final = 50  # Looked at before others get their turn.
+TOPICS_PER_TURN: Final = 50  # Then the loop serves others.
 
 
 class Rates(NamedTuple):
-    """Of a topic, or of a part of it: per second. What a part does not do stays 0."""
+    """What a topic, or a part of it, does in a second; 0 for what that part never does."""
 
     messages: float = 0.0
     size_bytes: float = 0.0
@@ -33,13 +33,13 @@ class Rates(NamedTuple):
 
 
 class Part(NamedTuple):
-    """What of a topic has rates: itself, and who is attached to it."""
+    """Whatever has rates: a topic, a publisher, a subscription or a consumer."""
 
     kind: str
     subscription: str = ""
     name: str = ""
     address: str = ""
-    number: int = 0  # Of a producer or a consumer, on its connection.
+    number: int = 0  # The id of the producer or consumer on its connection.
 
 
 THE_TOPIC: Final = Part("topic")
@@ -61,7 +61,7 @@ def consumer_part(subscription: str, stats: ConsumerStats) -> Part:
 
 
 class RateBook:
-    """The rates of every topic, from the totals it was shown."""
+    """The rates of every topic."""
 
     def __init__(self) -> None:
         self._topics: dict[str, _Noted] = {}
@@ -69,10 +69,10 @@ class RateBook:
     def tick(
         self, topic: str, stats: TopicStats, now: float, *, since: float | None = None
     ) -> None:
-        """Note a topic's totals at ``now`` seconds; what has left the topic is forgotten.
+        """Note a topic's totals at ``now`` seconds, and forget parts that have left it.
 
-        The totals of a topic that was never shown before began at 0 at ``since``, if that is given.
-        Those of a part that was not there the last time began at 0 then.
+        The totals of a new topic were 0 at ``since``, if that is given, and those of a new part
+        were 0 at the last tick.
         """
         before = self._topics.get(topic)
         if before is None:
@@ -94,7 +94,7 @@ class RateBook:
             del self._topics[name]
 
     def of(self, topic: str) -> TopicRates:
-        """A topic's rates, of those parts that were there at the last tick."""
+        """The rates of a topic's parts that were there at the last tick."""
         known = self._topics.get(topic)
         return {} if known is None else known.rates
 
@@ -125,7 +125,7 @@ def summed(partitions: Iterable[tuple[TopicStats, TopicRates]], total: TopicStat
 
 
 async def keep_rates(book: RateBook, registry: TopicRegistry, clock: Clock) -> None:
-    """Go on for ever. A topic that was loaded since the last round counts from then."""
+    """Tick every topic once a minute. One that was loaded since counts from the last tick."""
     last = clock.now()
     while True:
         await clock.sleep(INTERVAL_S)
@@ -139,7 +139,7 @@ async def keep_rates(book: RateBook, registry: TopicRegistry, clock: Clock) -> N
 
 
 def _totals(stats: TopicStats) -> Iterator[tuple[Part, _Totals]]:
-    """Everything in a snapshot that has rates, and what grew there."""
+    """Every part of a snapshot, with its totals."""
     yield THE_TOPIC, _published(stats)
     for publisher in stats.publishers:
         yield publisher_part(publisher), _published(publisher)
@@ -164,7 +164,7 @@ def _delivered(stats: SubscriptionStats | ConsumerStats) -> _Totals:
 
 
 def _growth(before: _Totals | None, now: _Totals, elapsed: float) -> Rates:
-    """A total below the last began again from 0."""
+    """The growth per second. A total below the last one started again from 0."""
     if before is None:
         before = (0,) * len(now)
     grown = (new - old if new >= old else new for old, new in zip(before, now, strict=True))

@@ -1,4 +1,4 @@
-"""Which handler a request is for. Paths are matched as sent: ``%2F`` separates nothing."""
+"""Finds the handler of a request. Paths are matched encoded: ``%2F`` separates nothing."""
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -15,9 +15,9 @@ ANY: Final = "*/*"
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One method on one path. A path is literal but for its ``{names}``, each one segment.
+    """One method on one path, in which each ``{name}`` stands for any one segment.
 
-    ``takes`` are the content types of the body it reads; () where it reads none.
+    ``takes`` are the content types of the body; () where no body is read.
     """
 
     method: str
@@ -34,7 +34,7 @@ class _Node:
     routes: dict[str, Route] = field(default_factory=dict)
 
     def ends(self, segments: list[str]) -> Iterator["_Node"]:
-        """Where the path may end; literal segments come before named ones."""
+        """The nodes that a path leads to; literal segments come before named ones."""
         if not segments:
             if self.routes:
                 yield self
@@ -89,14 +89,14 @@ class Router:
 
 
 def not_found(request: Request) -> Rejection:
-    """For a path that leads nowhere."""
+    """The refusal of a path that has no route."""
     return Rejection(
         404, f"There is nothing at {request.path}: docs/admin.md lists what this broker answers to"
     )
 
 
 def _split(path: str) -> list[str]:
-    """The segments of a path; one slash at its end says nothing."""
+    """The segments of a path, without a slash at its end."""
     return path.removeprefix("/").removesuffix("/").split("/")
 
 

@@ -1,4 +1,4 @@
-"""HTTP in, HTTP out: the only file here that knows the HTTP library."""
+"""The HTTP server: the only file that uses the HTTP library."""
 
 import logging
 import socket
@@ -18,27 +18,27 @@ from magnetar.tasks import Tasks
 log = logging.getLogger(__name__)
 
 SHUTDOWN_TIMEOUT_S: Final = 1.0
-"""How long requests under way may go on when the server closes."""
+"""How long running requests may go on when the server closes."""
 
 
-class _TheirFault(logging.Filter):
-    """Of what the HTTP library has to say, leaves out requests that are none, as news they are."""
+class _ClientErrors(logging.Filter):
+    """Logs a client's malformed requests as one line each; the library logs them as errors."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         error = record.exc_info[1] if record.exc_info else None
         if not isinstance(error, HttpProcessingError | web.RequestPayloadError | ConnectionError):
             return True
         log.info("admin.unreadable error=%s", ascii(str(error)))
-        _let_go(error)
+        _drop_frames(error)
         return False
 
 
 _library_log = logging.getLogger(f"{__name__}.http")
-_library_log.addFilter(_TheirFault())
+_library_log.addFilter(_ClientErrors())
 
 
 class AdminServer:
-    """The listening API. ``port`` is the one it was given, or the free one that was picked."""
+    """The listening API."""
 
     def __init__(self, runner: web.ServerRunner, port: int, tasks: Tasks) -> None:
         self._runner = runner
@@ -50,9 +50,9 @@ class AdminServer:
         """Accept connections on ``listener``, which is closed with the server, as ``tasks`` are."""
         port: int = listener.getsockname()[1]
         runner = web.ServerRunner(
-            # Bodies are taken as they are: few unzip into more than anybody sent.
+            # A small compressed body could unzip into more than fits, so none is unzipped.
             web.Server(
-                _Door(router).answer,
+                _Answers(router).answer,
                 access_log=None,
                 logger=_library_log,
                 auto_decompress=False,
@@ -65,13 +65,13 @@ class AdminServer:
         return cls(runner, port, tasks)
 
     async def close(self) -> None:
-        """Take no more requests, and wait a moment for those under way."""
+        """Take no more requests, and wait a moment for running ones."""
         await self._runner.cleanup()
         await self._tasks.close()
 
 
-class _Door:
-    """One request after another, each answered whatever happens."""
+class _Answers:
+    """Answers every request, whatever happens."""
 
     def __init__(self, router: Router) -> None:
         self._router = router
@@ -107,7 +107,7 @@ class _Door:
 
 
 async def _body(http: web.BaseRequest) -> bytes:
-    """Raises Rejection, also for who shows credentials."""
+    """The body of a request. Raises Rejection, also for a request with credentials."""
     if "Authorization" in http.headers:
         raise Rejection(401, UNCHECKED_HTTP)
     if http.headers.get("Content-Encoding", "identity").strip().lower() != "identity":
@@ -117,12 +117,12 @@ async def _body(http: web.BaseRequest) -> bytes:
     except web.HTTPRequestEntityTooLarge as error:
         raise Rejection(413, f"The body is too large: {error.text}") from None
     except (web.RequestPayloadError, ConnectionError) as error:
-        _let_go(error)
+        _drop_frames(error)
         raise Rejection(400, f"The body cannot be read: {error}") from None
 
 
-def _let_go(error: BaseException) -> None:
-    """The library keeps some errors in circles, and by their frames all that was read."""
+def _drop_frames(error: BaseException) -> None:
+    """Drop tracebacks: the library keeps errors in cycles, and with their frames whole bodies."""
     seen: BaseException | None = error
     while seen is not None:
         seen.__traceback__ = None

@@ -1,4 +1,4 @@
-"""Counters as the JSON that Pulsar's clients expect, with every key they know. Pure."""
+"""Stats as the JSON that Pulsar's clients expect, with every key they know. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,10 +19,10 @@ from magnetar.model.stats import ConsumerStats, PublisherStats, SubscriptionStat
 from magnetar.model.subscriptions import SubscriptionType
 
 Earliest: TypeAlias = Mapping[str, int]
-"""By subscription: when the first message of its backlog was published; -1: it has none."""
+"""By subscription: the publish time of its first backlogged message; -1: it has no backlog."""
 NOT_ASKED: Final[Earliest] = {}
 
-# What belongs to features this broker does not have, with the values that say so.
+# Keys of features that this broker does not have, with the values that say so.
 _PUBLISHER_REST: Final[Mapping[str, Any]] = {
     "accessMode": "Shared",  # Every producer's: exclusive access to a topic is refused,
     "supportsPartialProducer": False,
@@ -65,7 +65,7 @@ _COMPACTION: Final[Mapping[str, int]] = {
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What of a topic's stats was asked for."""
+    """Which of a topic's stats are asked for."""
 
     backlog_size: bool = True
     earliest_in_backlog: bool = False
@@ -90,7 +90,7 @@ def topic_json(
     earliest: Earliest = NOT_ASKED,
     owner: str,
 ) -> dict[str, Any]:
-    """A topic served by the broker ``owner`` (``host:port``)."""
+    """The stats of a topic that the broker ``owner`` (``host:port``) serves."""
     shown = _sum_json(stats, rates, wanted, earliest)
     shown["deduplicationStatus"] = "Disabled"
     shown["ownerBroker"] = owner
@@ -105,7 +105,7 @@ def partitioned_json(
     earliest: Earliest = NOT_ASKED,
     metadata: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """The sum of a partitioned topic's partitions; they themselves are the caller's to add."""
+    """The sum of a partitioned topic's partitions; the caller adds the partitions themselves."""
     shown = _sum_json(stats, rates, wanted, earliest)
     shown["oldestBacklogMessageAgeSeconds"] = 0  # As Pulsar sums it up.
     return {**shown, "metadata": metadata, "partitions": {}}
@@ -252,7 +252,7 @@ def _consumer(stats: ConsumerStats, rates: Rates, kind: SubscriptionType | None)
 
 
 def _draining(consumers: Sequence[ConsumerStats]) -> dict[str, int]:
-    """Key_Shared: hashes whose messages wait for acknowledgements by their former owner."""
+    """Key_Shared: hashes whose former owner still has to acknowledge messages."""
     slots = [slot for consumer in consumers for slot in consumer.draining_slots]
     return {
         "drainingHashesCount": len(slots),
@@ -274,12 +274,12 @@ def _delivered(stats: SubscriptionStats | ConsumerStats, rates: Rates) -> dict[s
 
 
 def oldest(times_ms: Iterable[int]) -> int:
-    """The first of some publish times; -1 where there is none."""
+    """The earliest publish time; -1 where there is none."""
     return min((time for time in times_ms if time >= 0), default=-1)
 
 
 def _address(address: str) -> str:
-    """As Java prints one: after a slash, where its host name would be."""
+    """An address as Java prints it: behind the slash that follows a host name."""
     return f"/{address}" if address else ""
 
 

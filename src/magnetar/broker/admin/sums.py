@@ -1,4 +1,4 @@
-"""The counters of a partitioned topic: those of its partitions, added up. Pure."""
+"""The stats of a partitioned topic, summed over its partitions. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import fields
@@ -10,11 +10,11 @@ from magnetar.model.stats import ConsumerStats, PublisherStats, SubscriptionStat
 Part = TypeVar("Part", PublisherStats, ConsumerStats, SubscriptionStats, TopicStats)
 
 _PARTS = frozenset({"publishers", "subscriptions", "consumers"})
-_OWN = frozenset({"producer_id", "consumer_id"})  # Of one connection; the first one's stands.
+_OWN = frozenset({"producer_id", "consumer_id"})  # These belong to one connection each.
 
 
 def total(partitions: Iterable[TopicStats]) -> TopicStats:
-    """One snapshot for all. Publishers and consumers of one name are one."""
+    """One snapshot for all partitions, with one publisher or consumer for each name."""
     result = TopicStats()
     publishers: dict[str, PublisherStats] = {}
     for each in partitions:
@@ -46,7 +46,7 @@ def _add_subscription(into: SubscriptionStats, other: SubscriptionStats) -> None
 
 
 def _add(into: Part, other: Part) -> None:
-    """Counters add up, flags hold if one does, times keep the latest, words the first."""
+    """Add counters, keep the latest time and the first text; a flag holds if one does."""
     for field in fields(into):
         name = field.name
         if name in _PARTS | _OWN:

@@ -1,4 +1,4 @@
-"""The topics an administrator names: found and opened, or refused in Pulsar's words."""
+"""Finds and opens the topics that an administrator names, or refuses in Pulsar's words."""
 
 from magnetar.broker.cluster.ownership import Ownership
 from magnetar.broker.resources import Resources
@@ -9,7 +9,7 @@ from magnetar.model.names import TopicName
 
 
 class TopicAccess:
-    """The way from a name to a topic. Whoever touches a topic here makes this broker serve it."""
+    """Opens topics by name. This broker serves every topic that is opened here."""
 
     def __init__(self, resources: Resources, registry: TopicRegistry, ownership: Ownership) -> None:
         self._resources = resources
@@ -22,14 +22,14 @@ class TopicAccess:
         return await self.open_anywhere(topic)
 
     async def open_anywhere(self, topic: TopicName) -> Topic:
-        """The same for requests that look for the topic before its namespace."""
+        """The same for requests that do not look for the namespace first."""
         if topic not in self._registry.loaded and not await self._resources.topic_exists(topic):
             raise await self._missing(topic)
         await self._ownership.take(topic)
         return await self._registry.get(topic, create=False)
 
     async def create(self, topic: TopicName) -> Topic:
-        """A topic, made if it does not exist. Its namespace must."""
+        """A topic, created if it does not exist. Its namespace must exist."""
         await self._ownership.take(topic)
         return await self._registry.create(topic)
 
@@ -42,7 +42,7 @@ class TopicAccess:
         return [topic.partition(index) for index in range(count)]
 
     async def created_partitions(self, topic: TopicName) -> list[TopicName]:
-        """Those that have been created: the rest is, when a client first uses it."""
+        """The partitions that exist: others are created when a client first uses them."""
         return [name for name in await self.partitions(topic) if await self.exists(name)]
 
     def busy(self, topic: TopicName) -> int:
@@ -51,7 +51,7 @@ class TopicAccess:
         return 0 if loaded is None else loaded.busy
 
     async def unload(self, topic: TopicName) -> None:
-        """Close a topic here; clients look it up again. One that is not open is fine."""
+        """Close a topic if it is open; its clients look it up again."""
         if topic in self._registry.loaded:
             await self._registry.unload(topic)
 

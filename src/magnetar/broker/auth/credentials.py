@@ -16,7 +16,7 @@ _NO_METHODS: Final = ("", "none")
 
 
 def shows_credentials(command: CommandConnect) -> bool:
-    """Its own, or as a proxy those of the client behind it."""
+    """Whether a CONNECT has credentials: the client's own, or those that a proxy passes on."""
     methods = {command.auth_method_name, command.original_auth_method}
     return bool(
         command.auth_method

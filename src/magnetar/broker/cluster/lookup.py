@@ -1,4 +1,4 @@
-"""Where a topic is served: the answer to LOOKUP and to its HTTP twin."""
+"""Which broker serves a topic: the answer to LOOKUP and to HTTP lookup."""
 
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -20,8 +20,8 @@ class BrokerAddress:
     service_url: str
     web_url: str
     kept: bool
-    """Clients keep the address they know: this one is ``localhost``, another machine wherever it is
-    read, or nobody chose it, so that it may not lead here."""
+    """Clients go on with the address they know. These URLs may not lead here: they have
+    ``localhost``, which is another machine elsewhere, or a host that nobody configured."""
 
     @classmethod
     def of(
@@ -36,7 +36,7 @@ class BrokerAddress:
 
 
 class Lookup:
-    """Finds the broker of a topic; here, always this one."""
+    """Finds the broker of a topic, which is always this one."""
 
     def __init__(self, resources: Resources, ownership: Ownership, own: BrokerAddress) -> None:
         self._resources = resources
@@ -44,7 +44,7 @@ class Lookup:
         self._own = own
 
     async def find(self, topic: TopicName) -> BrokerAddress:
-        """The broker that serves ``topic``, from now on if nobody did. The topic need not exist.
+        """The broker that serves ``topic``, which need not exist, from now on.
 
         Raises TopicNotFound when its namespace does not.
         """
@@ -55,7 +55,7 @@ class Lookup:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether it means the machine that reads it."""
+    """Whether a host means the machine that resolves it."""
     if host in LOOPBACK_NAMES:
         return True
     try:

@@ -1,8 +1,8 @@
 """Which bundles this broker serves: those that somebody looked up.
 
-A bundle is taken by a lookup, over either protocol, and by an administrator who touches a topic; a
-client that comes without is told to look up first, as Pulsar does. This is the ownership of a
-broker that is alone in its cluster: nobody else can hold a bundle, so taking one never fails.
+A lookup over either protocol takes the bundle, and so does an administrator's request for a topic.
+A client that comes without a lookup is told to do one first, as in Pulsar. This broker is alone in
+its cluster: nobody else can own a bundle, so taking one never fails.
 """
 
 from magnetar.broker.resources import Resources

@@ -12,7 +12,7 @@ from magnetar.wire.handshake import PROTOCOL_VERSION_MAX, SERVER_VERSION
 
 SERVER_FEATURES: Final = ("supports_get_partitioned_metadata_without_auto_creation",)
 
-CLIENT_VERSION_LENGTH_MAX: Final = 256  # Kept for each connection, and shown in stats.
+CLIENT_VERSION_LENGTH_MAX: Final = 256  # It is kept for each connection, and shown in stats.
 
 
 class ConnectHandler:
@@ -31,7 +31,7 @@ class ConnectHandler:
                 session.hang_up("CONNECT with credentials")
                 return
         version = min(command.protocol_version, PROTOCOL_VERSION_MAX)
-        # Most clients are of few versions: what is the same is kept once.
+        # Clients have few different versions, so that equal ones are kept once.
         client_version = sys.intern(command.client_version[:CLIENT_VERSION_LENGTH_MAX])
         session.greet(client_version, version)
         session.reply(
@@ -49,4 +49,4 @@ class ConnectHandler:
         session.reply(replies.pong())
 
     def on_pong(self, session: Session, _: CommandPong) -> None:
-        """That something came is all it says, and the connection noticed."""
+        """A PONG only shows that the client is there, which the connection noted already."""

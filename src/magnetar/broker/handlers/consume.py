@@ -41,13 +41,13 @@ from .names import topic_name
 from .request_limiter import yield_to_loop
 
 MESSAGE_IDS_AT_ONCE_MAX: Final = 2_000
-"""Of one command; then the loop serves everything else. A frame holds hundreds of thousands."""
+"""Message ids handled before the loop serves others: a frame can have hundreds of thousands."""
 _CUMULATIVE: Final = 1
 _STICKY: Final = 1
 
 
 class ConsumeHandler:
-    """Attaches consumers to subscriptions and passes on what they ask."""
+    """Attaches consumers to subscriptions and passes on what they ask for."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class ConsumeHandler:
         *,
         consumers_max: int = 0,
     ) -> None:
-        """``consumers_max``: of one connection; 0 for no limit."""
+        """``consumers_max`` is for one connection; 0 is no limit."""
         self._registry = registry
         self._ownership = ownership
         self._settings = settings
@@ -112,14 +112,14 @@ class ConsumeHandler:
     async def _acknowledge_many(
         self, session: Session, opened: OpenConsumer, command: CommandAck
     ) -> None:
-        """What comes meanwhile, a CLOSE_CONSUMER too, undoes nothing of it."""
+        """Acknowledge in parts. A CLOSE_CONSUMER meanwhile undoes nothing of it."""
         for start in range(0, len(command.message_id), MESSAGE_IDS_AT_ONCE_MAX):
             _acknowledge(opened, command.message_id[start : start + MESSAGE_IDS_AT_ONCE_MAX])
             await yield_to_loop()
         _answer_ack(session, command)
 
     def on_acks(self, session: Session, acks: AckRun) -> None:
-        """Acknowledgements of whole entries that ask for no answer."""
+        """Take acknowledgements of whole entries that ask for no answer."""
         opened = session.consumers.open.get(acks.consumer_id)
         if opened is not None:
             for ledger_id, entry_ids in acks.entry_ids.items():
@@ -140,7 +140,7 @@ class ConsumeHandler:
     async def _redeliver_many(
         self, opened: OpenConsumer, command: CommandRedeliverUnacknowledgedMessages
     ) -> None:
-        """All come back together, so that keys keep their order."""
+        """Return all entries for redelivery at once, so that keys keep their order."""
         positions: list[Position] = []
         for start in range(0, len(command.message_ids), MESSAGE_IDS_AT_ONCE_MAX):
             part = command.message_ids[start : start + MESSAGE_IDS_AT_ONCE_MAX]
@@ -157,7 +157,7 @@ class ConsumeHandler:
         except NotAllowed as error:  # Pulsar answers MetadataError.
             raise InvalidValue(str(error)) from None
         except MagnetarError:
-            # It is detached, though the subscription is still there: the client must come back.
+            # The consumer is detached from a subscription that still exists: it must come back.
             if opened.consumer not in opened.subscription.consumers:
                 session.close_consumer(command.consumer_id)
             raise
@@ -237,7 +237,7 @@ class ConsumeHandler:
 
 
 def _request(command: CommandSubscribe, metadata_bytes_max: int) -> SubscribeRequest:
-    """What is asked for. Raises for what can never be granted."""
+    """What a SUBSCRIBE asks for. Raises NotAllowed and InvalidValue for what is never granted."""
     kind = SubscriptionType(command.subType)
     if command.read_compacted and not kind.single_active:
         raise NotAllowed("readCompacted only allowed on failover or exclusive subscriptions")

@@ -26,8 +26,8 @@ from magnetar.wire.commands import (
 from .names import topic_name
 from .topic_patterns import TopicPattern
 
-TOPIC_LISTS_AT_ONCE_MAX: Final = 1  # Of all connections: others are served between two of them.
-ANSWER_WAIT_S: Final = 30.0  # So long a client may take to read what was answered before.
+TOPIC_LISTS_AT_ONCE_MAX: Final = 1  # For all connections: the loop serves others between two.
+ANSWER_WAIT_S: Final = 30.0  # How long a client may take to read earlier answers.
 _NON_PERSISTENT_ONLY: Final = 1
 
 

@@ -1,4 +1,4 @@
-"""Topic names as they come in commands."""
+"""Topic names in commands."""
 
 from magnetar.errors import InvalidName
 from magnetar.model.names import TopicName

@@ -35,7 +35,7 @@ class ProduceHandler:
         *,
         producers_max: int = 0,
     ) -> None:
-        """``producers_max``: of one connection; 0 for no limit."""
+        """``producers_max`` is for one connection; 0 is no limit."""
         self._registry = registry
         self._ownership = ownership
         self._producers_max = producers_max
@@ -62,7 +62,7 @@ class ProduceHandler:
             session.reply(replies.producer_success(command.request_id, producer.name))
 
     def on_sends(self, session: Session, run: SendRun) -> None:
-        """A run of sends. Raises UnexpectedCommand when its producer is not open."""
+        """Publish a run of sends. Raises UnexpectedCommand when its producer is not open."""
         producer = session.producers.open.get(run.producer_id)
         if producer is None:
             self._check_late(session, run.producer_id)
@@ -70,7 +70,7 @@ class ProduceHandler:
             session.publish(producer, run)
 
     def on_odd_send(self, session: Session, command: CommandSend) -> None:
-        """A send that was not stored: damaged on the way, or part of a transaction."""
+        """Refuse a send that was damaged on the way or is part of a transaction."""
         producer_id = command.producer_id
         if producer_id not in session.producers.open:
             self._check_late(session, producer_id)
@@ -117,6 +117,6 @@ class ProduceHandler:
         )
 
     def _check_late(self, session: Session, producer_id: int) -> None:
-        """Pass over a send that was on its way when the producer was closed, and no other."""
+        """Ignore a send that was on its way when the broker closed the producer, and no other."""
         if not session.may_be_late(producer_id):
             raise UnexpectedCommand(f"SEND for producer {producer_id}, which is not open")

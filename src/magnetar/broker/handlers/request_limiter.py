@@ -1,7 +1,7 @@
 """Limits how many requests of one connection are worked on at the same time.
 
 Thousands of requests fit into one read. If all of them began at once, no other client would be
-served until the last of them is through.
+served until the last one is done.
 """
 
 import asyncio
@@ -13,16 +13,16 @@ from magnetar.broker.session import Session
 from magnetar.tasks import Tasks
 
 REQUESTS_AT_ONCE_MAX: Final = 32
-"""Of one connection; further requests wait until one of these is answered."""
+"""Requests of one connection that run at once; further ones wait until one is answered."""
 
 J = TypeVar("J")
 
 
 class RequestLimiter(Generic[J]):
-    """The requests that run and that wait, by connection. A connection without any is not kept.
+    """The running and waiting requests of each connection that has some.
 
     ``work`` does a job to its end, raises nothing, and returns whether the connection can still be
-    used. If not, the jobs that wait are given to ``drop``, as they are when the broker stops.
+    used. If not, or when the broker stops, the waiting jobs are given to ``drop``.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class RequestLimiter(Generic[J]):
         return len(self._connections)
 
     def take(self, session: Session, name: str, job: J) -> None:
-        """Begin now, or when an earlier request is done. ``name`` is for the log."""
+        """Begin a job now, or when an earlier one is done. ``name`` is for the log."""
         requests = self._connections.get(session)
         if requests is None:
             requests = self._connections[session] = _Requests()
@@ -70,17 +70,17 @@ class RequestLimiter(Generic[J]):
 
 
 async def yield_to_loop() -> None:
-    """Let the loop serve everything else that is ready: a job need not wait for anything itself."""
+    """Let the loop serve everything else that is ready, in the middle of a long job."""
     reached = asyncio.Event()
     asyncio.get_running_loop().call_soon(reached.set)
     await reached.wait()
 
 
 class _Requests(Generic[J]):
-    """Of one connection."""
+    """The requests of one connection."""
 
     __slots__ = ("running", "waiting")
 
     def __init__(self) -> None:
-        self.waiting: deque[J] = deque()  # Beyond REQUESTS_PENDING_MAX nothing more is read.
+        self.waiting: deque[J] = deque()  # REQUESTS_PENDING_MAX bounds it.
         self.running = 0

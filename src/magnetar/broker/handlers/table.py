@@ -1,4 +1,4 @@
-"""Which command goes to which method, and what becomes of an error: the only place that decides.
+"""Decides which method handles a command, and how an error is answered; nothing else does.
 
 A method takes the session and the command. It answers at once and returns None, or returns the rest
 of its work, which then runs in a task of its own. What it raises is answered to the request it
@@ -41,9 +41,9 @@ from .request_limiter import RequestLimiter
 log = logging.getLogger(__name__)
 
 REQUEST_SIZE_MAX: Final = 64 * 1024
-"""Bytes of a request. It may have to wait, and much of what is in it is kept."""
+"""Bytes of a request, which may have to wait and much of which is kept."""
 REQUESTS_RUNNING_MAX: Final = 50_000
-"""Of all connections; as many lookups does Pulsar answer at once."""
+"""Requests of all connections at once; Pulsar answers as many lookups."""
 
 _FIELDS: Final = {
     number: field.name for number, field in BaseCommand.DESCRIPTOR.fields_by_number.items()
@@ -62,8 +62,8 @@ class Row(NamedTuple):
     method: Method
     refusal: Refusal = replies.error  # Makes the answer to a request that failed.
     before_connect: bool = False
-    beginning: bool = False  # Asks for something new: refused while too much is under way.
-    size_max: int = REQUEST_SIZE_MAX  # 0: what is a list of messages may be as long as a frame.
+    beginning: bool = False  # It asks for something new: refused while too much is running.
+    size_max: int = REQUEST_SIZE_MAX  # 0: a list of messages may be as long as a frame.
 
     @property
     def name(self) -> str:
@@ -71,10 +71,10 @@ class Row(NamedTuple):
         return BaseCommand.Type.Name(self.kind)
 
     def check(self, session: Session, command: Any, running: int) -> None:
-        """Whether it may be taken while so many requests run.
+        """Refuse a command that may not be taken while so many requests run.
 
-        Raises NotAuthenticated; NotReady; NotAllowed for one that is too large, FrameTooLarge where
-        it has no id.
+        Raises NotAuthenticated and NotReady. For one that is too large it raises NotAllowed, or
+        FrameTooLarge where the command has no id.
         """
         if self.beginning and session.unwelcome:
             raise NotAuthenticated(UNCHECKED)
@@ -90,7 +90,7 @@ class Row(NamedTuple):
 
 
 class Job(NamedTuple):
-    """A request that takes time: what is left to do for it."""
+    """A request that takes time, and what is left to do for it."""
 
     row: Row
     command: Any
@@ -114,7 +114,7 @@ class CommandTable:
         self._limiter = RequestLimiter(tasks, work=self._finish, drop=self._drop)
         rows = (*_rows(connect, produce, consume, lookup), *_absent())
         self._rows = {row.kind: row for row in rows}
-        self._running = 0  # Requests that are being worked on, of all connections.
+        self._running = 0  # Requests of all connections that run or wait.
 
     def on_sends(self, session: Session, run: SendRun) -> None:
         """Raises ProtocolError, upon which the connection must be closed."""
@@ -149,7 +149,7 @@ class CommandTable:
                 self._limiter.take(session, row.name, Job(row, command, work))
 
     async def _finish(self, session: Session, job: Job) -> bool:
-        """Do what is left and answer. False: the connection is to be closed."""
+        """Do what is left and answer. False: the connection is closed."""
         try:
             await job.work
         except ProtocolError as error:
@@ -167,13 +167,13 @@ class CommandTable:
         return True
 
     def _drop(self, session: Session, job: Job) -> None:
-        """Nobody waits for the answer any more."""
+        """Give up a job, since nobody waits for its answer any more."""
         job.work.close()
         self._running -= 1
         session.request_ended()
 
     def _failed(self, session: Session, row: Row, command: Any, error: Exception) -> None:
-        """Answer with the error. A defect of ours is logged, and costs nobody the connection."""
+        """Answer with the error. A defect of ours is logged and does not end the connection."""
         if not isinstance(error, MagnetarError):
             log.error(
                 "command.failed command=%s address=%s", row.name, session.address, exc_info=error
@@ -229,7 +229,7 @@ def _rows(
 
 
 def _absent() -> Iterator[Row]:
-    """What this broker does not do. The client is told so, and keeps its connection."""
+    """Commands for what this broker does not do: the client is told, and stays connected."""
     kinds = BaseCommand
     schemas = _refuses("Schemas are not supported by this broker: use bytes")
     watchers = "Topic list watchers are not supported by this broker: poll GET_TOPICS_OF_NAMESPACE"
@@ -261,5 +261,5 @@ def _no_schema(_session: Session, command: CommandGetSchema) -> None:
 
 
 def _no_watcher(session: Session, command: CommandWatchTopicListClose) -> None:
-    """Closing what is not there succeeds, as in Pulsar."""
+    """Closing a watcher that does not exist succeeds, as in Pulsar."""
     session.reply(replies.success(command.request_id))

@@ -1,4 +1,4 @@
-"""Which topics a client's pattern means, where matching it here is safe. Pure.
+"""Matches topics with a client's pattern, where that is safe here. Pure.
 
 Python's regular expressions backtrack: a short hostile pattern can take hours, and would take the
 broker with it. So only plain patterns are matched here (no groups, no alternatives, few repeats);
@@ -26,7 +26,7 @@ class TopicPattern:
 
     @classmethod
     def of(cls, text: str) -> Self | None:
-        """The pattern; None when it is not for us to match. Raises InvalidValue when it is none."""
+        """The pattern; None when only the client should match it. Raises InvalidValue."""
         if len(text) > PATTERN_LENGTH_MAX:
             return None
         _, scheme, rest = text.partition("://")

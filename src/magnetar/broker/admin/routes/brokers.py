@@ -1,4 +1,4 @@
-"""Brokers: which there are, and whether this one is well."""
+"""Brokers: their list, and the health of this one."""
 
 from typing import Final
 
@@ -7,7 +7,7 @@ from magnetar.broker.admin.exchange import Reply, Request, shown, text
 from magnetar.broker.admin.router import ANY, Route, not_found
 from magnetar.broker.admin.services import AdminServices
 
-# Pulsar's routes that this broker does not have, and that are no clusters either.
+# Routes of Pulsar that this broker does not have, and that must not pass for clusters.
 _ABSENT: Final = ("backlog-quota-check", "configuration", "internal-configuration")
 
 
@@ -30,7 +30,7 @@ async def health(admin: AdminServices, request: Request) -> Reply:
     version = request.query.get("topicVersion", "V2")
     if version not in ("V1", "V2"):
         raise Rejection(404, f"topicVersion is V1 or V2, not {version}")
-    await admin.resources.clusters()  # A metadata store that does not answer is no health.
+    await admin.resources.clusters()  # It raises when the metadata store does not answer.
     return text("ok")
 
 

@@ -1,4 +1,4 @@
-"""Which broker serves a topic, for clients that ask over HTTP."""
+"""HTTP lookup: which broker serves a topic."""
 
 from typing import Final
 from urllib.parse import unquote_plus
@@ -13,7 +13,7 @@ from magnetar.model.names import NON_PERSISTENT, PERSISTENT, TopicName
 
 
 async def find(admin: AdminServices, request: Request) -> Reply:
-    """The URLs of the broker. Clients differ in how they spell the keys for TLS."""
+    """The URLs of the broker. Clients spell the keys for TLS in different ways."""
     topic = _topic(request)
     address = await admin.lookup.find(topic)
     if topic.persistent and not await admin.creation.usable(topic):

@@ -1,4 +1,4 @@
-"""The policies of namespaces that are in force: shown, set and removed, one table for all."""
+"""Shows, sets and removes the policies of namespaces that are in force, by one table."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -22,7 +22,7 @@ from magnetar.model.policy_values import (
 
 @dataclass(frozen=True, slots=True)
 class PolicyRoute:
-    """A policy as administrators know it: ``path`` below the namespace's."""
+    """A policy as administrators know it, at ``path`` below its namespace."""
 
     path: str
     name: str  # In ``Policies``.
@@ -74,7 +74,7 @@ async def remove(policy: PolicyRoute, admin: AdminServices, request: Request) ->
 
 
 def _value(policy: PolicyRoute, request: Request) -> Any:
-    """What is asked for; None, where Pulsar takes that, is as good as removing it."""
+    """The value that is asked for; None removes the policy, where Pulsar takes that."""
     sent = arguments.number(request) if policy.kind is int else arguments.body(request)
     if policy.kind is int and sent < 0:
         raise Rejection(policy.refusal, f"{policy.path} must be 0 or more")

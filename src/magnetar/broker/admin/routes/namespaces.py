@@ -21,7 +21,7 @@ from magnetar.model.policies import NamespacePolicies, json_name, policies_in, u
 from magnetar.model.policy_values import AuthPolicies
 from magnetar.model.records import Bundles
 
-# As good as not set, for policies that are not in force. FULL is what a broker has.
+# For policies that are not in force, these values are as good as none. FULL is the default.
 _OFF: Final[tuple[object, ...]] = (False, 0, -1, "", "FULL", AuthPolicies())
 _MODES: Final = ("PERSISTENT", "NON_PERSISTENT", "ALL")
 
@@ -77,7 +77,7 @@ async def delete(admin: AdminServices, request: Request) -> Reply:
 async def _policies(
     admin: AdminServices, name: NamespaceName, sent: dict[str, Any]
 ) -> NamespacePolicies:
-    """What a new namespace starts with: the defaults, and what was sent along."""
+    """The policies of a new namespace: the defaults, and what the request sets."""
     tenant = await admin.resources.tenant(name.tenant)
     if tenant is None:
         raise TenantNotFound("Tenant does not exist")

@@ -1,4 +1,4 @@
-"""Subscriptions: lists, creation, deletion, and moving them along the log."""
+"""Subscriptions: lists, creation, deletion, skip and reset."""
 
 from typing import Final
 
@@ -61,7 +61,7 @@ async def skip_all(admin: AdminServices, request: Request) -> Reply:
 
 
 async def skip(admin: AdminServices, request: Request) -> Reply:
-    """Skip so many entries that are not acknowledged yet."""
+    """Skip a number of entries that are not acknowledged yet."""
     count = arguments.integer(request, "count", bits=32)
     await _refuse_partitioned(admin, request, "Skip messages on a partitioned topic is not allowed")
     for topic, subscription in await _all_of(admin, request):
@@ -70,7 +70,7 @@ async def skip(admin: AdminServices, request: Request) -> Reply:
 
 
 async def reset_to_time(admin: AdminServices, request: Request) -> Reply:
-    """Go to the first message published at a time, or later."""
+    """Reset to the first message published at a time, or later."""
     time_ms = arguments.integer(request, "timestamp")
     for topic, subscription in await _all_of(admin, request):
         await topic.seek_to_time(subscription, time_ms)
@@ -97,7 +97,7 @@ async def _topics(admin: AdminServices, name: TopicName) -> list[Topic]:
 
 
 async def _topics_to_subscribe(admin: AdminServices, name: TopicName) -> list[Topic]:
-    """The same, made where they are missing and clients may make topics."""
+    """The same, created where they are missing and clients may create topics."""
     count = await admin.creation.partitions(name, create=True)
     names = [name.partition(index) for index in range(count)] or [name]
     return [await admin.access.create(each) for each in names]

@@ -1,4 +1,4 @@
-"""What a topic counts and holds: stats, internal stats, the last message."""
+"""The stats, internal stats and last message of topics."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -85,7 +85,7 @@ def _shown(admin: AdminServices, seen: "_Seen", wanted: Wanted) -> dict[str, Any
 
 @dataclass(slots=True, frozen=True)
 class _Seen:
-    """What is known of a topic, to be shown or added up."""
+    """The stats of one topic."""
 
     name: str
     stats: TopicStats

@@ -76,7 +76,7 @@ async def unload(admin: AdminServices, request: Request) -> Reply:
 
 
 async def partitions(admin: AdminServices, request: Request) -> Reply:
-    """How many partitions: 0 also for a topic that a client may make by using it."""
+    """The number of partitions, 0 also for a topic that a client may create by using it."""
     topic, create = arguments.topic(request), request.flag("checkAllowAutoCreation")
     await admin.creation.partitions(topic, create=create)
     metadata = await admin.resources.partitioned_topic(topic)
