@@ -28,7 +28,8 @@ async def test_a_backlog_is_shown_in_bytes(world):
     await world.ask("POST", f"{ALL}/x/subscription/some/skip/6")
     await world.ask("POST", f"{ALL}/x/subscription/none/skip_all")
     topic = await world.topic(NAME)
-    topic.subscriptions["hole"].cursor.acknowledge(positions[3:])
+    beyond = [position.entry_id for position in positions[3:]]
+    topic.subscriptions["hole"].cursor.acknowledge_entries(positions[0].ledger_id, beyond)
     shown = (await world.ask("GET", f"{ALL}/x/stats")).json
     stored = shown["storageSize"]
     sizes = {name: each["backlogSize"] for name, each in shown["subscriptions"].items()}
