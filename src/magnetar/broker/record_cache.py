@@ -23,11 +23,14 @@ T = TypeVar("T", bound=TypedRecord)
 class RecordCache:
     """The records below one path, parsed. This process reads what it wrote at once."""
 
-    def __init__(self, metadata: MetadataStore, prefix: str) -> None:
+    def __init__(
+        self, metadata: MetadataStore, prefix: str, *, records_max: int = RECORDS_MAX
+    ) -> None:
         self._metadata = metadata
         self._kept: dict[str, TypedRecord | None] = {}  # None: known to be absent.
         self._changes = 0  # Counts drops, so that a value read before a drop is not kept.
         self._prefix = prefix
+        self._records_max = records_max
         self._watch = metadata.watch(prefix, self._drop)
 
     def close(self) -> None:
@@ -43,7 +46,7 @@ class RecordCache:
         record = await self._metadata.get(path)
         value = None if record is None else _parsed(path, record.value, parse)
         if changes == self._changes:
-            if len(self._kept) >= RECORDS_MAX:
+            if len(self._kept) >= self._records_max:
                 del self._kept[next(iter(self._kept))]
             self._kept[path] = value
         return value

@@ -2,7 +2,6 @@ import asyncio
 
 import pytest
 
-from magnetar.broker import record_cache
 from magnetar.broker.record_cache import RecordCache
 from magnetar.errors import Conflict
 from magnetar.model.records import PartitionedTopicMetadata
@@ -102,14 +101,14 @@ async def test_what_is_written_is_read_back_at_once(cache):
     assert await cache.get(PATH, parse) is None
     await cache.create(PATH, record(1))
     assert await cache.get(PATH, parse) == record(1)
-    assert await cache.change(PATH, parse, lambda old: old.grown(2))
+    assert await cache.change(PATH, parse, lambda _: record(2))
     assert await cache.get(PATH, parse) == record(2)
     await cache.delete(PATH)
     assert await cache.get(PATH, parse) is None
 
 
 async def test_there_is_nothing_to_change_where_there_is_no_record(cache):
-    assert not await cache.change(PATH, parse, lambda old: old.grown(2))
+    assert not await cache.change(PATH, parse, lambda _: record(2))
 
 
 async def test_a_change_is_made_again_on_what_somebody_faster_wrote(cache, store):
@@ -123,7 +122,7 @@ async def test_a_change_is_made_again_on_what_somebody_faster_wrote(cache, store
         return found
 
     store.get = get_and_lose_once
-    assert await cache.change(PATH, parse, lambda old: old.grown(old.partitions + 1))
+    assert await cache.change(PATH, parse, lambda old: record(old.partitions + 1))
     assert await cache.get(PATH, parse) == record(11)
 
 
@@ -152,8 +151,8 @@ async def test_a_change_that_raises_changes_nothing(cache):
     assert await cache.get(PATH, parse) == record(1)
 
 
-async def test_no_more_than_so_many_records_are_kept(cache, store, monkeypatch):
-    monkeypatch.setattr(record_cache, "RECORDS_MAX", 2)
+async def test_no_more_than_so_many_records_are_kept(store):
+    cache = RecordCache(store, "/admin", records_max=2)
     for name in ("a", "b", "c"):
         await cache.get(f"/admin/{name}", parse)
     reads = store.reads
