@@ -64,12 +64,6 @@ def rows_of(
     if not isinstance(partition, RangePartition):
         return
     arrow_schema = to_arrow_schema(schema, timezone="UTC")
-    reader = RangeReader(
-        client_for(options.service_url, options.timeout_s),
-        rows_max=options.rows_per_batch,
-        timeout_s=options.timeout_s,
-        fail_on_data_loss=options.fail_on_data_loss,
-    )
-    for messages in reader.read(partition.wanted):
+    for messages in RangeReader.of(options).read(partition.wanted):
         for part in parts(messages):
             yield to_rows(part, arrow_schema)

@@ -5,17 +5,16 @@ a client belongs to the process that made it, and is never pickled into a task.
 """
 
 import os
+from functools import cache
 
 from magnetar.client import blocking
-
-_clients: dict[tuple[int, str, float], blocking.Client] = {}
 
 
 def client_for(service_url: str, timeout_s: float) -> blocking.Client:
     """The client of this process for ``service_url``, shared by its tasks: do not close it."""
-    key = (os.getpid(), service_url, timeout_s)
-    client = _clients.get(key)
-    if client is None:
-        client = blocking.Client(service_url, operation_timeout_s=timeout_s)
-        _clients[key] = client
-    return client
+    return _client_of(os.getpid(), service_url, timeout_s)
+
+
+@cache
+def _client_of(_process_id: int, service_url: str, timeout_s: float) -> blocking.Client:
+    return blocking.Client(service_url, operation_timeout_s=timeout_s)

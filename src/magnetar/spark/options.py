@@ -3,15 +3,13 @@
 import difflib
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TypeVar
 
 from magnetar.errors import InvalidName, InvalidValue
 from magnetar.model.names import TopicName
 from magnetar.spark.offsets import Offset
-
-T = TypeVar("T")
 
 EARLIEST = "earliest"
 LATEST = "latest"
@@ -70,10 +68,10 @@ class ReadOptions:
             starting_offsets=_offsets(given, "startingOffsets", LATEST if streaming else EARLIEST),
             ending_offsets=_offsets(given, "endingOffsets", LATEST),
             subscription=given.get("subscription"),
-            messages_per_trigger_max=_optional(given, "maxMessagesPerTrigger", _count),
-            rows_per_batch=_optional(given, "rowsPerBatch", _count) or ROWS_PER_BATCH,
+            messages_per_trigger_max=_count(given, "maxMessagesPerTrigger"),
+            rows_per_batch=_count(given, "rowsPerBatch") or ROWS_PER_BATCH,
             fail_on_data_loss=_truth(given, "failOnDataLoss", default=True),
-            timeout_s=_optional(given, "timeoutSeconds", _seconds) or TIMEOUT_S,
+            timeout_s=_timeout_s(given),
         )
 
 
@@ -93,7 +91,7 @@ class WriteOptions:
         return WriteOptions(
             service_url=_service_url(given),
             topic=None if topic is None else _topic(topic),
-            timeout_s=_optional(given, "timeoutSeconds", _seconds) or TIMEOUT_S,
+            timeout_s=_timeout_s(given),
         )
 
 
@@ -185,24 +183,21 @@ def _offsets(given: Mapping[str, str], name: str, default: str) -> NamedOffsets:
     return found
 
 
-def _optional(given: Mapping[str, str], name: str, convert: Callable[[str, str], T]) -> T | None:
-    return convert(name, given[name]) if name in given else None
-
-
-def _count(name: str, text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
+def _count(given: Mapping[str, str], name: str) -> int | None:
+    text = given.get(name)
+    if text is not None and (not text.isdecimal() or int(text) < 1):
         raise InvalidValue(f"option {name} is '{text}': it has to be a whole number above 0")
-    return int(text)
+    return None if text is None else int(text)
 
 
-def _seconds(name: str, text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value < float("inf"):
-        raise InvalidValue(f"option {name} is '{text}': it has to be a number of seconds above 0")
-    return value
+def _timeout_s(given: Mapping[str, str]) -> float:
+    text = given.get("timeoutSeconds", str(TIMEOUT_S))
+    with suppress(ValueError):
+        if 0 < float(text) < float("inf"):
+            return float(text)
+    raise InvalidValue(
+        f"option timeoutSeconds is '{text}': it has to be a number of seconds above 0"
+    )
 
 
 def _truth(given: Mapping[str, str], name: str, *, default: bool) -> bool:

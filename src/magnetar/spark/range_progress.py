@@ -3,6 +3,7 @@
 import operator
 from bisect import bisect_right
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from magnetar.client.message import Message
 from magnetar.spark.offsets import Offset
@@ -14,45 +15,38 @@ def offset_of(message: Message) -> Offset:
     return Offset(*message.delivery.position, message.batch_index)
 
 
+@dataclass(slots=True)
 class RangeProgress:
     """Takes what a reader receives and gives out what belongs to the range, each message once."""
 
-    first: Offset | None
-    """The first message that was received, in the range or before it."""
-    reached: Offset | None
-    """The last message that was received. Invariant: never moves back."""
-    found_end: bool
-    """The very message that ends the range was received."""
-
-    def __init__(self, wanted: Range) -> None:
-        self._wanted = wanted
-        self.first = None
-        self.reached = None
-        self.found_end = False
+    wanted: Range
+    first: Offset | None = None  # The first message received, in the range or before it.
+    reached: Offset | None = None  # The last message received. Invariant: never moves back.
+    found_end: bool = False  # The very message that ends the range was received.
 
     def take(self, messages: Sequence[Message]) -> Sequence[Message]:
         """Those of ``messages``, never empty, that are in the range and did not come before."""
         offsets = list(map(offset_of, messages))
         if not all(map(operator.lt, offsets, offsets[1:])):
             messages, offsets = _ascending(messages, offsets)
-        seen = self._wanted.after if self.reached is None else max(self._wanted.after, self.reached)
+        seen = self.wanted.after if self.reached is None else max(self.wanted.after, self.reached)
         if self.first is None:
             self.first = offsets[0]
         self.reached = offsets[-1] if self.reached is None else max(self.reached, offsets[-1])
-        stop = bisect_right(offsets, self._wanted.upto)
-        self.found_end = self.found_end or (stop > 0 and offsets[stop - 1] == self._wanted.upto)
+        stop = bisect_right(offsets, self.wanted.upto)
+        self.found_end = self.found_end or (stop > 0 and offsets[stop - 1] == self.wanted.upto)
         return messages[bisect_right(offsets, seen) : stop]
 
     @property
     def begins_where_it_should(self) -> bool:
         """The message before the range is still there, so nothing after it was trimmed."""
-        after = self._wanted.after
+        after = self.wanted.after
         return not after.names_a_message or (self.first is not None and self.first <= after)
 
     @property
     def done(self) -> bool:
         """Nothing of the range can come any more."""
-        return self.reached is not None and self.reached >= self._wanted.upto
+        return self.reached is not None and self.reached >= self.wanted.upto
 
 
 def _ascending(

@@ -3,32 +3,44 @@
 import logging
 from collections.abc import Generator, Sequence
 from contextlib import closing, suppress
+from dataclasses import KW_ONLY, dataclass
 
 from magnetar.client import blocking
 from magnetar.client.message import Message
 from magnetar.errors import EntryNotFound, TimedOut, TopicNotFound
 from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST_MESSAGE, MessageId
+from magnetar.spark.connections import client_for
 from magnetar.spark.offsets import Offset
+from magnetar.spark.options import ReadOptions
 from magnetar.spark.planning import Range
 from magnetar.spark.range_progress import RangeProgress, offset_of
 
 log = logging.getLogger(__name__)
 
 _WAIT_S = 1.0
-"""So long without a message, and the broker is asked whether there is one to wait for."""
+"""After this time without a message the broker is asked whether there is one to wait for."""
 
 
+@dataclass(frozen=True, slots=True)
 class RangeReader:
     """Reads ranges the way the options say."""
 
-    def __init__(
-        self, client: blocking.Client, *, rows_max: int, timeout_s: float, fail_on_data_loss: bool
-    ) -> None:
-        self._client = client
-        self._rows_max = rows_max
-        self._timeout_s = timeout_s
-        self._fail_on_data_loss = fail_on_data_loss
+    client: blocking.Client
+    _: KW_ONLY
+    rows_max: int
+    timeout_s: float
+    fail_on_data_loss: bool
+
+    @staticmethod
+    def of(options: ReadOptions, *, rows_max: int | None = None) -> "RangeReader":
+        """A reader with the client of this process; ``rows_max`` is not more than the option."""
+        return RangeReader(
+            client_for(options.service_url, options.timeout_s),
+            rows_max=min(rows_max or options.rows_per_batch, options.rows_per_batch),
+            timeout_s=options.timeout_s,
+            fail_on_data_loss=options.fail_on_data_loss,
+        )
 
     def read(self, wanted: Range) -> Generator[Sequence[Message], None, None]:
         """The messages of the range, in lists of at most ``rows_max``.
@@ -69,18 +81,10 @@ class RangeReader:
         self, wanted: Range, progress: RangeProgress
     ) -> Generator[Sequence[Message], None, None]:
         """What comes, until the topic ends before the range does (then the range was trimmed)."""
-        start = _start(wanted)
-        reader = self._client.create_reader(
-            wanted.topic,
-            start,
-            inclusive=True,
-            receiver_queue_size=self._rows_max,
-            create_topic=False,
-        )
-        with closing(reader):
+        with self._reader(wanted.topic, _start(wanted), self.rows_max) as reader:
             waited_s = 0.0
             while True:
-                messages = reader.receive_many(self._rows_max, _WAIT_S)
+                messages = reader.receive_many(self.rows_max, _WAIT_S)
                 if messages:
                     waited_s = 0.0
                     yield messages
@@ -89,7 +93,7 @@ class RangeReader:
                 last = reader.last_message_id()
                 if last is None or (last.ledger_id, last.entry_id) < wanted.upto[:2]:
                     return
-                if waited_s >= self._timeout_s:
+                if waited_s >= self.timeout_s:
                     raise TimedOut(
                         f"{wanted.topic}: nothing came for {waited_s:g} s after "
                         f"{progress.reached}, though the range goes on to {wanted.upto}. If the "
@@ -102,23 +106,21 @@ class RangeReader:
 
         It may be, unseen: a reader cannot begin at the last chunk of a message in chunks.
         """
-        reader = self._client.create_reader(
-            wanted.topic,
-            EARLIEST_MESSAGE,
-            inclusive=True,
-            receiver_queue_size=1,
-            create_topic=False,
-        )
-        with closing(reader):
-            first = reader.receive(self._timeout_s).message_id
+        with self._reader(wanted.topic, EARLIEST_MESSAGE, 1) as reader:
+            first = reader.receive(self.timeout_s).message_id
         if Offset(first.ledger_id, first.entry_id, first.batch_index) > wanted.after:
             self._lost(
                 f"{wanted.topic} was read up to {wanted.after}, but now begins at {first}: "
                 "messages in between may have been trimmed before they were read"
             )
 
+    def _reader(self, topic: str, start: MessageId, queue_size: int) -> blocking.Reader:
+        return self.client.create_reader(
+            topic, start, inclusive=True, receiver_queue_size=queue_size, create_topic=False
+        )
+
     def _lost(self, what: str) -> None:
-        if self._fail_on_data_loss:
+        if self.fail_on_data_loss:
             raise EntryNotFound(
                 f"{what}. To read on from what is left, set failOnDataLoss=false; to keep unread "
                 "messages in future, set the option subscription, or raise the topic's retention"

@@ -17,12 +17,14 @@ TIME_MS_MAX = 253_402_300_799_999
 """The end of the year 9999. A sender may write any time; beyond this it is null in Spark."""
 
 
-def parts(messages: Sequence[Message]) -> Iterator[Sequence[Message]]:
-    """``messages`` in pieces of about ``BATCH_BYTES_MAX`` at most, in the same order."""
+def parts(
+    messages: Sequence[Message], bytes_max: int = BATCH_BYTES_MAX
+) -> Iterator[Sequence[Message]]:
+    """``messages`` in pieces of about ``bytes_max`` at most, in the same order."""
     start = size = 0
     for index, message in enumerate(messages):
         size += len(message.data)
-        if size > BATCH_BYTES_MAX and index > start:
+        if size > bytes_max and index > start:
             yield messages[start:index]
             start, size = index, len(message.data)
     if start < len(messages):

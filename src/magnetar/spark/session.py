@@ -12,9 +12,9 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, MutableMapping
-from importlib.util import find_spec
 from pathlib import Path
 
+import pyspark
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
@@ -40,6 +40,7 @@ SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
 }
 
+_INSTALLED = Path(pyspark.__file__).parent
 _SHUTDOWN_TIMEOUT_S = 15.0
 _LOG_FILE = "MAGNETAR_SPARK_LOG_FILE"
 _PID_FILE = "MAGNETAR_SPARK_PID_FILE"
@@ -142,7 +143,7 @@ def _folder(environment: Mapping[str, str]) -> Path:
     """Where small files for Spark are kept from run to run; by user and by installation."""
     cache = environment.get("XDG_CACHE_HOME")
     root = Path(cache) if cache else Path.home() / ".cache"
-    place = hashlib.sha256(f"{sys.prefix} {_installed()}".encode()).hexdigest()[:12]
+    place = hashlib.sha256(f"{sys.prefix} {_INSTALLED}".encode()).hexdigest()[:12]
     folder = root / "magnetar" / f"spark-{place}"
     with contextlib.suppress(OSError):
         if plain(str(folder)):  # Spark's scripts read files of it without quotes.
@@ -157,31 +158,17 @@ def _spark_home(folder: Path, log_level: str) -> Path:
     Workers prefer that copy to the installed package, and compile it anew in each process: half a
     second each. It is also the place for a log configuration of our own.
     """
-    installed = _installed()
     home = folder / f"home-{log_level}"
     conf = home / "conf"
     conf.mkdir(parents=True, exist_ok=True)
     for name in ("bin", "jars", "sbin"):
         link = home / name
-        if not link.is_symlink() and (installed / name).is_dir():
-            try:
-                link.symlink_to(installed / name, target_is_directory=True)
-            except FileExistsError:
-                continue  # Another process was faster.
-    for name, text in (
-        ("log4j2.properties", _LOGGING.format(level=log_level)),
-        ("spark-env.sh", _ENVIRONMENT),
-    ):
-        write_whole(conf / name, text)
+        if not link.is_symlink() and (_INSTALLED / name).is_dir():
+            with contextlib.suppress(FileExistsError):  # Another process was faster.
+                link.symlink_to(_INSTALLED / name, target_is_directory=True)
+    write_whole(conf / "log4j2.properties", _LOGGING.format(level=log_level))
+    write_whole(conf / "spark-env.sh", _ENVIRONMENT)
     return home
-
-
-def _installed() -> Path:
-    """Where pyspark is."""
-    spec = find_spec("pyspark")
-    assert spec is not None, "this file imports pyspark"
-    assert spec.origin is not None, "pyspark is a package with an __init__.py"
-    return Path(spec.origin).parent
 
 
 def _make_importable(environment: MutableMapping[str, str]) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
 
+from magnetar.errors import NotAllowed
 from magnetar.spark.options import ReadOptions, WriteOptions
 from magnetar.spark.schema import READ_SCHEMA
 
@@ -43,7 +44,9 @@ class PulsarDataSource(DataSource):
     def writer(self, schema: StructType, overwrite: bool) -> "BatchWriter":
         from magnetar.spark.writer import BatchWriter
 
-        return BatchWriter(WriteOptions.parse(self.options), schema, overwrite=overwrite)
+        if overwrite:
+            raise NotAllowed("a topic's messages cannot be overwritten: use mode('append')")
+        return BatchWriter(WriteOptions.parse(self.options), schema)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> "StreamWriter":
         from magnetar.spark.writer import StreamWriter

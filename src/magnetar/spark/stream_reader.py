@@ -91,15 +91,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     ) -> dict[str, Offset]:
         """``end``, no more than ``count`` messages away; each partition gets its share."""
         limited = {**end}
-        options = self._options
         waiting = ranges(begin, end)
         for wanted, share in zip(waiting, shares(count, len(waiting)), strict=True):
-            reader = RangeReader(
-                client_for(options.service_url, options.timeout_s),
-                rows_max=min(share, options.rows_per_batch),
-                timeout_s=options.timeout_s,
-                fail_on_data_loss=options.fail_on_data_loss,
-            )
+            reader = RangeReader.of(self._options, rows_max=share)
             limited[wanted.topic] = reader.end_after(wanted, share)
         return limited
 

@@ -5,6 +5,7 @@ run again, its messages are written again: at least once is what Spark asks of a
 """
 # ruff: noqa: N803 - the names are Spark's.
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -32,28 +33,35 @@ class Written(WriterCommitMessage):
     messages: dict[str, int]
 
 
-class BatchWriter(DataSourceArrowWriter):
-    """Appends rows to topics."""
-
-    def __init__(self, options: WriteOptions, schema: StructType, *, overwrite: bool) -> None:
-        if overwrite:
-            raise NotAllowed("a topic's messages cannot be overwritten: use mode('append')")
-        check_write(schema, topic=options.topic)
-        self._options = options
-
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
-        return _write(iterator, self._options)
-
-
-class StreamWriter(DataSourceStreamArrowWriter):
-    """Appends each micro-batch's rows to topics. Spark makes a new one for every micro-batch."""
+class _RowWriter:
+    """Writes what one task is given."""
 
     def __init__(self, options: WriteOptions, schema: StructType) -> None:
         check_write(schema, topic=options.topic)
         self._options = options
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
-        return _write(iterator, self._options)
+        client = client_for(self._options.service_url, self._options.timeout_s)
+        producers: dict[str, blocking.Producer] = {}
+        counts: Counter[str] = Counter()
+        with ExitStack() as closing:
+            for rows in iterator:
+                for topic, messages in to_messages(rows, self._options.topic).items():
+                    if topic not in producers:
+                        producers[topic] = closing.enter_context(
+                            client.create_producer(topic, send_timeout_s=self._options.timeout_s)
+                        )
+                    producers[topic].send_many(messages)
+                    counts[topic] += len(messages)
+        return Written(dict(counts))
+
+
+class BatchWriter(_RowWriter, DataSourceArrowWriter):
+    """Appends rows to topics."""
+
+
+class StreamWriter(_RowWriter, DataSourceStreamArrowWriter):
+    """Appends each micro-batch's rows to topics. Spark makes a new one for every micro-batch."""
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:
         """Nothing is left to do: what the tasks wrote is stored.
@@ -62,21 +70,3 @@ class StreamWriter(DataSourceStreamArrowWriter):
         """
         if any(message is None for message in messages):
             raise NotAllowed("a continuous trigger is not supported: use processingTime")
-
-
-def _write(batches: Iterator[pa.RecordBatch], options: WriteOptions) -> Written:
-    client = client_for(options.service_url, options.timeout_s)
-    producers: dict[str, blocking.Producer] = {}
-    counts: dict[str, int] = {}
-    with ExitStack() as closing:
-        for rows in batches:
-            for topic, messages in to_messages(rows, options.topic).items():
-                producer = producers.get(topic)
-                if producer is None:
-                    producer = producers[topic] = client.create_producer(
-                        topic, send_timeout_s=options.timeout_s
-                    )
-                    closing.callback(producer.close)
-                producer.send_many(messages)
-                counts[topic] = counts.get(topic, 0) + len(messages)
-    return Written(counts)

@@ -61,11 +61,9 @@ def test_only_the_columns_asked_for_are_made(messages):
     assert rows.schema.names == ["event_time", "value"]
 
 
-def test_large_messages_are_divided_between_batches(messages, monkeypatch):
-    monkeypatch.setattr("magnetar.spark.rows.BATCH_BYTES_MAX", 3)
-    assert [len(part) for part in parts(messages)] == [2, 1]
-    monkeypatch.setattr("magnetar.spark.rows.BATCH_BYTES_MAX", 1)
-    assert [part[0] for part in parts(messages)] == messages
+def test_large_messages_are_divided_between_batches(messages):
+    assert [len(part) for part in parts(messages, bytes_max=3)] == [2, 1]
+    assert [part[0] for part in parts(messages, bytes_max=1)] == messages
     assert list(parts([])) == []
 
 
