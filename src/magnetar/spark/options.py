@@ -96,7 +96,7 @@ class WriteOptions:
 
 
 def _known(options: Mapping[str, str], names: tuple[str, ...]) -> dict[str, str]:
-    """Our options under their own spelling; what looks like a slip of the pen is an error.
+    """Our options under their own spelling; a misspelt name of one of them is an error.
 
     Others pass: Spark puts options of its own (``path``, ``checkpointLocation``) into the same map.
     """

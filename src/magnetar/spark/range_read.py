@@ -80,7 +80,7 @@ class RangeReader:
     def _received(
         self, wanted: Range, progress: RangeProgress
     ) -> Generator[Sequence[Message], None, None]:
-        """What comes, until the topic ends before the range does (then the range was trimmed)."""
+        """What the reader receives, until the topic ends before the range: its end was trimmed."""
         with self._reader(wanted.topic, _start(wanted), self.rows_max) as reader:
             waited_s = 0.0
             while True:

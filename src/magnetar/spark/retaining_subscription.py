@@ -23,7 +23,7 @@ class RetainingSubscription:
         self._consumers: dict[str, blocking.Consumer] = {}
 
     def move(self, offsets: Mapping[str, Offset]) -> None:
-        """Let go of what lies before ``offsets``.
+        """Let the broker delete what lies before ``offsets``.
 
         Raises ConsumerBusy when others use the name, TopicNotFound when a topic was deleted.
         """

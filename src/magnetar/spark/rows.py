@@ -12,7 +12,7 @@ from magnetar.message.batch import Single, parse_single
 from magnetar.message.metadata import Metadata
 
 BATCH_BYTES_MAX = 32 * 1024 * 1024
-"""Of values in one Arrow batch; Arrow itself ends at 2 GiB, and Spark copies a batch whole."""
+"""The limit of values in one Arrow batch. Arrow's own is 2 GiB, but Spark copies a batch whole."""
 TIME_MS_MAX = 253_402_300_799_999
 """The end of the year 9999. A sender may write any time; beyond this it is null in Spark."""
 
@@ -44,7 +44,7 @@ def to_rows(messages: Sequence[Message], schema: pa.Schema) -> pa.RecordBatch:
 
 
 def to_messages(rows: pa.RecordBatch, topic: str | None) -> dict[str, list[OutgoingMessage]]:
-    """By topic, in the order of the rows; ``topic`` is for rows that name none.
+    """The messages by topic, in the order of the rows; ``topic`` is for rows that name none.
 
     Raises InvalidValue for a row without a value, or without a topic.
     """

@@ -1,4 +1,4 @@
-"""The columns of a message in Spark: the same for batch, streams and, one day, history. Pure."""
+"""The columns of a message in Spark: the same for batch reads and for streams. Pure."""
 
 from pyspark.sql.types import (
     BinaryType,

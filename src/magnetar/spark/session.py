@@ -52,7 +52,7 @@ if [ -n "${_PID_FILE}" ]; then echo $$ >"${_PID_FILE}"; fi
 """
 _LOGGING = """\
 rootLogger.level = {level}
-# Spark asks this logger how loud a Python session wants it to be.
+# Spark takes the log level of a Python session from this logger.
 logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
 logger.gateway.level = {level}
 rootLogger.appenderRef.console.ref = console
@@ -153,7 +153,7 @@ def _folder(environment: Mapping[str, str]) -> Path:
 
 
 def _spark_home(folder: Path, log_level: str) -> Path:
-    """The installed Spark under another roof: without its zipped copy of pyspark.
+    """A folder of links to the installed Spark, without its zipped copy of pyspark.
 
     Workers prefer that copy to the installed package, and compile it anew in each process: half a
     second each. It is also the place for a log configuration of our own.

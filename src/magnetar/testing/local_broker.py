@@ -8,7 +8,7 @@ import threading
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
-from types import MappingProxyType, TracebackType
+from types import MappingProxyType
 from typing import Final, Self
 
 from magnetar.broker.assemble import running_broker
@@ -71,12 +71,7 @@ class LocalBroker:
         )
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *exc: object) -> None:
         await self._exit.aclose()
 
 
@@ -106,12 +101,7 @@ class BrokerThread:
         self.service_url, self.web_url = self._local.service_url, self._local.web_url
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exc: object) -> None:
         try:
             closing = self._local.__aexit__(None, None, None)
             asyncio.run_coroutine_threadsafe(closing, self._loop).result()
@@ -125,7 +115,7 @@ class BrokerThread:
 
 
 def config_for(data_directory: Path | None, settings: Mapping[str, object]) -> Config:
-    """Free ports, no fsync where nothing is stored, and whatever ``settings`` say."""
+    """A configuration with free ports that stores in memory unless given a folder."""
     flags: dict[str, object] = {
         "brokerServicePort": 0,
         "webServicePort": 0,

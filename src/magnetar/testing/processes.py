@@ -1,4 +1,4 @@
-"""A broker as a process of its own: to be started, killed and started again on the same data."""
+"""A broker as a process of its own, which can be killed and started again on the same data."""
 
 import json
 import os
@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType, TracebackType
+from types import MappingProxyType
 from typing import Final, Self
 
 from magnetar.broker.config import Config
@@ -83,12 +83,7 @@ class BrokerProcess:
         self.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exc: object) -> None:
         if self._process is not None:
             self.kill()
 
@@ -129,7 +124,7 @@ class BrokerProcess:
         self.port, self.web_port = ready["port"], ready["http_port"]
 
     def refusal(self) -> tuple[int, str] | None:
-        """Start it on what it may refuse: its exit code and all it said; None when it serves.
+        """Start it on data that it may refuse. Returns exit code and log, or None when it serves.
 
         Raises NotReady when it does neither in time.
         """
@@ -162,7 +157,7 @@ class BrokerProcess:
         return self._ended(process)
 
     def stop(self) -> None:
-        """``terminate`` if it runs; nothing otherwise."""
+        """Do as ``terminate`` if it runs, and nothing otherwise."""
         if self._process is not None:
             self.terminate()
 

@@ -33,7 +33,7 @@ COMMANDS: Final = {
 
 
 INTERRUPTED: Final = 130
-"""The exit code after Ctrl-C, as a shell has it."""
+"""The exit code after Ctrl-C, the one that a shell reports."""
 
 
 class LazyGroup(click.Group):
@@ -78,9 +78,9 @@ def magnetar() -> None:
 
 
 def main() -> None:
-    """Run the command line; what a user can mend is said in a line each, with exit code 1.
+    """Run the command line. An error that a user can mend is said in a line, with exit code 1.
 
-    Commands are handed when it began, so that one that says how long it took counts its imports.
+    Commands are given the time at which it began, so that the start-up time includes the imports.
     """
     try:
         result = magnetar(obj=perf_counter(), standalone_mode=False)

@@ -21,7 +21,7 @@ def config() -> None:
 )
 @click.option("--about", is_flag=True, help="Also say what each setting does.")
 def show(conf: Path | None, *, about: bool) -> None:
-    """Print each setting, its value and its source; what is none of Magnetar's behind them.
+    """Print each setting, its value and its source, and then the settings that Magnetar has not.
 
     Ends with exit code 1 when `magnetar standalone` would refuse to start on it.
     """

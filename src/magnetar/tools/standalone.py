@@ -27,7 +27,7 @@ from magnetar.errors import InvalidValue
 log = logging.getLogger(__name__)
 
 OPEN_FILES_MAX: Final = 1_048_576  # Each connection is one; many systems allow 1024 by default.
-# The broker makes hardly any garbage that needs collecting, and has much that is there to stay.
+# The broker creates hardly any cyclic garbage, and many objects that live as long as it does.
 _GC_THRESHOLDS: Final = (50_000, 20, 100)
 
 
@@ -96,7 +96,7 @@ def standalone(
 
 
 def _name_other_settings(config: Config) -> None:
-    """Say once what was set and has no effect, as far as somebody may have counted on it."""
+    """Log once which settings were given that have no effect, where a user may rely on them."""
     for one in config.others:
         if one.fate is Fate.UNKNOWN:
             log.warning("config.unknown_setting %s", one.text)
@@ -130,14 +130,14 @@ async def _serve(config: Config, began: float, ready_file: Path | None, *, until
 
 
 def _stop_at_eof() -> None:
-    """Whoever holds the other end of the pipe is gone, however that ended."""
+    """Standard input ends when the process at the other end of the pipe has, for any reason."""
     while os.read(sys.stdin.fileno(), 4096):  # sys.stdin.read would hold its lock at the exit.
         pass
     os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _allow_open_files() -> None:
-    """As many open files, and so connections, as the system lets us have without asking."""
+    """Raise the limit of open files, and so of connections, as far as the system lets us."""
     try:
         import resource  # noqa: PLC0415 - absent on Windows
     except ImportError:
@@ -149,7 +149,7 @@ def _allow_open_files() -> None:
 
 
 class OneLine(logging.Formatter):
-    """One line for each message: clients have a say in some, and may not forge others."""
+    """Writes each message as one line, so that text from a client cannot pass for another one."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's own name
         return super().formatMessage(record).translate(_CONTROLS)
@@ -211,7 +211,7 @@ def _unfinished(path: Path) -> Path:
 
 
 def _write_ready_file(path: Path, broker: Broker) -> None:
-    """Appear whole or not at all: somebody is waiting for it."""
+    """Write it whole or not at all, since another process waits for it."""
     ready = {"port": broker.port, "http_port": broker.web_port, "pid": os.getpid()}
     unfinished = _unfinished(path)
     unfinished.write_text(json.dumps(ready), encoding="utf-8")
@@ -219,7 +219,7 @@ def _write_ready_file(path: Path, broker: Broker) -> None:
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
-    """Where uvloop is installed, it: the same loop, faster with many connections."""
+    """Uvloop where it is installed, which is faster with many connections, else asyncio's."""
     try:
         import uvloop  # noqa: PLC0415 - absent on some platforms
     except ImportError:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from magnetar.clock import Clock
 
 _RATE_AFTER_S = 1.0
-"""A rate is shown after this time: before, the first messages alone would make it."""
+"""A rate is shown after this time; before, it would be the rate of the first few messages."""
 
 
 @dataclass(slots=True)

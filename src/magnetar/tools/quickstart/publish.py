@@ -1,15 +1,15 @@
-"""Replays the flights as messages: key the carrier, event time the scheduled departure."""
+"""Replays the flights as messages: the key is the carrier, the event time the departure."""
 
 from magnetar.client import blocking
 from magnetar.client.message import OutgoingMessage
 from magnetar.model.names import TopicName
 from magnetar.spark.offsets import NOTHING_READ, Offset
 from magnetar.tools.quickstart.board import Stage
-from magnetar.tools.quickstart.crew import Crew
 from magnetar.tools.quickstart.flights import Flight, content, event_times_ms
+from magnetar.tools.quickstart.thread_group import ThreadGroup
 
 SLICE = 5_000
-"""Messages handed to the producer at a time, and shown as progress."""
+"""So many messages are handed to the producer at a time; progress is shown after each time."""
 
 
 def to_messages(flights: list[Flight]) -> list[OutgoingMessage]:
@@ -25,13 +25,13 @@ def publish(
     topic: TopicName,
     messages: list[OutgoingMessage],
     stage: Stage,
-    crew: Crew,
+    threads: ThreadGroup,
 ) -> dict[str, Offset]:
     """Send them all, counting receipts. Returns where each partition ends now."""
     ends: dict[int, Offset] = {}
     with client.create_producer(str(topic)) as producer:
         for start in range(0, len(messages), SLICE):
-            crew.pause(0)
+            threads.check()
             receipts = producer.send_many(messages[start : start + SLICE])
             for one in receipts:
                 offset = Offset(one.ledger_id, one.entry_id, one.batch_index)

@@ -1,4 +1,4 @@
-"""Does it add up? In against out, flight by flight and figure by figure. Pure."""
+"""Compares what went in with what came out, flight by flight and figure by figure. Pure."""
 
 import math
 from collections import Counter
@@ -10,7 +10,7 @@ from magnetar.tools.quickstart.figures import CarrierDay, Figures
 from magnetar.tools.quickstart.flights import Flight
 
 EXAMPLES_MAX = 5
-"""Of each kind of difference, so many are spelled out."""
+"""So many differences of each kind are spelled out."""
 
 
 class Window(NamedTuple):
@@ -55,7 +55,7 @@ class Reconciliation:
         return all(count == self.flights for count in counts) and not any(wrong)
 
     def to_json(self) -> dict[str, Any]:
-        """Flat, under the names that the lines on the screen have."""
+        """One flat object, with the names that the lines on the screen have."""
         own = {"adds_up": self.adds_up, "accounted_for": self.accounted_for, **asdict(self)}
         del own["counts"]
         return self.counts._asdict() | own
@@ -68,7 +68,7 @@ def reconcile(
     windows: Mapping[CarrierDay, Window],
     cancelled_ids: Iterable[int],
 ) -> Reconciliation:
-    """Compare. ``expected`` are the figures of those flights, computed another way."""
+    """Compare. ``expected`` are the figures of the flights, computed without the pipeline."""
     operated = {one.flight_id for one in flights if not one.cancelled}
     cancelled = {one.flight_id for one in flights if one.cancelled}
     in_windows = Counter(number for one in windows.values() for number in one.flight_ids)

@@ -8,9 +8,9 @@ from magnetar.client import blocking
 from magnetar.client.message import Message
 from magnetar.model.names import TopicName
 from magnetar.tools.quickstart.board import Stage
-from magnetar.tools.quickstart.crew import Crew
 from magnetar.tools.quickstart.figures import CarrierDay, Figures
 from magnetar.tools.quickstart.reconcile import Window
+from magnetar.tools.quickstart.thread_group import ThreadGroup
 
 _RECEIVED_MAX = 1000
 _WAIT_S = 0.2
@@ -35,7 +35,7 @@ class Results:
         results: TopicName,
         cancelled: TopicName,
         complete: threading.Event,
-        crew: Crew,
+        threads: ThreadGroup,
     ) -> None:
         """Read both topics from their beginnings, until ``complete`` is set and all was read.
 
@@ -44,7 +44,7 @@ class Results:
         with client.create_reader(str(results)) as one, client.create_reader(str(cancelled)) as two:
             following = {one: self.add_windows, two: self.add_cancelled}
             while following:
-                crew.pause(0)
+                threads.check()
                 all_written = complete.is_set()
                 for reader, take in list(following.items()):
                     if messages := reader.receive_many(_RECEIVED_MAX, _WAIT_S):

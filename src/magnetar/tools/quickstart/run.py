@@ -5,7 +5,7 @@
     spark      runs Spark and both queries until they have read everything
     results    reads the pipeline's two topics until the queries have ended
 
-The threads wait for each other on events, and stop together (``crew.py``).
+The threads wait for each other on events, and stop together (``thread_group.py``).
 """
 
 import contextlib
@@ -25,18 +25,18 @@ from magnetar.errors import NotReady
 from magnetar.spark.session import session, shut_down
 from magnetar.tools.quickstart import flights as data_set
 from magnetar.tools.quickstart.board import Board
-from magnetar.tools.quickstart.crew import Crew
 from magnetar.tools.quickstart.figures import CarrierDay, Figures, by_carrier_and_day
 from magnetar.tools.quickstart.flights import Flight
 from magnetar.tools.quickstart.pipeline import Pipeline
 from magnetar.tools.quickstart.publish import publish, to_messages
 from magnetar.tools.quickstart.reconcile import Counts, Reconciliation, reconcile
 from magnetar.tools.quickstart.results import Results
+from magnetar.tools.quickstart.thread_group import ThreadGroup
 from magnetar.tools.quickstart.topics import QuickstartTopics
 from magnetar.tools.quickstart.watched_query import Ends, WatchedQuery
 
 WARM_UP: Final = 2_000
-"""Messages of the first micro-batch."""
+"""So many messages are published for the first micro-batch."""
 _POLL_S: Final = 0.2
 _SPARK_SETTINGS: Final = {
     # Every micro-batch is counted at the end; the default forgets all but the last hundred.
@@ -47,7 +47,7 @@ _SPARK_SETTINGS: Final = {
 
 
 class Run:
-    """``start`` a run, watch its crew, ``close`` it, join the crew, then ``reconcile``."""
+    """``start`` a run, watch its threads, ``close`` it, join them, then ``reconcile``."""
 
     def __init__(
         self,
@@ -71,17 +71,17 @@ class Run:
         self._listening = threading.Event()  # Set when the first query runs.
         self._warm = threading.Event()  # Set when it has done its first micro-batch.
         self._complete = threading.Event()  # Set when both queries ended, having read it all.
-        self.crew = Crew()
+        self.threads = ThreadGroup()
         self.results = Results(board.results)
         self.airlines: dict[str, str] = {}
 
     def start(self) -> None:
-        self.crew.start("spark", self._run_spark)
-        self.crew.start("flights", self._replay)
-        self.crew.start("results", self._read_results)
+        self.threads.start("spark", self._run_spark)
+        self.threads.start("flights", self._replay)
+        self.threads.start("results", self._read_results)
 
     def reconcile(self) -> Reconciliation:
-        """Does it add up? To be asked when all threads have ended well."""
+        """Compare in and out. Call it when all threads have ended well."""
         board = self._board
         return reconcile(
             self._flights,
@@ -92,8 +92,8 @@ class Run:
         )
 
     def close(self) -> None:
-        """Stop the threads: none waits for the broker any longer, nor for Spark to start."""
-        self.crew.stopping.set()
+        """Ask the threads to stop, and end what they wait for: the client, or a starting Spark."""
+        self.threads.stopping.set()
         self._client.close()
         pid_file = self._folder / "spark.pid"
         while self._board.spark.began_s is not None and not self._spark_started.wait(_POLL_S):
@@ -105,32 +105,32 @@ class Run:
         board = self._board
         with board.data_set.during():
             self._flights, airlines = data_set.load(self._flights_max)
-            self.crew.pause(0)
+            self.threads.check()
             self.airlines.update(airlines)
             messages = to_messages(self._flights)
             self._expected = by_carrier_and_day(self._flights)
             board.data_set.count = len(messages)
         for each in board.stages:
             each.total = len(messages) if each.unit else 0
-        self.crew.wait(self._listening)
+        self.threads.wait(self._listening)
         stage, topic = board.published, self._topics.flights
         with stage.during():
             # Spark's first micro-batch takes seconds, whatever is in it: with all messages
             # published by then it would be the only one.
-            ends = publish(self._client, topic, messages[:WARM_UP], stage, self.crew)
+            ends = publish(self._client, topic, messages[:WARM_UP], stage, self.threads)
             with stage.paused("waits for Spark"):
-                self.crew.wait(self._warm)
-            ends |= publish(self._client, topic, messages[WARM_UP:], stage, self.crew)
+                self.threads.wait(self._warm)
+            ends |= publish(self._client, topic, messages[WARM_UP:], stage, self.threads)
         self._ends.set_result(ends)
 
     def _read_results(self) -> None:
         self.results.follow(
-            self._client, self._topics.results, self._topics.cancelled, self._complete, self.crew
+            self._client, self._topics.results, self._topics.cancelled, self._complete, self.threads
         )
 
     def _run_spark(self) -> None:
         """Start Spark, run both queries to the end of the input, stop it."""
-        self.crew.pause(0)
+        self.threads.check()
         # It logs a traceback for each call to a Java that is gone; we say so in a sentence.
         logging.getLogger("py4j").setLevel(logging.CRITICAL)
         try:
@@ -169,6 +169,6 @@ class Run:
 
     def _look(self, *running: WatchedQuery) -> None:
         """Wait a moment, and look at the queries. Raises NotReady when one has failed."""
-        self.crew.pause(_POLL_S)
+        self.threads.pause(_POLL_S)
         for one in running:
             one.look()

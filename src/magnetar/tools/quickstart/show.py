@@ -21,7 +21,7 @@ from magnetar.tools.quickstart.reconcile import Reconciliation
 from magnetar.tools.quickstart.results import Results
 
 _WIDE = 100
-"""From so many columns on there is room for long progress bars, and for all notes beside them."""
+"""A terminal of so many columns has room for long progress bars and all notes beside them."""
 _STAGE_COLUMNS = 27  # Before the progress bar: mark, title, seconds, and a space after each.
 _COUNT_COLUMNS = 22  # Behind it: "  336,776  123,456/s  ".
 _PLAIN_EVERY_S = 5.0
@@ -48,7 +48,7 @@ class Show(Live):
         )
 
     def tick(self) -> None:
-        """Without a terminal: a line when a stage begins or ends, and now and then in between."""
+        """Without a terminal, print a line when a stage begins or ends, and every five seconds."""
         if self.console.is_terminal:
             return
         now_s = self._board.clock.now()
@@ -81,7 +81,7 @@ class Show(Live):
         width, height = self.console.size
         stages = self._stages(width)
         height -= len(self._board.stages)
-        # Copied first, each in one step: a thread goes on adding meanwhile.
+        # Both are copied in one step each, since a thread goes on adding to them.
         totals = by_carrier(self._results.windows.copy(), self._results.cancelled.copy())
         if not totals or (height < TABLE_LINES_MIN and not self._whole):
             return stages
@@ -140,7 +140,7 @@ def _text(stage: Stage) -> str:
 
 
 def lines(outcome: Reconciliation, board: Board) -> list[str]:
-    """The reconciliation, a fact a line: what went in, what came out, and what is amiss.
+    """The reconciliation in lines: what went in, what came out, and what is wrong.
 
     No line but an example has more than 56 characters: so many fit into a panel of 60.
     """

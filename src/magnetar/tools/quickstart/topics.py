@@ -12,7 +12,7 @@ _TIMEOUT_S = 30.0
 
 
 class QuickstartTopics(NamedTuple):
-    """Named apart from those of any other run, so a second run finds nothing of the first."""
+    """Topics whose names no other run has, so that a second run finds nothing of the first."""
 
     flights: TopicName
     results: TopicName

@@ -13,11 +13,11 @@ from magnetar.spark.offsets import Offset, covers, from_json
 from magnetar.tools.quickstart.board import Stage
 
 Ends: TypeAlias = Future[Mapping[str, Offset]]
-"""Where the input ends, by partition: known when everything is published."""
+"""Where the input ends in each partition, which is known when everything is published."""
 
 
 class WatchedQuery:
-    """Notes on ``stage`` what the query reads, until it has read up to ``ends``."""
+    """Keeps ``stage`` up to date with what the query has read, until it has read up to ``ends``."""
 
     def __init__(self, query: StreamingQuery, stage: Stage, ends: Ends) -> None:
         self._query = query
@@ -38,7 +38,7 @@ class WatchedQuery:
         return self._stage.ended_s is not None
 
     def look(self) -> None:
-        """Raises NotReady when the query has failed."""
+        """Update the stage. Raises NotReady when the query has failed."""
         failure = self._query.exception()
         if failure is not None:
             raise NotReady(f"the query '{self._query.name}' failed: {_cause(failure)}")

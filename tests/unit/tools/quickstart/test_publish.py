@@ -10,8 +10,8 @@ from magnetar.spark.planning import Range
 from magnetar.spark.range_read import RangeReader
 from magnetar.tools.quickstart import flights
 from magnetar.tools.quickstart.board import Stage
-from magnetar.tools.quickstart.crew import Crew, Stopped
 from magnetar.tools.quickstart.publish import publish, to_messages
+from magnetar.tools.quickstart.thread_group import Stopped, ThreadGroup
 from magnetar.tools.quickstart.topics import create_partitioned_topic
 
 
@@ -36,7 +36,7 @@ def test_every_message_is_published_and_the_ends_are_known(client, magnetar_brok
         create_partitioned_topic(magnetar_broker.web_url, topic, partitions)
     messages = to_messages(flights.load(6000).flights)
     stage = Stage(ManualClock(), "Publish")
-    ends = publish(client, topic, messages, stage, Crew())
+    ends = publish(client, topic, messages, stage, ThreadGroup())
     assert stage.count == 6000
     reader = RangeReader(client, rows_max=1000, timeout_s=10.0, fail_on_data_loss=True)
     carriers: dict[str, set[str]] = {}
@@ -51,11 +51,11 @@ def test_every_message_is_published_and_the_ends_are_known(client, magnetar_brok
 
 
 def test_publishing_stops_when_asked(client):
-    crew = Crew()
-    crew.stopping.set()
+    threads = ThreadGroup()
+    threads.stopping.set()
     stage = Stage(ManualClock(), "Publish")
     messages = to_messages(flights.load(10).flights)
     topic = TopicName.parse("public/default/unpublished")
     with pytest.raises(Stopped):
-        publish(client, topic, messages, stage, crew)
+        publish(client, topic, messages, stage, threads)
     assert stage.count == 0

@@ -8,10 +8,10 @@ from support.clock import ManualClock
 from magnetar.client import blocking
 from magnetar.model.names import TopicName
 from magnetar.tools.quickstart.board import Stage
-from magnetar.tools.quickstart.crew import Crew, Stopped
 from magnetar.tools.quickstart.figures import CarrierDay, Figures
 from magnetar.tools.quickstart.reconcile import Window
 from magnetar.tools.quickstart.results import Results, parse_window
+from magnetar.tools.quickstart.thread_group import Stopped, ThreadGroup
 
 
 def window(day, flight_ids, **given):
@@ -61,7 +61,7 @@ def test_topics_are_followed_to_their_ends_and_the_last_word_counts(client, topi
     results, cancelled = topics
     found = Results(stage)
     complete = threading.Event()
-    arguments = (client, results, cancelled, complete, Crew())
+    arguments = (client, results, cancelled, complete, ThreadGroup())
     thread = threading.Thread(target=found.follow, args=arguments)
     thread.start()
     with client.create_producer(str(results)) as producer:
@@ -80,8 +80,8 @@ def test_topics_are_followed_to_their_ends_and_the_last_word_counts(client, topi
 
 
 def test_following_stops_when_asked(client, topics, stage):
-    crew = Crew()
-    crew.stopping.set()
+    threads = ThreadGroup()
+    threads.stopping.set()
     with pytest.raises(Stopped):
-        Results(stage).follow(client, *topics, threading.Event(), crew)
+        Results(stage).follow(client, *topics, threading.Event(), threads)
     assert stage.ended_s is None

@@ -32,7 +32,7 @@ def test_a_spark_that_is_still_starting_is_ended(run, board, tmp_path):
 def test_a_run_that_is_closed_starts_nothing(run, board):
     run.close()  # Neither does it wait for a Spark that never began.
     run.start()
-    run.crew.join()
+    run.threads.join()
     assert board.spark.began_s is None
     assert board.published.began_s is None
     assert not run.reconcile().adds_up

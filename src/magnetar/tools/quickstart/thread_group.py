@@ -11,7 +11,7 @@ class Stopped(Exception):
     """Ends the work of a thread that is to stop before it is done."""
 
 
-class Crew:
+class ThreadGroup:
     """Threads that the main thread starts and watches."""
 
     def __init__(self) -> None:
@@ -27,10 +27,14 @@ class Crew:
     def wait(self, event: threading.Event) -> None:
         """For a thread: wait until ``event`` is set. Raises Stopped."""
         while not event.wait(_TICK_S):
-            self.pause(0)
+            self.check()
+
+    def check(self) -> None:
+        """For a thread: raises Stopped when it is to stop."""
+        self.pause(0)
 
     def pause(self, seconds: float) -> None:
-        """For a thread: wait for so long. Raises Stopped."""
+        """For a thread: wait for ``seconds``. Raises Stopped."""
         if self.stopping.wait(seconds):
             raise Stopped
 
