@@ -1,4 +1,4 @@
-"""What is kept of a durable cursor, as it is recorded. Pure.
+"""The record of a durable cursor. Pure.
 
     {"version": 1,
      "markDelete": {"ledgerId": 3, "entryId": 7},
@@ -6,8 +6,8 @@
      "batches": [{"ledgerId": 3, "entryId": 15, "ackSet": [13]}, ...],
      "properties": {...}}
 
-``ranges`` are acknowledged beyond the mark: parallel lists for each ledger, both ends included.
-``batches`` are acknowledged in part: one bit per message, in 64-bit words, 1 for what is pending.
+``ranges`` are acknowledged beyond the mark, as parallel lists of first and last entries.
+``batches`` are acknowledged in part, with one bit per message, in 64-bit words; 1 means pending.
 """
 
 import json
@@ -21,12 +21,12 @@ from magnetar.storage.codec.json_object import Fields, Json, encode, position
 _WORD_MIN = -(2**63)
 
 Ranges = dict[int, tuple[Sequence[int], Sequence[int]]]
-"""By ledger: the first entry of each range, and the last ones."""
+"""By ledger, the first entries of the ranges and the last ones."""
 
 
 @dataclass(slots=True)
 class CursorState:
-    """What is kept of a cursor. ``unknown`` are fields of later versions, to be written back."""
+    """What is recorded of a cursor. ``unknown`` fields of later versions are written back."""
 
     mark: Position
     ranges: Ranges = field(default_factory=dict)
@@ -36,7 +36,7 @@ class CursorState:
 
 
 def encode_cursor(state: CursorState) -> bytes:
-    """The bytes of a record."""
+    """Encode a record."""
     return encode(
         {
             **state.unknown,
@@ -49,12 +49,12 @@ def encode_cursor(state: CursorState) -> bytes:
 
 
 def ranges_size(state: CursorState) -> int:
-    """How many bytes of a record are its ranges."""
+    """Return how many bytes of a record are its ranges."""
     return len(json.dumps(_range_objects(state), separators=(",", ":")))
 
 
 def decode_cursor(value: bytes, *, source: str) -> CursorState:
-    """Raises CorruptEntry, naming the record."""
+    """Decode a record. Raises CorruptEntry, naming it."""
     try:
         fields = Fields.of(value)
         return CursorState(

@@ -1,6 +1,6 @@
 """The note that a topic is being deleted: ``{"version": 1, "topic": "persistent://..."}``. Pure.
 
-Its path says it all, and is enough for whoever finishes the deletion.
+Its path has the topic, too, and that is enough to finish the deletion.
 """
 
 from magnetar.model.names import TopicName
@@ -8,5 +8,5 @@ from magnetar.storage.codec.json_object import encode
 
 
 def encode_deletion(topic: TopicName) -> bytes:
-    """The bytes of the note."""
+    """Encode the note."""
     return encode({"topic": str(topic)})

@@ -1,4 +1,4 @@
-"""A record as a JSON object with a version: named fields, checked as they are taken out. Pure."""
+"""Records as JSON objects with a version. Fields are checked as they are taken out. Pure."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -11,18 +11,18 @@ Json: TypeAlias = dict[str, Any]
 T = TypeVar("T")
 
 VERSION: Final = 1
-"""Of every record. ``magnetar.storage.codec`` says when it changes."""
+"""The version of every record. ``magnetar.storage.codec`` says when it changes."""
 
 NUMBER_MAX: Final = 2**63 - 1
 
 
 def encode(fields: Mapping[str, Any]) -> bytes:
-    """The record with these fields."""
+    """Encode a record with these fields."""
     return json.dumps({"version": VERSION, **fields}, separators=(",", ":")).encode()
 
 
 def decode(value: bytes) -> Json:
-    """The fields of a record, without its version. Raises InvalidValue for what is none."""
+    """Return the fields of a record, without its version. Raises InvalidValue if it is none."""
     try:
         fields = json.loads(value)
     except (ValueError, RecursionError) as error:
@@ -44,7 +44,7 @@ def decode(value: bytes) -> Json:
 
 
 class Fields:
-    """The fields of an object, to be taken out one by one. What is left is not known here.
+    """The fields of an object, to be taken out one by one, so that unknown ones are left.
 
     Everything raises InvalidValue, naming the field.
     """
@@ -75,7 +75,7 @@ class Fields:
         return [read(self._object(name, each)) for each in self._list(name)]
 
     def texts(self, name: str) -> dict[str, str]:
-        """An object of texts."""
+        """Take an object of texts."""
         texts = self._object(name, self._take(name)).left
         if not all(isinstance(text, str) for text in texts.values()):
             raise self.wrong(name, texts, "an object of texts")
@@ -108,5 +108,5 @@ class Fields:
 
 
 def position(place: Position) -> Json:
-    """A position as an object, for ``Fields.position``."""
+    """Make a position an object, as ``Fields.position`` takes it."""
     return {"ledgerId": place.ledger_id, "entryId": place.entry_id}

@@ -1,4 +1,4 @@
-"""The list of a managed ledger's ledgers, as it is recorded. Pure.
+"""The record of a managed ledger: the list of its ledgers. Pure.
 
     {"version": 1,
      "ledgers": [{"ledgerId": 3, "entries": 10, "size": 1000, "timestamp": 1700000000000}, ...],
@@ -7,8 +7,8 @@
      "deletingLedgerIds": [1, ...]}
 
 ``ledgers`` take no more entries; ``timestamp`` is when they were sealed. At most one more is open
-for appends; how far it goes only its store knows. Those being deleted no longer belong to the log,
-but may still take up space. A record without bytes is a log without ledgers, as in Pulsar.
+for appends, and only its store knows its end. Those being deleted no longer belong to the log, but
+may still take up space. A record without bytes is a log without ledgers, as in Pulsar.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ NOTHING_UNKNOWN: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 class SealedLedger(NamedTuple):
-    """A ledger of the log that takes no more entries: its end, and when it was sealed."""
+    """A ledger of the log that takes no more entries."""
 
     ledger_id: int
     last_entry_id: int
@@ -36,17 +36,17 @@ class SealedLedger(NamedTuple):
 
 @dataclass(slots=True)
 class LedgerListRecord:
-    """What is recorded of a log. ``unknown`` are fields of later versions, to be written back."""
+    """What is recorded of a log. ``unknown`` fields of later versions are written back."""
 
     ledgers: list[SealedLedger] = field(default_factory=list)  # Invariant: ids ascend.
-    open_id: int | None = None  # Invariant: greater than every sealed id.
-    trimmed_to: Position = EARLIEST  # The end of the newest ledger that is gone.
+    open_id: int | None = None  # Invariant: it is greater than every sealed id.
+    trimmed_to: Position = EARLIEST  # The end of the newest ledger removed.
     deleting: list[int] = field(default_factory=list)
     unknown: Json = field(default_factory=dict)
 
 
 def encode_ledger_list(record: LedgerListRecord) -> bytes:
-    """The bytes of a record."""
+    """Encode a record."""
     ledgers = [
         {
             **each.unknown,
@@ -69,7 +69,7 @@ def encode_ledger_list(record: LedgerListRecord) -> bytes:
 
 
 def decode_ledger_list(value: bytes, *, source: str) -> LedgerListRecord:
-    """Raises CorruptEntry, naming the record."""
+    """Decode a record. Raises CorruptEntry, naming it."""
     if not value:
         return LedgerListRecord()
     try:

@@ -1,8 +1,8 @@
 """What is acknowledged on a cursor: everything up to a mark, ranges beyond it, bits of batches.
 
-An entry that holds a batch may be acknowledged message by message: its *ack set* has one bit per
-message, in 64-bit words, least significant first, 1 for a message that is still pending (as the
-protocol has it). Ack sets only ever lose bits; one that has none left acknowledges the entry. Pure.
+The messages of a batch may be acknowledged one by one. The *ack set* of its entry has one bit per
+message, in 64-bit words, least significant first, and 1 means pending, as in the protocol. An ack
+set only loses bits; the entry is acknowledged when none is left. Pure.
 """
 
 from bisect import bisect_right
@@ -15,20 +15,20 @@ from magnetar.storage.managed_ledger.layout import Layout
 
 
 class AckSet:
-    """Grows only, but for ``reset``. Positions that do not exist are ignored."""
+    """It only grows, except by ``reset``. Positions that do not exist are ignored."""
 
     __slots__ = ("batches", "beyond", "changes", "mark", "ranges")
 
     def __init__(self, mark: Position) -> None:
-        # Invariant: everything at or before it is acknowledged.
+        # Invariant: everything at or before the mark is acknowledged.
         self.mark = mark
-        # Invariant: none empty, none reaches the mark, none adjoins it.
+        # Invariant: no ledger has empty ranges, and no range reaches or adjoins the mark.
         self.ranges: dict[int, EntryRanges] = {}
-        # Invariant: only of entries that are not acknowledged; no ack set without a 1.
+        # Invariant: the entries are not acknowledged, and every ack set has a 1.
         self.batches: dict[int, dict[int, list[int]]] = {}
-        # Invariant: the number of entries in ``ranges``.
+        # Invariant: this is the number of entries in ``ranges``.
         self.beyond = 0
-        # Grows with every change, so that whoever saves us knows whether there is any.
+        # It grows with every change, so that a cursor knows whether there is anything to save.
         self.changes = 0
 
     def add_entries(self, ledger_id: int, entry_ids: Sequence[int], log: Layout) -> None:
@@ -68,7 +68,7 @@ class AckSet:
             self.changes += 1
 
     def reset(self, mark: Position) -> None:
-        """Start again from ``mark``: nothing beyond it is acknowledged."""
+        """Start again from ``mark``, with nothing acknowledged beyond it."""
         self.mark = mark
         self.ranges.clear()
         self.batches.clear()
@@ -76,19 +76,19 @@ class AckSet:
         self.changes += 1
 
     def covers(self, position: Position) -> bool:
-        """Whether the entry at ``position`` is acknowledged."""
+        """Say whether the entry at ``position`` is acknowledged."""
         if position <= self.mark:
             return True
         here = self.ranges.get(position.ledger_id)
         return here is not None and here.end_of(position.entry_id) is not None
 
     def ack_set(self, position: Position) -> list[int] | None:
-        """The ack set of a batch that is acknowledged in part; None for any other entry."""
+        """Return the ack set of a batch that is acknowledged in part; None for any other entry."""
         here = self.batches.get(position.ledger_id)
         return None if here is None else here.get(position.entry_id)
 
     def gaps(self, ledger_id: int, first: int, last: int) -> list[Range]:
-        """What of entries ``first`` to ``last`` is not acknowledged, as ranges."""
+        """Return which of entries ``first`` to ``last`` are not acknowledged."""
         if ledger_id <= self.mark.ledger_id:
             if ledger_id < self.mark.ledger_id:
                 return []
@@ -99,7 +99,7 @@ class AckSet:
         return [(first, last)] if first <= last else []
 
     def missing(self, ledger_id: int, entry_ids: Sequence[int]) -> Sequence[int]:
-        """Those of ``entry_ids``, ascending, that are not acknowledged."""
+        """Return those of ``entry_ids``, which ascend, that are not acknowledged."""
         if ledger_id <= self.mark.ledger_id:
             if ledger_id < self.mark.ledger_id:
                 return []
@@ -110,7 +110,7 @@ class AckSet:
         return [entry_id for entry_id in entry_ids if here.end_of(entry_id) is None]
 
     def _add_ranges(self, ledger_id: int, ranges: Sequence[Range], log: Layout) -> None:
-        """Add ranges of one ledger, ascending: first those that adjoin the mark, if any do."""
+        """Add ascending ranges of one ledger: first those that adjoin the mark, then the others."""
         end = log.last_entry_id(ledger_id)
         if end is None or ledger_id < self.mark.ledger_id:
             return
@@ -159,7 +159,7 @@ class AckSet:
             self._forget_batches(mark.ledger_id, 0, mark.entry_id)
 
     def _settle(self, log: Layout) -> None:
-        """Let the mark swallow the ranges that adjoin it."""
+        """Move the mark over the ranges that adjoin it."""
         while self.ranges:
             following = log.next_position(self.mark)
             here = self.ranges.get(following.ledger_id)

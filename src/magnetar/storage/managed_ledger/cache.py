@@ -1,4 +1,4 @@
-"""Recent entries, kept as the runs they moved in, for all managed ledgers of a broker together.
+"""The cache of recent entries, as the runs they moved in, for all managed ledgers of a broker.
 
 A ``LedgerCache`` holds the runs of one ledger; whoever reads the same range gets the same
 ``EntryRun``, so that what one reader saw in it (its ``traits``) serves the next. An
@@ -15,32 +15,32 @@ from magnetar.storage.managed_ledger.run import EntryRun
 
 CACHE_SIZE_MAX: Final = 64 * 1024 * 1024
 
-# What an entry and a run take up beside the entry's own bytes, about.
+# About how much memory an entry and a run take up beside the bytes of the entries.
 _ENTRY_OVERHEAD: Final = 100
 _RUN_OVERHEAD: Final = 600
 
-# A run of fewer entries and bytes is small: it is worth copying a few lists to have fewer of them.
+# A run of fewer entries and bytes is small: small runs are merged, which copies a few lists.
 _SMALL_ENTRIES: Final = 64
 _SMALL_BYTES: Final = 64 * 1024
 _MERGED_ENTRIES_MAX: Final = 1_000
 _MERGED_BYTES_MAX: Final = 256 * 1024
-# So many runs at the end of a cache stay as they were appended: readers that keep up share them.
+# So many runs at the end of a cache stay as they were appended: consumers that keep up share them.
 _HOT_RUNS: Final = 64
 
 _PARTS_MAX: Final = 8
-"""Different cuts of one run that are remembered."""
+"""How many different parts of one run are remembered."""
 
 
 class EntryCache:
-    """The memory for recent entries: one for all managed ledgers of a broker."""
+    """The memory for recent entries; a broker has one for all its managed ledgers."""
 
     def __init__(self, size_bytes_max: int = CACHE_SIZE_MAX) -> None:
-        self.reread = EvictionQueue(size_bytes_max // 4)  # What was read back from disk.
+        self.reread = EvictionQueue(size_bytes_max // 4)  # From disk.
         self.appended = EvictionQueue(size_bytes_max - size_bytes_max // 4)
 
     @property
     def size_bytes(self) -> int:
-        """Memory taken up, about."""
+        """About how much memory the cached runs take up."""
         return self.reread.size_bytes + self.appended.size_bytes
 
 
@@ -50,29 +50,29 @@ class EvictionQueue:
     def __init__(self, size_bytes_max: int) -> None:
         self.size_bytes_max = size_bytes_max
         self.size_bytes = 0
-        # Invariant: every run in a cache by its first entry, the oldest first. One that was merged
-        # is as old as the first of its parts.
+        # Invariant: every cached run is here by its first entry, the oldest first. A merged run is
+        # as old as the first of its parts.
         self._runs: OrderedDict[tuple[LedgerCache, int], None] = OrderedDict()
 
     def ledger_cache(self) -> "LedgerCache":
-        """A new, empty cache."""
+        """Make an empty cache."""
         return LedgerCache(self)
 
     def added(self, cache: "LedgerCache", run: EntryRun) -> None:
-        """A cache took a run. It may be gone already when this returns."""
+        """Note that a cache took a run. The run may be evicted already when this returns."""
         self._runs[cache, run.first_entry_id] = None
         self.size_bytes += _cost(run)
         if self.size_bytes > self.size_bytes_max:
             self.evict()
 
     def merged(self, cache: "LedgerCache", firsts: list[int]) -> None:
-        """The runs that begin at ``firsts`` are part of the run before them now."""
+        """Note that the runs that begin at ``firsts`` became part of the run before them."""
         self.size_bytes -= len(firsts) * _RUN_OVERHEAD
         for first in firsts:
             del self._runs[cache, first]
 
     def cleared(self, cache: "LedgerCache", runs: list[EntryRun]) -> None:
-        """A cache dropped these runs."""
+        """Note that a cache dropped these runs."""
         for run in runs:
             self.size_bytes -= _cost(run)
             del self._runs[cache, run.first_entry_id]
@@ -91,10 +91,10 @@ class LedgerCache:
 
     def __init__(self, queue: EvictionQueue) -> None:
         self._queue = queue
-        # Invariant: as long as each other, ascending and disjoint by entry id.
+        # Invariant: both are equally long, and the runs ascend and do not overlap.
         self._firsts: list[int] = []
         self._runs: list[EntryRun] = []
-        self._cold = 0  # So many runs at the beginning are merged as far as it pays.
+        self._cold = 0  # So many runs at the beginning are merged already.
 
     def append(self, run: EntryRun) -> None:
         """Take the newest run of the ledger."""
@@ -105,9 +105,9 @@ class LedgerCache:
             self._cool()
 
     def insert(self, run: EntryRun) -> None:
-        """Take a run from anywhere in the ledger, unless some of it is here already.
+        """Take a run from anywhere in the ledger, unless some of it is cached already.
 
-        For caches that nothing is appended to.
+        Nothing may be appended to such a cache.
         """
         assert not self._cold, "only what is appended grows cold"
         index = bisect_right(self._firsts, run.first_entry_id)
@@ -120,7 +120,7 @@ class LedgerCache:
         self._queue.added(self, run)
 
     def find(self, entry_id: int, entries_max: int, bytes_max: int) -> EntryRun | None:
-        """Entries from ``entry_id`` on: at most so many, and at least one if it is here."""
+        """Return entries from ``entry_id`` on, at least one; None when it is not cached."""
         firsts = self._firsts
         if not firsts:
             return None
@@ -141,7 +141,7 @@ class LedgerCache:
         return part_of(run, 0, entries_max, bytes_max)
 
     def holding(self, entry_id: int) -> EntryRun | None:
-        """The whole run that has an entry, if it is here."""
+        """Return the whole run that has an entry; None when it is not cached."""
         index = bisect_right(self._firsts, entry_id) - 1
         if index < 0:
             return None
@@ -151,12 +151,12 @@ class LedgerCache:
         return run if entry_id <= run.last_entry_id else None
 
     def first_after(self, entry_id: int) -> int | None:
-        """Where the next cached run after ``entry_id`` begins."""
+        """Return where the next cached run after ``entry_id`` begins."""
         index = bisect_right(self._firsts, entry_id)
         return self._firsts[index] if index < len(self._firsts) else None
 
     def drop(self, first: int) -> EntryRun:
-        """Drop the run that begins at ``first``, and return it; for the queue."""
+        """Drop the run that begins at ``first``, and return it. Only the queue calls this."""
         index = bisect_right(self._firsts, first) - 1
         del self._firsts[index]
         if index < self._cold:
@@ -164,14 +164,14 @@ class LedgerCache:
         return self._runs.pop(index)
 
     def clear(self) -> None:
-        """Drop everything: the ledger is gone, or closed."""
+        """Drop everything."""
         self._queue.cleared(self, self._runs)
         self._firsts.clear()
         self._runs.clear()
         self._cold = 0
 
     def _cool(self) -> None:
-        """Merge small runs that readers which keep up have passed, and forget their cuts."""
+        """Merge the small runs that consumers which keep up have read, and forget their parts."""
         index, stop = self._cold, self._cold + _HOT_RUNS
         while index < stop:
             before = len(self._runs)
@@ -182,7 +182,7 @@ class LedgerCache:
         self._cold = stop
 
     def _merge(self, index: int, entries_max: int, bytes_max: int, stop: int | None = None) -> None:
-        """Make one run of the run at ``index`` and the small ones right after it."""
+        """Merge the run at ``index`` with the small ones right after it."""
         firsts, runs = self._firsts, self._runs
         entries_max = min(entries_max, _MERGED_ENTRIES_MAX)
         bytes_max = min(bytes_max, _MERGED_BYTES_MAX)
@@ -210,7 +210,7 @@ class LedgerCache:
 
 
 def part_of(run: EntryRun, start: int, entries_max: int, bytes_max: int) -> EntryRun:
-    """A cut of a cached run from index ``start`` on; the same cut is the same object."""
+    """Return a part of a cached run, from index ``start`` on: the same part is the same object."""
     stop = min(start + entries_max, len(run.data))
     parts = run.parts
     if parts is None:

@@ -1,4 +1,4 @@
-"""A place in a log that outlives its reader: what is acknowledged, and what is to be read next."""
+"""A cursor: what is acknowledged in a log, and what is to be read next."""
 
 import logging
 from bisect import bisect_left, bisect_right
@@ -18,22 +18,22 @@ from magnetar.storage.managed_ledger.run import EntryRun
 log = logging.getLogger(__name__)
 
 Picked = tuple[EntryRun, Sequence[int]]
-"""A run, and which of its entries are meant: indexes, ascending."""
+"""A run, and the ascending indexes of the entries in it that are meant."""
 
 _ledger_id_of = itemgetter(0)
 
 _READ_AT_BYTES = 5 * 1024 * 1024
-"""Of one run that ``read_at`` returns; it returns as many runs as it takes."""
+"""The size of one run that ``read_at`` returns; it returns as many runs as are needed."""
 
 
 class Cursor:
     """One cursor of one managed ledger, which makes it.
 
-    ``cached`` and ``read`` go on from ``read_position``, which the caller may also set: whoever
-    read more than it could use sets it back. They read nothing behind ``read_limit``, which the
-    caller sets where the log has entries that are not to be seen yet (None: all are). One reader at
-    a time. A cursor without a ``record`` is not durable: it vanishes with the process, and deletion
-    does not wait for it.
+    ``cached`` and ``read`` go on from ``read_position``. The caller sets it back when it read more
+    than it could use. They read nothing behind ``read_limit``, which the caller sets where the log
+    has entries that must not be seen yet (None: there are none). Only one caller may read at a
+    time. A cursor without a ``record`` is not durable: it is gone when the process ends, and its
+    mark does not keep ledgers from being deleted.
     """
 
     def __init__(
@@ -55,19 +55,19 @@ class Cursor:
         self.read_position = log.layout.next_position(mark)
         self.read_limit: Position | None = None
         self.mark_moved_ms = 0
-        """When the mark last moved on, since the log was opened; 0: not yet."""
+        """When the mark last moved since the log was opened; 0 when it has not."""
         self._mark_noted = mark
         self._log = log
         self._saver = saver
         self._record = record
         self._ranges_max = ranges_max
-        self._unknown: Mapping[str, object] = {}  # Fields of the record, to be written back.
-        self._changes_noted = 0  # Of ``acks``, as far as we followed them.
-        self._changes_saved = 0  # Of ``acks``, as far as the record has them.
-        self._passed_over_to: Position | None = None  # Where deletion put it last.
+        self._unknown: Mapping[str, object] = {}  # Fields of later versions.
+        self._changes_noted = 0  # ``acks.changes`` at the last ``_note_changes``.
+        self._changes_saved = 0  # ``acks.changes`` as of the stored record.
+        self._passed_over_to: Position | None = None  # Where trimming moved it last.
 
     def restore(self, state: CursorState) -> None:
-        """Take up what was stored, as far as the log still has it."""
+        """Apply what was stored, as far as the log still has it."""
         self._unknown = state.unknown
         layout = self._log.layout
         for ledger_id, (firsts, lasts) in state.ranges.items():
@@ -97,9 +97,9 @@ class Cursor:
         self._note_changes()
 
     def acknowledge_batch(self, position: Position, ack_set_words: Sequence[int]) -> None:
-        """Acknowledge messages of a batch: those whose bit is 0, with all that were before.
+        """Acknowledge those messages of a batch whose bit is 0.
 
-        No bit left acknowledges the entry; so does an empty ack set.
+        The entry is acknowledged when no bit is left; an empty ack set acknowledges it, too.
         """
         self.acks.add_batch(position, ack_set_words, self._log.layout)
         self._note_changes()
@@ -110,7 +110,7 @@ class Cursor:
 
     @property
     def mark(self) -> Position:
-        """Everything up to here is acknowledged (Pulsar's mark-delete position)."""
+        """The mark-delete position: everything up to it is acknowledged."""
         return self.acks.mark
 
     @property
@@ -121,7 +121,7 @@ class Cursor:
 
     @property
     def backlog_bytes(self) -> int:
-        """About how many bytes lie after the mark, what is acknowledged there included."""
+        """About how many bytes lie after the mark, including those that are acknowledged."""
         return self._log.layout.size_after(self.acks.mark)
 
     @property
@@ -133,35 +133,35 @@ class Cursor:
 
     @property
     def acked_ranges(self) -> int:
-        """In how many pieces entries beyond the mark are acknowledged."""
+        """How many ranges of entries beyond the mark are acknowledged."""
         return sum(map(len, self.acks.ranges.values()))
 
     @property
     def acked_ranges_bytes(self) -> int:
-        """What those pieces take in its record."""
+        """How many bytes these ranges take in the record."""
         if not (self.durable and self.acks.ranges):
             return 0
         return ranges_size(state_of(self.acks, {}, ranges_max=self._ranges_max))
 
     def ack_set(self, position: Position) -> list[int] | None:
-        """The ack set of a batch that is acknowledged in part; None for any other entry."""
+        """Return the ack set of a batch that is acknowledged in part; None for any other entry."""
         return self.acks.ack_set(position)
 
     def is_acknowledged(self, position: Position) -> bool:
         return self.acks.covers(position)
 
     def previous(self, position: Position) -> Position:
-        """The place before an entry that exists; ``mark`` for one that does not."""
+        """Return the position before an entry that exists; ``mark`` for one that does not."""
         layout = self._log.layout
         if layout.locate(position) != position:
             return self.acks.mark
         return layout.previous_position(position)
 
     def cached(self, entries_max: int, bytes_max: int) -> list[EntryRun] | None:
-        """What comes next, less what is acknowledged, as far as it is in memory.
+        """Return the next entries that are not acknowledged, as far as they are in memory.
 
-        ``read_position`` moves past it. [] at the end of the log, or of what may be read; None when
-        the next entry must be awaited with ``read``.
+        ``read_position`` moves past them. Returns [] at the end of the log or of what may be read,
+        and None when the next entry must be awaited with ``read``.
         """
         log = self._log
         last = log.layout.last
@@ -174,7 +174,7 @@ class Cursor:
                 return runs or None
             taken = self._take(run)
             if not taken:
-                continue  # All acknowledged: it counts for nothing.
+                continue  # All of it is acknowledged, so it does not count.
             runs += taken
             entries_max -= len(run.data)
             if entries_max <= 0 or self.read_position > last:
@@ -185,9 +185,9 @@ class Cursor:
         return runs
 
     async def read(self, entries_max: int, bytes_max: int) -> list[EntryRun]:
-        """As ``cached``, from disk where need be. [] only at the end.
+        """Read as ``cached`` does, from disk where needed. Returns [] only at the end.
 
-        Raises what ``ManagedLedger.read`` raises; ``read_position`` stays then.
+        Raises what ``ManagedLedger.read`` raises; then ``read_position`` has not moved.
         """
         while (runs := self.cached(entries_max, bytes_max)) is None:
             position = self._skip_acknowledged()
@@ -195,16 +195,16 @@ class Cursor:
                 return []
             run = await self._log.read(position, entries_max, bytes_max)
             if self.read_position != position:
-                continue  # Somebody moved it: begin again.
+                continue  # It was moved meanwhile: begin again.
             runs = [] if run is None else self._take(run)
             if run is None or runs:
                 return runs
         return runs
 
     async def read_at(self, positions: Sequence[Position]) -> list[EntryRun]:
-        """The entries at ``positions``, less those that are acknowledged or no longer exist.
+        """Read the entries at ``positions`` that exist and are not acknowledged.
 
-        ``read_position`` stays. Raises what ``ManagedLedger.read`` raises.
+        ``read_position`` does not move. Raises what ``ManagedLedger.read`` raises.
         """
         runs: list[EntryRun] = []
         for ledger_id, places in groupby(sorted(positions), _ledger_id_of):
@@ -220,10 +220,10 @@ class Cursor:
         return runs
 
     def cached_at(self, ledger_id: int, entry_ids: Sequence[int]) -> list[Picked] | None:
-        """Entries of one ledger, ascending, less those that are acknowledged or no longer exist.
+        """Return those of ``entry_ids``, which ascend, that exist and are not acknowledged.
 
-        From memory, as whole runs and which of their entries are meant; None when some must be
-        awaited with ``read_at``. ``read_position`` stays.
+        Returns None when some are not in memory and must be awaited with ``read_at``.
+        ``read_position`` does not move.
         """
         last = self._log.last_entry_id(ledger_id)
         wanted = self.acks.missing(ledger_id, entry_ids)
@@ -244,11 +244,11 @@ class Cursor:
         self.read_position = self._log.layout.next_position(self.acks.mark)
 
     async def reset(self, position: Position, ack_set: Sequence[int] | None = None) -> None:
-        """Make the entry at ``position`` the next to be read, and nothing after it acknowledged.
+        """Read next from ``position``, with nothing acknowledged from there on.
 
-        Before the first entry means the first; beyond the last means what comes after it. With an
-        ack set, the batch there is acknowledged in part. Durable when this returns; if it raises,
-        the place is changed all the same, and written later.
+        A position before the first entry means the first, one beyond the last means what comes
+        after it. With an ack set, the batch there is acknowledged in part. The change is durable
+        when this returns; if this raises, the cursor is moved all the same, and saved later.
         """
         layout = self._log.layout
         self.acks.reset(layout.mark_before(position))
@@ -259,7 +259,7 @@ class Cursor:
         await self.flush()
 
     async def flush(self) -> None:
-        """Return when all that was acknowledged so far is durable. Nothing to do if not durable.
+        """Return when all that was acknowledged so far is saved. Only durable cursors are saved.
 
         Raises Fenced when another broker owns the log, and what the metadata store raises.
         """
@@ -269,26 +269,26 @@ class Cursor:
             self._changes_saved = max(self._changes_saved, changes)
 
     async def describe(self, properties: dict[str, str]) -> None:
-        """Take these properties in place of its own. Durable when this returns, as ``reset``."""
+        """Replace the properties. They are durable when this returns, as with ``reset``."""
         self.properties = properties
-        self._changes_saved = -1  # Whatever is stored lacks them.
+        self._changes_saved = -1  # The stored record lacks them.
         await self.flush()
 
     def close(self) -> None:
-        """Its log is closed: nothing is saved any more."""
+        """Save nothing any more: the log is closed."""
         if self._record is not None:
             self._record.close()
 
     async def delete(self) -> None:
-        """Remove what is stored of it. For the managed ledger, which knows it by name."""
+        """Delete the record. Only the managed ledger calls this."""
         if self._record is not None:
             await self._record.delete()
 
     def clamp(self) -> None:
-        """Ledgers were trimmed: the mark and the read position are no earlier than that.
+        """Move the mark and the read position behind the ledgers that were trimmed.
 
-        A cursor that had not read all of them is passed over. The log says so once, until the
-        cursor has read on.
+        A cursor that had not read all of them misses what was deleted. That is logged once, until
+        the cursor has read on.
         """
         layout = self._log.layout
         before, first = self.read_position, layout.first
@@ -308,7 +308,7 @@ class Cursor:
             self._passed_over_to = self.read_position
 
     def _note_changes(self) -> None:
-        """Where ``acks`` changed: the read position follows the mark, and the saver is told."""
+        """If ``acks`` changed, move the read position behind the mark, and save it soon."""
         if self.acks.changes == self._changes_noted:
             return
         self._changes_noted = self.acks.changes
@@ -320,7 +320,7 @@ class Cursor:
         if mark >= self.read_position:
             self.rewind()
         if self.durable:
-            self._saver.changed(self)
+            self._saver.save_soon(self)
 
     def _state(self) -> bytes:
         return encode_cursor(
@@ -347,7 +347,7 @@ class Cursor:
         return self._unacknowledged(run)
 
     def _unacknowledged(self, run: EntryRun) -> list[EntryRun]:
-        """A run without what is acknowledged of it; itself when that is nothing."""
+        """Return the parts of a run that are not acknowledged; the run itself when that is all."""
         acks, first = self.acks, run.first_entry_id
         if run.ledger_id not in acks.ranges and (run.ledger_id, first) > acks.mark:
             return [run]

@@ -14,11 +14,11 @@ from magnetar.tasks import Tasks
 log = logging.getLogger(__name__)
 
 SAVES_AT_ONCE_MAX: Final = 64
-"""So many records are handed to the metadata store together; it may write them as one."""
+"""How many records the metadata store gets together; it may write them in one transaction."""
 
 
 class Trimmable(Protocol):
-    """A managed ledger, as the saver sees it."""
+    """A managed ledger, as far as the saver must know it."""
 
     @property
     def name(self) -> str: ...
@@ -27,7 +27,7 @@ class Trimmable(Protocol):
 
 
 class Saveable(Protocol):
-    """A cursor, as the saver sees it."""
+    """A cursor, as far as the saver must know it."""
 
     @property
     def name(self) -> str: ...
@@ -39,14 +39,14 @@ class Saveable(Protocol):
 
 
 class CursorSaver:
-    """The loop; ``interval_s`` is how long a change may wait."""
+    """The loop that saves. A change waits for ``interval_s`` at most."""
 
     def __init__(self, tasks: Tasks, clock: Clock, *, interval_s: float = 1.0) -> None:
         self._tasks = tasks
         self.clock = clock
         self._interval_s = interval_s
-        self._changed: dict[Saveable, None] = {}  # In the order they changed in.
-        self._passed: dict[Trimmable, None] = {}
+        self._to_save: dict[Saveable, None] = {}  # In the order of the changes.
+        self._to_trim: dict[Trimmable, None] = {}
         self._running: asyncio.Task[None] | None = None
 
     @property
@@ -54,15 +54,15 @@ class CursorSaver:
         """Whether nothing waits to be saved or trimmed."""
         return self._running is None
 
-    def changed(self, cursor: Saveable) -> None:
-        """Save ``cursor`` soon, then trim its log."""
-        self._changed[cursor] = None
+    def save_soon(self, cursor: Saveable) -> None:
+        """Save ``cursor``, then trim its log."""
+        self._to_save[cursor] = None
         if self._running is None:
             self._start()
 
-    def passed(self, owner: Trimmable) -> None:
-        """Trim ``owner`` soon."""
-        self._passed[owner] = None
+    def trim_soon(self, owner: Trimmable) -> None:
+        """Trim a log."""
+        self._to_trim[owner] = None
         if self._running is None:
             self._start()
 
@@ -71,10 +71,10 @@ class CursorSaver:
 
     async def _run(self) -> None:
         try:
-            while self._changed or self._passed:
+            while self._to_save or self._to_trim:
                 await self.clock.sleep(self._interval_s)
-                cursors, self._changed = list(self._changed), {}
-                owners, self._passed = self._passed, {}
+                cursors, self._to_save = list(self._to_save), {}
+                owners, self._to_trim = self._to_trim, {}
                 for start in range(0, len(cursors), SAVES_AT_ONCE_MAX):
                     together = cursors[start : start + SAVES_AT_ONCE_MAX]
                     await asyncio.gather(*map(self._save, together))
@@ -91,7 +91,7 @@ class CursorSaver:
             log.info("cursor.not_saved cursor=%s reason=%s", cursor.name, error)
         except MagnetarError as error:
             log.warning("cursor.save_failed cursor=%s error=%s", cursor.name, error)
-            self._changed[cursor] = None
+            self._to_save[cursor] = None
 
     async def _trim(self, owner: Trimmable) -> None:
         try:

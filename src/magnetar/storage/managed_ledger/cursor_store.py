@@ -1,7 +1,7 @@
-"""Cursor state to the metadata store, and back: one record per durable cursor.
+"""The records of durable cursors in the metadata store, one for each.
 
-A record is bounded: of ranges and of ack sets, the oldest ``ranges_max`` each are written. What is
-left out is delivered again after a restart.
+A record is bounded: it has the oldest ``ranges_max`` ranges and as many ack sets. The entries that
+are left out are delivered again after a restart.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ def state_of(
     ranges_max: int,
     unknown: Mapping[str, Any] | None = None,
 ) -> CursorState:
-    """What is written of a cursor."""
+    """Return what is written of a cursor."""
     ranges: Ranges = {}
     left = ranges_max
     for ledger_id in sorted(acks.ranges):
@@ -72,7 +72,7 @@ class CursorRecord:
                 raise error
 
     def close(self) -> None:
-        """Write nothing any more."""
+        """Write no more."""
         self._ended = True
 
     async def delete(self) -> None:
@@ -90,13 +90,13 @@ class CursorRecord:
             raise
 
     async def _write(self, state: Callable[[], bytes]) -> MagnetarError | None:
-        """An error is for those who asked for the save."""
+        """Return an error rather than raise it: whoever asked for the save raises it."""
         upto = self._wanted
         try:
             try:
                 await self._put(state())
             except VersionMismatch:
-                # A former owner of the log wrote once more, or it is us who are former.
+                # A former owner of the log wrote once more, or we are the former owner.
                 await self._store.ledger_list.verify()
                 record = await self._store.metadata.get(self._path)
                 self._version = record.version if record else ABSENT
@@ -126,7 +126,7 @@ class CursorStore:
         self.tasks = tasks
 
     async def load(self) -> dict[str, tuple[CursorState, CursorRecord]]:
-        """Every durable cursor, by name. Raises CorruptEntry."""
+        """Read every durable cursor, by name. Raises CorruptEntry."""
         found: dict[str, tuple[CursorState, CursorRecord]] = {}
         children = await self.metadata.children(paths.managed_ledger(self._name))
         for start in range(0, len(children), _LOADS_AT_ONCE):
@@ -139,12 +139,12 @@ class CursorStore:
         return found
 
     async def create(self, name: str, value: bytes) -> CursorRecord:
-        """Write a new cursor down. Raises Fenced when another broker owns the log."""
+        """Write the record of a new cursor. Raises Fenced when another broker owns the log."""
         self.ledger_list.check()
         try:
             version = await self.metadata.put(self._path(name), value, expected_version=ABSENT)
         except VersionMismatch:
-            # A former owner made it meanwhile; what it knows of it is older than what we know.
+            # A former owner of the log created it meanwhile; what it wrote is out of date.
             await self.ledger_list.verify()
             version = await self.metadata.put(self._path(name), value)
         return CursorRecord(self, self._path(name), version)

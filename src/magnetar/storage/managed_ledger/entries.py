@@ -7,14 +7,13 @@ from magnetar.errors import MagnetarError
 from magnetar.storage.managed_ledger.run import Traits
 
 Stored = Callable[[int, int, MagnetarError | None], None]
-"""Told the ledger and the first entry's id of what is durable, or -1, -1 and why it may not be."""
+"""Called with the ledger and the first entry's id when all is durable, or -1, -1 and the error."""
 
 
 class Entries(NamedTuple):
-    """Entries on their way into a log, as parallel lists that must not be changed any more.
+    """Entries to be appended to a log, as parallel lists that must not be changed any more.
 
-    ``traits`` is what the appender knows of them, for whoever reads them while they are in memory;
-    ``size_bytes`` is the sum of the entries' lengths.
+    ``traits`` is what the appender knows of them; ``size_bytes`` is the sum of their lengths.
     """
 
     data: list[bytes]

@@ -1,20 +1,20 @@
-"""Which entries of one ledger are meant: disjoint, ascending ranges of entry ids. Pure."""
+"""Entries of one ledger, as disjoint, ascending ranges of entry ids. Pure."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from operator import sub
 
 Range = tuple[int, int]
-"""The first entry and the last."""
+"""The first entry of a range and the last one."""
 
 
 class EntryRanges:
-    """Grows by ranges, shrinks from below; every question is a bisection."""
+    """Ranges that are added in any order, and removed from below. Look-ups are bisections."""
 
     __slots__ = ("ends", "starts")
 
     def __init__(self) -> None:
-        # Invariant: as long as each other, ascending, and start <= end < next start - 1.
+        # Invariant: both are equally long and ascend, and start <= end < next start - 1.
         self.starts: list[int] = []
         self.ends: list[int] = []
 
@@ -22,7 +22,7 @@ class EntryRanges:
         return len(self.starts)
 
     def add(self, first: int, last: int) -> int:
-        """Add ``first`` to ``last``; return how many entries that were not in yet."""
+        """Add ``first`` to ``last``; return how many of these entries are new."""
         starts, ends = self.starts, self.ends
         low = bisect_left(ends, first - 1)
         high = bisect_right(starts, last + 1)
@@ -36,7 +36,7 @@ class EntryRanges:
         return last - first + 1 - known
 
     def drop_through(self, entry_id: int) -> int:
-        """Forget everything up to ``entry_id``; return how many entries that were in."""
+        """Remove everything up to ``entry_id``; return how many entries were removed."""
         starts, ends = self.starts, self.ends
         whole = bisect_right(ends, entry_id)
         dropped = _entries_in(starts[:whole], ends[:whole])
@@ -47,14 +47,14 @@ class EntryRanges:
         return dropped
 
     def end_of(self, entry_id: int) -> int | None:
-        """The last entry of the range ``entry_id`` is in; None when it is in none."""
+        """Return the last entry of the range that has ``entry_id``; None when no range has it."""
         index = bisect_left(self.ends, entry_id)
         if index < len(self.starts) and self.starts[index] <= entry_id:
             return self.ends[index]
         return None
 
     def gaps(self, first: int, last: int) -> list[Range]:
-        """What of ``first`` to ``last`` is not in."""
+        """Return which of ``first`` to ``last`` are in no range."""
         starts, ends = self.starts, self.ends
         found: list[Range] = []
         index = bisect_left(ends, first)
@@ -73,13 +73,13 @@ def _entries_in(starts: list[int], ends: list[int]) -> int:
 
 
 def ranges_of(entry_ids: Iterable[int]) -> list[Range]:
-    """Entries in any order, with any repeats, at least one, as the fewest ranges, ascending."""
+    """Return the fewest ascending ranges of entries, which may repeat. There must be one entry."""
     unique = set(entry_ids)
     first, last = min(unique), max(unique)
     if last - first + 1 == len(unique):
         return [(first, last)]
     ascending = sorted(unique)
-    # Where the next entry is not the neighbour, a range ends.
+    # A range ends where the next entry is not its neighbour.
     steps = map(sub, ascending[1:], ascending)
     cuts = [index for index, step in enumerate(steps, 1) if step != 1]
     return [

@@ -1,4 +1,4 @@
-"""A snapshot of a managed ledger, for whoever shows it. Reading changes nothing. Pure."""
+"""A snapshot of a managed ledger for statistics. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from magnetar.storage.managed_ledger.layout import Layout
 
 
 class PositionRange(NamedTuple):
-    """Entries ``first`` to ``last`` of a ledger, both included."""
+    """Entries ``first`` to ``last`` of a ledger."""
 
     ledger_id: int
     first: int
@@ -20,14 +20,14 @@ class PositionRange(NamedTuple):
 
 @dataclass(slots=True, frozen=True)
 class CursorInfo:
-    """A cursor; ``ranges`` are acknowledged beyond the mark."""
+    """A snapshot of a cursor. Its ``ranges`` are acknowledged beyond the mark."""
 
     name: str
     durable: bool
     mark: Position
     read_position: Position
     entries_since_mark: int
-    """As far as it has read; one more when it has read all."""
+    """The entries up to the read position, and one more when all were read, as in Pulsar."""
     backlog: int
     ranges: tuple[PositionRange, ...]
     properties: dict[str, str]
@@ -35,7 +35,7 @@ class CursorInfo:
 
 @dataclass(slots=True, frozen=True)
 class ManagedLedgerInfo:
-    """A managed ledger; ``state`` is open, fenced or closed."""
+    """A snapshot of a managed ledger. Its ``state`` is open, fenced or closed."""
 
     state: str
     entries_added: int
@@ -46,14 +46,14 @@ class ManagedLedgerInfo:
     open_began_ms: int
     last_position: Position
     ledgers: tuple[SealedLedger, ...]
-    """The last has ``sealed_ms`` 0 while it takes appends."""
+    """The last one has ``sealed_ms`` 0 while it takes appends."""
     cursors: dict[str, CursorInfo]
 
 
 def describe(
     layout: Layout, cursors: Iterable[Cursor], *, state: str, entries_added: int, began_ms: int
 ) -> ManagedLedgerInfo:
-    """The snapshot."""
+    """Take a snapshot."""
     ledgers = list(layout.sealed)
     if layout.open_id is not None:
         last_entry_id = layout.open_entry_count - 1

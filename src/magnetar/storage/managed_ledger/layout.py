@@ -1,4 +1,4 @@
-"""Which ledgers a log is made of, and the arithmetic of positions in it. Pure."""
+"""The ledgers that a log is made of, and arithmetic with positions in it. Pure."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection
@@ -10,23 +10,23 @@ from magnetar.storage.codec.ledger_list import LedgerListRecord, SealedLedger
 
 
 class Layout:
-    """The ledgers of one log, oldest first. Each method that changes it leaves it whole.
+    """The ledgers of one log, oldest first.
 
-    All changes but ``grow`` are recorded before anybody relies on them.
+    All changes but ``grow`` are recorded before they are applied.
     """
 
     def __init__(self) -> None:
-        self.sealed: list[SealedLedger] = []  # Invariant: ids ascend; none is empty.
-        self.open_id: int | None = None  # Invariant: greater than every sealed id.
+        self.sealed: list[SealedLedger] = []  # Invariant: ids ascend, and none is empty.
+        self.open_id: int | None = None  # Invariant: it is greater than every sealed id.
         self.open_size_bytes = 0
-        self.trimmed_to = EARLIEST  # The end of the newest ledger that is gone.
+        self.trimmed_to = EARLIEST  # The end of the newest ledger that was removed.
         self.deleting: list[int] = []
-        self._unknown: dict[str, object] = {}  # Fields of the record, to be written back.
+        self._unknown: dict[str, object] = {}  # Fields of later versions.
         self._reindex(open_last=-1)
 
     @classmethod
     def of(cls, record: LedgerListRecord) -> Self:
-        """As recorded: how far the open ledger goes only its store knows."""
+        """Make a layout from its record, in which the open ledger has no end yet."""
         layout = cls()
         layout.sealed = list(record.ledgers)
         layout.open_id = record.open_id
@@ -37,7 +37,7 @@ class Layout:
         return layout
 
     def record(self) -> LedgerListRecord:
-        """What is to be recorded."""
+        """Return what is to be recorded."""
         return LedgerListRecord(
             self.sealed, self.open_id, self.trimmed_to, self.deleting, self._unknown
         )
@@ -49,7 +49,7 @@ class Layout:
         return other
 
     def begin(self, ledger_id: int) -> None:
-        """A new, empty ledger takes the appends."""
+        """Begin a new, empty ledger."""
         assert self.open_id is None, f"ledger {self.open_id} must be sealed first"
         assert not self.sealed or ledger_id > self.sealed[-1].ledger_id, "ledger ids ascend"
         self.open_id = ledger_id
@@ -57,14 +57,14 @@ class Layout:
         self._reindex(open_last=-1)
 
     def grow(self, last_entry_id: int, size_bytes: int) -> None:
-        """``size_bytes`` more were appended to the open ledger, which now ends there."""
+        """Note that ``size_bytes`` more were appended to the open ledger, and where it ends now."""
         assert self.open_id is not None, "only the open ledger grows"
         self._ends[-1] = last_entry_id
         self.open_size_bytes += size_bytes
         self.last = Position(self.open_id, last_entry_id)
 
     def seal(self, last_entry_id: int, size_bytes: int, now_ms: int) -> None:
-        """The open ledger ends there; an empty one leaves the log."""
+        """End the open ledger; an empty one leaves the log."""
         assert self.open_id is not None, "there must be an open ledger to seal"
         if last_entry_id < 0:
             self.deleting.append(self.open_id)
@@ -75,12 +75,12 @@ class Layout:
         self._reindex(open_last=-1)
 
     def drop_open(self) -> None:
-        """The open ledger does not exist in the store, so nothing was ever answered from it."""
+        """Remove the open ledger, which the store does not have, so that no append was answered."""
         self.open_id = None
         self._reindex(open_last=-1)
 
     def remove(self, ledger_ids: Collection[int]) -> None:
-        """Sealed ledgers leave the log; they may now be deleted."""
+        """Remove sealed ledgers from the log; they may be deleted then."""
         gone = [ledger for ledger in self.sealed if ledger.ledger_id in ledger_ids]
         if not gone:
             return
@@ -91,13 +91,13 @@ class Layout:
         self._reindex(open_last=self._ends[-1] if self.open_id is not None else -1)
 
     def clear(self) -> None:
-        """Every ledger leaves the log, also one that is open still."""
+        """Remove every ledger from the log, the open one too."""
         if self.open_id is not None:
             self.seal(self._ends[-1], self.open_size_bytes, 0)
         self.remove(self.ledger_ids)
 
     def forget_deleted(self, ledger_ids: Collection[int]) -> None:
-        """These ledgers are deleted; the next change of the record leaves them out."""
+        """Note that ledgers are deleted; the next change of the record leaves them out."""
         self.deleting = [known for known in self.deleting if known not in ledger_ids]
 
     @property
@@ -110,7 +110,7 @@ class Layout:
 
     @property
     def open_entry_count(self) -> int:
-        """Entries of the open ledger; 0 when there is none."""
+        """How many entries the open ledger has; 0 when no ledger is open."""
         return self._ends[-1] + 1 if self.open_id is not None else 0
 
     @property
@@ -119,7 +119,7 @@ class Layout:
 
     @property
     def end(self) -> Position:
-        """The place after the last entry."""
+        """The position after the last entry."""
         if self.open_id is not None and self._ends[-1] < 0:
             return Position(self.open_id, 0)
         return Position(self.last.ledger_id, self.last.entry_id + 1)
@@ -130,7 +130,7 @@ class Layout:
         return self.locate(EARLIEST) or self.end
 
     def locate(self, position: Position) -> Position | None:
-        """The first entry at or after ``position``; None where there is none."""
+        """Return the first entry at or after ``position``; None where there is none."""
         ids, ends = self._ids, self._ends
         index = bisect_left(ids, position.ledger_id)
         if index < len(ids) and ids[index] == position.ledger_id:
@@ -139,18 +139,18 @@ class Layout:
             index += 1
         if index < len(ids) and ends[index] >= 0:
             return Position(ids[index], 0)
-        return None  # Only the open ledger, the last, can be empty.
+        return None  # Only the last ledger can be empty, while it is open.
 
     def next_position(self, position: Position) -> Position:
-        """The first entry after ``position``; ``end`` where there is none."""
-        if position.ledger_id == self.open_id:  # By far the most frequent question.
+        """Return the first entry after ``position``; ``end`` where there is none."""
+        if position.ledger_id == self.open_id:  # This is by far the most frequent case.
             after = Position(position.ledger_id, max(position.entry_id, -1) + 1)
             return after if after <= self.last else self.end
         following = Position(position.ledger_id, position.entry_id + 1)
         return self.locate(following) or self.end
 
     def previous_position(self, position: Position) -> Position:
-        """The place before ``position``: an entry, or -1 of the first ledger there is."""
+        """Return the position before ``position``: an entry, or -1 of the first ledger."""
         if position.entry_id > 0:
             return Position(position.ledger_id, position.entry_id - 1)
         index = bisect_left(self._ids, position.ledger_id) - 1
@@ -159,14 +159,14 @@ class Layout:
         return Position(position.ledger_id, -1)
 
     def mark_before(self, position: Position) -> Position:
-        """The mark of a cursor that is to read from ``position`` on."""
+        """Return the mark of a cursor that is to read from ``position`` on."""
         start = self.locate(position)
         if start is None and position > self.last:
             return self.last
         return self.previous_position(start or self.end)
 
     def last_entry_id(self, ledger_id: int) -> int | None:
-        """The last entry of a ledger, -1 when it is empty; None for one that is not in the log."""
+        """Return a ledger's last entry: -1 when it is empty, None when it is not in the log."""
         if ledger_id == self.open_id:
             return self._ends[-1]
         index = bisect_left(self._ids, ledger_id)
@@ -175,7 +175,7 @@ class Layout:
         return None
 
     def entries_through(self, position: Position) -> int:
-        """How many entries there are up to ``position``, itself included."""
+        """Count the entries up to and including ``position``."""
         index = bisect_right(self._ids, position.ledger_id) - 1
         if index < 0:
             return 0
@@ -185,15 +185,15 @@ class Layout:
         return self._before[index] + end + 1
 
     def entries_before(self, position: Position) -> int:
-        """How many entries there are before ``position``."""
+        """Count the entries before ``position``."""
         return self.entries_through(Position(position.ledger_id, position.entry_id - 1))
 
     def entries_between(self, after: Position, upto: Position) -> int:
-        """How many entries lie after ``after``, up to and including ``upto``."""
+        """Count the entries after ``after``, up to and including ``upto``."""
         return max(self.entries_through(upto) - self.entries_through(after), 0)
 
     def size_after(self, position: Position) -> int:
-        """About how many bytes lie after ``position``: of its own ledger, by the average entry."""
+        """Estimate the bytes after ``position``: in its own ledger, from the average entry."""
         first = bisect_left(self._ids, position.ledger_id)
         sizes = [*(ledger.size_bytes for ledger in self.sealed), self.open_size_bytes][first:]
         if first < len(self._ids) and self._ids[first] == position.ledger_id:
@@ -203,7 +203,7 @@ class Layout:
         return sum(sizes)
 
     def position_at(self, index: int) -> Position:
-        """The entry with so many entries before it."""
+        """Return the entry that has ``index`` entries before it."""
         ledger = bisect_right(self._before, index) - 1
         return Position(self._ids[ledger], index - self._before[ledger])
 
@@ -219,5 +219,5 @@ class Layout:
             self._ends.append(open_last)
             if open_last >= 0 or self.last == EARLIEST:
                 self.last = Position(self.open_id, open_last)
-        # How many entries lie before each ledger.
+        # These are the numbers of entries before each ledger.
         self._before = list(accumulate((end + 1 for end in self._ends), initial=0))[:-1]

@@ -1,4 +1,4 @@
-"""The record of a log's layout: opened by taking the log over, changed only by compare-and-set.
+"""The record of a log's layout. Opening it takes the log over; it changes by compare-and-set.
 
 Whoever changes the record owns the log. A change that finds another version means that another
 broker took over: from then on everything here raises Fenced.
@@ -24,7 +24,7 @@ Edit = Callable[[Layout], None]
 
 
 class LogOwnership(Enum):
-    """Whether the log is ours to change."""
+    """Says whether this broker may change the log."""
 
     OWNED = "ours"
     FENCED = "a write failed, so that nobody knows what is recorded"
@@ -38,25 +38,25 @@ TRANSITIONS: Final[Mapping[LogOwnership, frozenset[LogOwnership]]] = {
     LogOwnership.LOST: frozenset({LogOwnership.DELETED}),
     LogOwnership.DELETED: frozenset(),
 }
-"""Where each may lead; never back to OWNED: the log must be opened again."""
+"""Which state may follow each. None leads back to OWNED: the log must be opened again."""
 
 
 class LedgerList:
-    """The layout as recorded, and the one loop that changes it."""
+    """The recorded layout of a log, and the one loop that changes the record."""
 
     def __init__(
         self, name: str, layout: Layout, version: int, *, metadata: MetadataStore, tasks: Tasks
     ) -> None:
         self.layout = layout
         self.ownership = LogOwnership.OWNED
-        self._fenced_because = ""  # Of the first move away from OWNED.
+        self._fenced_because = ""  # Why it is no longer OWNED.
         self._name = name
         self._path = paths.managed_ledger(name)
         self._version = version
         self._metadata = metadata
         self._tasks = tasks
         self._inbox: list[tuple[Edit, asyncio.Future[None]]] = []
-        self._writer: asyncio.Task[None] | None = None  # Runs only while something waits.
+        self._writer: asyncio.Task[None] | None = None  # It runs only while changes wait.
 
     @classmethod
     async def open(
@@ -68,17 +68,17 @@ class LedgerList:
         tasks: Tasks,
         now_ms: int,
     ) -> tuple[Self, LedgerReader | None]:
-        """Take the log over, creating it where it does not exist.
+        """Take the log over; create it where it does not exist.
 
-        The ledger a former owner left open is fenced and sealed; its reader comes back too. Raises
-        Fenced when another broker opens the log at the same time.
+        A ledger that a former owner left open is fenced and sealed, and its reader is returned.
+        Raises Fenced when another broker opens the log at the same time.
         """
         path = paths.managed_ledger(name)
         record = await metadata.get(path)
         layout = Layout.of(decode_ledger_list(record.value if record else b"", source=path))
         reader = await _seal_what_was_open(name, layout, ledgers, now_ms)
         try:
-            # Even where nothing changed: a former owner that is still alive shall notice.
+            # This is written even where nothing changed, so that a former owner notices.
             version = await metadata.put(
                 path,
                 encode_ledger_list(layout.record()),
@@ -102,14 +102,14 @@ class LedgerList:
             raise self._fenced()
 
     def fence(self, reason: str) -> None:
-        """Refuse every change from now on. The first reason stays."""
+        """Refuse every change from now on. Only the first reason is kept."""
         self._give_up(LogOwnership.FENCED, reason)
 
     async def change(self, edit: Edit) -> None:
-        """Record a change, then apply it to ``layout``; one change at a time.
+        """Record a change, then apply it to ``layout``. Changes are made one after the other.
 
-        ``edit`` is called twice and must do the same both times. Raises Fenced, and whatever the
-        metadata store raises: then nobody knows whether the change was recorded, and the list is
+        ``edit`` is called twice and must do the same both times. Raises Fenced, and what the
+        metadata store raises: then the change may or may not be recorded, and the list is
         fenced. Cancelling the await does not take the change back.
         """
         self.check()
@@ -129,19 +129,19 @@ class LedgerList:
                 await asyncio.wait([self._writer])
             elif version == self._version:
                 break
-            # We changed it ourselves meanwhile: look again.
+            # The version is ours and has changed meanwhile: look again.
         if record is None or record.version != version:
             self._give_up(LogOwnership.LOST, LogOwnership.LOST.value)
             raise self._fenced()
 
     async def delete_removed(self, ledgers: LedgerStore) -> None:
-        """Delete the ledgers that are recorded to be no longer part of the log."""
+        """Delete the ledgers that are recorded as no longer part of the log."""
         for ledger_id in list(self.layout.deleting):
             await ledgers.delete(LedgerId(ledger_id))
             self.layout.forget_deleted([ledger_id])
 
     async def delete_record(self) -> None:
-        """The log is gone."""
+        """Delete the record, and with it the log."""
         await self._metadata.delete(self._path)
         self._give_up(LogOwnership.DELETED, LogOwnership.DELETED.value)
 
@@ -165,7 +165,7 @@ class LedgerList:
                 self._abandon()
 
     def _abandon(self) -> None:
-        """The loop was cancelled or is broken: nobody knows what is recorded."""
+        """Fence the list: the loop was cancelled or failed, so the last change may be recorded."""
         self.fence("a change of its list of ledgers was abandoned")
         waiting, self._inbox = self._inbox, []
         for _, done in waiting:
@@ -185,7 +185,7 @@ class LedgerList:
         except StorageError as error:
             self.fence(f"its list of ledgers could not be written ({error})")
             raise
-        # Entries may have been appended meanwhile: the draft is older than the layout.
+        # Entries may have been appended meanwhile, so that the draft is out of date.
         edit(self.layout)
 
     def _give_up(self, ownership: LogOwnership, reason: str) -> None:
@@ -203,7 +203,7 @@ class LedgerList:
 async def _seal_what_was_open(
     name: str, layout: Layout, ledgers: LedgerStore, now_ms: int
 ) -> LedgerReader | None:
-    """Fence the ledger whose end was not recorded, and note where it ends."""
+    """Fence the ledger whose end was not recorded, and seal it in the layout."""
     if layout.open_id is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Reads of one log: from the cache, or from its ledgers, once for all who ask at the same time."""
+"""Reads one log: from the cache, or from its ledgers, once for all who ask at the same time."""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -14,13 +14,13 @@ from magnetar.tasks import Tasks
 
 READ_AHEAD_ENTRIES: Final = 1_000
 READ_AHEAD_BYTES: Final = 1024 * 1024
-"""What is read from disk at least, for the reads that will follow."""
+"""How much is read from disk at least, since more reads will follow."""
 READERS_MAX: Final = 16
-"""Sealed ledgers kept open for reading."""
+"""How many sealed ledgers are kept open for reading."""
 
 
 class LogReader:
-    """The entries of one log."""
+    """The reader of one log."""
 
     def __init__(
         self, layout: Layout, *, ledgers: LedgerStore, cache: EntryCache, tasks: Tasks
@@ -36,12 +36,12 @@ class LogReader:
         self._closed = False
 
     def serve(self, reader: LedgerReader) -> LedgerCache:
-        """Read a ledger through ``reader`` from now on. Returns the cache for what is appended."""
+        """Read a ledger through ``reader`` from now on. Returns the cache for appended entries."""
         self._keep(reader)
         return self._appended.setdefault(reader.ledger_id, self._cache.appended.ledger_cache())
 
     def forget(self, ledger_ids: Iterable[int]) -> None:
-        """These ledgers are no longer part of the log."""
+        """Forget ledgers that are no longer part of the log."""
         for ledger_id in ledger_ids:
             self._readers.pop(ledger_id, None)
             for caches in (self._appended, self._reread):
@@ -50,12 +50,12 @@ class LogReader:
                     cache.clear()
 
     def close(self) -> None:
-        """Give the memory back. Reads still work, without it."""
+        """Give the memory back. Reads still work, but nothing is cached."""
         self._closed = True
         self.forget(set(self._appended) | set(self._reread) | set(self._readers))
 
     def cached(self, position: Position, entries_max: int, bytes_max: int) -> EntryRun | None:
-        """The run at ``position``, or at the first entry after it, if it is in memory."""
+        """Return the run at ``position``, or at the first entry after it; None if not in memory."""
         cache = self._appended.get(position.ledger_id)
         run = None if cache is None else cache.find(position.entry_id, entries_max, bytes_max)
         if run is not None:
@@ -72,7 +72,7 @@ class LogReader:
         return None
 
     def holding(self, ledger_id: int, entry_id: int) -> EntryRun | None:
-        """The whole run that has an entry, if it is in memory."""
+        """Return the whole run that has an entry; None if it is not in memory."""
         for caches in (self._appended, self._reread):
             cache = caches.get(ledger_id)
             run = None if cache is None else cache.holding(entry_id)
@@ -81,7 +81,7 @@ class LogReader:
         return None
 
     def last_entry_id(self, ledger_id: int) -> int:
-        """The last entry of a ledger; -1 when there is none, or no such ledger in the log."""
+        """Return a ledger's last entry; -1 when it has none or is not in the log."""
         last = self.layout.last_entry_id(ledger_id)
         return -1 if last is None else last
 
@@ -118,7 +118,7 @@ class LogReader:
             middle = layout.position_at(layout.entries_before(low) + count // 2)
             entry = await self._entry_at(middle)
             if entry is None:
-                low = max(low, layout.first)  # It was trimmed while we looked.
+                low = max(low, layout.first)  # It was trimmed meanwhile.
             elif test(entry):
                 high = middle
             else:
@@ -126,7 +126,7 @@ class LogReader:
         return low
 
     async def _entry_at(self, position: Position) -> bytes | None:
-        """One entry, without reading ahead; None when it is no longer there."""
+        """Read one entry, without reading ahead; None when it is no longer in the log."""
         run = self.cached(position, 1, 1)
         if run is not None and run.first == position:
             return run.data[0]
@@ -139,7 +139,7 @@ class LogReader:
             raise
 
     def _fill_over(self, place: Position) -> "asyncio.Task[EntryRun | StorageError] | None":
-        """A read under way that is likely to bring the entry at ``place``."""
+        """Return a read under way that is likely to bring the entry at ``place``."""
         for started, fill in self._fills.items():
             ahead = place.entry_id - started.entry_id
             if started.ledger_id == place.ledger_id and 0 <= ahead < READ_AHEAD_ENTRIES:
@@ -149,7 +149,7 @@ class LogReader:
     async def _fill(
         self, place: Position, entries_max: int, bytes_max: int
     ) -> EntryRun | StorageError:
-        """Read a block from disk and keep it. An error is for those who asked, not for the log."""
+        """Read from disk and cache it. An error is returned, since whoever asked raises it."""
         try:
             found = await self._block(place, entries_max, bytes_max)
         except StorageError as error:
@@ -167,7 +167,7 @@ class LogReader:
     async def _block(self, place: Position, entries_max: int, bytes_max: int) -> LedgerEntries:
         reader = await self._reader(place.ledger_id)
         last = self.layout.last_entry_id(place.ledger_id)
-        # Not beyond what was answered, nor into what is cached already.
+        # Nothing is read that was not answered yet, or that is cached already.
         until = place.entry_id if last is None else last + 1
         cache = self._appended.get(place.ledger_id)
         cached_from = None if cache is None else cache.first_after(place.entry_id)
@@ -179,7 +179,7 @@ class LogReader:
         except CorruptEntry:
             if count == 1:
                 raise
-            # Perhaps only what we read ahead is damaged.
+            # Perhaps only what was to be read ahead is damaged.
             return await reader.read(place.entry_id, 1, 1)
 
     async def _reader(self, ledger_id: int) -> LedgerReader:

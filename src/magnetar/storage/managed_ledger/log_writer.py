@@ -1,6 +1,6 @@
 """Appends to one log: to its current ledger, which it begins, rolls over and ends.
 
-What the writer is doing stands in one table, ``TRANSITIONS``; who owns the log in ``LedgerList``.
+``TRANSITIONS`` is the table of what the writer may do next. ``LedgerList`` knows who owns the log.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 
 class WriterState(Enum):
-    """What the writer of a log is doing."""
+    """Says what the writer of a log is doing."""
 
     IDLE = "no ledger takes entries; the next append creates one"
     CREATING = "a ledger is being created, and the one before it ended"
@@ -44,14 +44,14 @@ TRANSITIONS: Final[Mapping[WriterState, frozenset[WriterState]]] = {
     WriterState.CLOSING: frozenset({WriterState.CLOSED}),
     WriterState.CLOSED: frozenset(),
 }
-"""Where each state may lead."""
+"""Which state may follow each."""
 
 
-_OPEN: Final = WriterState.OPEN  # Looked up once, since every append asks for it.
+_OPEN: Final = WriterState.OPEN  # This is looked up once, since every append needs it.
 
 
 class _Current(NamedTuple):
-    """The ledger that takes entries."""
+    """The ledger that takes appends."""
 
     writer: LedgerWriter
     cache: LedgerCache
@@ -60,7 +60,7 @@ class _Current(NamedTuple):
 
 
 class LogWriter:
-    """The end of one log. One caller appends at a time."""
+    """The writer of one log. Only one caller may append at a time."""
 
     def __init__(
         self,
@@ -75,9 +75,9 @@ class LogWriter:
         cursors: Sized,
         ended: Callable[[], None],
     ) -> None:
-        """Without ``cursors`` nobody reads soon what is appended. ``ended``: a ledger was ended."""
+        """Entries are cached while there are ``cursors``. ``ended`` is called after a rollover."""
         self.state = WriterState.IDLE
-        self.entries_added = 0  # Since the log was opened.
+        self.entries_added = 0  # It is counted since the log was opened.
         self._name = name
         self._list = ledger_list
         self._reader = reader
@@ -88,14 +88,14 @@ class LogWriter:
         self._cursors = cursors
         self._ended = ended
         self._current: _Current | None = None
-        # Invariant: taken out by whoever answers it, and by nobody else.
+        # Invariant: only ``_answer`` takes it out.
         self._append: tuple[Entries, Stored] | None = None
-        self._appended_to = -1  # The ledger of the append under way.
-        self._changing: asyncio.Task[None] | None = None  # Creates a ledger, or ends one.
+        self._appended_to = -1  # This is the ledger of the append under way.
+        self._changing: asyncio.Task[None] | None = None  # It creates or ends a ledger.
 
     @property
     def began_ms(self) -> int:
-        """When the ledger that takes entries was begun; 0 when none does."""
+        """When the current ledger was begun; 0 when there is none."""
         return 0 if self._current is None else self._current.began_ms
 
     def append(self, entries: Entries, stored: Stored) -> None:
@@ -138,11 +138,11 @@ class LogWriter:
         return self.state in (WriterState.CLOSING, WriterState.CLOSED)
 
     def refuse_appends(self) -> None:
-        """Take no more: ``close`` follows."""
+        """Take no more appends. ``close`` must follow."""
         self._to(WriterState.CLOSING)
 
     async def close(self) -> None:
-        """End the current ledger, after what is under way. Raises what the stores raise."""
+        """Finish what is under way and end the current ledger. Raises what the stores raise."""
         try:
             while self._changing is not None:
                 await asyncio.wait([self._changing])
@@ -157,7 +157,7 @@ class LogWriter:
         self._list.check()
 
     async def _append_later(self, entries: Entries) -> None:
-        """Append where that takes a new ledger first, or capacity in the store.
+        """Append when there is a new ledger, or capacity in the store.
 
         However this ends, the append is answered, here or by its ledger.
         """
@@ -184,7 +184,7 @@ class LogWriter:
                 self._answer(-1, error)
 
     def _answer(self, first: int, error: MagnetarError | None) -> None:
-        """The append under way is over."""
+        """Answer the append under way."""
         assert self._append is not None, "an append is answered once"
         (entries, stored), self._append = self._append, None
         if error is not None:
@@ -193,7 +193,7 @@ class LogWriter:
         ledger_id, count = self._appended_to, len(entries.data)
         self.entries_added += count
         layout, current = self._list.layout, self._current
-        if layout.open_id == ledger_id:  # Otherwise it was closed, and sealed, meanwhile.
+        if layout.open_id == ledger_id:  # If not, it was sealed meanwhile.
             layout.grow(first + count - 1, entries.size_bytes)
             if self._cursors and current is not None:
                 data, checksums, traits, size_bytes = entries
@@ -203,7 +203,7 @@ class LogWriter:
         stored(ledger_id, first, None)
 
     def _fenced(self, error: MagnetarError) -> Fenced:
-        """What a failed append is answered with: nobody knows what of it is in the log."""
+        """Fence the log, since a part of the append may be in it. Returns the answer."""
         if isinstance(error, Fenced):
             return error
         self._list.fence(f"an append failed ({error})")
@@ -219,12 +219,12 @@ class LogWriter:
         return rollover.due(layout.open_entry_count, layout.open_size_bytes, age_s, self._settings)
 
     async def _change(self, change: Coroutine[object, object, None]) -> None:
-        """Change the current ledger, in a task of its own: half of it would be worse than none."""
+        """Change the current ledger in a task of its own, so that it is not cancelled half-way."""
         self._changing = self._tasks.spawn(f"{self.state.name} {self._name}", change)
         await asyncio.shield(self._changing)
 
     async def _create(self) -> None:
-        """One change of the list says that one ledger ended and another began."""
+        """Create a ledger. One change of the list ends the former one and begins this one."""
         former, self._current = self._current, None
         try:
             end = None if former is None else await former.writer.close()
@@ -256,7 +256,7 @@ class LogWriter:
                 await self._list.change(
                     lambda layout: layout.seal(end.last_entry_id, end.size_bytes, now_ms)
                 )
-                await self._list.delete_removed(self._ledgers)  # It was, if it was empty.
+                await self._list.delete_removed(self._ledgers)  # An empty ledger is removed.
         finally:
             self._current = None
             self._changing = None

@@ -1,4 +1,4 @@
-"""An endless log made of ledgers: append, read, roll over, trim; and the cursors in it."""
+"""A managed ledger: an endless log made of ledgers, and the cursors in it."""
 
 import asyncio
 from collections.abc import Callable
@@ -30,10 +30,10 @@ __all__ = ["ManagedLedger", "ManagedLedgerSettings"]
 
 
 class ManagedLedger:
-    """One log. One caller appends at a time; anybody may read.
+    """One log. Only one caller may append at a time.
 
     Once an append failed, or another broker has taken the log over, everything that writes raises
-    Fenced for good: close this one and open the log afresh. Reading goes on.
+    Fenced: this one must be closed and the log opened again. Reading goes on.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class ManagedLedger:
             tasks=tasks,
             settings=settings,
             cursors=self.cursors,
-            ended=lambda: self._saver.passed(self),
+            ended=lambda: self._saver.trim_soon(self),
         )
 
     @classmethod
@@ -90,9 +90,9 @@ class ManagedLedger:
     ) -> Self:
         """Take over the log ``name`` (``paths.managed_ledger_name``), or create it.
 
-        Whoever had it open before can no longer append. All durable cursors are there when this
-        returns. Without a ``saver``, it makes one of its own; a broker passes one to all its logs.
-        Raises Fenced when another broker is opening it, CorruptEntry for a damaged record.
+        A broker that had it open before can no longer append. All durable cursors are there when
+        this returns. A broker passes one ``saver`` to all its logs; without it, one is made. Raises
+        Fenced when another broker is opening the log, CorruptEntry for a damaged record.
         """
         settings = settings or ManagedLedgerSettings()
         ledger_list, reader = await LedgerList.open(
@@ -118,25 +118,25 @@ class ManagedLedger:
         if opened.cursors:
             await opened.trim()
         if not opened.entry_count:
-            # So that positions in an empty log name a ledger that exists, as they do in Pulsar.
+            # Positions in an empty log name a ledger that exists, as they do in Pulsar.
             await opened._writer.start_ledger()
         return opened
 
     @property
     def fenced(self) -> bool:
-        """It takes no more changes, for good: it must be opened again."""
+        """Whether it takes no more changes and must be opened again."""
         return not self._list.owned
 
     def append(self, entries: Entries, stored: Stored) -> None:
         """Append entries. ``stored`` is called exactly once, and never before this returns.
 
-        The entries lie in one ledger, one after the other. The answer is Fenced when they may not
-        be there, or not for good: this log takes no more then.
+        The entries are stored one after the other in one ledger. The answer is Fenced when they may
+        not be durable; then this log takes no more appends.
         """
         self._writer.append(entries, stored)
 
     async def roll_over_if_due(self) -> None:
-        """End the current ledger if it has had enough. For logs that nothing is appended to now.
+        """End the current ledger if that is due and nothing is being appended.
 
         Raises Fenced.
         """
@@ -144,12 +144,12 @@ class ManagedLedger:
 
     @property
     def layout(self) -> Layout:
-        """The ledgers of the log. Read only."""
+        """The ledgers of the log. The caller must not change them."""
         return self._list.layout
 
     @property
     def last_position(self) -> Position:
-        """The last entry, or where it was; (ledger, -1) in a log that never had one."""
+        """The last entry, even if it was trimmed; (ledger, -1) in a log that never had one."""
         return self.layout.last
 
     @property
@@ -161,32 +161,31 @@ class ManagedLedger:
         return self.layout.size_bytes
 
     def next_position(self, position: Position) -> Position:
-        """The first entry after ``position``; the place after the last where there is none."""
+        """Return the first entry after ``position``; the position after the last otherwise."""
         return self.layout.next_position(position)
 
     async def read(self, position: Position, entries_max: int, bytes_max: int) -> EntryRun | None:
-        """The run at ``position``, or at the first entry after it; None where there is none.
+        """Read a run at ``position``, or at the first entry after it; None where there is none.
 
-        At least one entry, at most ``entries_max``, about ``bytes_max``. Raises CorruptEntry when
-        the first entry is damaged, LedgerNotFound when a ledger of the log is missing.
+        It has at least one entry, at most ``entries_max``, and about ``bytes_max``. Raises
+        CorruptEntry when the first entry is damaged, LedgerNotFound when a ledger is missing.
         """
         return await self._log.read(position, entries_max, bytes_max)
 
     async def first_where(self, test: Callable[[bytes], bool]) -> Position:
-        """The first entry that passes a test which, once passed, is passed by all that follow.
+        """Search for the first entry that passes a test, which all that follow must pass as well.
 
-        The place after the last entry when none passes. Raises what ``read`` raises.
+        Returns the position after the last entry when none passes. Raises what ``read`` raises.
         """
         return await self._log.first_where(test)
 
     async def open_cursor(
         self, name: str, initial: Position, *, properties: dict[str, str] | None = None
     ) -> Cursor:
-        """The durable cursor ``name``; if there is none, a new one that starts at ``initial``.
+        """Return the durable cursor ``name``; if there is none, create it to start at ``initial``.
 
-        EARLIEST and LATEST will do; what lies before the first entry means the first, what lies
-        after the last means what comes next. Raises AlreadyExists when a reader has the name,
-        Fenced.
+        A position before the first entry (EARLIEST) means the first, one after the last (LATEST)
+        means what comes next. Raises AlreadyExists when a reader has the name, Fenced.
         """
         self._writer.check()
         cursor = self.cursors.get(name)
@@ -206,10 +205,10 @@ class ManagedLedger:
         return cursor
 
     def open_reader(self, name: str, start: Position) -> Cursor:
-        """A new cursor that is not durable and starts at ``start``, as ``open_cursor`` has it.
+        """Create a cursor that is not durable and starts at ``start``, as with ``open_cursor``.
 
-        It does not hold back trimming: what it has not read may be deleted, and it goes on at the
-        oldest entry there is. Raises AlreadyExists.
+        It does not prevent trimming: entries that it has not read may be deleted, and it goes on
+        at the oldest entry there is. Raises AlreadyExists.
         """
         if name in self.cursors or name in self._creating:
             raise AlreadyExists(f"Cursor {name} of {self.name} exists: choose another name")
@@ -217,7 +216,7 @@ class ManagedLedger:
         return cursor
 
     async def delete_cursor(self, name: str) -> None:
-        """Delete a cursor, durable or not. An unknown one is fine.
+        """Delete a cursor, durable or not. An unknown name is no error.
 
         Raises what the metadata store raises; then the cursor is still there, to be deleted again.
         """
@@ -230,12 +229,12 @@ class ManagedLedger:
             self.cursors.setdefault(name, cursor)
             raise
         if cursor.durable:
-            self._saver.passed(self)
+            self._saver.trim_soon(self)
 
     async def _create_cursor(
         self, name: str, initial: Position, properties: dict[str, str]
     ) -> Cursor | MagnetarError:
-        """An error is for those who asked for the cursor."""
+        """Return an error rather than raise it: whoever asked for the cursor raises it."""
         try:
             mark = self.layout.mark_before(initial)
             value = encode_cursor(CursorState(mark, properties=properties))
@@ -264,16 +263,16 @@ class ManagedLedger:
         )
 
     async def trim(self) -> None:
-        """Delete the ledgers that every durable cursor has passed and retention does not hold.
+        """Delete the ledgers that every durable cursor has passed and that retention does not keep.
 
-        Called by the saver after marks moved, after a rollover, and by housekeeping for what only
-        time lets go. Deletes also what an earlier call could not. Raises Fenced.
+        The saver calls this after marks moved and after a rollover, housekeeping when only time
+        has passed. It also deletes what an earlier call could not. Raises Fenced.
         """
         if self._writer.closed:
             return
         removable = self._removable()
         if removable:
-            # First recorded, then deleted: a crash in between leaves a ledger that is on record.
+            # The removal is recorded first: after a crash the next start deletes the ledgers.
             await self._list.change(lambda layout: layout.remove(removable))
             self._log.forget(removable)
             for cursor in self.cursors.values():
@@ -281,7 +280,7 @@ class ManagedLedger:
         await self._list.delete_removed(self._ledgers)
 
     def retain(self, time_s: int, size_bytes: int) -> None:
-        """Keep what every cursor has acknowledged so long and so much; see ``retention.py``."""
+        """Set how long and how much of what is acknowledged is kept; see ``retention.py``."""
         has = self._settings
         if (time_s, size_bytes) != (has.retention_time_s, has.retention_size_bytes):
             self._settings = replace(has, retention_time_s=time_s, retention_size_bytes=size_bytes)
@@ -301,7 +300,7 @@ class ManagedLedger:
         return [ledger.ledger_id for ledger in sealed[:count]]
 
     def info(self) -> ManagedLedgerInfo:
-        """What there is, for whoever shows it."""
+        """Take a snapshot for statistics."""
         return describe(
             self.layout,
             self.cursors.values(),
@@ -313,8 +312,8 @@ class ManagedLedger:
     async def close(self) -> None:
         """End the current ledger, save every cursor, give the memory back. May be called again.
 
-        What another broker has taken over is left to it. Raises what the stores raise; it is
-        closed all the same, and the next ``open`` recovers.
+        A log that another broker has taken over is left alone. Raises what the stores raise; the
+        log is closed all the same, and the next ``open`` recovers it.
         """
         if self._writer.closed:
             return

@@ -1,4 +1,4 @@
-"""Which ledgers may go. Pure."""
+"""Decides which ledgers may be deleted. Pure."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -7,7 +7,7 @@ from magnetar.model.position import Position
 from magnetar.storage.codec.ledger_list import SealedLedger
 
 FOR_EVER: Final = -1
-"""As a retention time or size: no limit."""
+"""A retention time or size of -1 is no limit."""
 
 
 def removable(
@@ -19,12 +19,12 @@ def removable(
     retention_time_s: int,
     retention_size_bytes: int,
 ) -> int:
-    """How many of the oldest sealed ledgers may be deleted.
+    """Return how many of the oldest sealed ledgers may be deleted.
 
-    A ledger may go when every durable cursor has passed it (``slowest_mark`` None: there is none)
-    and retention no longer holds it: it was sealed longer ago than the time limit, or the log, of
-    which ``size_bytes`` are stored, is larger than the size limit. ``FOR_EVER`` switches a limit
-    off; 0 means that nothing acknowledged is kept.
+    A ledger may be deleted when every durable cursor has passed it (``slowest_mark`` is None when
+    there is none) and retention no longer keeps it: it was sealed longer ago than the time limit,
+    or the log, of which ``size_bytes`` are stored, is larger than the size limit. With 0, nothing
+    that is acknowledged is kept.
     """
     excess = size_bytes - retention_size_bytes
     count = 0

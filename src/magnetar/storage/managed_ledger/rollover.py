@@ -1,13 +1,13 @@
-"""When to start a new ledger. Pure."""
+"""Decides when to start a new ledger. Pure."""
 
 from magnetar.storage.managed_ledger.settings import ManagedLedgerSettings
 
 
 def due(entry_count: int, size_bytes: int, age_s: float, limits: ManagedLedgerSettings) -> bool:
-    """Whether the current ledger has had enough.
+    """Say whether a new ledger is due.
 
-    Too many entries only count once it is ``ledger_age_min_s`` old, as in Pulsar: small entries
-    would fill the list of ledgers with little ones. Too many bytes count at once, because disk
+    Too many entries only count once the ledger is ``ledger_age_min_s`` old, as in Pulsar: else a
+    log of small entries would have very many ledgers. Too many bytes count at once, because disk
     space comes back a ledger at a time. An empty ledger is never replaced.
     """
     if entry_count == 0:

@@ -1,4 +1,4 @@
-"""A run: consecutive entries of one ledger, as parallel lists; what moves in the broker. Pure."""
+"""A run: consecutive entries of one ledger, as parallel lists. The broker moves runs. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -8,24 +8,24 @@ from magnetar.model.position import Position
 
 
 class Traits(Protocol):
-    """What the appender of a run knows of its entries. Storage cannot read it.
+    """What the appender of a run knows of its entries.
 
-    Storage keeps it beside the run, and has it cut and joined as the run is.
+    Storage cannot read it. It keeps it beside the run, and has it cut and joined as the run is.
     """
 
     def part(self, start: int, stop: int) -> Self:
-        """The traits of entries ``start`` to ``stop`` - 1, by index."""
+        """Return the traits of entries ``start`` to ``stop`` - 1, by index."""
 
     def joined(self, following: Sequence[Self]) -> Self:
-        """These traits, and those of the runs that follow, as the traits of one run."""
+        """Join these traits and those of the runs that follow to the traits of one run."""
 
 
 @dataclass(slots=True)
 class EntryRun:
     """Entries ``first_entry_id`` to ``last_entry_id`` of one ledger, never empty, never changed.
 
-    ``traits`` is None where nobody has looked at the entries since they were read from disk:
-    whoever looks first sets it, for all who share the run.
+    ``traits`` is None after a read from disk, until the first who parses the entries sets it for
+    all who share the run.
     """
 
     ledger_id: int
@@ -34,11 +34,11 @@ class EntryRun:
     checksums: list[int]
     traits: Traits | None = None
     size_bytes: int = -1
-    """Of all entries; added up where it is not given."""
+    """The bytes of all entries; they are added up where this is not given."""
     parts: "dict[tuple[int, int, int], EntryRun] | None" = field(
         default=None, repr=False, compare=False
     )
-    """The cuts that were asked for, by what was asked: for the cache alone."""
+    """The parts that were asked for, by what was asked. Only the cache uses it."""
 
     def __post_init__(self) -> None:
         if self.size_bytes < 0:
@@ -60,7 +60,7 @@ class EntryRun:
         return Position(self.ledger_id, self.last_entry_id)
 
     def part(self, start: int, stop: int) -> "EntryRun":
-        """Entries ``start`` to ``stop`` - 1 by index in this run; itself when that is all of it."""
+        """Return entries ``start`` to ``stop`` - 1, by index; the run itself when that is all."""
         if start <= 0 and stop >= len(self.data):
             return self
         return EntryRun(

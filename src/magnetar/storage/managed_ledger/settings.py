@@ -1,4 +1,4 @@
-"""What a broker sets for its managed ledgers. Defaults are Pulsar's where it has the setting."""
+"""Settings of managed ledgers. Defaults are Pulsar's where it has the setting."""
 
 from dataclasses import dataclass
 
@@ -12,15 +12,15 @@ class ManagedLedgerSettings:
     entries_per_ledger_max: int = 50_000
     ledger_size_max: int = 2 * 1024 * 1024 * 1024
     ledger_age_min_s: float = 600.0
-    """A ledger with too many entries lives on until this age; see ``rollover.py``."""
+    """A ledger with too many entries is not replaced before this age; see ``rollover.py``."""
     ledger_age_max_s: float = 14_400.0
     cache_size_max: int = CACHE_SIZE_MAX
-    """Bytes of the ``EntryCache`` that all managed ledgers of a broker share."""
+    """The bytes of the ``EntryCache`` that all managed ledgers of a broker share."""
     cursor_save_interval_s: float = 1.0
     """How long an acknowledgement may stay unwritten; a crash before that delivers it again."""
     cursor_ranges_max: int = 10_000
-    """Ranges of acknowledgements beyond the mark that are written; the oldest are kept."""
+    """How many ranges beyond the mark are saved, the oldest first."""
     retention_time_s: int = 0
-    """How long what every cursor has acknowledged is kept; -1: for ever."""
+    """How long entries are kept that every cursor has acknowledged; -1 means for ever."""
     retention_size_bytes: int = 0
-    """How large the log may be with what every cursor has acknowledged; -1: no limit."""
+    """How large the log may be with what every cursor has acknowledged; -1 means no limit."""

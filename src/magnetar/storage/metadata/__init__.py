@@ -1,1 +1,1 @@
-"""Small versioned records, watched: one contract (``store.py``), several homes for the bytes."""
+"""Small versioned records that can be watched: one contract (``store.py``), several stores."""

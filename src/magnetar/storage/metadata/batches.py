@@ -1,4 +1,4 @@
-"""Work for a thread that blocks: it takes all that waits at once, and answers it together."""
+"""Operations for a thread that blocks: it takes all that wait, and answers them together."""
 
 import asyncio
 import contextlib
@@ -12,14 +12,14 @@ T = TypeVar("T")
 Worker = TypeVar("Worker")
 
 BATCH_MAX: Final = 1_000
-"""Operations the thread takes at once."""
+"""How many operations the thread takes at once."""
 
 WAITING_MAX: Final = 10_000
-"""Operations that wait for the thread; who brings more waits for a place."""
+"""How many operations may wait for the thread; then callers wait for a place."""
 
 
 class Operation(NamedTuple):
-    """What the thread is to do with its worker, and who waits for it."""
+    """What the thread is to do with its worker, and the future of whoever waits for it."""
 
     work: Callable[[Any], Any]
     writes: bool
@@ -27,7 +27,7 @@ class Operation(NamedTuple):
 
 
 class Batches(Generic[Worker]):
-    """Between an event loop and one thread. Made on the loop.
+    """The queue between an event loop and one thread. It is made on the loop.
 
     The thread calls ``take``, ``answer`` and ``call``; the loop calls the rest.
     """
@@ -40,9 +40,9 @@ class Batches(Generic[Worker]):
         self._ended = False
 
     async def ask(self, work: Callable[[Worker], T], *, writes: bool) -> T:
-        """Have it done. Once handed over it is done, whether or not the caller still waits.
+        """Hand work over, and return its result. Once handed over it is done in any case.
 
-        Raises StorageError when the end came before there was a place.
+        Raises StorageError when ``end`` was called before there was a place.
         """
         await self._places.acquire()
         if self._ended:
@@ -53,21 +53,21 @@ class Batches(Generic[Worker]):
         return await asyncio.shield(answer)
 
     def post(self, work: Callable[[Worker], T], *, writes: bool) -> asyncio.Future[T]:
-        """Have it done without a place, for the few that must not wait for one."""
+        """Hand over work that must not wait for a place."""
         answer: asyncio.Future[T] = self._loop.create_future()
         self._queue.put(Operation(work, writes, answer))
         return answer
 
     def end(self) -> None:
-        """Nothing follows. The thread is told once it has taken all that came before."""
+        """Hand over no more. The thread is told so once it has taken all that came before."""
         self._ended = True
         self._queue.put(None)
 
-    def take(self, patience_s: float | None) -> tuple[list[Operation], bool]:
-        """All that waits, after waiting for the first; and whether more may follow."""
+    def take(self, timeout_s: float | None) -> tuple[list[Operation], bool]:
+        """Wait for an operation; return all that wait then, and whether more may follow."""
         batch: list[Operation] = []
         with contextlib.suppress(Empty):
-            operation = self._queue.get(timeout=patience_s)
+            operation = self._queue.get(timeout=timeout_s)
             while operation is not None:
                 batch.append(operation)
                 if len(batch) == self._batch_max:
@@ -82,7 +82,7 @@ class Batches(Generic[Worker]):
 
     def call(self, function: Callable[..., object], *arguments: object) -> None:
         """Call something on the loop."""
-        with contextlib.suppress(RuntimeError):  # the loop was closed, and nobody listens
+        with contextlib.suppress(RuntimeError):  # The loop is closed.
             self._loop.call_soon_threadsafe(function, *arguments)
 
 
@@ -92,6 +92,6 @@ def _answer(batch: Sequence[Operation], results: Sequence[object]) -> None:
             continue
         if isinstance(result, BaseException):
             operation.answer.set_exception(result)
-            operation.answer.exception()  # Perhaps nobody waits any more, and that is no mistake.
+            operation.answer.exception()  # The caller may have been cancelled.
         else:
             operation.answer.set_result(result)

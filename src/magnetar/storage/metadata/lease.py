@@ -1,4 +1,4 @@
-"""A lease: mine until my session ends, I let go, or somebody takes it away.
+"""A lease: it is held until the session ends, it is released, or its record is changed.
 
 lease = await Lease.take(metadata, "/leader", b"broker-1", lost=step_down, tasks=tasks)
 """
@@ -12,9 +12,9 @@ from magnetar.tasks import Tasks
 
 
 class Lease:
-    """An ephemeral record whose value says who has it. Values must differ between holders."""
+    """An ephemeral record whose value names the holder. Holders must have different values."""
 
-    held: bool  # Invariant: once False, never True again; ``lost`` was called or ``release`` was.
+    held: bool  # Invariant: it stays False after ``lost`` or ``release`` was called.
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class Lease:
         self._value = value
         self._lost = lost
         self._tasks = tasks
-        self._taken = False  # The record is written; before that, its absence is no loss.
+        self._taken = False  # Before the record is written, its absence is no loss.
         self._watch = metadata.watch(path, self._changed)
 
     @classmethod
@@ -45,11 +45,11 @@ class Lease:
         lost: Callable[[], None],
         tasks: Tasks,
     ) -> "Lease":
-        """Take it. Raises AlreadyExists, naming the holder, when somebody has it.
+        """Take the lease. Raises AlreadyExists, naming the holder, when it is held.
 
-        ``lost`` is called on the event loop, at most once, when the lease is ours no longer and we
-        did not release it: others may hold it then. Whoever must never act beside another holder
-        needs a fence where they act (ledgers have one); a lease alone is known to end only late.
+        ``lost`` is called on the event loop, at most once, when the lease ended without
+        ``release``: others may hold it then. A holder learns only late that its lease ended, so
+        what two must never do at once needs fencing as well, as ledgers have it.
         """
         lease = cls(metadata, path, value, lost=lost, tasks=tasks)
         try:
@@ -65,13 +65,13 @@ class Lease:
         return lease
 
     async def release(self) -> None:
-        """Let go, if it is still ours."""
+        """Release the lease, if it is still held."""
         if not self.held:
             return
         self._end()
         record = await self._ours()
         if record is not None:
-            with contextlib.suppress(VersionMismatch):  # It ended, and somebody else was faster.
+            with contextlib.suppress(VersionMismatch):  # Somebody else took it meanwhile.
                 await self._metadata.delete(self.path, expected_version=record.version)
 
     def _changed(self, _: str) -> None:

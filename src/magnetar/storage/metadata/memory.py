@@ -13,9 +13,9 @@ class MemoryTree:
 
     def __init__(self) -> None:
         self.records: dict[str, Record] = {}
-        self.owners: dict[str, MemoryMetadataStore] = {}  # Of ephemeral records.
-        self.watches: list[Watches] = []  # Of each session.
-        self._paths: list[str] = []  # Invariant: those of ``records``, ascending.
+        self.owners: dict[str, MemoryMetadataStore] = {}  # The owners of ephemeral records.
+        self.watches: list[Watches] = []  # Those of each session.
+        self._paths: list[str] = []  # Invariant: the keys of ``records``, ascending.
 
     def write(self, path: str, record: Record, owner: "MemoryMetadataStore | None") -> None:
         if path not in self.records:
@@ -24,24 +24,24 @@ class MemoryTree:
         self.owners.pop(path, None)
         if owner is not None:
             self.owners[path] = owner
-        self._tell(path)
+        self._notify(path)
 
     def remove(self, path: str) -> None:
         if self.records.pop(path, None) is not None:
             del self._paths[bisect_left(self._paths, path)]
             self.owners.pop(path, None)
-            self._tell(path)
+            self._notify(path)
 
     def children(self, path: str) -> list[str]:
         prefix = path.rstrip("/") + "/"
-        # "0" follows "/" in the order of characters: the range holds all that is below.
+        # "0" follows "/" in the order of characters, so the range has all that is below.
         first, stop = (bisect_left(self._paths, end) for end in (prefix, prefix[:-1] + "0"))
         names = {each[len(prefix) :].partition("/")[0] for each in self._paths[first:stop]}
         return sorted(names)
 
-    def _tell(self, path: str) -> None:
+    def _notify(self, path: str) -> None:
         for watches in self.watches:
-            watches.tell(path)
+            watches.notify(path)
 
 
 class MemoryMetadataStore:
@@ -91,7 +91,7 @@ class MemoryMetadataStore:
             self._tree.remove(path)
 
     def _check(self, path: str, expected_version: int | None) -> int:
-        """The version now, ABSENT where there is no record. Raises VersionMismatch."""
+        """Return the version, ABSENT where there is no record. Raises VersionMismatch."""
         self._check_open()
         record = self._tree.records.get(path)
         version = ABSENT if record is None else record.version

@@ -31,7 +31,7 @@ def cluster(name: str) -> str:
 
 
 def tenant(name: str) -> str:
-    """A tenant; its children are its namespaces."""
+    """Return the path of a tenant, whose children are its namespaces."""
     return f"{TENANTS}/{name}"
 
 
@@ -40,13 +40,13 @@ def namespace(name: NamespaceName) -> str:
 
 
 def namespace_at(path: str) -> NamespaceName | None:
-    """The namespace whose record is at ``path``; None: no namespace's is."""
+    """Return the namespace whose record is at ``path``; None for another record."""
     tenant, _, local = path.removeprefix(f"{TENANTS}/").partition("/")
     return NamespaceName(tenant, local) if tenant and local else None
 
 
 def partitioned_topics(name: NamespaceName, domain: str) -> str:
-    """Where a namespace's partitioned topics are children."""
+    """Return the path whose children are a namespace's partitioned topics."""
     return f"{PARTITIONED_TOPICS}/{name.tenant}/{name.local}/{domain}"
 
 
@@ -55,17 +55,17 @@ def partitioned_topic(topic: TopicName) -> str:
 
 
 def managed_ledgers(name: NamespaceName, domain: str) -> str:
-    """Where the managed ledgers of a namespace's topics are children."""
+    """Return the path whose children are the managed ledgers of a namespace's topics."""
     return f"{MANAGED_LEDGERS}/{name.tenant}/{name.local}/{domain}"
 
 
 def managed_ledger_name(topic: TopicName) -> str:
-    """What the managed ledger of a topic is called: ``tenant/namespace/domain/local``, encoded."""
+    """Return the name of a topic's managed ledger: ``tenant/namespace/domain/local``, encoded."""
     return f"{topic.tenant}/{topic.namespace_local}/{topic.domain}/{encode(topic.local)}"
 
 
 def managed_ledger(name: str) -> str:
-    """A managed ledger, by ``managed_ledger_name``; its children are its durable cursors."""
+    """Return the path of a managed ledger, whose children are its durable cursors."""
     return f"{MANAGED_LEDGERS}/{name}"
 
 
@@ -74,15 +74,15 @@ def cursor(managed_ledger_name: str, cursor_name: str) -> str:
 
 
 def deletion(topic: TopicName) -> str:
-    """The note that a topic is being deleted."""
+    """Return the path of the note that a topic is being deleted."""
     return f"{DELETIONS}/{encode(str(topic))}"
 
 
 def encode(name: str) -> str:
-    """Any name as one segment of a path."""
+    """Make any name one segment of a path."""
     return quote(name, safe="")
 
 
 def decode(segment: str) -> str:
-    """The name that ``encode`` made a segment of."""
+    """Return the name that ``encode`` made a segment of."""
     return unquote(segment)

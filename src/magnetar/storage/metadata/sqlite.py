@@ -1,10 +1,9 @@
-"""Metadata in one SQLite file: for one machine, shared by its processes.
+"""Metadata in one SQLite file, which several processes of one machine may share.
 
 One thread owns the connection. It takes every operation that waits, runs them in one transaction
 and commits once, so that many cursors saved together cost one sync (write-ahead log,
-``synchronous=FULL``). ``tables.py`` has the tables and the statements.
-
-``sqlite_worker.py`` is what the thread does, ``sqlite_file.py`` how it opens the file.
+``synchronous=FULL``). ``sqlite_worker.py`` is what the thread does, ``sqlite_file.py`` opens the
+file, ``tables.py`` has the tables and the statements.
 """
 
 import asyncio
@@ -45,7 +44,7 @@ class SqliteMetadataStore:
             clock=clock,
             settings=settings,
             must_exist=must_exist,
-            changed=self._tell_watches,
+            changed=self._notify_watches,
         )
         self._thread = threading.Thread(target=work, name="magnetar-metadata", daemon=True)
 
@@ -111,9 +110,9 @@ class SqliteMetadataStore:
             return
         self._closed = True
         self._watches.clear()
-        farewell = self._batches.post(SqliteWorker.end_session, writes=True)
+        ended = self._batches.post(SqliteWorker.end_session, writes=True)
         try:
-            await asyncio.shield(farewell)
+            await asyncio.shield(ended)
         except StorageError as error:
             log.warning("metadata.session_not_ended path=%s error=%s", self._path, error)
         finally:
@@ -132,6 +131,6 @@ class SqliteMetadataStore:
         self._batches.end()
         await asyncio.get_running_loop().run_in_executor(None, self._thread.join)
 
-    def _tell_watches(self, paths: list[str | None]) -> None:
+    def _notify_watches(self, paths: list[str | None]) -> None:
         for path in paths:
-            self._watches.tell(path)
+            self._watches.notify(path)

@@ -1,4 +1,4 @@
-"""The file that a metadata store is in: opened, found to be ours and sound, or refused."""
+"""Opens the file of a metadata store, after checking that it is one and is not damaged."""
 
 import contextlib
 import sqlite3
@@ -13,10 +13,10 @@ from magnetar.storage.metadata.sqlite_reserve import allocate_log, free_pages
 from magnetar.storage.metadata.tables import DELETIONS_KEPT, SCHEMA
 
 APPLICATION_ID: Final = 0x4D474E54
-""""MGNT", in the file's header: it tells our files from those of other programs."""
+""""MGNT", in the file's header, tells our files from those of other programs."""
 
 SCHEMA_VERSION: Final = 3
-"""Of the tables and the records in them: 1 and 2 are of a time before the first release."""
+"""The version of the tables and records; 1 and 2 are older than the first release."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,11 +24,11 @@ class SqliteSettings:
     """How a metadata store treats its file."""
 
     busy_timeout_s: float = 10.0
-    """How long to wait while another process commits."""
+    """How long an operation waits while another process commits."""
     poll_interval_s: float = 0.1
     """How often a store that watches looks for changes by other processes."""
     session_timeout_s: float = 5.0
-    """A session without a sign of life for so long is over, and its ephemeral records go."""
+    """A session without a heartbeat for so long expires, and its ephemeral records are deleted."""
     deletions_kept: int = DELETIONS_KEPT
 
 
@@ -43,13 +43,13 @@ def connect(path: Path, settings: SqliteSettings, *, must_exist: bool) -> sqlite
     connection = sqlite3.connect(path, timeout=settings.busy_timeout_s, isolation_level=None)
     try:
         connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA fullfsync = ON")  # Where fsync alone is not enough: macOS.
-        connection.execute("BEGIN")  # All that is asked must be of one moment.
+        connection.execute("PRAGMA fullfsync = ON")  # On macOS, fsync alone is not enough.
+        connection.execute("BEGIN")  # All answers must be of one moment.
         ours = _is_ours(connection, path)
         connection.execute("COMMIT")
         if not ours:
             connection.execute("BEGIN EXCLUSIVE")
-            if not _is_ours(connection, path):  # Nobody else was faster.
+            if not _is_ours(connection, path):  # No other process was faster.
                 for statement in SCHEMA.split(";"):
                     connection.execute(statement)
                 connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
@@ -57,7 +57,7 @@ def connect(path: Path, settings: SqliteSettings, *, must_exist: bool) -> sqlite
             connection.execute("COMMIT")
         _use_log(connection, settings.busy_timeout_s)
         _check_structure(connection, path)
-        with contextlib.suppress(sqlite3.OperationalError):  # Full, or busy: perhaps next time.
+        with contextlib.suppress(sqlite3.OperationalError):  # The next start may succeed.
             free_pages(connection)
         allocate_log(connection, path)
     except BaseException:
@@ -69,7 +69,7 @@ def connect(path: Path, settings: SqliteSettings, *, must_exist: bool) -> sqlite
 def failure_of(
     path: Path, error: sqlite3.Error | StorageError, settings: SqliteSettings
 ) -> StorageError:
-    """What went wrong with the file, and what to do."""
+    """Return an error that says what went wrong with the file, and what to do."""
     if isinstance(error, StorageError):
         return StorageError(*error.args)
     failure: StorageError
@@ -99,7 +99,7 @@ def failure_of(
 
 
 def _is_ours(connection: sqlite3.Connection, path: Path) -> bool:
-    """Whether it is a metadata file; False for an empty one. Raises StorageError for others."""
+    """Return True for a metadata file, False for an empty one. Raises StorageError for others."""
     application, version, tables = (
         connection.execute(question).fetchone()[0]
         for question in (
@@ -130,9 +130,9 @@ def _is_ours(connection: sqlite3.Connection, path: Path) -> bool:
 
 
 def _check_structure(connection: sqlite3.Connection, path: Path) -> None:
-    """Whether the file is sound: about a millisecond for each thousand records.
+    """Check the structure, which takes about a millisecond for each thousand records.
 
-    A record that no index leads to any more would be no error later, but gone.
+    A record that no index leads to any more would otherwise be missing without an error.
     """
     found = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
     if found != "ok":
@@ -141,8 +141,8 @@ def _check_structure(connection: sqlite3.Connection, path: Path) -> None:
         )
 
 
-def _use_log(connection: sqlite3.Connection, patience_s: float) -> None:
-    """Turn on the write-ahead log, which stays on. SQLite itself does not wait for others here."""
+def _use_log(connection: sqlite3.Connection, timeout_s: float) -> None:
+    """Turn on the write-ahead log, for good. SQLite does not wait for other processes here."""
     pause = threading.Event()
     for _ in range(100):
         try:
@@ -150,6 +150,6 @@ def _use_log(connection: sqlite3.Connection, patience_s: float) -> None:
                 return
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-                raise  # A full disk, say.
-        pause.wait(patience_s / 100)
+                raise  # The disk may be full.
+        pause.wait(timeout_s / 100)
     connection.execute("PRAGMA journal_mode = WAL")

@@ -1,12 +1,12 @@
-"""Whether SQLite's write-ahead log is all there, asked before SQLite opens the database.
+"""Checks that SQLite's write-ahead log is complete, before SQLite opens the database.
 
-SQLite believes a log up to the first page that fails its checksum, and takes a log that is gone
-for an empty one: after a crash, a flipped bit or a lost file would take committed changes back
-without a word. But ``-shm``, the index that its processes share, says how many pages were
-committed. Where it outlived the crash, the log must hold as many. (A loss of power may take the
-index along; then nobody knows, and the log is believed as SQLite does.)
+SQLite reads a log up to the first page that fails its checksum, and takes a missing log for an
+empty one: after a crash, a flipped bit or a lost file would take committed changes back without an
+error. But ``-shm``, the index that its processes share, says how many pages were committed. Where
+it survived the crash, the log must have as many. (After a loss of power there may be no index; then
+nothing can be checked.)
 
-How many pages SQLite believes, SQLite says itself: of a copy of the log, whose index it makes anew.
+SQLite itself says how many pages it reads: of a copy of the log, for which it makes a new index.
 """
 
 import contextlib
@@ -18,21 +18,21 @@ from typing import Final
 
 from magnetar.errors import StorageError
 
-# The index: the same 48 bytes twice, in the machine's own order. They begin with a version; the
-# number of pages committed is at 16, the salt of the log at 32.
+# The index begins with the same 48 bytes twice, in the machine's own order: a version, the number
+# of pages committed at 16, the salt of the log at 32.
 _VERSION: Final = 3007000
 _INDEX_COPY: Final = 48
 
-# The log's header, big-endian: magic | version | page size | count | salt (8) | checksum (8).
+# The log's header is big-endian: magic | version | page size | count | salt (8) | checksum (8).
 _HEADER_SIZE: Final = 32
-_LITTLE: Final = 0x377F0682  # The magic of a log whose checksums read words little-endian.
+_LITTLE: Final = 0x377F0682  # This magic says that checksums read words little-endian.
 _PAGE: Final = 4096
 
 
 def check_log(path: Path) -> None:
     """Raises StorageError, naming file and remedy, when commits of the database are missing.
 
-    Blocking, for a thread. To be called before the database is opened: opening it mends the traces.
+    It blocks. It must be called before the database is opened, which makes a new index.
     """
     index, log = path.with_name(f"{path.name}-shm"), path.with_name(f"{path.name}-wal")
     committed, salt = read_index(_bytes_of(index))
@@ -41,8 +41,8 @@ def check_log(path: Path) -> None:
     data = _bytes_of(log)
     intact = _header_intact(data)
     if intact and data[16:24] != salt:
-        return  # The index is of an earlier log: it survived a loss of power, and says nothing.
-    missing = committed - (_pages_believed(data) if intact else 0)
+        return  # After a loss of power, the index may be that of an earlier log.
+    missing = committed - (_pages_read(data) if intact else 0)
     if missing <= 0:
         return
     how = "is damaged" if log.exists() else "is missing"
@@ -54,7 +54,7 @@ def check_log(path: Path) -> None:
 
 
 def read_index(index: bytes) -> tuple[int, bytes]:
-    """How many pages were committed, 0 when the index does not say; and the salt of their log."""
+    """Return how many pages were committed, 0 if that is not known, and the salt of their log."""
     copy = index[:_INDEX_COPY]
     if len(copy) < _INDEX_COPY or copy != index[_INDEX_COPY : 2 * _INDEX_COPY]:
         return 0, b""
@@ -63,7 +63,7 @@ def read_index(index: bytes) -> tuple[int, bytes]:
 
 
 def _header_intact(log: bytes) -> bool:
-    """Whether the log's header has its own checksum: for each two words, a += x + b, b += y + a."""
+    """Verify the header's checksum: for each two words, a += x + b and b += y + a."""
     if len(log) < _HEADER_SIZE:
         return False
     order = "<" if int.from_bytes(log[:4], "big") == _LITTLE else ">"
@@ -75,12 +75,12 @@ def _header_intact(log: bytes) -> bool:
     return struct.pack(">II", a, b) == log[_HEADER_SIZE - 8 : _HEADER_SIZE]
 
 
-def _pages_believed(log: bytes) -> int:
-    """How many pages of a log SQLite takes for committed."""
+def _pages_read(log: bytes) -> int:
+    """Return how many pages of a log SQLite takes for committed."""
     with tempfile.TemporaryDirectory(prefix="magnetar-") as folder:
         copy = Path(folder) / "copy"
         try:
-            copy.write_bytes(bytes(_PAGE))  # SQLite takes no log of a database without pages.
+            copy.write_bytes(bytes(_PAGE))  # Without a page there is no database to have a log.
             copy.with_name("copy-wal").write_bytes(log)
         except OSError as error:
             raise StorageError(
@@ -88,13 +88,13 @@ def _pages_believed(log: bytes) -> int:
                 "set TMPDIR to another folder"
             ) from error
         with contextlib.closing(sqlite3.connect(copy)) as connection:
-            with contextlib.suppress(sqlite3.Error):  # Its only page is empty, but for the log.
+            with contextlib.suppress(sqlite3.Error):  # The database is only an empty page.
                 connection.execute("PRAGMA user_version")
             return read_index(_bytes_of(copy.with_name("copy-shm")))[0]
 
 
 def _bytes_of(path: Path) -> bytes:
-    """What a file holds; nothing where there is none."""
+    """Read a file; return nothing where there is none."""
     try:
         return path.read_bytes()
     except FileNotFoundError:

@@ -1,9 +1,8 @@
-"""Room on the disk that is the metadata's own, so that a full disk can be emptied.
+"""Reserves disk space for the metadata, so that topics can be deleted on a full disk.
 
-Whoever makes space by deleting topics writes metadata to do so. What SQLite appends to, its log,
-is kept short and allocated ahead, and what it grows into, the database, keeps free pages: a few MiB
-that neither the log of the entries nor anybody else can take. On a disk that is full already,
-nothing is done.
+Deleting topics writes metadata. SQLite's log is kept short and allocated ahead, and the database
+keeps free pages: a few MiB that nothing else can take. On a disk that is full already, nothing is
+done.
 """
 
 import contextlib
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 LOG_PAGES_MAX: Final = 256
-"""Then the log is moved into the database, and begins anew."""
+"""At this length the log is moved into the database, and begins anew."""
 
 LOG_PAGES_RESERVED: Final = 2 * LOG_PAGES_MAX
 
@@ -25,12 +24,12 @@ _HEADER: Final = 32
 
 
 def free_pages(connection: sqlite3.Connection) -> None:
-    """Give the database free pages if it has few. Raises what the connection raises, when full."""
+    """Give the database free pages if it has few. Raises OperationalError when it is full."""
     if _pragma(connection, "freelist_count") >= FREE_PAGES_MIN:
         return
     room = (FREE_PAGES_MADE * _pragma(connection, "page_size"),)
     connection.execute("BEGIN IMMEDIATE")
-    try:  # Pages are free once what was in them is gone.
+    try:  # Pages are free once their table is dropped.
         connection.execute("CREATE TABLE reserve (room BLOB)")
         connection.execute("INSERT INTO reserve VALUES (zeroblob(?))", room)
         connection.execute("DROP TABLE reserve")
@@ -39,16 +38,16 @@ def free_pages(connection: sqlite3.Connection) -> None:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
-    connection.execute("PRAGMA wal_checkpoint")  # So that the database has them, not the log alone.
+    connection.execute("PRAGMA wal_checkpoint")  # Else only the log has them.
 
 
 def allocate_log(connection: sqlite3.Connection, path: Path) -> None:
-    """Keep the log of the database at ``path`` short, and give it the room it will take.
+    """Keep the log of the database at ``path`` short, and allocate it.
 
-    What lies behind the pages that SQLite wrote is nothing to it; its locks are on other files.
+    SQLite ignores what lies behind the pages it wrote, and has its locks on other files.
     """
     connection.execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES_MAX}")
-    if not hasattr(os, "posix_fallocate"):  # macOS
+    if not hasattr(os, "posix_fallocate"):  # macOS has none.
         return
     size = _HEADER + LOG_PAGES_RESERVED * (_pragma(connection, "page_size") + _PAGE_HEADER)
     with contextlib.suppress(OSError):

@@ -1,7 +1,8 @@
-"""What a metadata store's thread does with the file: transactions, sessions, news of changes.
+"""What a metadata store's thread does with the file: transactions, sessions, watches.
 
-Commits of other processes are noticed by ``PRAGMA data_version``, and only while somebody watches.
-Whether another session still beats is judged by this store's own clock: nobody compares times.
+Commits of other processes are noticed by ``PRAGMA data_version``, only while there are watches.
+Each store measures by its own clock how long the heartbeats of another session have been missing,
+so that clocks are never compared.
 """
 
 import contextlib
@@ -28,9 +29,9 @@ def serve(
     must_exist: bool,
     changed: Callable[[list[str | None]], None],
 ) -> None:
-    """Open the file, and do what is asked until the end. ``changed`` is called on the loop.
+    """Open the file, and carry out operations until the end. ``changed`` is called on the loop.
 
-    Where the file cannot be used, whoever asks hears why.
+    Where the file cannot be used, every operation fails with the reason.
     """
     running = True
     try:
@@ -43,20 +44,20 @@ def serve(
     with contextlib.closing(connection):
         worker = SqliteWorker(path, connection, clock=clock, settings=settings)
         while running:
-            batch, running = batches.take(worker.patience_s)
+            batch, running = batches.take(worker.wait_max_s)
             if batch:
                 batches.answer(batch, worker.carry_out(batch))
             try:
                 if paths := worker.changes():
                     batches.call(changed, paths)
-                worker.mind_sessions()
+                worker.maintain_sessions()
             except sqlite3.Error as error:
-                # Next time will do; who waits for an operation hears of lasting trouble.
+                # This is tried again. Where it fails for long, operations fail as well.
                 log.warning("metadata.look_failed path=%s error=%s", path, error)
 
 
 class SqliteWorker:
-    """One session on an open file. Operations are called with it, inside of a transaction."""
+    """One session on an open file. Operations are called with it, within a transaction."""
 
     def __init__(
         self, path: Path, connection: sqlite3.Connection, *, clock: Clock, settings: SqliteSettings
@@ -66,13 +67,15 @@ class SqliteWorker:
         self._path = path
         self._clock = clock
         self._settings = settings
-        self._session: int | None = None  # Ours, once we own an ephemeral record.
-        self._told: int | None = None  # The last change our watches know of; None: nobody watches.
+        self._session: int | None = None  # It begins with our first ephemeral record.
+        # The last change that the watches know of; None while there are none.
+        self._change_reported: int | None = None
         self._data_version = 0
-        self._beats_seen: dict[int, tuple[int, float]] = {}  # Of sessions: beats, since when.
-        self._beat_due = 0.0
+        # The heartbeats of each session, and since when it has been so many.
+        self._heartbeats_seen: dict[int, tuple[int, float]] = {}
+        self._heartbeat_due = 0.0
         self._failing = False  # The last transaction that wrote anything failed.
-        self._damage_told: set[str] = set()
+        self._damage_logged: set[str] = set()
 
     def put(self, path: str, value: bytes, *, expected_version: int | None, ephemeral: bool) -> int:
         """Write a record; an ephemeral one belongs to our session."""
@@ -82,32 +85,34 @@ class SqliteWorker:
         return self.tables.put(path, value, expected_version=expected_version, session=session)
 
     def end_session(self) -> None:
-        """Our ephemeral records go."""
+        """Delete our ephemeral records."""
         if self._session is not None:
             self.tables.end_session(self._session)
             self._session = None
 
     def begin_watching(self) -> None:
-        """Tell of what changes from now on."""
-        self._told = self.tables.last_change()
+        """Report what changes from now on."""
+        self._change_reported = self.tables.last_change()
         self._data_version = 0
 
     def end_watching(self) -> None:
-        """Nobody watches."""
-        self._told = None
+        """Report no more changes."""
+        self._change_reported = None
 
     @property
-    def patience_s(self) -> float:
-        """How long it may wait for operations before it looks around."""
-        beat_s = self._settings.session_timeout_s / 4
-        return beat_s if self._told is None else min(self._settings.poll_interval_s, beat_s)
+    def wait_max_s(self) -> float:
+        """How long the thread may wait for operations before it looks for changes and sessions."""
+        heartbeat_s = self._settings.session_timeout_s / 4
+        if self._change_reported is None:
+            return heartbeat_s
+        return min(self._settings.poll_interval_s, heartbeat_s)
 
     def carry_out(self, batch: list[Operation]) -> list[object]:
-        """Do all in one transaction. Where that fails, what need not fail with it is done alone."""
+        """Do all in one transaction. Where that fails, what may still succeed is done alone."""
         writes = any(operation.writes for operation in batch)
         try:
             return self._transact(batch, writes=writes)
-        except sqlite3.OperationalError as error:  # Trouble with the file: full, locked, damaged.
+        except sqlite3.OperationalError as error:  # The file is full, locked or damaged.
             failure = failure_of(self._path, error, self._settings)
             if not self._failing:
                 self._failing = True
@@ -128,9 +133,9 @@ class SqliteWorker:
             ]
 
     def _transact(self, batch: list[Operation], *, writes: bool) -> list[object]:
-        """All or nothing; but an operation that is refused has changed nothing."""
+        """Do all or nothing, except that an operation which is refused has changed nothing."""
         results: list[object] = []
-        session, told = self._session, self._told
+        session, reported = self._session, self._change_reported
         try:
             with self.tables.transaction(writes=writes):
                 for operation in batch:
@@ -138,64 +143,64 @@ class SqliteWorker:
                         results.append(operation.work(self))
                     except MagnetarError as refused:
                         results.append(refused)
-                        self._tell_damage(refused)
+                        self._log_damage(refused)
         except BaseException:
-            self._session, self._told = session, told
+            self._session, self._change_reported = session, reported
             raise
         if self._failing and writes:
             self._failing = False
             log.warning("metadata.works_again path=%s", self._path)
         return results
 
-    def _tell_damage(self, error: MagnetarError) -> None:
-        """Once for each record: clients will ask for it again and again."""
-        if isinstance(error, CorruptEntry) and str(error) not in self._damage_told:
-            self._damage_told.add(str(error))
+    def _log_damage(self, error: MagnetarError) -> None:
+        """Log damage once for each record, since clients will ask for it again."""
+        if isinstance(error, CorruptEntry) and str(error) not in self._damage_logged:
+            self._damage_logged.add(str(error))
             log.error("metadata.damaged path=%s error=%s", self._path, error)
 
     def changes(self) -> list[str | None]:
-        """What changed since the last call, by whichever process, if anybody watches.
+        """Return the paths that any process changed since the last call, while there are watches.
 
-        None stands for records that were deleted, and nobody knows which.
+        None stands for deleted records of which the paths are no longer known.
         """
-        if self._told is None:
+        if self._change_reported is None:
             return []
-        # It moves with the commits of others.
+        # It changes with the commits of other processes.
         data_version = self.connection.execute("PRAGMA data_version").fetchone()[0]
-        if data_version == self._data_version and not self.tables.news:
+        if data_version == self._data_version and not self.tables.changed:
             return []
         with self.tables.transaction(writes=False):
-            self._told, found, missed = self.tables.changes_since(self._told)
+            self._change_reported, found, missed = self.tables.changes_since(self._change_reported)
         self._data_version = data_version
-        self.tables.news = False
+        self.tables.changed = False
         return [None, *found] if missed else [*found]
 
-    def mind_sessions(self) -> None:
-        """Give a sign of life, end the sessions of the dead, forget old deletions."""
+    def maintain_sessions(self) -> None:
+        """Send our heartbeat, end expired sessions, forget old deletions."""
         now = self._clock.now()
-        if now < self._beat_due:
+        if now < self._heartbeat_due:
             return
-        self._beat_due = now + self._settings.session_timeout_s / 4
+        self._heartbeat_due = now + self._settings.session_timeout_s / 4
         if self._session is not None:
-            self._beat()
+            self._send_heartbeat()
         with self.tables.transaction(writes=False):
-            silent = self._silent(self.tables.beats(), now)
-        if silent:
-            log.warning("metadata.sessions_ended path=%s count=%d", self._path, len(silent))
-        if silent or self.tables.overgrown:
+            expired = self._expired(self.tables.heartbeats(), now)
+        if expired:
+            log.warning("metadata.sessions_ended path=%s count=%d", self._path, len(expired))
+        if expired or self.tables.overgrown:
             with self.tables.transaction(writes=True):
-                for session in silent:
+                for session in expired:
                     self.tables.end_session(session)
                 if self.tables.overgrown:
                     self.tables.forget_deletions()
 
-    def _beat(self) -> None:
-        """A sign of life need not survive a loss of power, so it is not synced."""
+    def _send_heartbeat(self) -> None:
+        """Send our heartbeat. It need not survive a loss of power, so it is not synced."""
         assert self._session is not None, "only who owns ephemeral records has a session"
         self.connection.execute("PRAGMA synchronous = NORMAL")
         try:
             with self.tables.transaction(writes=True):
-                alive = self.tables.beat(self._session)
+                alive = self.tables.heartbeat(self._session)
         finally:
             self.connection.execute("PRAGMA synchronous = FULL")
         if not alive:
@@ -206,16 +211,16 @@ class SqliteWorker:
             )
             self._session = None
 
-    def _silent(self, sessions: dict[int, int], now: float) -> list[int]:
-        """Sessions of others whose beats have not changed for too long, as far as we have seen."""
-        before = self._beats_seen
-        self._beats_seen = {}
+    def _expired(self, sessions: dict[int, int], now: float) -> list[int]:
+        """Return the other sessions whose heartbeats we have not seen change for too long."""
+        before = self._heartbeats_seen
+        self._heartbeats_seen = {}
         for session, beats in sessions.items():
             known = before.get(session)
             since = known[1] if known is not None and known[0] == beats else now
-            self._beats_seen[session] = (beats, since)
+            self._heartbeats_seen[session] = (beats, since)
         return [
             session
-            for session, (_, since) in self._beats_seen.items()
+            for session, (_, since) in self._heartbeats_seen.items()
             if session != self._session and now - since >= self._settings.session_timeout_s
         ]

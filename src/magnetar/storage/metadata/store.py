@@ -1,4 +1,4 @@
-"""The contract of a metadata store: small versioned records in a tree of paths, watched.
+"""The contract of a metadata store: small versioned records in a tree of paths, with watches.
 
 Paths look like ``/managed-ledgers/public/default/persistent/orders``: absolute, ``/``-separated,
 no trailing slash, segments already URL-encoded by the caller (``paths.py``). A record may have
@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 ABSENT: Final = -1
-"""As ``expected_version``: the record must not exist yet."""
+"""An ``expected_version`` that says that the record must not exist yet."""
 
 
 @dataclass(slots=True, frozen=True)
 class Record:
-    """A value and its version: 0 when created, one more with each put."""
+    """A value and its version, which is 0 at first and one more after each put."""
 
     value: bytes
     version: int
@@ -28,10 +28,10 @@ class Watch(Protocol):
 
 
 class MetadataStore(Protocol):
-    """Get, put-if-version, delete, children, watch, ephemeral."""
+    """One session on a tree of records."""
 
     async def get(self, path: str) -> Record | None:
-        """The record at ``path``, or None."""
+        """Return the record at ``path``, or None."""
 
     async def put(
         self,
@@ -43,26 +43,26 @@ class MetadataStore(Protocol):
     ) -> int:
         """Write, and return the new version.
 
-        ``expected_version`` None writes whatever was there; ``ABSENT`` creates; a version replaces
-        just that version. An ephemeral record vanishes when this store's session ends: on
-        ``close``, or some seconds after its process died. Raises VersionMismatch.
+        ``expected_version`` None replaces any version; ``ABSENT`` creates; a version replaces only
+        that version. An ephemeral record is deleted when this store's session ends: on ``close``,
+        or some seconds after its process died. Raises VersionMismatch.
         """
 
     async def delete(self, path: str, *, expected_version: int | None = None) -> None:
-        """Remove one record (not its children). Absent is fine when no version is expected.
+        """Delete one record, not its children. It may be absent when no version is expected.
 
         Raises VersionMismatch.
         """
 
     async def children(self, path: str) -> list[str]:
-        """The names (not paths) directly below ``path``, sorted; [] where there are none."""
+        """Return the sorted names (not paths) directly below ``path``; [] where there are none."""
 
     def watch(self, prefix: str, changed: Callable[[str], None]) -> Watch:
         """Call ``changed(path)`` on the event loop after a record at or below ``prefix`` changes.
 
-        By whichever process. Changes may be reported late and together, never lost: after the
-        call, a read shows the new state or a newer one.
+        Changes by any process are reported, perhaps late and several at once, but never lost. A
+        read after the call shows the new state or a newer one.
         """
 
     async def close(self) -> None:
-        """End the session: ephemeral records go, watches end."""
+        """End the session, its watches, and its ephemeral records."""

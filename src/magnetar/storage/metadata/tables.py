@@ -1,14 +1,14 @@
-"""Metadata as SQL tables: every statement there is.
+"""The tables of the metadata, and every SQL statement.
 
     records    path, value, version, the session that owns an ephemeral record, the number of the
                change that touched it last, and a CRC-32 of path, version and value
     deletions  paths that were deleted, each with the number of that change
-    sessions   the stores that own ephemeral records; ``beats`` counts their signs of life
+    sessions   the stores that own ephemeral records; ``beats`` counts their heartbeats
     counters   'change': the number of the last change; 'forgotten': deletions up to this number
-               have left no trace any more
+               are no longer in ``deletions``
 
-All changes of a transaction have one number. Who watches asks for what has a higher number than the
-last it saw: changes are never missed, several to one record are told as one.
+All changes of a transaction have one number. A watching store asks for what has a higher number
+than the last it saw, so it never misses a change; several to one record are reported as one.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ from magnetar.errors import CorruptEntry, VersionMismatch
 from magnetar.storage.metadata.store import ABSENT, Record
 
 DELETIONS_KEPT: Final = 10_000
-"""Deletions a watch may lag behind; one that lags further is told of all there is."""
+"""How many deletions a watch may lag behind; beyond that, every record counts as changed."""
 
 SCHEMA: Final = """
 CREATE TABLE records (
@@ -40,7 +40,7 @@ INSERT INTO counters VALUES ('change', 0), ('forgotten', 0)
 
 
 class Changes(NamedTuple):
-    """What changed since a number. ``missed``: also deletions that nobody can name any more."""
+    """What changed since a number. ``missed`` says that deletions were forgotten meanwhile."""
 
     number: int
     paths: list[str]
@@ -48,9 +48,9 @@ class Changes(NamedTuple):
 
 
 class Tables:
-    """The tables of one connection in autocommit.
+    """The tables of one connection in autocommit mode.
 
-    Everything but ``transaction`` is called inside of one.
+    Everything but ``transaction`` must be called within a transaction.
     """
 
     def __init__(
@@ -58,13 +58,13 @@ class Tables:
     ) -> None:
         self._connection = connection
         self._deletions_kept = deletions_kept
-        self._change = 0  # Of this transaction; 0: nothing was changed yet.
-        self._deletions = 0  # Made here since old ones were forgotten.
-        self.news = False  # Something was changed here; for who watches to take back.
+        self._change = 0  # The number of this transaction, 0 before its first change.
+        self._deletions = 0  # How many were made here since ``forget_deletions``.
+        self.changed = False  # Something was changed here; the caller sets it back.
 
     @contextlib.contextmanager
     def transaction(self, *, writes: bool) -> Iterator[None]:
-        """Commit at the end, roll back on any error."""
+        """Begin a transaction; commit it at the end, or roll it back on any error."""
         self._connection.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
         self._change = 0
         try:
@@ -76,7 +76,7 @@ class Tables:
             raise
 
     def get(self, path: str) -> Record | None:
-        """Raises CorruptEntry for a record that is not what was written."""
+        """Return the record. Raises CorruptEntry when it is not what was written."""
         row = self._one("SELECT value, version, checksum FROM records WHERE path = ?", path)
         if row is None:
             return None
@@ -115,7 +115,7 @@ class Tables:
 
     def children(self, path: str) -> list[str]:
         prefix = path.rstrip("/") + "/"
-        # "0" follows "/" in the order of characters: the range holds all that is below.
+        # "0" follows "/" in the order of characters, so the range has all that is below.
         rows = self._connection.execute(
             "SELECT path FROM records WHERE path > ? AND path < ?", (prefix, prefix[:-1] + "0")
         )
@@ -126,15 +126,15 @@ class Tables:
         session: int = self._one("SELECT last_insert_rowid()")[0]
         return session
 
-    def beat(self, session: int) -> bool:
-        """A sign of life. False: the session is over."""
-        beaten = self._connection.execute(
+    def heartbeat(self, session: int) -> bool:
+        """Count a heartbeat. Returns False when the session has ended."""
+        counted = self._connection.execute(
             "UPDATE sessions SET beats = beats + 1 WHERE id = ?", (session,)
         )
-        return beaten.rowcount == 1
+        return counted.rowcount == 1
 
-    def beats(self) -> dict[int, int]:
-        """The sessions there are, and how often each has beaten."""
+    def heartbeats(self) -> dict[int, int]:
+        """Return the sessions, and how many heartbeats each has sent."""
         return dict(self._connection.execute("SELECT id, beats FROM sessions").fetchall())
 
     def end_session(self, session: int) -> None:
@@ -161,7 +161,7 @@ class Tables:
         return self._deletions >= self._deletions_kept
 
     def forget_deletions(self) -> None:
-        """Remove the traces of all deletions but the latest."""
+        """Remove all but the latest deletions from their table."""
         last = self._one(
             "SELECT change FROM deletions ORDER BY change DESC LIMIT 1 OFFSET ?",
             self._deletions_kept,
@@ -172,7 +172,7 @@ class Tables:
         self._deletions = 0
 
     def _check(self, path: str, expected_version: int | None) -> int:
-        """The version now, ABSENT where there is no record."""
+        """Return the version, ABSENT where there is no record. Raises VersionMismatch."""
         row = self._one("SELECT version FROM records WHERE path = ?", path)
         version: int = ABSENT if row is None else row[0]
         if expected_version is not None and expected_version != version:
@@ -191,7 +191,7 @@ class Tables:
         if not self._change:
             self._change = self._counter("change") + 1
             self._set_counter("change", self._change)
-            self.news = True
+            self.changed = True
         return self._change
 
     def _counter(self, name: str) -> int:

@@ -1,4 +1,4 @@
-"""The watches of one metadata store, whatever stores its records."""
+"""The watches of one metadata store, for every implementation."""
 
 import asyncio
 from collections.abc import Callable
@@ -41,14 +41,14 @@ class Watches:
     def clear(self) -> None:
         self._running.clear()
 
-    def tell(self, path: str | None) -> None:
-        """A record changed; None: some were deleted, and it is not known which."""
+    def notify(self, path: str | None) -> None:
+        """Call the watches of a record that changed; all of them, if it is not known which did."""
         loop = asyncio.get_running_loop()
         for watch in self._running:
-            told = watch.prefix if path is None else path
-            if told == watch.prefix or told.startswith(watch.below):
-                # Each in a call of its own: the loop reports a watch that fails, and goes on.
-                loop.call_soon(self._call, watch, told)
+            changed = watch.prefix if path is None else path
+            if changed == watch.prefix or changed.startswith(watch.below):
+                # Each has a call of its own, so that one that fails stops no other.
+                loop.call_soon(self._call, watch, changed)
 
     def _call(self, watch: PathWatch, path: str) -> None:
         if watch in self._running:

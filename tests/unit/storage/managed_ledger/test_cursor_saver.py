@@ -42,7 +42,7 @@ def owner():
 async def test_what_changed_is_saved_once_and_its_log_trimmed_after(logs, saver, owner):
     cursors = [Saved(owner) for _ in range(3)]
     for cursor in cursors * 5:
-        saver.changed(cursor)
+        saver.save_soon(cursor)
     await logs.clock.advance(0.9)
     assert cursors[0].flushes.passed == 0
     await logs.clock.advance(0.1)
@@ -52,7 +52,7 @@ async def test_what_changed_is_saved_once_and_its_log_trimmed_after(logs, saver,
 
 async def test_nothing_runs_when_nothing_changed(logs, saver, owner):
     assert saver.idle
-    saver.changed(Saved(owner))
+    saver.save_soon(Saved(owner))
     assert not saver.idle
     await logs.clock.advance(1)
     assert saver.idle
@@ -63,9 +63,9 @@ async def test_nothing_runs_when_nothing_changed(logs, saver, owner):
 async def test_what_changes_during_a_save_is_saved_in_the_next_round(logs, saver, owner):
     cursor = Saved(owner)
     cursor.flushes.close()
-    saver.changed(cursor)
+    saver.save_soon(cursor)
     await logs.clock.advance(1)
-    saver.changed(cursor)
+    saver.save_soon(cursor)
     cursor.flushes.open()
     await until_idle()
     assert cursor.flushes.passed == 1
@@ -76,14 +76,14 @@ async def test_what_changes_during_a_save_is_saved_in_the_next_round(logs, saver
 
 async def test_one_loop_serves_all(logs, saver, owner):
     for _ in range(10):
-        saver.changed(Saved(owner))
-        saver.passed(Owner())
+        saver.save_soon(Saved(owner))
+        saver.trim_soon(Owner())
     assert len(logs.tasks) == 1
     await logs.clock.advance(1)
 
 
 async def test_a_log_is_trimmed_on_request(logs, saver, owner):
-    saver.passed(owner)
+    saver.trim_soon(owner)
     await logs.clock.advance(1)
     assert owner.trims.passed == 1
     assert saver.idle
@@ -93,7 +93,7 @@ async def test_many_are_saved_in_portions(logs, saver, owner):
     cursors = [Saved(owner) for _ in range(SAVES_AT_ONCE_MAX + 1)]
     for cursor in cursors:
         cursor.flushes.close()
-        saver.changed(cursor)
+        saver.save_soon(cursor)
     await logs.clock.advance(1)
     assert sum(cursor.flushes.waiting for cursor in cursors) == SAVES_AT_ONCE_MAX
     for cursor in cursors:
@@ -105,8 +105,8 @@ async def test_many_are_saved_in_portions(logs, saver, owner):
 async def test_a_save_that_failed_is_tried_again(logs, saver, owner, caplog):
     cursor, other = Saved(owner), Saved(owner)
     cursor.flushes.failures = [WriteFailed("disk full")]
-    saver.changed(cursor)
-    saver.changed(other)
+    saver.save_soon(cursor)
+    saver.save_soon(other)
     await logs.clock.advance(1)
     assert other.flushes.passed == 1
     assert not saver.idle
@@ -119,7 +119,7 @@ async def test_a_save_that_failed_is_tried_again(logs, saver, owner, caplog):
 async def test_what_another_broker_owns_is_given_up(logs, saver, owner):
     cursor = Saved(owner)
     cursor.flushes.failures = [Fenced("another broker")]
-    saver.changed(cursor)
+    saver.save_soon(cursor)
     await logs.clock.advance(1)
     assert saver.idle
 
@@ -128,8 +128,8 @@ async def test_a_trim_that_failed_stops_nobody(logs, saver, owner, caplog):
     owner.trims.failures = [WriteFailed("disk full"), Fenced("another broker")]
     other = Owner()
     for _ in range(2):
-        saver.passed(owner)
-        saver.passed(other)
+        saver.trim_soon(owner)
+        saver.trim_soon(other)
         await logs.clock.advance(1)
     assert other.trims.passed == 2
     assert "disk full" in caplog.text

@@ -61,19 +61,19 @@ def setting(worker, name):
 def test_the_file_is_synced_at_every_commit_but_signs_of_life(worker, clock):
     assert (setting(worker, "journal_mode"), setting(worker, "synchronous")) == ("wal", SYNCED)
     do(worker, put("/e", ephemeral=True))
-    assert worker.tables.beats() == {1: 0}
+    assert worker.tables.heartbeats() == {1: 0}
     clock.move(SETTINGS.session_timeout_s / 4)
-    worker.mind_sessions()
-    assert worker.tables.beats() == {1: 1}
+    worker.maintain_sessions()
+    assert worker.tables.heartbeats() == {1: 1}
     assert setting(worker, "synchronous") == SYNCED
 
 
 def test_only_who_watches_looks_for_changes(worker):
-    assert worker.patience_s > 1
+    assert worker.wait_max_s > 1
     do(worker, SqliteWorker.begin_watching, writes=False)
-    assert worker.patience_s == SETTINGS.poll_interval_s
+    assert worker.wait_max_s == SETTINGS.poll_interval_s
     do(worker, SqliteWorker.end_watching, writes=False)
-    assert worker.patience_s > 1
+    assert worker.wait_max_s > 1
 
 
 def test_who_lags_too_far_is_told_of_everything(make, clock):
@@ -83,7 +83,7 @@ def test_who_lags_too_far_is_told_of_everything(make, clock):
     for number in range(5):
         do(mine, delete(f"/w/{number}"))
     clock.move(SETTINGS.session_timeout_s)
-    mine.mind_sessions()  # Old deletions are forgotten.
+    mine.maintain_sessions()  # Old deletions are forgotten.
     told = theirs.changes()
     assert told[0] is None, "some were deleted, and nobody knows which"
     assert {"/w/3", "/w/4", "/w/5"} <= set(told)

@@ -82,13 +82,13 @@ def test_deletions_are_told(tables):
     assert tables.changes_since(1) == (2, ["/a"], False)
 
 
-def test_news_say_that_something_changed_here(tables):
-    assert not tables.news
+def test_the_tables_say_that_something_changed_here(tables):
+    assert not tables.changed
     with tables.transaction(writes=True):
         tables.get("/a")
-    assert not tables.news
+    assert not tables.changed
     put(tables, "/a")
-    assert tables.news
+    assert tables.changed
 
 
 def test_children_need_not_read_the_records(tables, connection):
@@ -111,17 +111,17 @@ def test_a_session_takes_its_records_along(tables):
         tables.end_session(mine)
     assert tables.children("/") == ["kept", "theirs"]
     assert tables.changes_since(before).paths == ["/mine/1", "/mine/2"]
-    assert tables.beats() == {theirs: 0}
+    assert tables.heartbeats() == {theirs: 0}
 
 
 def test_a_session_beats_until_it_is_over(tables):
     with tables.transaction(writes=True):
         session = tables.begin_session()
-        assert tables.beat(session)
-        assert tables.beat(session)
-        assert tables.beats() == {session: 2}
+        assert tables.heartbeat(session)
+        assert tables.heartbeat(session)
+        assert tables.heartbeats() == {session: 2}
         tables.end_session(session)
-        assert not tables.beat(session)
+        assert not tables.heartbeat(session)
         assert tables.begin_session() > session
 
 

@@ -9,8 +9,8 @@ async def test_a_watch_that_fails_keeps_nothing_from_others():
     loop.set_exception_handler(lambda _, context: unhandled.append(context["exception"]))
     watches.begin("/a", int)
     watches.begin("/a", told.append)
-    watches.tell("/a")
-    watches.tell("/a/b")
+    watches.notify("/a")
+    watches.notify("/a/b")
     assert told == [], "a watch is called by the loop"
     await asyncio.sleep(0)
     assert told == ["/a", "/a/b"]
@@ -21,7 +21,7 @@ async def test_where_it_is_not_known_what_was_deleted_each_watch_is_told_its_pre
     told, watches = [], Watches()
     for prefix in ("/a", "/b/c"):
         watches.begin(prefix, told.append)
-    watches.tell(None)
+    watches.notify(None)
     await asyncio.sleep(0)
     assert told == ["/a", "/b/c"]
 
@@ -31,7 +31,7 @@ async def test_the_end_of_the_last_watch_is_told_once():
     watches = Watches(lambda: ended.append(1))
     assert not watches
     one, other = (watches.begin("/a", told.append) for _ in range(2))
-    watches.tell("/a")
+    watches.notify("/a")
     one.cancel()
     assert watches
     assert not ended
