@@ -305,12 +305,10 @@ class Subscription:
     async def _expect_ranges_free(self, request: SubscribeRequest) -> None:
         """Remove a consumer that holds one of these STICKY ranges, if it is dead."""
         strategy = self.dispatch.strategy if self.dispatch else None
-        ranges = strategy.ranges if isinstance(strategy, KeyShared) else StickyRanges[Consumer]()
-        if not isinstance(ranges, StickyRanges):
-            return
-        holder = ranges.conflict(request.hash_ranges)
-        if holder is not None and not await holder.connection.alive():
-            self.remove(holder)
+        if isinstance(strategy, KeyShared) and isinstance(strategy.ranges, StickyRanges):
+            holder = strategy.ranges.conflict(request.hash_ranges)
+            if holder is not None and not await holder.connection.alive():
+                self.remove(holder)
 
     def _strategy_for(self, request: SubscribeRequest) -> Strategy[Consumer]:
         if request.type is SubscriptionType.SHARED:

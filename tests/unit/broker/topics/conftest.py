@@ -8,7 +8,7 @@ from support.loop import until
 
 from magnetar.broker.policies import IN_FORCE
 from magnetar.broker.settings import PolicySettings
-from magnetar.broker.topics.consumer import SubscribeRequest
+from magnetar.broker.topics.consumer import Consumer, SubscribeRequest
 from magnetar.broker.topics.persistent_topic import PersistentTopic
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.clock import SystemClock
@@ -16,6 +16,7 @@ from magnetar.loop_iteration import LoopIteration
 from magnetar.message.entry import checksum, join
 from magnetar.message.send_run import SendRun
 from magnetar.model.names import TopicName
+from magnetar.model.position import Position
 from magnetar.model.subscriptions import InitialPosition
 from magnetar.proto import PulsarApi_pb2 as pb
 from magnetar.storage.ledger.memory import MemoryLedgerStore
@@ -80,7 +81,7 @@ class ClientEnd:
         counts = redelivery_counts or [0] * len(indexes)
         sets = ack_sets or [[]] * len(indexes)
         for index, count, words in zip(indexes, counts, sets, strict=True):
-            position = (run.ledger_id, run.first_entry_id + index)
+            position = Position(run.ledger_id, run.first_entry_id + index)
             self._note("entry", consumer_id, position, payload(run.data[index]), count, words)
 
     def send_active_change(self, consumer_id, *, active):
@@ -130,13 +131,25 @@ def run_of(*entries, counts=None, producer_id=1):
     )
 
 
+def attached(kind, name="c", *, end=None, unacked_max=0):
+    """A consumer without a topic."""
+    request = SubscribeRequest(subscription="s", type=kind, consumer_id=1, consumer_name=name)
+    return Consumer(
+        request,
+        topic=TopicName.parse("t"),
+        connection=end or ClientEnd(),
+        unacked_max=unacked_max,
+        connected_at_ms=0,
+    )
+
+
 class Bench:
     """A topic, and short words for what tests do to it."""
 
     def __init__(self, topic, tasks):
         self.topic = topic
         self.failed = []
-        self._tasks = tasks
+        self.tasks = tasks
         self.ends = []
         self._producer = None
         self._end = ClientEnd()
@@ -206,7 +219,7 @@ async def open_bench():
     yield open_one
     for bench in benches:
         await bench.topic.close()
-        await bench._tasks.close()
+        await bench.tasks.close()
 
 
 @pytest.fixture

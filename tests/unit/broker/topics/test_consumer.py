@@ -1,25 +1,16 @@
 """Permits, and how much a consumer holds."""
 
 import pytest
+from unit.broker.topics.conftest import attached
 
-from magnetar.broker.topics.consumer import Consumer, SubscribeRequest, messages_of, pending_in
+from magnetar.broker.topics.consumer import messages_of, pending_in
 from magnetar.message.entry_traits import EntryTraits
-from magnetar.model.names import TopicName
 from magnetar.model.subscriptions import SubscriptionType
 from magnetar.storage.managed_ledger.run import EntryRun
 
 
 def consumer(end, *, unacked_max=0):
-    request = SubscribeRequest(
-        subscription="s", type=SubscriptionType.SHARED, consumer_id=7, consumer_name="c"
-    )
-    return Consumer(
-        request,
-        topic=TopicName.parse("t"),
-        connection=end,
-        unacked_max=unacked_max,
-        connected_at_ms=0,
-    )
+    return attached(SubscriptionType.SHARED, end=end, unacked_max=unacked_max)
 
 
 def run(make_entry, *counts):

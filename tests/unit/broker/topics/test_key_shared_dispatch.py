@@ -63,7 +63,7 @@ async def test_a_moved_key_waits_until_its_old_owner_has_acknowledged(bench, mak
     moved = [k for k in KEYS if f"{k}/1" not in a.got()]
     assert moved
     assert b.got() == []
-    held = {text: Position(*p) for text, p in zip(a.got(), a.positions(), strict=True)}
+    held = dict(zip(a.got(), a.positions(), strict=True))
     subscription.acknowledge(first, [held[f"{moved[0]}/0"]])
     await b.until(lambda e: e.got() == [f"{moved[0]}/1"])
     subscription.acknowledge(first, [held[f"{key}/0"] for key in moved[1:]])
@@ -130,7 +130,7 @@ async def test_nothing_is_remembered_of_entries_that_were_skipped_while_they_wai
     await bench.publish(make_entry("3", key=key))
     subscription.flow(first, 10)
     await a.until(lambda e: e.got() == ["3"])
-    subscription.acknowledge(first, [Position(*a.positions()[0])])
+    subscription.acknowledge(first, [a.positions()[0]])
     table = subscription.dispatch.strategy.table
     assert not list(table.groups_of(bench.topic.ledger.last_position.ledger_id, range(9)))
 
@@ -152,7 +152,7 @@ async def holding(bench, make_entry, keys):
     end, subscription, consumer = await bench.consumer(KEY_SHARED, "a", permits=len(keys))
     await bench.publish(*(make_entry(str(n), key=key) for n, key in enumerate([*keys, keys[-1]])))
     await end.until(lambda e: len(e.got()) == len(keys))
-    return end, subscription, consumer, [Position(*position) for position in end.positions()]
+    return end, subscription, consumer, end.positions()
 
 
 async def test_long_keys_are_delivered_and_not_remembered(bench, make_entry):

@@ -113,7 +113,7 @@ async def test_a_key_keeps_its_order_whatever_its_consumers_do(
         def _note(self, *what):
             super()._note(*what)
             if what[0] == "entry":
-                storm.delivered(what[1], Position(*what[2]))
+                storm.delivered(what[1], what[2])
 
     steps = {storm.flow: 20, storm.acknowledge: 22, storm.redeliver: 7, storm.read_or_not: 7}
     for _ in range(150):

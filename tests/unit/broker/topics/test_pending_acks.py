@@ -3,12 +3,10 @@
 import asyncio
 
 import pytest
-from unit.broker.topics.conftest import ClientEnd
+from unit.broker.topics.conftest import attached
 
 from magnetar.broker.dispatch.shared import Shared
-from magnetar.broker.topics.consumer import Consumer, SubscribeRequest
 from magnetar.broker.topics.pending_acks import PendingAcks
-from magnetar.model.names import TopicName
 from magnetar.model.position import Position
 from magnetar.model.subscriptions import SubscriptionType
 
@@ -29,16 +27,7 @@ class World:
         self.woken += 1
 
     def consumer(self, name, unacked_max):
-        request = SubscribeRequest(
-            subscription="s", type=SubscriptionType.SHARED, consumer_id=1, consumer_name=name
-        )
-        consumer = Consumer(
-            request,
-            topic=TopicName.parse("t"),
-            connection=ClientEnd(),
-            unacked_max=unacked_max,
-            connected_at_ms=0,
-        )
+        consumer = attached(SubscriptionType.SHARED, name, unacked_max=unacked_max)
         consumer.add_permits(100)
         self.strategy.join(consumer)
         return consumer

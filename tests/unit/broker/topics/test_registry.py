@@ -19,6 +19,7 @@ from magnetar.model.position import EARLIEST
 from magnetar.storage.ledger.memory import MemoryLedgerStore
 from magnetar.storage.managed_ledger.cache import EntryCache
 from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
+from magnetar.storage.managed_ledger.settings import ManagedLedgerSettings
 from magnetar.storage.metadata import paths
 from magnetar.storage.metadata.memory import MemoryMetadataStore
 from magnetar.tasks import Tasks
@@ -53,6 +54,7 @@ class Opened:
         self.ledgers = ledgers or MemoryLedgerStore()
         self.tasks = Tasks("test")
         self.count = 0
+        self.ledger_settings = ManagedLedgerSettings()
         self.resources = Resources(self.metadata)
         policies = PolicyService(
             self.resources,
@@ -80,6 +82,7 @@ class Opened:
             cache=EntryCache(),
             clock=SystemClock(),
             tasks=self.tasks,
+            settings=self.ledger_settings,
         )
 
     async def topic_exists(self, topic):
@@ -246,11 +249,18 @@ async def test_after_a_failed_write_the_topic_is_opened_afresh(
     assert again.ledger.entry_count == 1
 
 
-async def test_a_topic_whose_log_could_not_be_changed_is_opened_afresh(opened):
+async def test_a_topic_whose_log_could_not_be_changed_is_opened_afresh(
+    opened, client_end, make_entry, make_run
+):
+    opened.ledger_settings = ManagedLedgerSettings(ledger_age_max_s=0)
     topic = await opened.registry.get(PLAIN, create=True)
+    end = client_end()
+    producer = await topic.attach_producer(end, 1, "p")
+    producer.publish(make_run(make_entry("a")))
+    await end.until(lambda e: e.sent)
     opened.metadata.bad = "/t"
     with pytest.raises(WriteFailed):
-        await topic.ledger._list.change(lambda _: None)  # As trimming and rollover do.
+        await topic.maintain()  # It is time for the next ledger.
     opened.metadata.bad = None
     again = await opened.registry.get(PLAIN, create=False)
     await again.create_subscription("s", EARLIEST)

@@ -6,7 +6,6 @@ import weakref
 import pytest
 
 from magnetar.model.policies import Policies
-from magnetar.model.position import Position
 from magnetar.model.subscriptions import SubscriptionType
 
 SHARED = SubscriptionType.SHARED
@@ -40,7 +39,7 @@ async def test_redelivery_counts_and_goes_out_again(bench):
     end, subscription, consumer = await bench.consumer(SHARED)
     await bench.publish("a", "b")
     await end.until(lambda e: len(e.got()) == 2)
-    first = Position(*end.positions()[0])
+    first = end.positions()[0]
     subscription.redeliver(consumer, [first])
     await end.until(lambda e: len(e.got()) == 3)
     assert end.sent[-1][3:5] == ("a", 1)
@@ -54,7 +53,7 @@ async def test_an_entry_that_a_client_names_twice_counts_once(bench, kind):
     end, subscription, consumer = await bench.consumer(kind)
     await bench.publish("a", "b")
     await end.until(lambda e: len(e.got()) == 2)
-    first, second = (Position(*position) for position in end.positions())
+    first, second = end.positions()
     subscription.redeliver(consumer, [first, first])
     await end.until(lambda e: len(e.got()) == 3)
     assert end.sent[-1][3:5] == ("a", 1)
@@ -80,7 +79,7 @@ async def test_what_comes_back_in_parts_comes_back_whole(open_bench):
     other, _, _ = await bench.consumer(SHARED, "other", permits=0)
     await bench.publish(*"abcdefg")
     await end.until(lambda e: len(e.got()) == 7)
-    last = Position(*end.positions()[-1])
+    last = end.positions()[-1]
     subscription.redeliver(consumer, None)
     subscription.acknowledge(consumer, [last])  # It is on its way back: it will not go out again.
     await end.until(lambda e: len(e.got()) == 13)
@@ -99,7 +98,7 @@ async def test_what_goes_out_again_is_found_beside_what_nobody_can_read(bench, m
     await bench.publish(*made, counts=[0] * 5)
     subscription.flow(consumer, 10)
     await end.until(lambda e: e.got() == list("abcd"))
-    a, _, c, d = (Position(*position) for position in end.positions())
+    a, _, c, d = end.positions()
     subscription.redeliver(consumer, [d, a, c])
     await end.until(lambda e: len(e.got()) == 7)
     assert [(sent[2], sent[3], sent[4]) for sent in end.sent[4:]] == [
@@ -132,8 +131,8 @@ async def test_the_first_consumer_after_nobody_starts_at_the_mark(bench):
     end, subscription, consumer = await bench.consumer(SHARED)
     await bench.publish("a", "b", "c")
     await end.until(lambda e: len(e.got()) == 3)
-    subscription.acknowledge(consumer, [Position(*end.positions()[1])])
-    subscription.redeliver(consumer, [Position(*end.positions()[0])])
+    subscription.acknowledge(consumer, [end.positions()[1]])
+    subscription.redeliver(consumer, [end.positions()[0]])
     await bench.topic.leave(subscription, consumer)
     again, _, _ = await bench.consumer(SHARED)
     await again.until(lambda e: len(e.got()) == 2)
@@ -145,7 +144,7 @@ async def test_an_acknowledgement_by_another_consumer_counts(bench):
     await bench.publish("x")
     await a.until(lambda _: a.got() or b.got())
     holder, other = (first, second) if a.got() else (second, first)
-    position = Position(*(a.positions() + b.positions())[0])
+    position = (a.positions() + b.positions())[0]
     subscription.acknowledge(other, [position])
     assert holder.unacked == 0
     assert subscription.cursor.backlog == 0
@@ -158,9 +157,9 @@ async def test_a_consumer_stops_at_its_unacked_limit_and_goes_on_at_half(open_be
     await end.until(lambda e: len(e.got()) == 3)
     assert consumer.blocked
     subscription.flow(consumer, 5)
-    subscription.acknowledge(consumer, [Position(*end.positions()[0])])
+    subscription.acknowledge(consumer, [end.positions()[0]])
     assert end.got() == ["a", "b", "c"]
-    subscription.acknowledge(consumer, [Position(*end.positions()[1])])
+    subscription.acknowledge(consumer, [end.positions()[1]])
     await end.until(lambda e: len(e.got()) == 5)
     assert consumer.permits == 10 - 5 + 5
 
@@ -173,7 +172,7 @@ async def test_reading_stops_at_the_subscriptions_unacked_limit(open_bench):
     subscription.flow(consumer, 4)
     await bench.publish("e")
     assert end.got() == list("abcd")
-    subscription.acknowledge(consumer, [Position(*p) for p in end.positions()[:3]])
+    subscription.acknowledge(consumer, end.positions()[:3])
     await end.until(lambda e: e.got() == list("abcde"))
 
 
@@ -184,7 +183,7 @@ async def test_a_limit_of_one_message_lets_them_through_one_by_one(open_bench, l
     await bench.publish("a")
     await bench.publish("b")
     await end.until(lambda e: e.got() == ["a"])
-    subscription.acknowledge(consumer, [Position(*end.positions()[0])])
+    subscription.acknowledge(consumer, [end.positions()[0]])
     await end.until(lambda e: e.got() == ["a", "b"])
 
 
@@ -250,7 +249,7 @@ async def test_messages_of_a_batch_are_acknowledged_one_by_one(open_bench, make_
     end, subscription, consumer = await bench.consumer(SHARED)
     await bench.publish(make_entry("x", batch=3), counts=[3])
     await end.until(lambda e: len(e.got()) == 1)
-    position = Position(*end.positions()[0])
+    position = end.positions()[0]
     subscription.acknowledge(consumer, [], [(position, [0b110])])
     assert consumer.unacked == 2
     subscription.redeliver(consumer, None)

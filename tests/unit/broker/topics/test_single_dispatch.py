@@ -1,6 +1,5 @@
 """Exclusive and Failover: one consumer at a time, in order, from the mark."""
 
-from magnetar.model.position import Position
 from magnetar.model.subscriptions import SubscriptionType
 
 EXCLUSIVE, FAILOVER = SubscriptionType.EXCLUSIVE, SubscriptionType.FAILOVER
@@ -55,7 +54,7 @@ async def test_redelivery_starts_again_at_the_mark(bench):
     end, subscription, consumer = await bench.consumer(EXCLUSIVE)
     await bench.publish("a", "b", "c")
     await end.until(lambda e: len(e.got()) == 3)
-    subscription.acknowledge(consumer, [Position(*end.positions()[0])])
+    subscription.acknowledge(consumer, [end.positions()[0]])
     subscription.redeliver(consumer, None)
     await end.until(lambda e: len(e.got()) == 5)
     assert end.got() == ["a", "b", "c", "b", "c"]
@@ -65,7 +64,7 @@ async def test_the_next_consumer_starts_at_the_mark(bench):
     end, subscription, consumer = await bench.consumer(EXCLUSIVE)
     await bench.publish("a", "b")
     await end.until(lambda e: len(e.got()) == 2)
-    subscription.acknowledge_cumulative(consumer, Position(*end.positions()[0]))
+    subscription.acknowledge_cumulative(consumer, end.positions()[0])
     await bench.topic.leave(subscription, consumer)
     second, _, _ = await bench.consumer(EXCLUSIVE, "d")
     await second.until(lambda e: e.got() == ["b"])
@@ -85,7 +84,7 @@ async def test_a_standby_hears_that_it_is_not_active_and_takes_over_when_it_is(b
     assert second.sent == [("active", 1, False)]
     await bench.publish("a", "b")
     await first.until(lambda e: len(e.got()) == 2)
-    subscription.acknowledge(consumer, [Position(*first.positions()[0])])
+    subscription.acknowledge(consumer, [first.positions()[0]])
     await bench.topic.leave(subscription, consumer)
     await second.until(lambda e: e.got() == ["b"])
     assert second.sent[1] == ("active", 1, True)

@@ -127,7 +127,7 @@ async def test_a_seek_closes_consumers_first_and_moves_the_place(bench):
     end, subscription, _ = await bench.consumer(EXCLUSIVE)
     await bench.publish("a", "b", "c")
     await end.until(lambda e: len(e.got()) == 3)
-    second = Position(*end.positions()[1])
+    second = end.positions()[1]
 
     async def target():
         assert end.sent[-1] == ("close_consumer", 1)
@@ -179,7 +179,7 @@ async def test_cumulative_acknowledgement_is_not_for_shared_subscriptions(bench)
     end, subscription, consumer = await bench.consumer(SHARED)
     await bench.publish("a", "b")
     await end.until(lambda e: len(e.got()) == 2)
-    subscription.acknowledge_cumulative(consumer, Position(*end.positions()[1]))
+    subscription.acknowledge_cumulative(consumer, end.positions()[1])
     assert subscription.cursor.backlog == 2
 
 
@@ -188,9 +188,9 @@ async def test_a_cumulative_ack_set_acknowledges_up_to_the_batch(open_bench, mak
     end, subscription, consumer = await bench.consumer(EXCLUSIVE)
     await bench.publish("a", make_entry("x", batch=3), counts=[1, 3])
     await end.until(lambda e: len(e.got()) == 2)
-    position = Position(*end.positions()[1])
+    position = end.positions()[1]
     subscription.acknowledge_cumulative(consumer, position, [0b100])
-    assert subscription.cursor.mark == Position(*end.positions()[0])
+    assert subscription.cursor.mark == end.positions()[0]
     assert subscription.cursor.ack_set(position) == [0b100]
 
 

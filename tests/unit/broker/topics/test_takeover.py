@@ -3,12 +3,10 @@
 import pytest
 from support.clock import ManualClock
 from support.loop import until_idle
-from unit.broker.topics.conftest import ClientEnd
+from unit.broker.topics.conftest import attached
 
 from magnetar.broker.dispatch.single import Single
-from magnetar.broker.topics.consumer import Consumer, SubscribeRequest
 from magnetar.broker.topics.takeover import Takeover
-from magnetar.model.names import TopicName
 from magnetar.model.subscriptions import SubscriptionType
 from magnetar.tasks import Tasks
 
@@ -28,16 +26,7 @@ class World:
         )
 
     async def join(self, name):
-        request = SubscribeRequest(
-            subscription="s", type=SubscriptionType.FAILOVER, consumer_id=1, consumer_name=name
-        )
-        consumer = Consumer(
-            request,
-            topic=TopicName.parse("t"),
-            connection=ClientEnd(),
-            unacked_max=0,
-            connected_at_ms=0,
-        )
+        consumer = attached(SubscriptionType.FAILOVER, name)
         self.strategy.join(consumer)
         self.takeover.joined(consumer)
         await until_idle()  # Whoever waits looks at the clock.

@@ -12,7 +12,7 @@ async def test_totals_add_up_and_outlive_consumers(bench):
     end, subscription, consumer = await bench.consumer(SubscriptionType.SHARED, "c", permits=10)
     await bench.publish("a", "b", "c")
     await end.until(lambda e: len(e.got()) == 3)
-    subscription.acknowledge(consumer, [Position(*end.positions()[0])])
+    subscription.acknowledge(consumer, [end.positions()[0]])
     stats = topic_stats(bench.topic)
     assert stats.msg_in_counter == 3
     assert stats.bytes_in_counter == stats.storage_bytes > 0
@@ -68,7 +68,7 @@ async def busy_topic(bench, make_entry, client_end):
             properties={"p": "v"},
         )
         await end.until(lambda e: len(e.got()) == 5)
-        places = [Position(*place) for place in end.positions()]
+        places = end.positions()
         subscription.acknowledge(consumer, [places[0], places[2]])
 
     end, subscription, consumer = await bench.consumer(SubscriptionType.SHARED, subscription="s")
@@ -84,7 +84,7 @@ async def busy_topic(bench, make_entry, client_end):
         )
         await end.until(lambda e: len(e.got()) == 21)
         await bench.consumer(SubscriptionType.KEY_SHARED, "k2", consumer_id=2, **asked)
-        held = [Position(*place) for place in end.positions()]
+        held = end.positions()
         for place in held[5:13]:
             subscription.acknowledge(consumer, [place])
 
@@ -94,7 +94,7 @@ async def blocked_topic(bench):
     end, subscription, consumer = await bench.consumer(SubscriptionType.SHARED, subscription="s")
     await bench.publish("a", "b", "c", "d", "e", "f")
     await end.until(lambda e: len(e.got()) == 4)
-    subscription.redeliver(consumer, [Position(*end.positions()[0])])
+    subscription.redeliver(consumer, [end.positions()[0]])
 
 
 async def test_every_field_is_filled_by_what_happens(open_bench, make_entry, client_end):
@@ -146,7 +146,7 @@ async def test_only_what_is_delivered_again_is_counted_as_such(bench):
     end, subscription, consumer = await bench.consumer(SubscriptionType.SHARED, "c")
     await bench.publish("a", "b", "c")
     await end.until(lambda e: len(e.got()) == 3)
-    subscription.redeliver(consumer, [Position(*end.positions()[1])])
+    subscription.redeliver(consumer, [end.positions()[1]])
     await end.until(lambda e: len(e.got()) == 4)
     assert topic_stats(bench.topic).subscriptions["s"].redelivered_counter == 1
 
