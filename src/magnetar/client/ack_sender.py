@@ -20,7 +20,7 @@ _index: Final = itemgetter(1)
 
 
 class AckSender:
-    """The way of one consumer's acknowledgements. What waits survives a reconnection."""
+    """Sends the acknowledgements of one consumer, those from before a reconnection too."""
 
     state: Acknowledgements
 
@@ -31,7 +31,7 @@ class AckSender:
         clock: Clock,
         connection: Callable[[], Connection | None],
     ) -> None:
-        """``connection`` tells the one to use now; None keeps everything for later."""
+        """``connection`` returns the connection to use now, or None when there is none."""
         self.state = Acknowledgements(
             group_max=config.ack_group_max, batch_index=config.batch_index_ack
         )
@@ -43,7 +43,6 @@ class AckSender:
         self._timer: asyncio.TimerHandle | None = None
 
     def acknowledge(self, messages: Sequence[Message | MessageId]) -> None:
-        """The application is done with these."""
         if set(map(type, messages)) == {Message}:
             for delivery, group in groupby(messages, _delivery):
                 self._acknowledge_indexes(delivery, list(map(_index, group)))
@@ -53,7 +52,6 @@ class AckSender:
                 self.acknowledge_one(message)
 
     def acknowledge_one(self, message: Message | MessageId) -> None:
-        """The application is done with this one."""
         if isinstance(message, Message):
             self._acknowledge_indexes(message.delivery, (message.batch_index,))
         elif message.batch_index < 0 or message.batch_size <= 1:
@@ -63,19 +61,18 @@ class AckSender:
         self.send_soon()
 
     def acknowledge_cumulative(self, message: Message | MessageId) -> None:
-        """The application is done with this one and all before it."""
         message_id = message.message_id if isinstance(message, Message) else message
         self.state.cumulative(message_id.position, message_id.batch_index, message_id.batch_size)
         self.send_soon()
 
     def reject(self, position: Position, reason: int) -> None:
-        """An entry cannot be read: it counts as acknowledged, and the broker is told why."""
+        """Acknowledge an entry that cannot be read, and tell the broker the reason."""
         connection = self._connection()
         if connection is not None:
             connection.write(requests.ack(self._id, [position], validation_error=reason))
 
     def send_soon(self) -> None:
-        """Send what waits with its group: now when that is full, or when its time has come."""
+        """Send the group: now when it is full, otherwise when its time has come."""
         if not self.state.count:
             return
         if self.state.due or not self._group_time_s:
@@ -84,7 +81,7 @@ class AckSender:
             self._timer = self._loop.call_later(self._group_time_s, self.send)
 
     def send(self) -> None:
-        """Send what waits, now; it goes on waiting while there is no connection."""
+        """Send the group now. Without a connection it waits for the next one."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -93,7 +90,6 @@ class AckSender:
             self.send_to(connection)
 
     def send_to(self, connection: Connection) -> None:
-        """Send what waits on this connection."""
         if not self.state.count:
             return
         batch = self.state.drain(self._clock.now())
@@ -106,7 +102,6 @@ class AckSender:
             )
 
     def close(self) -> None:
-        """Nothing more is sent."""
         if self._timer is not None:
             self._timer.cancel()
 

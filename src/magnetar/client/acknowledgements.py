@@ -1,4 +1,4 @@
-"""What the application has acknowledged: what the broker is to be told, and what was said. Pure.
+"""The acknowledgements of one consumer: those to be sent, and those sent lately. Pure.
 
 The broker keeps entries, the application acknowledges messages. An entry of several messages is
 acknowledged when the last of them is, unless the broker keeps single messages too
@@ -11,15 +11,15 @@ from typing import Final
 
 from magnetar.model.position import Position
 
-SENT_MAX: Final = 50_000  # Entries remembered as acknowledged, in each of two periods.
+SENT_MAX: Final = 50_000  # Entries that are remembered as acknowledged, in each of two periods.
 SENT_PERIOD_S: Final = 5.0  # A broker that crashes forgets a second or so of acknowledgements.
-PARTIAL_MAX: Final = 100_000  # Entries of which only some messages are acknowledged.
+PARTIAL_MAX: Final = 100_000  # Entries that are acknowledged in part.
 _WORD: Final = (1 << 64) - 1
 
 
 @dataclass(slots=True)
 class AckBatch:
-    """What to tell the broker now. ``sets`` run parallel to ``positions``; [] is a whole entry."""
+    """What the broker is told now. ``sets`` run parallel to ``positions``; [] is a whole entry."""
 
     positions: list[Position]
     sets: list[list[int]] | None
@@ -36,27 +36,27 @@ class Acknowledgements:
         self._group_max = group_max
         self._batch_index = batch_index
         self._partial_max = partial_max
-        self._whole: dict[Position, None] = {}  # To be sent.
-        self._changed: dict[Position, None] = {}  # Partly acknowledged, to be sent as bit sets.
-        self._partial: dict[Position, int] = {}  # Bits of the messages that are left.
+        self._whole: dict[Position, None] = {}  # Entries to be sent.
+        self._changed: dict[
+            Position, None
+        ] = {}  # Entries to be sent with the bit set of what is left.
+        self._partial: dict[Position, int] = {}  # By entry, a bit for each message that is left.
         self._mark: Position | None = None  # The highest cumulative acknowledgement.
-        self._mark_set = 0  # Bits left of the entry at the mark; 0 when it is all done.
+        self._mark_set = 0  # Bits that are left of the entry at the mark; 0 for none.
         self._mark_unsent = False
         self._sent: dict[Position, None] = {}
         self._sent_before: dict[Position, None] = {}
         self._period_end = 0.0
 
-    # In.
-
     def entry(self, position: Position) -> None:
-        """A whole entry."""
+        """Acknowledge a whole entry."""
         self._partial.pop(position, None)
         self._changed.pop(position, None)
         if self._mark is None or position > self._mark:
             self._whole[position] = None
 
     def indexes(self, position: Position, indexes: Iterable[int], batch_size: int) -> None:
-        """Some messages of an entry, by their index in the batch."""
+        """Acknowledge some messages of an entry, by their index in the batch."""
         if self.covers(position):
             return
         left = self.remaining(position)
@@ -67,7 +67,7 @@ class Acknowledgements:
         self.left(position, left)
 
     def left(self, position: Position, left: int) -> None:
-        """Of this entry only the messages with a bit in ``left`` are not acknowledged."""
+        """Acknowledge all messages of an entry but those with a bit in ``left``."""
         if not left:
             self.entry(position)
             return
@@ -80,11 +80,11 @@ class Acknowledgements:
             self._changed.pop(oldest, None)
 
     def cumulative(self, position: Position, batch_index: int, batch_size: int) -> None:
-        """Everything up to this message; ``batch_index`` -1 or the last one: the whole entry."""
+        """Acknowledge everything up to a message; ``batch_index`` -1 names the whole entry."""
         left = 0
         if 0 <= batch_index < batch_size - 1:
             left = (1 << batch_size) - (1 << (batch_index + 1))
-            if not self._batch_index:  # All before the entry; and in it, message by message.
+            if not self._batch_index:  # The broker gets a mark before the entry.
                 self.indexes(position, range(batch_index + 1), batch_size)
                 position, left = Position(position.ledger_id, position.entry_id - 1), 0
         if self._mark is not None and (position, -left) <= (self._mark, -self._mark_set):
@@ -96,20 +96,18 @@ class Acknowledgements:
             if not left:
                 kept.pop(position, None)
 
-    # Decide.
-
     @property
     def count(self) -> int:
-        """How much waits to be sent."""
+        """How many acknowledgements wait to be sent."""
         return len(self._whole) + len(self._changed) + self._mark_unsent
 
     @property
     def due(self) -> bool:
-        """There is so much to send that it should not wait."""
+        """Whether the group is full, and should be sent now."""
         return self.count >= self._group_max
 
     def covers(self, position: Position) -> bool:
-        """The whole entry is acknowledged, as far as this consumer knows."""
+        """Whether the whole entry is acknowledged, as far as this consumer knows."""
         if self._mark is not None and (
             position < self._mark or (position == self._mark and not self._mark_set)
         ):
@@ -117,16 +115,14 @@ class Acknowledgements:
         return position in self._whole or position in self._sent or position in self._sent_before
 
     def remaining(self, position: Position) -> int | None:
-        """Bits of the messages of an entry that are left; None when none is acknowledged."""
+        """A bit for each message of an entry that is left; None when none is acknowledged."""
         left = self._partial.get(position)
         if position == self._mark and self._mark_set:
             return self._mark_set if left is None else left & self._mark_set
         return left
 
-    # Out.
-
     def drain(self, now: float) -> AckBatch:
-        """Take what waits; it counts as sent at ``now`` seconds."""
+        """Take all that waits; it counts as sent at ``now`` seconds."""
         if now >= self._period_end or len(self._sent) > SENT_MAX:
             self._sent_before, self._sent = self._sent, {}
             self._period_end = now + SENT_PERIOD_S
@@ -142,16 +138,17 @@ class Acknowledgements:
         return AckBatch(positions, sets, mark, words(self._mark_set))
 
     def connection_lost(self) -> None:
-        """What was sent last may not have arrived: the mark is sent again.
+        """Send the mark again, because it may not have arrived.
 
-        Entries sent lately stay remembered: should they come again, they are acknowledged again.
+        Entries sent lately stay remembered: when they are delivered again, they are acknowledged
+        again.
         """
         self._mark_unsent = self._mark is not None
         if self._batch_index:
             self._changed = dict.fromkeys(self._partial)
 
     def forget_sent(self) -> None:
-        """The broker let go by itself: it knows what was sent, and may have been told to go back.
+        """Forget what was sent: a broker that detaches a consumer knows it, or goes back.
 
         What has not been sent yet is kept.
         """
@@ -160,14 +157,14 @@ class Acknowledgements:
             self._mark, self._mark_set = None, 0
 
     def clear(self) -> None:
-        """Forget everything: the application went to another place."""
+        """Forget everything, because of a seek."""
         self._whole, self._changed, self._partial = {}, {}, {}
         self._sent, self._sent_before = {}, {}
         self._mark, self._mark_set, self._mark_unsent = None, 0, False
 
 
 def words(bits: int) -> list[int]:
-    """A bit set as the signed 64-bit words of the wire, the lowest first."""
+    """Write a bit set as the signed 64-bit words of the wire, the lowest first."""
     found = []
     while bits:
         word = bits & _WORD
@@ -177,5 +174,5 @@ def words(bits: int) -> list[int]:
 
 
 def bits(found: Iterable[int]) -> int:
-    """The words of the wire as one bit set."""
+    """Read the words of the wire as one bit set."""
     return sum((word & _WORD) << (64 * index) for index, word in enumerate(found))

@@ -29,19 +29,19 @@ from .retry import retry, worth_retrying
 
 log = logging.getLogger(__name__)
 
-# An attachment that ends sooner does not start the delays over: whoever is let in and thrown out
-# again at once (an entry that the broker cannot store, sent again each time) comes more seldom.
+# An attachment that ends sooner does not reset the backoff: an owner that is detached again at once
+# (because of an entry that the broker cannot store, and that is sent again) comes back more seldom.
 STABLE_S: Final = 10.0
 
 
 class State(Enum):
-    """Of the tie between one owner and its broker."""
+    """The state of an attachment."""
 
-    ATTACHING = auto()  # It is being attached, or waits for the next try.
+    ATTACHING = auto()  # It is being attached, or waits for the next attempt.
     ATTACHED = auto()
-    EXPECTING_LOSS = auto()  # It is attached, and is about to be detached on purpose.
-    HELD = auto()  # It is detached, and not attached again before ``release``.
-    ENDED = auto()  # No further try is made.
+    EXPECTING_LOSS = auto()  # It is attached, and will be detached on purpose.
+    HELD = auto()  # It is detached, and is not attached again before ``release``.
+    ENDED = auto()  # No further attempt is made.
 
 
 class Event(Enum):
@@ -58,7 +58,7 @@ TRANSITIONS: Final = {
     (State.EXPECTING_LOSS, Event.RELEASE): State.ATTACHED,
     (State.EXPECTING_LOSS, Event.LOST): State.HELD,
     (State.HELD, Event.RELEASE): State.ATTACHING,
-    # Two seeks at the same time: the second one finds what the first has done.
+    # Of two seeks at the same time, the second one finds what the first has done.
     (State.EXPECTING_LOSS, Event.HOLD): State.EXPECTING_LOSS,
     (State.ATTACHED, Event.RELEASE): State.ATTACHED,
     (State.ATTACHING, Event.RELEASE): State.ATTACHING,
@@ -66,10 +66,10 @@ TRANSITIONS: Final = {
 
 
 class Attachment:
-    """The tie between one owner and its broker."""
+    """Attaches one owner to its broker, again and again."""
 
     connection: Connection | None  # Invariant: set exactly in ATTACHED and EXPECTING_LOSS.
-    failure: MagnetarError | None  # Invariant: why it is over, exactly in ENDED.
+    failure: MagnetarError | None  # Invariant: set exactly in ENDED.
 
     def __init__(
         self,
@@ -101,8 +101,8 @@ class Attachment:
         self._tasks = Tasks(owner)
         self._state = State.ATTACHING
         self._attached = asyncio.Event()
-        self._since = 0.0  # When it was attached last.
-        self._tried: Connection | None = None  # What it is being attached to, unless that is lost.
+        self._since = 0.0  # When it was attached last, in seconds of the clock.
+        self._tried: Connection | None = None  # The connection of the current attempt.
 
     async def start(self, timeout_s: float) -> None:
         """Attach for the first time, trying again for at most ``timeout_s`` seconds.
@@ -119,7 +119,7 @@ class Attachment:
         self._backoff.reset()
 
     async def attached(self) -> Connection:
-        """The connection, as soon as there is one. Raises what ended the attachment."""
+        """Wait for a connection. Raises what ended the attachment."""
         while self.connection is None:
             if self.failure is not None:
                 raise self.failure
@@ -128,7 +128,7 @@ class Attachment:
         return self.connection
 
     def lost(self, connection: Connection) -> None:
-        """The owner noticed, or was told, that ``connection`` serves it no longer."""
+        """Attach again, because ``connection`` serves the owner no longer."""
         if self._tried is connection:
             self._tried = None
         if self.connection is not connection:
@@ -140,7 +140,7 @@ class Attachment:
             self._tasks.spawn("attach", self._again(at_once=False))
 
     def hold(self) -> None:
-        """Do not attach again until ``release``: the owner is about to be detached on purpose."""
+        """Do not attach again until ``release``: the owner will be detached on purpose."""
         self._on(Event.HOLD)
 
     def release(self) -> None:
@@ -152,7 +152,7 @@ class Attachment:
             self._tasks.spawn("attach", self._again(at_once=True))
 
     async def close(self, reason: str) -> None:
-        """Stop trying. Whoever waits in ``attached`` gets NotAllowed(``reason``)."""
+        """Stop trying; calls that wait in ``attached`` raise NotAllowed(``reason``)."""
         self._end(NotAllowed(reason))
         await self._tasks.close()
 
@@ -176,14 +176,14 @@ class Attachment:
                 else:
                     log.info("client.attached owner=%s", self._owner)
         except Exception as error:
-            # A mistake of ours: the owner must hear of it, not wait for ever.
+            # This is a mistake of ours: the owner must hear of it, and not wait for ever.
             failure = UnknownFailure(f"{self._owner} could not be attached again: {error!r}")
             self._end(failure)
             self._failed(failure)
             raise
 
     async def _try(self) -> None:
-        """Attach once. Raises what kept it from that."""
+        """Attach once. Raises the error of the attempt."""
         connection = await self._lookup.connect(self._topic)
         self._tried = connection
         try:
@@ -192,7 +192,7 @@ class Attachment:
                 raise ConnectionLost(f"{self._owner} was detached while it was being attached")
         finally:
             self._tried = None
-        if self.failure is not None:  # It was closed meanwhile.
+        if self.failure is not None:  # It was closed during the attempt.
             raise self.failure
         self._on(Event.ATTACHED)
         self._since = self._clock.now()

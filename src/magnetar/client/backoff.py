@@ -1,12 +1,14 @@
-"""How long to wait before trying again: doubling, with a little chance, up to a bound. Pure."""
+"""Delays before trying again: they double, vary a little, and are bounded. Pure."""
 
 from collections.abc import Callable
 
-JITTER = 0.2  # A delay is shortened by up to this part, so that clients do not come back in step.
+JITTER = (
+    0.2  # The largest part of a delay that is left out, so that clients do not come back in step.
+)
 
 
 class Backoff:
-    """The delays of one thing that is tried again and again."""
+    """The delays between the attempts of one task."""
 
     def __init__(self, random: Callable[[], float], *, first_s: float, max_s: float) -> None:
         """``random`` gives numbers in [0, 1); ``first_s`` and ``max_s`` are in seconds."""
@@ -16,11 +18,11 @@ class Backoff:
         self._next_s = first_s
 
     def next_s(self) -> float:
-        """Seconds to wait before the next try; the one after waits twice as long."""
+        """Seconds to wait before the next attempt; the one after it waits twice as long."""
         delay_s = self._next_s
         self._next_s = min(delay_s * 2, self._max_s)
         return delay_s * (1 - JITTER * self._random())
 
     def reset(self) -> None:
-        """It worked: the next trouble starts with the first delay again."""
+        """Start with the first delay again, after a success."""
         self._next_s = self._first_s

@@ -1,4 +1,4 @@
-"""Messages that wait to leave together, as one entry. Pure.
+"""Batches: messages that wait to be sent as one entry. Pure.
 
 A batch leaves when it holds enough messages or bytes, or when its first message has waited long
 enough; the producer keeps the time. ``OneBatch`` is the usual way; ``BatchPerKey`` never mixes
@@ -16,17 +16,17 @@ W = TypeVar("W")
 
 @dataclass(slots=True)
 class Batch(Generic[W]):
-    """Messages of one entry, in order. ``waiters`` are (first index, count, who waits).
+    """The messages of one entry, in order. ``waiters`` are (first index, count, waiter).
 
     Sequence ids count up from the first message's, but for what ``details`` says otherwise.
     """
 
     first_sequence_id: int
-    deadline: float  # When its sending is given up, in seconds of the clock.
+    deadline: float  # When it fails, in seconds of the clock.
     payloads: list[bytes] = field(default_factory=list)
     details: dict[int, OutgoingMessage] = field(
         default_factory=dict
-    )  # What has more than a payload.
+    )  # By index, the messages that have more than a payload.
     size_bytes: int = 0
     waiters: list[tuple[int, int, W]] = field(default_factory=list)
 
@@ -43,23 +43,23 @@ class Batch(Generic[W]):
 
 
 class OpenBatches(Protocol[W]):
-    """The batches of one producer that have not left yet."""
+    """The batches of one producer that have not been sent yet."""
 
     messages: int  # How many messages wait, and how many bytes they count.
     size_bytes: int
 
     def batch_for(self, key: str | bytes | None) -> Batch[W] | None:
-        """The open batch that a message with this key belongs to."""
+        """Return the open batch for a message with this key, if there is one."""
 
     def open(self, key: str | bytes | None, batch: Batch[W]) -> None:
         """Start a batch for messages with this key, where ``batch_for`` found none."""
 
     def take(self) -> list[Batch[W]]:
-        """Every batch, by first sequence id; none is left open."""
+        """Take out every batch, by first sequence id."""
 
 
 class OneBatch(Generic[W]):
-    """All messages in one batch."""
+    """Puts all messages into one batch."""
 
     def __init__(self) -> None:
         self.messages = 0
@@ -79,7 +79,7 @@ class OneBatch(Generic[W]):
 
 
 class BatchPerKey(Generic[W]):
-    """One batch per key; the limits count over all of them, and they leave together."""
+    """Puts messages into one batch per key. The limits hold for all batches together."""
 
     def __init__(self) -> None:
         self.messages = 0
@@ -100,7 +100,7 @@ class BatchPerKey(Generic[W]):
 
 
 def fitting(ends: list[int], at: int, messages_max: int, bytes_max: int) -> int:
-    """Up to which index a run of messages from ``at`` on stays within the limits.
+    """Return the index up to which the messages from ``at`` on stay within the limits.
 
     ``ends`` are the running sums of the messages' sizes, beginning with 0.
     """

@@ -97,7 +97,7 @@ class Producer:
     def ready(self) -> None:
         """Return when there is room for a message. Raises NotAllowed when closed.
 
-        It waits for room in every partition: nobody knows where the next message goes.
+        It waits for room in every partition, since the next message may go to any of them.
         """
         self._thread.run(self._producer.ready())
 
@@ -340,7 +340,7 @@ class Client:
         return self._thread.run(self._client.topics(namespace))
 
     def close(self) -> None:
-        """Close what was made here, then the connections. As ``Consumer.close``."""
+        """Close what the client has made, then the connections. As ``Consumer.close``."""
         self._thread.finish(self._client.close)
 
     def __enter__(self) -> Self:

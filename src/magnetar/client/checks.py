@@ -1,4 +1,4 @@
-"""What an application hands over, held to what can be sent. Pure.
+"""Checks of what an application hands over: whether it can be sent. Pure.
 
 Each function raises InvalidValue, which names the argument and the remedy.
 """
@@ -15,7 +15,7 @@ NUMBER_MAX: Final = (1 << 63) - 1  # Clients in Java read a message's numbers as
 
 
 def check_data(data: object) -> None:
-    """A payload: ``bytes`` and nothing like them, since what is sent later may not change."""
+    """Accept bytes only: a buffer could be changed before it is sent."""
     if type(data) is not bytes:
         raise InvalidValue(
             f"data must be bytes, not {_kind(data)}: encode text, copy a buffer with bytes()"
@@ -23,7 +23,6 @@ def check_data(data: object) -> None:
 
 
 def check_key(key: object) -> None:
-    """A message's key: text or bytes."""
     if isinstance(key, str):
         check_text("key", key)
     elif key is not None and not isinstance(key, bytes):
@@ -40,7 +39,7 @@ def check_bytes(name: str, value: object) -> None:
 
 
 def check_text(name: str, value: object) -> None:
-    """Text that UTF-8 can write."""
+    """Accept text that UTF-8 can write."""
     if not isinstance(value, str):
         raise InvalidValue(f"{name} must be str, not {_kind(value)}: convert it, or leave it out")
     if value.isascii():
@@ -55,18 +54,18 @@ def check_text(name: str, value: object) -> None:
 
 
 def copy_properties(name: str, properties: object) -> dict[str, str]:
-    """Properties as they are now, whatever the application does with its own afterwards."""
+    """Copy properties, so that the application may change its own."""
     if type(properties) is not dict and not isinstance(properties, Mapping):
         raise InvalidValue(
             f"{name} must be a mapping of str to str, not {_kind(properties)}: leave it out if "
             "there are none"
         )
     copied = dict(properties)
-    try:  # One look at all of them, since this is done for every message.
+    try:  # All are looked at together, since this is done for every message.
         if "".join([*copied, *copied.values()]).isascii():
             return copied
     except TypeError:
-        pass  # One of them is not text; below is said which.
+        pass  # One of them is not text; the checks below say which.
     for key, value in copied.items():
         check_text(f"the key {key!a} of {name}", key)
         check_text(f"{name}[{key!a}]", value)
@@ -74,11 +73,11 @@ def copy_properties(name: str, properties: object) -> dict[str, str]:
 
 
 def whole_number(name: str, value: object) -> int:
-    """A number from 0 to NUMBER_MAX."""
+    """Accept a number from 0 to NUMBER_MAX."""
     if type(value) is int:
         number = value
     elif isinstance(value, SupportsIndex) and not isinstance(value, bool):
-        number = index(value)  # An int of another library.
+        number = index(value)  # It is an int of another library.
     else:
         raise InvalidValue(f"{name} must be int, not {_kind(value)}: convert it")
     if not 0 <= number <= NUMBER_MAX:
@@ -87,14 +86,14 @@ def whole_number(name: str, value: object) -> int:
 
 
 def check_member(name: str, value: object, kind: type[Enum]) -> None:
-    """One of an enumeration's members, not the number or the name of one."""
+    """Accept a member of an enumeration, not the number or the name of one."""
     if not isinstance(value, kind):
         choice = ", ".join(f"{kind.__name__}.{member.name}" for member in kind)
         raise InvalidValue(f"{name} is {value!a}; it must be one of {choice}")
 
 
 def check_positive(name: str, value: object) -> None:
-    if not (_is_real(name, value) > 0):  # Not ``<=``: nothing compares with NaN.
+    if not (_is_real(name, value) > 0):  # Not ``<= 0``, which is false for NaN.
         raise InvalidValue(f"{name} is {value}; it must be more than 0")
 
 

@@ -38,12 +38,12 @@ from .topic_consumer import Subscribing, TopicConsumer
 from .topic_producer import TopicProducer
 from .unpacking import Start
 
-NAME_SIZE: Final = 5  # Random bytes in a name made up here: ten hex digits.
-PARTITIONS_MAX: Final = 1 << 31  # More than a topic can have: where among them a router begins.
+NAME_SIZE: Final = 5  # Random bytes in a name that the client makes up: ten hex digits.
+PARTITIONS_MAX: Final = 1 << 31  # A router begins at any of them; no topic has more.
 
 
 class _Part(Protocol):
-    """What a client starts: a producer or a consumer of one topic."""
+    """A producer or a consumer of one topic, which the client starts."""
 
     async def start(self) -> None: ...
 
@@ -56,7 +56,7 @@ R = TypeVar("R", bound=Receiver)
 
 
 class _Whole(Protocol[P_contra]):
-    """What a client returns: a producer or a receiver of all partitions."""
+    """A producer or a receiver of all partitions, which the client returns."""
 
     def add(self, part: P_contra) -> None: ...
 
@@ -100,7 +100,18 @@ class Client:
         config = ProducerConfig(**options)
         name = self._parse(topic)
         count = await self._lookup.partitions(str(name))
-        make = partial(self._topic_producer, config=config)
+
+        def make(topic: TopicName) -> TopicProducer:
+            return TopicProducer(
+                topic,
+                next(self._ids),
+                config,
+                lookup=self._lookup,
+                backoff=self._backoff(),
+                clock=self._clock,
+                operation_timeout_s=self._config.operation_timeout_s,
+            )
+
         parts = [make(topic) for topic in _topics_of(name, count)]
         await _start(parts)
         router = self._router(config) if count else None
@@ -170,7 +181,7 @@ class Client:
         return await self._lookup.topics(str(NamespaceName.parse(namespace)))
 
     def close(self) -> Coroutine[Any, Any, None]:
-        """Close what was made here, then the connections. As ``Consumer.close``."""
+        """Close what the client has made, then the connections. As ``Consumer.close``."""
         return self._closing()
 
     async def _close(self) -> None:
@@ -241,17 +252,6 @@ class Client:
         self._open[receiver] = None
         return receiver
 
-    def _topic_producer(self, topic: TopicName, config: ProducerConfig) -> TopicProducer:
-        return TopicProducer(
-            topic,
-            next(self._ids),
-            config,
-            lookup=self._lookup,
-            backoff=self._backoff(),
-            clock=self._clock,
-            operation_timeout_s=self._config.operation_timeout_s,
-        )
-
     def _router(self, config: ProducerConfig) -> Router:
         if config.routing is RoutingMode.SINGLE:
             return SingleRouter(int(self._chance() * PARTITIONS_MAX), config.hashing)
@@ -268,7 +268,7 @@ class Client:
     def _watch(
         self, whole: _Whole[P], name: TopicName, count: int, make: Callable[[TopicName], P]
     ) -> None:
-        """Let ``whole`` get a part for each partition beyond ``count`` that the topic gets."""
+        """Add a part to ``whole`` for each partition that the topic gets beyond ``count``."""
 
         async def grow(indexes: range) -> None:
             parts = [make(name.partition(index)) for index in indexes]

@@ -33,7 +33,7 @@ class ClientConfig:
     keep_alive_interval_s: float = 30.0  # A silent broker is given up after twice this time.
     connections_per_broker: int = 1
     lookup_redirects_max: int = 20
-    partitions_refresh_s: float = 60.0  # How often to look for new partitions; 0 for never.
+    partitions_refresh_s: float = 60.0  # How often new partitions are looked for; 0 for never.
     backoff_first_s: float = 0.1
     backoff_max_s: float = 60.0
 
@@ -43,6 +43,8 @@ class ClientConfig:
         check_positive("connection_timeout_s", self.connection_timeout_s)
         check_positive("keep_alive_interval_s", self.keep_alive_interval_s)
         check_positive("connections_per_broker", self.connections_per_broker)
+        check_not_negative("lookup_redirects_max", self.lookup_redirects_max)
+        check_not_negative("partitions_refresh_s", self.partitions_refresh_s)
         check_positive("backoff_first_s", self.backoff_first_s)
         check_positive("backoff_max_s", self.backoff_max_s)
 
@@ -73,8 +75,8 @@ class ProducerConfig:
     batch_by_key: bool = False  # One batch per key: what Key_Shared consumers need.
     compression: CompressionType = CompressionType.NONE
     chunking: bool = False  # Split a message beyond the broker's maximum over several entries.
-    max_pending_messages: int = 50_000  # Per partition; send() refuses beyond it.
-    max_pending_bytes: int = 64 * 1024 * 1024  # Likewise.
+    max_pending_messages: int = 50_000  # Per partition; beyond it send() waits.
+    max_pending_bytes: int = 64 * 1024 * 1024  # The same in bytes.
     send_timeout_s: float = 30.0  # A message without receipt by then has failed; 0 for never.
     initial_sequence_id: int | None = None  # None: after the last one the broker knows.
     routing: RoutingMode | CustomRouter = RoutingMode.ROUND_ROBIN
@@ -125,17 +127,17 @@ class ConsumerConfig:
     """How a consumer receives and acknowledges. Raises InvalidValue."""
 
     type: SubscriptionType = SubscriptionType.EXCLUSIVE
-    initial_position: InitialPosition = InitialPosition.LATEST  # Of a subscription made now.
-    create_topic: bool = True  # Where the broker does so; False: a missing one is TopicNotFound.
+    initial_position: InitialPosition = InitialPosition.LATEST  # Where a new subscription begins.
+    create_topic: bool = True  # If the broker allows it; False: TopicNotFound.
     name: str | None = None  # None: ten random hex digits.
     properties: Mapping[str, str] = field(default_factory=dict)  # Shown in the topic's stats.
     subscription_properties: Mapping[str, str] = field(default_factory=dict)
     priority_level: int = 0  # 0 is served first; Shared and Failover.
     receiver_queue_size: int = 1000  # Messages the broker may send ahead of the application.
-    total_receiver_queue_size: int = 50_000  # The same, over all partitions and topics.
+    total_receiver_queue_size: int = 50_000  # The same for all partitions and topics together.
     ack_group_time_s: float = 0.1  # Acknowledgements leave this much later, together; 0: at once.
-    ack_group_max: int = 1000  # Or when there are so many.
-    batch_index_ack: bool = False  # Tell the broker of single messages of a batch, too.
+    ack_group_max: int = 1000  # So many leave at once.
+    batch_index_ack: bool = False  # The broker is told of single messages of a batch, too.
     chunked_messages_max: int = 100  # Chunked messages put together at the same time.
     chunk_age_max_s: float = 60.0  # A chunked message not complete by then is given up.
     message_size_max: int = 256 * 1024 * 1024  # Bytes, after decompression and reassembly.
@@ -183,5 +185,5 @@ class ConsumerOptions(ReaderOptions, total=False):
 
 
 def _own_properties(config: ProducerConfig | ConsumerConfig, name: str) -> None:
-    """They are sent again after each reconnection, the same as at first."""
+    """Copy properties: each reconnection sends them again, the same as at first."""
     object.__setattr__(config, name, copy_properties(name, getattr(config, name)))

@@ -1,7 +1,7 @@
 """One TCP connection to one broker, shared by every producer and consumer that needs that broker.
 
-Loop one of the client: bytes become frames, and each frame becomes one call to whom it concerns.
-Nothing here waits. What is written in one iteration of the event loop leaves in one write.
+Bytes become frames, and each frame becomes one call of the producer, the consumer or the request
+that it concerns; no call waits. What is written in one loop iteration leaves in one write.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 READ_SIZE: Final = 256 * 1024  # Bytes per read; frames that do not fit get a buffer of their own.
 CLOSE_TIMEOUT_S: Final = 1.0
-JOIN_SIZE_MAX: Final = 256 * 1024  # Up to here one joined write is cheaper than many pieces.
+JOIN_SIZE_MAX: Final = 256 * 1024  # Up to this size one joined write is cheaper than many pieces.
 
 _request_id_of: Final[Mapping[int, Callable[[object], int]]] = {
     BaseCommand.SUCCESS: attrgetter("success.request_id"),
@@ -46,7 +46,7 @@ class Detachable(Protocol):
     """What a connection tells a producer and a consumer."""
 
     def on_detached(self, connection: "Connection", error: MagnetarError | None) -> None:
-        """The broker let go of it (``error`` None), or the connection is gone."""
+        """The broker closed it (``error`` is None), or the connection is gone."""
 
 
 class ProducerSide(Detachable, Protocol):
@@ -72,17 +72,17 @@ S = TypeVar("S", ProducerSide, ConsumerSide)
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where to connect: the broker's own address, and the address that leads there."""
+    """The address of a broker, and the address to connect to."""
 
-    logical: str  # host:port as the broker calls itself.
-    physical: str  # host:port to open; another one when a proxy stands in front.
+    logical: str  # host:port under which the broker is known.
+    physical: str  # host:port to connect to; a proxy has one of its own.
 
 
 class Connection(asyncio.BufferedProtocol):
     """Usable from ``open`` until ``closed``."""
 
-    producers: dict[int, ProducerSide]  # Who gets receipts, by producer id.
-    consumers: dict[int, ConsumerSide]  # Who gets messages, by consumer id.
+    producers: dict[int, ProducerSide]  # By producer id; they get receipts.
+    consumers: dict[int, ConsumerSide]  # By consumer id; they get messages.
 
     def __init__(
         self,
@@ -147,16 +147,16 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def closed(self) -> bool:
-        """Nothing can be sent or received any more."""
+        """Whether nothing can be sent or received any more."""
         return self._cause is not None
 
     @property
     def max_message_size(self) -> int:
-        """Bytes of payload the broker takes in one entry."""
+        """The bytes of payload that the broker takes in one entry."""
         return self._handshake.max_message_size
 
     async def request(self, build: Callable[[int], bytes], timeout_s: float) -> Frame:
-        """Ask the broker ``build(request_id)``; its answer, or its error raised.
+        """Send the request ``build(request_id)``; return the broker's answer, or raise its error.
 
         Raises TimedOut, ConnectionLost.
         """
@@ -165,28 +165,28 @@ class Connection(asyncio.BufferedProtocol):
         return await self._requests.ask(build, self.write, timeout_s)
 
     def post(self, build: Callable[[int], bytes]) -> None:
-        """Ask, and do not wait for the answer."""
+        """Send a request, and do not wait for the answer."""
         self.write(build(self._requests.next_id()))
 
     def detach(self, among: dict[int, S], owner_id: int, close: Callable[[int], bytes]) -> None:
-        """Take a producer or consumer out, and tell the broker unless it let go by itself."""
+        """Take a producer or consumer out; send ``close`` unless the broker has closed it."""
         if among.pop(owner_id, None) is not None:
             self.post(close)
 
     def write(self, frame: bytes) -> None:
-        """Send one frame at the end of this loop iteration; dropped when closed."""
+        """Send a frame at the end of this loop iteration. A closed connection drops it."""
         if not self._out:
             self._loop.call_soon(self.flush)
         self._out.append(frame)
 
     def write_pieces(self, pieces: list[bytes]) -> None:
-        """Send the pieces of a frame at the end of this loop iteration; dropped when closed."""
+        """Send the pieces of a frame, as ``write``."""
         if not self._out:
             self._loop.call_soon(self.flush)
         self._out += pieces
 
     def flush(self) -> None:
-        """Hand what was written to the socket now, not at the end of the iteration."""
+        """Hand what was written to the socket now."""
         pieces, self._out = self._out, []
         if not pieces or self._cause is not None or self._transport is None:
             return
@@ -198,10 +198,7 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.writelines(pieces)
 
     async def close(self) -> None:
-        """Send what was written, then hang up. Returns when the socket is closed.
-
-        A broker that does not take what was written within a second is left all the same.
-        """
+        """Send what was written, then close the socket, after a second at the latest."""
         self.flush()
         self._end(ConnectionLost("the client closed the connection"))
         if self._transport is None:
@@ -215,15 +212,15 @@ class Connection(asyncio.BufferedProtocol):
             await asyncio.shield(self._lost)
 
     def abort(self, error: MagnetarError) -> None:
-        """Hang up at once; everyone who uses the connection is told ``error``."""
+        """Close the socket at once, and tell ``error`` to all producers, consumers and requests."""
         self._end(error)
         if self._transport is not None:
             self._transport.abort()
 
-    # What asyncio calls.
-
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)  # uvloop's does not subclass it.
+        self._transport = cast(
+            "asyncio.Transport", transport
+        )  # The transport of uvloop is no subclass of it.
         if self._cause is not None:
             self._transport.abort()
             return
@@ -258,8 +255,6 @@ class Connection(asyncio.BufferedProtocol):
         self._end(ConnectionLost(f"{self.endpoint.physical} closed the connection{reason}"))
         if not self._lost.done():
             self._lost.set_result(None)
-
-    # Frames, by whom they concern.
 
     def _on_frame(self, frame: Frame | SendRun) -> None:
         if isinstance(frame, SendRun):
@@ -298,7 +293,7 @@ class Connection(asyncio.BufferedProtocol):
         self.write(pong())
 
     def _on_pong(self, frame: Frame) -> None:
-        """Any sign of life was counted when the bytes came."""
+        """Do nothing: ``buffer_updated`` has noted that the broker is alive."""
 
     def _on_send_error(self, frame: Frame) -> None:
         producer = self.producers.get(frame.command.send_error.producer_id)
@@ -347,7 +342,7 @@ class Connection(asyncio.BufferedProtocol):
             self._keep_alive_timer.cancel()
         if not self._connected.done():
             self._connected.set_exception(error)
-            self._connected.exception()  # Seen, even when nobody waits any more.
+            self._connected.exception()  # Retrieved, even when nobody waits for it any more.
         self._requests.fail_all(error)
         attached: list[Detachable] = [*self.producers.values(), *self.consumers.values()]
         for each in attached:
@@ -357,6 +352,6 @@ class Connection(asyncio.BufferedProtocol):
 
 
 def position_of(message_id: MessageIdData) -> Position:
-    """The position that a command names: its numbers are unsigned on the wire."""
+    """Read a position, whose numbers the wire writes as unsigned ones."""
     ledger_id, entry_id = message_id.ledgerId, message_id.entryId
     return Position(ledger_id - (ledger_id >> 63 << 64), entry_id - (entry_id >> 63 << 64))

@@ -1,7 +1,7 @@
-"""Messages to frames: pack, compress, split, and put the metadata in front. Pure.
+"""Turns messages into frames: packs, compresses, splits them, and adds the metadata. Pure.
 
-What does not fit into one entry, and may not be split, is refused here, before it could cost the
-connection: a broker hangs up on a frame that is too large.
+A message that does not fit into one entry, and may not be split, is refused here: a broker closes
+the connection on a frame that is too large.
 """
 
 from base64 import b64encode
@@ -21,7 +21,7 @@ W = TypeVar("W")
 
 FRAME_PADDING: Final = 10 * 1024  # Bytes a frame may have beyond the maximum message size.
 FRAME_HEAD: Final = 64  # Sizes, command and checksum of a SEND, generously.
-METADATA_RESERVE: Final = 256  # For what a chunk adds to the metadata of its message.
+METADATA_RESERVE: Final = 256  # What a chunk adds to the metadata of its message.
 
 
 class Encoder:
@@ -34,7 +34,7 @@ class Encoder:
         self._chunking = chunking
 
     def batch(self, batch: Batch[W], size_max: int, now_ms: int) -> PendingSend[W]:
-        """The whole batch as one entry of at most ``size_max`` bytes. Raises MessageTooLarge."""
+        """Encode a batch as one entry of at most ``size_max`` bytes. Raises MessageTooLarge."""
         first = batch.details.get(0)
         packed = batches.pack(
             batch.payloads, first_sequence_id=batch.first_sequence_id, details=_singles(batch)
@@ -80,7 +80,7 @@ class Encoder:
         )
 
     def single(self, batch: Batch[W], size_max: int, now_ms: int) -> list[PendingSend[W]]:
-        """A batch of one as a plain entry, or as several when it has to be split.
+        """Encode a single message as an entry, or as several when it has to be split.
 
         Raises MessageTooLarge.
         """
@@ -143,7 +143,7 @@ class Encoder:
         return sends
 
     def _head(self, batch: Batch[W], now_ms: int, place: metadata.ChunkPlace | None) -> bytes:
-        """The metadata of a message that is an entry, or a chunk, by itself."""
+        """Build the metadata of a message outside a batch, or of a chunk."""
         message = batch.details.get(0)
         key, key_b64 = _wire_key(message)
         return metadata.build(
@@ -173,7 +173,7 @@ class Encoder:
 
 
 def key_text(key: str | bytes | None) -> str | None:
-    """The key as it is written and hashed: bytes as base64."""
+    """Return the key as it is written and hashed: bytes as base64."""
     return b64encode(key).decode() if isinstance(key, bytes) else key
 
 

@@ -1,4 +1,4 @@
-"""Several things at once, all of which come to their end."""
+"""Several coroutines at once, each of which runs to its end."""
 
 import asyncio
 from collections.abc import Coroutine, Iterable
@@ -8,12 +8,12 @@ T = TypeVar("T")
 
 
 async def gather_all(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """Run all at the same time; their results in order.
+    """Run all at the same time, and return their results in order.
 
     Raises the first error, but not before every other has ended. Cancelled, it cancels all.
     """
     work = list(work)
-    if len(work) == 1:  # The usual case, without a task.
+    if len(work) == 1:  # This is the usual case, and needs no task.
         return [await work[0]]
     outcomes = await asyncio.gather(*work, return_exceptions=True)
     results: list[T] = []

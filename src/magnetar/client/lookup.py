@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 PORT_DEFAULT: Final = 6650
-PARTITIONS_MAX: Final = 10_000  # Of one topic; each is a producer or a consumer of its own.
+PARTITIONS_MAX: Final = 10_000  # Each partition is a producer or a consumer of its own.
 _REDIRECT: Final = 0  # LookupType in a LOOKUP_RESPONSE.
 _FAILED: Final = 2
 _METADATA_FAILED: Final = 1  # LookupType in a PARTITIONED_METADATA_RESPONSE.
@@ -49,7 +49,7 @@ def addresses(service_url: str) -> list[str]:
 
 
 class Lookup:
-    """Asks brokers about topics. Trouble that may pass is retried until the operation timeout."""
+    """Asks brokers about topics, again until the operation timeout when that may help."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class Lookup:
         self._service = itertools.cycle(addresses(config.service_url))
 
     async def connect(self, topic: str) -> Connection:
-        """A connection to the broker that owns ``topic``; one attempt, no retries."""
+        """Connect to the broker that owns ``topic``, in one attempt."""
         service = next(self._service)
         target = Endpoint(service, service)
         authoritative = False
@@ -86,7 +86,7 @@ class Lookup:
         )
 
     async def partitions(self, topic: str, *, auto_create: bool = True) -> int:
-        """How many partitions ``topic`` has, 0 when it is not partitioned.
+        """The number of partitions of ``topic``, 0 when it is not partitioned.
 
         Raises TopicNotFound where the broker may not create it, TimedOut, and InvalidValue for
         more than PARTITIONS_MAX.
@@ -100,7 +100,12 @@ class Lookup:
             found = answer.command.partitionMetadataResponse
             if found.response == _METADATA_FAILED:
                 raise from_code(found.error, found.message)
-            return _believed(topic, int(found.partitions))
+            if found.partitions > PARTITIONS_MAX:
+                raise InvalidValue(
+                    f"{topic} has {found.partitions} partitions, its broker says; this client goes "
+                    f"up to {PARTITIONS_MAX}: use partitions by name, {topic}-partition-0 and so on"
+                )
+            return int(found.partitions)
 
         return await self._until_answered(ask)
 
@@ -132,12 +137,3 @@ class Lookup:
             backoff=self._backoff(),
             clock=self._clock,
         )
-
-
-def _believed(topic: str, partitions: int) -> int:
-    if partitions > PARTITIONS_MAX:
-        raise InvalidValue(
-            f"{topic} has {partitions} partitions, its broker says; this client goes up to "
-            f"{PARTITIONS_MAX}: use partitions by name, {topic}-partition-0 and so on"
-        )
-    return partitions

@@ -35,7 +35,7 @@ class LoopThread:
         self._thread.start()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run it on the loop and wait. Interrupted, as by Ctrl-C, it is cancelled."""
+        """Run a coroutine on the loop and wait. An interruption, as by Ctrl-C, cancels it."""
         answer = self._begin(work)
         try:
             return answer.result()
@@ -44,7 +44,7 @@ class LoopThread:
             raise
 
     def make(self, work: Coroutine[Any, Any, C]) -> C:
-        """As ``run``. Interrupted when it is made already, it is closed again."""
+        """As ``run``. What was made when the call is interrupted is closed again."""
         made: list[C] = []
 
         async def make() -> C:
@@ -58,11 +58,11 @@ class LoopThread:
         try:
             return self.run(make())
         except BaseException:
-            self._begin(close())  # Behind the cancellation, so that it is settled what was made.
+            self._begin(close())  # It runs behind the cancellation, when ``made`` is settled.
             raise
 
     def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call it on the loop, and wait for what it returns."""
+        """Call a function on the loop, and wait for what it returns."""
 
         async def call() -> T:
             return function(*args, **kwargs)
@@ -72,7 +72,7 @@ class LoopThread:
     def submit(
         self, function: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs
     ) -> Future[T]:
-        """Call it on the loop, wait until it returns, and hand on what it then waits for."""
+        """Call a function on the loop, and return a future of the awaitable that it returns."""
         awaitable = self.call(function, *args, **kwargs)
 
         async def outcome() -> T:
@@ -81,7 +81,7 @@ class LoopThread:
         return self._begin(outcome())
 
     def iterate(self, items: AsyncIterable[T]) -> Iterator[T]:
-        """What ``async for`` over it brings, one by one."""
+        """Iterate over what ``async for`` would give."""
         iterator = aiter(items)
 
         async def following() -> T:
@@ -95,7 +95,7 @@ class LoopThread:
             yield item
 
     def finish(self, close: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Close something on the loop and wait. Interrupted, it is closed all the same."""
+        """Call ``close`` on the loop and wait. An interruption does not keep it from its end."""
 
         async def closing() -> None:
             await close()
@@ -118,7 +118,7 @@ _current: LoopThread | None = None
 
 
 def loop_thread() -> LoopThread:
-    """The loop thread of this process; started when there is none yet."""
+    """Return the loop thread of this process, and start it when there is none yet."""
     global _current  # noqa: PLW0603 - one loop per process is the point.
     if _current is not None and _current.pid == os.getpid():
         return _current
@@ -129,7 +129,7 @@ def loop_thread() -> LoopThread:
 
 
 def _after_fork() -> None:
-    """In the child: the parent's lock may have been held by a thread that does not exist here."""
+    """Begin anew in the child: the lock may be held by a thread that only the parent has."""
     global _lock, _current
     _lock, _current = threading.Lock(), None
 

@@ -1,4 +1,4 @@
-"""Messages as the application sees them: those it sends, and those it receives. Pure."""
+"""Messages as the application sends and receives them. Pure."""
 
 from base64 import b64decode
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +14,7 @@ from .checks import check_bytes, check_key, copy_properties, whole_number
 
 
 class MessageDetails(TypedDict, total=False):
-    """What a message may be beside its payload: keyword arguments of every call that sends.
+    """What a message may have beside its payload: the keyword arguments of every call that sends.
 
     A key in bytes is written as base64, as Pulsar's other clients do. ``ordering_key`` takes the
     key's place where a Key_Shared subscription shares messages out. ``event_time_ms`` is the
@@ -31,7 +31,7 @@ class MessageDetails(TypedDict, total=False):
 
 @dataclass(slots=True)
 class OutgoingMessage:
-    """A message to send, when it is more than its bytes. ``MessageDetails`` explains its fields."""
+    """A message to send that has more than a payload. ``MessageDetails`` explains the fields."""
 
     data: bytes
     key: str | bytes | None = None
@@ -42,14 +42,14 @@ class OutgoingMessage:
 
     @property
     def size(self) -> int:
-        """Bytes it counts: the payload and what else is written beside it."""
+        """The bytes it counts: its payload, keys and properties."""
         size = len(self.data) + len(self.key or "") + len(self.ordering_key or b"")
         if self.properties:
             size += sum(len(name) + len(value) for name, value in self.properties.items())
         return size
 
     def checked(self) -> "OutgoingMessage | None":
-        """A copy that can be encoded and that the application cannot change; None: just bytes.
+        """Check and copy it, so that the application cannot change it; None for just a payload.
 
         The payload is left to the queue. Raises InvalidValue.
         """
@@ -82,7 +82,7 @@ _NO_DETAILS: Final[MessageDetails] = {}
 
 
 def outgoing(value: bytes | OutgoingMessage, details: MessageDetails) -> bytes | OutgoingMessage:
-    """What a call that sends was given, as one value. Raises InvalidValue."""
+    """Join the arguments of a call that sends into one value. Raises InvalidValue."""
     if not details:
         return value
     if isinstance(value, OutgoingMessage):
@@ -93,7 +93,7 @@ def outgoing(value: bytes | OutgoingMessage, details: MessageDetails) -> bytes |
 def prepare(
     value: bytes | OutgoingMessage, details: MessageDetails = _NO_DETAILS
 ) -> tuple[bytes, OutgoingMessage | None]:
-    """The payload, and the message when it is more than that. Raises InvalidValue.
+    """Return the payload, and the message if it has more than that. Raises InvalidValue.
 
     Every message that is sent comes through here, whatever call sends it: this is where a schema
     will encode its value, and interceptors will see it.
@@ -107,7 +107,7 @@ def prepare(
 def as_sequence(
     values: Iterable[bytes | OutgoingMessage] | bytes | str,
 ) -> Sequence[bytes | OutgoingMessage]:
-    """What is to be sent, to be gone through in parts. Raises InvalidValue for one payload."""
+    """Return the messages as a list or tuple. Raises InvalidValue for a single payload."""
     if isinstance(values, bytes | str):
         raise InvalidValue(
             f"many messages are wanted, not one: put the {type(values).__name__} into a list"
@@ -116,7 +116,7 @@ def as_sequence(
 
 
 class ChunkedMessageId(MessageId):
-    """The id of a message that was split: that of its last entry, and where the first one is.
+    """The id of a message that was split: the id of its last entry, and the place of the first.
 
     It equals, sorts and prints as the plain id of the last entry.
     """
@@ -134,7 +134,7 @@ class ChunkedMessageId(MessageId):
 
 @dataclass(slots=True, eq=False)
 class Delivery:
-    """One entry as it reached a consumer; shared by the messages in it."""
+    """One entry as it reached a consumer. The messages in it share it."""
 
     topic: str
     position: Position
@@ -143,18 +143,18 @@ class Delivery:
     metadata: Metadata
     redelivery_count: int
     redelivered: bool
-    chunks: tuple[Position, ...] = ()  # Every entry of a message that was split.
+    chunks: tuple[Position, ...] = ()  # All entries of a message that was split.
 
 
 class Message(NamedTuple):
     """A received message. ``data`` is its payload; the properties say the rest.
 
-    A tuple, because making one must cost next to nothing: the other three fields are how it came.
+    It is a tuple, because making one must cost next to nothing.
     """
 
     delivery: Delivery
     batch_index: int  # 0-based; -1 outside a batch.
-    head: bytes  # What the batch says of this message alone; b"" outside a batch.
+    head: bytes  # The metadata of this message in its batch; b"" outside a batch.
     data: bytes
 
     @property
@@ -216,7 +216,7 @@ class Message(NamedTuple):
 
     @property
     def sequence_id(self) -> int:
-        """The producer's number for it."""
+        """The number that its producer gave it."""
         own = self._own().sequence_id
         return self.delivery.metadata.sequence_id + self.batch_index if own is None else own
 
@@ -227,7 +227,7 @@ class Message(NamedTuple):
 
     @property
     def redelivered(self) -> bool:
-        """The application may have seen it before: it was not acknowledged then."""
+        """Whether the application may have received it before, without acknowledging it."""
         return self.delivery.redelivered
 
     def __repr__(self) -> str:

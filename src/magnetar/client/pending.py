@@ -1,8 +1,8 @@
-"""What a producer has sent and not yet heard of, in the order it was sent. Pure.
+"""The sends of a producer that have no receipt yet, in their order. Pure.
 
 The broker answers every send once, in order. A receipt for a lower sequence id than the oldest
-pending one belongs to something given up or sent twice; one for a higher id means that the order
-broke, and only a fresh connection mends that.
+pending one belongs to a send that was given up or repeated; one for a higher id means that the
+order is broken, which only a new connection mends.
 """
 
 from collections import deque
@@ -17,22 +17,22 @@ W = TypeVar("W")
 
 @dataclass(slots=True)
 class ChunkedSend:
-    """One message sent as several entries; shared by their pending sends."""
+    """A message sent as several entries. Their pending sends share it."""
 
     first: Position | None = None  # Where the first chunk was stored, once that is known.
 
 
 @dataclass(slots=True, eq=False)
 class PendingSend(Generic[W]):
-    """One entry on its way to the broker."""
+    """An entry that was sent, or will be when there is a connection."""
 
-    sequence_id: int  # Of the first message; what the receipt names.
+    sequence_id: int  # That of the first message, which the receipt names.
     last_sequence_id: int
     pieces: list[bytes]  # The frame; written again after a reconnection.
     message_count: int  # 0 for every chunk but the last.
     batch_size: int  # 0 outside a batch.
-    size_bytes: int  # What it counts against the bound on bytes.
-    deadline: float  # When to give up, in seconds of the clock; infinity for never.
+    size_bytes: int  # The bytes that it counts.
+    deadline: float  # When it fails, in seconds of the clock; infinity for never.
     waiters: list[tuple[int, int, W]] = field(default_factory=list)  # (first index, count, who)
     chunked: ChunkedSend | None = None
     number: int = 0  # Its place among all sends of the producer, from 1; given by ``append``.
@@ -64,48 +64,46 @@ class PendingSends(Generic[W]):
 
     @property
     def full(self) -> bool:
-        """Nothing more may be admitted. One message of any size goes into an empty queue."""
+        """Whether nothing more may be admitted. An empty queue takes a message of any size."""
         return self.messages >= self._messages_max or self.size_bytes >= self._bytes_max
 
     @property
     def room(self) -> int:
-        """How many messages may be admitted before there are too many."""
+        """How many messages may be admitted."""
         return self._messages_max - self.messages
 
     @property
     def settled(self) -> int:
-        """Every send up to this number has been taken out."""
+        """The number up to which every send has been taken out."""
         return self._sends[0].number - 1 if self._sends else self.appended
 
     @property
     def first_deadline(self) -> float:
-        """When the oldest pending send is given up; infinity when there is none."""
+        """When the oldest send fails; infinity when there is none."""
         return self._sends[0].deadline if self._sends else float("inf")
 
     def admit(self, messages: int, size_bytes: int) -> None:
-        """Count messages that enter the producer."""
         self.messages += messages
         self.size_bytes += size_bytes
 
     def release(self, messages: int, size_bytes: int) -> None:
-        """Count messages out again that never became a pending send."""
         self.messages -= messages
         self.size_bytes -= size_bytes
 
     def append(self, send: PendingSend[W]) -> None:
-        """Put an entry behind the others; its messages were admitted before."""
+        """Add a send whose messages were admitted before."""
         self.appended += 1
         send.number = self.appended
         self._sends.append(send)
 
     def answered(self, sequence_id: int) -> PendingSend[W] | None:
-        """Take out the oldest send when the answer is its own; None when nothing waits for it."""
+        """Take out the oldest send if it has this sequence id."""
         if self._sends and self._sends[0].sequence_id == sequence_id:
             return self._pop()
         return None
 
     def refused(self, sequence_id: int) -> list[PendingSend[W]]:
-        """Take out what has this sequence id, wherever it stands: all chunks of a message."""
+        """Take out all sends with this sequence id: a message, with all its chunks."""
         gone = [send for send in self._sends if send.sequence_id == sequence_id]
         for send in gone:
             self._sends.remove(send)
@@ -113,11 +111,11 @@ class PendingSends(Generic[W]):
         return gone
 
     def out_of_order(self, sequence_id: int) -> bool:
-        """An answer for a later send came before the oldest send's own."""
+        """Whether an answer with this sequence id has overtaken that of the oldest send."""
         return bool(self._sends) and sequence_id > self._sends[0].sequence_id
 
     def expired(self, now: float) -> list[PendingSend[W]]:
-        """Take out the sends whose time is up, oldest first; all of them at infinity."""
+        """Take out the sends with a deadline up to ``now``, oldest first."""
         gone = []
         while self._sends and self._sends[0].deadline <= now:
             gone.append(self._pop())

@@ -1,4 +1,4 @@
-"""The connections of a client: one per broker, opened when first needed, shared by all."""
+"""The connections of a client: opened when they are needed, and shared by all."""
 
 import asyncio
 import itertools
@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 
 
 class ConnectionPool:
-    """Hands out connections; several callers asking for the same one wait for one attempt."""
+    """Returns open connections. Callers that ask for the same one wait for one attempt."""
 
     def __init__(self, config: ClientConfig, clock: Clock) -> None:
         self._config = config
@@ -29,7 +29,7 @@ class ConnectionPool:
         self._closed = False
 
     async def connect(self, endpoint: Endpoint) -> Connection:
-        """An open connection to the broker. Raises ConnectionLost, TimedOut, the broker's error."""
+        """Return an open connection. Raises ConnectionLost, TimedOut, the broker's error."""
         key = (endpoint, next(self._turn) % self._config.connections_per_broker)
         connection = self._open.get(key)
         if connection is not None and not connection.closed:
@@ -46,7 +46,7 @@ class ConnectionPool:
         return await asyncio.shield(opening)
 
     async def close(self) -> None:
-        """Close every connection, those being opened too."""
+        """Close every connection, and those that are being opened."""
         self._closed = True
         await self._tasks.close()
         connections = [connection for connection in self._open.values() if not connection.closed]
@@ -78,6 +78,6 @@ class ConnectionPool:
 
 
 def _seen(opening: asyncio.Future[Connection]) -> None:
-    """The callers raise the failure, or have gone away: it is not forgotten."""
+    """Retrieve the failure: callers raise it, unless all of them were cancelled."""
     if not opening.cancelled():
         opening.exception()

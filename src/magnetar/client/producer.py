@@ -1,4 +1,4 @@
-"""What an application sends with, whether one topic or many partitions stand behind it."""
+"""The producer that an application holds, of one topic or of all partitions of a topic."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Sequence
@@ -154,7 +154,7 @@ class Producer:
     async def ready(self) -> None:
         """Return when there is room for a message. Raises NotAllowed when closed.
 
-        It waits for room in every partition: nobody knows where the next message goes.
+        It waits for room in every partition, since the next message may go to any of them.
         """
         for part in self._parts:
             await part.queue.ready()

@@ -54,7 +54,7 @@ class Stored:
 
 
 class SentIds(Sequence[MessageId]):
-    """The ids of many sent messages, in the order they were given; made when looked at."""
+    """The ids of many sent messages, in their order; each is made when it is looked at."""
 
     def __init__(self, stored: list[Stored]) -> None:
         self._stored = stored
@@ -95,40 +95,35 @@ class ManyReceipts:
         self._stored: list[Stored | None] = []
         self._missing = 0
         self._error: MagnetarError | None = None
-        self._all: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._complete = False
+        self._all: asyncio.Future[None] | None = None  # Set while the application waits.
 
     def part(self) -> "ReceiptPart":
-        """A place for the receipt of the next run of messages."""
+        """Expect one more receipt, of the next run of messages."""
         self._stored.append(None)
         self._missing += 1
         return ReceiptPart(self, len(self._stored) - 1)
 
     async def ids(self) -> SentIds:
-        """Wait for every part. Raises the first error once all are settled."""
-        self._complete = True
-        self._settle()
-        await self._all
+        """Wait for every receipt. Raises the first error, once all are settled."""
+        if self._missing:
+            self._all = asyncio.get_running_loop().create_future()
+            await self._all
         if self._error is not None:
             raise self._error
         return SentIds([span for span in self._stored if span is not None])
 
     def settled(self, slot: int, outcome: Stored | MagnetarError) -> None:
-        """A part has its receipt, or never will."""
         if isinstance(outcome, Stored):
             self._stored[slot] = outcome
         elif self._error is None:
             self._error = outcome
         self._missing -= 1
-        self._settle()
-
-    def _settle(self) -> None:
-        if self._complete and not self._missing and not self._all.done():
+        if not self._missing and self._all is not None and not self._all.done():
             self._all.set_result(None)
 
 
 class ReceiptPart:
-    """One run of messages of a ``send_many``, all in one entry."""
+    """The receipt of one run of messages of a ``send_many``, all in one entry."""
 
     __slots__ = ("_many", "_slot")
 

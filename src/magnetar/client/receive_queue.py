@@ -1,8 +1,9 @@
-"""What the broker sent ahead of the application, and when to let it send more. Pure.
+"""The messages that the broker sent ahead of the application, and their permits. Pure.
 
 The broker sends as many messages as it has permits for, then waits. The queue starts with ``size``
-permits and gives back those of consumed messages when they make half of it: seldom enough to be
-cheap, early enough that the broker need not pause. Entries are opened when the application asks.
+permits and gives back those of consumed messages when they make half of it: that is seldom enough
+to be cheap, and early enough that the broker need not pause. Entries are opened when the
+application asks for messages.
 """
 
 from collections import deque
@@ -16,35 +17,33 @@ from .message import Message
 
 @dataclass(slots=True)
 class Opened:
-    """What was in an entry: the messages to deliver, and the permits the entry took."""
+    """An opened entry: its messages to deliver, and the permits that it took."""
 
     messages: list[Message]
     permits: int
 
 
 class ReceiveQueue:
-    """The queue of one consumer. Bounded by the permits that the broker has."""
+    """The queue of one consumer. The permits that the broker has bound it."""
 
     def __init__(self, size: int, open_entry: Callable[[Frame], Opened]) -> None:
         self._size = size
         self._enough = max(size // 2, 1)
         self._open_entry = open_entry
         self._arrived: deque[Frame] = deque()
-        self._messages: list[Message] = []  # Of the entry opened last.
-        self._next = 0  # Invariant: those before it are with the application.
+        self._messages: list[Message] = []  # Those of the entry that was opened last.
+        self._next = 0  # Invariant: the application has those before this index.
         self._consumed = 0
 
     @property
     def waiting(self) -> bool:
-        """Something is there; opening it may still show that there is nothing to deliver."""
+        """Whether there are messages, or entries that may have some."""
         return self._next < len(self._messages) or bool(self._arrived)
 
     def put(self, frame: Frame) -> None:
-        """A MESSAGE came."""
         self._arrived.append(frame)
 
     def pop(self) -> Message | None:
-        """The next message, if there is one."""
         if self._next == len(self._messages) and not self.open():
             return None
         message = self._messages[self._next]
@@ -53,7 +52,6 @@ class ReceiveQueue:
         return message
 
     def take(self, count_max: int) -> list[Message]:
-        """The next messages, at most ``count_max``."""
         taken: list[Message] = []
         while len(taken) < count_max and (self._next < len(self._messages) or self.open()):
             start = self._next
@@ -64,7 +62,7 @@ class ReceiveQueue:
         return taken
 
     def open(self) -> bool:
-        """Open entries until there is a message to deliver. False when there is none."""
+        """Open entries until there is a message to deliver. Returns False when there is none."""
         while self._next == len(self._messages):
             if not self._arrived:
                 self._messages, self._next = [], 0
@@ -75,28 +73,28 @@ class ReceiveQueue:
         return True
 
     def give_back(self, permits: int) -> None:
-        """Permits of messages that were dropped before they entered the queue."""
+        """Count the permits of messages that were dropped before they entered the queue."""
         self._consumed += permits
 
     @property
-    def hungry(self) -> bool:
-        """So much was consumed that the broker should be asked for more."""
+    def wants_more(self) -> bool:
+        """Whether so much was consumed that the broker should get permits."""
         return self._consumed >= self._enough
 
     def take_permits(self) -> int:
-        """The permits to give back now: at least 1 while it is hungry."""
+        """Take the permits of what was consumed, to give them to the broker."""
         permits, self._consumed = self._consumed, 0
         return permits
 
     def restart(self) -> int:
-        """Drop everything: the broker starts afresh. Returns the permits to begin with."""
+        """Drop everything, for a new subscription. Returns the permits to begin with."""
         self._arrived.clear()
         self._messages, self._next = [], 0
         self._consumed = 0
         return self._size
 
     def drop(self, permits_of: Callable[[Frame], int]) -> None:
-        """Drop what waits, because it will be sent once more; its permits count as consumed."""
+        """Drop what waits, because the broker sends it again. Its permits count as consumed."""
         self._consumed += sum(map(permits_of, self._arrived)) + len(self._messages) - self._next
         self._arrived.clear()
         self._messages, self._next = [], 0

@@ -1,4 +1,4 @@
-"""What consumers and readers have in common: messages in, and the place in the log."""
+"""What consumers and readers have in common: they receive, and have a place in the log."""
 
 import asyncio
 import logging

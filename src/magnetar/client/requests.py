@@ -1,4 +1,4 @@
-"""Questions asked on one connection, and their answers, matched by request id."""
+"""The requests of one connection and their answers, matched by request id."""
 
 import asyncio
 from collections.abc import Callable
@@ -7,13 +7,13 @@ from typing import Final
 from magnetar.errors import MagnetarError, TimedOut
 from magnetar.wire.frames import Frame
 
-REQUESTS_PENDING_MAX: Final = 50_000  # As many as a Pulsar broker answers at once.
+REQUESTS_PENDING_MAX: Final = 50_000  # A Pulsar broker answers as many at once.
 
 
 class Requests:
-    """The unanswered requests of one connection. Every one ends: answered, failed or timed out."""
+    """The requests that have no answer yet. Each one is answered, fails or times out."""
 
-    next_id: Callable[[], int]  # A request id nobody has used before.
+    next_id: Callable[[], int]  # Gives a request id that is not in use.
 
     def __init__(
         self, next_id: Callable[[], int], *, pending_max: int = REQUESTS_PENDING_MAX
@@ -45,19 +45,19 @@ class Requests:
             self._waiting.pop(request_id, None)
 
     def answered(self, request_id: int, frame: Frame) -> None:
-        """An answer came; nobody may be waiting for it any more."""
+        """Hand on an answer, if its request has not been given up."""
         answer = self._waiting.get(request_id)
         if answer is not None and not answer.done():
             answer.set_result(frame)
 
     def failed(self, request_id: int, error: MagnetarError) -> None:
-        """The broker refused a request."""
+        """Fail the request that the broker refused."""
         answer = self._waiting.get(request_id)
         if answer is not None and not answer.done():
             answer.set_exception(error)
 
     def fail_all(self, error: MagnetarError) -> None:
-        """The connection is gone, and every answer with it."""
+        """Fail every request, because the connection is gone."""
         for answer in self._waiting.values():
             if not answer.done():
                 answer.set_exception(error)

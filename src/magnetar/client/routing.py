@@ -12,14 +12,14 @@ from magnetar.model.hashing import java_string_hash, murmur3_32
 
 
 class HashingScheme(Enum):
-    """How a key becomes a number."""
+    """The hash function that turns a key into a number."""
 
     JAVA_STRING = "java-string"  # The default of the Java and Go clients.
     MURMUR3 = "murmur3"
 
 
 class RoutingMode(Enum):
-    """Where messages without a key go."""
+    """The partition of messages without a key."""
 
     ROUND_ROBIN = "round-robin"  # To each partition in turn, a batch at a time.
     SINGLE = "single"  # All to one partition, chosen by chance.
@@ -32,27 +32,27 @@ class Router(Protocol):
         """The partition, 0-based, of a message of ``size`` bytes; ``now`` in seconds."""
 
     def room(self, partitions: int, now: float) -> tuple[int, int, int]:
-        """For a run of messages without keys: (partition, messages, bytes) that it may take.
+        """The partition for a run of messages without keys, and the messages and bytes it may take.
 
-        The caller takes at least one message, and says how much by ``took``.
+        The caller sends at least one message, and tells how many by ``took``.
         """
 
     def took(self, messages: int, size: int) -> None:
-        """So much of the run went where ``room`` said."""
+        """Count messages of the run that were sent to the partition of ``room``."""
 
 
 CustomRouter = Callable[[str | None, int], int]  # (key, partitions) -> partition
 
 
 def key_hash(key: str, scheme: HashingScheme) -> int:
-    """The key as a number in [0, 2**31)."""
+    """Hash a key to a number in [0, 2**31)."""
     if scheme is HashingScheme.MURMUR3:
         return murmur3_32(key.encode())
     return java_string_hash(key)
 
 
 class SingleRouter:
-    """Messages without a key all go to one partition."""
+    """Sends all messages without a key to one partition."""
 
     def __init__(self, partition: int, scheme: HashingScheme) -> None:
         """``partition`` may be any number; it is taken modulo the partitions there are."""
@@ -72,7 +72,7 @@ class SingleRouter:
 
 
 class RoundRobinRouter:
-    """Messages without a key go round the partitions, and stay on one while its batch fills.
+    """Sends messages without a key to the partitions in turn, to each until its batch is full.
 
     Moving on with every message would leave each partition with batches of one: the router moves
     when the batch must be full or due (``messages_max``, ``bytes_max``, ``delay_s``). Without
@@ -128,7 +128,7 @@ class RoundRobinRouter:
 
 
 class CallableRouter:
-    """The application's own function decides, for messages with and without a key."""
+    """Asks the application's own function, for messages with and without a key."""
 
     def __init__(self, function: CustomRouter) -> None:
         self._function = function

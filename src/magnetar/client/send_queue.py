@@ -1,7 +1,7 @@
-"""What one producer has taken from the application: open batches, then sends without an answer.
+"""The send queue of one producer: open batches, then the sends that have no receipt yet.
 
-Bounded by messages and by bytes, both parts together. Runs two timers, each only while it has
-something to wait for: one for the open batch, one for the oldest send's deadline.
+One bound on messages and one on bytes hold for both parts together. Two timers run while they
+have something to wait for: one for the open batches, one for the deadline of the oldest send.
 """
 
 import asyncio
@@ -31,22 +31,24 @@ MESSAGE_SIZE_DEFAULT: Final = 5 * 1024 * 1024  # Until the broker has said other
 
 @dataclass(slots=True, eq=False)
 class _Flush:
-    """Somebody waits until the sends up to a number are settled."""
+    """A caller that waits until the sends up to a number are settled."""
 
-    until: float  # Infinity while it is not known yet.
+    until: float  # The number; infinity while it is not known yet.
     settled: asyncio.Future[None]
-    error: MagnetarError | None = None  # The first of a send that it waits for.
+    error: MagnetarError | None = None  # The first error of a send that it waits for.
 
 
 class SendQueue:
-    """Between the application's calls and the connection."""
+    """Takes messages from the application, and hands frames to the connection."""
 
-    size_max: int  # Bytes of payload the broker takes in one entry.
+    size_max: int  # The bytes of payload that the broker takes in one entry.
     next_sequence_id: int
     last_sequence_id: int  # The highest that has a receipt; -1 before the first.
-    closed: MagnetarError | None  # Why nothing more is taken.
-    trouble: MagnetarError | None  # Why there is no receipt; None since the last one.
-    unreported: MagnetarError | None  # The first error nobody has been told.
+    closed: MagnetarError | None  # Why the queue takes nothing more.
+    trouble: (
+        MagnetarError | None
+    )  # The last error that kept a receipt away; None since the last receipt.
+    unreported: MagnetarError | None  # The first error that the application has not been told.
 
     def __init__(
         self,
@@ -88,12 +90,10 @@ class SendQueue:
         """``put`` would refuse a message."""
         return self._pending.full
 
-    # In.
-
     def put(self, data: bytes, details: OutgoingMessage | None, waiter: Waiter | None) -> None:
-        """Take one message; with what ``message.prepare`` returned.
+        """Take one message, as ``message.prepare`` returned it.
 
-        Raises NotReady when full, why it is closed, InvalidValue, MessageTooLarge.
+        Raises NotReady when full, the reason when closed, InvalidValue, MessageTooLarge.
         """
         if self.closed is not None:
             raise self.closed
@@ -129,7 +129,7 @@ class SendQueue:
     ) -> None:
         """Take all messages, waiting for room; the last batch may still be open afterwards.
 
-        What is wrong with a message goes to its receipt. Raises why it is closed.
+        The error of a message goes to its receipt. Raises the reason when the queue is closed.
         """
         if self._batch_size_max and set(map(type, messages)) <= {bytes}:
             await self._put_plain(messages, receipts)  # type: ignore[arg-type]  # Just checked.
@@ -140,15 +140,13 @@ class SendQueue:
             self._put_one(message, receipts)
 
     async def ready(self) -> None:
-        """Return when there is room. Raises why it is closed."""
+        """Return when there is room. Raises the reason when the queue is closed."""
         while self.closed is None and self._pending.full:
             self._room.clear()
             self.close_batches()  # What cannot be encoded makes room at once.
             await self._room.wait()
         if self.closed is not None:
             raise self.closed
-
-    # Out.
 
     def close_batches(self) -> None:
         """Send what waits in open batches."""
@@ -161,18 +159,17 @@ class SendQueue:
             try:
                 send = self._encoded(self._encoder.batch, batch)
             except MagnetarError as error:
-                self._pending.release(len(batch), batch.size_bytes)
-                self._fail(batch.waiters, len(batch), error, self._pending.appended + 1)
+                self._fail_batch(batch, error)
                 self._progress()
             else:
                 self._send(send)
 
     def unanswered(self) -> Iterator[list[bytes]]:
-        """Every frame that has no answer yet, in order: to be sent again on a new connection."""
+        """The frames that have no receipt yet, in order: a new connection gets them again."""
         return (send.pieces for send in self._pending)
 
     async def settled(self) -> MagnetarError | None:
-        """Return when all that was put so far has been answered, or given up: its first error."""
+        """Wait until all that was put has a receipt or has failed; return the first error."""
         flush = _Flush(float("inf"), self._loop.create_future())
         self._flushes.append(flush)
         self.close_batches()
@@ -182,16 +179,14 @@ class SendQueue:
         return flush.error
 
     async def flush(self) -> None:
-        """As ``settled``. Raises an error that no receipt has told the application, or its own."""
+        """As ``settled``. Raises an error that the application has not been told, or the first."""
         failed = await self.settled()
         error, self.unreported = self.unreported or failed, None
         if error is not None:
             raise error
 
-    # Answers.
-
     def stored(self, sequence_id: int, position: Position) -> bool:
-        """The broker's receipt. False when the order of sends and receipts is broken."""
+        """Take a receipt. Returns False when receipts do not come in the order of sends."""
         send = self._pending.answered(sequence_id)
         if send is None:
             return not self._pending.out_of_order(sequence_id)
@@ -212,27 +207,22 @@ class SendQueue:
         return True
 
     def refused(self, sequence_id: int, error: MagnetarError) -> None:
-        """The broker will never store this message."""
-        for send in self._pending.refused(sequence_id):
-            self._fail(send.waiters, send.message_count, error, send.number)
+        """Fail a message that the broker will never store."""
+        self._fail_sends(self._pending.refused(sequence_id), error)
         self._progress()
 
     def fail_all(self, error: MagnetarError) -> None:
-        """Nothing of what was put will be answered any more, and nothing more is taken."""
+        """Fail all that was put, and take nothing more."""
         self.closed = self.closed or error
         if self._batch_timer is not None:
             self._batch_timer.cancel()
         if self._deadline_timer is not None:
             self._deadline_timer.cancel()
         for batch in self._batches.take():
-            self._pending.release(len(batch), batch.size_bytes)
-            self._fail(batch.waiters, len(batch), error, self._pending.appended + 1)
-        for send in self._pending.expired(float("inf")):
-            self._fail(send.waiters, send.message_count, error, send.number)
+            self._fail_batch(batch, error)
+        self._fail_sends(self._pending.expired(float("inf")), error)
         self._progress()
         self._room.set()
-
-    # In, by kind of message.
 
     async def _put_plain(self, messages: Sequence[bytes], receipts: ManyReceipts) -> None:
         ends = list(accumulate(map(len, messages), initial=0))
@@ -243,7 +233,7 @@ class SendQueue:
             messages_left = self._config.batch_messages_max - self._batches.messages
             bytes_left = self._batch_size_max - 1 - self._batches.size_bytes
             stop = fitting(ends, at, min(messages_left, self._pending.room), bytes_left)
-            if stop == at:  # Too big for what is left of the batch, or for any batch.
+            if stop == at:  # It is too big for what is left of the batch, or for any.
                 self._put_one(messages[at], receipts)
                 at += 1
                 continue
@@ -253,7 +243,7 @@ class SendQueue:
     def _put_run(self, run: Sequence[bytes], size: int, waiter: Waiter) -> None:
         batch = self._batches.batch_for(None)
         if batch and self.next_sequence_id != batch.first_sequence_id + len(batch):
-            self.close_batches()  # Ids of its own or other keys in between: start afresh.
+            self.close_batches()  # A message with an id or a key of its own came in between.
         batch = self._batch_for(None, self._take_sequence_ids(len(run), None))
         batch.waiters.append((len(batch), len(run), waiter))
         batch.payloads += run
@@ -316,10 +306,8 @@ class SendQueue:
                 self._config.batch_delay_s, self.close_batches
             )
 
-    # Sends and their end.
-
     def _encoded(self, encode: Callable[[Batch[Waiter], int, int], S], batch: Batch[Waiter]) -> S:
-        """``encode`` it. Raises MessageTooLarge, and UnknownFailure for a mistake of ours."""
+        """Encode a batch. Raises MessageTooLarge, and UnknownFailure for a mistake of ours."""
         try:
             return encode(batch, self.size_max, self._clock.wall_ms())
         except MagnetarError:
@@ -339,8 +327,7 @@ class SendQueue:
     def _check_deadlines(self) -> None:
         self._deadline_timer = None
         now = self._clock.now()
-        for send in self._pending.expired(now):
-            self._fail(send.waiters, send.message_count, self._timed_out(), send.number)
+        self._fail_sends(self._pending.expired(now), self._timed_out())
         self._progress()
         if len(self._pending):
             wait_s = max(self._pending.first_deadline - now, 0.0)
@@ -355,6 +342,14 @@ class SendQueue:
         error.__cause__ = self.trouble
         return error
 
+    def _fail_batch(self, batch: Batch[Waiter], error: MagnetarError) -> None:
+        self._pending.release(len(batch), batch.size_bytes)
+        self._fail(batch.waiters, len(batch), error, self._pending.appended + 1)
+
+    def _fail_sends(self, sends: list[PendingSend[Waiter]], error: MagnetarError) -> None:
+        for send in sends:
+            self._fail(send.waiters, send.message_count, error, send.number)
+
     def _fail(
         self,
         waiters: list[tuple[int, int, Waiter]],
@@ -362,7 +357,7 @@ class SendQueue:
         error: MagnetarError,
         number: int,
     ) -> None:
-        """Tell who waits for these messages, and who flushes up to the send of this number."""
+        """Tell the error to all who wait for these messages, or flush the send of this number."""
         told = 0
         for _, count, waiter in waiters:
             if isinstance(waiter, ReceiptPart):

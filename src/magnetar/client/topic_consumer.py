@@ -1,4 +1,4 @@
-"""What a consumer does with one topic: permits out, messages in, and its place in the log."""
+"""One topic's part of a consumer or reader: permits, messages, and the place in the log."""
 
 import asyncio
 import logging
@@ -36,7 +36,7 @@ ORDERED: Final = (SubscriptionType.EXCLUSIVE, SubscriptionType.FAILOVER)
 
 @dataclass(frozen=True, slots=True)
 class Subscribing:
-    """What to subscribe to, as whom. ``start`` is set for a subscription that is not durable."""
+    """The subscription to make. ``start`` is set for one that is not durable."""
 
     topic: TopicName
     subscription: str
@@ -46,12 +46,12 @@ class Subscribing:
 
 
 class TopicConsumer:
-    """One topic's part of a ``Consumer``."""
+    """One topic's, or one partition's, part of a ``Receiver``."""
 
     acks: AckSender
-    active: bool  # A Failover consumer gets messages only while it is; the others always are.
+    active: bool  # Whether it gets messages: of Failover consumers one, of others all.
     reached_end: bool  # The topic was terminated, and the broker has sent all there was.
-    over: MagnetarError | None  # Why nothing more will come.
+    over: MagnetarError | None  # Why no more messages will come; None while they may.
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class TopicConsumer:
         clock: Clock,
         operation_timeout_s: float,
     ) -> None:
-        """``arrived`` is called when there may be something to ``take``, and when it is over."""
+        """``arrived`` is called when ``take`` may find something, and when no more will come."""
         self.topic = str(subscribing.topic)
         self.partition = subscribing.topic.partition_index
         self.active = config.type is not SubscriptionType.FAILOVER
@@ -97,12 +97,12 @@ class TopicConsumer:
             send_soon=self.acks.send_soon,
         )
         self._queue = ReceiveQueue(subscribing.receiver_queue_size, self._unpacker.open)
-        self._receiving = False  # False while what comes is from before a seek or reconnection.
+        self._receiving = False  # Messages from before a seek or reconnection are not taken.
         self._closed = False
         self._close_request = partial(requests.close_consumer, consumer_id)
         self._closing = Closing(f"consumer {consumer_id} of {self.topic}", self._close)
         self._epoch = 0
-        self._seen: Message | None = None  # The last one taken since the broker (re)started.
+        self._seen: Message | None = None  # The last message taken from this subscription.
 
     async def start(self) -> None:
         """Subscribe. Raises the broker's error or TimedOut; then no trace is left."""
@@ -114,11 +114,10 @@ class TopicConsumer:
 
     @property
     def waiting(self) -> bool:
-        """``take`` may find something."""
+        """Whether ``take`` may find something."""
         return self._queue.waiting
 
     def pop(self) -> Message | None:
-        """The next message, if one is there."""
         message = self._queue.pop()
         if message is not None:
             self._seen = message
@@ -126,7 +125,7 @@ class TopicConsumer:
         return message
 
     def take(self, count_max: int) -> list[Message]:
-        """What is there, at most ``count_max`` messages; [] when nothing is."""
+        """Take the messages that are there, at most ``count_max``."""
         taken = self._queue.take(count_max)
         if taken:
             self._seen = taken[-1]
@@ -134,19 +133,16 @@ class TopicConsumer:
         return taken
 
     def flush(self) -> None:
-        """Hand the acknowledgements that wait to the socket."""
         self.acks.send()
         if self._attachment.connection is not None:
             self._attachment.connection.flush()
 
-    # Commands.
-
     def redeliver(self, messages: Iterable[Message | MessageId] | None) -> None:
-        """Have unacknowledged messages delivered once more; None for all of them."""
+        """Ask for unacknowledged messages again; None for all of them."""
         self.acks.send()
         connection = self._attachment.connection
         if connection is None:
-            return  # Whatever is not acknowledged comes again with the next connection.
+            return  # The next connection brings what is not acknowledged.
         if messages is not None and self._config.type not in ORDERED:
             positions = sorted({place for message in messages for place in _entries(message)})
             connection.write(requests.redeliver(self._id, positions))
@@ -181,22 +177,22 @@ class TopicConsumer:
             await self.seek(last, inclusive=True)
 
     async def last(self) -> tuple[MessageId | None, Position]:
-        """The topic's last message, if it has one, and the mark of this subscription."""
+        """The topic's last message, if it has one, and the subscription's mark-delete position."""
         answer = await self._ask(partial(requests.last_message_id, self._id))
         found = answer.command.getLastMessageIdResponse
         mark = position_of(found.consumer_mark_delete_position)
         last = position_of(found.last_message_id)
         if last.entry_id < 0:
             return None, mark
-        index = found.last_message_id.batch_index  # It is the last of its batch.
+        index = found.last_message_id.batch_index  # The last message is the last one of its batch.
         return MessageId(*last, self.partition, index, index + 1), mark
 
     async def has_message_available(self) -> bool:
-        """Whether a message would come without a new one being published."""
+        """Whether there is a message that the application has not received."""
         if self._queue.open():
             return True
         last, mark = await self.last()
-        here = self._queue.open()  # Something may have come in the meantime.
+        here = self._queue.open()  # A message may have come while the broker was asked.
         self._ask_for_more()
         return here or (last is not None and self._is_ahead(last, mark))
 
@@ -207,7 +203,7 @@ class TopicConsumer:
         await self._end(ask_broker=False)
 
     def close(self) -> Coroutine[Any, Any, None]:
-        """Send what is to be acknowledged, and detach. As ``Consumer.close``."""
+        """Send the acknowledgements that wait, and detach. As ``Consumer.close``."""
         return self._closing()
 
     async def _close(self) -> None:
@@ -224,14 +220,14 @@ class TopicConsumer:
         finally:
             await self._end(ask_broker=True)
 
-    # What the connection calls.
-
     def on_message(self, frame: Frame) -> None:
         if not self._receiving:
             return
         message = frame.command.message
         if message.HasField("consumer_epoch") and message.consumer_epoch < self._epoch:
-            self._queue.give_back(_permits_of(frame))  # From before a redelivery was asked for.
+            self._queue.give_back(
+                _permits_of(frame)
+            )  # It was sent before the broker heard of the redelivery.
             self._ask_for_more()
             return
         was_waiting = self._queue.waiting
@@ -256,8 +252,6 @@ class TopicConsumer:
             else:
                 self.acks.state.connection_lost()
         self._attachment.lost(connection)
-
-    # Attached and detached.
 
     async def _attach(self, connection: Connection) -> None:
         connection.consumers[self._id] = self
@@ -292,7 +286,7 @@ class TopicConsumer:
         )
 
     async def _ask(self, build: Callable[[int], bytes]) -> Frame:
-        """Ask the broker, again when the connection is lost, until the operation timeout."""
+        """Ask the broker. Raises TimedOut or the broker's error."""
 
         async def ask(connection: Connection) -> Frame:
             return await connection.request(build, self._timeout_s)
@@ -302,7 +296,7 @@ class TopicConsumer:
     async def _move(
         self, build: Callable[[int], bytes], start: Start, *, time_ms: int | None = None
     ) -> None:
-        """Seek. The broker throws the consumer out for it, and lets it in at the new place."""
+        """Seek. The broker detaches the consumer for it; it is attached again at the new place."""
 
         async def move(connection: Connection) -> None:
             self._attachment.hold()
@@ -317,6 +311,7 @@ class TopicConsumer:
         await self._until_answered(move)
 
     async def _until_answered(self, ask: Callable[[Connection], Awaitable[T]]) -> T:
+        """Ask, again when the connection is lost, until the operation timeout."""
         try:
             async with asyncio.timeout(self._timeout_s):
                 while True:
@@ -342,7 +337,7 @@ class TopicConsumer:
             self._unpacker.time_start_ms = time_ms
 
     def _is_ahead(self, last: MessageId, mark: Position) -> bool:
-        """The topic's last message is one that the application has not had."""
+        """Whether the application has not received the topic's last message."""
         if self._seen is not None:
             return _order(last) > _order(self._seen.message_id)
         if last.position <= mark:
@@ -354,7 +349,7 @@ class TopicConsumer:
         return _order(last) > _order(self._start.message_id)
 
     def _remember_seen(self) -> None:
-        """What the application has seen may come again, and will be marked so."""
+        """Mark what the application has received, since it may come again."""
         if self._seen is None:
             return
         seen = self._seen.message_id
@@ -367,7 +362,7 @@ class TopicConsumer:
 
     def _ask_for_more(self) -> None:
         connection = self._attachment.connection
-        if self._queue.hungry and connection is not None:
+        if self._queue.wants_more and connection is not None:
             connection.write(requests.flow(self._id, self._queue.take_permits()))
 
     def _fail(self, error: MagnetarError) -> None:
@@ -394,7 +389,7 @@ def _order(message_id: MessageId) -> tuple[int, int, int]:
 
 
 def _entry_of(start: Start) -> MessageId:
-    """What the broker is told: it begins with an entry, of a message in chunks with the first."""
+    """Name the entry that the broker begins with: the first chunk of a message that was split."""
     message_id = start.message_id
     if start.inclusive and isinstance(message_id, ChunkedMessageId):
         return MessageId(*message_id.first_chunk, message_id.partition)
@@ -408,7 +403,7 @@ def _entries(message: Message | MessageId) -> tuple[Position, ...]:
 
 
 def _permits_of(frame: Frame) -> int:
-    """What an entry costs at the broker: its messages, less those acknowledged before."""
+    """The permits that an entry takes: its messages, less those acknowledged before."""
     if ack_set := frame.command.message.ack_set:
         return bits(ack_set).bit_count()
     return message_count(frame.entry) if frame.entry else 1

@@ -1,4 +1,4 @@
-"""What a producer does with one topic: keeps its queue attached, and brings the answers back."""
+"""One topic's part of a producer: keeps its queue attached, and takes the broker's answers."""
 
 import asyncio
 import logging
@@ -147,7 +147,9 @@ class TopicProducer:
         success = answer.command.producer_success
         if epoch == 0 or not self._encoder.producer_name:
             start = self._config.initial_sequence_id
-            last = max(success.last_sequence_id, -1)  # No broker has reason to say less.
+            last = max(
+                success.last_sequence_id, -1
+            )  # -1 says that there is none; less means nothing.
             self.queue.next_sequence_id = last + 1 if start is None else start
             self.queue.last_sequence_id = last
         self._name = self._encoder.producer_name = success.producer_name

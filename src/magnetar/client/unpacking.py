@@ -1,4 +1,4 @@
-"""Entries to messages: check, put chunks together, decompress, take apart. Pure but for its log.
+"""Turns entries into messages. Pure but for its log.
 
 What cannot be read is acknowledged with the reason, so that it does not come back for ever, and
 logged once per reason. What the application has seen already, or must not see, is left out.
@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 
 class Flaw(IntEnum):
-    """Why an entry is of no use; the numbers are those on the wire."""
+    """Why an entry cannot be read, with the numbers of the wire."""
 
     UNCOMPRESSED_SIZE = 0
     DECOMPRESSION = 1
@@ -46,7 +46,7 @@ class Unreadable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Where the application wants to begin, inside the entry that the broker begins with."""
+    """The message to begin with; the broker begins with its entry."""
 
     message_id: MessageId
     inclusive: bool
@@ -63,9 +63,9 @@ class Start:
 class Unpacker:
     """Opens the entries of one consumer of one topic."""
 
-    start: Start | None  # Set while the entry to begin with may be partly unwanted.
-    time_start_ms: int | None  # Set until a message published at this time or later was seen.
-    seen_before: Position | None  # Entries up to here may have been with the application before.
+    start: Start | None  # Set while a part of the first entry may have to be left out.
+    time_start_ms: int | None  # Set until a message published at this time or later comes.
+    seen_before: Position | None  # The application may have received entries up to here.
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class Unpacker:
         reject: Callable[[Position, int], None],
         send_soon: Callable[[], None],
     ) -> None:
-        """``reject`` tells the broker that an entry is of no use.
+        """``reject`` tells the broker that an entry cannot be read.
 
         ``send_soon`` is called when there is something to acknowledge.
         """
@@ -121,14 +121,14 @@ class Unpacker:
         return Opened([], permits)
 
     def clear(self) -> None:
-        """Forget what has been put together so far: its chunks will come again."""
+        """Forget the chunks that came so far: the broker sends them again."""
         self._chunks.clear()
 
     def _messages(
         self, frame: Frame, entry: bytes, position: Position, metadata: Metadata
     ) -> list[Message]:
         if self._acknowledged.covers(position):
-            self._done(position)  # The broker does not know yet, or not any more.
+            self._done(position)  # The broker does not know it yet, or has forgotten it.
             return []
         if metadata.encrypted:
             raise Unreadable(Flaw.DECRYPTION, "the message is encrypted")
@@ -163,7 +163,7 @@ class Unpacker:
     def _add_chunk(
         self, place: ChunkPlace, part: bytes, position: Position
     ) -> tuple[bytes, tuple[Position, ...]] | None:
-        """The payload and all its entries, once every chunk is there."""
+        """Add a chunk; return the payload and the positions of a message that is complete."""
         whole = self._chunks.add(place, part, position, self._now())
         dropped = self._chunks.take_dropped()
         if dropped:
@@ -219,7 +219,7 @@ class Unpacker:
         return False
 
     def _done(self, position: Position) -> None:
-        """Nothing of this entry is for the application: it counts as acknowledged."""
+        """Acknowledge an entry that has nothing for the application."""
         self._acknowledged.entry(position)
         self._send_soon()
 

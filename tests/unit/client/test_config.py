@@ -1,4 +1,5 @@
 from dataclasses import fields
+from functools import partial
 
 import pytest
 
@@ -29,6 +30,8 @@ def test_the_keyword_arguments_are_the_settings(config, options, missing):
 @pytest.mark.parametrize(
     ("config", "setting", "value"),
     [
+        (partial(ClientConfig, service_url="pulsar://h"), "lookup_redirects_max", -1),
+        (partial(ClientConfig, service_url="pulsar://h"), "partitions_refresh_s", "often"),
         (ProducerConfig, "batch_messages_max", 0),
         (ProducerConfig, "max_pending_messages", 0),
         (ProducerConfig, "send_timeout_s", -1),

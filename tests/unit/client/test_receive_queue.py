@@ -38,18 +38,18 @@ def test_permits_are_given_back_by_halves():
     assert received.restart() == 6
     received.put([1, 2, 3, 4])
     received.take(2)
-    assert not received.hungry
+    assert not received.wants_more
     received.pop()
-    assert received.hungry
+    assert received.wants_more
     assert received.take_permits() == 3
-    assert not received.hungry
+    assert not received.wants_more
 
 
 def test_a_queue_of_one_asks_after_every_message():
     received = queue(size=1)
     received.put([1])
     received.pop()
-    assert received.hungry
+    assert received.wants_more
 
 
 def test_what_is_not_delivered_gives_its_permits_back_too():
