@@ -125,13 +125,13 @@ class MortalLife(Life):
             await self.check()
             running = await self.work(chance.randint(1, 40))
         except (StorageError, OSError):
-            if not files._dead:
+            if not files.dead:
                 raise
-        if started and chance.random() < 0.3 and not files._dead:
+        if started and chance.random() < 0.3 and not files.dead:
             await self.settle(running)
             running = set()
             await self.store.close()
-        if not files._dead:
+        if not files.dead:
             files.killer = "idle"
         files.calls_left = None
         files.cut_power()

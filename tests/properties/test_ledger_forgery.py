@@ -9,7 +9,16 @@ from random import Random
 import google_crc32c
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from unit.storage.ledger.local.support import SALT, append, everything, run, salt, snapshot, stamp
+from unit.storage.ledger.local.support import (
+    SALT,
+    append,
+    everything,
+    ledgers_in,
+    run,
+    salt,
+    snapshot,
+    stamp,
+)
 
 from magnetar.errors import CorruptEntry
 from magnetar.storage.ledger.local.format import Kind, Stamp, encode_block, encode_mark
@@ -60,7 +69,7 @@ async def found_after_a_crash(folder, chance, salt, *, known):
     victim, writer = await store.create(), await store.create()
     await append(victim, *run(*PRECIOUS))
     await append(writer, *run(bytes(chance.randint(0, 2000))))
-    segment = store._journal.active
+    segment = store.segments[1]
     stamps = [stamp(1)] if known else guesses(1)
     head_at = segment.tail
     await append(writer, *run(hostile(chance, stamps, head_at + 72, victim.ledger_id)))
@@ -71,9 +80,10 @@ async def found_after_a_crash(folder, chance, salt, *, known):
     lost = slice(head_at, -(-(head_at + 64) // SECTOR) * SECTOR)
     data[lost] = bytes(lost.stop - lost.start)
     path.write_bytes(data)
+    ledger_ids = list(ledgers_in(copy))
     store = await LocalLedgerStore.start(copy)
     found = {}
-    for ledger_id in list(store._ledgers):
+    for ledger_id in ledger_ids:
         with contextlib.suppress(CorruptEntry):
             found[ledger_id] = await everything(await store.open(ledger_id))
     await store.close()

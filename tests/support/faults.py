@@ -91,7 +91,7 @@ class FaultyFiles:
         self._sync_fault = _Fault(0, 0, "")
         self._may_sync = threading.Event()
         self._may_sync.set()
-        self._dead = False
+        self.dead = False  # Power was cut.
 
     def fail_writes(self, error: int = errno.EIO, *, times: int = 1, name: str = "") -> None:
         """The next writes stop half way and fail."""
@@ -100,6 +100,11 @@ class FaultyFiles:
     def fail_syncs(self, error: int = errno.EIO, *, times: int = 1, name: str = "") -> None:
         """The next syncs fail, and what they should have synced will never be on disk."""
         self._sync_fault = _Fault(error, times, name)
+
+    @property
+    def failures_left(self) -> int:
+        """How many writes and syncs are still to fail."""
+        return self._write_fault.times + self._sync_fault.times
 
     def repair(self) -> None:
         """No more failures, and all the space there is."""
@@ -119,17 +124,17 @@ class FaultyFiles:
     def cut_power(self) -> None:
         """From now on nothing is written, and every call but a read fails."""
         with self._lock:
-            self._dead = True
+            self.dead = True
 
     def restore_power(self) -> None:
         """After ``cut_power``, nothing was lost: a process died, and the machine lived."""
         with self._lock:
-            self._dead = False
+            self.dead = False
 
     def lose_power(self, chance: Chance) -> None:
         """Leave on disk what a loss of power might, and go on from there."""
         with self._lock:
-            self._dead = False
+            self.dead = False
             kept = chance.randint(0, len(self._changes))
             for change in reversed(self._changes[kept:]):
                 change.undo()
@@ -197,7 +202,7 @@ class FaultyFiles:
     def powered(self) -> Iterator[None]:
         """Nobody cuts the power in here. Raises OSError where it is cut already."""
         with self._lock:
-            if self._dead:
+            if self.dead:
                 raise OSError(errno.EIO, "the power is cut")
             yield
 

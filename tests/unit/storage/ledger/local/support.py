@@ -6,7 +6,10 @@ import shutil
 import google_crc32c
 from support.elsewhere import until_elsewhere
 
+from magnetar.storage.ledger.local.disk import RealFiles
 from magnetar.storage.ledger.local.format import Stamp
+from magnetar.storage.ledger.local.recovery import recover
+from magnetar.storage.ledger.local.settings import LocalLedgerSettings
 
 SALT = b"a salt.."
 
@@ -55,9 +58,20 @@ async def append(writer, data, checksums):
     return await answer
 
 
+async def fill(ledger, runs, size=1000):
+    """Append so many runs of one entry."""
+    for number in range(runs):
+        await append(ledger, *run(bytes([number % 256]) * size))
+
+
 async def until_upkeep(reached):
     """Wait for what the threads of a store do beside the log."""
     await until_elsewhere(reached, "upkeep and compaction tell nobody what they have done")
+
+
+def ledgers_in(folder):
+    """The ledgers that a store would find in a folder."""
+    return recover(RealFiles(), folder, LocalLedgerSettings()).ledgers
 
 
 async def everything(reader):

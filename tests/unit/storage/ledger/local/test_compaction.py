@@ -3,7 +3,14 @@ import errno
 
 import pytest
 from support.faults import FaultyFiles
-from unit.storage.ledger.local.support import append, everything, run, snapshot, until_upkeep
+from unit.storage.ledger.local.support import (
+    append,
+    everything,
+    ledgers_in,
+    run,
+    snapshot,
+    until_upkeep,
+)
 
 from magnetar.errors import CorruptEntry
 from magnetar.storage.ledger.local.index import Life
@@ -58,8 +65,8 @@ async def test_what_was_moved_is_found_after_a_restart(store, tmp_path):
     await store.delete(drop.ledger_id)
     await until_upkeep(lambda: not any(store.segments.get(each) for each in old))
     copy = snapshot(tmp_path / "ledgers", tmp_path / "copy")
+    assert set(ledgers_in(copy)) == {keep.ledger_id}
     again = await LocalLedgerStore.start(copy)
-    assert set(again._ledgers) == {keep.ledger_id}
     assert await everything(await again.open(keep.ledger_id)) == numbers(12)
     await again.close()
 
@@ -71,10 +78,9 @@ async def test_ledgers_that_only_exist_are_moved_too(store, tmp_path):
     await store.delete(drop.ledger_id)
     await until_upkeep(lambda: store.segments.get(1) is None)
     copy = snapshot(tmp_path / "ledgers", tmp_path / "copy")
-    again = await LocalLedgerStore.start(copy)
-    assert set(again._ledgers) == {each.ledger_id for each in (*empty, keep)}
-    assert again._ledgers[empty[0].ledger_id].life is Life.ENDED
-    await again.close()
+    ledgers = ledgers_in(copy)
+    assert set(ledgers) == {each.ledger_id for each in (*empty, keep)}
+    assert ledgers[empty[0].ledger_id].life is Life.ENDED
 
 
 async def test_a_ledger_may_be_deleted_while_it_is_moved(store, files, tmp_path):
@@ -91,9 +97,7 @@ async def test_a_ledger_may_be_deleted_while_it_is_moved(store, files, tmp_path)
     other = await store.create()
     await until_upkeep(lambda: store.segments.get(1) is None)
     copy = snapshot(tmp_path / "ledgers", tmp_path / "copy")
-    again = await LocalLedgerStore.start(copy)
-    assert set(again._ledgers) == {other.ledger_id}
-    await again.close()
+    assert set(ledgers_in(copy)) == {other.ledger_id}
 
 
 async def test_damage_moves_along_and_is_still_noticed(store):
@@ -129,7 +133,7 @@ async def test_a_disk_that_refuses_is_tried_again_later(store, files):
     keep, drop = await mixed(store)
     await store.delete(drop.ledger_id)
     files.fail_syncs(times=2, name="segment-")
-    await until_upkeep(lambda: files._sync_fault.times == 0)
+    await until_upkeep(lambda: not files.failures_left)
     await until_upkeep(lambda: store.segments.get(1) is None)
     assert await everything(keep) == numbers(12)
 

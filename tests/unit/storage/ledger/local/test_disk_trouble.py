@@ -135,7 +135,7 @@ async def test_a_record_inside_a_payload_that_vouches_for_what_follows_is_not_be
     victim = await store.create()
     await append(victim, *run("precious"))
     other = await store.create()
-    head_at = store._journal.active.tail
+    head_at = store.segments[1].tail
     forged = encode_mark(Kind.DELETED, stamp(1), 2**40, victim.ledger_id)
     await append(other, *run(bytes(1000) + forged + bytes(1000)))
     copy = snapshot(folder, tmp_path / "copy")

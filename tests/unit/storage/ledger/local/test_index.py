@@ -1,4 +1,5 @@
 import asyncio
+import sys
 from array import array
 from pathlib import Path
 
@@ -75,6 +76,11 @@ def test_a_moved_block_replaces_its_original():
     assert ledger.merge(array("Q", [0, 12]), array("Q", [400, 500])) == [100]
     assert list(ledger.firsts) == [0, 3, 9, 12]
     assert list(ledger.locations) == [400, 200, 300, 500]
+
+
+def test_an_idle_ledger_is_small():
+    ledger = ledger_of(1)
+    assert sum(map(sys.getsizeof, (ledger, ledger.firsts, ledger.locations))) < 500
 
 
 def test_ledgers_without_blocks_share_nothing_that_changes():

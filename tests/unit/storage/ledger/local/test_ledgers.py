@@ -1,5 +1,4 @@
 import asyncio
-import dataclasses
 import struct
 
 import pytest
@@ -7,6 +6,7 @@ from support.faults import FaultyFiles
 from unit.storage.ledger.local.support import append, everything, run
 
 from magnetar.errors import LedgerFenced, LedgerNotFound, StorageError, WriteFailed
+from magnetar.storage.ledger.local.format import HEAD_SIZE, TABLES_SIZE
 from magnetar.storage.ledger.local.settings import LocalLedgerSettings
 from magnetar.storage.ledger.local.store import LocalLedgerStore
 
@@ -52,10 +52,11 @@ async def test_appends_wait_while_too_much_is_under_way(tmp_path, files):
     settings = LocalLedgerSettings(segment_size=64 * 1024, pending_bytes_max=2000)
     store = await LocalLedgerStore.start(tmp_path / "crowded", settings=settings, files=files)
     ledger = await store.create()
+    start = store.segments[1].tail
     with files.hold_syncs():
         appends = [asyncio.ensure_future(append(ledger, *run(bytes([n]) * 900))) for n in range(10)]
         await asyncio.to_thread(files.sync_waits.wait, 10)
-        assert ledger._ledger.appending == 3
+        assert store.segments[1].tail == start + 3 * (HEAD_SIZE + TABLES_SIZE + 900)
     assert await asyncio.gather(*appends) == list(range(10))
     assert await everything(ledger) == [bytes([n]) * 900 for n in range(10)]
     await store.close()
@@ -111,18 +112,18 @@ async def test_a_disk_that_cannot_be_read_is_named(store, files, monkeypatch):
     assert await everything(ledger) == [b"a"]
 
 
-async def test_a_segment_stays_while_somebody_reads_it(store, monkeypatch):
+async def test_a_segment_stays_while_somebody_reads_it(store, files, monkeypatch):
     ledger = await store.create()
     await append(ledger, *run("a"))
     segment = store.segments[1]
     seen = []
-    real = store._in_thread
+    real = files.open
 
-    async def watched(function, /, *args, **options):
+    def watched(path):
         seen.append(segment.pins)
-        return await real(function, *args, **options)
+        return real(path)
 
-    monkeypatch.setattr(ledger, "_parts", dataclasses.replace(ledger._parts, in_thread=watched))
+    monkeypatch.setattr(files, "open", watched)
     await ledger.read(0, 1, 1)
     assert seen == [1]
     assert segment.pins == 0

@@ -11,6 +11,7 @@ from unit.storage.ledger.local.support import (
     run,
     snapshot,
     stamp,
+    until_upkeep,
 )
 
 from magnetar.errors import CorruptEntry, LedgerNotFound, StorageError, WriteFailed
@@ -330,8 +331,7 @@ async def test_a_copy_that_compaction_left_behind_counts_once(folder, tmp_path):
     again = await LocalLedgerStore.start(
         folder, settings=LocalLedgerSettings(segment_size=SIZE, compaction_share=0.9)
     )
-    while again.segments.sparse(0.9) or again.segments.dead():
-        await again._in_thread(lambda: None)
+    await until_upkeep(lambda: not (again.segments.sparse(0.9) or again.segments.dead()))
     assert not segment(folder).exists()
     await again.close()
     shutil.copyfile(segment(before), segment(folder))  # As if it had not been given back yet.

@@ -2,7 +2,7 @@ import errno
 
 import pytest
 from support.faults import FaultyFiles
-from unit.storage.ledger.local.support import append, run, until_upkeep
+from unit.storage.ledger.local.support import append, fill, run, until_upkeep
 
 from magnetar.errors import WriteFailed
 from magnetar.storage.ledger.local.disk import RealFiles
@@ -28,14 +28,9 @@ async def store(tmp_path, files):
     await store.close()
 
 
-async def fill(ledger, runs, size=1000):
-    for number in range(runs):
-        await append(ledger, *run(bytes([number % 256]) * size))
-
-
 async def test_full_segments_are_sealed(store):
     await fill(await store.create(), 30)
-    full = [each for each in store.segments if each is not store._journal.active]
+    full = list(store.segments)[:-1]
     await until_upkeep(lambda: all(each.state is SegmentState.SEALED for each in full))
     for segment in full:
         file = RealFiles().open(segment.path)
@@ -51,7 +46,7 @@ async def test_a_segment_that_cannot_be_sealed_is_tried_again(store, files):
         await fill(ledger, 1)
     files.fail_writes(errno.EIO, name=segment.path.name)
     await fill(ledger, 1, size=2000)
-    await until_upkeep(lambda: files._write_fault.times == 0)
+    await until_upkeep(lambda: not files.failures_left)
     assert segment.state is SegmentState.FULL
     await fill(ledger, 30)
     await until_upkeep(lambda: segment.state is SegmentState.SEALED)
@@ -93,7 +88,7 @@ async def test_a_spare_that_could_not_be_synced_is_not_kept(store, files, tmp_pa
     await append(ledger, *run("a"))
     files.fail_syncs(name="spare-")
     await fill(ledger, 8)
-    await until_upkeep(lambda: not files._sync_fault.times)
+    await until_upkeep(lambda: not files.failures_left)
     await until_upkeep(lambda: not list(tmp_path.glob("spare-*")))
     assert not store.segments.spares
 
@@ -119,9 +114,9 @@ async def test_a_full_disk_is_not_asked_for_room_again_and_again(store, files, t
     await append(ledger, *run("a"))
     files.fail_writes(errno.ENOSPC, times=1000, name="spare-")
     await fill(ledger, 4)
-    await until_upkeep(lambda: files._write_fault.times < 1000)
+    await until_upkeep(lambda: files.failures_left < 1000)
     await fill(ledger, 4)
-    assert files._write_fault.times == 999
+    assert files.failures_left == 999
     assert not list(tmp_path.glob("spare-*"))
 
 
