@@ -75,7 +75,7 @@ def found(data, limit, *, newest, verify_bodies):
         limit,
         newest=newest,
         verify_bodies=verify_bodies,
-        window=WINDOW,
+        read_min=WINDOW,
     )
     groups = {
         ledger_id: [getattr(group, name) for name in Group.__slots__]

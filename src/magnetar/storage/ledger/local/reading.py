@@ -4,28 +4,28 @@ Blocks that lie near one another are read in one call, large entries each in one
 """
 
 from collections.abc import Mapping, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from itertools import islice
+from operator import eq
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from magnetar.errors import CorruptEntry
 from magnetar.storage.ledger.store import LedgerEntries
 
-from .disk import File, Files
+from .disk import Files
 from .format import (
     HEAD_SIZE,
     Head,
     Kind,
     Stamp,
     checksum,
-    head_at,
-    head_intact,
     located,
     location,
     tables_at,
 )
 from .index import lost
+from .window import Window
 
 READ_MIN: Final = 4096
 READ_MAX: Final = 1024 * 1024
@@ -58,9 +58,16 @@ def read_entries(
     data: list[bytes] = []
     checksums: list[int] = []
     room = bytes_max
-    with closing(_Window(files, plan.sources)) as window:
-        for index in range(len(plan.firsts)):
+    windows: dict[int, Window] = {}
+    with ExitStack() as opened:
+        for index, place in enumerate(plan.locations):
             wanted = first + len(data)
+            generation = located(place)[0]
+            window = windows.get(generation)
+            if window is None:
+                source = plan.sources[generation]
+                file = opened.enter_context(closing(files.open(source.path)))
+                window = windows[generation] = Window(file, source.stamp, read_min=READ_MIN)
             try:
                 some = _read_block(
                     window, plan, index, wanted, count_max=count_max - len(data), bytes_max=room
@@ -79,53 +86,8 @@ def read_entries(
     return LedgerEntries(data, checksums)
 
 
-class _Window:
-    """The part of the log that is in memory."""
-
-    def __init__(self, files: Files, sources: Mapping[int, Source]) -> None:
-        self._files = files
-        self._sources = sources
-        self._file: File | None = None
-        self._generation = -1
-        self._start = 0
-        self.bytes = b""
-
-    def close(self) -> None:
-        if self._file is not None:
-            self._file.close()
-            self._file = None
-
-    def source(self, generation: int) -> Source:
-        return self._sources[generation]
-
-    def find(self, generation: int, offset: int, size: int) -> int:
-        """The index in ``bytes`` of what lies at ``offset``; -1 when not all of it is there."""
-        at = offset - self._start
-        here = self._generation == generation and at >= 0 and at + size <= len(self.bytes)
-        return at if here else -1
-
-    def have(self, generation: int, offset: int, size: int) -> int:
-        """As ``find``, after reading what is missing. Where the file ends, less is there."""
-        at = self.find(generation, offset, size)
-        if at >= 0:
-            return at
-        self.bytes = self.direct(generation, offset, max(size, READ_MIN))
-        self._start = offset
-        return 0
-
-    def direct(self, generation: int, offset: int, size: int) -> bytes:
-        """Read past the window."""
-        if self._generation != generation:
-            self.close()
-            self._file = self._files.open(self._sources[generation].path)
-            self._generation = generation
-            self.bytes = b""
-        assert self._file is not None, "the segment was opened above"
-        return self._file.read(offset, size)
-
-
 def _read_block(
-    window: _Window,
+    window: Window,
     plan: Plan,
     index: int,
     wanted: int,
@@ -135,9 +97,10 @@ def _read_block(
 ) -> LedgerEntries:
     """Entries of one block from ``wanted`` on."""
     generation, offset = located(plan.locations[index])
-    if window.find(generation, offset, HEAD_SIZE) < 0:
-        window.have(generation, offset, _ahead(plan.locations, index, bytes_max))
-    head, lengths, checksums = _head(window, plan, generation, offset, wanted)
+    if window.find(offset, HEAD_SIZE) < 0:
+        window.have(offset, _ahead(plan.locations, index, bytes_max))
+    head = _block_head(window, plan, generation, offset, wanted)
+    lengths, checksums = tables_at(window.bytes, offset - window.start, head)
     skip = wanted - head.first
     if not 0 <= skip < head.entries:
         raise lost(plan.ledger_id, wanted)
@@ -152,10 +115,10 @@ def _read_block(
     if total >= LARGE * (stop - skip):
         data = []
         for length in lengths[skip:stop]:
-            data.append(window.direct(generation, start, length))
+            data.append(window.file.read(start, length))
             start += length
     else:
-        base = window.have(generation, start, total)
+        base = window.have(start, total)
         data = []
         for length in lengths[skip:stop]:
             data.append(window.bytes[base : base + length])
@@ -163,14 +126,23 @@ def _read_block(
     expected = checksums[skip:stop]
     found = tuple(map(checksum, data))
     if found != expected:
-        good = next(
-            i for i, pair in enumerate(zip(found, expected, strict=True)) if pair[0] != pair[1]
-        )
+        good = list(map(eq, found, expected)).index(False)
         if not good:
-            raise lost(plan.ledger_id, wanted, f" in {window.source(generation).path}")
+            raise _damaged(plan, generation, wanted)
         del data[good:]
         expected = expected[:good]
     return LedgerEntries(data, list(expected))
+
+
+def _block_head(window: Window, plan: Plan, generation: int, offset: int, wanted: int) -> Head:
+    head = window.head(offset)
+    if head is None or head.kind != Kind.BLOCK or head.ledger_id != plan.ledger_id:
+        raise _damaged(plan, generation, wanted)
+    return head
+
+
+def _damaged(plan: Plan, generation: int, entry_id: int) -> CorruptEntry:
+    return lost(plan.ledger_id, entry_id, f" in {plan.sources[generation].path}")
 
 
 def _ahead(locations: Sequence[int], index: int, room: int) -> int:
@@ -187,27 +159,6 @@ def _ahead(locations: Sequence[int], index: int, room: int) -> int:
     return min(room + HEAD_SIZE, 64 * 1024)
 
 
-def _head(
-    window: _Window, plan: Plan, generation: int, offset: int, wanted: int
-) -> tuple[Head, tuple[int, ...], tuple[int, ...]]:
-    """The verified header of a block, with its tables."""
-    head, at = _verified(window, generation, offset)
-    if head is None or head.kind != Kind.BLOCK or head.ledger_id != plan.ledger_id:
-        raise lost(plan.ledger_id, wanted, f" in {window.source(generation).path}")
-    return head, *tables_at(window.bytes, at, head)
-
-
-def _verified(window: _Window, generation: int, offset: int) -> tuple[Head | None, int]:
-    """A header, with its tables in the window, and where it lies there; None: it is damaged."""
-    stamp = window.source(generation).stamp
-    at = window.have(generation, offset, HEAD_SIZE)
-    head = head_at(window.bytes, at, stamp)
-    if head is None:
-        return None, at
-    at = window.have(generation, offset, HEAD_SIZE + 8 * head.entries)
-    return (head if head_intact(window.bytes, at, stamp, head) else None), at
-
-
 def read_records(
     files: Files, source: Source, offsets: Sequence[int], bytes_max: int
 ) -> list[tuple[int, Head, bytes]]:
@@ -218,16 +169,17 @@ def read_records(
     """
     records = []
     size = 0
-    path, generation = source.path, source.stamp.generation
-    with closing(_Window(files, {generation: source})) as window:
+    path, stamp = source
+    with closing(files.open(path)) as file:
+        window = Window(file, stamp, read_min=READ_MIN)
         for offset in offsets:
-            head, _ = _verified(window, generation, offset)
+            head = window.head(offset)
             if head is None:
                 raise CorruptEntry(f"{path} is damaged at offset {offset}")
-            record = window.direct(generation, offset, head.size)
+            record = file.read(offset, head.size)
             if len(record) < head.size:
                 raise CorruptEntry(f"{path} ends before offset {offset + head.size}")
-            records.append((location(generation, offset), head, record))
+            records.append((location(stamp.generation, offset), head, record))
             size += head.size
             if size >= bytes_max:
                 break

@@ -16,12 +16,11 @@ from magnetar.errors import StorageError
 from .disk import File
 from .format import (
     HEAD_SIZE,
+    SALT_SIZE,
     Head,
     Kind,
     Stamp,
     body_intact,
-    head_at,
-    head_intact,
     location,
     lone_entries,
 )
@@ -38,6 +37,7 @@ from .segment_format import (
     header_size,
 )
 from .segments import Segment
+from .window import Window
 
 WINDOW: Final = 1024 * 1024
 """Bytes read at once."""
@@ -98,25 +98,25 @@ def scan(
     *,
     newest: bool,
     verify_bodies: bool,
-    window: int = WINDOW,
+    read_min: int = WINDOW,
 ) -> Scan:
     """Read the records between ``start`` and ``limit``.
 
     ``newest``: nobody knows how far the log got, and what nothing vouches for is cut off.
     Otherwise all of it was answered, and what is bad there is damage.
     """
-    reader = _Reader(file, stamp, min(limit, file.size()), window)
+    window = Window(file, stamp, read_min=read_min, end=min(limit, file.size()))
     result = Scan(end=start, synced=start)
     doubtful: list[_Doubtful] = []  # What lies behind the first bad place.
     bad: list[int] = []
     at = start
-    while at < reader.end:
-        head = reader.head(at)
+    while at < window.end:
+        head = window.head(at)
         if head is None:
             bad.append(at)
-            at = reader.next_record(at + 1)
+            at = _next_record(window, at + 1)
             continue
-        if verify_bodies and not reader.body_intact(at, head):
+        if verify_bodies and not _body_intact(window, at, head):
             bad.append(at)
         if bad:
             doubtful.append(_Doubtful(at, head))
@@ -124,8 +124,8 @@ def scan(
             _note(result, stamp.generation, at, head)
         at += head.size
         if head.entries == 1 and not bad:
-            at = _note_lone_entries(result, reader, at, verify_bodies=verify_bodies)
-    cut = reader.end
+            at = _note_lone_entries(result, window, at, verify_bodies=verify_bodies)
+    cut = window.end
     if newest:
         vouched = max([result.synced, *(found.head.synced for found in doubtful)])
         cut = min((place for place in bad if place >= vouched), default=cut)
@@ -134,19 +134,19 @@ def scan(
             _note(result, stamp.generation, *found)
     result.damaged = [place for place in bad if place < result.end]
     result.torn = newest and (
-        any(found.offset >= cut for found in doubtful) or reader.begins_record(cut)
+        any(found.offset >= cut for found in doubtful) or file.read(cut, SALT_SIZE) == stamp.salt
     )
     for group in result.groups.values():
         group.sort()
     return result
 
 
-def _note_lone_entries(result: Scan, reader: "_Reader", at: int, *, verify_bodies: bool) -> int:
+def _note_lone_entries(result: Scan, window: Window, at: int, *, verify_bodies: bool) -> int:
     """A short way for blocks of one entry. Returns where the first record lies that needs care."""
-    window, start = reader.window(at)
-    stamp, groups, newest = reader.stamp, result.groups, 0
+    index = window.have(at, 1)
+    stamp, start, groups, newest = window.stamp, window.start, result.groups, 0
     base = location(stamp.generation, start)
-    entries = lone_entries(window, at - start, stamp, verify_bodies=verify_bodies)
+    entries = lone_entries(window.bytes, index, stamp, verify_bodies=verify_bodies)
     for index, synced, ledger_id, first, size in entries:
         if synced > start + index:
             break
@@ -191,63 +191,22 @@ def read_contents(file: File, segment: Segment) -> Contents:
     return scanned.contents._replace(end=segment.tail)
 
 
-class _Reader:
-    """A window that moves over the file."""
+def _body_intact(window: Window, at: int, head: Head) -> bool:
+    index = window.have(at, head.size)
+    return index + head.size <= len(window.bytes) and body_intact(window.bytes, index, head)
 
-    def __init__(self, file: File, stamp: Stamp, end: int, window: int) -> None:
-        self._file = file
-        self._window = window
-        self.stamp = stamp
-        self._start = 0
-        self._bytes = b""
-        self.end = end
 
-    def head(self, at: int) -> Head | None:
-        """The verified header of a record at ``at`` that ends before the end."""
-        if at + HEAD_SIZE > self.end:
-            return None
-        index = self._have(at, HEAD_SIZE)
-        head = head_at(self._bytes, index, self.stamp)
-        # No record vouches for what comes behind it: one that does is not ours.
-        if head is None or at + head.size > self.end or head.synced > at:
-            return None
-        index = self._have(at, HEAD_SIZE + 8 * head.entries)
-        return head if head_intact(self._bytes, index, self.stamp, head) else None
-
-    def window(self, at: int) -> tuple[bytes, int]:
-        """Some bytes of the file, among them that at ``at``, and where they start."""
-        self._have(at, 1)
-        return self._bytes, self._start
-
-    def body_intact(self, at: int, head: Head) -> bool:
-        index = self._have(at, head.size)
-        return index + head.size <= len(self._bytes) and body_intact(self._bytes, index, head)
-
-    def begins_record(self, at: int) -> bool:
-        """Whether the first bytes at ``at`` are those of a record of this segment."""
-        salt = self.stamp.salt
-        return self._file.read(at, len(salt)) == salt
-
-    def next_record(self, at: int) -> int:
-        """Where the next intact record starts; the end, when there is none."""
-        mark = self.stamp.salt
-        while at < self.end:
-            index = self._have(at, min(HEAD_SIZE, self.end - at))
-            found = self._bytes.find(mark, index)
-            if found < 0:
-                at = max(at + 1, self._start + len(self._bytes) - len(mark) + 1)
-                continue
-            at = self._start + found
-            if self.head(at) is not None:
-                return at
-            at += 1
-        return self.end
-
-    def _have(self, at: int, size: int) -> int:
-        """The index of byte ``at`` in the window, with ``size`` bytes behind it if they exist."""
-        index = at - self._start
-        if index >= 0 and index + size <= len(self._bytes):
-            return index
-        self._bytes = self._file.read(at, min(max(size, self._window), self.end - at))
-        self._start = at
-        return 0
+def _next_record(window: Window, at: int) -> int:
+    """Where the next intact record starts; the end, when there is none."""
+    mark = window.stamp.salt
+    while at < window.end:
+        index = window.have(at, min(HEAD_SIZE, window.end - at))
+        found = window.bytes.find(mark, index)
+        if found < 0:
+            at = max(at + 1, window.start + len(window.bytes) - len(mark) + 1)
+            continue
+        at = window.start + found
+        if window.head(at) is not None:
+            return at
+        at += 1
+    return window.end

@@ -1,0 +1,42 @@
+"""The part of a segment's file that is in memory, and the records in it. Blocking, for a thread."""
+
+from .disk import File
+from .format import HEAD_SIZE, NUMBER_MAX, Head, Stamp, head_at, head_intact
+
+
+class Window:
+    """Moves over a file as it is asked for; reads at least ``read_min`` bytes at once."""
+
+    def __init__(self, file: File, stamp: Stamp, *, read_min: int, end: int = NUMBER_MAX) -> None:
+        self.file = file
+        self.stamp = stamp
+        self.end = end  # Nothing behind this is read.
+        self.start = 0
+        self.bytes = b""
+        self._read_min = read_min
+
+    def find(self, at: int, size: int) -> int:
+        """The index in ``bytes`` of what lies at ``at``; -1 when not all of it is there."""
+        index = at - self.start
+        return index if index >= 0 and index + size <= len(self.bytes) else -1
+
+    def have(self, at: int, size: int) -> int:
+        """As ``find``, after reading what is missing. Where the file ends, less is there."""
+        index = self.find(at, size)
+        if index >= 0:
+            return index
+        self.bytes = self.file.read(at, min(max(size, self._read_min), self.end - at))
+        self.start = at
+        return 0
+
+    def head(self, at: int) -> Head | None:
+        """The verified header of a record at ``at`` that ends before the end; its tables follow."""
+        if at + HEAD_SIZE > self.end:
+            return None
+        index = self.have(at, HEAD_SIZE)
+        head = head_at(self.bytes, index, self.stamp)
+        # No record vouches for what comes behind it: one that does is not ours.
+        if head is None or at + head.size > self.end or head.synced > at:
+            return None
+        index = self.have(at, HEAD_SIZE + 8 * head.entries)
+        return head if head_intact(self.bytes, index, self.stamp, head) else None
