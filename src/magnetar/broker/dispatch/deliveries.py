@@ -43,7 +43,7 @@ class Deliveries(Generic[C]):
 
     def __init__(self, line_of: Callable[[Group], Hashable] = lambda group: group) -> None:
         # Invariant: no dict of a ledger is empty, and no line.
-        self.lines: dict[Hashable, EntryQueue] = {}
+        self.lines: defaultdict[Hashable, EntryQueue] = defaultdict(EntryQueue)
         self.returned: deque[tuple[C | None, int, Sequence[int]]] = deque()
         """To be queued: who gave back (None: it is gone), ledger and entry ids, in log order."""
         self.messages = 0
@@ -123,10 +123,7 @@ class Deliveries(Generic[C]):
     def wait(self, ledger_id: int, entry_ids: Sequence[int]) -> None:
         """Queue these, which nobody holds, in their lines. Those that wait already do so once."""
         for line, those in self._by_line(ledger_id, entry_ids).items():
-            queue = self.lines.get(line)
-            if queue is None:
-                queue = self.lines[line] = EntryQueue()
-            fresh = queue.add(ledger_id, those)
+            fresh = self.lines[line].add(ledger_id, those)
             self.waiting_count += len(fresh)
             self._waiting.update(self.groups_of(ledger_id, fresh))
 
@@ -153,7 +150,7 @@ class Deliveries(Generic[C]):
         for queue in queues:
             for ledger_id, entry_ids in queue.by_ledger().items():
                 for line, those in self._by_line(ledger_id, entry_ids).items():
-                    self.lines.setdefault(line, EntryQueue()).add(ledger_id, those)
+                    self.lines[line].add(ledger_id, those)
 
     def held(self, consumer: C) -> dict[int, list[int]]:
         """What a consumer holds: ledgers and the entry ids of each, both ascending."""
