@@ -5,7 +5,7 @@ import secrets
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, Protocol, Self, TypeVar, Unpack
+from typing import Any, Final, Self, TypeVar, Unpack
 
 from magnetar.clock import Clock, SystemClock
 from magnetar.errors import InvalidValue, NotAllowed
@@ -42,25 +42,8 @@ NAME_SIZE: Final = 5  # Random bytes in a name that the client makes up: ten hex
 PARTITIONS_MAX: Final = 1 << 31  # A router begins at any of them; no topic has more.
 
 
-class _Part(Protocol):
-    """A producer or a consumer of one topic, which the client starts."""
-
-    async def start(self) -> None: ...
-
-    def close(self) -> Coroutine[Any, Any, None]: ...
-
-
-P = TypeVar("P", bound=_Part)
-P_contra = TypeVar("P_contra", bound=_Part, contravariant=True)
+P = TypeVar("P", TopicProducer, TopicConsumer)
 R = TypeVar("R", bound=Receiver)
-
-
-class _Whole(Protocol[P_contra]):
-    """A producer or a receiver of all partitions, which the client returns."""
-
-    def add(self, part: P_contra) -> None: ...
-
-    def watch(self, partitions: Coroutine[Any, Any, None]) -> None: ...
 
 
 class Client:
@@ -117,7 +100,7 @@ class Client:
         router = self._router(config) if count else None
         producer = Producer(str(name), parts, router, clock=self._clock, closed=self._forget)
         if count:
-            self._watch(producer, name, count, make)
+            producer.watch(self._watch(name, count, make, producer.add))
         self._open[producer] = None
         return producer
 
@@ -248,7 +231,7 @@ class Client:
         later = partial(make, config=replace(config, initial_position=InitialPosition.EARLIEST))
         for name, count in counted:
             if count:
-                self._watch(receiver, name, count, later)
+                receiver.watch(self._watch(name, count, later, receiver.add))
         self._open[receiver] = None
         return receiver
 
@@ -265,27 +248,29 @@ class Client:
             )
         return CallableRouter(config.routing)
 
-    def _watch(
-        self, whole: _Whole[P], name: TopicName, count: int, make: Callable[[TopicName], P]
+    async def _watch(
+        self,
+        name: TopicName,
+        count: int,
+        make: Callable[[TopicName], P],
+        add: Callable[[P], None],
     ) -> None:
-        """Add a part to ``whole`` for each partition that the topic gets beyond ``count``."""
+        """Make and add a part for each partition that the topic gets beyond ``count``."""
 
         async def grow(indexes: range) -> None:
             parts = [make(name.partition(index)) for index in indexes]
             await _start(parts)
             for part in parts:
-                whole.add(part)
+                add(part)
 
         if self._config.partitions_refresh_s:
-            whole.watch(
-                watch_partitions(
-                    str(name),
-                    count,
-                    grow,
-                    lookup=self._lookup,
-                    clock=self._clock,
-                    interval_s=self._config.partitions_refresh_s,
-                )
+            await watch_partitions(
+                str(name),
+                count,
+                grow,
+                lookup=self._lookup,
+                clock=self._clock,
+                interval_s=self._config.partitions_refresh_s,
             )
 
     def _backoff(self) -> Backoff:
@@ -324,7 +309,7 @@ def _start_on(topic: TopicName, start: MessageId | Mapping[int, MessageId]) -> M
     return start
 
 
-async def _start(parts: Sequence[_Part]) -> None:
+async def _start(parts: Sequence[TopicProducer | TopicConsumer]) -> None:
     """Start all; when one fails, or this is cancelled, close them all again."""
     try:
         await gather_all(part.start() for part in parts)

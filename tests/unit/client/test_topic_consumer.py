@@ -4,6 +4,8 @@ import asyncio
 
 import pytest
 from support.loop import until
+from unit.client import local
+from unit.client.local import data
 from unit.client.peer import LEDGER, PeerConnection, hang_up, lose_connection, refuse, silence
 
 from magnetar.client.backoff import Backoff
@@ -36,18 +38,9 @@ async def stored(peer):
     await until(lambda: not peer.connections)
 
 
-def data(messages):
-    return [message.data for message in messages]
-
-
 async def drained(consumer, count):
     """The next ``count`` payloads."""
-    found = []
-    while len(found) < count:
-        messages = await consumer.receive_many(count - len(found), 5)
-        assert messages, f"only {found} came"
-        found += data(messages)
-    return found
+    return data(await local.drained(consumer, count))
 
 
 async def acks(peer, count):
