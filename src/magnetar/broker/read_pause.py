@@ -35,11 +35,6 @@ class ReadPause:
         self._closed = False
 
     @property
-    def paused(self) -> bool:
-        """Whether nothing is read from the client now."""
-        return bool(self._reasons)
-
-    @property
     def caused_by_broker(self) -> bool:
         """Whether reading waits for the broker, which has not stored or answered enough."""
         return bool(self._reasons & (PauseReason.PENDING_SENDS | PauseReason.PENDING_REQUESTS))

@@ -31,7 +31,7 @@ async def test_a_client_that_does_not_read_does_not_hold_up_the_end():
     async with LocalBroker(settings=QUIET) as local:
         deaf, peer = await Peer.open(local.port), await Peer.open(local.port)
         await deaf.consume(1, permits=10_000)
-        deaf.wire._transport.pause_reading()
+        deaf.wire.pause_reading()
         await peer.produce(1)
         for number in range(200):  # More than the sockets between them hold.
             peer.wire.send(send(1, number, b"x" * 100_000))

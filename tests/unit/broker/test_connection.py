@@ -2,7 +2,6 @@ import asyncio
 
 import pytest
 from support.clock import ManualClock
-from support.network import WireConnection
 from unit.broker.peer import Peer, command, entry, framed, send
 
 from magnetar.broker.connection import (
@@ -10,8 +9,19 @@ from magnetar.broker.connection import (
     SHARED_BUFFER_BYTES,
     SMALL_READ_BYTES,
     Connection,
+    ConnectionContext,
 )
+from magnetar.broker.handlers.connect import ConnectHandler
+from magnetar.broker.handlers.consume import ConsumeHandler
+from magnetar.broker.handlers.lookup import LookupHandler
+from magnetar.broker.handlers.produce import ProduceHandler
+from magnetar.broker.handlers.table import CommandTable
+from magnetar.broker.pending_publishes import PublishBuffer
+from magnetar.broker.settings import ConnectionSettings
+from magnetar.broker.shared_frames import SharedFrames
+from magnetar.loop_iteration import LoopIteration
 from magnetar.proto import PulsarApi_pb2 as pb
+from magnetar.tasks import Tasks
 from magnetar.testing.local_broker import LocalBroker
 
 QUIET = {"webServicePort": -1}
@@ -186,35 +196,67 @@ async def test_a_stopping_broker_closes_everything_in_order():
     }
 
 
+class Wire(asyncio.Transport):
+    """A transport that is written to and read by hand."""
+
+    def __init__(self):
+        super().__init__()
+        self.reading = True
+
+    def pause_reading(self):
+        self.reading = False
+
+    def resume_reading(self):
+        self.reading = True
+
+    def set_write_buffer_limits(self, high=None, low=None): ...
+
+    def write(self, data): ...
+
+
+@pytest.fixture
+async def context():
+    """A context for one connection, to which only CONNECT and PING may be said."""
+    loop, tasks = asyncio.get_running_loop(), Tasks("test")
+    yield ConnectionContext(
+        table=CommandTable(
+            connect=ConnectHandler(message_size_max=MIB),
+            produce=ProduceHandler(None, None),
+            consume=ConsumeHandler(None, None, None),
+            lookup=LookupHandler(None, None, None),
+            tasks=tasks,
+        ),
+        settings=ConnectionSettings(),
+        publish_buffer=PublishBuffer(MIB),
+        shared_frames=SharedFrames(loop),
+        clock=ManualClock(),
+        iteration=LoopIteration(loop),
+        tasks=tasks,
+        buffer=memoryview(bytearray(SHARED_BUFFER_BYTES)),
+        opened=lambda _: True,
+        closed=lambda _: None,
+    )
+    await tasks.close()
+
+
 @pytest.mark.parametrize("over", [-1, 0, 1])
-async def test_who_sends_many_commands_is_read_in_small_parts_a_turn_each(broker, peer, over):
-    (connection,) = broker.broker._connections.members()
-    await peer.produce(1)
-    take(connection, send(1, 1, b"x") + send(1, 2, b"x"))
-    assert len(connection.get_buffer(-1)) == SHARED_BUFFER_BYTES
-    count = COMMANDS_PER_READ_MAX + over
-    take(connection, command("ping") * count)
+async def test_who_sends_many_commands_is_read_in_small_parts_a_turn_each(context, over):
+    wire, connection = Wire(), Connection(context, asyncio.get_running_loop())
+    connection.connection_made(wire)
+
+    def take(data):
+        """As if it had been read at once."""
+        size = len(connection.get_buffer(-1))
+        context.buffer[: len(data)] = data
+        connection.buffer_updated(len(data))
+        return size
+
+    connect = command("connect", client_version="test", protocol_version=21)
+    assert take(connect) == SMALL_READ_BYTES, "a newcomer is read in small parts"
+    assert take(command("ping") * (COMMANDS_PER_READ_MAX + over)) == SHARED_BUFFER_BYTES
     small = over > 0
-    assert (len(connection.get_buffer(-1)) == SMALL_READ_BYTES) is small
-    assert connection._read_pause.paused is small
+    assert wire.reading is not small
     await asyncio.sleep(0)
-    assert not connection._read_pause.paused
-    for _ in range(2 + count):
-        await peer.hear()
-    take(connection, send(1, 3, b"x"))
-    assert len(connection.get_buffer(-1)) == SHARED_BUFFER_BYTES
-
-
-async def test_a_newcomer_is_read_in_small_parts(broker, peer):
-    wire = await WireConnection.open("127.0.0.1", broker.port)
-    await peer.nothing_more()
-    (fresh,) = (one for one in broker.broker._connections.members() if not one._session.connected)
-    assert len(fresh.get_buffer(-1)) == SMALL_READ_BYTES
-    wire.close()
-
-
-def take(connection: Connection, data: bytes) -> None:
-    """As if it had been read at once."""
-    connection.get_buffer(-1)
-    connection._buffer[: len(data)] = data
-    connection.buffer_updated(len(data))
+    assert wire.reading
+    assert take(command("ping")) == (SMALL_READ_BYTES if small else SHARED_BUFFER_BYTES)
+    assert take(command("ping")) == SHARED_BUFFER_BYTES

@@ -5,9 +5,8 @@ from unit.broker.admin.world import SilentEnd, open_world
 from unit.broker.peer import Peer
 
 from magnetar.broker.settings import PolicySettings
-from magnetar.broker.topics import persistent_topic
 from magnetar.broker.topics.consumer import SubscribeRequest
-from magnetar.broker.topics.persistent_topic import ABANDONED_AFTER_S
+from magnetar.broker.topics.persistent_topic import ABANDONED_AFTER_S, SKIPPED_AT_ONCE_MAX
 from magnetar.model.subscriptions import SubscriptionType
 from magnetar.testing.local_broker import LocalBroker
 
@@ -121,15 +120,14 @@ async def test_so_many_entries_are_skipped(world, skipped, expected):
     assert await next_index(world, positions) == expected
 
 
-async def test_only_what_is_not_acknowledged_counts_as_skipped(world, monkeypatch):
-    monkeypatch.setattr(persistent_topic, "SKIPPED_AT_ONCE_MAX", 2)
-    positions = await world.publish(NAME, *range(9))
+@pytest.mark.parametrize("skipped", [3, SKIPPED_AT_ONCE_MAX + 3])
+async def test_only_what_is_not_acknowledged_counts_as_skipped(world, skipped):
+    positions = await world.publish(NAME, *range(skipped + 6))
     await world.ask("PUT", S, "earliest")
-    topic = await world.topic(NAME)
-    cursor = topic.subscriptions["s"].cursor
+    cursor = (await world.topic(NAME)).subscriptions["s"].cursor
     cursor.acknowledge_entries(positions[0].ledger_id, [0, 2, 3])
-    await world.ask("POST", f"{S}/skip/3")
-    assert await next_index(world, positions) == 6
+    await world.ask("POST", f"{S}/skip/{skipped}")
+    assert await next_index(world, positions) == skipped + 3
 
 
 async def test_everything_is_skipped_on_every_partition(world):
