@@ -54,10 +54,6 @@ class EvictionQueue:
         # as old as the first of its parts.
         self._runs: OrderedDict[tuple[LedgerCache, int], None] = OrderedDict()
 
-    def ledger_cache(self) -> "LedgerCache":
-        """Make an empty cache."""
-        return LedgerCache(self)
-
     def added(self, cache: "LedgerCache", run: EntryRun) -> None:
         """Note that a cache took a run. The run may be evicted already when this returns."""
         self._runs[cache, run.first_entry_id] = None

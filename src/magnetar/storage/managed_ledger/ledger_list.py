@@ -149,16 +149,14 @@ class LedgerList:
         try:
             while self._inbox:
                 edit, done = self._inbox[0]
+                error: MagnetarError | None = None
                 try:
                     self.check()
                     await self._record(edit)
-                except MagnetarError as error:
-                    if not done.done():
-                        done.set_exception(error)
-                else:
-                    if not done.done():
-                        done.set_result(None)
+                except MagnetarError as failure:
+                    error = failure
                 self._inbox.pop(0)
+                _answer(done, error)
         finally:
             self._writer = None
             if self._inbox:
@@ -169,8 +167,7 @@ class LedgerList:
         self.fence("a change of its list of ledgers was abandoned")
         waiting, self._inbox = self._inbox, []
         for _, done in waiting:
-            if not done.done():
-                done.set_exception(self._fenced())
+            _answer(done, self._fenced())
 
     async def _record(self, edit: Edit) -> None:
         draft = self.layout.copy()
@@ -198,6 +195,15 @@ class LedgerList:
 
     def _fenced(self) -> Fenced:
         return Fenced(f"Managed ledger {self._name} takes no more changes: {self._fenced_because}")
+
+
+def _answer(done: asyncio.Future[None], error: MagnetarError | None) -> None:
+    if done.done():
+        return  # Whoever waited was cancelled.
+    if error is None:
+        done.set_result(None)
+    else:
+        done.set_exception(error)
 
 
 async def _seal_what_was_open(

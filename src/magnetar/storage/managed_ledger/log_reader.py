@@ -38,7 +38,7 @@ class LogReader:
     def serve(self, reader: LedgerReader) -> LedgerCache:
         """Read a ledger through ``reader`` from now on. Returns the cache for appended entries."""
         self._keep(reader)
-        return self._appended.setdefault(reader.ledger_id, self._cache.appended.ledger_cache())
+        return self._appended.setdefault(reader.ledger_id, LedgerCache(self._cache.appended))
 
     def forget(self, ledger_ids: Iterable[int]) -> None:
         """Forget ledgers that are no longer part of the log."""
@@ -160,7 +160,7 @@ class LogReader:
         if not self._closed and self.layout.last_entry_id(place.ledger_id) is not None:
             cache = self._reread.get(place.ledger_id)
             if cache is None:
-                cache = self._reread[place.ledger_id] = self._cache.reread.ledger_cache()
+                cache = self._reread[place.ledger_id] = LedgerCache(self._cache.reread)
             cache.insert(run)
         return run
 

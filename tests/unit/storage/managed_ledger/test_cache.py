@@ -14,7 +14,7 @@ def queue():
 
 
 def cache_of(queue, *counts, first=0, size=1):
-    cache = queue.ledger_cache()
+    cache = LedgerCache(queue)
     for count in counts:
         cache.append(run_of(3, first, count, size=size))
         first += count
@@ -22,7 +22,7 @@ def cache_of(queue, *counts, first=0, size=1):
 
 
 def test_whoever_reads_the_same_range_gets_the_same_run(queue):
-    cache = queue.ledger_cache()
+    cache = LedgerCache(queue)
     run = run_of(3, 0, 10)
     cache.append(run)
     assert cache.find(0, 100, PLENTY) is run
@@ -51,14 +51,14 @@ def test_only_a_few_cuts_are_remembered(queue):
 
 def test_what_is_not_there_is_not_found(queue):
     cache = cache_of(queue, 5, first=10)
-    assert queue.ledger_cache().find(0, 1, 1) is None
+    assert LedgerCache(queue).find(0, 1, 1) is None
     assert cache.find(9, 1, 1) is None
     assert cache.find(15, 1, 1) is None
     assert cache.find(-1, 1, 1) is None
 
 
 def test_the_whole_run_that_has_an_entry_is_found(queue):
-    cache = queue.ledger_cache()
+    cache = LedgerCache(queue)
     assert cache.holding(0) is None
     run = run_of(3, 10, 500)
     cache.append(run)
@@ -93,7 +93,7 @@ def test_large_runs_are_left_alone(queue):
 
 
 def test_runs_with_a_gap_between_them_stay_apart(queue):
-    cache = queue.ledger_cache()
+    cache = LedgerCache(queue)
     cache.append(run_of(3, 0, 2))
     cache.append(run_of(3, 5, 2))
     assert len(cache.find(0, 100, PLENTY)) == 2
@@ -101,7 +101,7 @@ def test_runs_with_a_gap_between_them_stay_apart(queue):
 
 
 def test_runs_that_readers_have_passed_are_merged(queue):
-    cache = queue.ledger_cache()
+    cache = LedgerCache(queue)
     runs = [run_of(3, entry, 1) for entry in range(1000)]
     for run in runs:
         cache.append(run)
@@ -114,7 +114,7 @@ def test_runs_that_readers_have_passed_are_merged(queue):
 
 
 def test_a_large_run_that_readers_have_passed_forgets_its_cuts(queue):
-    cache = queue.ledger_cache()
+    cache = LedgerCache(queue)
     runs = [run_of(3, entry * 100, 100) for entry in range(200)]
     for run in runs:
         cache.append(run)
@@ -125,7 +125,7 @@ def test_a_large_run_that_readers_have_passed_forgets_its_cuts(queue):
 
 
 def test_what_is_cold_can_be_merged_on_and_dropped(queue):
-    cache = queue.ledger_cache()
+    cache = LedgerCache(queue)
     first = 0
     for index in range(1000):
         count = (1, 63, 64)[index % 3]
@@ -159,7 +159,7 @@ def test_a_cold_run_may_be_merged_with_a_warm_one(queue):
 
 def test_the_oldest_run_of_all_caches_goes_first():
     queue = EvictionQueue(4 * 1700)  # Four runs of 1,000 bytes with their overhead.
-    one, two = queue.ledger_cache(), queue.ledger_cache()
+    one, two = LedgerCache(queue), LedgerCache(queue)
     for index, cache in enumerate((one, two, one, two, one, two)):
         cache.append(run_of(3, index, 1, size=1000))
     assert queue.size_bytes <= queue.size_bytes_max
@@ -178,7 +178,7 @@ def test_a_run_beyond_the_bound_is_not_kept():
 
 def test_the_bound_is_kept_whatever_comes():
     queue = EvictionQueue(200_000)
-    caches = [queue.ledger_cache() for _ in range(7)]
+    caches = [LedgerCache(queue) for _ in range(7)]
     for step in range(3000):
         cache = caches[step * step % 7]
         count, size = step % 90 + 1, step % 40
@@ -215,7 +215,7 @@ def test_caches_that_come_and_go_leave_nothing_behind(queue):
 
 
 def test_runs_from_anywhere_find_their_place(queue):
-    cache = queue.ledger_cache()
+    cache = LedgerCache(queue)
     for first in (500, 0, 900, 300):
         cache.insert(run_of(3, first, 100))
     assert [bool(cache.find(first, 1, 1)) for first in (0, 100, 300, 399, 400, 500, 999)] == [
@@ -227,7 +227,7 @@ def test_runs_from_anywhere_find_their_place(queue):
 
 
 def test_what_overlaps_is_not_taken_twice(queue):
-    cache = queue.ledger_cache()
+    cache = LedgerCache(queue)
     cache.insert(run_of(3, 100, 100))
     before = queue.size_bytes
     for first, count in ((150, 100), (50, 51), (199, 1), (0, 500)):
@@ -240,7 +240,7 @@ def test_what_overlaps_is_not_taken_twice(queue):
 
 def test_out_of_order_the_oldest_still_goes_first():
     queue = EvictionQueue(3 * 1700)
-    cache = queue.ledger_cache()
+    cache = LedgerCache(queue)
     for first in (5, 1, 3, 0):
         cache.insert(run_of(3, first, 1, size=1000))
     assert [entry for entry in range(6) if cache.find(entry, 1, PLENTY)] == [0, 1, 3]
@@ -256,6 +256,6 @@ def test_what_is_read_back_does_not_push_out_what_was_appended():
     cache = EntryCache(40_000)
     appended = cache_of(cache.appended, 1, size=1000)
     for index in range(100):
-        cache.reread.ledger_cache().insert(run_of(4, index, 1, size=1000))
+        LedgerCache(cache.reread).insert(run_of(4, index, 1, size=1000))
     assert appended.find(0, 1, PLENTY) is not None
     assert cache.size_bytes <= 40_000
