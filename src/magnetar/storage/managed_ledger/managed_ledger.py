@@ -270,7 +270,13 @@ class ManagedLedger:
         """
         if self._writer.closed:
             return
-        removable = self._removable()
+        removable = retention.removable(
+            self.layout.sealed,
+            min((each.mark for each in self.cursors.values() if each.durable), default=None),
+            self._settings,
+            size_bytes=self.size_bytes,
+            now_ms=self._clock.wall_ms(),
+        )
         if removable:
             # The removal is recorded first: after a crash the next start deletes the ledgers.
             await self._list.change(lambda layout: layout.remove(removable))
@@ -284,20 +290,6 @@ class ManagedLedger:
         has = self._settings
         if (time_s, size_bytes) != (has.retention_time_s, has.retention_size_bytes):
             self._settings = replace(has, retention_time_s=time_s, retention_size_bytes=size_bytes)
-
-    def _removable(self) -> list[int]:
-        sealed = self.layout.sealed
-        count = 0
-        if sealed:
-            count = retention.removable(
-                sealed,
-                min((each.mark for each in self.cursors.values() if each.durable), default=None),
-                size_bytes=self.size_bytes,
-                now_ms=self._clock.wall_ms(),
-                retention_time_s=self._settings.retention_time_s,
-                retention_size_bytes=self._settings.retention_size_bytes,
-            )
-        return [ledger.ledger_id for ledger in sealed[:count]]
 
     def info(self) -> ManagedLedgerInfo:
         """Take a snapshot for statistics."""

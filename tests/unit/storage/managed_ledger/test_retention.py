@@ -1,21 +1,19 @@
 import pytest
 
 from magnetar.model.position import Position
-from magnetar.storage.managed_ledger.retention import FOR_EVER, SealedLedger, removable
+from magnetar.storage.codec.ledger_list import SealedLedger
+from magnetar.storage.managed_ledger.retention import FOR_EVER, removable
+from magnetar.storage.managed_ledger.settings import ManagedLedgerSettings
 
 # Three ledgers of ten entries and 100 bytes, sealed at 1, 2 and 3 seconds; now it is 4 seconds.
 SEALED = [SealedLedger(ledger_id, 9, 100, ledger_id * 1000) for ledger_id in (1, 2, 3)]
 
 
 def count(slowest=None, *, time_s=0, size_bytes=0, stored=350, now_ms=4000):
-    return removable(
-        SEALED,
-        slowest,
-        size_bytes=stored,
-        now_ms=now_ms,
-        retention_time_s=time_s,
-        retention_size_bytes=size_bytes,
-    )
+    limits = ManagedLedgerSettings(retention_time_s=time_s, retention_size_bytes=size_bytes)
+    found = removable(SEALED, slowest, limits, size_bytes=stored, now_ms=now_ms)
+    assert found == [1, 2, 3][: len(found)], "the oldest go first"
+    return len(found)
 
 
 def test_without_cursors_and_retention_everything_sealed_goes():
