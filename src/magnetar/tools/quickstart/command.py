@@ -6,7 +6,7 @@ import shutil
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -98,7 +98,7 @@ def quickstart(
     clock, console = SystemClock(), Console()
     topics = QuickstartTopics.named(prefix or f"quickstart-{clock.wall_ms():x}")
     board = Board(clock)
-    broker: BrokerProcess | None = None
+    check = _no_check
     try:
         with contextlib.ExitStack() as ending:
             folder = ending.enter_context(_scratch_folder())
@@ -112,13 +112,14 @@ def quickstart(
                     )
                     ending.callback(broker.stop)
                     broker.start()
+                    check = broker.check
                     service_url, web_url = broker.service_url, broker.web_url
                 web_url = web_url or _web_url(service_url)
                 board.broker.note = f"{service_url}, {web_url}"
             create_partitioned_topic(web_url, topics.flights, partitions)
             run = Run(service_url, topics, flights, folder, board)
             with Show(console, board, run.results, run.airlines) as show:
-                _carry_out(run, broker, show)
+                _carry_out(run, check, show)
                 outcome = run.reconcile()
                 show.conclude(outcome)
             if report is not None:
@@ -127,7 +128,7 @@ def quickstart(
                 show.say(f"The broker serves on at {service_url}; Ctrl-C ends it. Its topics:")
                 for topic in topics:
                     show.say(f"  {topic}")
-                _serve(broker)
+                _serve(check)
     except KeyboardInterrupt as interrupt:
         console.print(str(interrupt) or "Interrupted: everything that was started has ended.")
         sys.exit(EXIT_INTERRUPTED)
@@ -135,15 +136,18 @@ def quickstart(
         sys.exit(EXIT_DIFFERENT)
 
 
-def _carry_out(run: "Run", broker: BrokerProcess | None, show: Show) -> None:
+def _carry_out(run: "Run", check: Callable[[], None], show: Show) -> None:
+    """Raises what made the run fail, and KeyboardInterrupt, when all its threads have ended."""
+
     def look() -> None:
         show.tick()
-        if broker is not None:
-            broker.check()
+        check()
 
     try:
         run.start()
         run.threads.watch(look)
+    except MagnetarError as error:
+        run.threads.fail(error)
     finally:
         try:
             if run.threads.working:
@@ -156,12 +160,15 @@ def _carry_out(run: "Run", broker: BrokerProcess | None, show: Show) -> None:
             ) from None
 
 
-def _serve(broker: BrokerProcess | None) -> None:
+def _no_check() -> None:
+    """Nothing is known of the process of a broker that ran already."""
+
+
+def _serve(check: Callable[[], None]) -> None:
     """Return after Ctrl-C. Raises NotReady when the broker has ended by itself."""
     with contextlib.suppress(KeyboardInterrupt):
         while not threading.Event().wait(1.0):
-            if broker is not None:
-                broker.check()
+            check()
 
 
 @contextlib.contextmanager
