@@ -24,9 +24,8 @@ class Batch(Generic[W]):
     first_sequence_id: int
     deadline: float  # When it fails, in seconds of the clock.
     payloads: list[bytes] = field(default_factory=list)
-    details: dict[int, OutgoingMessage] = field(
-        default_factory=dict
-    )  # By index, the messages that have more than a payload.
+    # By index, the messages that have more than a payload.
+    details: dict[int, OutgoingMessage] = field(default_factory=dict)
     size_bytes: int = 0
     waiters: list[tuple[int, int, W]] = field(default_factory=list)
 

@@ -218,9 +218,7 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(
-            "asyncio.Transport", transport
-        )  # The transport of uvloop is no subclass of it.
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's is no subclass of it.
         if self._cause is not None:
             self._transport.abort()
             return
@@ -246,9 +244,6 @@ class Connection(asyncio.BufferedProtocol):
         except ProtocolError as error:
             log.warning("connection.protocol_error broker=%s error=%s", self.endpoint, error)
             self.abort(ConnectionLost(f"{self.endpoint.physical} broke the protocol: {error}"))
-
-    def eof_received(self) -> bool:
-        return False
 
     def connection_lost(self, exc: Exception | None) -> None:
         reason = f": {exc}" if exc else ""

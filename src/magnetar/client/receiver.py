@@ -1,7 +1,6 @@
 """What consumers and readers have in common: they receive, and have a place in the log."""
 
 import asyncio
-import logging
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any, Final, Self
@@ -14,8 +13,6 @@ from magnetar.tasks import Closing, Tasks
 from .gather_all import gather_all
 from .message import Message
 from .topic_consumer import TopicConsumer
-
-log = logging.getLogger(__name__)
 
 MESSAGES_PER_TOPIC_MAX: Final = 100  # Messages taken from one topic before the next one.
 

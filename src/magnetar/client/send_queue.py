@@ -45,9 +45,7 @@ class SendQueue:
     next_sequence_id: int
     last_sequence_id: int  # The highest that has a receipt; -1 before the first.
     closed: MagnetarError | None  # Why the queue takes nothing more.
-    trouble: (
-        MagnetarError | None
-    )  # The last error that kept a receipt away; None since the last receipt.
+    trouble: MagnetarError | None  # Why there is no receipt; None after a receipt.
     unreported: MagnetarError | None  # The first error that the application has not been told.
 
     def __init__(

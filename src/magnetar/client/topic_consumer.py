@@ -225,9 +225,7 @@ class TopicConsumer:
             return
         message = frame.command.message
         if message.HasField("consumer_epoch") and message.consumer_epoch < self._epoch:
-            self._queue.give_back(
-                _permits_of(frame)
-            )  # It was sent before the broker heard of the redelivery.
+            self._queue.give_back(_permits_of(frame))  # The broker sends it again.
             self._ask_for_more()
             return
         was_waiting = self._queue.waiting

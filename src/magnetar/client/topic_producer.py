@@ -147,9 +147,7 @@ class TopicProducer:
         success = answer.command.producer_success
         if epoch == 0 or not self._encoder.producer_name:
             start = self._config.initial_sequence_id
-            last = max(
-                success.last_sequence_id, -1
-            )  # -1 says that there is none; less means nothing.
+            last = max(success.last_sequence_id, -1)  # -1 is the least a broker has reason to say.
             self.queue.next_sequence_id = last + 1 if start is None else start
             self.queue.last_sequence_id = last
         self._name = self._encoder.producer_name = success.producer_name
