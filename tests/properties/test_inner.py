@@ -2,15 +2,20 @@
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from properties.test_message_entries import batches, singles
+from properties.test_wire_acks import streams as acks
 from properties.test_wire_frames import damaged, streams
 from unit.inner.builds import compiled, needs_compiled
+from unit.message.test_entry_traits import ENTRIES
 
 from magnetar.inner import plain
+from magnetar.message.batch import build_single
 
 pytestmark = needs_compiled
 
 NUMBERS = st.integers(0, 300) | st.integers(0, 2**64 - 1)
 SIZES_MAX = st.just(1 << 24) | st.integers(0, 120)
+lists_of_bytes = st.lists(st.binary(max_size=40), max_size=20)
 
 
 def same(name, *arguments):
@@ -19,9 +24,19 @@ def same(name, *arguments):
     for build in (plain, compiled):
         try:
             results.append(getattr(build, name)(*arguments))
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, IndexError) as error:
             results.append(type(error))
     assert results[0] == results[1]
+
+
+@st.composite
+def mutated(draw, whole):
+    """Bytes with some of them changed, taken out, or put in."""
+    data = draw(whole)
+    for _ in range(draw(st.integers(0, 3))):
+        at = draw(st.integers(0, len(data)))
+        data = data[:at] + draw(st.binary(max_size=3)) + data[at + draw(st.integers(0, 3)) :]
+    return data
 
 
 @given(streams | damaged(), SIZES_MAX, st.data())
@@ -31,10 +46,62 @@ def test_cut_sends(data, size_max, draw):
     same("cut_sends", data, 0, size_max)
 
 
+@given(mutated(acks), SIZES_MAX, st.data())
+@settings(max_examples=400)
+def test_cut_acks(data, size_max, draw):
+    same("cut_acks", data, draw.draw(st.integers(-1, len(data) + 1)), size_max)
+    same("cut_acks", data, 0, size_max)
+
+
 @given(NUMBERS, st.lists(st.tuples(NUMBERS, NUMBERS), max_size=30), NUMBERS, st.integers(0, 2**63))
 def test_send_receipts(producer_id, sends, ledger_id, first):
     sequences, highest = [send[0] for send in sends], [send[1] for send in sends]
     same("send_receipts", producer_id, sequences, highest, ledger_id, first)
+
+
+@given(
+    ids=st.tuples(NUMBERS, NUMBERS, st.integers(0, 2**63), st.integers(-1, 300)),
+    data=lists_of_bytes,
+    draw=st.data(),
+)
+def test_message_frames(ids, data, draw):
+    if draw.draw(st.booleans()) and data:
+        data.append(bytes(100_000))
+    checksums = [index * 0x1234567 % 2**32 for index in range(len(data))]
+    indexes = st.lists(st.integers(0, max(len(data) - 1, 0)), max_size=len(data), unique=True)
+    picked = draw.draw(st.none() | indexes)
+    count = len(data) if picked is None else len(picked)
+    more = draw.draw(st.none() | st.lists(st.binary(max_size=200), min_size=count, max_size=count))
+    same("message_frames", *ids, data, checksums, picked, more)
+
+
+@given(st.lists(mutated(ENTRIES), max_size=10), st.data())
+@settings(max_examples=400)
+def test_look_into(data, draw):
+    counts = st.lists(st.integers(0, 3), min_size=len(data), max_size=len(data))
+    same("look_into", data, draw.draw(counts))
+
+
+@given(lists_of_bytes, NUMBERS)
+def test_pack(payloads, first):
+    same("pack", payloads, first)
+
+
+@st.composite
+def payloads(draw):
+    """Messages with all that may be said of them, as one payload."""
+    bodies, first, _ = draw(batches())
+    pieces = []
+    for index, body in enumerate(bodies):
+        head = build_single(draw(singles), len(body), first + index)
+        pieces += [len(head).to_bytes(4), head, body]
+    return b"".join(pieces)
+
+
+@given(mutated(payloads()) | st.binary(max_size=60), st.integers(0, 70))
+@settings(max_examples=400)
+def test_unpack(payload, count):
+    same("unpack", payload, 0, count)
 
 
 @given(st.binary(max_size=5000))

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from magnetar.errors import CorruptEntry
-from magnetar.inner.varint import stretches, varint, varint_value
+from magnetar.inner.varint import varint, varint_value
 from magnetar.message import batch, chunk, compression, entry, metadata
 from magnetar.message.compression import CompressionType
 from magnetar.model.position import Position
@@ -199,12 +199,6 @@ def test_chunks_of_messages_come_together_in_any_order_between_them(payloads, ch
 @given(NUMBERS)
 def test_a_varint_comes_back(number):
     assert varint_value(varint(number)) == number
-
-
-@given(st.integers(0, 40_000) | st.integers(0, 2**62), st.integers(0, 300))
-def test_stretches_are_the_numbers_one_by_one(first, count):
-    found = [each for stretch in stretches(first, count) for each in stretch.varints()]
-    assert found == [varint(first + index) for index in range(count)]
 
 
 KEYED = st.builds(

@@ -45,8 +45,12 @@ streams = st.lists(alike() | others, max_size=5).map(b"".join)
 
 
 def told(frames):
-    """What is acknowledged, in order, and every other command; lists are runs, runs are lists."""
+    """What is acknowledged, in order, and every other command; lists are runs, runs are lists.
+
+    Those of several consumers that come one after another have an order only among each one's own.
+    """
     found = []
+    open_runs = {}
     for frame in frames:
         if frame.acks is not None:
             assert frame.command.type == pb.BaseCommand.ACK
@@ -58,12 +62,14 @@ def told(frames):
             said = frame.command.ack.consumer_id, ids
         else:
             found.append(frame.command.SerializeToString())
+            open_runs = {}
             continue
-        if found and isinstance(found[-1], tuple) and found[-1][0] == said[0]:
+        if said[0] in open_runs:
             for ledger_id, entry_ids in said[1].items():
-                found[-1][1].setdefault(ledger_id, []).extend(entry_ids)
+                open_runs[said[0]].setdefault(ledger_id, []).extend(entry_ids)
         else:
             found.append(said)
+            open_runs[said[0]] = said[1]
     return found
 
 

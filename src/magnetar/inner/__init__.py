@@ -10,9 +10,28 @@ from typing import Final
 
 from magnetar.errors import InvalidValue
 
-from .plain import checksum, cut_sends, send_receipts
+from .plain import (
+    checksum,
+    cut_acks,
+    cut_sends,
+    look_into,
+    message_frames,
+    pack,
+    send_receipts,
+    unpack,
+)
 
-__all__ = ["BUILD", "checksum", "cut_sends", "send_receipts"]
+__all__ = [
+    "BUILD",
+    "checksum",
+    "cut_acks",
+    "cut_sends",
+    "look_into",
+    "message_frames",
+    "pack",
+    "send_receipts",
+    "unpack",
+]
 
 _VARIABLE: Final = "MAGNETAR_INNER"
 _wanted = os.environ.get(_VARIABLE, "")
@@ -23,7 +42,16 @@ BUILD = "plain"
 """Which loops these are: "compiled" or "plain"."""
 if _wanted != "plain":
     try:
-        from ._compiled import checksum, cut_sends, send_receipts
+        from ._compiled import (
+            checksum,
+            cut_acks,
+            cut_sends,
+            look_into,
+            message_frames,
+            pack,
+            send_receipts,
+            unpack,
+        )
     except ImportError as error:
         if _wanted:
             raise InvalidValue(

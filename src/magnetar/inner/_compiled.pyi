@@ -1,7 +1,12 @@
 from typing import Final
 
 from .plain import checksum as checksum
+from .plain import cut_acks as cut_acks
 from .plain import cut_sends as cut_sends
+from .plain import look_into as look_into
+from .plain import message_frames as message_frames
+from .plain import pack as pack
 from .plain import send_receipts as send_receipts
+from .plain import unpack as unpack
 
 SOURCES: Final[str]

@@ -1,36 +1,19 @@
 """Many messages in one payload. Pure.
 
 For each message ``size(4) SingleMessageMetadata body``: the size is that of the metadata, which in
-turn tells that of the body. The metadata, here a *head*, says what is a message's own: mostly no
-more than ``18 size 40 sequence``. Such plain messages are packed, and those that also have equal
-sizes unpacked, by a few C loops over all of them.
+turn tells that of the body. The metadata, here a *head*, says what is a message's own.
 """
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import chain
-from struct import Struct
 
 from google.protobuf.message import DecodeError, EncodeError
 
+from magnetar import inner
 from magnetar.errors import CorruptEntry
-from magnetar.inner.varint import stretches, varint, varint_value
 from magnetar.proto import PulsarApi_pb2 as pb
 
-from .columns import count_alike
 from .metadata import text
-
-# The size, which no head of this form exceeds in its last byte, and the head; both varints in
-# shortest form.
-_PLAIN = re.compile(
-    rb"\0\0\0.\x18([\x00-\x7f]|[\x80-\xff]{1,3}[\x01-\x7f])"
-    rb"\x40([\x00-\x7f]|[\x80-\xff]{1,8}[\x01-\x7f])",
-    re.DOTALL,
-).match
-_STRETCH_MIN = 8  # shorter ones are quicker one by one
-_STRETCH_MAX = 1024  # what a look ahead may cost in vain
-_PREFIXES_MAX = 10_000
 
 
 @dataclass(slots=True)
@@ -48,7 +31,7 @@ class Single:
 
 
 def pack(
-    payloads: Sequence[bytes],
+    payloads: list[bytes],
     *,
     first_sequence_id: int,
     details: Mapping[int, Single] | None = None,
@@ -58,70 +41,33 @@ def pack(
     They are numbered from ``first_sequence_id`` on. ``details`` has what is to be said of those,
     by index, that are more than their bytes; a sequence id there goes before the counted one.
     """
+    if not details:
+        return inner.pack(payloads, first_sequence_id)
     pieces: list[bytes] = []
     start = 0
-    details = details or {}
     for index in sorted(details):
-        pieces += _plain(payloads[start:index], first_sequence_id + start)
+        pieces.append(inner.pack(payloads[start:index], first_sequence_id + start))
         head = build_single(details[index], len(payloads[index]), first_sequence_id + index)
         pieces += [len(head).to_bytes(4), head, payloads[index]]
         start = index + 1
-    pieces += _plain(payloads[start:], first_sequence_id + start)
+    pieces.append(inner.pack(payloads[start:], first_sequence_id + start))
     return b"".join(pieces)
 
 
 def unpack(payload: bytes, count: int) -> tuple[list[bytes], list[bytes]]:
     """Heads and bodies of ``count`` messages, as parallel lists. Raises CorruptEntry."""
-    heads: list[bytes] = []
-    bodies: list[bytes] = []
-    start = size_before = 0
-    while len(heads) < count:
-        plain = _PLAIN(payload, start)
-        if plain is not None and plain.end() - start - 4 == payload[start + 3]:
-            body = plain.end()
-            end = body + varint_value(plain[1])
-        else:
-            plain = None
-            body = start + 4 + int.from_bytes(payload[start : start + 4])
-            end = body + _body_size(payload[start + 4 : body])
+    position, heads, bodies = inner.unpack(payload, 0, count)
+    while len(heads) < count:  # The next one has a head of an unusual form.
+        start = position + 4
+        body = start + int.from_bytes(payload[position:start])
+        end = body + _parsed(payload[start:body]).payload_size
         if end > len(payload) or end < body:
             raise CorruptEntry(f"message {len(heads)} of {count} in a batch does not end within it")
-        size = end - start
-        if (
-            plain is not None
-            and size == size_before
-            and payload.startswith(
-                payload[start : plain.start(2)], start + (_STRETCH_MIN - 1) * size
-            )
-        ):
-            some = _alike(payload, start, plain, end, count - len(heads))
-            heads += some[0]
-            bodies += some[1]
-            start += len(some[0]) * size
-        else:
-            heads.append(payload[start + 4 : body])
-            bodies.append(payload[body:end])
-            start = end
-        size_before = size
-    return heads, bodies
-
-
-def _alike(
-    payload: bytes, start: int, first: re.Match[bytes], end: int, count_max: int
-) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
-    """Heads and bodies from ``start`` on, as long as they are laid out as the first one."""
-    size, head_size = end - start, first.end() - start
-    count = count_alike(
-        payload,
-        start,
-        size,
-        head_size=head_size,
-        varints=[(first.start(2) - start, first.end(2) - start)],
-        count_max=min(_STRETCH_MAX, count_max),
-    )
-    with memoryview(payload) as view, view[start : start + count * size] as records:
-        layout = Struct(f"4x{head_size - 4}s{size - head_size}s")
-        heads, bodies = zip(*layout.iter_unpack(records), strict=True)
+        heads.append(payload[start:body])
+        bodies.append(payload[body:end])
+        position, some_heads, some_bodies = inner.unpack(payload, end, count - len(heads))
+        heads += some_heads
+        bodies += some_bodies
     return heads, bodies
 
 
@@ -155,36 +101,6 @@ def parse_single(head: bytes) -> Single:
         found.null_value,
         found.compacted_out,
     )
-
-
-class _Prefixes(dict[int, bytes]):
-    """By size of the body: all that stands before the sequence id, which has ``width`` bytes."""
-
-    def __init__(self, width: int) -> None:
-        super().__init__()
-        self._width = width
-
-    def __missing__(self, size: int) -> bytes:
-        if len(self) >= _PREFIXES_MAX:
-            self.clear()
-        field = b"\x18%b\x40" % varint(size)
-        self[size] = prefix = (len(field) + self._width).to_bytes(4) + field
-        return prefix
-
-
-_PREFIXES = [_Prefixes(width) for width in range(11)]
-
-
-def _plain(payloads: Sequence[bytes], first_sequence_id: int) -> Iterator[bytes]:
-    """The pieces of messages that are nothing but their bytes."""
-    for stretch in stretches(first_sequence_id, len(payloads)):
-        bodies = payloads[stretch.start : stretch.stop]
-        prefixes = map(_PREFIXES[stretch.width].__getitem__, map(len, bodies))
-        yield from chain.from_iterable(zip(prefixes, stretch.varints(), bodies, strict=True))
-
-
-def _body_size(head: bytes) -> int:
-    return _parsed(head).payload_size
 
 
 def _parsed(head: bytes) -> pb.SingleMessageMetadata:

@@ -9,7 +9,7 @@ that of the entry. It travels on without its checksum's head: a checksum that is
 
 Consecutive sends come out as one ``SendRun`` for each producer, in which they keep their order,
 everything else as a ``Frame``, in the order of the wire. Who asks for it gets consecutive
-acknowledgements of one consumer as one frame, too (``acks.py``).
+acknowledgements as one frame for each consumer, too.
 """
 
 from dataclasses import dataclass
@@ -18,11 +18,11 @@ from struct import Struct
 from google.protobuf.message import Message
 
 from magnetar.errors import FrameTooLarge, MalformedFrame, ProtocolError
-from magnetar.inner import checksum, cut_sends
+from magnetar.inner import checksum, cut_acks, cut_sends
 from magnetar.message.send_run import SendRun
 from magnetar.proto import PulsarApi_pb2 as pb
 
-from .acks import AckRun, cut_acks
+from .acks import AckRun
 from .commands import parse, serialize
 
 MESSAGE_SIZE_MAX = 5 * 1024 * 1024  # what CONNECTED advertises
@@ -174,9 +174,10 @@ class FrameDecoder:
                         _add(out, SendRun(*run))
                     continue
             elif self._acks_in_runs and total_size > 8 and data[position + 9] == _ACK:
-                acks, position = cut_acks(data, position, total_size_max=self._total_size_max)
-                if acks is not None:
-                    out.append(Frame(_ACKS, acks=acks))
+                start = position
+                position, found = cut_acks(data, position, self._total_size_max)
+                if position > start:
+                    out += [Frame(_ACKS, acks=AckRun(*acks)) for acks in found.items()]
                     continue
             _add(out, decode(data, position, end))
             position = end

@@ -6,14 +6,15 @@ send: clients differ in what they take for granted.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from magnetar import inner
 from magnetar.errors import MagnetarError
+from magnetar.inner.varint import varint
 from magnetar.message.send_run import SendRun
 from magnetar.model.position import Position
 from magnetar.proto import PulsarApi_pb2 as pb
 
-from .deliveries import message_frames
 from .errors import to_code
 from .frames import encode, encode_with_entry
 
@@ -272,6 +273,63 @@ def send_receipts(run: SendRun, ledger_id: int, first_entry_id: int) -> bytes:
 def close_producer(producer_id: int) -> bytes:
     """The client is to look the topic up and open its producer again."""
     return encode(pb.CommandCloseProducer(producer_id=producer_id, request_id=NO_REQUEST))
+
+
+class Run(Protocol):
+    """Consecutive entries of one ledger, as parallel lists: the form of the log's own runs."""
+
+    ledger_id: int
+    first_entry_id: int
+    data: list[bytes]
+    checksums: list[int]
+
+
+def message_frames(
+    consumer_id: int,
+    run: Run,
+    *,
+    partition: int,
+    picked: Sequence[int] | None = None,
+    redelivery_counts: Sequence[int] | None = None,
+    ack_sets: Sequence[Sequence[int]] | None = None,
+    consumer_epoch: int | None = None,
+) -> list[bytes]:
+    """One MESSAGE for each entry of the run, as pieces to be written one after the other.
+
+    Or for those ``picked``: indexes, at least one. The other sequences run parallel to what is
+    sent. A redelivery count of 0, an empty ack set and an epoch of None are not sent.
+    """
+    count = len(run.data) if picked is None else len(picked)
+    return inner.message_frames(
+        consumer_id,
+        run.ledger_id,
+        run.first_entry_id,
+        partition,
+        run.data,
+        run.checksums,
+        None if picked is None else list(picked),
+        _behind_message_ids(count, redelivery_counts, ack_sets, consumer_epoch),
+    )
+
+
+def _behind_message_ids(
+    count: int,
+    redelivery_counts: Sequence[int] | None,
+    ack_sets: Sequence[Sequence[int]] | None,
+    consumer_epoch: int | None,
+) -> list[bytes] | None:
+    """What each MESSAGE says but for its consumer and its id; None when none says anything."""
+    epoch = b"" if consumer_epoch is None else b"\x28" + varint(consumer_epoch)
+    if redelivery_counts is None and ack_sets is None:
+        return [epoch] * count if epoch else None
+    counts = redelivery_counts or [0] * count
+    words = ack_sets or [()] * count
+    return [
+        (b"\x18" + varint(redeliveries) if redeliveries else b"")
+        + b"".join(b"\x20" + varint(word) for word in ack_set)
+        + epoch
+        for redeliveries, ack_set in zip(counts, words, strict=True)
+    ]
 
 
 def message(

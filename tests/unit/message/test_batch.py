@@ -1,11 +1,19 @@
 """message/batch.py: many messages in one payload."""
 
 import pytest
+from unit.inner.builds import both_builds
 
 from magnetar.errors import CorruptEntry
 from magnetar.message import batch
 from magnetar.message.batch import Single, build_single, pack, parse_single, unpack
 from magnetar.proto import PulsarApi_pb2 as pb
+
+pytestmark = both_builds
+
+
+@pytest.fixture(autouse=True)
+def _packed_by(loops, monkeypatch):
+    monkeypatch.setattr(batch, "inner", loops)
 
 
 def packed_plainly(payloads, first, details=None):
@@ -102,7 +110,7 @@ def test_a_batch_that_ends_too_early_is_corrupt(name):
         unpack(BROKEN[name], 2)
 
 
-def test_a_stretch_may_end_with_a_broken_message():
+def test_a_batch_may_end_with_a_broken_message():
     packed = pack([b"abcdef"] * 30, first_sequence_id=0)
     with pytest.raises(CorruptEntry, match="message 29 of 30"):
         unpack(packed[:-1], 30)
@@ -123,10 +131,3 @@ def test_a_head_that_cannot_be_read_is_corrupt():
 
 def test_text_that_is_none_is_text_all_the_same():
     assert parse_single(b"\x12\x01\xff\x18\x00").key == "\ufffd"
-
-
-def test_what_is_kept_for_each_size_does_not_pile_up(monkeypatch):
-    monkeypatch.setattr(batch, "_PREFIXES_MAX", 10)
-    payloads = [bytes(size) for size in range(100)]
-    assert pack(payloads, first_sequence_id=0) == packed_plainly(payloads, 0)
-    assert len(batch._PREFIXES[1]) <= 10

@@ -1,15 +1,25 @@
 """What a broker sees in entries: the same for a run as a whole as for each entry by itself."""
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from unit.inner.builds import both_builds
 
 from magnetar.errors import CorruptEntry
+from magnetar.message import entry_traits
 from magnetar.message.entry import join
 from magnetar.message.entry_traits import EntryTraits, traits_of
 from magnetar.message.metadata import peek
 from magnetar.message.send_run import SendRun
 from magnetar.proto import PulsarApi_pb2 as pb
+
+pytestmark = both_builds
+
+
+@pytest.fixture(autouse=True)
+def _looked_into_by(loops, monkeypatch):
+    monkeypatch.setattr(entry_traits, "inner", loops)
+
 
 CORRUPT = b"\0\0\0\x05\xff\xff\xff\xff\xffpayload"
 UNUSUAL = {
@@ -97,6 +107,7 @@ ENTRIES = st.one_of(
     repeats=st.integers(1, 12),
     counts=st.booleans(),
 )
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_run_is_seen_as_each_of_its_entries(runs, repeats, counts):
     data = runs * repeats
     traits = traits_of(data, [0] * len(data) if counts else None)

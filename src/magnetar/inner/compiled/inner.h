@@ -30,7 +30,7 @@ static inline bool read_u32(Reader *reader, uint32_t *value) {
     return true;
 }
 
-static inline bool read_part(Reader *reader, size_t size, Reader *part) {
+static inline bool read_part(Reader *reader, uint64_t size, Reader *part) {
     if (left(reader) < size) return false;
     part->at = reader->at;
     part->end = reader->at += size;
@@ -71,9 +71,42 @@ static inline bool read_varint(Reader *reader, uint64_t *value) {
     return false;
 }
 
-/* Writes into memory of its own. What does not fit is not written, and refused when it is closed. */
+/* A field of a protobuf message: a number, or bytes. The forms that protobuf itself would not write
+ * are not read: tags of more than two bytes, sizes of more than four; neither are other kinds. */
 typedef struct {
-    uint8_t *start, *at, *end;
+    uint32_t tag; /* Of one byte, or of two with the first one's top bit taken out. */
+    uint64_t number;
+    Reader bytes;
+} Field;
+
+static inline bool read_size(Reader *reader, uint64_t *size) {
+    const uint8_t *start = reader->at;
+    return read_varint(reader, size) && reader->at - start <= 4;
+}
+
+static inline bool read_field(Reader *reader, Field *field) {
+    uint8_t low, high = 0;
+    if (!read_byte(reader, &low) || (low > 0x7F && (!read_byte(reader, &high) || high > 0x7F)))
+        return false;
+    field->tag = (uint32_t)(low & 0x7F) | (uint32_t)high << 7;
+    field->bytes.at = field->bytes.end = reader->at; /* None, where it is a number. */
+    if ((low & 7) == 0) return read_varint(reader, &field->number);
+    return (low & 7) == 2 && read_size(reader, &field->number) &&
+           read_part(reader, field->number, &field->bytes);
+}
+
+/* A KeyValue that is key and value and nothing else: both are required. */
+static inline bool is_pair(Reader pair) {
+    Field key, value;
+    return read_field(&pair, &key) && key.tag == 0x0a && read_field(&pair, &value) &&
+           value.tag == 0x12 && left(&pair) == 0;
+}
+
+/* Writes a bytes object of a size that is known before. What does not fit is not written, and the
+ * object is refused when it is closed; also when it was not filled. */
+typedef struct {
+    PyObject *bytes;
+    uint8_t *at, *end;
     bool failed;
 } Writer;
 
@@ -161,6 +194,10 @@ static inline bool put_in_tuple(PyObject *tuple, Py_ssize_t index, PyObject *ite
 /* An integer of protobuf's: what does not fit into 64 bits is cut off, and -1 is all ones. */
 static inline bool as_u64(PyObject *number, uint64_t *value) {
     if (number == NULL) return false;
+    if (!PyLong_Check(number)) { /* Others might run code of their own, in the midst of a loop. */
+        PyErr_SetString(PyExc_TypeError, "an integer is required");
+        return false;
+    }
     *value = PyLong_AsUnsignedLongLongMask(number);
     return *value != UINT64_MAX || !PyErr_Occurred();
 }
@@ -170,32 +207,53 @@ static inline bool argument_list(PyObject *argument, Py_ssize_t *count) {
     return *count >= 0;
 }
 
-/* Room for so many things of at most this size. Close it, or drop it. */
-static inline bool writer_open(Writer *writer, Py_ssize_t count, size_t size_max) {
-    if ((size_t)count > (size_t)PY_SSIZE_T_MAX / size_max ||
-        (writer->start = PyMem_Malloc((size_t)count * size_max)) == NULL) {
-        PyErr_NoMemory();
-        return false;
+static inline bool argument_index(PyObject *list, Py_ssize_t at, Py_ssize_t count, Py_ssize_t *index) {
+    if (!argument_size(PyList_GetItem(list, at), index)) return false;
+    if (*index < count) return true;
+    PyErr_SetString(PyExc_IndexError, "an index behind the end of a list");
+    return false;
+}
+
+/* The bytes of an item. They last as long as the list keeps it. */
+static inline bool item_bytes(PyObject *list, Py_ssize_t index, Reader *reader) {
+    PyObject *item = PyList_GetItem(list, index);
+    return item != NULL && argument_bytes(item, 0, reader);
+}
+
+static inline bool item_u64(PyObject *list, Py_ssize_t index, uint64_t *value) {
+    return as_u64(PyList_GetItem(list, index), value);
+}
+
+/* One size more. */
+static inline bool add_size(size_t *total, size_t more) {
+    if (more <= (size_t)PY_SSIZE_T_MAX - *total) {
+        *total += more;
+        return true;
     }
-    writer->at = writer->start;
-    writer->end = writer->start + (size_t)count * size_max;
+    PyErr_NoMemory();
+    return false;
+}
+
+/* Room for so many bytes. Close it, or drop it. */
+static inline bool writer_open(Writer *writer, size_t size) {
+    writer->bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)size);
+    if (writer->bytes == NULL) return false;
+    writer->at = (uint8_t *)PyBytes_AsString(writer->bytes);
+    writer->end = writer->at + size;
     writer->failed = false;
     return true;
 }
 
-static inline void writer_drop(Writer *writer) { PyMem_Free(writer->start); }
+static inline void writer_drop(Writer *writer) { Py_DECREF(writer->bytes); }
 
-/* What was written. */
 static inline PyObject *writer_close(Writer *writer) {
-    PyObject *bytes = NULL;
-    if (writer->failed)
-        PyErr_SetString(PyExc_SystemError, "an inner loop wrote more than it made room for");
-    else
-        bytes = PyBytes_FromStringAndSize((const char *)writer->start, writer->at - writer->start);
+    if (!writer->failed && writer->at == writer->end) return writer->bytes;
     writer_drop(writer);
-    return bytes;
+    PyErr_SetString(PyExc_SystemError, "an inner loop wrote another size than it had worked out");
+    return NULL;
 }
 
+/* checksum.c */
 void checksum_prepare(void);
 uint32_t checksum_of(const uint8_t *data, size_t size);
 
@@ -203,5 +261,10 @@ uint32_t checksum_of(const uint8_t *data, size_t size);
 PyObject *inner_checksum(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *inner_cut_sends(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *inner_send_receipts(PyObject *, PyObject *const *, Py_ssize_t);
+PyObject *inner_cut_acks(PyObject *, PyObject *const *, Py_ssize_t);
+PyObject *inner_message_frames(PyObject *, PyObject *const *, Py_ssize_t);
+PyObject *inner_look_into(PyObject *, PyObject *const *, Py_ssize_t);
+PyObject *inner_pack(PyObject *, PyObject *const *, Py_ssize_t);
+PyObject *inner_unpack(PyObject *, PyObject *const *, Py_ssize_t);
 
 #endif

@@ -14,6 +14,11 @@ static PyMethodDef functions[] = {
     LOOP(checksum),
     LOOP(cut_sends),
     LOOP(send_receipts),
+    LOOP(cut_acks),
+    LOOP(message_frames),
+    LOOP(look_into),
+    LOOP(pack),
+    LOOP(unpack),
     {NULL, NULL, 0, NULL},
 };
 

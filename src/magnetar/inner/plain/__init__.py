@@ -1,7 +1,20 @@
 """The inner loops as anybody can read them: head by head. They say what the compiled ones do."""
 
+from .acks import cut_acks
+from .batches import pack, unpack
 from .checksum import checksum
+from .messages import message_frames
 from .receipts import send_receipts
 from .sends import cut_sends
+from .traits import look_into
 
-__all__ = ["checksum", "cut_sends", "send_receipts"]
+__all__ = [
+    "checksum",
+    "cut_acks",
+    "cut_sends",
+    "look_into",
+    "message_frames",
+    "pack",
+    "send_receipts",
+    "unpack",
+]

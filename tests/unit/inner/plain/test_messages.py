@@ -1,12 +1,21 @@
-"""wire/deliveries.py: many messages at once are the single ones in a row."""
+"""inner/plain/messages.py: many messages at once are the single ones in a row."""
 
 import pytest
 from google_crc32c import value as crc32c
+from unit.inner.builds import both_builds
 
+from magnetar.inner.plain.messages import JOINED_SIZE_MAX
 from magnetar.model.position import Position
 from magnetar.storage.managed_ledger.run import EntryRun
-from magnetar.wire.deliveries import JOINED_SIZE_MAX, message_frames
-from magnetar.wire.replies import message
+from magnetar.wire import replies
+from magnetar.wire.replies import message, message_frames
+
+pytestmark = both_builds
+
+
+@pytest.fixture(autouse=True)
+def _made_by(loops, monkeypatch):
+    monkeypatch.setattr(replies, "inner", loops)
 
 
 def run_of(entries, *, ledger_id=77, first_entry_id=0):
@@ -70,7 +79,7 @@ def test_nothing_said_about_any_entry_is_as_saying_nothing():
 
 
 def test_sequences_must_run_parallel():
-    with pytest.raises(ValueError, match="zip"):
+    with pytest.raises(ValueError, match=r"zip|lengths"):
         message_frames(1, run_of([b"entry"] * 30), partition=-1, redelivery_counts=[1] * 29)
 
 
@@ -83,3 +92,17 @@ def test_small_entries_are_joined_and_large_ones_handed_out_as_they_are(count):
     assert len(large) == 2 * count
     assert all(piece is entry for piece, entry in zip(large[1::2], run.data, strict=True))
     assert b"".join(large) == singly(run)
+
+
+def test_some_entries_may_be_picked():
+    run = run_of([b"%03d" % index for index in range(300)], first_entry_id=16_200)
+    made = message_frames(1, run, partition=-1, picked=[3, 127, 128, 255, 299])
+    parts = [run.part(index, index + 1) for index in (3, 127, 128, 255, 299)]
+    assert b"".join(made) == b"".join(map(singly, parts))
+
+
+def test_what_makes_no_sense_is_refused(loops):
+    with pytest.raises(IndexError):
+        loops.message_frames(1, 2, 3, -1, [b"a"], [1], [1], None)
+    with pytest.raises(ValueError, match="lengths"):
+        loops.message_frames(1, 2, 3, -1, [b"a"], [], None, None)

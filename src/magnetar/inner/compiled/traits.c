@@ -1,0 +1,86 @@
+/* Looks into the metadata of entries: plain/traits.py says for what. */
+#include "inner.h"
+
+/* A byte of field 19, 20, 22, 23 or 26's tag, and the 1 behind it. */
+static bool may_be_unusual(const Reader *metadata) {
+    for (const uint8_t *at = metadata->at; at + 1 < metadata->end; at++)
+        if (at[1] == 0x01 &&
+            (at[0] == 0x98 || at[0] == 0xa0 || at[0] == 0xb0 || at[0] == 0xb8 || at[0] == 0xd2))
+            return true;
+    return false;
+}
+
+/* How many messages an entry holds; 0 where its metadata is unusual, or in an unusual form. */
+static uint64_t usual_count(Reader metadata) {
+    uint64_t count = 1;
+    unsigned seen = 0;
+    Field field;
+    while (left(&metadata) > 0) {
+        if (!read_field(&metadata, &field)) return 0;
+        switch (field.tag) {
+        case 0x0a: seen |= 1; break; /* producer_name, sequence_id, publish_time: required */
+        case 0x10: seen |= 2; break;
+        case 0x18: seen |= 4; break;
+        case 0x22:
+            if (!is_pair(field.bytes)) return 0;
+            break;
+        case 0x58:
+            if (field.number > INT32_MAX) return 0;
+            count = field.number > 0 ? field.number : 1;
+            break;
+        case 0x2a: case 0x32: case 0x3a: case 0x40: case 0x48: case 0x60: case 0x72: case 0x7a:
+        case 130: case 136: case 146: case 192: case 200: case 216: case 224: case 232: case 240:
+            break;
+        default: return 0;
+        }
+    }
+    return seen == 7 ? count : 0;
+}
+
+static bool look(const Reader *entry, bool known, uint64_t *count, bool *kept) {
+    Reader rest = *entry, metadata;
+    uint32_t size;
+    *kept = false;
+    *count = 0;
+    if (!read_u32(&rest, &size)) return true;
+    bool whole = read_part(&rest, size, &metadata);
+    if (!whole) metadata = rest;
+    *kept = known && left(&metadata) > 0 && *metadata.at == 0x0a && !may_be_unusual(&metadata);
+    if (!*kept && whole) *count = usual_count(metadata);
+    return true;
+}
+
+PyObject *inner_look_into(PyObject *module, PyObject *const *arguments, Py_ssize_t given) {
+    Py_ssize_t entries, said;
+    uint64_t known, count;
+    Reader entry;
+    bool kept;
+    if (!argument_count("look_into", given, 2) || !argument_list(arguments[0], &entries) ||
+        !argument_list(arguments[1], &said))
+        return NULL;
+    if (entries != said) {
+        PyErr_SetString(PyExc_ValueError, "not as many counts as entries");
+        return NULL;
+    }
+    PyObject *counts = Py_NewRef(arguments[1]), *odd = PyList_New(0);
+    bool ok = odd != NULL;
+    for (Py_ssize_t i = 0; ok && i < entries; i++) {
+        ok = item_bytes(arguments[0], i, &entry) && item_u64(counts, i, &known) &&
+             look(&entry, known != 0, &count, &kept);
+        if (!ok || kept) continue;
+        if (counts == arguments[1]) {
+            Py_DECREF(counts);
+            ok = (counts = PyList_GetSlice(arguments[1], 0, said)) != NULL;
+        }
+        ok = ok && put(counts, i, PyLong_FromUnsignedLongLong(count > 0 ? count : 1));
+        if (ok && count == 0) {
+            PyObject *index = PyLong_FromSsize_t(i);
+            ok = index != NULL && PyList_Append(odd, index) == 0;
+            Py_XDECREF(index);
+        }
+    }
+    if (ok) return Py_BuildValue("(NN)", counts, odd);
+    Py_XDECREF(counts);
+    Py_XDECREF(odd);
+    return NULL;
+}

@@ -1,0 +1,59 @@
+"""Packs messages into one payload, and takes them out again. Pure.
+
+For each message ``size(4) SingleMessageMetadata body``: the size is that of the metadata, which in
+turn tells that of the body. The metadata, here a *head*, says what is a message's own: mostly no
+more than ``18 size 40 sequence``.
+"""
+
+from magnetar.inner.varint import varint
+
+from .fields import UnusualForm, fields, is_pair
+
+_PROPERTIES = 0x0A
+_BODY_SIZE = 0x18
+_OTHERS = {0x12, 0x20, 0x28, 0x30, 0x3A, 0x40, 0x48, 0x50}  # Keys, times, numbers and flags.
+_SIZE_MAX = 2**31 - 1
+
+
+def pack(payloads: list[bytes], first_sequence_id: int) -> bytes:
+    """Messages that are nothing but their bytes, numbered from ``first_sequence_id`` on."""
+    pieces = []
+    for sequence_id, payload in enumerate(payloads, first_sequence_id):
+        head = b"\x18%b\x40%b" % (varint(len(payload)), varint(sequence_id))
+        pieces += [len(head).to_bytes(4), head, payload]
+    return b"".join(pieces)
+
+
+def unpack(payload: bytes, position: int, count_max: int) -> tuple[int, list[bytes], list[bytes]]:
+    """Where the messages from ``position`` on end, and heads and bodies of so many at most.
+
+    Stops at the first one that does not end within the payload, or has a head of an unusual form.
+    """
+    if not 0 <= position <= len(payload) or count_max < 0:
+        raise ValueError(f"no position or size: {position}, {count_max}")
+    heads: list[bytes] = []
+    bodies: list[bytes] = []
+    while len(heads) < count_max and len(payload) - position >= 4:
+        start = position + 4
+        body = start + int.from_bytes(payload[position:start])
+        size = _body_size(payload, start, body) if body <= len(payload) else None
+        if size is None or body + size > len(payload):
+            break
+        heads.append(payload[start:body])
+        position = body + size
+        bodies.append(payload[body:position])
+    return position, heads, bodies
+
+
+def _body_size(payload: bytes, start: int, end: int) -> int | None:
+    """What the head from ``start`` to ``end`` tells; None for one of an unusual form."""
+    size = None
+    try:
+        for tag, number, content in fields(payload, start, end):
+            if tag == _BODY_SIZE and number <= _SIZE_MAX:
+                size = number
+            elif tag not in _OTHERS and not (tag == _PROPERTIES and is_pair(content)):
+                return None
+    except UnusualForm:
+        return None
+    return size
