@@ -42,7 +42,7 @@ class MemoryLedger:
         return LedgerEntries(self.data[first:stop], self.checksums[first:stop])
 
     async def wait_for_capacity(self) -> None:
-        """There is always enough."""
+        """Memory has no limit here."""
 
     def append(self, data: list[bytes], checksums: list[int], answered: Answered) -> None:
         assert data, "an append has at least one entry"

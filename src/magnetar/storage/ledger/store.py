@@ -13,7 +13,7 @@ from magnetar.errors import LedgerFenced, StorageError
 LedgerId = NewType("LedgerId", int)
 
 Answered = Callable[[int, StorageError | None], None]
-"""Told the id of the first entry when all are durable, or -1 and why they may not be."""
+"""Is told the id of the first entry when all are durable, or -1 and why they may not be."""
 
 
 class LedgerEnd(NamedTuple):
@@ -68,11 +68,11 @@ class LedgerWriter(LedgerReader, Protocol):
         """
 
     async def close(self) -> LedgerEnd:
-        """Wait for appends under way; the ledger takes no more. May be called again."""
+        """Take no more entries and wait for appends under way. May be called again."""
 
 
 class LedgerStore(Protocol):
-    """Create, open, delete."""
+    """Creates, opens and deletes ledgers."""
 
     async def create(self) -> LedgerWriter:
         """A new, empty ledger with an id never used before, greater than all before it."""
@@ -84,12 +84,12 @@ class LedgerStore(Protocol):
         """
 
     async def delete(self, ledger_id: LedgerId) -> None:
-        """Remove; the disk space comes back. An unknown ledger is fine."""
+        """Remove a ledger and give back its disk space. An unknown ledger is no error."""
 
     async def close(self) -> None:
         """Finish what is under way and let go of files. Appends after this raise LedgerFenced."""
 
 
 def fenced(ledger_id: int, because: str) -> LedgerFenced:
-    """The answer of a ledger that is closed for appends."""
+    """The error that answers an append to a ledger that takes no more."""
     return LedgerFenced(f"ledger {ledger_id} takes no more entries: {because}")

@@ -13,7 +13,7 @@ from typing import Final
 from magnetar.errors import StorageError, WriteFailed
 
 from .format import Kind, located
-from .index import Life
+from .index import LedgerState
 from .jobs import Mark, Move
 from .reading import Source, read_records
 from .scan import read_contents, read_footer
@@ -24,10 +24,10 @@ from .upkeep import Parts
 log = logging.getLogger(__name__)
 
 BATCH_SIZE: Final = 256 * 1024
-"""Bytes moved between two looks at the world; appends of clients go in between."""
+"""Bytes moved at once; appends of clients go in between."""
 
 BLOCKS_PER_YIELD: Final = 1000
-"""How many blocks are looked up in the index before others may run."""
+"""How many blocks are looked up in the index before the loop goes on."""
 
 
 class Compaction:
@@ -42,11 +42,11 @@ class Compaction:
         self._wanted = asyncio.Event()
 
     def wake(self) -> None:
-        """Something died."""
+        """Look for a sparse segment."""
         self._wanted.set()
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Empty sparse segments until cancelled."""
         while True:
             await self._wanted.wait()
             self._wanted.clear()
@@ -75,7 +75,7 @@ class Compaction:
         log.info("storage.compacted path=%s moved_bytes=%d", segment.path, before - segment.live)
         if segment.live:  # A ledger in it is just being deleted, or it is damaged.
             segment.to(SegmentState.STUCK)
-        self._parts.look_around()
+        self._parts.wake()
 
     def _contents(self, segment: Segment) -> Contents:
         with contextlib.closing(self._parts.files.open(segment.path)) as file:
@@ -100,7 +100,7 @@ class Compaction:
         for ledger_id in contents.groups:
             ledger = self._ledgers.get(ledger_id)
             if ledger is not None and ledger.marked_in is segment:
-                kind = Kind.ENDED if ledger.life is Life.ENDED else Kind.CREATED
+                kind = Kind.ENDED if ledger.state is LedgerState.ENDED else Kind.CREATED
                 marks.append(Mark(kind, ledger, self._segments))
                 self._journal.append(marks[-1])
         await _landed(marks)

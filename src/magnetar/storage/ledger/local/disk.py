@@ -17,7 +17,7 @@ from typing import Final, Protocol, Self
 from magnetar.errors import StoreLocked
 
 IOV_MAX: Final = 1024
-"""Pieces one ``writev`` takes, on Linux and macOS."""
+"""How many pieces one ``writev`` takes on Linux and macOS."""
 
 JOIN_BELOW: Final = 4096
 """Pieces smaller than this on average are joined: copying them is cheaper than listing them."""
@@ -78,7 +78,7 @@ class Files(Protocol):
     def rename(self, old: Path, new: Path) -> None: ...
 
     def remove(self, path: Path) -> None:
-        """Remove a file; fine when it is not there."""
+        """Remove a file; it need not be there."""
 
     def sync_folder(self, folder: Path) -> None:
         """Return when creations, renamings and removals in it will survive a loss of power."""
@@ -131,7 +131,7 @@ class RealFile:
         os.ftruncate(self._fd, size)
 
     def allocate(self, size: int) -> bool:
-        if sys.platform == "darwin":  # It has no such call.
+        if sys.platform == "darwin":  # macOS has no such call.
             return False
         try:
             os.posix_fallocate(self._fd, 0, size)
@@ -266,13 +266,13 @@ class FolderLock:
             raise StoreLocked(
                 f"the data folder {folder} is in use by {holder}: stop it, or choose another folder"
             ) from refused
-        with contextlib.suppress(OSError):  # A full disk: the lock holds, nameless.
+        with contextlib.suppress(OSError):  # On a full disk the lock holds without the number.
             os.ftruncate(fd, 0)
             os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
         return cls(fd)
 
     def release(self) -> None:
-        """Let go. May be called again."""
+        """Release the lock. May be called again."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1

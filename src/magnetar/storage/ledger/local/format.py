@@ -42,10 +42,10 @@ TABLES_SIZE = 8
 """What a block takes beside its entries: a header, and a line in both tables for each entry."""
 
 ENTRIES_MAX = 65_536
-"""Entries in one block: longer runs become several. No header with more is believed."""
+"""Entries in one block: longer runs become several blocks. No header with more is believed."""
 
 NUMBER_MAX = 2**63 - 1
-"""Ids and counts. No header with greater ones is believed."""
+"""The largest id or count. No header with a greater one is believed."""
 
 SALT_SIZE = 8
 GENERATION_MAX = 2**28 - 1
@@ -85,11 +85,12 @@ class Stamp:
         assert len(salt) == SALT_SIZE, f"a salt has {SALT_SIZE} bytes"
         self.generation = generation
         self.salt = salt  # Every record starts with it.
-        self.seed = checksum(salt + generation.to_bytes(8, "little"))  # Of every checksum.
+        # Every checksum begins with the seed.
+        self.seed = checksum(salt + generation.to_bytes(8, "little"))
 
 
 class Head(NamedTuple):
-    """A record's header, without what only its bytes need."""
+    """A record's header, without salt and checksum."""
 
     kind: int
     flags: int

@@ -20,8 +20,8 @@ from .segments import Segment
 _NO_BLOCKS: Final = array("Q")
 
 
-class Life(Enum):
-    """Where a ledger is in its life."""
+class LedgerState(Enum):
+    """The states of a ledger."""
 
     OPEN = "takes entries"
     FENCED = "takes no more; appends under way may still be answered"
@@ -29,13 +29,13 @@ class Life(Enum):
     DELETED = "gone, with everything it held"
 
 
-TRANSITIONS: Final[Mapping[Life, frozenset[Life]]] = {
-    Life.OPEN: frozenset({Life.FENCED}),
-    Life.FENCED: frozenset({Life.ENDED, Life.DELETED}),
-    Life.ENDED: frozenset({Life.DELETED}),
-    Life.DELETED: frozenset({Life.DELETED}),  # Again, where the first time was not made durable.
+TRANSITIONS: Final[Mapping[LedgerState, frozenset[LedgerState]]] = {
+    LedgerState.OPEN: frozenset({LedgerState.FENCED}),
+    LedgerState.FENCED: frozenset({LedgerState.ENDED, LedgerState.DELETED}),
+    LedgerState.ENDED: frozenset({LedgerState.DELETED}),
+    LedgerState.DELETED: frozenset({LedgerState.DELETED}),  # The deletion is repeated.
 }
-"""Where each may lead."""
+"""Which states may follow each."""
 
 
 @dataclass(slots=True, eq=False)
@@ -43,7 +43,7 @@ class Ledger:
     """One ledger: what has been answered, and where it lies."""
 
     ledger_id: int
-    life: Life = Life.OPEN
+    state: LedgerState = LedgerState.OPEN
     closed_because: str = ""  # Invariant: empty while it is open, and only then.
     next_entry_id: int = 0  # One behind the last entry that was answered.
     size_bytes: int = 0
@@ -58,27 +58,28 @@ class Ledger:
 
     def fence(self, because: str) -> None:
         """Take no more entries; the first reason stays."""
-        if self.life is Life.OPEN:
-            self.to(Life.FENCED)
+        if self.state is LedgerState.OPEN:
+            self.to(LedgerState.FENCED)
             self.closed_because = because
 
     def delete(self) -> None:
-        """It is gone for whoever asks."""
+        """Refuse every read and append from now on."""
         self.fence("it was deleted")
-        self.to(Life.DELETED)
+        self.to(LedgerState.DELETED)
         self.closed_because = "it was deleted"
 
-    def to(self, life: Life) -> None:
-        """Go on in its life."""
-        assert life in TRANSITIONS[self.life], f"{self.ledger_id}: {self.life.name} to {life.name}"
-        self.life = life
+    def to(self, state: LedgerState) -> None:
+        """Change its state."""
+        change = f"{self.ledger_id}: {self.state.name} to {state.name}"
+        assert state in TRANSITIONS[self.state], change
+        self.state = state
 
     @property
     def deleted(self) -> bool:
-        return self.life is Life.DELETED
+        return self.state is LedgerState.DELETED
 
     def mark(self, segment: Segment) -> None:
-        """Its newest CREATED or ENDED record lies in ``segment``; the one before is dead."""
+        """Note that its newest CREATED or ENDED record lies in ``segment``; the former is dead."""
         if self.marked_in is not None:
             self.marked_in.release(self.ledger_id, HEAD_SIZE)
         segment.hold(self.ledger_id, HEAD_SIZE)
@@ -92,7 +93,7 @@ class Ledger:
             await asyncio.shield(self.idle)
 
     def fail(self) -> None:
-        """An append failed."""
+        """Note that an append under way has failed."""
         self.appending -= 1
         self._settle()
 
@@ -102,7 +103,7 @@ class Ledger:
             self.idle = None
 
     def add(self, first: int, count: int, place: int, body_size: int) -> None:
-        """The next block was answered: one append is no longer under way."""
+        """Note the next block: it was answered, and its append is no longer under way."""
         firsts = self.firsts
         if firsts is _NO_BLOCKS:
             self.firsts = firsts = array("Q")
@@ -116,14 +117,14 @@ class Ledger:
             self._settle()
 
     def place(self, first: int) -> int | None:
-        """Where the block lies that starts with entry ``first``; None: no block does."""
+        """Where the block lies that starts with entry ``first``; None if no block does."""
         at = bisect_left(self.firsts, first)
         if at == len(self.firsts) or self.firsts[at] != first:
             return None
         return self.locations[at]
 
     def move(self, first: int, place: int) -> None:
-        """The block that starts with entry ``first`` lies at ``place`` now."""
+        """Note that the block which starts with entry ``first`` lies at ``place`` now."""
         at = bisect_left(self.firsts, first)
         self.locations[at] = place
         self.moved = max(self.moved, at + 1)

@@ -124,7 +124,7 @@ def _receipt() -> Receipt:
 
 @dataclass(slots=True, eq=False)
 class _WithReceipt:
-    """A job with a receipt, for which somebody may wait or not."""
+    """A job whose caller may wait for its receipt."""
 
     receipt: Receipt = field(default_factory=_receipt, init=False)
 
@@ -133,17 +133,17 @@ class _WithReceipt:
         return HEAD_SIZE
 
     def failed(self) -> None:
-        """Nothing has changed."""
+        """A failed record changes nothing."""
 
     def answer(self, error: WriteFailed | None) -> None:
         receipt = self.receipt
-        if receipt.done():  # Whoever waited was cancelled.
+        if receipt.done():  # The caller was cancelled.
             return
         if error is None:
             receipt.set_result(None)
         else:
             receipt.set_exception(error)
-            receipt.exception()  # Perhaps nobody waits, and that is no mistake.
+            receipt.exception()  # The caller need not wait for it.
 
 
 @dataclass(slots=True, eq=False)
@@ -171,14 +171,14 @@ class Mark(_WithReceipt):
 
 
 class Forget(Protocol):
-    """Forgets what a deleted ledger held; ``durable``: a restart will know of it."""
+    """Forgets what a deleted ledger held; ``durable`` says that a restart will know of it."""
 
     def __call__(self, *, durable: bool) -> None: ...
 
 
 @dataclass(slots=True, eq=False)
 class Deletion(_WithReceipt):
-    """A ledger goes, with everything it held."""
+    """A ledger is deleted, with everything it held."""
 
     ledger_id: int
     forget: Forget
@@ -191,7 +191,7 @@ class Deletion(_WithReceipt):
         self.forget(durable=True)
 
     def failed(self) -> None:
-        # A full disk must not keep us from making space: what it held can go all the same.
+        # Deleting must make space on a full disk, too: what the ledger held can go all the same.
         self.forget(durable=False)
 
 

@@ -47,7 +47,7 @@ class Job(Protocol):
         """The record may or may not be on disk, and will not be believed."""
 
     def answer(self, error: WriteFailed | None) -> None:
-        """Tell who waits for it. Called once, after one of the two above, whatever they did."""
+        """Answer the caller. Called once, after one of the two above, whatever they did."""
 
 
 @dataclass(slots=True)
@@ -71,32 +71,32 @@ class Journal:
         clock: Clock,
         *,
         next_ledger_id: Callable[[], int],
-        moved_on: Callable[[], None],
+        wake: Callable[[], None],
         iteration: LoopIteration,
     ) -> None:
         self._segments = segments
         self._next_ledger_id = next_ledger_id
-        self._moved_on = moved_on
+        self._wake = wake
         self._durability = settings.durability
         self._pending_bytes_max = settings.pending_bytes_max
         self._loop = asyncio.get_running_loop()
         self._iteration = iteration
         self._active: Segment | None = None
         self._resume = False  # The active segment exists, and the thread has not opened it yet.
-        self._epoch = 0  # One more with each failure.
+        self._epoch = 0  # It grows by one with each failure.
         self.running = True  # False once it is closing: then append no more.
         self._outgoing: Commit[_Run] | None = None  # What this loop iteration has placed.
-        self._run: _Run | None = None  # Its last, to be joined by the next job.
-        self._pieces: list[bytes] = []  # Of the write that belongs to it.
+        self._run: _Run | None = None  # The last run of that; the next job joins it.
+        self._pieces: list[bytes] = []  # Of the write that belongs to that run.
         self._pending_bytes = 0
-        self._waiting: deque[asyncio.Future[None]] = deque()  # For capacity, in order.
+        self._waiting: deque[asyncio.Future[None]] = deque()  # They wait for capacity, in order.
         self._admitted = 0  # Invariant: 0 or 1; who was admitted and has not appended yet.
         self._thread: LogThread[_Run] = LogThread(
             files, settings, clock, answered=self._answered, synced=self._synced
         )
 
     def resume(self, segment: Segment) -> None:
-        """Go on in a segment that recovery found unfinished. Before anything else, or never."""
+        """Go on in a segment that recovery found unfinished; called before anything is appended."""
         self._active = segment
         self._resume = True
 
@@ -186,7 +186,7 @@ class Journal:
             self._thread.submit(commit)
 
     def _answered(self, commits: list[Commit[_Run]], error: Exception | None) -> None:
-        # What those who are told put in answer goes to the thread at once: it is idle.
+        # What callers append in answer goes to the thread at once, which is idle.
         self._iteration.run(partial(self._tell, commits, error))
 
     def _tell(self, commits: list[Commit[_Run]], error: Exception | None) -> None:
@@ -198,9 +198,9 @@ class Journal:
             for run in commit.jobs:
                 self._landed(run)
             if len(commit.steps) > 1:
-                self._moved_on()
+                self._wake()
         if self._active is not None and self._segments.wants_spare(self._active):
-            self._moved_on()
+            self._wake()
         self._admit_next()
 
     def _landed(self, run: _Run) -> None:
@@ -229,11 +229,11 @@ class Journal:
     def _answer(self, job: Job, error: WriteFailed | None) -> None:
         try:
             job.answer(error)
-        except Exception:  # A defect of ours in who is told: the others are told as well.
+        except Exception:  # A defect in one caller must not keep the answer from the others.
             log.exception("storage.defect job=%r", job)
 
     def _synced(self, generation: int, end: int, error: Exception | None) -> None:
-        """A sync that nobody waited for, when durability is a matter of time."""
+        """Note a sync that no append waited for, where durability is ``interval``."""
         segment = self._segments.get(generation)
         if error is None:
             if segment is not None:
@@ -246,7 +246,7 @@ class Journal:
             segment.to(SegmentState.ABANDONED)
 
     def _give_up(self, commits: list[Commit[_Run]], error: Exception) -> None:
-        """Nothing of these commits is to be believed, nor what was placed behind them."""
+        """Fail everything in these commits, and abandon what was placed behind them."""
         if commits[0].epoch == self._epoch:
             path = self._active.path if self._active is not None else self._segments.folder
             log.error("storage.write_failed path=%s error=%s", path, error)
@@ -272,8 +272,8 @@ class Journal:
         self._resume = False
         self._epoch += 1
         if unsent is not None:
-            self._thread.submit(unsent)  # Of an epoch that is over: it comes back as refused.
-        self._moved_on()
+            self._thread.submit(unsent)  # Its epoch is over, so it comes back as refused.
+        self._wake()
 
     def _admit_next(self) -> None:
         """Admit whoever waits longest, if there is capacity."""

@@ -7,7 +7,7 @@ from magnetar.errors import LedgerNotFound, StorageError
 from magnetar.storage.ledger.store import Answered, LedgerEnd, LedgerEntries, LedgerId, fenced
 
 from .format import Kind, located
-from .index import Ledger, Life, lost
+from .index import Ledger, LedgerState, lost
 from .jobs import Block, Mark
 from .reading import Plan, Source, read_entries
 from .upkeep import Parts
@@ -58,15 +58,15 @@ class LocalLedgerReader:
             for segment in pinned:
                 segment.pins -= 1
                 if not segment.pins and not segment.live:
-                    self._parts.look_around()
+                    self._parts.wake()
 
     async def fence(self, reason: str) -> None:
         """Close the ledger for appends, wait for those under way, and note where it ends."""
         ledger = self._ledger
         ledger.fence(reason)
         await ledger.settled()
-        if ledger.life is Life.FENCED and self._parts.journal.running:
-            ledger.to(Life.ENDED)
+        if ledger.state is LedgerState.FENCED and self._parts.journal.running:
+            ledger.to(LedgerState.ENDED)
             self._parts.journal.append(Mark(Kind.ENDED, ledger, self._parts.segments))
 
 

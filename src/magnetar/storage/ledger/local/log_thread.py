@@ -54,7 +54,7 @@ class Write:
 
 @dataclass(slots=True)
 class Commit(Generic[Job]):
-    """What the loop hands over at once. ``generation`` and ``end``: where the log is after it."""
+    """What the loop hands over at once; it leaves the log at ``generation`` and ``end``."""
 
     epoch: int
     steps: list[StartSegment | ResumeSegment | Write] = field(default_factory=list)
@@ -90,7 +90,7 @@ class LogThread(Generic[Job]):
         self._loop = asyncio.get_running_loop()
         self._stopped = self._loop.create_future()
         self._queue: SimpleQueue[Commit[Job] | None] = SimpleQueue()
-        # The rest belongs to the thread.
+        # Only the thread uses what follows.
         self._file: File | None = None
         self._epoch = 0
         self._mark: Path | None = None  # Of the newest segment that this thread has begun.
@@ -102,7 +102,7 @@ class LogThread(Generic[Job]):
         self._thread.start()
 
     def submit(self, commit: Commit[Job]) -> None:
-        """Hand over. Commits are answered in the order of these calls."""
+        """Hand over a commit. Commits are answered in the order of these calls."""
         self._queue.put(commit)
 
     async def stop(self) -> None:
@@ -127,7 +127,7 @@ class LogThread(Generic[Job]):
         self._call(self._stopped.set_result, None)
 
     def _take(self, group: list[Commit[Job]]) -> bool:
-        """Wait for a commit and take all that wait behind it. False: it is time to stop."""
+        """Wait for a commit and take all that wait behind it. False tells the thread to stop."""
         commit: Commit[Job] | None
         while True:
             try:
@@ -168,7 +168,7 @@ class LogThread(Generic[Job]):
             elif self._durability is Durability.INTERVAL and self._due(self._clock.now()):
                 self._sync()  # If it fails, nothing of this group has been answered yet.
                 self._call(self._synced, *self._end, None)
-        except Exception as error:  # noqa: BLE001 whatever it is, those who wait must hear of it
+        except Exception as error:  # noqa: BLE001 whatever it is, the callers must learn of it
             self._break(error)
             return error
         return None
@@ -234,7 +234,7 @@ class LogThread(Generic[Job]):
         return max(0.0, self._unsynced_since + self._interval_s - self._clock.now())
 
     def _sync_if_due(self, *, now: float | None) -> None:
-        """Sync what has waited for ``interval_s``; ``now`` None: whatever waits."""
+        """Sync what has waited for ``interval_s``, or, where ``now`` is None, whatever waits."""
         if not self._due(now):
             return
         error = None

@@ -17,7 +17,7 @@ from magnetar.errors import StorageError
 
 from .disk import File, Files
 from .format import HEAD_SIZE, head_at, located
-from .index import Ledger, Life
+from .index import Ledger, LedgerState
 from .scan import WINDOW, Scan, find_footer, read_footer, read_header, scan
 from .segment_format import PAGE, Contents, SegmentHeader, starts_segment
 from .segments import Notes, Segment, SegmentState, Spare, newest_mark
@@ -30,12 +30,12 @@ _SPARE: Final = re.compile(r"spare-(\d{10})\.log")
 _NEWEST: Final = re.compile(r"newest-(\d{10})")
 
 IDS_SKIPPED: Final = 1_000_000
-"""Ledger ids not given when nobody knows how many were, by files that are gone."""
+"""How many ledger ids are skipped where files that are gone may have given some."""
 
 
 @dataclass(slots=True)
 class Recovered:
-    """What a store begins with."""
+    """What a store starts with."""
 
     segments: list[Segment] = field(default_factory=list)
     active: Segment | None = None
@@ -107,7 +107,7 @@ def _check_newest(folder: Path, paths: list[Path], marks: list[Path]) -> None:
 
 @contextlib.contextmanager
 def _opened(files: Files, path: Path) -> Iterator[File]:
-    """A file that is open for as long as it is read here; trouble names it."""
+    """Open a file for a while; an error names the file and the remedy."""
     try:
         with contextlib.closing(files.open(path)) as file:
             yield file
@@ -162,7 +162,7 @@ def _segment(
 
 
 def _cut(file: File, path: Path, header: SegmentHeader, scanned: Scan, *, durable: bool) -> None:
-    """Remove what lies behind the last record that counts, and make sure of what lies before."""
+    """Cut off what lies behind the last record that counts, and make durable what lies before."""
     size = file.size()
     if size > scanned.end:
         behind = file.read(scanned.end, 4096)
@@ -203,7 +203,7 @@ def _index(files: Files, found: list[_FoundSegment]) -> Recovered:
                 ended[ledger_id] = group.ended_at
             _drop_copies(files, segments, ledger, ledger.merge(group.firsts, group.locations))
     for ledger_id, entries in ended.items():
-        result.ledgers[ledger_id].to(Life.ENDED)
+        result.ledgers[ledger_id].to(LedgerState.ENDED)
         result.ledgers[ledger_id].next_entry_id = entries
     for ledger in result.ledgers.values():
         ledger.moved = len(ledger.firsts)
@@ -230,7 +230,7 @@ def _drop_copies(
 def _spares(
     files: Files, folder: Path, names: list[str], settings: LocalLedgerSettings
 ) -> list[Spare]:
-    """Files to be overwritten; what is of another size (half done), or too many, goes."""
+    """Find the files to be overwritten; remove those of another size (half done), or too many."""
     spares: list[Spare] = []
     others: list[Path] = []
     for name in names:

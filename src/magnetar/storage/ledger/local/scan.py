@@ -142,7 +142,7 @@ def scan(
 
 
 def _note_lone_entries(result: Scan, window: Window, at: int, *, verify_bodies: bool) -> int:
-    """A short way for blocks of one entry. Returns where the first record lies that needs care."""
+    """Note blocks of one entry, faster. Returns where the first record lies that needs care."""
     index = window.have(at, 1)
     stamp, start, groups, newest = window.stamp, window.start, result.groups, 0
     base = location(stamp.generation, start)
@@ -166,7 +166,7 @@ def _note_lone_entries(result: Scan, window: Window, at: int, *, verify_bodies: 
 
 
 def _note(result: Scan, generation: int, at: int, head: Head) -> None:
-    """One record counts."""
+    """Note a record that counts."""
     result.synced = max(result.synced, head.synced)
     result.end = at + head.size
     if head.kind == Kind.DELETED:

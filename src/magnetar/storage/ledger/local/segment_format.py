@@ -60,7 +60,7 @@ _ENDED = 2
 
 
 class BadFormat(ValueError):
-    """Bytes that are not what they should be; the text says how, not where."""
+    """Bytes are not what they should be; the text says how, and the caller adds where."""
 
 
 class SegmentHeader(NamedTuple):
@@ -92,7 +92,7 @@ class Group:
     locations: "array[int]" = field(default_factory=lambda: array("Q"))
 
     def add_block(self, head: Head, place: int) -> None:
-        """There is one more block, at ``place``."""
+        """Add a block that lies at ``place``."""
         self.firsts.append(head.first)
         self.locations.append(place)
         self.next_entry_id = max(self.next_entry_id, head.first + head.entries)
@@ -217,7 +217,7 @@ def encode_footer(stamp: Stamp, contents: Contents) -> bytes:
 
 
 def footer_place(trailer: bytes, stamp: Stamp) -> tuple[int, int] | None:
-    """Where the footer starts and how long it is with its trailer; None: there is none."""
+    """Where the footer starts and how long it is with its trailer, or None."""
     if len(trailer) != TRAILER_SIZE:
         return None
     magic, _, salt, end, size = _TRAILER.unpack(trailer)
@@ -227,7 +227,7 @@ def footer_place(trailer: bytes, stamp: Stamp) -> tuple[int, int] | None:
 
 
 def decode_footer(footer_and_trailer: bytes, stamp: Stamp) -> Contents | None:
-    """What a footer says; None when it is damaged, or cannot be although its checksum is right."""
+    """What a footer says; None when it is damaged, or impossible although its checksum is right."""
     at = len(footer_and_trailer) - TRAILER_SIZE
     if at < _FOOTER.size:
         return None

@@ -17,7 +17,7 @@ from .settings import LocalLedgerSettings
 
 
 class SegmentState(Enum):
-    """Where a segment is in its life."""
+    """The states of a segment."""
 
     ACTIVE = "takes records, or did when the store was last open"
     FULL = "takes no more; has no footer yet"
@@ -39,7 +39,7 @@ TRANSITIONS: Final[Mapping[SegmentState, frozenset[SegmentState]]] = {
     SegmentState.ABANDONED: frozenset({SegmentState.FREED}),
     SegmentState.FREED: frozenset(),
 }
-"""Where each state may lead."""
+"""Which states may follow each."""
 
 
 @dataclass(slots=True)
@@ -82,11 +82,11 @@ class Segment:
     synced: int = 0  # Invariant: <= answered, save for marks; everything before it is on disk.
     # Of each ledger with records in it, the bytes that somebody may ask for; 0 of deleted ones.
     ledgers: dict[int, int] = field(default_factory=dict)
-    live: int = 0  # Invariant: their sum.
-    pins: int = 0  # Readers at work.
+    live: int = 0  # Invariant: the sum of those bytes.
+    pins: int = 0  # How many reads of it are under way.
     notes: Notes = field(default_factory=Notes)
     contents: Contents | None = None  # What its footer is to say, from when it is full.
-    generation: int = field(init=False)  # Of the stamp.
+    generation: int = field(init=False)  # As in the stamp.
     base: int = field(init=False)  # The location of its first byte.
 
     def __post_init__(self) -> None:
@@ -94,17 +94,17 @@ class Segment:
         self.base = location(self.generation, 0)
 
     def hold(self, ledger_id: int, size: int) -> None:
-        """It has a record of a ledger; ``size`` bytes of that are alive."""
+        """Note a record of a ledger in it; ``size`` bytes of that are alive."""
         self.ledgers[ledger_id] = self.ledgers.get(ledger_id, 0) + size
         self.live += size
 
     def release(self, ledger_id: int, size: int) -> None:
-        """``size`` bytes of a ledger in it are dead."""
+        """Note that ``size`` bytes of a ledger in it are dead."""
         self.ledgers[ledger_id] -= size
         self.live -= size
 
     def to(self, state: SegmentState) -> None:
-        """Go on to another state of its life."""
+        """Change its state."""
         assert state in TRANSITIONS[self.state], f"{self.path}: {self.state.name} to {state.name}"
         self.state = state
         if state is SegmentState.SEALED:
@@ -124,15 +124,15 @@ class Segment:
 
 
 def newest_mark(path: Path) -> Path:
-    """An empty file beside a segment that says: there is this one at least."""
+    """The empty file beside a segment by which it is missed when it is gone."""
     return path.with_name(path.stem.replace("segment", "newest"))
 
 
 class Spare(NamedTuple):
-    """A file of the right size for a segment to come."""
+    """A file of the right size for a later segment."""
 
     path: Path
-    recycled: bool  # It was a segment. If not: there is room for it on the disk, and it is empty.
+    recycled: bool  # It was a segment. Otherwise it is allocated and empty.
 
 
 class Segments:
@@ -147,7 +147,7 @@ class Segments:
         self.segment_size = settings.segment_size
         self.spare_max = settings.segments_spare_max
         self.spares: list[Spare] = []  # Invariant: recycled ones first, the next to take first.
-        self.disk_full = False  # It was when we last asked for room.
+        self.disk_full = False  # The disk was full when we last asked for room.
         # Ledger id to segments with records of it; to None while the deletion is under way.
         self.deleted: dict[int, set[int] | None] = {}
         self._next_generation = 1
@@ -172,12 +172,12 @@ class Segments:
         return self.folder / f"spare-{self._next_file:010}.log"
 
     def spare_name(self, dead: Segment) -> Path | None:
-        """What to call a dead segment's file to keep it for later; None: it is not to be kept."""
+        """The new name of a dead segment's file that is kept for later; None if it is not kept."""
         trusted = dead.state is not SegmentState.ABANDONED and dead.size == self.segment_size
         return self.new_name() if trusted and len(self.spares) < self._spare_limit else None
 
     def add_spare(self, spare: Spare) -> None:
-        """Keep it. What was recycled last is taken first: its pages are still in memory."""
+        """Keep a file. The one recycled last is taken first: its pages are still in memory."""
         if spare.recycled:
             self.spares.insert(0, spare)
         else:
@@ -234,11 +234,11 @@ class Segments:
         return segment, spare.path, header
 
     def begin_delete(self, ledger_id: int) -> None:
-        """The ledger is about to be deleted: segments begun from now on will say so."""
+        """Let segments that begin from now on say that the ledger is deleted."""
         self.deleted[ledger_id] = None
 
     def end_delete(self, ledger_id: int) -> None:
-        """A ledger was deleted: its records are dead, and must not come back to life."""
+        """Count the records of a deleted ledger as dead, and remember which segments hold some."""
         holding = [segment for segment in self if ledger_id in segment.ledgers]
         for segment in holding:
             segment.release(ledger_id, segment.ledgers[ledger_id])
@@ -247,7 +247,7 @@ class Segments:
             del self.deleted[ledger_id]
 
     def landed_after_delete(self, ledger_id: int, segment: Segment) -> None:
-        """A record of a ledger that is deleted, or being deleted, landed in ``segment``."""
+        """Remember that a record landed in ``segment`` although its ledger is (being) deleted."""
         generations = self.deleted.setdefault(ledger_id, set())
         if generations is not None:  # Otherwise ``end_delete`` will count the segment.
             generations.add(segment.generation)
@@ -257,7 +257,7 @@ class Segments:
         return not self.spares and self.spare_max > 0 and 4 * active.used > self.segment_size
 
     def forget(self, segment: Segment) -> None:
-        """The file is gone, and its name will survive no crash."""
+        """Forget a segment whose file is gone for good."""
         segment.to(SegmentState.FREED)
         del self._all[segment.generation]
         for ledger_id in segment.ledgers:

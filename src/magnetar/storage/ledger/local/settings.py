@@ -1,4 +1,4 @@
-"""How a ledger store treats its disk."""
+"""The settings of a ledger store in local files."""
 
 from dataclasses import dataclass
 from enum import Enum

@@ -36,7 +36,7 @@ DISK_THREADS: Final = 4
 
 
 def random_salt() -> bytes:
-    """What the bytes of one segment bear, and no others."""
+    """The salt of a new segment, which nobody can guess."""
     return os.urandom(SALT_SIZE)
 
 
@@ -56,12 +56,12 @@ class LocalLedgerStore:
         pool: ThreadPoolExecutor,
         salt: Callable[[], bytes],
     ) -> None:
-        """Not for callers: use ``start``."""
+        """For ``start`` alone."""
         self._folder = folder
         self._lock = lock
         self._pool = pool
         self._ledgers = recovered.ledgers
-        self._half_deleted: dict[int, Ledger] = {}  # Gone for us, and not yet for the disk.
+        self._half_deleted: dict[int, Ledger] = {}  # Deleted, but not durably yet.
         self._next_ledger_id = recovered.next_ledger_id
         self._closed = False
         self.segments = segments = Segments(folder, settings, salt)
@@ -73,7 +73,7 @@ class LocalLedgerStore:
             settings,
             clock,
             next_ledger_id=lambda: self._next_ledger_id,
-            moved_on=self._look_around,
+            wake=self._wake,
             iteration=iteration,
         )
         if recovered.active is not None:
@@ -86,14 +86,14 @@ class LocalLedgerStore:
             self._journal,
             self._in_thread,
             clock,
-            self._look_around,
+            self._wake,
         )
         self._upkeep = Upkeep(self._parts)
         self._compaction = Compaction(self._parts)
         self._tasks = Tasks("ledgers")
         self._upkeep_task = self._tasks.spawn("upkeep", self._upkeep.run())
         self._tasks.spawn("compaction", self._compaction.run())
-        self._look_around()
+        self._wake()
 
     @classmethod
     async def start(
@@ -195,14 +195,14 @@ class LocalLedgerStore:
         self._lock.release()
 
     def _forget(self, ledger: Ledger, *, durable: bool) -> None:
-        """A ledger is gone; until that is durable, ``delete`` may be called again."""
+        """Forget a deleted ledger; until that is durable, ``delete`` may be called again."""
         self.segments.end_delete(ledger.ledger_id)
         if durable:
             self._half_deleted.pop(ledger.ledger_id, None)
-        self._look_around()
+        self._wake()
 
-    def _look_around(self) -> None:
-        """Something was sealed, emptied or begun."""
+    def _wake(self) -> None:
+        """Let upkeep and compaction look for work: a segment was begun, sealed or emptied."""
         self._upkeep.wake()
         self._compaction.wake()
 

@@ -27,7 +27,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 LEDGERS_PER_YIELD: Final = 256
-"""How many ledgers are asked what a segment holds of them before others may run."""
+"""How many ledgers' parts of a segment are collected before the loop goes on."""
 
 
 class InThread(Protocol):
@@ -49,11 +49,11 @@ class Parts:
     journal: Journal
     in_thread: InThread
     clock: Clock
-    look_around: Callable[[], None]  # To be called when there may be work for one of them.
+    wake: Callable[[], None]  # To be called when there may be work for one of them.
 
 
 class Upkeep:
-    """Seals, prepares, frees."""
+    """Seals full segments, prepares the next file and frees dead ones."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
@@ -66,11 +66,11 @@ class Upkeep:
         self._prepared_during: Segment | None = None
 
     def wake(self) -> None:
-        """There may be something to do."""
+        """Look for something to do."""
         self._wanted.set()
 
     async def run(self) -> None:
-        """Until stopped. Trouble with the disk is logged, and tried again at the next waking."""
+        """Work until stopped. An error of the disk is logged, and the next wake tries again."""
         while not self._stopping:
             await self._wanted.wait()
             self._wanted.clear()
@@ -82,12 +82,12 @@ class Upkeep:
                 await self._seal(SegmentState.FULL)
 
     def stop(self) -> None:
-        """The store is closing: end early, but leave no file half renamed."""
+        """Let ``run`` end after what it is doing: no file is left half renamed."""
         self._stopping = True
         self._wanted.set()
 
     async def finish(self) -> None:
-        """After the journal has closed: leave footers, so that the next start need not read."""
+        """Write the missing footers, after the journal has closed: the next start is fast then."""
         with self._trouble_logged():
             await self._seal(SegmentState.FULL)
             await self._seal(SegmentState.ACTIVE)
@@ -111,7 +111,7 @@ class Upkeep:
             await self._in_thread(self._files.remove, surplus.path)
 
     def _give_back(self, segment: Segment, spare: Path | None) -> None:
-        """After this the segment is gone, and no crash brings it back."""
+        """Remove a segment durably: no crash brings it back."""
         if spare is not None:
             with contextlib.suppress(FileNotFoundError):  # An earlier try got this far.
                 self._files.rename(segment.path, spare)
@@ -127,7 +127,7 @@ class Upkeep:
         if active is None or active is self._prepared_during:
             return
         if self._segments.wants_spare(active):
-            self._prepared_during = active  # Once: a disk that is full would be asked each time.
+            self._prepared_during = active  # Once, or a full disk would be asked each time.
             await self._add_spare(Spare(self._segments.new_name(), recycled=False))
 
     async def _add_spare(self, spare: Spare) -> None:
@@ -175,7 +175,7 @@ class Upkeep:
                 await self._in_thread(self._write_footer, segment, segment.contents)
                 if segment.state is state:  # As above.
                     segment.to(SegmentState.SEALED)
-                self._parts.look_around()
+                self._parts.wake()
 
     async def _contents(self, segment: Segment) -> Contents:
         """What is in a full segment. Of a deleted ledger nothing is left but that it was here."""

@@ -35,7 +35,7 @@ class Window:
             return None
         index = self.have(at, HEAD_SIZE)
         head = head_at(self.bytes, index, self.stamp)
-        # No record vouches for what comes behind it: one that does is not ours.
+        # A record says what was synced before it: one that claims more was not written by us.
         if head is None or at + head.size > self.end or head.synced > at:
             return None
         index = self.have(at, HEAD_SIZE + 8 * head.entries)

@@ -13,7 +13,7 @@ from unit.storage.ledger.local.support import (
 )
 
 from magnetar.errors import CorruptEntry
-from magnetar.storage.ledger.local.index import Life
+from magnetar.storage.ledger.local.index import LedgerState
 from magnetar.storage.ledger.local.segments import SegmentState
 from magnetar.storage.ledger.local.settings import LocalLedgerSettings
 from magnetar.storage.ledger.local.store import LocalLedgerStore
@@ -80,7 +80,7 @@ async def test_ledgers_that_only_exist_are_moved_too(store, tmp_path):
     copy = snapshot(tmp_path / "ledgers", tmp_path / "copy")
     ledgers = ledgers_in(copy)
     assert set(ledgers) == {each.ledger_id for each in (*empty, keep)}
-    assert ledgers[empty[0].ledger_id].life is Life.ENDED
+    assert ledgers[empty[0].ledger_id].state is LedgerState.ENDED
 
 
 async def test_a_ledger_may_be_deleted_while_it_is_moved(store, files, tmp_path):

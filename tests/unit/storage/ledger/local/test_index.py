@@ -8,7 +8,7 @@ from unit.storage.ledger.local.support import stamp
 
 from magnetar.errors import CorruptEntry, EntryNotFound
 from magnetar.storage.ledger.local.format import HEAD_SIZE, Head, Kind, location
-from magnetar.storage.ledger.local.index import TRANSITIONS, Ledger, Life, group_of
+from magnetar.storage.ledger.local.index import TRANSITIONS, Ledger, LedgerState, group_of
 from magnetar.storage.ledger.local.segment_format import Group
 from magnetar.storage.ledger.local.segments import Segment
 
@@ -115,17 +115,17 @@ async def test_who_waits_may_give_up_alone():
 
 
 def test_a_life_goes_one_way():
-    assert set(TRANSITIONS) == set(Life)
+    assert set(TRANSITIONS) == set(LedgerState)
     ledger = Ledger(1)
     ledger.fence("it was closed")
     ledger.fence("the store was closed")
-    assert (ledger.life, ledger.closed_because) == (Life.FENCED, "it was closed")
-    ledger.to(Life.ENDED)
+    assert (ledger.state, ledger.closed_because) == (LedgerState.FENCED, "it was closed")
+    ledger.to(LedgerState.ENDED)
     ledger.delete()
     ledger.delete()
     assert (ledger.deleted, ledger.closed_because) == (True, "it was deleted")
     with pytest.raises(AssertionError, match="DELETED to ENDED"):
-        ledger.to(Life.ENDED)
+        ledger.to(LedgerState.ENDED)
 
 
 def test_a_segment_counts_what_is_alive_in_it():

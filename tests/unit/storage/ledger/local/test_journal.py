@@ -32,14 +32,14 @@ class Log:
             pending_bytes_max=pending_bytes_max,
         )
         self.segments = Segments(folder, settings, salt)
-        self.moved_on = asyncio.Event()
+        self.wake = asyncio.Event()
         self.journal = Journal(
             self.files,
             self.segments,
             settings,
             SystemClock(),
             next_ledger_id=lambda: 99,
-            moved_on=self.moved_on.set,
+            wake=self.wake.set,
             iteration=LoopIteration(asyncio.get_running_loop()),
         )
         self.ledgers = {}
@@ -158,7 +158,7 @@ async def test_a_full_segment_is_left_for_the_next(log):
     header = decode_header(log.segments.path(3).read_bytes()[:PAGE])
     assert header.next_ledger_id == 99
     assert header.ends == {1: log.segments[1].tail, 2: log.segments[2].tail}
-    assert log.moved_on.is_set()
+    assert log.wake.is_set()
 
 
 async def test_one_turn_may_fill_many_segments(log):
@@ -242,10 +242,10 @@ async def test_the_next_segment_is_tried_again_and_again(log):
 async def test_a_failed_sync_that_nobody_waited_for_ends_the_segment(tmp_path):
     log = Log(tmp_path, Durability.INTERVAL)
     await log.put(1, "fine")
-    log.moved_on.clear()
+    log.wake.clear()
     log.files.fail_syncs()
     await log.put(1, "answered before its sync")
-    await log.moved_on.wait()
+    await log.wake.wait()
     assert log.journal.active is None
     assert log.state(1) is SegmentState.ABANDONED
     assert log.segments[1].tail == log.segments[1].answered
