@@ -69,7 +69,7 @@ async def test_addresses_are_forgotten_with_their_last_connection():
             await wire.receive_end()
         assert (await stays.hear()).HasField("connected")
         await stays.nothing_more()
-        assert set(broker.broker._per_host) == {"127.0.0.1"}
+        assert set(broker.broker.connections_per_ip) == {"127.0.0.1"}
 
 
 @pytest.mark.parametrize("said", [b"", b"\x00\x00", command("ping"), b"\x00\x00\x10\x00\x00\x00"])
@@ -91,13 +91,16 @@ async def test_who_does_not_say_connect_within_an_interval_is_cut_off(said):
 
 async def test_a_clients_version_is_kept_up_to_its_limit():
     async with LocalBroker(settings=QUIET) as broker:
-        wires, kept = [], set()
+        peers, kept = [], set()
         for length in (CLIENT_VERSION_LENGTH_MAX - 1, CLIENT_VERSION_LENGTH_MAX, 5_000):
-            wires.append(await WireConnection.open("127.0.0.1", broker.port))
-            wires[-1].send(command("connect", client_version="v" * length, protocol_version=21))
-            assert await admitted(wires[-1])
-        for connection in broker.broker._connections.members():
-            kept.add(connection._session.client_version)
+            wire = await WireConnection.open("127.0.0.1", broker.port)
+            wire.send(command("connect", client_version="v" * length, protocol_version=21))
+            assert await admitted(wire)
+            peers.append(Peer(wire))
+            await peers[-1].produce(1)
+        (topic,) = broker.broker.registry.loaded.values()
+        for producer in topic.producers.values():
+            kept.add(producer.connection.client_version)
         assert kept == {"v" * (CLIENT_VERSION_LENGTH_MAX - 1), "v" * CLIENT_VERSION_LENGTH_MAX}
 
 

@@ -2,18 +2,18 @@
 
 import google_crc32c
 import pytest
+from support.brokers import limited_broker
 from unit.broker.peer import TOPIC, Peer, entry, framed, send
 from unit.message.test_chunk import Receiver
 from unit.storage.ledger.local.support import append
 
+from magnetar.broker.broker import Broker
 from magnetar.broker.connection import FRAME_PADDING
-from magnetar.broker.dispatch import key_shared, shared
 from magnetar.broker.handlers.topic_patterns import PATTERN_LENGTH_MAX, REPEATS_MAX, TopicPattern
-from magnetar.client import acknowledgements, lookup
+from magnetar.client import lookup
 from magnetar.client.acknowledgements import Acknowledgements
 from magnetar.client.client import Client
 from magnetar.errors import InvalidValue
-from magnetar.message import chunk
 from magnetar.model.hashing import murmur3_32
 from magnetar.model.position import Position
 from magnetar.proto import PulsarApi_pb2 as pb
@@ -47,9 +47,8 @@ def test_a_pattern_to_be_matched_here_is_short_and_repeats_little(over, matched)
     assert (TopicPattern.of("x*" * (REPEATS_MAX + over)) is not None) is matched
 
 
-def test_chunked_messages_that_made_room_are_remembered_up_to_a_number(monkeypatch):
-    monkeypatch.setattr(chunk, "EVICTED_MAX", 2)
-    receiver = Receiver(messages_max=1)
+def test_chunked_messages_that_made_room_are_remembered_up_to_a_number():
+    receiver = Receiver(messages_max=1, evicted_max=2)
     for number in range(4):  # Each makes the one before it go.
         receiver.add(f"m{number}", 0)
     receiver.add("m1", 1)
@@ -60,10 +59,9 @@ def test_chunked_messages_that_made_room_are_remembered_up_to_a_number(monkeypat
 
 
 @pytest.mark.parametrize(("count", "known"), [(2, True), (3, True), (4, False)])
-def test_acknowledgements_that_were_sent_are_remembered_up_to_a_number(monkeypatch, count, known):
+def test_acknowledgements_that_were_sent_are_remembered_up_to_a_number(count, known):
     """Two periods of so many: what is one more begins the next period early."""
-    monkeypatch.setattr(acknowledgements, "SENT_MAX", 2)
-    state = Acknowledgements(group_max=1000, batch_index=False)
+    state = Acknowledgements(group_max=1000, batch_index=False, sent_max=2)
     state.entry(Position(1, 0))
     state.drain(100.0)
     for number in range(1, 3 * count - 4):
@@ -103,15 +101,14 @@ def chunk_of(uuid: str, index: int, count: int, sequence: int) -> bytes:
     return framed(base.SerializeToString(), b"\x0e\x01" + checksum + stored)
 
 
-def strategy(broker: LocalBroker):
-    (topic,) = broker.broker.registry.loaded.values()
+def strategy(broker: Broker):
+    (topic,) = broker.registry.loaded.values()
     (subscription,) = topic.subscriptions.values()
     return subscription.dispatch.strategy
 
 
-async def test_a_subscription_remembers_the_owners_of_so_many_chunked_messages(monkeypatch):
-    monkeypatch.setattr(shared, "CHUNKED_MESSAGES_MAX", 3)
-    async with LocalBroker(settings=QUIET) as broker:
+async def test_a_subscription_remembers_the_owners_of_so_many_chunked_messages():
+    async with limited_broker(topics={"chunked_messages_max": 3}) as broker:
         peer, consumer = await Peer.open(broker.port), await Peer.open(broker.port)
         await consumer.consume(1, subType=SHARED, permits=100)
         await peer.produce(1)
@@ -123,9 +120,8 @@ async def test_a_subscription_remembers_the_owners_of_so_many_chunked_messages(m
         assert list(strategy(broker).chunk_owners) == ["m2", "m3", "m4"]
 
 
-async def test_so_many_chunks_wait_for_their_owner_before_reading_on_stops(monkeypatch):
-    monkeypatch.setattr(shared, "WAITING_CHUNKS_MAX", 2)
-    async with LocalBroker(settings={**QUIET, "dispatcherMaxReadBatchSize": 1}) as broker:
+async def test_so_many_chunks_wait_for_their_owner_before_reading_on_stops():
+    async with limited_broker(topics={"waiting_chunks_max": 2, "read_entries_max": 1}) as broker:
         peer, owner, other = [await Peer.open(broker.port) for _ in range(3)]
         await owner.consume(1, subType=SHARED, permits=1)
         await owner.nothing_more()
@@ -147,9 +143,8 @@ async def test_so_many_chunks_wait_for_their_owner_before_reading_on_stops(monke
         assert (await other.hear()).HasField("message")
 
 
-async def test_a_subscription_remembers_the_slots_of_so_many_keys(monkeypatch):
-    monkeypatch.setattr(key_shared, "KEYS_KNOWN_MAX", 3)
-    async with LocalBroker(settings=QUIET) as broker:
+async def test_a_subscription_remembers_the_slots_of_so_many_keys():
+    async with limited_broker(topics={"keys_known_max": 3}) as broker:
         peer, consumer = await Peer.open(broker.port), await Peer.open(broker.port)
         await consumer.consume(1, subType=KEY_SHARED, permits=100)
         await peer.produce(1)

@@ -9,6 +9,7 @@ import pytest
 from limits.bystander import PATIENCE_S, Bystander, memory, well_behaved
 from limits.rude import Rude
 from support.faults import FaultyFiles
+from support.loop import until, until_idle
 from unit.broker.peer import command, send
 
 from magnetar.broker.connection import SHARED_BUFFER_BYTES
@@ -83,11 +84,6 @@ SLOW_DISK = {
 }
 
 
-async def until(condition) -> None:
-    while not condition():  # noqa: ASYNC110 - nothing says when a broker stops listening
-        await asyncio.sleep(0.005)
-
-
 async def test_publishers_faster_than_the_disk_are_slowed_not_dropped(tmp_path, files):
     """The disk stands still: all together wait at the buffer's size, and then all is stored."""
     async with LocalBroker(tmp_path / "data", settings=SLOW_DISK, files=files) as broker:
@@ -98,11 +94,8 @@ async def test_publishers_faster_than_the_disk_are_slowed_not_dropped(tmp_path, 
             count = 1000  # 10 MB each.
             for peer in peers:
                 peer.wire.send(b"".join(send(1, number, ENTRY) for number in range(count)))
-            connections = broker.broker._connections.members()
-            await asyncio.wait_for(
-                until(lambda: all(one._read_pause.caused_by_broker for one in connections)), 20
-            )
-            waiting = sum(one._session._sends.size_bytes for one in connections)
+            await until_idle()  # Nobody is read any more.
+            waiting = broker.broker.publish_buffer.used_bytes
             # Each may have had one read under way when the buffer was full.
             assert 4 * MIB <= waiting <= 4 * MIB + len(peers) * SHARED_BUFFER_BYTES
             assert all(peer.wire.waiting == 0 for peer in peers)
@@ -120,19 +113,18 @@ async def test_what_came_from_connections_that_are_gone_counts_until_it_is_store
     async with LocalBroker(tmp_path / "data", settings=SLOW_DISK, files=files) as broker:
         stays = await well_behaved(broker.port)
         await stays.produce(1, TOPIC)
-        (first,) = broker.broker._connections.members()
-        buffer = first._session._sends._buffer
+        buffer = broker.broker.publish_buffer
         with files.hold_syncs():
             for _ in range(connections):
                 peer = await well_behaved(broker.port)
                 await peer.produce(1, TOPIC)
                 before = buffer.used_bytes
                 peer.wire.send(b"".join(send(1, number, ENTRY) for number in range(100)))
-                await asyncio.wait_for(until(lambda before=before: buffer.used_bytes > before), 20)
+                await until(lambda before=before: buffer.used_bytes > before)
                 await stays.nothing_more()
                 peer.wire.abort()
             assert buffer.used_bytes < 4 * MIB + connections * SHARED_BUFFER_BYTES
-        await asyncio.wait_for(until(lambda: not buffer.used_bytes), 20)
+        await until(lambda: not buffer.used_bytes)
 
 
 @pytest.mark.parametrize(
@@ -149,18 +141,16 @@ async def test_one_connection_may_have_so_much_under_way(tmp_path, files, key, l
     async with LocalBroker(tmp_path / "data", settings=settings, files=files) as broker:
         peer = await well_behaved(broker.port)
         await peer.produce(1, TOPIC)
-        (connection,) = broker.broker._connections.members()
-        sends = connection._session._sends
         with files.hold_syncs():
             entry = b"x" * (9_930 + 10_000 - size)
             for number in range(19):
                 peer.wire.send(send(1, number, entry))
-            await asyncio.wait_for(until(lambda: len(sends) == 19), 20)
-            assert not connection._read_pause.caused_by_broker
+            await peer.nothing_more()  # It is listened to.
             peer.wire.send(send(1, 19, entry * 2))
-            await asyncio.wait_for(until(lambda: len(sends) == 20), 20)
-            assert connection._read_pause.caused_by_broker
+            await until_idle()
             peer.tell("ping")
+            await until_idle()
+            assert not peer.wire.waiting, "it is still listened to"
         answers = [await peer.hear() for _ in range(21)]
         receipts = [answer.send_receipt for answer in answers if answer.HasField("send_receipt")]
         assert [receipt.sequence_id for receipt in receipts] == list(range(20))

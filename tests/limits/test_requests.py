@@ -1,17 +1,21 @@
 """What one request may hold, and how many there may be: each limit at its edge."""
 
-import asyncio
+import os
 
 import pytest
+from limits.bystander import memory
+from support.brokers import limited_broker
+from support.loop import pass_time, until_idle
 from unit.broker.peer import TOPIC, Peer, command, send
 
-from magnetar.broker.handlers import consume, table
+from magnetar.broker.handlers.lookup import ANSWER_WAIT_S
 from magnetar.broker.handlers.table import REQUEST_SIZE_MAX
 from magnetar.broker.session import REQUESTS_PENDING_MAX
 from magnetar.proto import PulsarApi_pb2 as pb
 from magnetar.testing.local_broker import LocalBroker
 
 QUIET = {"webServicePort": -1}
+UNREAD_BYTES_MAX = 32 * 1024 * 1024  # The broker keeps 4 MiB; the process has other uses.
 
 
 @pytest.fixture
@@ -57,11 +61,10 @@ async def test_lists_of_messages_may_be_longer_than_other_requests(peer):
 
 @pytest.mark.parametrize("over", [-1, 0, 1])
 @pytest.mark.parametrize("kind", ["ack", "redeliver"])
-async def test_long_lists_of_messages_are_taken_in_parts(monkeypatch, kind, over):
+async def test_long_lists_of_messages_are_taken_in_parts(kind, over):
     """Ten at a time here; all of them count, and an answer comes after the last."""
-    monkeypatch.setattr(consume, "MESSAGE_IDS_AT_ONCE_MAX", 10)
     count = 30 + over
-    async with LocalBroker(settings=QUIET) as broker:
+    async with limited_broker(connections={"message_ids_at_once_max": 10}) as broker:
         peer, other = await Peer.open(broker.port), await Peer.open(broker.port)
         await peer.consume(1, subType=pb.CommandSubscribe.Shared, permits=1000)
         await other.produce(1)
@@ -71,7 +74,7 @@ async def test_long_lists_of_messages_are_taken_in_parts(monkeypatch, kind, over
             await other.hear()
             held.append((await peer.hear()).message.message_id)
         ((subscription,),) = (
-            topic.subscriptions.values() for topic in broker.broker.registry.loaded.values()
+            topic.subscriptions.values() for topic in broker.registry.loaded.values()
         )
         if kind == "redeliver":
             peer.tell("redeliverUnacknowledgedMessages", consumer_id=1, message_ids=held)
@@ -136,10 +139,9 @@ async def test_a_connection_may_have_so_many_consumers():
         await peer.consume(3, subscription="s-4")
 
 
-async def test_a_broker_works_on_so_many_requests(monkeypatch):
+async def test_a_broker_works_on_so_many_requests():
     """Two at a time here. What ends something is never refused."""
-    monkeypatch.setattr(table, "REQUESTS_RUNNING_MAX", 2)
-    async with LocalBroker(settings=QUIET) as broker:
+    async with limited_broker(connections={"requests_running_max": 2}) as broker:
         peer = await Peer.open(broker.port)
         await peer.ask("lookupTopic", topic=TOPIC, request_id=90)
         peer.wire.send(
@@ -160,72 +162,72 @@ async def test_a_broker_works_on_so_many_requests(monkeypatch):
 
 @pytest.mark.parametrize("over", [-1, 0, 1])
 async def test_a_client_with_so_many_requests_under_way_is_not_listened_to(over):
+    """All wait for the owner of a producer's name, which is asked whether it lives."""
     async with LocalBroker(settings=QUIET) as broker:
-        peer = await Peer.open(broker.port)
-        (connection,) = broker.broker._connections.members()
+        owner, peer = await Peer.open(broker.port), await Peer.open(broker.port)
+        await owner.produce(1, producer_name="taken")
+        await peer.ask("lookupTopic", topic=TOPIC, request_id=1)
         count = REQUESTS_PENDING_MAX + over
-        data = b"".join(
-            command("lookupTopic", topic=TOPIC, request_id=number) for number in range(count)
-        )
-        connection.get_buffer(-1)[: len(data)] = data
-        connection.buffer_updated(len(data))
-        assert connection._read_pause.caused_by_broker is (over >= 0)
-        for _ in range(count):
-            assert (await peer.hear()).HasField("lookupTopicResponse")
-        assert not connection._read_pause.caused_by_broker
+        for number in range(count):
+            peer.tell(
+                "producer",
+                topic=TOPIC,
+                producer_id=number,
+                request_id=number,
+                producer_name="taken",
+            )
+        await until_idle()
+        peer.tell("ping")
+        await until_idle()
+        assert peer.wire.waiting == (over < 0), "a PING is answered before all that waits"
+        assert (await owner.hear()).HasField("ping")
+        owner.answer_pings()
+        owner.tell("pong")
+        answers = [await peer.hear() for _ in range(count + 1)]
+        assert sum(answer.HasField("error") for answer in answers) == count
+        assert sum(answer.HasField("pong") for answer in answers) == 1
         await peer.nothing_more()
+
+
+async def with_many_topics(port: int) -> Peer:
+    """A connection that keeps the topics; the list of their names is some 90 kB."""
+    peer = await Peer.open(port)
+    for number in range(200):
+        await peer.produce(number, f"{TOPIC}-{'x' * 400}-{number}")
+    return peer
+
+
+def ask_for_topics(peer: Peer, count: int) -> None:
+    peer.wire.send(
+        b"".join(
+            command("getTopicsOfNamespace", namespace="public/default", request_id=number)
+            for number in range(count)
+        )
+    )
 
 
 async def test_long_answers_wait_until_earlier_ones_are_read():
     """6,000 requests fit into one read, and ask for the names of all topics each."""
     async with LocalBroker(settings=QUIET) as broker:
-        peer, other = await Peer.open(broker.port), await Peer.open(broker.port)
-        for number in range(200):
-            await other.produce(number, f"{TOPIC}-{'x' * 400}-{number}")
-        peer.wire._transport.pause_reading()
-        (connection,) = (
-            one for one in broker.broker._connections.members() if not one._session.producers.open
-        )
-        answers = 2000  # Of some 90 kB.
-        peer.wire.send(
-            b"".join(
-                command("getTopicsOfNamespace", namespace="public/default", request_id=number)
-                for number in range(answers)
-            )
-        )
-        while connection._session.writable:
-            await other.nothing_more()
-        for _ in range(20):
-            await other.nothing_more()
-        unwritten = connection._transport.get_write_buffer_size() + connection._outbox._size
-        assert unwritten < 4 * 1024 * 1024
-        peer.wire._transport.resume_reading()
-        for _ in range(answers):
+        peer, _ = await Peer.open(broker.port), await with_many_topics(broker.port)
+        before, count = memory(os.getpid()), 2000  # Some 180 MB in all.
+        peer.wire.pause_reading()
+        ask_for_topics(peer, count)
+        await until_idle()
+        assert memory(os.getpid()) - before < UNREAD_BYTES_MAX
+        peer.wire.resume_reading()
+        for _ in range(count):
             assert (await peer.hear()).HasField("getTopicsOfNamespaceResponse")
 
 
-async def test_who_asks_for_much_and_never_reads_is_hung_up_on(monkeypatch):
-    monkeypatch.setattr("magnetar.broker.handlers.lookup.ANSWER_WAIT_S", 0.2)
+async def test_who_asks_for_much_and_never_reads_is_hung_up_on():
     async with LocalBroker(settings=QUIET) as broker:
-        peer, other = await Peer.open(broker.port), await Peer.open(broker.port)
-        for number in range(200):
-            await other.produce(number, f"{TOPIC}-{'x' * 400}-{number}")
-        peer.wire._transport.pause_reading()
-        peer.wire.send(
-            b"".join(
-                command("getTopicsOfNamespace", namespace="public/default", request_id=number)
-                for number in range(500)
-            )
-        )
-        peer.wire.send(command("ping"))
-        _, wire = await asyncio.wait_for(closing(broker), 10), peer.wire
-        wire._transport.resume_reading()
-        answers = await wire.receive_end()
+        peer, other = await Peer.open(broker.port), await with_many_topics(broker.port)
+        peer.wire.pause_reading()
+        ask_for_topics(peer, 500)
+        peer.tell("ping")
+        await pass_time(ANSWER_WAIT_S)
+        peer.wire.resume_reading()
+        answers = await peer.wire.receive_end()
         assert 1 < len(answers) < 400
-
-
-async def closing(broker) -> None:
-    """Until the broker has hung up on one of its connections."""
-    connections = broker.broker._connections
-    while not any(one._closing for one in connections.members()):  # noqa: ASYNC110 - no event says
-        await asyncio.sleep(0.01)
+        await other.nothing_more()

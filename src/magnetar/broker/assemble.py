@@ -170,10 +170,15 @@ def _command_table(shared: _Shared, services: AdminServices) -> CommandTable:
         connect=ConnectHandler(message_size_max=settings.message_size_max),
         produce=ProduceHandler(topics, ownership, producers_max=settings.producers_max),
         consume=ConsumeHandler(
-            topics, ownership, shared.config.topics, consumers_max=settings.consumers_max
+            topics,
+            ownership,
+            shared.config.topics,
+            consumers_max=settings.consumers_max,
+            message_ids_at_once_max=settings.message_ids_at_once_max,
         ),
         lookup=LookupHandler(services.resources, services.lookup, services.creation),
         tasks=shared.tasks,
+        requests_running_max=settings.requests_running_max,
     )
 
 

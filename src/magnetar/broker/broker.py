@@ -52,7 +52,8 @@ class Broker:
         self._iteration = iteration
         self._tasks = tasks
         self._connections = KeepAliveSweep(config.connections.keep_alive_interval_s, clock)
-        self._per_host: Counter[str] = Counter()  # Connections; only where there is a limit.
+        self.publish_buffer = PublishBuffer(config.connections.publish_buffer_mb_max * MIB)
+        self.connections_per_ip: Counter[str] = Counter()  # Only where there is a limit.
         self._all_closed = asyncio.Event()
         self._all_closed.set()
         self._server: asyncio.Server | None = None
@@ -67,7 +68,7 @@ class Broker:
         context = ConnectionContext(
             table=self._table,
             settings=self._config.connections,
-            publish_buffer=PublishBuffer(self._config.connections.publish_buffer_mb_max * MIB),
+            publish_buffer=self.publish_buffer,
             shared_frames=SharedFrames(loop),
             clock=self._clock,
             iteration=self._iteration,
@@ -108,17 +109,17 @@ class Broker:
         self._all_closed.clear()
         if settings.connections_per_ip_max:
             host = _host(connection)
-            self._per_host[host] += 1
-            room = room and self._per_host[host] <= settings.connections_per_ip_max
+            self.connections_per_ip[host] += 1
+            room = room and self.connections_per_ip[host] <= settings.connections_per_ip_max
         return room
 
     def _closed(self, connection: Connection) -> None:
         self._connections.discard(connection)
         if self._config.connections.connections_per_ip_max:
             host = _host(connection)
-            self._per_host[host] -= 1
-            if not self._per_host[host]:
-                del self._per_host[host]
+            self.connections_per_ip[host] -= 1
+            if not self.connections_per_ip[host]:
+                del self.connections_per_ip[host]
         if not len(self._connections):
             self._all_closed.set()
 

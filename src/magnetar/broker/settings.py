@@ -99,6 +99,11 @@ class ConnectionSettings:
     consumers_max: int = setting(
         "maxConsumersPerConnection", 50_000, "consumers of one connection; 0 is no limit"
     )
+    # What follows has no key: it keeps a broker serving everybody, whatever it is for.
+    requests_running_max: int = 50_000
+    """Requests of all connections at once; Pulsar answers as many lookups."""
+    message_ids_at_once_max: int = 2_000
+    """Message ids handled before the loop serves others: a frame can have hundreds of thousands."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,11 +31,17 @@ class Acknowledgements:
     """The acknowledgements of one consumer."""
 
     def __init__(
-        self, *, group_max: int, batch_index: bool, partial_max: int = PARTIAL_MAX
+        self,
+        *,
+        group_max: int,
+        batch_index: bool,
+        partial_max: int = PARTIAL_MAX,
+        sent_max: int = SENT_MAX,
     ) -> None:
         self._group_max = group_max
         self._batch_index = batch_index
         self._partial_max = partial_max
+        self._sent_max = sent_max
         self._whole: dict[Position, None] = {}  # Entries to be sent.
         self._changed: dict[
             Position, None
@@ -123,7 +129,7 @@ class Acknowledgements:
 
     def drain(self, now: float) -> AckBatch:
         """Take all that waits; it counts as sent at ``now`` seconds."""
-        if now >= self._period_end or len(self._sent) > SENT_MAX:
+        if now >= self._period_end or len(self._sent) > self._sent_max:
             self._sent_before, self._sent = self._sent, {}
             self._period_end = now + SENT_PERIOD_S
         positions = list(self._whole)

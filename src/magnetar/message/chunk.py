@@ -43,13 +43,21 @@ class Reassembly:
 
     _beginnings: dict[str, _Beginning]  # By uuid, the oldest first.
 
-    def __init__(self, *, messages_max: int, age_max_s: float, size_max: int) -> None:
+    def __init__(
+        self,
+        *,
+        messages_max: int,
+        age_max_s: float,
+        size_max: int,
+        evicted_max: int = EVICTED_MAX,
+    ) -> None:
         self._messages_max = messages_max
         self._age_max_s = age_max_s
         self._size_max = size_max
         self._beginnings = {}
         self._dropped: list[Position] = []
-        self._evicted: dict[str, None] = {}  # The latest to be; at most EVICTED_MAX.
+        self._evicted_max = evicted_max
+        self._evicted: dict[str, None] = {}  # The latest to be; at most ``evicted_max``.
 
     def add(
         self, place: ChunkPlace, part: bytes, position: Position, now: float
@@ -125,7 +133,7 @@ class Reassembly:
     def _evict(self, uuid: str) -> None:
         """Make room. The message is whole on the broker, so nothing of it is acknowledged."""
         del self._beginnings[uuid]
-        while len(self._evicted) >= EVICTED_MAX:
+        while len(self._evicted) >= self._evicted_max:
             del self._evicted[next(iter(self._evicted))]
         self._evicted[uuid] = None
 

@@ -222,9 +222,10 @@ async def context():
         table=CommandTable(
             connect=ConnectHandler(message_size_max=MIB),
             produce=ProduceHandler(None, None),
-            consume=ConsumeHandler(None, None, None),
+            consume=ConsumeHandler(None, None, None, message_ids_at_once_max=1),
             lookup=LookupHandler(None, None, None),
             tasks=tasks,
+            requests_running_max=1,
         ),
         settings=ConnectionSettings(),
         publish_buffer=PublishBuffer(MIB),

@@ -22,8 +22,6 @@ from .hash_ranges import HashRanges
 from .shared import fitting
 from .strategy import Assignment
 
-KEYS_KNOWN_MAX: Final = 10_000
-"""Keys whose slots are remembered; hashing one takes longer than looking it up."""
 KEY_KNOWN_SIZE_MAX: Final = 128
 """Bytes of a key whose slot is remembered."""
 
@@ -43,6 +41,7 @@ class KeyShared(Generic[C]):
         ordered: bool,
         look_ahead_per_consumer_max: int,
         look_ahead_max: int,
+        keys_known_max: int,
     ) -> None:
         self.receivers: list[C] = []  # Invariant: best priority first, then oldest first.
         self.table: Deliveries[C] = Deliveries(self._line_of)
@@ -52,6 +51,7 @@ class KeyShared(Generic[C]):
         self._ordered = ordered
         self._look_ahead_per_consumer_max = look_ahead_per_consumer_max
         self._look_ahead_max = look_ahead_max
+        self._keys_known_max = keys_known_max
         self._owner = cache(ranges.select)  # Asked once for each slot until owners change.
 
     def join(self, consumer: C) -> None:
@@ -170,7 +170,7 @@ class KeyShared(Generic[C]):
         kind = type(self.ranges)
         slots = traits.slots.get(kind)
         if slots is None:
-            if len(self.known_slots) > KEYS_KNOWN_MAX:
+            if len(self.known_slots) > self._keys_known_max:
                 self.known_slots.clear()
             keys = map(metadata.sticky_key, run.data)
             slots = traits.slots[kind] = list(map(self.known_slots.__getitem__, keys))

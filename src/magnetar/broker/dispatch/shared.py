@@ -19,10 +19,6 @@ _priority_of = attrgetter("priority")
 
 ROUND_ROBIN_MESSAGES_MAX: Final = 20
 """Messages a consumer gets before the next one does: ``dispatcherMaxRoundRobinBatchSize``."""
-CHUNKED_MESSAGES_MAX: Final = 10_000
-"""Messages delivered in part whose owners are known; the rest of the oldest goes to anybody."""
-WAITING_CHUNKS_MAX: Final = 1_000
-"""Chunks that wait for a busy owner before nothing new is read."""
 
 
 def fitting(message_counts: Sequence[int], capacity: int) -> int:
@@ -86,7 +82,9 @@ class Shared(Generic[C]):
 
     active = None
 
-    def __init__(self) -> None:
+    def __init__(self, *, chunked_messages_max: int, waiting_chunks_max: int) -> None:
+        self._chunked_messages_max = chunked_messages_max
+        self._waiting_chunks_max = waiting_chunks_max
         self.receivers: list[C] = []  # Invariant: best priority first, then oldest first.
         self.table: Deliveries[C] = Deliveries()
         self.chunk_owners: dict[str, C] = {}
@@ -106,7 +104,7 @@ class Shared(Generic[C]):
     def may_read(self) -> bool:
         """Entries that wait go before new ones, but for chunks that wait for their owners."""
         waiting = self.table.waiting_count
-        return not waiting or (None not in self.table.lines and waiting < WAITING_CHUNKS_MAX)
+        return not waiting or (None not in self.table.lines and waiting < self._waiting_chunks_max)
 
     def due(self, count_max: int) -> list[Position]:
         """Entries that wait, save chunks whose owner takes no more."""
@@ -161,7 +159,7 @@ class Shared(Generic[C]):
         self.chunk_owners.pop(chunk.uuid, None)
         if not chunk.last:
             self.chunk_owners[chunk.uuid] = owner
-            if len(self.chunk_owners) > CHUNKED_MESSAGES_MAX:
+            if len(self.chunk_owners) > self._chunked_messages_max:
                 del self.chunk_owners[next(iter(self.chunk_owners))]
 
     def released(self, consumer: C, ledger_id: int, entry_ids: Sequence[int]) -> bool:

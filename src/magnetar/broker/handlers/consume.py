@@ -40,8 +40,6 @@ from magnetar.wire.commands import (
 from .names import topic_name
 from .request_limiter import yield_to_loop
 
-MESSAGE_IDS_AT_ONCE_MAX: Final = 2_000
-"""Message ids handled before the loop serves others: a frame can have hundreds of thousands."""
 _CUMULATIVE: Final = 1
 _STICKY: Final = 1
 
@@ -56,8 +54,10 @@ class ConsumeHandler:
         settings: TopicSettings,
         *,
         consumers_max: int = 0,
+        message_ids_at_once_max: int,
     ) -> None:
         """``consumers_max`` is for one connection; 0 is no limit."""
+        self._message_ids_at_once_max = message_ids_at_once_max
         self._registry = registry
         self._ownership = ownership
         self._settings = settings
@@ -99,7 +99,7 @@ class ConsumeHandler:
             return None
         ids = command.message_id
         if command.ack_type != _CUMULATIVE:
-            if len(ids) > MESSAGE_IDS_AT_ONCE_MAX:
+            if len(ids) > self._message_ids_at_once_max:
                 return self._acknowledge_many(session, opened, command)
             _acknowledge(opened, ids)
         elif len(ids) == 1:
@@ -113,8 +113,9 @@ class ConsumeHandler:
         self, session: Session, opened: OpenConsumer, command: CommandAck
     ) -> None:
         """Acknowledge in parts. A CLOSE_CONSUMER meanwhile undoes nothing of it."""
-        for start in range(0, len(command.message_id), MESSAGE_IDS_AT_ONCE_MAX):
-            _acknowledge(opened, command.message_id[start : start + MESSAGE_IDS_AT_ONCE_MAX])
+        at_once = self._message_ids_at_once_max
+        for start in range(0, len(command.message_id), at_once):
+            _acknowledge(opened, command.message_id[start : start + at_once])
             await yield_to_loop()
         _answer_ack(session, command)
 
@@ -131,7 +132,7 @@ class ConsumeHandler:
         opened = session.consumers.open.get(command.consumer_id)
         if opened is None:
             return None
-        if len(command.message_ids) > MESSAGE_IDS_AT_ONCE_MAX:
+        if len(command.message_ids) > self._message_ids_at_once_max:
             return self._redeliver_many(opened, command)
         positions = [_position(one) for one in command.message_ids] or None
         opened.subscription.redeliver(opened.consumer, positions, _epoch_of(command))
@@ -142,8 +143,9 @@ class ConsumeHandler:
     ) -> None:
         """Return all entries for redelivery at once, so that keys keep their order."""
         positions: list[Position] = []
-        for start in range(0, len(command.message_ids), MESSAGE_IDS_AT_ONCE_MAX):
-            part = command.message_ids[start : start + MESSAGE_IDS_AT_ONCE_MAX]
+        at_once = self._message_ids_at_once_max
+        for start in range(0, len(command.message_ids), at_once):
+            part = command.message_ids[start : start + at_once]
             positions += [_position(one) for one in part]
             await yield_to_loop()
         opened.subscription.redeliver(opened.consumer, positions, _epoch_of(command))

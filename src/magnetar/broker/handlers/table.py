@@ -42,8 +42,6 @@ log = logging.getLogger(__name__)
 
 REQUEST_SIZE_MAX: Final = 64 * 1024
 """Bytes of a request, which may have to wait and much of which is kept."""
-REQUESTS_RUNNING_MAX: Final = 50_000
-"""Requests of all connections at once; Pulsar answers as many lookups."""
 
 _FIELDS: Final = {
     number: field.name for number, field in BaseCommand.DESCRIPTOR.fields_by_number.items()
@@ -70,15 +68,15 @@ class Row(NamedTuple):
         """What the log calls it."""
         return BaseCommand.Type.Name(self.kind)
 
-    def check(self, session: Session, command: Any, running: int) -> None:
-        """Refuse a command that may not be taken while so many requests run.
+    def check(self, session: Session, command: Any, running: int, running_max: int) -> None:
+        """Refuse a command that may not be taken while so many requests of so many run.
 
         Raises NotAuthenticated and NotReady. For one that is too large it raises NotAllowed, or
         FrameTooLarge where the command has no id.
         """
         if self.beginning and session.unwelcome:
             raise NotAuthenticated(UNCHECKED)
-        if self.beginning and running >= REQUESTS_RUNNING_MAX:
+        if self.beginning and running >= running_max:
             raise NotReady(f"{running} requests are under way: try again later")
         size = command.ByteSize() if self.size_max else 0
         if size > self.size_max:
@@ -108,7 +106,10 @@ class CommandTable:
         consume: ConsumeHandler,
         lookup: LookupHandler,
         tasks: Tasks,
+        requests_running_max: int,
     ) -> None:
+        """``requests_running_max``: of all connections."""
+        self._running_max = requests_running_max
         self._produce = produce
         self._consume = consume
         self._limiter = RequestLimiter(tasks, work=self._finish, drop=self._drop)
@@ -132,7 +133,7 @@ class CommandTable:
             raise UnexpectedCommand(f"{row.name} before CONNECT")
         command = getattr(frame.command, _FIELDS[kind])
         try:
-            row.check(session, command, self._running)
+            row.check(session, command, self._running, self._running_max)
             work = None
             if frame.acks is None:
                 work = row.method(session, command)

@@ -62,7 +62,13 @@ class TopicSettings:
     read_bytes_max: int = setting(
         "dispatcherMaxReadSizeBytes", 5 * 1024 * 1024, "bytes a dispatcher reads at once", minimum=1
     )
-    # These two have no key: they keep the event loop fair, whatever a broker is for.
+    # What follows has no key: it bounds memory and keeps the event loop fair on every broker.
+    chunked_messages_max: int = 10_000
+    """Messages delivered in part whose owners are known; the rest of the oldest goes to anybody."""
+    waiting_chunks_max: int = 1_000
+    """Chunks that wait for a busy owner before nothing new is read."""
+    keys_known_max: int = 10_000
+    """Keys whose slots are remembered; hashing one takes longer than looking it up."""
     iteration_entries_max: int = 1_000
     """Entries delivered before the event loop gets to others; the rest follows by itself."""
     returned_at_once_max: int = 2_000

@@ -312,7 +312,10 @@ class Subscription:
 
     def _strategy_for(self, request: SubscribeRequest) -> Strategy[Consumer]:
         if request.type is SubscriptionType.SHARED:
-            return Shared()
+            return Shared(
+                chunked_messages_max=self._settings.chunked_messages_max,
+                waiting_chunks_max=self._settings.waiting_chunks_max,
+            )
         if request.type is not SubscriptionType.KEY_SHARED:
             return Single(
                 lambda consumers: choose(
@@ -327,6 +330,7 @@ class Subscription:
             ordered=request.hash_ranges is None and not request.allow_out_of_order,
             look_ahead_per_consumer_max=self._settings.look_ahead_per_consumer_max,
             look_ahead_max=self._settings.look_ahead_per_subscription_max,
+            keys_known_max=self._settings.keys_known_max,
         )
 
     def _ranges_for(self, request: SubscribeRequest) -> HashRanges[Consumer]:

@@ -21,6 +21,7 @@ def world():
             ordered=True,
             look_ahead_per_consumer_max=3,
             look_ahead_max=5,
+            keys_known_max=9,
         )
     )
 
@@ -69,6 +70,7 @@ def test_slots_that_nobody_declared_are_not_delivered():
         ordered=False,
         look_ahead_per_consumer_max=3,
         look_ahead_max=5,
+        keys_known_max=9,
     )
     world = World(sticky)
     join(world, "low", hash_ranges=[(0, 32_767)])

@@ -13,6 +13,10 @@ from magnetar.broker.dispatch.shared import (
 )
 
 
+def shared_strategy():
+    return Shared(chunked_messages_max=9, waiting_chunks_max=9)
+
+
 def assigned(counts, capacities, robin=None):
     """Entries by name of the consumer; ``capacities`` goes by consumer."""
     picks, _ = (robin or RoundRobin()).assign(range(len(counts)), counts, capacities)
@@ -78,7 +82,7 @@ def test_the_first_entries_are_assigned_and_only_the_last_may_overdraw(counts, c
 
 
 def two():
-    shared, a, b = Shared(), Receiver("a"), Receiver("b")
+    shared, a, b = shared_strategy(), Receiver("a"), Receiver("b")
     shared.join(a)
     shared.join(b)
     return World(shared), a, b
@@ -97,7 +101,7 @@ def test_what_finds_no_capacity_waits_and_goes_before_what_is_new():
 
 
 def test_consumers_are_served_by_priority_then_by_age():
-    shared = Shared()
+    shared = shared_strategy()
     for receiver in (Receiver("late", priority=1), Receiver("a"), Receiver("b")):
         shared.join(receiver)
     assert [each.name for each in shared.receivers] == ["a", "b", "late"]
@@ -126,4 +130,4 @@ def test_chunks_whose_owner_is_full_wait_for_it_alone():
 
 
 def test_without_consumers_that_is_the_reason():
-    assert Shared().blocked(0.0) == Blocked(Why.NO_CONSUMER)
+    assert shared_strategy().blocked(0.0) == Blocked(Why.NO_CONSUMER)

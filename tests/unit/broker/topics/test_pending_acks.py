@@ -15,7 +15,7 @@ class World:
     """Two consumers, of which the first holds entries 0 to 5 of ledger 1."""
 
     def __init__(self, unacked_max=0, at_once_max=100):
-        self.strategy, self.woken = Shared(), 0
+        self.strategy, self.woken = Shared(chunked_messages_max=9, waiting_chunks_max=9), 0
         self.table = self.strategy.table
         self.pending = PendingAcks(
             self.strategy, self.table, at_once_max=at_once_max, wake=self.wake
