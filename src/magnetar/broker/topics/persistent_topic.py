@@ -250,7 +250,7 @@ class PersistentTopic:
                 kind = "Durable" if subscription.durable else "NonDurable"
                 raise NotAllowed(f"{kind} subscription with the same name already exists.")
             elif subscription.durable and request.properties and not subscription.properties:
-                await subscription.cursor.describe(request.properties)
+                await subscription.cursor.set_properties(request.properties)
             if request.start_rollback_s > 0 and not subscription.consumers:
                 since = self._clock.wall_ms() - request.start_rollback_s * 1000
                 await subscription.cursor.reset(await self._position_at(since))

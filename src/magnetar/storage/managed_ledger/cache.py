@@ -35,7 +35,8 @@ class EntryCache:
     """The memory for recent entries; a broker has one for all its managed ledgers."""
 
     def __init__(self, size_bytes_max: int = CACHE_SIZE_MAX) -> None:
-        self.reread = EvictionQueue(size_bytes_max // 4)  # From disk.
+        # What was read from disk must not push out what was just appended.
+        self.reread = EvictionQueue(size_bytes_max // 4)
         self.appended = EvictionQueue(size_bytes_max - size_bytes_max // 4)
 
     @property

@@ -268,7 +268,7 @@ class Cursor:
             await self._record.save(self._state)
             self._changes_saved = max(self._changes_saved, changes)
 
-    async def describe(self, properties: dict[str, str]) -> None:
+    async def set_properties(self, properties: dict[str, str]) -> None:
         """Replace the properties. They are durable when this returns, as with ``reset``."""
         self.properties = properties
         self._changes_saved = -1  # The stored record lacks them.

@@ -211,6 +211,6 @@ async def test_properties_may_come_later(logs, ledger, cursor):
     await append(ledger, entries(2))
     acknowledge(cursor, places(0, 0))
     await cursor.flush()
-    await cursor.describe({"k": "v"})
+    await cursor.set_properties({"k": "v"})
     crashed = (await logs.open()).cursors["s"]
     assert (crashed.properties, crashed.mark) == ({"k": "v"}, (0, 0))
