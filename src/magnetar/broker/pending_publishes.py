@@ -57,12 +57,7 @@ class PendingPublishes:
     )
 
     def __init__(
-        self,
-        buffer: PublishBuffer,
-        read_pause: ReadPause,
-        *,
-        count_max: int,
-        bytes_max: int,
+        self, buffer: PublishBuffer, read_pause: ReadPause, *, count_max: int, bytes_max: int
     ) -> None:
         self._buffer = buffer
         self._read_pause = read_pause

@@ -52,10 +52,7 @@ class AdminServer:
         runner = web.ServerRunner(
             # A small compressed body could unzip into more than fits, so none is unzipped.
             web.Server(
-                _Answers(router).answer,
-                access_log=None,
-                logger=_library_log,
-                auto_decompress=False,
+                _Answers(router).answer, access_log=None, logger=_library_log, auto_decompress=False
             ),
             handle_signals=False,
             shutdown_timeout=SHUTDOWN_TIMEOUT_S,

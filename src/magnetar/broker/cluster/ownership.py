@@ -19,11 +19,6 @@ class Ownership:
         self._address = address
         self._taken: set[str] = set()
 
-    @property
-    def bundles(self) -> list[str]:
-        """The bundles served here, as ``tenant/namespace/0x00000000_0x40000000``, sorted."""
-        return sorted(self._taken)
-
     async def take(self, topic: TopicName) -> None:
         """Serve the topic's bundle from now on. Its namespace must exist."""
         self._taken.add(await self._bundle_of(topic))

@@ -9,12 +9,7 @@ from magnetar.broker.schema.declared import check_schema
 from magnetar.broker.session import Session
 from magnetar.broker.topics.producer import Producer
 from magnetar.broker.topics.registry import TopicRegistry
-from magnetar.errors import (
-    ChecksumMismatch,
-    MagnetarError,
-    NotAllowed,
-    UnexpectedCommand,
-)
+from magnetar.errors import ChecksumMismatch, MagnetarError, NotAllowed, UnexpectedCommand
 from magnetar.message.send_run import SendRun
 from magnetar.model.names import TopicName
 from magnetar.wire import replies
@@ -29,11 +24,7 @@ class ProduceHandler:
     """Attaches producers to topics and hands them their sends."""
 
     def __init__(
-        self,
-        registry: TopicRegistry,
-        ownership: Ownership,
-        *,
-        producers_max: int = 0,
+        self, registry: TopicRegistry, ownership: Ownership, *, producers_max: int = 0
     ) -> None:
         """``producers_max`` is for one connection; 0 is no limit."""
         self._registry = registry

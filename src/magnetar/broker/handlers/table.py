@@ -25,11 +25,7 @@ from magnetar.errors import (
 from magnetar.message.send_run import SendRun
 from magnetar.tasks import Tasks
 from magnetar.wire import replies
-from magnetar.wire.commands import (
-    BaseCommand,
-    CommandGetSchema,
-    CommandWatchTopicListClose,
-)
+from magnetar.wire.commands import BaseCommand, CommandGetSchema, CommandWatchTopicListClose
 from magnetar.wire.frames import Frame
 
 from .connect import ConnectHandler

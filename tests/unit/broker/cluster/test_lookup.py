@@ -41,6 +41,8 @@ async def test_a_lookup_takes_the_bundle(resources):
 async def test_a_topic_of_no_namespace_is_not_found(resources):
     ownership = Ownership(resources, address="localhost:8080")
     lookup = Lookup(resources, ownership, BrokerAddress.of("localhost", 1, 2))
+    topic = TopicName.parse("persistent://public/nosuch/x")
     with pytest.raises(TopicNotFound, match=r"^Namespace not found$"):
-        await lookup.find(TopicName.parse("persistent://public/nosuch/x"))
-    assert ownership.bundles == []
+        await lookup.find(topic)
+    with pytest.raises(NotOwner):
+        await ownership.check(topic)

@@ -44,7 +44,4 @@ def _topic(request: Request) -> TopicName:
 
 
 _ONE = "/lookup/v2/topic/{domain}/{tenant}/{namespace}/{topic}"
-ROUTES: Final = (
-    Route("GET", _ONE, find),
-    Route("GET", f"{_ONE}/bundle", bundle, gives=ANY),
-)
+ROUTES: Final = (Route("GET", _ONE, find), Route("GET", f"{_ONE}/bundle", bundle, gives=ANY))

@@ -8,13 +8,7 @@ from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
 from magnetar.broker.admin.router import Route
 from magnetar.broker.admin.routes.namespaces import existing
 from magnetar.broker.admin.services import AdminServices
-from magnetar.errors import (
-    AlreadyExists,
-    InvalidValue,
-    LimitReached,
-    NotAllowed,
-    TopicNotFound,
-)
+from magnetar.errors import AlreadyExists, InvalidValue, LimitReached, NotAllowed, TopicNotFound
 from magnetar.model.records import PartitionedTopicMetadata
 
 _METADATA: Final = "application/vnd.partitioned-topic-metadata+json"
