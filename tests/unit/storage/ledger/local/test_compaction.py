@@ -2,7 +2,6 @@ import asyncio
 import errno
 
 import pytest
-from support.faults import FaultyFiles
 from unit.storage.ledger.local.support import (
     append,
     everything,
@@ -19,11 +18,6 @@ from magnetar.storage.ledger.local.settings import LocalLedgerSettings
 from magnetar.storage.ledger.local.store import LocalLedgerStore
 
 SIZE = 16 * 1024
-
-
-@pytest.fixture
-def files():
-    return FaultyFiles()
 
 
 @pytest.fixture

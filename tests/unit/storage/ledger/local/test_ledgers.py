@@ -2,7 +2,6 @@ import asyncio
 import struct
 
 import pytest
-from support.faults import FaultyFiles
 from unit.storage.ledger.local.support import append, everything, run
 
 from magnetar.errors import LedgerFenced, LedgerNotFound, StorageError, WriteFailed
@@ -11,18 +10,6 @@ from magnetar.storage.ledger.local.settings import LocalLedgerSettings
 from magnetar.storage.ledger.local.store import LocalLedgerStore
 
 SETTINGS = LocalLedgerSettings(segment_size=64 * 1024)
-
-
-@pytest.fixture
-def files():
-    return FaultyFiles()
-
-
-@pytest.fixture
-async def store(tmp_path, files):
-    store = await LocalLedgerStore.start(tmp_path, settings=SETTINGS, files=files)
-    yield store
-    await store.close()
 
 
 async def test_a_failed_append_closes_its_ledger_where_it_was(store, files):

@@ -123,7 +123,9 @@ async def test_counting_what_is_alive_gives_the_same_after_a_restart(folder):
         assert result.deleted == store.segments.deleted
 
 
-async def test_every_cut_of_the_last_record_leaves_the_rest(folder, tmp_path, caplog):
+@pytest.fixture
+async def last_record(folder, tmp_path):
+    """A ledger, a copy of its folder, and from where to where its last record lies."""
     store = await start(folder)
     ledger = await fill(store, 2, size=10)
     offset = store.segments[1].tail
@@ -131,6 +133,11 @@ async def test_every_cut_of_the_last_record_leaves_the_rest(folder, tmp_path, ca
     whole = snapshot(folder, tmp_path / "whole")
     end = store.segments[1].tail
     await store.close()
+    return ledger.ledger_id, whole, offset, end
+
+
+def test_every_cut_of_the_last_record_leaves_the_rest(last_record, tmp_path, caplog):
+    ledger_id, whole, offset, end = last_record
     for cut in range(offset, end):
         copy = tmp_path / f"cut-{cut}"
         shutil.copytree(whole, copy)
@@ -138,27 +145,21 @@ async def test_every_cut_of_the_last_record_leaves_the_rest(folder, tmp_path, ca
             file.truncate(cut)
         caplog.clear()
         result = found(copy)
-        assert result.ledgers[ledger.ledger_id].next_entry_id == 4
+        assert result.ledgers[ledger_id].next_entry_id == 4
         assert result.active.tail == segment(copy).stat().st_size == offset
         assert bool([r for r in caplog.records if "tail_cut" in r.message]) == (cut > offset)
 
 
 @pytest.mark.parametrize("garbage", [b"\xff", b"\x00", b"M"])
-async def test_garbage_from_any_byte_of_the_last_record_on_is_cut_off(folder, tmp_path, garbage):
-    store = await start(folder)
-    ledger = await fill(store, 2, size=10)
-    offset = store.segments[1].tail
-    await append(ledger, *run("last", "record"))
-    whole = snapshot(folder, tmp_path / "whole")
-    end = store.segments[1].tail
-    await store.close()
+def test_garbage_from_any_byte_of_the_last_record_on_is_cut_off(last_record, tmp_path, garbage):
+    ledger_id, whole, offset, end = last_record
     for at in range(offset, end):
         copy = tmp_path / f"from-{at}"
         shutil.copytree(whole, copy)
         with segment(copy).open("r+b") as file:
             file.seek(at)
             file.write(garbage * (end - at + 100))
-        assert found(copy).ledgers[ledger.ledger_id].next_entry_id == 4
+        assert found(copy).ledgers[ledger_id].next_entry_id == 4
         assert segment(copy).stat().st_size == offset
 
 

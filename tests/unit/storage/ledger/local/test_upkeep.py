@@ -1,7 +1,6 @@
 import errno
 
 import pytest
-from support.faults import FaultyFiles
 from unit.storage.ledger.local.support import append, fill, run, until_upkeep
 
 from magnetar.errors import WriteFailed
@@ -14,18 +13,6 @@ from magnetar.storage.ledger.local.store import LocalLedgerStore
 SIZE = 16 * 1024
 SETTINGS = LocalLedgerSettings(segment_size=SIZE, compaction_share=0)
 FEW = 3
-
-
-@pytest.fixture
-def files():
-    return FaultyFiles()
-
-
-@pytest.fixture
-async def store(tmp_path, files):
-    store = await LocalLedgerStore.start(tmp_path, settings=SETTINGS, files=files)
-    yield store
-    await store.close()
 
 
 async def test_full_segments_are_sealed(store):
