@@ -1,17 +1,4 @@
 import pytest
-from support.clock import ManualClock
-
-from magnetar.tools.quickstart.board import Board
-
-
-@pytest.fixture
-def clock():
-    return ManualClock()
-
-
-@pytest.fixture
-def board(clock):
-    return Board(clock)
 
 
 def test_a_stage_has_a_time_and_a_rate(board, clock):

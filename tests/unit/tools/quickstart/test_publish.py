@@ -1,24 +1,15 @@
 import json
 
 import pytest
-from support.clock import ManualClock
 
-from magnetar.client import blocking
 from magnetar.model.names import TopicName
 from magnetar.spark.offsets import NOTHING_READ
 from magnetar.spark.planning import Range
 from magnetar.spark.range_read import RangeReader
 from magnetar.tools.quickstart import flights
-from magnetar.tools.quickstart.board import Stage
 from magnetar.tools.quickstart.publish import publish, to_messages
 from magnetar.tools.quickstart.thread_group import Stopped, ThreadGroup
 from magnetar.tools.quickstart.topics import create_partitioned_topic
-
-
-@pytest.fixture
-def client(magnetar_broker):
-    with blocking.Client(magnetar_broker.service_url) as connected:
-        yield connected
 
 
 def test_each_flight_is_a_message_with_its_carrier_and_time():
@@ -30,12 +21,14 @@ def test_each_flight_is_a_message_with_its_carrier_and_time():
 
 
 @pytest.mark.parametrize("partitions", [0, 3])
-def test_every_message_is_published_and_the_ends_are_known(client, magnetar_broker, partitions):
+def test_every_message_is_published_and_the_ends_are_known(
+    client, magnetar_broker, board, partitions
+):
     topic = TopicName.parse(f"public/default/published-{partitions}")
     if partitions:
         create_partitioned_topic(magnetar_broker.web_url, topic, partitions)
     messages = to_messages(flights.load(6000).flights)
-    stage = Stage(ManualClock(), "Publish")
+    stage = board.published
     ends = publish(client, topic, messages, stage, ThreadGroup())
     assert stage.count == 6000
     reader = RangeReader(client, rows_max=1000, timeout_s=10.0, fail_on_data_loss=True)
@@ -50,10 +43,10 @@ def test_every_message_is_published_and_the_ends_are_known(client, magnetar_brok
     assert all(len(names) == 1 for names in carriers.values())  # A carrier has one partition.
 
 
-def test_publishing_stops_when_asked(client):
+def test_publishing_stops_when_asked(client, board):
     threads = ThreadGroup()
     threads.stopping.set()
-    stage = Stage(ManualClock(), "Publish")
+    stage = board.published
     messages = to_messages(flights.load(10).flights)
     topic = TopicName.parse("public/default/unpublished")
     with pytest.raises(Stopped):

@@ -3,11 +3,8 @@ import threading
 from types import SimpleNamespace
 
 import pytest
-from support.clock import ManualClock
 
-from magnetar.client import blocking
 from magnetar.model.names import TopicName
-from magnetar.tools.quickstart.board import Stage
 from magnetar.tools.quickstart.figures import CarrierDay, Figures
 from magnetar.tools.quickstart.reconcile import Window
 from magnetar.tools.quickstart.results import Results, parse_window
@@ -20,25 +17,14 @@ def window(day, flight_ids, **given):
 
 
 @pytest.fixture
-def client(magnetar_broker):
-    with blocking.Client(magnetar_broker.service_url) as connected:
-        yield connected
-
-
-@pytest.fixture
 def topics(request):
     names = (f"public/default/{request.node.name}-{what}" for what in ("results", "cancelled"))
     return [TopicName.parse(name) for name in names]
 
 
 @pytest.fixture
-def clock():
-    return ManualClock()
-
-
-@pytest.fixture
-def stage(clock):
-    return Stage(clock, "Consume results")
+def stage(board):
+    return board.results
 
 
 def test_a_figure_that_is_left_out_is_none():

@@ -4,16 +4,9 @@ import subprocess
 import sys
 
 import pytest
-from support.clock import ManualClock
 
-from magnetar.tools.quickstart.board import Board
 from magnetar.tools.quickstart.run import Run
 from magnetar.tools.quickstart.topics import QuickstartTopics
-
-
-@pytest.fixture
-def board():
-    return Board(ManualClock())
 
 
 @pytest.fixture

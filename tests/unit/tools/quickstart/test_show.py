@@ -16,11 +16,6 @@ OUTCOME = Reconciliation(10, Counts(10, 10, 10), 9, 1, 0, 0, 0, 0, 1, 0)
 
 
 @pytest.fixture
-def board():
-    return Board(ManualClock())
-
-
-@pytest.fixture
 def full_board(board):
     """At the end of a slow run of the whole year, when every figure is at its longest."""
     now_s = board.clock.now()

@@ -6,11 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 from pyspark.errors import StreamingQueryException
-from support.clock import ManualClock
 
 from magnetar.errors import NotReady
 from magnetar.spark.offsets import Offset
-from magnetar.tools.quickstart.board import Board
 from magnetar.tools.quickstart.watched_query import WatchedQuery
 
 
@@ -26,16 +24,6 @@ def query():
     query.exception = lambda: query.failure
     query.stop = lambda: None
     return query
-
-
-@pytest.fixture
-def clock():
-    return ManualClock()
-
-
-@pytest.fixture
-def board(clock):
-    return Board(clock)
 
 
 @pytest.fixture

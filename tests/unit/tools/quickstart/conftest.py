@@ -1,0 +1,21 @@
+import pytest
+from support.clock import ManualClock
+
+from magnetar.client import blocking
+from magnetar.tools.quickstart.board import Board
+
+
+@pytest.fixture
+def clock():
+    return ManualClock()
+
+
+@pytest.fixture
+def board(clock):
+    return Board(clock)
+
+
+@pytest.fixture
+def client(magnetar_broker):
+    with blocking.Client(magnetar_broker.service_url) as connected:
+        yield connected
