@@ -63,7 +63,7 @@ class NotAuthorized(AccessError):
 
 
 class NotFound(MagnetarError):
-    """What was named does not exist."""
+    """The thing that was named does not exist."""
 
 
 class TenantNotFound(NotFound):
@@ -87,7 +87,7 @@ class ConsumerNotFound(NotFound):
 
 
 class Conflict(MagnetarError):
-    """What was asked for is held by another, or exists already."""
+    """The thing that was asked for is held by another, or exists already."""
 
 
 class ProducerBusy(Conflict):

@@ -111,13 +111,13 @@ def _port(listener: socket.socket) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Shared:
-    """What every part of one broker has in common."""
+    """The things that every part of one broker shares."""
 
     config: Config
     clock: Clock
     iteration: LoopIteration
     tasks: Tasks
-    stack: AsyncExitStack  # What a part opens is put there, to be closed.
+    stack: AsyncExitStack  # It closes what the parts open.
 
 
 async def _open_services(
@@ -207,7 +207,7 @@ async def _open_storage(shared: _Shared, files: Files | None) -> tuple[MetadataS
 
 
 def ledger_settings(storage: StorageSettings) -> LocalLedgerSettings:
-    """Those of the local ledger store."""
+    """The settings of the local ledger store."""
     return LocalLedgerSettings(
         durability=Durability(storage.durability),
         interval_s=storage.sync_interval_ms / 1000,
@@ -221,7 +221,7 @@ def ledger_settings(storage: StorageSettings) -> LocalLedgerSettings:
 def _ledger_opener(
     shared: _Shared, metadata: MetadataStore, ledgers: LedgerStore
 ) -> Callable[[TopicName, Policies], Awaitable[ManagedLedger]]:
-    """What opens the log of a topic."""
+    """Make the function that opens the log of a topic."""
     settings = _managed_ledger_settings(shared.config.storage)
     cache = EntryCache(settings.cache_size_max)
     saver = CursorSaver(shared.tasks, shared.clock, interval_s=settings.cursor_save_interval_s)

@@ -44,8 +44,10 @@ class Config:
     policies: PolicySettings = field(default_factory=PolicySettings)
     topics: TopicSettings = field(default_factory=TopicSettings)
     storage: StorageSettings = field(default_factory=StorageSettings)
-    sources: Mapping[str, str] = field(default_factory=dict)  # By key; not of those at a default.
-    others: tuple[OtherSetting, ...] = ()  # What was set and is none of ours, in order of its key.
+    sources: Mapping[str, str] = field(
+        default_factory=dict
+    )  # By key; a key at its default is absent.
+    others: tuple[OtherSetting, ...] = ()  # Settings that Magnetar does not have, by key.
 
     @classmethod
     def read(
@@ -121,7 +123,7 @@ def _key_of(variable: str) -> str:
 
 
 def _from_file(file: Path) -> tuple[dict[str, str], dict[str, str]]:
-    """What a file sets, and where each came from.
+    """The values that a file sets, and the source of each.
 
     Pulsar's own files leave many keys empty to mean their default; so do we.
     """

@@ -25,14 +25,14 @@ class OtherSetting(NamedTuple):
     """A setting that Magnetar does not have, as it was given."""
 
     key: str
-    value: str  # As it may be shown: no secrets.
+    value: str  # A secret is replaced by asterisks.
     fate: Fate
-    text: str  # What is to be said of it, in a sentence.
+    text: str  # A sentence for the log or the error.
     correction: str = ""  # The key that was probably meant.
 
 
 def judge(key: str, value: str, source: str, own: Collection[str]) -> OtherSetting:
-    """What becomes of ``key``; ``own`` are the keys that Magnetar has."""
+    """Judge ``key``; ``own`` are the keys that Magnetar has."""
     value = value.strip()
     shown = "***" if value and _words(key) & _SECRETS else value
     group = group_of(key)

@@ -1,4 +1,4 @@
-"""What one client has open, and the way back to it. Satisfies ``topics/client_connection.py``."""
+"""A client's producers and consumers, and answers to it: ``topics/client_connection.py``."""
 
 import asyncio
 import logging

@@ -22,7 +22,7 @@ class Setting(NamedTuple):
     kind: Any  # str, int, float, bool, Path, or a Literal of texts.
     key: str
     about: str
-    minimum: float  # Of numbers.
+    minimum: float  # It bounds numbers only.
     maximum: float | None
 
     def parse(self, text: str, source: str) -> object:
@@ -67,7 +67,7 @@ class Setting(NamedTuple):
 
 
 def refusal_text(key: str, value: str, source: str, remedy: str) -> str:
-    """What is said of a setting whose value is refused."""
+    """The message for a refused value."""
     return f"{key}={value!r} ({source}): {remedy}"
 
 

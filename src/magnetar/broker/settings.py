@@ -99,7 +99,7 @@ class ConnectionSettings:
     consumers_max: int = setting(
         "maxConsumersPerConnection", 50_000, "consumers of one connection; 0 is no limit"
     )
-    # What follows has no key: it keeps a broker serving everybody, whatever it is for.
+    # Operators cannot set these two: they let a broker serve all its clients at all times.
     requests_running_max: int = 50_000
     """Requests of all connections at once; Pulsar answers as many lookups."""
     message_ids_at_once_max: int = 2_000

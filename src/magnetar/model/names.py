@@ -21,7 +21,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 def flaw(name: str) -> str | None:
-    """What is wrong with a name of any kind: its length, or a control character. None: nothing."""
+    """The fault of a name of any kind: its length, or a control character. None: it has none."""
     if len(name) > NAME_LENGTH_MAX:
         return f"{len(name)} characters, at most {NAME_LENGTH_MAX} are taken"
     if (found := _CONTROL.search(name)) is not None:

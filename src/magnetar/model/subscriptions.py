@@ -4,7 +4,7 @@ from enum import IntEnum
 
 
 class SubscriptionType(IntEnum):
-    """Who gets the messages of a subscription; the numbers are those on the wire."""
+    """The type of a subscription; the numbers are those on the wire."""
 
     EXCLUSIVE = 0  # One consumer; a second is refused.
     SHARED = 1  # Each message to any one consumer; no order.
@@ -13,7 +13,7 @@ class SubscriptionType(IntEnum):
 
     @property
     def printed(self) -> str:
-        """As Pulsar prints it."""
+        """The name that Pulsar prints."""
         return "Key_Shared" if self is SubscriptionType.KEY_SHARED else self.name.capitalize()
 
     @property

@@ -10,7 +10,7 @@ from magnetar.errors import NotAllowed, NotReady, TopicNotFound
 
 
 class Client:
-    """One that opens producers, and is told what was let go of."""
+    """Opens producers, and notes which ones were detached."""
 
     def __init__(self) -> None:
         self.let_go: list[str] = []

@@ -27,7 +27,7 @@ def topic(local):
 
 
 class Made:
-    """The rules, and a metadata store that has what was made by them."""
+    """The rules, and a metadata store with the topics that they admitted."""
 
     def __init__(self, **settings):
         self.metadata = MemoryMetadataStore()

@@ -15,7 +15,7 @@ from magnetar.loop_iteration import LoopIteration
 
 
 class Wire(asyncio.WriteTransport):
-    """Takes everything, and says it holds what the test says it holds."""
+    """A transport that takes everything, and holds as much as the test says."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -146,7 +146,7 @@ async def test_a_lost_connection_is_written_to_no_more(side):
 
 
 class Sleeper:
-    """Somebody who wants to write."""
+    """A waiter for writability."""
 
     def wake(self) -> None: ...
 

@@ -18,7 +18,7 @@ ELSEWHERE = TopicName.parse("persistent://pulsar/system/t")
 
 
 class Open:
-    """An open topic, that keeps what was applied to it."""
+    """An open topic that keeps the policies that were applied to it."""
 
     def __init__(self):
         self.applied = []

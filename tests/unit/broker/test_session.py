@@ -33,7 +33,7 @@ class Paper(asyncio.WriteTransport):
 
 
 class Client:
-    """A session, and what became of it."""
+    """A session, and how its connection ended."""
 
     def __init__(self, *, version: int = 21) -> None:
         self.paper = Paper()

@@ -1,4 +1,4 @@
-"""Frames made once for all who get the same, and forgotten with the turn."""
+"""Frames are made once for all who get the same, and dropped after the loop iteration."""
 
 import asyncio
 

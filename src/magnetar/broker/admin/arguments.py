@@ -157,7 +157,7 @@ def place(request: Request) -> Place | None:
 
 
 def place_to_go(request: Request) -> Place:
-    """The same where an empty body, or half a message id, is refused."""
+    """Like ``place``, but an empty body or half a message id is refused."""
     value = body(request)
     if value is None or (isinstance(value, dict) and not {"ledgerId", "entryId"} <= value.keys()):
         raise Rejection(

@@ -14,7 +14,7 @@ from magnetar.broker.topics.topic_stats import topic_stats
 from magnetar.clock import Clock
 from magnetar.model.stats import ConsumerStats, PublisherStats, SubscriptionStats, TopicStats
 
-INTERVAL_S: Final = 60.0  # As Pulsar: its rates are those of the last whole minute.
+INTERVAL_S: Final = 60.0  # Pulsar's rates are those of the last whole minute, too.
 TOPICS_PER_TURN: Final = 50  # Then the loop serves others.
 
 
@@ -101,7 +101,7 @@ class RateBook:
 
 @dataclass(slots=True, frozen=True)
 class _Noted:
-    """What was seen of a topic at the last tick."""
+    """The totals and rates of a topic at the last tick."""
 
     at: float
     totals: Mapping[Part, _Totals] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What the routes of the admin API work with."""
+"""The parts of a broker that the routes of the admin API use."""
 
 from dataclasses import dataclass, field
 
@@ -16,7 +16,7 @@ from magnetar.clock import Clock
 
 @dataclass(slots=True)
 class AdminServices:
-    """The parts of a broker that its administrators look into."""
+    """Every handler of a route gets these."""
 
     resources: Resources
     policies: PolicyService
@@ -38,5 +38,5 @@ class AdminServices:
 
     @property
     def broker_id(self) -> str:
-        """What brokers call this one: ``host:port`` of its admin API."""
+        """The name of this broker among brokers: ``host:port`` of its admin API."""
         return self.address.web_url.removeprefix("http://").removesuffix("/")

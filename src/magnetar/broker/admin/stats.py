@@ -107,7 +107,7 @@ def partitioned_json(
 ) -> dict[str, Any]:
     """The sum of a partitioned topic's partitions; the caller adds the partitions themselves."""
     shown = _sum_json(stats, rates, wanted, earliest)
-    shown["oldestBacklogMessageAgeSeconds"] = 0  # As Pulsar sums it up.
+    shown["oldestBacklogMessageAgeSeconds"] = 0  # Pulsar's sum always has 0.
     return {**shown, "metadata": metadata, "partitions": {}}
 
 

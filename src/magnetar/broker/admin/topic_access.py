@@ -22,7 +22,7 @@ class TopicAccess:
         return await self.open_anywhere(topic)
 
     async def open_anywhere(self, topic: TopicName) -> Topic:
-        """The same for requests that do not look for the namespace first."""
+        """Like ``open``, for requests that do not look for the namespace first."""
         if topic not in self._registry.loaded and not await self._resources.topic_exists(topic):
             raise await self._missing(topic)
         await self._ownership.take(topic)

@@ -52,7 +52,7 @@ Refusal: TypeAlias = Callable[[int, MagnetarError], bytes]
 class Row(NamedTuple):
     """One kind of command."""
 
-    kind: int  # As BaseCommand numbers it.
+    kind: int  # Its number in BaseCommand.
     method: Method
     refusal: Refusal = replies.error  # Makes the answer to a request that failed.
     before_connect: bool = False
@@ -61,7 +61,7 @@ class Row(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What the log calls it."""
+        """Its name in the log."""
         return BaseCommand.Type.Name(self.kind)
 
     def check(self, session: Session, command: Any, running: int, running_max: int) -> None:

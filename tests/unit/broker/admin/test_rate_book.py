@@ -13,7 +13,7 @@ from magnetar.model.stats import ConsumerStats, PublisherStats, SubscriptionStat
 
 
 def snapshot(published: int, delivered: int, *, consumer: int = 1) -> TopicStats:
-    """A topic with one of everything, whose totals are multiples of what passed through."""
+    """A topic with one of each part, whose totals follow from the messages that went through."""
     return TopicStats(
         msg_in_counter=published,
         bytes_in_counter=published * 100,

@@ -39,7 +39,7 @@ USUAL = {"Accept": "application/json", "Content-Type": "application/json"}
 
 
 class SilentEnd:
-    """A client that takes what it is sent and says nothing."""
+    """A client that reads everything and sends nothing."""
 
     client_version = "test"
     writable = True

@@ -376,7 +376,7 @@ async def test_a_close_right_behind_a_subscribe_leaves_nothing_attached(peer, ot
 
 
 async def test_properties_are_kept_by_a_subscription_that_has_none(tmp_path):
-    """As in Pulsar: who comes first with some gives it them, and nobody changes them."""
+    """As in Pulsar, the first consumer that brings some sets them, and no other changes them."""
 
     async def subscribe(broker, **properties):
         peer = await Peer.open(broker.port)

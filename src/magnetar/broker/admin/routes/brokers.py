@@ -16,7 +16,7 @@ async def names(admin: AdminServices, _: Request) -> Reply:
 
 
 async def names_in(admin: AdminServices, request: Request) -> Reply:
-    """The same for any cluster, as Pulsar answers it."""
+    """Answer the same for any cluster, as Pulsar does."""
     if request.segments["cluster"] in _ABSENT:
         raise not_found(request)
     return await names(admin, request)

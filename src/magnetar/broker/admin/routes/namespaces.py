@@ -27,7 +27,7 @@ _MODES: Final = ("PERSISTENT", "NON_PERSISTENT", "ALL")
 
 
 async def existing(admin: AdminServices, request: Request) -> NamespacePolicies:
-    """What is stored of the namespace of a request. Raises NamespaceNotFound."""
+    """The record of the namespace in a request. Raises NamespaceNotFound."""
     policies = await admin.resources.namespace(arguments.namespace(request))
     if policies is None:
         raise NamespaceNotFound("Namespace does not exist")

@@ -114,7 +114,7 @@ async def delete_partitions(admin: AdminServices, request: Request) -> Reply:
 
 
 def _asked(request: Request) -> tuple[int, dict[str, str] | None]:
-    """How many partitions, and the properties that may come with them."""
+    """The number of partitions in a request, and the properties that may come with it."""
     if (request.content_type or "").partition(";")[0].strip().lower() != _METADATA:
         return arguments.number(request), None
     sent = arguments.json_object(request) or {}

@@ -214,7 +214,7 @@ async def test_a_partitioned_topic_goes_to_a_time_as_a_whole_and_to_no_message(w
 @pytest.mark.parametrize("where", ["resetcursor/0", "resetcursor"])
 @pytest.mark.parametrize("returns", [True, False])
 async def test_a_reader_that_is_reset_and_does_not_return_leaves_nothing_behind(where, returns):
-    """As after a seek of its own: what it read would be kept for nobody."""
+    """The entries it read would be kept for nobody, as after a seek of its own."""
     clock = ManualClock()
     settings = {"keepAliveIntervalSeconds": 1000}
     async with LocalBroker(settings=settings, clock=clock) as broker:
