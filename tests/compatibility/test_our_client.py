@@ -8,6 +8,7 @@ from collections import Counter
 import pulsar
 import pytest
 from compatibility.conftest import receive_all
+from support.draining import data, drained
 
 from magnetar import (
     EARLIEST_MESSAGE,
@@ -46,22 +47,6 @@ def partitioned_broker():
 
 def numbered(count, size=0):
     return [b"%d" % number + b"x" * size for number in range(count)]
-
-
-async def drained(source, count, *, acknowledge=None):
-    """The next ``count`` messages."""
-    found = []
-    while len(found) < count:
-        messages = await source.receive_many(count - len(found), 20)
-        assert messages, f"{len(found)} of {count} messages came"
-        if acknowledge is not None:
-            acknowledge(messages)
-        found += messages
-    return found
-
-
-def data(messages):
-    return [message.data for message in messages]
 
 
 @pytest.mark.parametrize("compression", CompressionType)

@@ -12,6 +12,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from support.draining import data, drained
 
 from magnetar import (
     EARLIEST_MESSAGE,
@@ -59,19 +60,6 @@ def admin(pulsar, method, path, body=None):
         headers={"Content-Type": "application/json"},
     )
     urllib.request.urlopen(request, timeout=30).close()
-
-
-async def drained(source, count):
-    found = []
-    while len(found) < count:
-        messages = await source.receive_many(count - len(found), 20)
-        assert messages, f"{len(found)} of {count} messages came"
-        found += messages
-    return found
-
-
-def data(messages):
-    return [message.data for message in messages]
 
 
 @pytest.mark.parametrize("compression", CompressionType)

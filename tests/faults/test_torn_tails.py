@@ -28,9 +28,9 @@ async def torn_everywhere(tmp_path, tear):
     store = await LocalLedgerStore.start(folder, settings=SETTINGS)
     writer = await store.create()
     await append(writer, *run(*BEFORE))
-    start = store._journal.active.tail
+    start = store.segments[1].tail
     await append(writer, *run(*LAST))
-    end = store._journal.active.tail
+    end = store.segments[1].tail
     copy = snapshot(folder, tmp_path / "copy")
     await store.close()
     (path,) = copy.glob("segment-*.log")

@@ -99,15 +99,11 @@ def in_parts(data: bytes, bounds: list[int], limit: int) -> Iterator[object]:
                 place[:size] = part[:size]
                 part = part[size:]
                 yield from decoder.filled(size)
-            assert kept(decoder) <= limit, f"{kept(decoder)} bytes kept, more than a frame may have"
+            held = decoder.held_bytes
+            assert held <= limit, f"{held} bytes kept, more than a frame may have"
+            assert held <= BIG_FRAME_SIZE or decoder.buffer() is not None, "a big frame has its own"
             if decoder.failure is not None:
                 raise decoder.failure
-
-
-def kept(decoder: FrameDecoder) -> int:
-    """Bytes of memory that a decoder holds on to."""
-    assert len(decoder._rest) <= BIG_FRAME_SIZE
-    return len(decoder._rest) + (0 if decoder._big is None else len(decoder._big))
 
 
 def plainly(data: bytes, limit: int) -> Iterator[object]:

@@ -42,6 +42,7 @@ from magnetar.storage.ledger.local.segment_format import (
 )
 from magnetar.storage.ledger.local.store import LocalLedgerStore
 from magnetar.storage.metadata.memory import MemoryMetadataStore
+from magnetar.storage.metadata.sqlite import SqliteMetadataStore
 from magnetar.testing.local_broker import LocalBroker
 from magnetar.tools.standalone import OneLine
 from magnetar.wire import replies, requests
@@ -224,11 +225,13 @@ async def test_a_topic_that_is_not_there_is_no_defect(caplog):
     assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
 
 
-async def test_a_topic_that_cannot_be_read_is_told_to_the_operator(caplog):
+async def test_a_topic_that_cannot_be_read_is_told_to_the_operator(tmp_path, caplog):
     record = "/managed-ledgers/public/default/persistent/t"
-    async with LocalBroker() as broker:
+    async with LocalBroker(tmp_path) as broker:
         registry = broker.broker.registry
-        await registry._deletions._metadata.put(record, b"{")
+        metadata = await SqliteMetadataStore.open(tmp_path / "metadata.sqlite")
+        await metadata.put(record, b"{")
+        await metadata.close()
         with pytest.raises(CorruptEntry, match=record):
             await registry.get(TopicName.parse("t"), create=True)
         await registry.get(TopicName.parse("other"), create=True)

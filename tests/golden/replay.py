@@ -81,9 +81,11 @@ class Replay:
         web_port: int,
         *,
         missing: Collection[int] = (),
+        answer_timeout_s: float = ANSWER_TIMEOUT_S,
     ) -> None:
         self._conversation = conversation
         self._missing = missing
+        self._answer_timeout_s = answer_timeout_s
         self._broker_port = broker_port
         self._web = f"http://127.0.0.1:{web_port}"
         self._links: dict[str, Link] = {}
@@ -130,7 +132,7 @@ class Replay:
     async def _expect(self, step: Step) -> None:
         theirs = decode(step.frame)
         link = self._links[step.connection]
-        patience_s = MISSING_TIMEOUT_S if step.number in self._missing else ANSWER_TIMEOUT_S
+        patience_s = MISSING_TIMEOUT_S if step.number in self._missing else self._answer_timeout_s
         ours = await self._find(link, theirs, patience_s)
         if ours is None:
             self._report(step, theirs.command, "", theirs.fields, NOTHING)
@@ -170,7 +172,7 @@ class Replay:
         link = self._links[step.connection]
         while not link.ended:
             try:
-                frame = await link.next(ANSWER_TIMEOUT_S)
+                frame = await link.next(self._answer_timeout_s)
             except TimedOut:
                 self._report(step, "(end of connection)", "", "closes the connection", NOTHING)
                 return

@@ -52,9 +52,9 @@ def silent(name):
     return not any(step.kind in ("rest", "ranges") for step in recorded.steps)
 
 
-async def replay(recorded, played=None):
+async def replay(recorded, played=None, **options):
     async with RecordedBroker(played or recorded) as broker:
-        return await Replay(recorded, broker.port, 0).run()
+        return await Replay(recorded, broker.port, 0, **options).run()
 
 
 def changed(recorded, number, change):
@@ -111,11 +111,11 @@ async def test_a_changed_payload_is_found():
     assert {one.field for one in found} == {"entry.payload", "entry.checksum"}
 
 
-async def test_a_frame_that_never_comes_is_found(monkeypatch):
-    monkeypatch.setattr("golden.replay.ANSWER_TIMEOUT_S", 0.1)
+async def test_a_frame_that_never_comes_is_found():
     recorded = conversation.load("flow-unknown")
     number = first(recorded, "error: MetadataError")
-    (found,) = await replay(recorded, changed(recorded, number, lambda _: None))
+    without = changed(recorded, number, lambda _: None)
+    (found,) = await replay(recorded, without, answer_timeout_s=0.1)
     assert (found.line, found.magnetar) == (number, NOTHING)
 
 

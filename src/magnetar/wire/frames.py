@@ -95,6 +95,11 @@ class FrameDecoder:
         self._big_size = 0
         self._filled = 0
 
+    @property
+    def held_bytes(self) -> int:
+        """The memory of what is not complete."""
+        return len(self._rest) + (0 if self._big is None else len(self._big))
+
     def feed(self, data: bytes | memoryview) -> list[Frame | SendRun]:
         """Take bytes as they came. Returns the frames they complete.
 

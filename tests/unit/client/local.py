@@ -1,4 +1,4 @@
-"""Filling and draining topics of a real broker in this process."""
+"""Filling topics of a real broker in this process."""
 
 from magnetar.model.subscriptions import InitialPosition
 
@@ -14,16 +14,3 @@ async def put(client, topic, *payloads):
 async def subscribe(client, *topics, **options):
     options = {"initial_position": InitialPosition.EARLIEST, **options}
     return await client.subscribe(list(topics), "s", **options)
-
-
-def data(messages):
-    return [message.data for message in messages]
-
-
-async def drained(consumer, count):
-    found = []
-    while len(found) < count:
-        messages = await consumer.receive_many(count - len(found), 5)
-        assert messages, f"only {found} came"
-        found += messages
-    return found

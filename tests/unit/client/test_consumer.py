@@ -1,7 +1,8 @@
 """What a consumer acknowledges, has delivered again and deletes, on a real broker."""
 
 import pytest
-from unit.client.local import PARTITIONS, data, drained, put, subscribe
+from support.draining import data, drained
+from unit.client.local import PARTITIONS, put, subscribe
 
 from magnetar.errors import InvalidValue, NotAllowed
 from magnetar.model.position import MessageId

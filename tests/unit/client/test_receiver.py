@@ -4,7 +4,8 @@ import asyncio
 from itertools import groupby
 
 import pytest
-from unit.client.local import PARTITIONS, data, drained, put, subscribe
+from support.draining import data, drained
+from unit.client.local import PARTITIONS, put, subscribe
 
 from magnetar.errors import NotAllowed, TimedOut
 from magnetar.model.position import EARLIEST_MESSAGE, LATEST_MESSAGE

@@ -3,9 +3,9 @@
 import asyncio
 
 import pytest
+from support import draining
+from support.draining import data
 from support.loop import until
-from unit.client import local
-from unit.client.local import data
 from unit.client.peer import LEDGER, PeerConnection, hang_up, lose_connection, refuse, silence
 
 from magnetar.client.backoff import Backoff
@@ -40,7 +40,7 @@ async def stored(peer):
 
 async def drained(consumer, count):
     """The next ``count`` payloads."""
-    return data(await local.drained(consumer, count))
+    return data(await draining.drained(consumer, count))
 
 
 async def acks(peer, count):

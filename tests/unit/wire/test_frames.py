@@ -378,7 +378,7 @@ def test_a_big_frame_has_memory_as_it_comes(fed):
     assert decoder.feed(data[:16]) == []
     held, position, out = [], 16, []
     while not out:
-        held.append(len(decoder._big) / position)
+        held.append(decoder.held_bytes / position)
         part = data[position : position + 100_000]
         if fed:
             out = decoder.feed(part)
