@@ -7,6 +7,7 @@ from support.faults import FaultyFiles
 from unit.storage.ledger.local.support import (
     EverythingLost,
     append,
+    erase_records,
     everything,
     run,
     snapshot,
@@ -64,11 +65,11 @@ def test_an_empty_folder_holds_nothing(folder):
     assert result.next_ledger_id == 1
 
 
-async def test_sealed_segments_are_known_from_their_footers(folder, monkeypatch):
+async def test_sealed_segments_are_known_from_their_footers(folder):
     store = await start(folder)
     ledger = await fill(store, 100)
     await store.close()
-    monkeypatch.setattr("magnetar.storage.ledger.local.recovery.scan", None)
+    erase_records(store)
     result = found(folder)
     assert {each.state for each in result.segments[:-1]} == {SegmentState.SEALED}
     assert result.active is result.segments[-1]
