@@ -59,18 +59,18 @@ class ClosedLoop:
             f"persistent://public/default/load-{stamp}-{number}" for number in range(case.topics)
         ]
         each, producers = case.topics_per_connection, case.producers
-        self._publishers: list[Publisher] = []
+        self.publishers: list[Publisher] = []
         self._subscribers: list[Subscriber] = []
         for number in range(case.connections):
             first = number * each % case.topics
             topics = self.topics[first : first + each] * producers
-            self._publishers.append(Publisher(broker.address, topics, self._ring))
+            self.publishers.append(Publisher(broker.address, topics, self._ring))
         for number in range(case.consumers):
             self._subscribers.append(self._subscriber(number))
         self._peers: dict[int, Peer] = {
-            peer.fileno: peer for peer in (*self._publishers, *self._subscribers)
+            peer.fileno: peer for peer in (*self.publishers, *self._subscribers)
         }
-        self._sent = 0
+        self.sent = 0
 
     def run(self) -> Throughput:
         """Warm up, measure, and wait for what is on the way."""
@@ -78,7 +78,7 @@ class ClosedLoop:
             peer.go()
             peer.bytes_read = 0
             self._poller.register(peer.fileno, READ)
-        for publisher in self._publishers:
+        for publisher in self.publishers:
             self._send(publisher, self._case.in_flight)
         self._turn_until(time.perf_counter() + self._case.warm_up_s)
         before = self._mark()
@@ -119,7 +119,7 @@ class ClosedLoop:
                     self._poller.modify(fileno, READ)
 
     def _send(self, publisher: Publisher, frames: int) -> None:
-        self._sent += frames
+        self.sent += frames
         full = publisher.owed > 0
         if not publisher.send(frames) and not full:
             self._poller.modify(publisher.fileno, READ | WRITE)
@@ -127,8 +127,8 @@ class ClosedLoop:
     def _wait_for_the_rest(self) -> None:
         """So that the next run finds a broker at rest. What is owed is not sent any more."""
         end = time.perf_counter() + DRAIN_S_MAX
-        unsent = sum(peer.unsent for peer in self._publishers)
-        while self._receipts() < self._sent - unsent and time.perf_counter() < end:
+        unsent = sum(peer.unsent for peer in self.publishers)
+        while self.receipts() < self.sent - unsent and time.perf_counter() < end:
             for fileno, event in self._poller.ready(0.05):
                 if event & ~WRITE:
                     self._peers[fileno].read()
@@ -136,8 +136,8 @@ class ClosedLoop:
                     peer.owed = 0
                     self._poller.modify(fileno, READ)
 
-    def _receipts(self) -> int:
-        return sum(peer.counter.receipts for peer in self._publishers)
+    def receipts(self) -> int:
+        return sum(peer.counter.receipts for peer in self.publishers)
 
     def _mark(self) -> _Mark:
         for peer in self._subscribers:
@@ -147,7 +147,7 @@ class ClosedLoop:
         deliveries = sum(peer.delivered for peer in self._subscribers)
         return _Mark(
             time.perf_counter(),
-            self._receipts(),
+            self.receipts(),
             deliveries,
             self._broker.cpu_times_s(),
             time.process_time(),

@@ -43,11 +43,11 @@ def main() -> int:
         head = ("recovery", "read", "read + crc", "sealed")
         print(f"{'':24}{head[0]:>12}{head[1]:>12}{head[2]:>12}{head[3]:>10}")
         for case in CASES:
-            crashed, sealed = asyncio.run(_folders(Path(place), *case, size))
-            speed = _speed(crashed, partial(_recover, crashed, size))
-            raw = _speed(crashed, partial(_read, crashed))
-            checked = _speed(crashed, partial(_read, crashed, google_crc32c.value))
-            stopped = _best(partial(_recover, sealed, size)) * 1e3
+            crashed, sealed = asyncio.run(segment_folders(Path(place), *case, size))
+            speed = best_speed(crashed, partial(recover_folder, crashed, size))
+            raw = best_speed(crashed, partial(_read, crashed))
+            checked = best_speed(crashed, partial(_read, crashed, google_crc32c.value))
+            stopped = _best(partial(recover_folder, sealed, size)) * 1e3
             name = f"{case[0]} B, runs of {case[1]}"
             print(f"{name:24}{speed:7.2f} GB/s{raw:7.2f} GB/s{checked:7.2f} GB/s{stopped:7.1f} ms")
             if case == BOUND_HOLDS_FOR:
@@ -58,7 +58,7 @@ def main() -> int:
     return 0 if within else 1
 
 
-async def _folders(place: Path, entry: int, run: int, size: int) -> tuple[Path, Path]:
+async def segment_folders(place: Path, entry: int, run: int, size: int) -> tuple[Path, Path]:
     """A store of one segment of ``size`` as a crash leaves it, and as a clean stop does."""
     settings = LocalLedgerSettings(segment_size=size, durability=Durability.NONE)
     sealed, crashed = place / "sealed", place / "crashed"
@@ -83,7 +83,7 @@ async def _append(ledger: LedgerWriter, data: list[bytes], checksums: list[int])
     await landed.wait()
 
 
-def _recover(folder: Path, size: int) -> Recovered:
+def recover_folder(folder: Path, size: int) -> Recovered:
     settings = LocalLedgerSettings(
         segment_size=size, segments_spare_max=0, durability=Durability.NONE
     )
@@ -99,7 +99,7 @@ def _read(folder: Path, look: Callable[[bytes], object] = len) -> None:
                 look(chunk)
 
 
-def _speed(folder: Path, work: Callable[[], object]) -> float:
+def best_speed(folder: Path, work: Callable[[], object]) -> float:
     size = sum(path.stat().st_size for path in folder.glob("segment-*"))
     return size / _best(work) / 1e9
 

@@ -7,11 +7,10 @@ import logging
 from array import array
 
 import pytest
-from google_crc32c import value as crc32c
 from support.loop import until, until_idle
 from support.network import WireConnection
 from unit.client.peer import Peer
-from unit.storage.ledger.local.support import append
+from unit.storage.ledger.local.support import append, run, until_upkeep
 
 from magnetar.broker.connection import Connection
 from magnetar.broker.resources import Resources
@@ -40,6 +39,8 @@ from magnetar.storage.ledger.local.segment_format import (
     decode_footer,
     encode_footer,
 )
+from magnetar.storage.ledger.local.segments import SegmentState
+from magnetar.storage.ledger.local.settings import LocalLedgerSettings
 from magnetar.storage.ledger.local.store import LocalLedgerStore
 from magnetar.storage.metadata.memory import MemoryMetadataStore
 from magnetar.storage.metadata.sqlite import SqliteMetadataStore
@@ -318,11 +319,13 @@ async def test_a_broker_may_not_make_a_producer_count_from_below():
 
 
 async def test_an_entry_whose_segment_is_gone_is_damaged(tmp_path):
-    store = await LocalLedgerStore.start(tmp_path / "ledgers")
+    settings = LocalLedgerSettings(segment_size=16 * 1024)
+    store = await LocalLedgerStore.start(tmp_path / "ledgers", settings=settings)
     ledger = await store.create()
-    await append(ledger, [b"a"], [crc32c(b"a")])
-    segment = store.segments._all.pop(1)  # As a footer with wrong counts had it freed.
+    for _ in range(2):  # One in each segment.
+        await append(ledger, *run(bytes(10_000)))
+    await until_upkeep(lambda: store.segments[1].state is SegmentState.SEALED)
+    store.segments.forget(store.segments[1])  # As a footer with wrong counts had it freed.
     with pytest.raises(CorruptEntry, match="segment 1 is gone"):
         await ledger.read(0, 1, 100)
-    store.segments._all[1] = segment
     await store.close()

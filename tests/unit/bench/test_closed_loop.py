@@ -22,7 +22,7 @@ def test_every_send_is_answered(case):
         loop = ClosedLoop(broker, case)
         try:
             result = loop.run()
-            assert loop._receipts() == loop._sent - sum(each.unsent for each in loop._publishers)
+            assert loop.receipts() == loop.sent - sum(each.unsent for each in loop.publishers)
         finally:
             loop.close()
     assert result.entries_per_s > 0
