@@ -104,6 +104,14 @@ def test_unpack(payload, count):
     same("unpack", payload, 0, count)
 
 
+values = st.none() | NUMBERS | st.binary(max_size=300) | st.lists(st.binary(max_size=9), max_size=3)
+
+
+@given(st.lists(st.tuples(st.integers(1, 2**14), values), max_size=12))
+def test_write_fields(pairs):
+    same("write_fields", [tag for tag, _ in pairs], [value for _, value in pairs])
+
+
 @given(st.binary(max_size=5000))
 def test_checksum(data):
     same("checksum", data)

@@ -19,6 +19,7 @@ from .plain import (
     pack,
     send_receipts,
     unpack,
+    write_fields,
 )
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "pack",
     "send_receipts",
     "unpack",
+    "write_fields",
 ]
 
 _VARIABLE: Final = "MAGNETAR_INNER"
@@ -51,6 +53,7 @@ if _wanted != "plain":
             pack,
             send_receipts,
             unpack,
+            write_fields,
         )
     except ImportError as error:
         if _wanted:

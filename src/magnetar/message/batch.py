@@ -13,7 +13,10 @@ from magnetar import inner
 from magnetar.errors import CorruptEntry
 from magnetar.proto import PulsarApi_pb2 as pb
 
-from .metadata import text
+from .metadata import pairs, text
+
+# Of a head, in the order of ``build_single``.
+_TAGS = [0x0A, 0x12, 0x18, 0x20, 0x28, 0x30, 0x3A, 0x40, 0x48]
 
 
 @dataclass(slots=True)
@@ -73,19 +76,20 @@ def unpack(payload: bytes, count: int) -> tuple[list[bytes], list[bytes]]:
 
 def build_single(single: Single, size: int, sequence_id: int) -> bytes:
     """The head of a message with a body of ``size`` bytes; its own sequence id goes first."""
-    if single.sequence_id is not None:
-        sequence_id = single.sequence_id
-    return pb.SingleMessageMetadata(
-        properties=[pb.KeyValue(key=k, value=v) for k, v in single.properties.items()],
-        partition_key=single.key,
-        payload_size=size,
-        compacted_out=single.compacted_out or None,
-        event_time=single.event_time_ms,
-        partition_key_b64_encoded=single.key_b64 or None,
-        ordering_key=single.ordering_key,
-        sequence_id=sequence_id,
-        null_value=single.null_value or None,
-    ).SerializeToString()
+    return inner.write_fields(
+        _TAGS,
+        [
+            pairs(single.properties) if single.properties else None,
+            None if single.key is None else single.key.encode(),
+            size,
+            single.compacted_out or None,
+            single.event_time_ms,
+            single.key_b64 or None,
+            single.ordering_key,
+            sequence_id if single.sequence_id is None else single.sequence_id,
+            single.null_value or None,
+        ],
+    )
 
 
 def parse_single(head: bytes) -> Single:

@@ -4,12 +4,12 @@ import re
 from base64 import b64decode
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from google.protobuf.message import DecodeError, EncodeError
 
+from magnetar import inner
 from magnetar.errors import CorruptEntry
-from magnetar.inner.varint import varint
 from magnetar.proto import PulsarApi_pb2 as pb
 
 from .compression import CompressionType
@@ -17,6 +17,10 @@ from .entry import payload_start
 
 _NUM_MESSAGES = b"\x58"  # the tag of num_messages_in_batch
 _PRODUCER_NAME = 0x0A  # likewise
+
+# Of what ``build`` writes, in its order.
+_TAGS = [0x0A, 0x10, 0x18, 0x22, 0x32, 0x40, 0x48, 0x58, 0x60]
+_TAGS += [136, 146, 192, 200, 210, 216, 224, 232]
 
 # Sequence id, publish time and the size of the key, which in most metadata follow the producer's
 # name; and fields that are numbers and may follow the key: none of them says what key is meant.
@@ -210,46 +214,43 @@ def build(
     ``key_b64``: the key is bytes, already written as base64. ``uncompressed_size`` is needed with
     a ``compression``.
     """
-    name = producer_name.encode()
-    required = b"\x0a%b%b\x10%b\x18%b" % (
-        varint(len(name)),
-        name,
-        varint(sequence_id),
-        varint(publish_time_ms),
+    compressed = compression != CompressionType.NONE
+    assert not compressed or uncompressed_size is not None, "compression needs uncompressed_size"
+    return inner.write_fields(
+        _TAGS,
+        [
+            producer_name.encode(),
+            sequence_id,
+            publish_time_ms,
+            pairs(properties) if properties else None,
+            None if key is None else key.encode(),
+            compression if compressed else None,
+            uncompressed_size if compressed else None,
+            message_count,
+            event_time_ms,
+            key_b64 or None,
+            ordering_key,
+            highest_sequence_id,
+            null_value or None,
+            chunk.uuid.encode() if chunk else None,
+            chunk.count if chunk else None,
+            chunk.total_size if chunk else None,
+            chunk.index if chunk else None,
+        ],
     )
-    others: dict[str, Any] = {
-        "num_messages_in_batch": message_count,
-        "highest_sequence_id": highest_sequence_id,
-        "partition_key": key,
-        "partition_key_b64_encoded": key_b64 or None,
-        "ordering_key": ordering_key,
-        "event_time": event_time_ms,
-        "null_value": null_value or None,
-        "properties": _pairs(properties) if properties else None,
-    }
-    if compression != CompressionType.NONE:
-        assert uncompressed_size is not None, "compression needs uncompressed_size"
-        others |= {"compression": compression, "uncompressed_size": uncompressed_size}
-    if chunk is not None:
-        others |= {
-            "uuid": chunk.uuid,
-            "chunk_id": chunk.index,
-            "num_chunks_from_msg": chunk.count,
-            "total_chunk_msg_size": chunk.total_size,
-        }
-    if not any(value is not None for value in others.values()):
-        return required
-    # All of them have higher numbers than the required ones, so they may be written apart.
-    return required + pb.MessageMetadata(**others).SerializePartialToString()
+
+
+def pairs(properties: Mapping[str, str]) -> list[bytes]:
+    """Properties as KeyValues."""
+    return [
+        inner.write_fields([0x0A, 0x12], [key.encode(), value.encode()])
+        for key, value in properties.items()
+    ]
 
 
 def text(value: str | bytes) -> str:
     """A string field as text: protobuf hands out bytes where they are not UTF-8."""
     return value if isinstance(value, str) else value.decode(errors="replace")
-
-
-def _pairs(properties: Mapping[str, str]) -> list[pb.KeyValue]:
-    return [pb.KeyValue(key=key, value=value) for key, value in properties.items()]
 
 
 def _parsed(data: bytes) -> pb.MessageMetadata:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from struct import Struct
 from typing import cast
 
-from magnetar.inner.varint import varint
+from magnetar import inner
 from magnetar.model.position import MessageId, Position
 from magnetar.model.subscriptions import InitialPosition, SubscriptionType
 from magnetar.proto import PulsarApi_pb2 as pb
@@ -34,6 +34,7 @@ __all__ = [
 ]
 
 _UNSIGNED = 2**64 - 1  # masks -1 for a field that cannot hold it: there it is 2**64 - 1
+_SEND_TAGS = [0x08, 0x10, 0x18, 0x30, 0x38]
 _SIZES = Struct(">II").pack
 
 
@@ -128,13 +129,16 @@ def send(
 ) -> list[bytes]:
     """One entry, as two pieces to be written one after the other."""
     # By hand, since a producer that does not batch sends one for each message.
-    send = b"\x08%b\x10%b" % (varint(producer_id), varint(sequence_id))
-    if num_messages != 1:
-        send += b"\x18" + varint(num_messages)
-    if highest_sequence_id is not None:
-        send += b"\x30" + varint(highest_sequence_id)
-    if is_chunk:
-        send += b"\x38\x01"
+    send = inner.write_fields(
+        _SEND_TAGS,
+        [
+            producer_id,
+            sequence_id,
+            None if num_messages == 1 else num_messages,
+            highest_sequence_id,
+            is_chunk or None,
+        ],
+    )
     command = b"\x08\x06\x32%c%b" % (len(send), send)
     sizes = _SIZES(10 + len(command) + len(entry), len(command))
     return [b"%b%b\x0e\x01%b" % (sizes, command, checksum.to_bytes(4)), entry]

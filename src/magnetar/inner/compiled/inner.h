@@ -163,11 +163,12 @@ static inline bool argument_size(PyObject *argument, Py_ssize_t *size) {
     return false;
 }
 
-/* The bytes of an argument from a position on. They last as long as the argument. */
+/* The bytes of an argument from a position on. They last as long as the argument. NULL: there is an
+ * exception already. */
 static inline bool argument_bytes(PyObject *argument, Py_ssize_t from, Reader *reader) {
     char *at;
     Py_ssize_t size;
-    if (PyBytes_AsStringAndSize(argument, &at, &size) < 0) return false;
+    if (argument == NULL || PyBytes_AsStringAndSize(argument, &at, &size) < 0) return false;
     if (from > size) {
         PyErr_SetString(PyExc_ValueError, "a position behind the bytes");
         return false;
@@ -216,8 +217,7 @@ static inline bool argument_index(PyObject *list, Py_ssize_t at, Py_ssize_t coun
 
 /* The bytes of an item. They last as long as the list keeps it. */
 static inline bool item_bytes(PyObject *list, Py_ssize_t index, Reader *reader) {
-    PyObject *item = PyList_GetItem(list, index);
-    return item != NULL && argument_bytes(item, 0, reader);
+    return argument_bytes(PyList_GetItem(list, index), 0, reader);
 }
 
 static inline bool item_u64(PyObject *list, Py_ssize_t index, uint64_t *value) {
@@ -266,5 +266,6 @@ PyObject *inner_message_frames(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *inner_look_into(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *inner_pack(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *inner_unpack(PyObject *, PyObject *const *, Py_ssize_t);
+PyObject *inner_write_fields(PyObject *, PyObject *const *, Py_ssize_t);
 
 #endif

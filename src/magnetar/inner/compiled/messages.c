@@ -14,7 +14,7 @@ typedef struct {
 static bool load(Message *message, Py_ssize_t at, Py_ssize_t entries, Py_ssize_t *index) {
     *index = at;
     if (message->picked != Py_None && !argument_index(message->picked, at, entries, index)) return false;
-    message->rest.at = message->rest.end = NULL;
+    message->rest.at = message->rest.end = (const uint8_t *)"";
     if (message->behind != Py_None && !item_bytes(message->behind, at, &message->rest)) return false;
     if (!item_bytes(message->data, *index, &message->entry) ||
         !item_u64(message->checksums, *index, &message->checksum))

@@ -19,6 +19,7 @@ static PyMethodDef functions[] = {
     LOOP(look_into),
     LOOP(pack),
     LOOP(unpack),
+    LOOP(write_fields),
     {NULL, NULL, 0, NULL},
 };
 

@@ -3,6 +3,7 @@
 from .acks import cut_acks
 from .batches import pack, unpack
 from .checksum import checksum
+from .fields import write_fields
 from .messages import message_frames
 from .receipts import send_receipts
 from .sends import cut_sends
@@ -17,4 +18,5 @@ __all__ = [
     "pack",
     "send_receipts",
     "unpack",
+    "write_fields",
 ]

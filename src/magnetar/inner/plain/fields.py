@@ -1,4 +1,4 @@
-"""The fields of a protobuf message, one by one, where they have their usual form. Pure.
+"""The fields of a protobuf message, one by one: written, and read in their usual form. Pure.
 
 Protobuf reads more than this: tags of more than two bytes, groups, numbers of a fixed size. Who
 meets what is not read here asks it.
@@ -7,7 +7,7 @@ meets what is not read here asks it.
 import re
 from collections.abc import Iterator
 
-from magnetar.inner.varint import VARINT, varint_value
+from magnetar.inner.varint import VARINT, varint, varint_value
 
 _FIELD = re.compile(rb"([\x00-\x7f]|[\x80-\xff][\x00-\x7f])(%b)" % VARINT, re.DOTALL).match
 _SIZE_BYTES_MAX = 4
@@ -15,6 +15,18 @@ _SIZE_BYTES_MAX = 4
 
 class UnusualForm(ValueError):
     """Something that is not read here, be it right or wrong."""
+
+
+def write_fields(tags: list[int], values: list[int | bytes | list[bytes] | None]) -> bytes:
+    """A message of these fields. None is left out; a list is a field that is repeated."""
+    pieces = []
+    for tag, value in zip(tags, values, strict=True):
+        if isinstance(value, int):
+            pieces += [varint(tag), varint(value)]
+        elif value is not None:
+            for content in [value] if isinstance(value, bytes) else value:
+                pieces += [varint(tag), varint(len(content)), content]
+    return b"".join(pieces)
 
 
 def fields(data: bytes, start: int, end: int) -> Iterator[tuple[int, int, bytes]]:

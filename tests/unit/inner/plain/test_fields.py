@@ -1,6 +1,7 @@
-"""inner/plain/fields.py: what is read of a message, and what is left to protobuf."""
+"""inner/plain/fields.py: what is written, what is read, and what is left to protobuf."""
 
 import pytest
+from unit.inner.builds import both_builds
 
 from magnetar.inner.plain.fields import UnusualForm, fields, is_pair
 from magnetar.proto import PulsarApi_pb2 as pb
@@ -45,3 +46,26 @@ def test_a_pair_is_key_and_value():
     assert is_pair(pb.KeyValue(key="k", value="v").SerializeToString())
     for data in (b"", b"\x0a\x00", b"\x12\x00\x0a\x00", b"\x0a\x00\x12\x00\x18\x00", b"\x0a"):
         assert not is_pair(data)
+
+
+@both_builds
+def test_fields_are_written_as_protobuf_does(loops):
+    pairs = [pb.KeyValue(key="a", value="b"), pb.KeyValue(key="", value="c" * 300)]
+    metadata = pb.MessageMetadata(
+        producer_name="p", sequence_id=2**64 - 1, publish_time=0, properties=pairs, null_value=True
+    )
+    written = loops.write_fields(
+        [0x0A, 0x10, 0x18, 0x22, 0x32, 200],
+        [b"p", -1, 0, [each.SerializeToString() for each in pairs], None, True],
+    )
+    assert written == metadata.SerializeToString()
+    assert loops.write_fields([], []) == b""
+
+
+@both_builds
+def test_fields_that_make_no_sense_are_not_written(loops):
+    with pytest.raises(ValueError, match=r"as many|shorter"):
+        loops.write_fields([1, 2], [1])
+    for value in ("text", 1.5, [5], ["text"]):
+        with pytest.raises(TypeError):
+            loops.write_fields([0x0A], [value])
