@@ -5,6 +5,7 @@ for every name.
 """
 
 import re
+import sys
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -130,6 +131,8 @@ class TopicName:
         check_entity(namespace)
         if not local.strip():
             raise InvalidName(f"Invalid topic name: {text}. Topic local name must not be blank.")
+        # Thousands of topics have these three in common.
+        domain, tenant, namespace = sys.intern(domain), sys.intern(tenant), sys.intern(namespace)
         name = TopicName(domain, tenant, namespace, local)
         _check_flaw(str(name))  # The full name is longer than a short form.
         return name

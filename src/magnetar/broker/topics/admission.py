@@ -7,6 +7,7 @@ several who come at once, none sees fewer than there will be.
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 from magnetar.broker.topics.consumer import SubscribeRequest
 from magnetar.broker.topics.producer import Producer
@@ -22,8 +23,22 @@ from magnetar.model.names import TopicName
 from magnetar.model.policies import Policies
 
 
+@dataclass(slots=True)
+class _Arriving:
+    """How many are being attached, by the name of the producer or the subscription."""
+
+    producers: Counter[str] = field(default_factory=Counter)
+    consumers: Counter[str] = field(default_factory=Counter)
+    subscriptions: Counter[str] = field(default_factory=Counter)
+
+    def __bool__(self) -> bool:
+        return bool(self.producers or self.consumers or self.subscriptions)
+
+
 class Admission:
     """The places of one topic. ``policies`` may be replaced; a lower limit sends nobody away."""
+
+    __slots__ = ("_arrivals", "_producers", "_subscriptions", "_topic", "policies")
 
     def __init__(
         self,
@@ -37,26 +52,23 @@ class Admission:
         self._topic = topic
         self._producers = producers
         self._subscriptions = subscriptions
-        # How many are being attached, by the name of the producer or the subscription.
-        self._new_producers: Counter[str] = Counter()
-        self._new_consumers: Counter[str] = Counter()
-        self._new_subscriptions: Counter[str] = Counter()
+        self._arrivals: _Arriving | None = None  # Nobody is being attached.
 
     @contextmanager
     def producer(self, name: str) -> Iterator[None]:
         """Let a producer in; it may replace one of its name. Raises ProducerBusy."""
-        limit = self.policies.producers_per_topic_max
+        arriving, limit = self._arriving(), self.policies.producers_per_topic_max
         if limit:
-            names = self._producers.keys() | self._new_producers.keys()
+            names = self._producers.keys() | arriving.producers.keys()
             if name not in names and len(names) >= limit:
                 raise ProducerBusy(f"Topic '{self._topic}' reached max producers limit")
-        with _held(self._new_producers, name):
+        with self._held(arriving, arriving.producers, name):
             yield
 
     @contextmanager
     def consumer(self, request: SubscribeRequest) -> Iterator[None]:
         """Let a consumer in. Raises ConsumerBusy; NotAllowed for a type that is not enabled."""
-        policies, name = self.policies, request.subscription
+        policies, name, arriving = self.policies, request.subscription, self._arriving()
         types = policies.subscription_types
         if types and request.type.printed not in types:
             raise NotAllowed(
@@ -64,28 +76,28 @@ class Admission:
             )
         if limit := policies.consumers_per_topic_max:
             here = sum(len(one.consumers) for one in self._subscriptions.values())
-            if here + self._new_consumers.total() >= limit:
+            if here + arriving.consumers.total() >= limit:
                 raise ConsumerBusy("Topic reached max consumers limit")
         if limit := policies.consumers_per_subscription_max:
             present = self._subscriptions.get(name)
             here = 0 if present is None else len(present.consumers)
-            if here + self._new_consumers[name] >= limit:
+            if here + arriving.consumers[name] >= limit:
                 raise ConsumerBusy("Subscription reached max consumers limit")
-        with _held(self._new_consumers, name):
+        with self._held(arriving, arriving.consumers, name):
             yield
 
     @contextmanager
     def subscription(self, name: str) -> Iterator[None]:
         """Let a durable subscription be created. Raises LimitReached."""
-        limit = self.policies.subscriptions_per_topic_max
+        arriving, limit = self._arriving(), self.policies.subscriptions_per_topic_max
         if limit:
             durable = {one.name for one in self._subscriptions.values() if one.durable}
-            names = durable | self._new_subscriptions.keys()
+            names = durable | arriving.subscriptions.keys()
             if name not in names and len(names) >= limit:
                 raise LimitReached(
                     f"Exceed the maximum number of subscriptions of the topic: {self._topic}"
                 )
-        with _held(self._new_subscriptions, name):
+        with self._held(arriving, arriving.subscriptions, name):
             yield
 
     def check_first_use(self, *, by_producer: bool = False) -> None:
@@ -103,14 +115,19 @@ class Admission:
             )
         raise SubscriptionNotFound("Subscription does not exist")
 
+    def _arriving(self) -> _Arriving:
+        return self._arrivals or _Arriving()
 
-@contextmanager
-def _held(places: Counter[str], name: str) -> Iterator[None]:
-    """Count one more of this name until the block ends."""
-    places[name] += 1
-    try:
-        yield
-    finally:
-        places[name] -= 1
-        if not places[name]:
-            del places[name]
+    @contextmanager
+    def _held(self, arriving: _Arriving, places: Counter[str], name: str) -> Iterator[None]:
+        """Count one more of this name until the block ends."""
+        self._arrivals = arriving
+        places[name] += 1
+        try:
+            yield
+        finally:
+            places[name] -= 1
+            if not places[name]:
+                del places[name]
+            if not arriving:
+                self._arrivals = None

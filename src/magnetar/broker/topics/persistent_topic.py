@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 from magnetar.broker.topics.admission import Admission
@@ -52,6 +52,30 @@ class PersistentTopic:
     so that the next one to ask for it opens its log afresh.
     """
 
+    __slots__ = (
+        "_admission",
+        "_at_rest",
+        "_clock",
+        "_closed",
+        "_failed",
+        "_inbox",
+        "_iteration",
+        "_made_tasks",
+        "_producer_name",
+        "_removed_totals",
+        "_settings",
+        "_storing",
+        "detached_chunk_count",
+        "last_publish_ms",
+        "ledger",
+        "loaded_at_ms",
+        "message_count",
+        "name",
+        "producers",
+        "size_bytes",
+        "subscriptions",
+    )
+
     def __init__(
         self,
         name: TopicName,
@@ -72,7 +96,7 @@ class PersistentTopic:
         self.size_bytes = 0
         self.last_publish_ms = 0
         self.loaded_at_ms = clock.wall_ms()
-        self.removed_totals = DeliveryTotals()  # What deleted subscriptions had delivered.
+        self._removed_totals: DeliveryTotals | None = None
         self.detached_chunk_count = 0  # Chunks from producers that have left.
         self._settings = settings
         self._admission = Admission(
@@ -81,10 +105,10 @@ class PersistentTopic:
         self._clock = clock
         self._producer_name = producer_name
         self._failed = failed
-        self._tasks = Tasks(f"topic {name}")
+        self._made_tasks: Tasks | None = None  # Most topics at rest have none.
         self._iteration = iteration
         self._inbox: list[tuple[Producer, SendRun]] = []
-        self._storing: list[tuple[Producer, SendRun]] = []  # One append at a time.
+        self._storing: Sequence[tuple[Producer, SendRun]] = ()  # One append at a time.
         self._at_rest: asyncio.Future[None] | None = None  # ``close`` waits until both are empty.
         self._closed = False
         for cursor_name, cursor in ledger.cursors.items():
@@ -107,6 +131,17 @@ class PersistentTopic:
     @property
     def busy(self) -> int:
         return len(self.producers) + sum(len(s.consumers) for s in self.subscriptions.values())
+
+    @property
+    def removed_totals(self) -> DeliveryTotals:
+        """What deleted subscriptions had delivered."""
+        return self._removed_totals or DeliveryTotals()
+
+    @property
+    def _tasks(self) -> Tasks:
+        if self._made_tasks is None:
+            self._made_tasks = Tasks(f"topic {self.name}")
+        return self._made_tasks
 
     def apply(self, policies: Policies) -> None:
         self._admission.policies = policies
@@ -143,7 +178,7 @@ class PersistentTopic:
         if error is not None:
             self._fail(error)
             return
-        runs, self._storing = self._storing, []
+        runs, self._storing = self._storing, ()
         if self._inbox:
             self._store()
         self.last_publish_ms = self._clock.wall_ms()
@@ -162,8 +197,8 @@ class PersistentTopic:
     def _fail(self, error: MagnetarError) -> None:
         """A write failed: refuse all that waits, and disconnect the producers, who try again."""
         log.error("topic.write_failed topic=%s error=%s", self.name, error)
-        waiting = self._storing + self._inbox
-        self._storing, self._inbox = [], []
+        waiting = [*self._storing, *self._inbox]
+        self._storing, self._inbox = (), []
         for producer, run in waiting:
             producer.refused(run, error)
         if not self._closed:
@@ -230,6 +265,8 @@ class PersistentTopic:
     def _detach_producer(self, producer: Producer) -> None:
         if self.producers.get(producer.name) is producer:
             del self.producers[producer.name]
+            if not self.producers:
+                self.producers.clear()  # A dict keeps the room it had until it is cleared.
             self.detached_chunk_count += producer.chunk_count
 
     def _disconnect_producers(self) -> None:
@@ -370,7 +407,8 @@ class PersistentTopic:
         self._disconnect_producers()
         for subscription in list(self.subscriptions.values()):
             subscription.close()
-        await self._tasks.close()
+        if self._made_tasks is not None:
+            await self._made_tasks.close()
         await self.ledger.close()
 
     async def delete(self) -> None:
@@ -417,7 +455,8 @@ class PersistentTopic:
         if self.subscriptions.get(subscription.name) is subscription:
             subscription.close()
             del self.subscriptions[subscription.name]
-            self.removed_totals.add(subscription.closed_totals)
+            self._removed_totals = self.removed_totals
+            self._removed_totals.add(subscription.closed_totals)
             try:
                 await self.ledger.delete_cursor(subscription.name)
             except MagnetarError:

@@ -54,6 +54,7 @@ class TopicRegistry:
         self._clock = clock
         self._iteration = iteration
         self._producer_name = producer_name
+        self._failed = self._write_failed  # One method object for all topics.
         self._tasks = Tasks("topics")
         self._closed = False
         policies.govern(self.loaded)
@@ -175,7 +176,7 @@ class TopicRegistry:
             clock=self._clock,
             iteration=self._iteration,
             producer_name=self._producer_name,
-            failed=self._write_failed,
+            failed=self._failed,
         )
         self.loaded[name] = topic
         return topic

@@ -22,8 +22,10 @@ class Topic(Protocol):
     size_bytes: int
     last_publish_ms: int
     loaded_at_ms: int
-    removed_totals: DeliveryTotals
     detached_chunk_count: int
+
+    @property
+    def removed_totals(self) -> DeliveryTotals: ...
 
     @property
     def name(self) -> TopicName: ...

@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 
 from magnetar.errors import CorruptEntry, InvalidValue
 from magnetar.model.position import EARLIEST, Position
-from magnetar.storage.codec.json_object import Fields, Json, encode, position
+from magnetar.storage.codec.json_object import Fields, encode, position
 
 NOTHING_UNKNOWN: Final[Mapping[str, Any]] = MappingProxyType({})
 
@@ -42,7 +42,7 @@ class LedgerListRecord:
     open_id: int | None = None  # Invariant: it is greater than every sealed id.
     trimmed_to: Position = EARLIEST  # The end of the newest ledger removed.
     deleting: list[int] = field(default_factory=list)
-    unknown: Json = field(default_factory=dict)
+    unknown: Mapping[str, Any] = field(default_factory=lambda: NOTHING_UNKNOWN)
 
 
 def encode_ledger_list(record: LedgerListRecord) -> bytes:

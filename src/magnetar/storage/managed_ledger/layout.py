@@ -1,12 +1,16 @@
 """The ledgers that a log is made of, and arithmetic with positions in it. Pure."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from itertools import accumulate
 from typing import Self
 
 from magnetar.model.position import EARLIEST, Position
-from magnetar.storage.codec.ledger_list import LedgerListRecord, SealedLedger
+from magnetar.storage.codec.ledger_list import (
+    NOTHING_UNKNOWN,
+    LedgerListRecord,
+    SealedLedger,
+)
 
 
 class Layout:
@@ -15,31 +19,45 @@ class Layout:
     All changes but ``grow`` are recorded before they are applied.
     """
 
+    __slots__ = (
+        "_before",
+        "_ends",
+        "_ids",
+        "_sealed_size_bytes",
+        "_unknown",
+        "deleting",
+        "last",
+        "open_id",
+        "open_size_bytes",
+        "sealed",
+        "trimmed_to",
+    )
+
     def __init__(self) -> None:
-        self.sealed: list[SealedLedger] = []  # Invariant: ids ascend, and none is empty.
+        self.sealed: Sequence[SealedLedger] = ()  # Invariant: ids ascend, and none is empty.
         self.open_id: int | None = None  # Invariant: it is greater than every sealed id.
         self.open_size_bytes = 0
         self.trimmed_to = EARLIEST  # The end of the newest ledger that was removed.
-        self.deleting: list[int] = []
-        self._unknown: dict[str, object] = {}  # Fields of later versions.
+        self.deleting: Sequence[int] = ()
+        self._unknown = NOTHING_UNKNOWN  # Fields of later versions.
         self._reindex(open_last=-1)
 
     @classmethod
     def of(cls, record: LedgerListRecord) -> Self:
         """Make a layout from its record, in which the open ledger has no end yet."""
         layout = cls()
-        layout.sealed = list(record.ledgers)
+        layout.sealed = tuple(record.ledgers)
         layout.open_id = record.open_id
         layout.trimmed_to = record.trimmed_to
-        layout.deleting = list(record.deleting)
-        layout._unknown = record.unknown
+        layout.deleting = tuple(record.deleting)
+        layout._unknown = record.unknown or NOTHING_UNKNOWN
         layout._reindex(open_last=-1)
         return layout
 
     def record(self) -> LedgerListRecord:
         """Return what is to be recorded."""
         return LedgerListRecord(
-            self.sealed, self.open_id, self.trimmed_to, self.deleting, self._unknown
+            list(self.sealed), self.open_id, self.trimmed_to, list(self.deleting), self._unknown
         )
 
     def copy(self) -> Self:
@@ -67,9 +85,10 @@ class Layout:
         """End the open ledger; an empty one leaves the log."""
         assert self.open_id is not None, "there must be an open ledger to seal"
         if last_entry_id < 0:
-            self.deleting.append(self.open_id)
+            self.deleting = (*self.deleting, self.open_id)
         else:
-            self.sealed.append(SealedLedger(self.open_id, last_entry_id, size_bytes, now_ms))
+            ended = SealedLedger(self.open_id, last_entry_id, size_bytes, now_ms)
+            self.sealed = (*self.sealed, ended)
         self.open_id = None
         self.open_size_bytes = 0
         self._reindex(open_last=-1)
@@ -84,10 +103,10 @@ class Layout:
         gone = [ledger for ledger in self.sealed if ledger.ledger_id in ledger_ids]
         if not gone:
             return
-        self.sealed = [ledger for ledger in self.sealed if ledger.ledger_id not in ledger_ids]
+        self.sealed = tuple(each for each in self.sealed if each.ledger_id not in ledger_ids)
         newest = Position(gone[-1].ledger_id, gone[-1].last_entry_id)
         self.trimmed_to = max(self.trimmed_to, newest)
-        self.deleting += [ledger.ledger_id for ledger in gone]
+        self.deleting = (*self.deleting, *(ledger.ledger_id for ledger in gone))
         self._reindex(open_last=self._ends[-1] if self.open_id is not None else -1)
 
     def clear(self) -> None:
@@ -98,7 +117,7 @@ class Layout:
 
     def forget_deleted(self, ledger_ids: Collection[int]) -> None:
         """Note that ledgers are deleted; the next change of the record leaves them out."""
-        self.deleting = [known for known in self.deleting if known not in ledger_ids]
+        self.deleting = tuple(known for known in self.deleting if known not in ledger_ids)
 
     @property
     def ledger_ids(self) -> list[int]:
@@ -208,16 +227,16 @@ class Layout:
         return Position(self._ids[ledger], index - self._before[ledger])
 
     def _reindex(self, *, open_last: int) -> None:
-        self._ids = [ledger.ledger_id for ledger in self.sealed]
+        self._ids = tuple(ledger.ledger_id for ledger in self.sealed)
         self._ends = [ledger.last_entry_id for ledger in self.sealed]
         self._sealed_size_bytes = sum(ledger.size_bytes for ledger in self.sealed)
         self.last = self.trimmed_to
         if self.sealed:
             self.last = Position(self._ids[-1], self._ends[-1])
         if self.open_id is not None:
-            self._ids.append(self.open_id)
+            self._ids = (*self._ids, self.open_id)
             self._ends.append(open_last)
             if open_last >= 0 or self.last == EARLIEST:
                 self.last = Position(self.open_id, open_last)
         # These are the numbers of entries before each ledger.
-        self._before = list(accumulate((end + 1 for end in self._ends), initial=0))[:-1]
+        self._before = tuple(accumulate((end + 1 for end in self._ends), initial=0))[:-1]

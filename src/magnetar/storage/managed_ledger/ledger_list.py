@@ -44,6 +44,18 @@ TRANSITIONS: Final[Mapping[LogOwnership, frozenset[LogOwnership]]] = {
 class LedgerList:
     """The recorded layout of a log, and the one loop that changes the record."""
 
+    __slots__ = (
+        "_fenced_because",
+        "_inbox",
+        "_metadata",
+        "_name",
+        "_tasks",
+        "_version",
+        "_writer",
+        "layout",
+        "ownership",
+    )
+
     def __init__(
         self, name: str, layout: Layout, version: int, *, metadata: MetadataStore, tasks: Tasks
     ) -> None:
@@ -51,11 +63,10 @@ class LedgerList:
         self.ownership = LogOwnership.OWNED
         self._fenced_because = ""  # Why it is no longer OWNED.
         self._name = name
-        self._path = paths.managed_ledger(name)
         self._version = version
         self._metadata = metadata
         self._tasks = tasks
-        self._inbox: list[tuple[Edit, asyncio.Future[None]]] = []
+        self._inbox: tuple[tuple[Edit, asyncio.Future[None]], ...] = ()
         self._writer: asyncio.Task[None] | None = None  # It runs only while changes wait.
 
     @classmethod
@@ -93,6 +104,10 @@ class LedgerList:
         return opened, reader
 
     @property
+    def _path(self) -> str:
+        return paths.managed_ledger(self._name)
+
+    @property
     def owned(self) -> bool:
         return self.ownership is LogOwnership.OWNED
 
@@ -114,7 +129,7 @@ class LedgerList:
         """
         self.check()
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._inbox.append((edit, done))
+        self._inbox = (*self._inbox, (edit, done))
         if self._writer is None:
             self._writer = self._tasks.spawn(f"ledger list {self._name}", self._write())
         await done
@@ -155,7 +170,7 @@ class LedgerList:
                     await self._record(edit)
                 except MagnetarError as failure:
                     error = failure
-                self._inbox.pop(0)
+                self._inbox = self._inbox[1:]
                 _answer(done, error)
         finally:
             self._writer = None
@@ -165,7 +180,7 @@ class LedgerList:
     def _abandon(self) -> None:
         """Fence the list: the loop was cancelled or failed, so the last change may be recorded."""
         self.fence("a change of its list of ledgers was abandoned")
-        waiting, self._inbox = self._inbox, []
+        waiting, self._inbox = self._inbox, ()
         for _, done in waiting:
             _answer(done, self._fenced())
 

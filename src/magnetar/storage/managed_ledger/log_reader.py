@@ -19,8 +19,30 @@ READERS_MAX: Final = 16
 """How many sealed ledgers are kept open for reading."""
 
 
+class _DiskReads:
+    """What a log needs that is read from its ledgers."""
+
+    __slots__ = ("caches", "fills", "readers")
+
+    def __init__(self) -> None:
+        self.readers: dict[int, LedgerReader] = {}  # The one that was opened first is closed first.
+        self.caches: dict[int, LedgerCache] = {}
+        self.fills: dict[Position, asyncio.Task[EntryRun | StorageError]] = {}
+
+
 class LogReader:
     """The reader of one log."""
+
+    __slots__ = (
+        "_appended",
+        "_cache",
+        "_closed",
+        "_disk",
+        "_ledgers",
+        "_newest",
+        "_tasks",
+        "layout",
+    )
 
     def __init__(
         self, layout: Layout, *, ledgers: LedgerStore, cache: EntryCache, tasks: Tasks
@@ -30,21 +52,31 @@ class LogReader:
         self._cache = cache
         self._tasks = tasks
         self._appended: dict[int, LedgerCache] = {}
-        self._reread: dict[int, LedgerCache] = {}
-        self._readers: dict[int, LedgerReader] = {}
-        self._fills: dict[Position, asyncio.Task[EntryRun | StorageError]] = {}
+        self._newest: LedgerReader | None = None  # It reads the newest ledger.
+        self._disk: _DiskReads | None = None  # Most logs at rest have none.
         self._closed = False
 
-    def serve(self, reader: LedgerReader) -> LedgerCache:
-        """Read a ledger through ``reader`` from now on. Returns the cache for appended entries."""
-        self._keep(reader)
-        return self._appended.setdefault(reader.ledger_id, LedgerCache(self._cache.appended))
+    def serve(self, reader: LedgerReader) -> None:
+        """Read the newest ledger through ``reader``."""
+        if self._newest is not None:
+            self._keep(self._newest)
+        self._newest = reader
+
+    def appended(self, run: EntryRun) -> None:
+        """Cache what was appended to the newest ledger."""
+        cache = self._appended.get(run.ledger_id)
+        if cache is None:
+            cache = self._appended[run.ledger_id] = LedgerCache(self._cache.appended)
+        cache.append(run)
 
     def forget(self, ledger_ids: Iterable[int]) -> None:
         """Forget ledgers that are no longer part of the log."""
         for ledger_id in ledger_ids:
-            self._readers.pop(ledger_id, None)
-            for caches in (self._appended, self._reread):
+            if self._disk is not None:
+                self._disk.readers.pop(ledger_id, None)
+            if self._newest is not None and self._newest.ledger_id == ledger_id:
+                self._newest = None
+            for caches in self._caches():
                 cache = caches.pop(ledger_id, None)
                 if cache is not None:
                     cache.clear()
@@ -52,7 +84,10 @@ class LogReader:
     def close(self) -> None:
         """Give the memory back. Reads still work, but nothing is cached."""
         self._closed = True
-        self.forget(set(self._appended) | set(self._reread) | set(self._readers))
+        self.forget({ledger_id for caches in self._caches() for ledger_id in caches})
+        self._newest = None
+        if self._disk is not None:
+            self._disk.readers.clear()
 
     def cached(self, position: Position, entries_max: int, bytes_max: int) -> EntryRun | None:
         """Return the run at ``position``, or at the first entry after it; None if not in memory."""
@@ -63,7 +98,7 @@ class LogReader:
         place = self.layout.locate(position)
         if place is None:
             return None
-        for caches in (self._appended, self._reread):
+        for caches in self._caches():
             cache = caches.get(place.ledger_id)
             if cache is not None:
                 run = cache.find(place.entry_id, entries_max, bytes_max)
@@ -73,7 +108,7 @@ class LogReader:
 
     def holding(self, ledger_id: int, entry_id: int) -> EntryRun | None:
         """Return the whole run that has an entry; None if it is not in memory."""
-        for caches in (self._appended, self._reread):
+        for caches in self._caches():
             cache = caches.get(ledger_id)
             run = None if cache is None else cache.holding(entry_id)
             if run is not None:
@@ -98,7 +133,7 @@ class LogReader:
             ours = fill is None
             if fill is None:
                 fill = self._tasks.spawn("read", self._fill(place, entries_max, bytes_max))
-                self._fills[place] = fill
+                self._reads().fills[place] = fill
             block = await asyncio.shield(fill)
             if isinstance(block, StorageError):
                 trimmed = self.layout.last_entry_id(place.ledger_id) is None
@@ -140,7 +175,7 @@ class LogReader:
 
     def _fill_over(self, place: Position) -> "asyncio.Task[EntryRun | StorageError] | None":
         """Return a read under way that is likely to bring the entry at ``place``."""
-        for started, fill in self._fills.items():
+        for started, fill in self._reads().fills.items():
             ahead = place.entry_id - started.entry_id
             if started.ledger_id == place.ledger_id and 0 <= ahead < READ_AHEAD_ENTRIES:
                 return fill
@@ -155,12 +190,13 @@ class LogReader:
         except StorageError as error:
             return error
         finally:
-            del self._fills[place]
+            del self._reads().fills[place]
         run = EntryRun(place.ledger_id, place.entry_id, found.data, found.checksums)
         if not self._closed and self.layout.last_entry_id(place.ledger_id) is not None:
-            cache = self._reread.get(place.ledger_id)
+            caches = self._reads().caches
+            cache = caches.get(place.ledger_id)
             if cache is None:
-                cache = self._reread[place.ledger_id] = LedgerCache(self._cache.reread)
+                cache = caches[place.ledger_id] = LedgerCache(self._cache.reread)
             cache.insert(run)
         return run
 
@@ -183,16 +219,24 @@ class LogReader:
             return await reader.read(place.entry_id, 1, 1)
 
     async def _reader(self, ledger_id: int) -> LedgerReader:
-        reader = self._readers.get(ledger_id)
+        if self._newest is not None and self._newest.ledger_id == ledger_id:
+            return self._newest
+        reader = self._reads().readers.get(ledger_id)
         if reader is None:
             reader = await self._ledgers.open(LedgerId(ledger_id))
             self._keep(reader)
         return reader
 
     def _keep(self, reader: LedgerReader) -> None:
-        self._readers[reader.ledger_id] = reader
-        if len(self._readers) > READERS_MAX + 1:
-            for ledger_id in self._readers:
-                if ledger_id not in (self.layout.open_id, reader.ledger_id):
-                    del self._readers[ledger_id]
-                    break
+        readers = self._reads().readers
+        readers[reader.ledger_id] = reader
+        if len(readers) > READERS_MAX:
+            del readers[next(iter(readers))]
+
+    def _caches(self) -> tuple[dict[int, LedgerCache], ...]:
+        return (self._appended,) if self._disk is None else (self._appended, self._disk.caches)
+
+    def _reads(self) -> _DiskReads:
+        if self._disk is None:
+            self._disk = _DiskReads()
+        return self._disk

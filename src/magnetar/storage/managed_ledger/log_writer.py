@@ -5,7 +5,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Mapping, Sized
+from collections.abc import Coroutine, Mapping, Sized
 from enum import Enum
 from typing import Final, NamedTuple
 
@@ -13,7 +13,7 @@ from magnetar.clock import Clock
 from magnetar.errors import Fenced, MagnetarError, UnknownFailure
 from magnetar.storage.ledger.store import LedgerStore, LedgerWriter
 from magnetar.storage.managed_ledger import rollover
-from magnetar.storage.managed_ledger.cache import LedgerCache
+from magnetar.storage.managed_ledger.cursor_saver import CursorSaver, Trimmable
 from magnetar.storage.managed_ledger.entries import Entries, Stored
 from magnetar.storage.managed_ledger.layout import Layout
 from magnetar.storage.managed_ledger.ledger_list import LedgerList
@@ -54,13 +54,31 @@ class _Current(NamedTuple):
     """The ledger that takes appends."""
 
     writer: LedgerWriter
-    cache: LedgerCache
     began_at: float
     began_ms: int
 
 
 class LogWriter:
     """The writer of one log. Only one caller may append at a time."""
+
+    __slots__ = (
+        "_append",
+        "_appended_to",
+        "_changing",
+        "_clock",
+        "_current",
+        "_cursors",
+        "_ledgers",
+        "_list",
+        "_name",
+        "_owner",
+        "_reader",
+        "_saver",
+        "_settings",
+        "_tasks",
+        "entries_added",
+        "state",
+    )
 
     def __init__(
         self,
@@ -73,9 +91,10 @@ class LogWriter:
         tasks: Tasks,
         settings: ManagedLedgerSettings,
         cursors: Sized,
-        ended: Callable[[], None],
+        saver: CursorSaver,
+        owner: Trimmable,
     ) -> None:
-        """Entries are cached while there are ``cursors``. ``ended`` is called after a rollover."""
+        """Entries are cached while there are ``cursors``. A rollover has ``owner`` trimmed."""
         self.state = WriterState.IDLE
         self.entries_added = 0  # It is counted since the log was opened.
         self._name = name
@@ -86,7 +105,8 @@ class LogWriter:
         self._tasks = tasks
         self._settings = settings
         self._cursors = cursors
-        self._ended = ended
+        self._saver = saver
+        self._owner = owner
         self._current: _Current | None = None
         # Invariant: only ``_answer`` takes it out.
         self._append: tuple[Entries, Stored] | None = None
@@ -124,14 +144,14 @@ class LogWriter:
         self._to(WriterState.CREATING)
         await self._change(self._create())
         if rolls_over:
-            self._ended()
+            self._saver.trim_soon(self._owner)
 
     async def roll_over_if_due(self) -> None:
         """End the current ledger if that is due and nothing is being appended. Raises Fenced."""
         if self.state is WriterState.OPEN and self._append is None and self._roll_over_due():
             self._to(WriterState.SEALING)
             await self._change(self._seal())
-            self._ended()
+            self._saver.trim_soon(self._owner)
 
     @property
     def closed(self) -> bool:
@@ -192,12 +212,12 @@ class LogWriter:
             return
         ledger_id, count = self._appended_to, len(entries.data)
         self.entries_added += count
-        layout, current = self._list.layout, self._current
+        layout = self._list.layout
         if layout.open_id == ledger_id:  # If not, it was sealed meanwhile.
             layout.grow(first + count - 1, entries.size_bytes)
-            if self._cursors and current is not None:
+            if self._cursors:
                 data, checksums, traits, size_bytes = entries
-                current.cache.append(
+                self._reader.appended(
                     EntryRun(ledger_id, first, data, checksums, traits, size_bytes)
                 )
         stored(ledger_id, first, None)
@@ -241,8 +261,8 @@ class LogWriter:
             except MagnetarError:
                 await self._ledgers.delete(writer.ledger_id)
                 raise
-            cache = self._reader.serve(writer)
-            self._current = _Current(writer, cache, self._clock.now(), now_ms)
+            self._reader.serve(writer)
+            self._current = _Current(writer, self._clock.now(), now_ms)
         finally:
             self._changing = None
             if self.state is WriterState.CREATING:

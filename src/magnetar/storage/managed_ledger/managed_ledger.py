@@ -36,6 +36,21 @@ class ManagedLedger:
     Fenced: this one must be closed and the log opened again. Reading goes on.
     """
 
+    __slots__ = (
+        "_clock",
+        "_creating",
+        "_ledgers",
+        "_list",
+        "_log",
+        "_metadata",
+        "_saver",
+        "_settings",
+        "_tasks",
+        "_writer",
+        "cursors",
+        "name",
+    )
+
     def __init__(
         self,
         name: str,
@@ -53,15 +68,13 @@ class ManagedLedger:
         self.name = name
         self.cursors: dict[str, Cursor] = {}
         self._list = ledger_list
+        self._metadata = metadata
         self._ledgers = ledgers
         self._clock = clock
         self._tasks = tasks
         self._settings = settings
         self._saver = saver
         self._log = LogReader(ledger_list.layout, ledgers=ledgers, cache=cache, tasks=tasks)
-        self._cursor_store = CursorStore(
-            name, metadata=metadata, ledger_list=ledger_list, tasks=tasks
-        )
         self._creating: dict[str, asyncio.Task[Cursor | MagnetarError]] = {}
         self._writer = LogWriter(
             name,
@@ -72,7 +85,8 @@ class ManagedLedger:
             tasks=tasks,
             settings=settings,
             cursors=self.cursors,
-            ended=lambda: self._saver.trim_soon(self),
+            saver=saver,
+            owner=self,
         )
 
     @classmethod
@@ -111,7 +125,7 @@ class ManagedLedger:
         )
         if reader is not None:
             opened._log.serve(reader)
-        for cursor_name, (state, record) in (await opened._cursor_store.load()).items():
+        for cursor_name, (state, record) in (await opened._cursor_store().load()).items():
             cursor = opened._cursor(cursor_name, state.mark, record, state.properties)
             cursor.restore(state)
             opened.cursors[cursor_name] = cursor
@@ -238,7 +252,7 @@ class ManagedLedger:
         try:
             mark = self.layout.mark_before(initial)
             value = encode_cursor(CursorState(mark, properties=properties))
-            record = await self._cursor_store.create(name, value)
+            record = await self._cursor_store().create(name, value)
             cursor = self.cursors[name] = self._cursor(name, mark, record, properties)
             # The log may have been trimmed while the record was written.
             cursor.clamp()
@@ -247,6 +261,12 @@ class ManagedLedger:
         finally:
             del self._creating[name]
         return cursor
+
+    def _cursor_store(self) -> CursorStore:
+        """What loads and creates cursors: most logs have few, and need it once."""
+        return CursorStore(
+            self.name, metadata=self._metadata, ledger_list=self._list, tasks=self._tasks
+        )
 
     def _cursor(
         self, name: str, mark: Position, record: CursorRecord | None, properties: dict[str, str]

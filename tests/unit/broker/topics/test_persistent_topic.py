@@ -17,6 +17,7 @@ from magnetar.errors import (
 )
 from magnetar.model.position import EARLIEST, LATEST, Position
 from magnetar.model.subscriptions import InitialPosition, SubscriptionType
+from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
 from magnetar.storage.metadata.memory import MemoryMetadataStore
 
 EXCLUSIVE = SubscriptionType.EXCLUSIVE
@@ -31,13 +32,13 @@ async def test_receipts_name_consecutive_entries(bench):
 async def test_a_topic_appends_what_came_meanwhile_then_answers_then_dispatches(
     bench, client_end, make_entry, make_run, monkeypatch
 ):
-    append, end = bench.topic.ledger.append, client_end()
+    append, end = ManagedLedger.append, client_end()
 
-    def noted(entries, answered):
+    def noted(ledger, entries, answered):
         end.sent.append(("append", len(entries.data)))
-        append(entries, answered)
+        append(ledger, entries, answered)
 
-    monkeypatch.setattr(bench.topic.ledger, "append", noted)
+    monkeypatch.setattr(ManagedLedger, "append", noted)
     await bench.consumer(EXCLUSIVE, end=end)
     producer = await bench.topic.attach_producer(end, 1, "p")
     producer.publish(make_run(make_entry("a")))
@@ -261,10 +262,10 @@ async def test_a_readers_subscription_does_not_outlive_a_seek_that_failed(open_b
     bench = await open_bench(clock=clock)
     _, subscription, _ = await bench.consumer(EXCLUSIVE, subscription="r", durable=False)
 
-    async def nowhere(_):
+    async def nowhere(*_):
         raise Fenced
 
-    monkeypatch.setattr(bench.topic.ledger, "first_where", nowhere)
+    monkeypatch.setattr(ManagedLedger, "first_where", nowhere)
     with pytest.raises(Fenced):
         await bench.topic.seek_to_time(subscription, 0)
     assert "r" in bench.topic.ledger.cursors

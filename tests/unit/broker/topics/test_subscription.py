@@ -7,6 +7,7 @@ import pytest
 from magnetar.errors import ConsumerAssignFailed, ConsumerBusy, Fenced, NotAllowed
 from magnetar.model.position import EARLIEST, Position
 from magnetar.model.subscriptions import SubscriptionType
+from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
 
 EXCLUSIVE = SubscriptionType.EXCLUSIVE
 SHARED = SubscriptionType.SHARED
@@ -161,12 +162,12 @@ async def test_a_seek_during_which_the_topic_closes_did_not_work(bench, monkeypa
     arrived = asyncio.Event()
     release = asyncio.Event()
 
-    async def slow(_):
+    async def slow(*_):
         arrived.set()
         await release.wait()
         return EARLIEST
 
-    monkeypatch.setattr(bench.topic.ledger, "first_where", slow)
+    monkeypatch.setattr(ManagedLedger, "first_where", slow)
     seeking = asyncio.ensure_future(bench.topic.seek_to_time(subscription, 0))
     await arrived.wait()
     await bench.topic.close()

@@ -71,7 +71,7 @@ async def test_a_ledger_left_open_is_fenced_and_sealed(logs):
         NAME, metadata=logs.metadata, ledgers=logs.ledgers, tasks=logs.tasks, now_ms=5
     )
     assert reader.ledger_id == writer.ledger_id
-    assert again.layout.sealed == [SealedLedger(writer.ledger_id, 1, 6, 5)]
+    assert list(again.layout.sealed) == [SealedLedger(writer.ledger_id, 1, 6, 5)]
     assert again.layout.open_id is None
 
 
@@ -81,7 +81,7 @@ async def test_an_empty_ledger_left_open_is_deleted(logs):
     again = await open_list(logs)
     assert again.layout.ledger_ids == []
     assert logs.ledgers.existing == set()
-    assert again.layout.deleting == []
+    assert list(again.layout.deleting) == []
 
 
 async def test_an_open_ledger_that_is_missing_was_never_written_to(logs):
@@ -110,7 +110,7 @@ async def test_changes_take_turns_and_all_are_recorded(logs, ledger_list):
     assert ledger_list.layout.ledger_ids == [], "nothing is true before it is recorded"
     logs.metadata.puts.open()
     await asyncio.gather(*changes)
-    assert ledger_list.layout.sealed == [SealedLedger(1, 3, 9, 5)]
+    assert list(ledger_list.layout.sealed) == [SealedLedger(1, 3, 9, 5)]
     assert ledger_list.layout.open_id == 2
 
 

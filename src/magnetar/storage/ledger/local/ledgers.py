@@ -19,6 +19,8 @@ READ_ENTRIES_MAX: Final = 65_536
 class LocalLedgerReader:
     """Reads one ledger."""
 
+    __slots__ = ("_ledger", "_parts")
+
     def __init__(self, ledger: Ledger, parts: Parts) -> None:
         self._ledger = ledger
         self._parts = parts
@@ -72,6 +74,8 @@ class LocalLedgerReader:
 
 class LocalLedgerWriter(LocalLedgerReader):
     """Appends to one ledger."""
+
+    __slots__ = ()
 
     @property
     def over_limit(self) -> bool:
