@@ -44,7 +44,11 @@ static inline uint64_t word_at(const uint8_t *at) {
 
 #include <immintrin.h>
 
+#if defined(__clang__) && __clang_major__ >= 14
+#define WITH_INSTRUCTION __attribute__((target("crc32,sse4.2,pclmul")))
+#else
 #define WITH_INSTRUCTION __attribute__((target("sse4.2,pclmul")))
+#endif
 #define PART_WORDS_MIN 6
 #define PART_WORDS_MAX 128
 

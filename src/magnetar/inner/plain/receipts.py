@@ -4,11 +4,7 @@ totalSize(4) commandSize(4) 08 07 3a size  08 producer 10 sequence  1a size { 08
 10 entry }  20 highest
 """
 
-from struct import Struct
-
 from magnetar.inner.varint import varint
-
-_SIZES = Struct(">II").pack
 
 
 def send_receipts(
@@ -19,17 +15,18 @@ def send_receipts(
     first_entry_id: int,
 ) -> bytes:
     """One SEND_RECEIPT for each send. ``highest`` has 0 for sends without a highest sequence id."""
-    producer, ledger = varint(producer_id), varint(ledger_id)
+    before = b"\x08%b\x10" % varint(producer_id)
+    between = b"\x08%b\x10" % varint(ledger_id)
     frames = []
-    for index, (sequence, top) in enumerate(zip(sequences, highest, strict=True)):
-        message_id = b"\x08%b\x10%b" % (ledger, varint(first_entry_id + index))
-        receipt = b"\x08%b\x10%b\x1a%c%b\x20%b" % (
-            producer,
-            varint(sequence),
-            len(message_id),
-            message_id,
+    for index, (sequence_id, top) in enumerate(zip(sequences, highest, strict=True)):
+        entry_id = between + varint(first_entry_id + index)
+        receipt = b"%b%b\x1a%c%b\x20%b" % (
+            before,
+            varint(sequence_id),
+            len(entry_id),
+            entry_id,
             varint(top),
         )
-        sizes = _SIZES(8 + len(receipt), 4 + len(receipt))
-        frames.append(b"%b\x08\x07\x3a%c%b" % (sizes, len(receipt), receipt))
+        size = len(receipt)  # At most 57.
+        frames.append(b"\0\0\0%c\0\0\0%c\x08\x07\x3a%c%b" % (size + 8, size + 4, size, receipt))
     return b"".join(frames)

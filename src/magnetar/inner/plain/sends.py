@@ -46,24 +46,25 @@ def cut_sends(data: bytes, position: int, total_size_max: int) -> tuple[int, lis
         if end > len(data) or total_size > total_size_max or start >= end:
             break
         head = _HEAD(data, position + 8, start)
-        if head is None or head[1][0] != command_size - 4:
+        if head is None:
             break
-        producer, sequence, count, highest = (
-            varint_value(part or b"") for part in head.groups()[1:5]
-        )
-        if count > _COUNT_MAX or (producer not in runs and len(runs) == PRODUCERS_MAX):
+        size, producer, sequence, count, highest, expected = head.groups()
+        producer_id, message_count = varint_value(producer), varint_value(count or b"\x01")
+        if size[0] != command_size - 4 or message_count > _COUNT_MAX:
             break
         entry = data[start:end]
         found = checksum(entry)
-        if found != int.from_bytes(head[6]):
+        if found != int.from_bytes(expected):
             break
-        if producer not in runs:
-            runs[producer] = (producer, [], [], [], [], [])
-        _, sequences, entries, checksums, counts, tops = runs[producer]
-        sequences.append(sequence)
-        entries.append(entry)
-        checksums.append(found)
-        counts.append(1 if head[4] is None else count)
-        tops.append(highest)
+        run = runs.get(producer_id)
+        if run is None:
+            if len(runs) == PRODUCERS_MAX:
+                break
+            run = runs[producer_id] = (producer_id, [], [], [], [], [])
+        run[1].append(varint_value(sequence))
+        run[2].append(entry)
+        run[3].append(found)
+        run[4].append(message_count)
+        run[5].append(varint_value(highest or b"\x00"))
         position = end
     return position, list(runs.values())

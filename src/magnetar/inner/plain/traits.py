@@ -35,7 +35,8 @@ def look_into(data: list[bytes], counts: list[int]) -> tuple[list[int], list[int
         end = 4 + int.from_bytes(entry[:4])
         if (
             counts[index]
-            and entry[4 : min(end, 5)] == _PRODUCER_NAME
+            and end > 4
+            and entry[4:5] == _PRODUCER_NAME
             and not _UNUSUAL_TAG(entry, 4, end)
         ):
             continue
