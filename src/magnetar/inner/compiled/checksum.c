@@ -42,6 +42,7 @@ static inline uint64_t word_at(const uint8_t *at) {
 
 #if defined(__x86_64__) && defined(__GNUC__)
 
+#include <cpuid.h>
 #include <immintrin.h>
 
 #if defined(__clang__) && __clang_major__ >= 14
@@ -84,7 +85,10 @@ WITH_INSTRUCTION static uint32_t with_instruction(uint32_t first, const uint8_t 
 }
 
 static void prepare_instruction(void) {
-    if (!__builtin_cpu_supports("sse4.2") || !__builtin_cpu_supports("pclmul")) return;
+    const unsigned sse42_and_pclmul = 1u << 20 | 1u << 1; /* Bits of ECX. */
+    unsigned eax, ebx, ecx = 0, edx;
+    if (!__get_cpuid(1, &eax, &ebx, &ecx, &edx)) return;
+    if ((ecx & sse42_and_pclmul) != sse42_and_pclmul) return;
     /* Lowest bit first, x^0 is the top bit and a step divides by two. */
     uint32_t power = 0x80000000u;
     for (unsigned n = 0, bits = 0; n <= 2 * PART_WORDS_MAX; n++) {
