@@ -1,9 +1,11 @@
 """How many connections there may be, and what one may do before it has said who it is."""
 
 import asyncio
+import re
 
 import pytest
 from support.clock import ManualClock
+from support.loop import until_idle
 from support.network import WireConnection
 from unit.broker.peer import Peer, command
 
@@ -44,6 +46,35 @@ async def test_one_connection_more_than_the_broker_takes_is_turned_away():
         await wires[0].receive_end()
         await Peer(wires[1]).nothing_more()
         assert await admitted(await open_from("127.0.0.1", broker.port))
+
+
+async def test_one_connection_more_than_the_admin_api_takes_is_turned_away():
+    settings = {"webServicePort": 0, "maxHttpServerConnections": 2}
+    async with LocalBroker(settings=settings) as broker:
+        port = broker.web_port
+        opened = [await asyncio.open_connection("127.0.0.1", port) for _ in range(2)]
+        assert [await admin_status(*one) for one in opened] == ["200", "200"]
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        refused = await reader.read()  # To the end, without asking anything.
+        assert refused.startswith(b"HTTP/1.1 503 ")
+        assert b"maxHttpServerConnections" in refused
+        for _, each in (*opened, (reader, writer)):
+            each.close()
+            await each.wait_closed()
+        await until_idle()
+        again = await asyncio.open_connection("127.0.0.1", port)
+        assert await admin_status(*again) == "200"
+        again[1].close()
+        await again[1].wait_closed()
+
+
+async def admin_status(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> str:
+    """The status of an answer, on a connection that stays open."""
+    writer.write(b"GET /admin/v2/clusters HTTP/1.1\r\nHost: x\r\n\r\n")
+    head = (await reader.readuntil(b"\r\n\r\n")).decode()
+    size = int(re.search(r"(?i)content-length: (\d+)", head)[1])
+    await reader.readexactly(size)
+    return head.split()[1]
 
 
 async def test_one_connection_more_than_an_address_may_have_is_turned_away():

@@ -76,6 +76,36 @@ async def test_a_backlog_is_kept_from_consumers_that_never_read(broker, bystande
     assert memory(broker.pid) - before < 5 * (HIGH_WATER_BYTES + READ_BYTES_MAX) + SLACK
 
 
+async def test_clients_that_never_read_hold_so_much_together_and_no_more(tmp_path, peers):
+    """Each could hold more than 1 MiB; one of them reads in the end, and gets everything."""
+    entry, count, deaf_count, budget_mb = b"x" * 1000, 6000, 40, 8
+    settings = {
+        "webServicePort": -1,
+        "managedLedgerCacheSizeMB": 8,
+        "maxMessageDeliveryBufferSizeInMB": budget_mb,
+    }
+    with BrokerProcess(tmp_path / "data", settings=settings) as process:
+        deaf = [peers.enter_context(Rude(process.port)).connect() for _ in range(deaf_count)]
+        for number, one in enumerate(deaf):  # With an id each, or they would share their frames.
+            one.consume(TOPIC, f"deaf-{number}", consumer_id=number)
+        before = memory(process.pid)
+        await publish(process.port, TOPIC, count, entry)
+        assert memory(process.pid) - before < budget_mb * MIB + SLACK
+        last = await asyncio.to_thread(read_to, deaf[-1], count)
+        assert last.message.message_id.entryId == count - 1
+
+
+def read_to(deaf: Rude, count: int) -> pb.BaseCommand:
+    """The last of so many messages."""
+    while True:
+        heard = deaf.hear()
+        if heard.HasField("ping"):
+            deaf.tell("pong")
+        count -= heard.HasField("message")
+        if not count:
+            return heard
+
+
 async def test_a_deaf_consumer_holds_up_nobody_on_its_own_subscription(broker, peers):
     """Shared: what it cannot take goes to the other."""
     deaf = peers.enter_context(Rude(broker.port)).connect()

@@ -231,3 +231,20 @@ async def test_who_asks_for_much_and_never_reads_is_hung_up_on():
         answers = await peer.wire.receive_end()
         assert 1 < len(answers) < 400
         await other.nothing_more()
+
+
+async def test_what_a_client_asked_for_that_is_gone_ends():
+    """All the requests that may run at once are its own, and none has waited for long."""
+    count = 40
+    async with limited_broker(connections={"requests_running_max": count}) as broker:
+        other = await with_many_topics(broker.port)
+        peer = await Peer.open(broker.port)
+        peer.wire.pause_reading()
+        ask_for_topics(peer, count + 500)
+        await until_idle()
+        refused = await other.ask("lookupTopic", topic=TOPIC, request_id=1)
+        assert refused.lookupTopicResponse.error == pb.ServiceNotReady
+        peer.wire.close()
+        await until_idle()
+        served = await other.ask("lookupTopic", topic=TOPIC, request_id=2)
+        assert served.lookupTopicResponse.response == pb.CommandLookupTopicResponse.Connect

@@ -92,7 +92,11 @@ async def running_broker(
         )
         stack.push_async_callback(broker.stop)
         if web_listener is not None:
-            admin = await start_admin(services, web_listener)
+            admin = await start_admin(
+                services,
+                web_listener,
+                connections_max=config.connections.admin_connections_max,
+            )
             stack.push_async_callback(admin.close)
         await broker.start()
         yield broker

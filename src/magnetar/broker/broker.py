@@ -16,6 +16,7 @@ from .config import Config
 from .connection import SHARED_BUFFER_BYTES, Connection, ConnectionContext
 from .handlers.table import CommandTable
 from .housekeeping import KeepAliveSweep, trim_for_ever
+from .outbox_budget import OutboxBudget
 from .pending_publishes import PublishBuffer
 from .settings import MIB
 from .shared_frames import SharedFrames
@@ -69,6 +70,7 @@ class Broker:
             table=self._table,
             settings=self._config.connections,
             publish_buffer=self.publish_buffer,
+            outbox_budget=OutboxBudget(self._config.connections.delivery_buffer_mb_max * MIB),
             shared_frames=SharedFrames(loop),
             clock=self._clock,
             iteration=self._iteration,

@@ -22,6 +22,7 @@ from magnetar.wire.keepalive import KeepAlive
 
 from .handlers.table import CommandTable
 from .outbox import Outbox
+from .outbox_budget import OutboxBudget
 from .pending_publishes import PendingPublishes, PublishBuffer
 from .read_pause import PauseReason, ReadPause
 from .session import Session
@@ -44,6 +45,7 @@ class ConnectionContext:
     table: CommandTable
     settings: ConnectionSettings
     publish_buffer: PublishBuffer
+    outbox_budget: OutboxBudget
     shared_frames: SharedFrames
     clock: Clock
     iteration: LoopIteration
@@ -106,7 +108,13 @@ class Connection(asyncio.BufferedProtocol):
         self._transport = cast(asyncio.Transport, transport)
         context, settings = self._context, self._context.settings
         self._read_pause = ReadPause(self._transport)
-        self._outbox = Outbox(self._transport, self._loop, self._read_pause, context.iteration)
+        self._outbox = Outbox(
+            self._transport,
+            self._loop,
+            self._read_pause,
+            context.iteration,
+            context.outbox_budget,
+        )
         self._session = Session(
             hang_up=self.hang_up,
             cut_off=self.cut_off,

@@ -11,11 +11,13 @@ from typing import Final
 
 from magnetar.loop_iteration import LoopIteration, Phase
 
+from .outbox_budget import OutboxBudget
 from .read_pause import PauseReason, ReadPause
 
 HIGH_WATER_BYTES: Final = 1024 * 1024  # Nothing is delivered while so much is unwritten.
 LOW_WATER_BYTES: Final = 256 * 1024  # Deliveries go on when no more than that is left.
 BACKED_UP_BYTES_MAX: Final = 32 * 1024 * 1024  # With as much unwritten the client is not read.
+RESTRICTED_BYTES_MAX: Final = 64 * 1024  # So much more where the budget of all is used up.
 _JOIN_SIZE_MAX: Final = 4096  # Below this mean size, one copy is cheaper than many buffers.
 
 
@@ -24,6 +26,8 @@ class Outbox:
 
     __slots__ = (
         "_backed_up",
+        "_backed_up_bytes_max",
+        "_budget",
         "_closed",
         "_congested",
         "_iteration",
@@ -41,15 +45,18 @@ class Outbox:
         loop: asyncio.AbstractEventLoop,
         read_pause: ReadPause,
         iteration: LoopIteration,
+        budget: OutboxBudget,
     ) -> None:
         self._transport = transport
         self._loop = loop
         self._read_pause = read_pause
         self._iteration = iteration
+        self._budget = budget
         self._pieces: list[bytes] = []
         self._size = 0  # Invariant: the bytes in _pieces.
         self._congested = False  # The transport holds more than the high-water mark.
         self._backed_up = False
+        self._backed_up_bytes_max = BACKED_UP_BYTES_MAX  # It is less while it is restricted.
         self._closed = False
         self._waiting: dict[Callable[[], None], None] = {}  # An ordered set.
         transport.set_write_buffer_limits(high=HIGH_WATER_BYTES, low=LOW_WATER_BYTES)
@@ -58,6 +65,23 @@ class Outbox:
     def writable(self) -> bool:
         """False while the client reads too slowly, or is gone."""
         return not self._congested and self._size < HIGH_WATER_BYTES and not self._closed
+
+    @property
+    def unwritten_bytes(self) -> int:
+        """What the transport has not written yet."""
+        return self._transport.get_write_buffer_size()
+
+    def restrict(self, bytes_max: int) -> None:
+        """Deliver nothing more until no more than a quarter of ``bytes_max`` is unwritten.
+
+        Answers still get in, but a client that goes on asking is not listened to.
+        """
+        unwritten = self.unwritten_bytes
+        if self._closed or unwritten <= bytes_max:
+            return
+        self._backed_up_bytes_max = min(self._backed_up_bytes_max, unwritten + RESTRICTED_BYTES_MAX)
+        # The transport says at once that it is congested, if it did not say so before.
+        self._transport.set_write_buffer_limits(high=bytes_max, low=bytes_max // 4)
 
     def when_writable(self, wake: Callable[[], None]) -> None:
         """Call ``wake`` once, when ``writable`` turns True."""
@@ -98,6 +122,7 @@ class Outbox:
             self._transport.write(b"".join(pieces))
         else:
             self._transport.writelines(pieces)
+        self._budget.wrote(self, size)
         if self._congested:
             self._watch_the_backlog()
         else:
@@ -111,6 +136,9 @@ class Outbox:
     def drained(self) -> None:
         """The transport's buffer is below the low-water mark again."""
         self._congested = False
+        if self._backed_up_bytes_max != BACKED_UP_BYTES_MAX:
+            self._backed_up_bytes_max = BACKED_UP_BYTES_MAX
+            self._transport.set_write_buffer_limits(high=HIGH_WATER_BYTES, low=LOW_WATER_BYTES)
         if self._backed_up:
             self._backed_up = False
             self._read_pause.resume(PauseReason.UNREAD_ANSWERS)
@@ -128,9 +156,10 @@ class Outbox:
         self._pieces.clear()
         self._size = 0
         self._waiting.clear()
+        self._budget.forget(self)
 
     def _watch_the_backlog(self) -> None:
-        if self._backed_up or self._transport.get_write_buffer_size() < BACKED_UP_BYTES_MAX:
+        if self._backed_up or self.unwritten_bytes < self._backed_up_bytes_max:
             return
         self._backed_up = True
         self._read_pause.pause(PauseReason.UNREAD_ANSWERS)

@@ -76,6 +76,7 @@ class Session:
         "_shared_frames",
         "_sign_of_life",
         "_tasks",
+        "_written",
         "client_version",
         "consumers",
         "producers",
@@ -118,6 +119,7 @@ class Session:
         self._closed_producers: dict[int, float] = {}
         self._sign_of_life: asyncio.Future[bool] | None = None
         self._closed = False
+        self._written: asyncio.Event | None = None  # Set when those who wait may look again.
 
     # The connection and the handlers call what follows.
 
@@ -159,6 +161,15 @@ class Session:
         if self._requests_pending <= REQUESTS_PENDING_MAX // 2:
             self._read_pause.resume(PauseReason.PENDING_REQUESTS)
 
+    async def until_writable(self) -> bool:
+        """Wait until the client has read what was sent before. False: it is gone."""
+        while not (self._closed or self.writable):
+            if self._written is None:
+                self._written = asyncio.Event()
+                self.when_writable(self._look_again)
+            await self._written.wait()
+        return not self._closed
+
     def hang_up(self, reason: str) -> None:
         """Close the connection once everything sent before is written."""
         self._hang_up(reason)
@@ -166,6 +177,7 @@ class Session:
     async def close(self) -> None:
         """Detach everything, since the connection is lost. It must be called just once."""
         self._closed = True
+        self._look_again()
         # The connection refers to the session too: cycles are collected late and hold a lot.
         self._hang_up = self._cut_off = _too_late
         if self._sign_of_life is not None and not self._sign_of_life.done():
@@ -180,6 +192,11 @@ class Session:
                 log.error(  # noqa: TRY400 - what failed is known; where is in the error
                     "consumer.leave_failed topic=%s error=%r", opened.topic.name, error
                 )
+
+    def _look_again(self) -> None:
+        written, self._written = self._written, None
+        if written is not None:
+            written.set()
 
     # The topics call what follows.
 

@@ -87,11 +87,22 @@ class ConnectionSettings:
         "the same for all connections together, in MiB",
         minimum=1,
     )
+    delivery_buffer_mb_max: int = setting(
+        "maxMessageDeliveryBufferSizeInMB",
+        512,
+        "messages and answers that clients have not read yet, for all connections together, in MiB",
+        minimum=1,
+    )
     connections_max: int = setting(
         "brokerMaxConnections", 0, "connections at the same time; 0 is no limit"
     )
     connections_per_ip_max: int = setting(
         "brokerMaxConnectionsPerIp", 0, "the same, from one address; 0 is no limit"
+    )
+    admin_connections_max: int = setting(
+        "maxHttpServerConnections",
+        2048,
+        "connections to the admin REST API at the same time; 0 is no limit",
     )
     producers_max: int = setting(
         "maxProducersPerConnection", 50_000, "producers of one connection; 0 is no limit"

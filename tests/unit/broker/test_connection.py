@@ -16,6 +16,7 @@ from magnetar.broker.handlers.consume import ConsumeHandler
 from magnetar.broker.handlers.lookup import LookupHandler
 from magnetar.broker.handlers.produce import ProduceHandler
 from magnetar.broker.handlers.table import CommandTable
+from magnetar.broker.outbox_budget import OutboxBudget
 from magnetar.broker.pending_publishes import PublishBuffer
 from magnetar.broker.settings import ConnectionSettings
 from magnetar.broker.shared_frames import SharedFrames
@@ -229,6 +230,7 @@ async def context():
         ),
         settings=ConnectionSettings(),
         publish_buffer=PublishBuffer(MIB),
+        outbox_budget=OutboxBudget(MIB),
         shared_frames=SharedFrames(loop),
         clock=ManualClock(),
         iteration=LoopIteration(loop),

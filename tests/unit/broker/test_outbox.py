@@ -8,8 +8,10 @@ from magnetar.broker.outbox import (
     BACKED_UP_BYTES_MAX,
     HIGH_WATER_BYTES,
     LOW_WATER_BYTES,
+    RESTRICTED_BYTES_MAX,
     Outbox,
 )
+from magnetar.broker.outbox_budget import OutboxBudget
 from magnetar.broker.read_pause import ReadPause
 from magnetar.loop_iteration import LoopIteration
 
@@ -21,9 +23,10 @@ class Wire(asyncio.WriteTransport):
         super().__init__()
         self.writes: list[bytes] = []
         self.held_bytes = 0
+        self.limits: list[tuple[int, int]] = []
 
     def set_write_buffer_limits(self, high=None, low=None):
-        assert (high, low) == (HIGH_WATER_BYTES, LOW_WATER_BYTES)
+        self.limits.append((high, low))
 
     def get_write_buffer_size(self):
         return self.held_bytes
@@ -43,7 +46,9 @@ class Side:
         self.turns: list[str] = []
         self.woken: list[str] = []
         loop = asyncio.get_running_loop()
-        self.outbox = Outbox(self.wire, loop, ReadPause(self), LoopIteration(loop))
+        self.outbox = Outbox(
+            self.wire, loop, ReadPause(self), LoopIteration(loop), OutboxBudget(1 << 30)
+        )
 
     def pause_reading(self) -> None:
         self.turns.append("pause")
@@ -123,6 +128,30 @@ async def test_who_does_not_read_answers_is_not_listened_to(side):
     assert side.turns == ["pause"]
     side.outbox.drained()
     assert side.turns == ["pause", "resume"]
+
+
+async def test_who_has_more_than_its_share_gets_answers_only_and_few_until_it_has_read(side):
+    side.wire.held_bytes = 1_000
+    side.outbox.restrict(400)
+    side.outbox.congested()  # As the transport says at once, with its new limits.
+    side.wire.held_bytes += RESTRICTED_BYTES_MAX - 1
+    side.outbox.put(b"answer")
+    await iterations()
+    assert (side.outbox.writable, side.turns) == (False, [])
+    side.wire.held_bytes += 1
+    side.outbox.put(b"answer")
+    await iterations()
+    assert side.turns == ["pause"]
+    side.outbox.drained()
+    assert (side.outbox.writable, side.turns) == (True, ["pause", "resume"])
+    usual = (HIGH_WATER_BYTES, LOW_WATER_BYTES)
+    assert side.wire.limits == [usual, (400, 100), usual]
+
+
+async def test_who_has_less_than_its_share_is_left_alone(side):
+    side.wire.held_bytes = 400
+    side.outbox.restrict(400)
+    assert side.wire.limits == [(HIGH_WATER_BYTES, LOW_WATER_BYTES)]
 
 
 async def test_closing_writes_what_is_there_and_takes_no_more(side):

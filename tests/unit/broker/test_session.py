@@ -6,6 +6,7 @@ from support.loop import until, until_idle
 from unit.broker.peer import TOPIC, Peer, send
 
 from magnetar.broker.outbox import Outbox
+from magnetar.broker.outbox_budget import OutboxBudget
 from magnetar.broker.pending_publishes import PendingPublishes, PublishBuffer
 from magnetar.broker.read_pause import ReadPause
 from magnetar.broker.session import LATE_SENDS_S, REQUESTS_PENDING_MAX, Session
@@ -47,7 +48,7 @@ class Client:
             hang_up=lambda reason: self.ended.append(f"hang up: {reason}"),
             cut_off=lambda reason: self.ended.append(f"cut off: {reason}"),
             address="127.0.0.1:1",
-            outbox=Outbox(self.paper, loop, read_pause, LoopIteration(loop)),
+            outbox=Outbox(self.paper, loop, read_pause, LoopIteration(loop), OutboxBudget(1 << 30)),
             read_pause=read_pause,
             pending_publishes=PendingPublishes(
                 PublishBuffer(1000), read_pause, count_max=10, bytes_max=100

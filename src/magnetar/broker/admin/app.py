@@ -41,9 +41,12 @@ ROUTES: Final = (
 """Every route there is; what is not here does not exist."""
 
 
-async def start_admin(services: AdminServices, listener: socket.socket) -> "AdminServer":
+async def start_admin(
+    services: AdminServices, listener: socket.socket, *, connections_max: int = 0
+) -> "AdminServer":
     """Serve on ``listener`` until the answer is closed."""
     server: type[AdminServer] = import_module("magnetar.broker.admin.server").AdminServer
     tasks = Tasks("admin")
     tasks.spawn("rates", keep_rates(services.rates, services.topics, services.clock))
-    return await server.start(Router(ROUTES, services), listener, tasks)
+    router = Router(ROUTES, services)
+    return await server.start(router, listener, tasks, connections_max=connections_max)

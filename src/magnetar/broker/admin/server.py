@@ -1,7 +1,9 @@
 """The HTTP server: the only file that uses the HTTP library."""
 
+import asyncio
 import logging
 import socket
+from collections.abc import Awaitable, Callable
 from typing import Final, Self
 
 from aiohttp import web
@@ -19,6 +21,16 @@ log = logging.getLogger(__name__)
 
 SHUTDOWN_TIMEOUT_S: Final = 1.0
 """How long running requests may go on when the server closes."""
+
+
+_REASON: Final = (
+    b'{"reason": "Reached the maximum number of connections (maxHttpServerConnections): '
+    b'close some, or try again later"}'
+)
+_TOO_MANY_CONNECTIONS: Final = (
+    b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n"
+    b"Connection: close\r\nContent-Length: %d\r\n\r\n%s" % (len(_REASON), _REASON)
+)
 
 
 class _ClientErrors(logging.Filter):
@@ -46,14 +58,16 @@ class AdminServer:
         self.port = port
 
     @classmethod
-    async def start(cls, router: Router, listener: socket.socket, tasks: Tasks) -> Self:
-        """Accept connections on ``listener``, which is closed with the server, as ``tasks`` are."""
+    async def start(
+        cls, router: Router, listener: socket.socket, tasks: Tasks, *, connections_max: int = 0
+    ) -> Self:
+        """Accept connections on ``listener``, which is closed with the server, as ``tasks`` are.
+
+        One more than ``connections_max`` is turned away; 0 is no limit.
+        """
         port: int = listener.getsockname()[1]
         runner = web.ServerRunner(
-            # A small compressed body could unzip into more than fits, so none is unzipped.
-            web.Server(
-                _Answers(router).answer, access_log=None, logger=_library_log, auto_decompress=False
-            ),
+            _Connections(_Answers(router).answer, connections_max),
             handle_signals=False,
             shutdown_timeout=SHUTDOWN_TIMEOUT_S,
         )
@@ -65,6 +79,26 @@ class AdminServer:
         """Take no more requests, and wait a moment for running ones."""
         await self._runner.cleanup()
         await self._tasks.close()
+
+
+class _Connections(web.Server):
+    """The connections that are open."""
+
+    def __init__(
+        self,
+        answer: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]],
+        connections_max: int,
+    ) -> None:
+        # A small compressed body could unzip into more than fits, so none is unzipped.
+        super().__init__(answer, access_log=None, logger=_library_log, auto_decompress=False)
+        self._connections_max = connections_max
+
+    def connection_made(self, handler: web.RequestHandler, transport: asyncio.Transport) -> None:
+        super().connection_made(handler, transport)
+        if 0 < self._connections_max < len(self.connections):
+            log.info("admin.refused status=503 reason=too many connections")
+            transport.write(_TOO_MANY_CONNECTIONS)
+            transport.close()
 
 
 class _Answers:

@@ -72,7 +72,8 @@ class LookupHandler:
         except InvalidName as error:
             raise UnexpectedCommand(f"GET_TOPICS_OF_NAMESPACE: {error}") from None
         while True:
-            await _until_writable(session)
+            if not await _writable(session):
+                return
             async with self._listing:
                 if session.writable:
                     session.reply(await self._topics_of(namespace, command))
@@ -102,17 +103,14 @@ class LookupHandler:
         )
 
 
-async def _until_writable(session: Session) -> None:
+async def _writable(session: Session) -> bool:
     """A long answer waits until those before it are read: many small requests can ask for much.
 
-    Raises UnexpectedCommand in the end, also for a client that is gone.
+    False: the client is gone. Raises UnexpectedCommand for one that does not read.
     """
     try:
         async with asyncio.timeout(ANSWER_WAIT_S):
-            while not session.writable:
-                written = asyncio.Event()
-                session.when_writable(written.set)
-                await written.wait()
+            return await session.until_writable()
     except TimeoutError:
         raise UnexpectedCommand(
             f"a request for much, while earlier answers are not read for {ANSWER_WAIT_S:g} s"
