@@ -17,7 +17,8 @@ from google_crc32c import value as crc32c
 from unit.storage.ledger.local.support import append, run, snapshot
 
 from magnetar.errors import StorageError
-from magnetar.storage.ledger.local.format import HEAD_SIZE, Stamp, head_at, stamped
+from magnetar.inner.record import HEAD_SIZE
+from magnetar.storage.ledger.local.format import Stamp, head_at, stamped
 from magnetar.storage.ledger.local.segment_format import TRAILER_SIZE, BadFormat, decode_header
 from magnetar.storage.ledger.local.settings import Durability, LocalLedgerSettings
 from magnetar.storage.ledger.local.store import LocalLedgerStore

@@ -16,6 +16,7 @@ from magnetar.broker.connection import Connection
 from magnetar.broker.resources import Resources
 from magnetar.client.client import Client
 from magnetar.errors import CorruptEntry, Fenced, InvalidValue, TopicNotFound
+from magnetar.inner import encode_block
 from magnetar.message import metadata
 from magnetar.message.entry import join
 from magnetar.model.names import NamespaceName, TopicName
@@ -27,7 +28,6 @@ from magnetar.storage.codec.json_object import encode
 from magnetar.storage.codec.ledger_list import decode_ledger_list
 from magnetar.storage.ledger.local.format import (
     Stamp,
-    encode_block,
     head_at,
     head_intact,
     location,
@@ -103,8 +103,7 @@ def test_a_footer_that_cannot_be_is_damaged_whatever_its_checksum(at, number):
 
 
 def test_a_record_whose_tables_end_behind_the_file_is_damaged():
-    [head, body] = encode_block(STAMP, 0, 3, 0, data=[b"a"], lengths=[1], checksums=[7])
-    record = bytearray(head + body)
+    record = bytearray(b"".join(encode_block(STAMP.salt, STAMP.seed, 0, 3, 0, [b"a"], [7])))
     record[52:56] = (1000).to_bytes(4, "little")
     record[8:12] = stamped(STAMP, bytes(record[12:])).to_bytes(4, "little")
     assert not head_intact(bytes(record), 0, STAMP, head_at(bytes(record), 0, STAMP))

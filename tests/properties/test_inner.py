@@ -1,5 +1,6 @@
 """Both builds of the inner loops make the same of the same, whatever it is."""
 
+import google_crc32c
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from properties.test_message_entries import batches, singles
@@ -9,10 +10,12 @@ from unit.inner.builds import compiled, needs_compiled
 from unit.message.test_entry_traits import ENTRIES
 
 from magnetar.inner import plain
+from magnetar.inner.record import COVERED_FROM, HEAD_SIZE, TABLES_SIZE
 from magnetar.message.batch import build_single
 
 pytestmark = needs_compiled
 
+SALT = b"a salt.."
 NUMBERS = st.integers(0, 300) | st.integers(0, 2**64 - 1)
 SIZES_MAX = st.just(1 << 24) | st.integers(0, 120)
 lists_of_bytes = st.lists(st.binary(max_size=40), max_size=20)
@@ -115,3 +118,42 @@ def test_write_fields(pairs):
 @given(st.binary(max_size=5000))
 def test_checksum(data):
     same("checksum", data)
+
+
+@given(
+    numbers=st.tuples(*[st.integers(0, 2**63 - 1)] * 3),
+    data=lists_of_bytes | st.lists(st.sampled_from([b"", bytes(600), bytes(70_000)]), max_size=5),
+    draw=st.data(),
+)
+def test_encode_block(numbers, data, draw):
+    sums = st.lists(st.integers(0, 2**32 - 1), min_size=len(data), max_size=len(data) + 1)
+    same("encode_block", SALT, 7, *numbers, data, draw.draw(sums))
+
+
+@st.composite
+def logs(draw):
+    """Records of all kinds, one behind the other."""
+    pieces = []
+    for _ in range(draw(st.integers(0, 8))):
+        data = draw(lists_of_bytes | st.sampled_from([[bytes(600)], [bytes(600), b"", bytes(999)]]))
+        numbers = draw(st.tuples(st.integers(0, 300), st.integers(0, 3), NUMBERS))
+        record = b"".join(
+            plain.encode_block(SALT, 7, *numbers, data, [google_crc32c.value(e) for e in data])
+        )
+        if draw(st.integers(0, 4)) == 0:  # Of another kind, or with flags that nobody knows.
+            tables = HEAD_SIZE + TABLES_SIZE * len(data)
+            covered = draw(st.binary(min_size=2, max_size=2)) + record[COVERED_FROM + 2 : tables]
+            head = SALT + google_crc32c.extend(7, covered).to_bytes(4, "little") + covered
+            record = head + record[tables:]
+        pieces.append(record)
+    return b"".join(pieces)
+
+
+@given(mutated(logs()), st.integers(0, 2**64 - 2**37), st.booleans(), st.data())
+@settings(max_examples=600)
+def test_cut_records(data, place, verify_bodies, draw):
+    place = draw.draw(st.sampled_from([place, place | 2**36 - 1, 2**36]))
+    position = draw.draw(st.just(0) | st.integers(-1, len(data) + 1))
+    end = draw.draw(st.just(len(data)) | st.integers(-1, len(data) + 2000))
+    same("cut_records", data, position, end, place, SALT, 7, verify_bodies)
+    same("cut_records", data[: len(data) // 2], 0, len(data), place, SALT, 7, verify_bodies)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from unit.storage.ledger.local.support import (
     SALT,
     append,
+    block,
     everything,
     ledgers_in,
     run,
@@ -21,7 +22,7 @@ from unit.storage.ledger.local.support import (
 )
 
 from magnetar.errors import CorruptEntry
-from magnetar.storage.ledger.local.format import Kind, Stamp, encode_block, encode_mark
+from magnetar.storage.ledger.local.format import Kind, Stamp, encode_mark
 from magnetar.storage.ledger.local.segment_format import Contents, Group, encode_footer
 from magnetar.storage.ledger.local.store import LocalLedgerStore, random_salt
 
@@ -42,13 +43,7 @@ def forgery(chance, stamp, at, victim):
     """A record for offset ``at`` that does harm, and vouches for what lies before it."""
     kind = chance.choice([*Kind])
     if kind is Kind.BLOCK:
-        data, checksums = run("forged")
-        first = chance.choice([0, len(PRECIOUS)])
-        lengths = [len(entry) for entry in data]
-        block = encode_block(
-            stamp, at, victim, first, data=data, lengths=lengths, checksums=checksums
-        )
-        return b"".join(block)
+        return block(stamp, at, victim, chance.choice([0, len(PRECIOUS)]), "forged")
     return encode_mark(kind, stamp, at, chance.choice([victim, 10**6]), chance.choice([0, 1]))
 
 

@@ -2,7 +2,9 @@ from typing import Final
 
 from .plain import checksum as checksum
 from .plain import cut_acks as cut_acks
+from .plain import cut_records as cut_records
 from .plain import cut_sends as cut_sends
+from .plain import encode_block as encode_block
 from .plain import look_into as look_into
 from .plain import message_frames as message_frames
 from .plain import pack as pack

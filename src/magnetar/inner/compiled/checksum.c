@@ -136,4 +136,8 @@ void checksum_prepare(void) {
     prepare_instruction();
 }
 
-uint32_t checksum_of(const uint8_t *data, size_t size) { return ~update(~0u, data, size); }
+uint32_t checksum_on(uint32_t seed, const uint8_t *data, size_t size) {
+    return ~update(~seed, data, size);
+}
+
+uint32_t checksum_of(const uint8_t *data, size_t size) { return checksum_on(0, data, size); }

@@ -115,7 +115,7 @@ static inline void write_bytes(Writer *writer, const void *data, size_t size) {
         writer->failed = true;
         return;
     }
-    memcpy(writer->at, data, size);
+    if (size != 0) memcpy(writer->at, data, size); /* Of nothing, data may be NULL. */
     writer->at += size;
 }
 
@@ -256,6 +256,7 @@ static inline PyObject *writer_close(Writer *writer) {
 /* checksum.c */
 void checksum_prepare(void);
 uint32_t checksum_of(const uint8_t *data, size_t size);
+uint32_t checksum_on(uint32_t seed, const uint8_t *data, size_t size); /* Of bytes behind others. */
 
 /* The loops. */
 PyObject *inner_checksum(PyObject *, PyObject *const *, Py_ssize_t);
@@ -267,5 +268,7 @@ PyObject *inner_look_into(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *inner_pack(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *inner_unpack(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *inner_write_fields(PyObject *, PyObject *const *, Py_ssize_t);
+PyObject *inner_encode_block(PyObject *, PyObject *const *, Py_ssize_t);
+PyObject *inner_cut_records(PyObject *, PyObject *const *, Py_ssize_t);
 
 #endif

@@ -20,6 +20,8 @@ static PyMethodDef functions[] = {
     LOOP(pack),
     LOOP(unpack),
     LOOP(write_fields),
+    LOOP(encode_block),
+    LOOP(cut_records),
     {NULL, NULL, 0, NULL},
 };
 

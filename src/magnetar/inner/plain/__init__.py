@@ -6,13 +6,16 @@ from .checksum import checksum
 from .fields import write_fields
 from .messages import message_frames
 from .receipts import send_receipts
+from .records import cut_records, encode_block
 from .sends import cut_sends
 from .traits import look_into
 
 __all__ = [
     "checksum",
     "cut_acks",
+    "cut_records",
     "cut_sends",
+    "encode_block",
     "look_into",
     "message_frames",
     "pack",

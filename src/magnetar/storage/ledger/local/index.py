@@ -12,8 +12,9 @@ from enum import Enum
 from typing import Final
 
 from magnetar.errors import CorruptEntry, EntryNotFound
+from magnetar.inner.record import HEAD_SIZE, TABLES_SIZE
 
-from .format import HEAD_SIZE, TABLES_SIZE, location
+from .format import location
 from .segment_format import Group
 from .segments import Segment
 

@@ -10,20 +10,11 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from magnetar.errors import WriteFailed
+from magnetar.inner import encode_block
+from magnetar.inner.record import ENTRIES_MAX, HEAD_SIZE, TABLES_SIZE
 from magnetar.storage.ledger.store import Answered
 
-from .format import (
-    ENTRIES_MAX,
-    HEAD_SIZE,
-    TABLES_SIZE,
-    Head,
-    Kind,
-    Stamp,
-    encode_block,
-    encode_entry,
-    encode_mark,
-    move,
-)
+from .format import Head, Kind, Stamp, encode_mark, move
 from .index import Ledger
 from .segment_format import Group
 from .segments import Segment, Segments
@@ -95,13 +86,9 @@ class Block:
         return [*early._halves(), *late._halves()]
 
     def encode(self, stamp: Stamp, synced: int) -> Iterable[bytes]:
-        data, checksums = self._data, self._checksums
         ledger_id, first = self._ledger.ledger_id, self._first
-        if len(data) == 1:
-            return encode_entry(stamp, synced, ledger_id, first, data[0], checksums[0])
-        lengths = [*map(len, data)]
         return encode_block(
-            stamp, synced, ledger_id, first, data=data, lengths=lengths, checksums=checksums
+            stamp.salt, stamp.seed, synced, ledger_id, first, self._data, self._checksums
         )
 
     def landed(self, segment: Segment, offset: int) -> None:
@@ -221,6 +208,9 @@ class Move(_WithReceipt):
             return
         place = segment.base + offset
         ledger.move(self.head.first, place)
-        segment.notes.groups.setdefault(ledger_id, Group(ledger_id)).add_block(self.head, place)
+        head = self.head
+        behind = head.first + head.entries
+        block = (ledger_id, [head.first], [place], behind, head.body_size, head.size)
+        segment.notes.groups.setdefault(ledger_id, Group(ledger_id)).add(block)
         segment.hold(ledger_id, self.size)
         self.source.release(ledger_id, self.size)

@@ -11,19 +11,12 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from magnetar.errors import CorruptEntry
+from magnetar.inner import checksum
+from magnetar.inner.record import HEAD_SIZE
 from magnetar.storage.ledger.store import LedgerEntries
 
 from .disk import Files
-from .format import (
-    HEAD_SIZE,
-    Head,
-    Kind,
-    Stamp,
-    checksum,
-    located,
-    location,
-    tables_at,
-)
+from .format import Head, Kind, Stamp, located, location, tables_at
 from .index import lost
 from .window import Window
 

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from magnetar.errors import StorageError
+from magnetar.inner.record import HEAD_SIZE
 
 from .disk import File, Files
-from .format import HEAD_SIZE, head_at, located
+from .format import head_at, located
 from .index import Ledger, LedgerState
 from .scan import WINDOW, Scan, find_footer, read_footer, read_header, scan
 from .segment_format import PAGE, Contents, SegmentHeader, starts_segment

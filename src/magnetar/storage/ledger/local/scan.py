@@ -12,18 +12,11 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from magnetar.errors import StorageError
+from magnetar.inner.plain.records import Blocks, Mark
+from magnetar.inner.record import HEAD_SIZE, SALT_SIZE
 
 from .disk import File
-from .format import (
-    HEAD_SIZE,
-    SALT_SIZE,
-    Head,
-    Kind,
-    Stamp,
-    body_intact,
-    location,
-    lone_entries,
-)
+from .format import Kind, Stamp
 from .segment_format import (
     PAGE,
     TRAILER_SIZE,
@@ -43,9 +36,14 @@ WINDOW: Final = 1024 * 1024
 """Bytes read at once."""
 
 
-class _Doubtful(NamedTuple):
-    offset: int
-    head: Head
+class _Found(NamedTuple):
+    """Records one behind the other: where they start and end, and what they say."""
+
+    start: int
+    end: int
+    synced: int
+    blocks: list[Blocks]
+    marks: list[Mark]
 
 
 @dataclass(slots=True)
@@ -62,6 +60,13 @@ class Scan:
     @property
     def contents(self) -> Contents:
         return Contents(self.groups, self.deletions, self.end)
+
+    def group(self, ledger_id: int) -> Group:
+        """What is known of a ledger so far."""
+        group = self.groups.get(ledger_id)
+        if group is None:
+            group = self.groups[ledger_id] = Group(ledger_id)
+        return group
 
 
 def read_header(file: File, path: Path) -> SegmentHeader:
@@ -107,7 +112,7 @@ def scan(
     """
     window = Window(file, stamp, read_min=read_min, end=min(limit, file.size()))
     result = Scan(end=start, synced=start)
-    doubtful: list[_Doubtful] = []  # What lies behind the first bad place.
+    doubtful: list[_Found] = []  # What lies behind the first bad place.
     bad: list[int] = []
     at = start
     while at < window.end:
@@ -116,71 +121,48 @@ def scan(
             bad.append(at)
             at = _next_record(window, at + 1)
             continue
-        if verify_bodies and not _body_intact(window, at, head):
+        if verify_bodies:
+            window.have(at, head.size)
+        found = _Found(at, *window.records(at, window.end, verify_bodies=verify_bodies))
+        if found.end == at:  # The body is damaged; it keeps its place.
             bad.append(at)
+            found = _Found(at, *window.records(at, at + head.size, verify_bodies=False))
         if bad:
-            doubtful.append(_Doubtful(at, head))
+            doubtful.append(found)
         else:
-            _note(result, stamp.generation, at, head)
-        at += head.size
-        if head.entries == 1 and not bad:
-            at = _note_lone_entries(result, window, at, verify_bodies=verify_bodies)
+            _note(result, found)
+        at = found.end
     cut = window.end
     if newest:
-        vouched = max([result.synced, *(found.head.synced for found in doubtful)])
+        vouched = max([result.synced, *(found.synced for found in doubtful)])
         cut = min((place for place in bad if place >= vouched), default=cut)
     for found in doubtful:
-        if found.offset < cut:
-            _note(result, stamp.generation, *found)
+        if found.start < cut:
+            _note(result, found)
     result.damaged = [place for place in bad if place < result.end]
     result.torn = newest and (
-        any(found.offset >= cut for found in doubtful) or file.read(cut, SALT_SIZE) == stamp.salt
+        any(found.start >= cut for found in doubtful) or file.read(cut, SALT_SIZE) == stamp.salt
     )
     for group in result.groups.values():
         group.sort()
     return result
 
 
-def _note_lone_entries(result: Scan, window: Window, at: int, *, verify_bodies: bool) -> int:
-    """Note blocks of one entry, faster. Returns where the first record lies that needs care."""
-    index = window.have(at, 1)
-    stamp, start, groups, newest = window.stamp, window.start, result.groups, 0
-    base = location(stamp.generation, start)
-    entries = lone_entries(window.bytes, index, stamp, verify_bodies=verify_bodies)
-    for index, synced, ledger_id, first, size in entries:
-        if synced > start + index:
-            break
-        group = groups.get(ledger_id)
-        if group is None:
-            group = groups[ledger_id] = Group(ledger_id)
-        group.firsts.append(first)
-        group.locations.append(base + index)
-        group.next_entry_id = max(group.next_entry_id, first + 1)
-        group.body_size += size
-        whole = size + HEAD_SIZE + 8
-        group.records_size += whole
-        at = start + index + whole
-        newest = synced
-    result.end, result.synced = at, max(result.synced, newest)
-    return at
-
-
-def _note(result: Scan, generation: int, at: int, head: Head) -> None:
-    """Note a record that counts."""
-    result.synced = max(result.synced, head.synced)
-    result.end = at + head.size
-    if head.kind == Kind.DELETED:
-        result.deletions.append(head.ledger_id)
-        return
-    group = result.groups.get(head.ledger_id)
-    if group is None:
-        group = result.groups[head.ledger_id] = Group(head.ledger_id)
-    if head.kind == Kind.BLOCK:
-        group.add_block(head, location(generation, at))
-    elif head.kind == Kind.CREATED:
-        group.created = True
-    elif head.kind == Kind.ENDED:
-        group.ended_at = head.first
+def _note(result: Scan, found: _Found) -> None:
+    """Note records that count."""
+    result.synced = max(result.synced, found.synced)
+    result.end = found.end
+    for blocks in found.blocks:
+        result.group(blocks[0]).add(blocks)
+    for kind, ledger_id, number in found.marks:
+        if kind == Kind.DELETED:
+            result.deletions.append(ledger_id)
+        elif kind == Kind.CREATED:
+            result.group(ledger_id).created = True
+        elif kind == Kind.ENDED:
+            result.group(ledger_id).ended_at = number
+        else:  # Of a later version.
+            result.group(ledger_id)
 
 
 def read_contents(file: File, segment: Segment) -> Contents:
@@ -189,11 +171,6 @@ def read_contents(file: File, segment: Segment) -> Contents:
         file, segment.stamp, segment.start, segment.tail, newest=False, verify_bodies=False
     )
     return scanned.contents._replace(end=segment.tail)
-
-
-def _body_intact(window: Window, at: int, head: Head) -> bool:
-    index = window.have(at, head.size)
-    return index + head.size <= len(window.bytes) and body_intact(window.bytes, index, head)
 
 
 def _next_record(window: Window, at: int) -> int:

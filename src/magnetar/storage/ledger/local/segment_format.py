@@ -40,7 +40,11 @@ from itertools import islice
 from operator import lt
 from typing import NamedTuple
 
-from .format import NUMBER_MAX, SALT_SIZE, Head, Stamp, checksum, location, stamped
+from magnetar.inner import checksum
+from magnetar.inner.plain.records import Blocks
+from magnetar.inner.record import NUMBER_MAX, SALT_SIZE
+
+from .format import Stamp, location, stamped
 
 VERSION = 2
 PAGE = 4096
@@ -91,13 +95,14 @@ class Group:
     firsts: "array[int]" = field(default_factory=lambda: array("Q"))
     locations: "array[int]" = field(default_factory=lambda: array("Q"))
 
-    def add_block(self, head: Head, place: int) -> None:
-        """Add a block that lies at ``place``."""
-        self.firsts.append(head.first)
-        self.locations.append(place)
-        self.next_entry_id = max(self.next_entry_id, head.first + head.entries)
-        self.body_size += head.body_size
-        self.records_size += head.size
+    def add(self, blocks: Blocks) -> None:
+        """Add blocks, as ``cut_records`` finds them."""
+        _, firsts, places, behind, bodies, records = blocks
+        self.firsts.extend(firsts)
+        self.locations.extend(places)
+        self.next_entry_id = max(self.next_entry_id, behind)
+        self.body_size += bodies
+        self.records_size += records
 
     def sort(self) -> None:
         """Put the blocks in order: those that compaction moved lie behind younger ones."""

@@ -13,13 +13,14 @@ from typing import Final, ParamSpec, TypeVar
 
 from magnetar.clock import Clock, SystemClock
 from magnetar.errors import LedgerNotFound, StorageError
+from magnetar.inner.record import SALT_SIZE
 from magnetar.loop_iteration import LoopIteration
 from magnetar.storage.ledger.store import LedgerId
 from magnetar.tasks import Tasks
 
 from .compaction import Compaction
 from .disk import Files, FolderLock, RealFiles
-from .format import SALT_SIZE, Kind
+from .format import Kind
 from .index import Ledger
 from .jobs import Deletion, Mark
 from .journal import Journal

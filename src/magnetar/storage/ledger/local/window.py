@@ -1,7 +1,11 @@
 """The part of a segment's file that is in memory, and the records in it. Blocking, for a thread."""
 
+from magnetar.inner import cut_records
+from magnetar.inner.plain.records import Blocks, Mark
+from magnetar.inner.record import HEAD_SIZE, NUMBER_MAX
+
 from .disk import File
-from .format import HEAD_SIZE, NUMBER_MAX, Head, Stamp, head_at, head_intact
+from .format import Head, Stamp, head_at, head_intact, location
 
 
 class Window:
@@ -40,3 +44,14 @@ class Window:
             return None
         index = self.have(at, HEAD_SIZE + 8 * head.entries)
         return head if head_intact(self.bytes, index, self.stamp, head) else None
+
+    def records(
+        self, at: int, end: int, *, verify_bodies: bool
+    ) -> tuple[int, int, list[Blocks], list[Mark]]:
+        """What ``cut_records`` finds in memory from ``at`` on: where that ends, and the rest."""
+        start, stamp = self.start, self.stamp
+        place = location(stamp.generation, start)
+        cut, synced, blocks, marks = cut_records(
+            self.bytes, at - start, end - start, place, stamp.salt, stamp.seed, verify_bodies
+        )
+        return start + cut, synced, blocks, marks

@@ -6,6 +6,7 @@ import shutil
 import google_crc32c
 from support.elsewhere import until_elsewhere
 
+from magnetar.inner import encode_block
 from magnetar.storage.ledger.local.disk import RealFiles
 from magnetar.storage.ledger.local.format import Stamp
 from magnetar.storage.ledger.local.recovery import recover
@@ -38,6 +39,12 @@ def run(*entries):
     """Arguments of an append."""
     data = [entry if isinstance(entry, bytes) else str(entry).encode() for entry in entries]
     return data, [google_crc32c.value(entry) for entry in data]
+
+
+def block(stamp, synced, ledger_id, first, *entries):
+    """A record of these entries."""
+    arguments = (stamp.salt, stamp.seed, synced, ledger_id, first)
+    return b"".join(encode_block(*arguments, *run(*entries)))
 
 
 async def append(writer, data, checksums):

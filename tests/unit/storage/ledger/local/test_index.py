@@ -7,7 +7,8 @@ import pytest
 from unit.storage.ledger.local.support import stamp
 
 from magnetar.errors import CorruptEntry, EntryNotFound
-from magnetar.storage.ledger.local.format import HEAD_SIZE, Head, Kind, location
+from magnetar.inner.record import HEAD_SIZE
+from magnetar.storage.ledger.local.format import location
 from magnetar.storage.ledger.local.index import TRANSITIONS, Ledger, LedgerState, group_of
 from magnetar.storage.ledger.local.segment_format import Group
 from magnetar.storage.ledger.local.segments import Segment
@@ -162,7 +163,7 @@ def test_a_footers_group_has_the_blocks_that_were_moved_there():
     for first, offset in ((2, 7000), (0, 8000)):
         place = location(2, offset)
         ledger.move(first, place)
-        moved.add_block(Head(Kind.BLOCK, 0, 0, 0, 1, first, 10, 2), place)
+        moved.add((1, [first], [place], first + 2, 10, HEAD_SIZE + 16 + 10))
         two.hold(1, HEAD_SIZE + 16 + 10)
     group = group_of(two, ledger)
     assert list(group.firsts) == [0, 2, 4]

@@ -4,7 +4,8 @@ import pytest
 from unit.storage.ledger.local.support import run, salt, stamp
 
 from magnetar.errors import WriteFailed
-from magnetar.storage.ledger.local.format import HEAD_SIZE, Kind, head_at, location
+from magnetar.inner.record import HEAD_SIZE
+from magnetar.storage.ledger.local.format import Kind, head_at, location
 from magnetar.storage.ledger.local.index import Ledger
 from magnetar.storage.ledger.local.jobs import BLOCK_SIZE_MAX, Block, Deletion, Mark, Move
 from magnetar.storage.ledger.local.segments import Segments

@@ -7,8 +7,9 @@ from unit.storage.ledger.local.support import run, salt
 
 from magnetar.clock import SystemClock
 from magnetar.errors import WriteFailed
+from magnetar.inner.record import HEAD_SIZE
 from magnetar.loop_iteration import LoopIteration
-from magnetar.storage.ledger.local.format import HEAD_SIZE, Kind, encode_mark
+from magnetar.storage.ledger.local.format import Kind, encode_mark
 from magnetar.storage.ledger.local.index import Ledger
 from magnetar.storage.ledger.local.jobs import Block
 from magnetar.storage.ledger.local.journal import Journal

@@ -1,11 +1,10 @@
 import asyncio
-import struct
 
 import pytest
 from unit.storage.ledger.local.support import append, everything, run
 
 from magnetar.errors import LedgerFenced, LedgerNotFound, StorageError, WriteFailed
-from magnetar.storage.ledger.local.format import HEAD_SIZE, TABLES_SIZE
+from magnetar.inner.record import HEAD_SIZE, TABLES_SIZE
 from magnetar.storage.ledger.local.settings import LocalLedgerSettings
 from magnetar.storage.ledger.local.store import LocalLedgerStore
 
@@ -69,7 +68,7 @@ async def test_who_waited_for_room_learns_that_the_ledger_is_closed(tmp_path, fi
 async def test_a_callers_mistake_is_the_callers_alone(store, checksum):
     ledger = await store.create()
     await append(ledger, *run("a"))
-    with pytest.raises(struct.error):
+    with pytest.raises(ValueError, match="32 bits"):
         await append(ledger, [b"b"], [checksum])
     assert await append(ledger, *run("c")) == 1
     assert await everything(ledger) == [b"a", b"c"]

@@ -1,13 +1,12 @@
 from array import array
 
 import pytest
-from unit.storage.ledger.local.support import run, stamp
+from unit.storage.ledger.local.support import block, run, stamp
 
 from magnetar.errors import CorruptEntry
 from magnetar.storage.ledger.local.disk import RealFiles
 from magnetar.storage.ledger.local.format import (
     Kind,
-    encode_block,
     encode_mark,
     located,
     location,
@@ -46,18 +45,13 @@ class Log:
         self.locations = array("Q")
 
     def block(self, generation, *entries, ledger_id=1, first=None):
-        data, checksums = run(*entries)
         first = self.next if first is None else first
-        lengths = [len(entry) for entry in data]
-        pieces = encode_block(
-            stamp(generation), 0, ledger_id, first, data=data, lengths=lengths, checksums=checksums
-        )
         buffer = self.data.setdefault(generation, bytearray())
         if ledger_id == 1:
             self.firsts.append(first)
             self.locations.append(location(generation, len(buffer)))
-            self.next = first + len(data)
-        buffer += b"".join(pieces)
+            self.next = first + len(entries)
+        buffer += block(stamp(generation), 0, ledger_id, first, *entries)
 
     def plan(self):
         sources = {}

@@ -1,12 +1,11 @@
 import pytest
-from unit.storage.ledger.local.support import run, stamp
+from unit.storage.ledger.local.support import block, stamp
 
 from magnetar.errors import StorageError
 from magnetar.storage.ledger.local.disk import RealFiles
 from magnetar.storage.ledger.local.format import (
     Kind,
     Stamp,
-    encode_block,
     encode_mark,
     location,
 )
@@ -39,18 +38,7 @@ class Log:
         return len(self.data) if self.synced is None else self.synced
 
     def block(self, ledger_id, first, *entries):
-        data, checksums = run(*entries)
-        lengths = [len(entry) for entry in data]
-        pieces = encode_block(
-            STAMP,
-            self._synced(),
-            ledger_id,
-            first,
-            data=data,
-            lengths=lengths,
-            checksums=checksums,
-        )
-        self.add(b"".join(pieces))
+        self.add(block(STAMP, self._synced(), ledger_id, first, *entries))
 
     def mark(self, kind, ledger_id, first=0):
         self.add(encode_mark(kind, STAMP, self._synced(), ledger_id, first))

@@ -1,8 +1,7 @@
 import pytest
-from unit.storage.ledger.local.support import run, stamp
+from unit.storage.ledger.local.support import block, stamp
 
 from magnetar.storage.ledger.local.disk import RealFiles
-from magnetar.storage.ledger.local.format import encode_entry
 from magnetar.storage.ledger.local.window import Window
 
 STAMP = stamp(3)
@@ -10,8 +9,7 @@ START = 100
 
 
 def entry(synced=START):
-    [data], [checksum] = run("hello")
-    return b"".join(encode_entry(STAMP, synced, 1, 7, data, checksum))
+    return block(STAMP, synced, 1, 7, "hello")
 
 
 @pytest.fixture
