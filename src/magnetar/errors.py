@@ -9,7 +9,8 @@
       NotFound
         TenantNotFound  NamespaceNotFound  TopicNotFound  SubscriptionNotFound  ConsumerNotFound
       Conflict
-        ProducerBusy  ConsumerBusy  ConsumerAssignFailed  AlreadyExists  LimitReached
+        ProducerBusy  ProducerFenced  ConsumerBusy  ConsumerAssignFailed  AlreadyExists
+        LimitReached
       Refused
         InvalidName  InvalidValue  MessageTooLarge  NotAllowed  TopicTerminated
       Unavailable                   retriable = True
@@ -92,6 +93,10 @@ class Conflict(MagnetarError):
 
 class ProducerBusy(Conflict):
     pass
+
+
+class ProducerFenced(Conflict):
+    """The topic has another exclusive producer, or had one since this one was cut off."""
 
 
 class ConsumerBusy(Conflict):

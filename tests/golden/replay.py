@@ -20,6 +20,7 @@ from support.loop import until_idle
 from support.network import WireConnection
 
 from magnetar.errors import TimedOut
+from magnetar.wire import replies
 
 QUIET_MS = 250
 ANSWER_TIMEOUT_S = 3.0
@@ -29,6 +30,8 @@ ORDER = "(order)"
 UNORDERED = {"ACK_RESPONSE", "MESSAGE"}
 UNASKED = ("MESSAGE", "ACTIVE_CONSUMER_CHANGE", "CLOSE_CONSUMER", "CLOSE_PRODUCER", "PING")
 CLIENT_ACTS = (">", "open", "close", "rest", "ranges")
+# Pulsar does not ask the exclusive producers of these whether they are there, and ours does.
+ANSWERS_PING = ("access-exclusive", "access-fencing", "access-wait")
 IDENTITY = ("request_id", "consumer_id", "producer_id", "sequence_id")
 
 
@@ -110,9 +113,10 @@ class Replay:
 
     async def _play(self, step: Step) -> None:
         if step.kind == "open":
-            self._links[step.connection] = Link(
-                await WireConnection.open("127.0.0.1", self._broker_port)
-            )
+            wire = await WireConnection.open("127.0.0.1", self._broker_port)
+            if self._conversation.name in ANSWERS_PING:
+                wire.answers[replies.ping()] = replies.pong()
+            self._links[step.connection] = Link(wire)
         elif step.kind == ">":
             self._links[step.connection].wire.send(self._names.rewritten(step.frame))
         elif step.kind == "<":

@@ -172,7 +172,9 @@ def _command_table(shared: _Shared, services: AdminServices) -> CommandTable:
     settings, topics, ownership = shared.config.connections, services.topics, services.ownership
     return CommandTable(
         connect=ConnectHandler(message_size_max=settings.message_size_max),
-        produce=ProduceHandler(topics, ownership, producers_max=settings.producers_max),
+        produce=ProduceHandler(
+            topics, ownership, tasks=shared.tasks, producers_max=settings.producers_max
+        ),
         consume=ConsumeHandler(
             topics,
             ownership,

@@ -49,14 +49,23 @@ TRANSITIONS: Final = {
 class Opening:
     """One attempt to open a producer or consumer."""
 
-    __slots__ = ("id", "state")
+    __slots__ = ("_abandoned", "id", "state")
 
     def __init__(self, id: int) -> None:  # noqa: A002 - the protocol calls it an id
         self.id = id
         self.state = State.OPENING
+        self._abandoned: Callable[[], None] | None = None
+
+    def when_abandoned(self, leave: Callable[[], None]) -> None:
+        """Call ``leave`` once the client closes it; now where it has."""
+        self._abandoned = leave
+        if self.state is State.ABANDONED:
+            leave()
 
     def on(self, event: Event) -> State:
         self.state = TRANSITIONS[self.state, event]
+        if self.state is State.ABANDONED and self._abandoned is not None:
+            self._abandoned()
         return self.state
 
 

@@ -15,6 +15,7 @@ _CODES: dict[type[errors.MagnetarError], pb.ServerError] = {
     errors.ConsumerNotFound: pb.MetadataError,
     errors.Conflict: pb.NotAllowedError,
     errors.ProducerBusy: pb.ProducerBusy,
+    errors.ProducerFenced: pb.ProducerFenced,
     errors.ConsumerBusy: pb.ConsumerBusy,
     errors.ConsumerAssignFailed: pb.ConsumerAssignError,
     errors.Refused: pb.NotAllowedError,
@@ -53,7 +54,7 @@ _ERRORS: dict[int, type[errors.MagnetarError]] = {
     pb.NotAllowedError: errors.NotAllowed,
     pb.TransactionConflict: errors.Conflict,
     pb.TransactionNotFound: errors.NotFound,
-    pb.ProducerFenced: errors.Conflict,
+    pb.ProducerFenced: errors.ProducerFenced,
 }
 
 

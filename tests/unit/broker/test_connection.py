@@ -222,7 +222,7 @@ async def context():
     yield ConnectionContext(
         table=CommandTable(
             connect=ConnectHandler(message_size_max=MIB),
-            produce=ProduceHandler(None, None),
+            produce=ProduceHandler(None, None, tasks=tasks),
             consume=ConsumeHandler(None, None, None, message_ids_at_once_max=1),
             lookup=LookupHandler(None, None, None),
             tasks=tasks,

@@ -1,35 +1,42 @@
 """PRODUCER, SEND, CLOSE_PRODUCER."""
 
-from collections.abc import Coroutine
-from typing import Final
+import asyncio
+from collections.abc import Callable, Coroutine
 
 from magnetar.broker.attachments import Opening
 from magnetar.broker.cluster.ownership import Ownership
 from magnetar.broker.schema.declared import check_schema
 from magnetar.broker.session import Session
 from magnetar.broker.topics.producer import Producer
+from magnetar.broker.topics.producer_access import SHARED_ACCESS, AccessRequest, Claim
 from magnetar.broker.topics.registry import TopicRegistry
 from magnetar.errors import ChecksumMismatch, MagnetarError, NotAllowed, UnexpectedCommand
 from magnetar.message.send_run import SendRun
 from magnetar.model.names import TopicName
+from magnetar.model.producers import ProducerAccessMode
+from magnetar.tasks import Tasks
 from magnetar.wire import replies
 from magnetar.wire.commands import CommandCloseProducer, CommandProducer, CommandSend
 
 from .names import topic_name
-
-_SHARED_ACCESS: Final = 0
 
 
 class ProduceHandler:
     """Attaches producers to topics and hands them their sends."""
 
     def __init__(
-        self, registry: TopicRegistry, ownership: Ownership, *, producers_max: int = 0
+        self,
+        registry: TopicRegistry,
+        ownership: Ownership,
+        *,
+        tasks: Tasks,
+        producers_max: int = 0,
     ) -> None:
         """``producers_max`` is for one connection; 0 is no limit."""
         self._registry = registry
         self._ownership = ownership
         self._producers_max = producers_max
+        self._tasks = tasks
 
     def on_producer(
         self, session: Session, command: CommandProducer
@@ -39,18 +46,55 @@ class ProduceHandler:
         producer_id = command.producer_id
         present = session.producers.open.get(producer_id)
         if present is not None:
-            session.reply(replies.producer_success(command.request_id, present.name))
+            session.reply(_success(command, present))
             return None
         opening = session.producers.begin(producer_id, count_max=self._producers_max)
-        return self._open(session, name, command, opening)
+        if _mode(command) is ProducerAccessMode.WAIT_FOR_EXCLUSIVE:
+            return self._open_in_turn(session, name, command, opening)
+        attach = self._attach(session, name, command, SHARED_ACCESS.waits)
+        return self._open(session, command, opening, attach)
 
     async def _open(
-        self, session: Session, name: TopicName, command: CommandProducer, opening: Opening
+        self,
+        session: Session,
+        command: CommandProducer,
+        opening: Opening,
+        attach: Coroutine[None, None, Producer],
     ) -> None:
-        attach = self._attach(session, name, command)
         producer = await session.producers.complete(opening, attach)
         if producer is not None:
-            session.reply(replies.producer_success(command.request_id, producer.name))
+            session.reply(_success(command, producer))
+
+    async def _open_in_turn(
+        self, session: Session, name: TopicName, command: CommandProducer, opening: Opening
+    ) -> None:
+        """Return when the producer is open, or waits in line: it may for days, and is no request.
+
+        The client is answered twice then, the second time when it is its turn.
+        """
+        waiting: asyncio.Future[MagnetarError | None] = asyncio.get_running_loop().create_future()
+
+        def waits(claim: Claim) -> None:
+            waiting.set_result(None)
+            session.reply(
+                replies.producer_success(command.request_id, claim.name, producer_ready=False)
+            )
+            opening.when_abandoned(claim.leave)
+
+        async def finish() -> MagnetarError | None:
+            try:
+                await self._open(session, command, opening, attach)
+            except MagnetarError as error:
+                if not waiting.done():
+                    return error
+                session.reply(replies.error(command.request_id, error))
+            return None
+
+        attach = self._attach(session, name, command, waits)
+        work = self._tasks.spawn("producer", finish())
+        await asyncio.wait((work, waiting), return_when=asyncio.FIRST_COMPLETED)
+        if work.done() and not work.cancelled() and (error := work.result()) is not None:
+            raise error
 
     def on_sends(self, session: Session, run: SendRun) -> None:
         """Publish a run of sends. Raises UnexpectedCommand when its producer is not open."""
@@ -86,12 +130,12 @@ class ProduceHandler:
         session.reply(replies.success(request_id))
 
     async def _attach(
-        self, session: Session, name: TopicName, command: CommandProducer
+        self,
+        session: Session,
+        name: TopicName,
+        command: CommandProducer,
+        waits: Callable[[Claim], None],
     ) -> Producer:
-        if command.producer_access_mode != _SHARED_ACCESS:
-            raise NotAllowed(
-                "Exclusive producers are not supported by this broker: use access mode Shared"
-            )
         if command.txn_enabled:
             raise NotAllowed("Transactions are not enabled.")
         if command.HasField("schema"):
@@ -105,9 +149,24 @@ class ProduceHandler:
             epoch=command.epoch,
             metadata={pair.key: pair.value for pair in command.metadata},
             initial_subscription=command.initial_subscription_name,
+            access=AccessRequest(
+                _mode(command),
+                command.topic_epoch if command.HasField("topic_epoch") else None,
+                waits,
+            ),
         )
 
     def _check_late(self, session: Session, producer_id: int) -> None:
         """Ignore a send that was on its way when the broker closed the producer, and no other."""
         if not session.may_be_late(producer_id):
             raise UnexpectedCommand(f"SEND for producer {producer_id}, which is not open")
+
+
+def _mode(command: CommandProducer) -> ProducerAccessMode:
+    return ProducerAccessMode(command.producer_access_mode)
+
+
+def _success(command: CommandProducer, producer: Producer) -> bytes:
+    return replies.producer_success(
+        command.request_id, producer.name, topic_epoch=producer.topic_epoch
+    )

@@ -9,6 +9,12 @@ from magnetar.broker.topics.admission import Admission
 from magnetar.broker.topics.client_connection import ClientConnection
 from magnetar.broker.topics.consumer import Consumer, DeliveryTotals, SubscribeRequest
 from magnetar.broker.topics.producer import Producer
+from magnetar.broker.topics.producer_access import (
+    SHARED_ACCESS,
+    AccessRequest,
+    Arrival,
+    ProducerAccess,
+)
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.broker.topics.subscription import Subscription
 from magnetar.clock import Clock
@@ -60,6 +66,7 @@ class PersistentTopic:
         "_failed",
         "_inbox",
         "_iteration",
+        "_made_access",
         "_made_tasks",
         "_producer_name",
         "_removed_totals",
@@ -105,6 +112,7 @@ class PersistentTopic:
         self._clock = clock
         self._producer_name = producer_name
         self._failed = failed
+        self._made_access: ProducerAccess | None = None
         self._made_tasks: Tasks | None = None  # Most topics at rest have none.
         self._iteration = iteration
         self._inbox: list[tuple[Producer, SendRun]] = []
@@ -136,6 +144,12 @@ class PersistentTopic:
     def removed_totals(self) -> DeliveryTotals:
         """What deleted subscriptions had delivered."""
         return self._removed_totals or DeliveryTotals()
+
+    @property
+    def _access(self) -> ProducerAccess:
+        if self._made_access is None:
+            self._made_access = ProducerAccess(self.name, self.ledger, self.producers)
+        return self._made_access
 
     @property
     def _tasks(self) -> Tasks:
@@ -222,6 +236,7 @@ class PersistentTopic:
         epoch: int = 0,
         metadata: dict[str, str] | None = None,
         initial_subscription: str = "",
+        access: AccessRequest = SHARED_ACCESS,
     ) -> Producer:
         self._check_open()
         if name is None:
@@ -230,37 +245,22 @@ class PersistentTopic:
             if initial_subscription and initial_subscription not in self.subscriptions:
                 self._admission.check_first_use(by_producer=True)
                 await self.create_subscription(initial_subscription, EARLIEST)
-            # Others may have taken the name while we waited for a sign of life.
-            while (present := self.producers.get(name)) is not None:
-                if not await self._gives_way(present, connection, producer_id, epoch):
-                    raise ProducerBusy(
-                        f"Producer with name '{name}' is already connected to topic '{self.name}'"
-                    )
-            self._check_open()
-            producer = Producer(
-                producer_id=producer_id,
-                name=name,
-                epoch=epoch,
-                metadata=metadata or {},
-                connection=connection,
-                publish=self.publish,
-                detach=self._detach_producer,
-                connected_at_ms=self._clock.wall_ms(),
-            )
-            self.producers[name] = producer
-            return producer
-
-    async def _gives_way(
-        self, present: Producer, connection: ClientConnection, producer_id: int, epoch: int
-    ) -> bool:
-        """Whether a producer of the same name is dead, or an earlier one of the same client."""
-        if present.connection is connection:
-            if present.producer_id != producer_id or present.epoch >= epoch:
-                return False
-        elif await present.connection.alive():
-            return False
-        present.detach()
-        return True
+            arrival = Arrival(name, connection, producer_id, epoch, access)
+            async with self._access.admitted(arrival):
+                self._check_open()
+                producer = Producer(
+                    producer_id=producer_id,
+                    name=name,
+                    epoch=epoch,
+                    metadata=metadata or {},
+                    connection=connection,
+                    publish=self.publish,
+                    detach=self._detach_producer,
+                    connected_at_ms=self._clock.wall_ms(),
+                    topic_epoch=self._access.epoch,
+                )
+                self.producers[name] = producer
+                return producer
 
     def _detach_producer(self, producer: Producer) -> None:
         if self.producers.get(producer.name) is producer:
@@ -268,8 +268,12 @@ class PersistentTopic:
             if not self.producers:
                 self.producers.clear()  # A dict keeps the room it had until it is cleared.
             self.detached_chunk_count += producer.chunk_count
+            if self._made_access is not None:
+                self._made_access.left(producer)
 
     def _disconnect_producers(self) -> None:
+        if self._made_access is not None:
+            self._made_access.close()
         for producer in list(self.producers.values()):
             producer.detach()
             producer.connection.close_producer(producer.producer_id)

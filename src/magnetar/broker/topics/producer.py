@@ -28,13 +28,16 @@ class Producer:
         publish: Callable[["Producer", SendRun], None],
         detach: Callable[["Producer"], None],
         connected_at_ms: int,
+        topic_epoch: int | None = None,
     ) -> None:
+        """``topic_epoch`` is the topic's, if it ever had an exclusive producer."""
         self.producer_id = producer_id
         self.name = name
         self.epoch = epoch
         self.metadata = metadata
         self.connection = connection
         self.connected_at_ms = connected_at_ms
+        self.topic_epoch = topic_epoch
         self.message_count = 0
         self.size_bytes = 0
         self.chunk_count = 0
@@ -97,6 +100,11 @@ class Producer:
         while self._refusals:
             self.connection.drop_sends(self._refusals.popleft()[1])
         self._settle(len(run))
+
+    def stop(self) -> bool:
+        """Take no more sends. False: it took none already."""
+        stopped, self._closed = not self._closed, True
+        return stopped
 
     async def close(self) -> None:
         """Let go of the topic once everything sent before is answered. May be called again."""

@@ -6,6 +6,7 @@ from typing import Protocol
 from magnetar.broker.topics.client_connection import ClientConnection
 from magnetar.broker.topics.consumer import Consumer, DeliveryTotals, SubscribeRequest
 from magnetar.broker.topics.producer import Producer
+from magnetar.broker.topics.producer_access import SHARED_ACCESS, AccessRequest
 from magnetar.broker.topics.subscription import Subscription
 from magnetar.model.names import TopicName
 from magnetar.model.policies import Policies
@@ -66,12 +67,14 @@ class Topic(Protocol):
         epoch: int = 0,
         metadata: dict[str, str] | None = None,
         initial_subscription: str = "",
+        access: AccessRequest = SHARED_ACCESS,
     ) -> Producer:
         """Attach a producer; a name is made up where there is None.
 
         ``initial_subscription`` is made first, for it must not miss what this producer sends.
-        Raises ProducerBusy while another with the name lives or the topic has as many as it may,
-        NotAllowed, TopicClosed.
+        One that asks to wait for its turn is attached when it comes. Raises ProducerBusy while
+        another with the name lives, the topic has an exclusive producer or as many as it may;
+        ProducerFenced, NotAllowed, TopicClosed.
         """
 
     async def subscribe(

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, Final, Self, TypeAlias, TypeVar
 
 from magnetar.errors import InvalidValue
@@ -14,6 +15,7 @@ VERSION: Final = 1
 """The version of every record. ``magnetar.storage.codec`` says when it changes."""
 
 NUMBER_MAX: Final = 2**63 - 1
+NO_TEXTS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 def encode(fields: Mapping[str, Any]) -> bytes:
@@ -73,6 +75,10 @@ class Fields:
 
     def objects(self, name: str, read: "Callable[[Fields], T]") -> list[T]:
         return [read(self._object(name, each)) for each in self._list(name)]
+
+    def texts_if_any(self, name: str) -> Mapping[str, str]:
+        """Take an object of texts; a record of before there was such a field has none."""
+        return self.texts(name) if name in self.left else NO_TEXTS
 
     def texts(self, name: str) -> dict[str, str]:
         """Take an object of texts."""

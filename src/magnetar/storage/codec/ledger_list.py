@@ -4,11 +4,13 @@
      "ledgers": [{"ledgerId": 3, "entries": 10, "size": 1000, "timestamp": 1700000000000}, ...],
      "openLedgerId": 8 or null,
      "trimmedTo": {"ledgerId": 2, "entryId": 9},
-     "deletingLedgerIds": [1, ...]}
+     "deletingLedgerIds": [1, ...],
+     "properties": {"pulsar.topic.epoch": "4", ...}}
 
 ``ledgers`` take no more entries; ``timestamp`` is when they were sealed. At most one more is open
 for appends, and only its store knows its end. Those being deleted no longer belong to the log, but
-may still take up space. A record without bytes is a log without ledgers, as in Pulsar.
+may still take up space. ``properties`` are what the owner of the log keeps with it; there may be
+none. A record without bytes is a log without ledgers, as in Pulsar.
 """
 
 from collections.abc import Mapping
@@ -19,7 +21,7 @@ from typing import Any, Final, NamedTuple
 
 from magnetar.errors import CorruptEntry, InvalidValue
 from magnetar.model.position import EARLIEST, Position
-from magnetar.storage.codec.json_object import Fields, encode, position
+from magnetar.storage.codec.json_object import NO_TEXTS, Fields, encode, position
 
 NOTHING_UNKNOWN: Final[Mapping[str, Any]] = MappingProxyType({})
 
@@ -42,6 +44,7 @@ class LedgerListRecord:
     open_id: int | None = None  # Invariant: it is greater than every sealed id.
     trimmed_to: Position = EARLIEST  # The end of the newest ledger removed.
     deleting: list[int] = field(default_factory=list)
+    properties: Mapping[str, str] = field(default_factory=lambda: NO_TEXTS)
     unknown: Mapping[str, Any] = field(default_factory=lambda: NOTHING_UNKNOWN)
 
 
@@ -64,6 +67,7 @@ def encode_ledger_list(record: LedgerListRecord) -> bytes:
             "openLedgerId": record.open_id,
             "trimmedTo": position(record.trimmed_to),
             "deletingLedgerIds": record.deleting,
+            **({"properties": dict(record.properties)} if record.properties else {}),
         }
     )
 
@@ -79,6 +83,7 @@ def decode_ledger_list(value: bytes, *, source: str) -> LedgerListRecord:
             open_id=fields.number_or_none("openLedgerId"),
             trimmed_to=fields.position("trimmedTo"),
             deleting=fields.numbers("deletingLedgerIds"),
+            properties=fields.texts_if_any("properties"),
             unknown=fields.left,
         )
         ids = [ledger.ledger_id for ledger in record.ledgers]

@@ -6,6 +6,7 @@ from itertools import accumulate
 from typing import Self
 
 from magnetar.model.position import EARLIEST, Position
+from magnetar.storage.codec.json_object import NO_TEXTS
 from magnetar.storage.codec.ledger_list import (
     NOTHING_UNKNOWN,
     LedgerListRecord,
@@ -29,6 +30,7 @@ class Layout:
         "last",
         "open_id",
         "open_size_bytes",
+        "properties",
         "sealed",
         "trimmed_to",
     )
@@ -39,6 +41,7 @@ class Layout:
         self.open_size_bytes = 0
         self.trimmed_to = EARLIEST  # The end of the newest ledger that was removed.
         self.deleting: Sequence[int] = ()
+        self.properties = NO_TEXTS  # What the owner of the log keeps with it.
         self._unknown = NOTHING_UNKNOWN  # Fields of later versions.
         self._reindex(open_last=-1)
 
@@ -50,6 +53,7 @@ class Layout:
         layout.open_id = record.open_id
         layout.trimmed_to = record.trimmed_to
         layout.deleting = tuple(record.deleting)
+        layout.properties = record.properties or NO_TEXTS
         layout._unknown = record.unknown or NOTHING_UNKNOWN
         layout._reindex(open_last=-1)
         return layout
@@ -57,7 +61,12 @@ class Layout:
     def record(self) -> LedgerListRecord:
         """Return what is to be recorded."""
         return LedgerListRecord(
-            list(self.sealed), self.open_id, self.trimmed_to, list(self.deleting), self._unknown
+            list(self.sealed),
+            self.open_id,
+            self.trimmed_to,
+            list(self.deleting),
+            self.properties,
+            self._unknown,
         )
 
     def copy(self) -> Self:
@@ -114,6 +123,10 @@ class Layout:
         if self.open_id is not None:
             self.seal(self._ends[-1], self.open_size_bytes, 0)
         self.remove(self.ledger_ids)
+
+    def set_property(self, name: str, value: str) -> None:
+        """Keep a value with the log."""
+        self.properties = {**self.properties, name: value}
 
     def forget_deleted(self, ledger_ids: Collection[int]) -> None:
         """Note that ledgers are deleted; the next change of the record leaves them out."""

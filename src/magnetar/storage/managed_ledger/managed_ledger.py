@@ -1,7 +1,7 @@
 """A managed ledger: an endless log made of ledgers, and the cursors in it."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Self
 
@@ -165,6 +165,15 @@ class ManagedLedger:
     def last_position(self) -> Position:
         """The last entry, even if it was trimmed; (ledger, -1) in a log that never had one."""
         return self.layout.last
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """What its owner keeps with it."""
+        return self.layout.properties
+
+    async def set_property(self, name: str, value: str) -> None:
+        """Keep a value with the log, durably. Raises Fenced, and what the metadata store raises."""
+        await self._list.change(lambda layout: layout.set_property(name, value))
 
     @property
     def entry_count(self) -> int:

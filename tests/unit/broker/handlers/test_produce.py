@@ -4,6 +4,7 @@ from unit.broker.peer import TOPIC, Peer, send
 from magnetar.model.names import TopicName
 from magnetar.proto import PulsarApi_pb2 as pb
 from magnetar.testing.local_broker import LocalBroker
+from magnetar.wire import replies
 
 
 async def refused(peer: Peer, **values) -> tuple[int, str]:
@@ -177,11 +178,6 @@ async def test_a_bundle_must_be_looked_up_first(peer):
             pb.InvalidTopicName,
             "Invalid topic name: Invalid topic domain: 'bad'",
         ),
-        (
-            {"producer_access_mode": pb.Exclusive},
-            pb.NotAllowedError,
-            "Exclusive producers are not supported by this broker: use access mode Shared",
-        ),
         ({"txn_enabled": True}, pb.NotAllowedError, "Transactions are not enabled."),
         (
             {"schema": pb.Schema(name="s", schema_data=b"", type=pb.Schema.String)},
@@ -197,6 +193,59 @@ async def test_what_is_not_supported_is_refused_with_a_remedy(peer, values, code
     await peer.produce(9)
     assert await refused(peer, **values) == (code, text)
     await peer.nothing_more()
+
+
+async def test_an_exclusive_producer_hears_its_epoch_and_so_does_who_asks_again(peer):
+    wanted = {"topic": TOPIC, "producer_id": 1, "producer_access_mode": pb.Exclusive}
+    await peer.produce(7)
+    await peer.ask("close_producer", producer_id=7, request_id=1)
+    for request_id in (2, 3):
+        opened = (await peer.ask("producer", request_id=request_id, **wanted)).producer_success
+        assert (opened.request_id, opened.topic_epoch, opened.producer_ready) == (
+            request_id,
+            0,
+            True,
+        )
+    assert await refused(peer, producer_id=2) == (
+        pb.ProducerBusy,
+        f"Topic has an existing exclusive producer: {opened.producer_name}",
+    )
+
+
+async def test_a_producer_that_waits_is_answered_twice_and_is_no_request_meanwhile(peer, other):
+    await peer.produce(1, producer_name="owner")
+    wanted = {"topic": TOPIC, "producer_access_mode": pb.WaitForExclusive}
+    for number in range(40):  # More than the requests of a connection that run at once.
+        waits = await other.ask("producer", producer_id=number, request_id=number, **wanted)
+        assert waits.producer_success.request_id == number
+        assert not waits.producer_success.producer_ready
+    for number in range(39):
+        closed = await other.ask("close_producer", producer_id=number, request_id=100 + number)
+        assert closed.success.request_id == 100 + number
+    other.wire.answers[replies.ping()] = replies.pong()
+    await peer.ask("close_producer", producer_id=1, request_id=9)
+    opened = (await other.hear()).producer_success
+    assert (opened.request_id, opened.producer_ready, opened.topic_epoch) == (39, True, 0)
+    other.wire.send(send(39, 0, b"x"))
+    assert (await other.hear()).HasField("send_receipt")
+    await other.nothing_more()
+
+
+async def test_a_producer_that_waits_may_not_send(peer, other):
+    await peer.produce(1)
+    wanted = {"topic": TOPIC, "producer_access_mode": pb.WaitForExclusive}
+    await other.ask("producer", producer_id=1, request_id=1, **wanted)
+    other.wire.send(send(1, 0, b"x"))
+    assert await other.hung_up_on()
+
+
+async def test_a_producer_that_waits_hears_when_its_topic_closes(broker, peer, other):
+    await peer.produce(1)
+    wanted = {"topic": TOPIC, "producer_access_mode": pb.WaitForExclusive}
+    await other.ask("producer", producer_id=1, request_id=5, **wanted)
+    await broker.broker.registry.unload(TopicName.parse(TOPIC))
+    error = (await other.hear()).error
+    assert (error.request_id, error.error) == (5, pb.ServiceNotReady)
 
 
 async def test_a_non_persistent_topic_is_refused(peer):

@@ -18,6 +18,7 @@ STORED = {
     "openLedgerId": 8,
     "trimmedTo": {"ledgerId": 2, "entryId": 9},
     "deletingLedgerIds": [1],
+    "properties": {"pulsar.topic.epoch": "4"},
 }
 
 
@@ -25,11 +26,19 @@ def test_the_fields_have_names():
     record = decode_ledger_list(json.dumps(STORED).encode(), source="/here")
     assert record.ledgers == [SealedLedger(3, 9, 1000, 77, {"offload": {"a": 1}})]
     assert (record.open_id, record.trimmed_to, record.deleting) == (8, Position(2, 9), [1])
+    assert record.properties == {"pulsar.topic.epoch": "4"}
 
 
 def test_fields_of_later_versions_are_written_back():
     record = decode_ledger_list(json.dumps(STORED).encode(), source="/here")
     assert json.loads(encode_ledger_list(record)) == STORED
+
+
+def test_a_record_of_before_there_were_properties_has_none_and_stays_as_it_is():
+    stored = {name: value for name, value in STORED.items() if name != "properties"}
+    record = decode_ledger_list(json.dumps(stored).encode(), source="/here")
+    assert record.properties == {}
+    assert json.loads(encode_ledger_list(record)) == stored
 
 
 def test_a_record_without_bytes_is_an_empty_log():
