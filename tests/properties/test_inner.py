@@ -157,3 +157,17 @@ def test_cut_records(data, place, verify_bodies, draw):
     end = draw.draw(st.just(len(data)) | st.integers(-1, len(data) + 2000))
     same("cut_records", data, position, end, place, SALT, 7, verify_bodies)
     same("cut_records", data[: len(data) // 2], 0, len(data), place, SALT, 7, verify_bodies)
+
+
+@given(lists_of_bytes, st.integers(-1, 3), st.integers(0, 60), st.data())
+def test_cut_entries(entries, position, missing, draw):
+    lengths = [len(entry) for entry in entries]
+    checksums = [google_crc32c.value(entry) for entry in entries]
+    data = b"".join(entries)
+    same("cut_entries", bytes(max(position, 0)) + data, position, lengths, checksums)
+    damaged = draw.draw(mutated(st.just(data)))
+    same("cut_entries", damaged[: max(len(damaged) - missing, 0)], 0, lengths, checksums)
+    others = draw.draw(st.lists(st.integers(0, 2**64 - 1), max_size=len(lengths)))
+    same("cut_entries", data, 0, lengths, others + checksums[len(others) :])
+    same("cut_entries", data, 0, lengths[len(others) :] + others, checksums)
+    same("cut_entries", data, 0, lengths, others)

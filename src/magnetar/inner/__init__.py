@@ -13,6 +13,7 @@ from magnetar.errors import InvalidValue
 from .plain import (
     checksum,
     cut_acks,
+    cut_entries,
     cut_records,
     cut_sends,
     encode_block,
@@ -28,6 +29,7 @@ __all__ = [
     "BUILD",
     "checksum",
     "cut_acks",
+    "cut_entries",
     "cut_records",
     "cut_sends",
     "encode_block",
@@ -51,6 +53,7 @@ if _wanted != "plain":
         from ._compiled import (
             checksum,
             cut_acks,
+            cut_entries,
             cut_records,
             cut_sends,
             encode_block,

@@ -2,6 +2,7 @@ from typing import Final
 
 from .plain import checksum as checksum
 from .plain import cut_acks as cut_acks
+from .plain import cut_entries as cut_entries
 from .plain import cut_records as cut_records
 from .plain import cut_sends as cut_sends
 from .plain import encode_block as encode_block

@@ -269,6 +269,7 @@ PyObject *inner_pack(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *inner_unpack(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *inner_write_fields(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *inner_encode_block(PyObject *, PyObject *const *, Py_ssize_t);
+PyObject *inner_cut_entries(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *inner_cut_records(PyObject *, PyObject *const *, Py_ssize_t);
 
 #endif

@@ -21,6 +21,7 @@ static PyMethodDef functions[] = {
     LOOP(unpack),
     LOOP(write_fields),
     LOOP(encode_block),
+    LOOP(cut_entries),
     LOOP(cut_records),
     {NULL, NULL, 0, NULL},
 };

@@ -121,8 +121,8 @@ def head_intact(buffer: bytes, at: int, stamp: Stamp, head: Head) -> bool:
     return _checksum_on(stamp.seed, covered) == crc
 
 
-def tables_at(buffer: bytes, at: int, head: Head) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def tables_at(buffer: bytes, at: int, head: Head) -> tuple[list[int], list[int]]:
     """The entries' lengths and checksums of the record whose header is at ``at``."""
     count = head.entries
     both = struct.unpack_from(f"<{2 * count}I", buffer, at + HEAD_SIZE)
-    return both[:count], both[count:]
+    return [*both[:count]], [*both[count:]]

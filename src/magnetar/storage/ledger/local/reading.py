@@ -6,12 +6,11 @@ Blocks that lie near one another are read in one call, large entries each in one
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
 from itertools import islice
-from operator import eq
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from magnetar.errors import CorruptEntry
-from magnetar.inner import checksum
+from magnetar.inner import checksum, cut_entries
 from magnetar.inner.record import HEAD_SIZE
 from magnetar.storage.ledger.store import LedgerEntries
 
@@ -105,26 +104,21 @@ def _read_block(
             stop = at + 1
             break
     start = offset + HEAD_SIZE + 8 * head.entries + sum(lengths[:skip])
-    if total >= LARGE * (stop - skip):
-        data = []
-        for length in lengths[skip:stop]:
-            data.append(window.file.read(start, length))
-            start += length
+    lengths, checksums = lengths[skip:stop], checksums[skip:stop]
+    data = []
+    if total < LARGE * len(lengths):
+        at = window.have(start, total)
+        data = cut_entries(window.bytes, at, lengths, checksums)
     else:
-        base = window.have(start, total)
-        data = []
-        for length in lengths[skip:stop]:
-            data.append(window.bytes[base : base + length])
-            base += length
-    expected = checksums[skip:stop]
-    found = tuple(map(checksum, data))
-    if found != expected:
-        good = list(map(eq, found, expected)).index(False)
-        if not good:
-            raise _damaged(plan, generation, wanted)
-        del data[good:]
-        expected = expected[:good]
-    return LedgerEntries(data, list(expected))
+        for length, expected in zip(lengths, checksums, strict=True):
+            entry = window.file.read(start, length)
+            if checksum(entry) != expected:
+                break
+            data.append(entry)
+            start += length
+    if lengths and not data:
+        raise _damaged(plan, generation, wanted)
+    return LedgerEntries(data, checksums[: len(data)])
 
 
 def _block_head(window: Window, plan: Plan, generation: int, offset: int, wanted: int) -> Head:
