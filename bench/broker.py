@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import psutil
 
-from magnetar.testing.processes import BrokerProcess
+from magnetar.testing.processes import PROGRAM, BrokerProcess
 
 
 def free_port() -> int:
@@ -76,9 +76,12 @@ class Broker:
 class Magnetar(Broker):
     """``magnetar standalone`` of this checkout, on a data folder of its own."""
 
-    def __init__(self, folder: Path, durability: str) -> None:
+    def __init__(self, folder: Path, durability: str, module: str = PROGRAM) -> None:
+        """``module`` is run in the place of ``magnetar``, and does what it does."""
         super().__init__(f"Magnetar, {durability}")
-        self._process = BrokerProcess(folder / "data", settings={"durability": durability})
+        self._process = BrokerProcess(
+            folder / "data", settings={"durability": durability}, module=module
+        )
 
     def __enter__(self) -> Self:
         started = time.perf_counter()

@@ -17,6 +17,7 @@ from magnetar.errors import NotReady
 
 STARTUP_TIMEOUT_S: Final = 30.0
 STOP_TIMEOUT_S: Final = 30.0
+PROGRAM: Final = "magnetar.tools.cli"
 _LOG_SHOWN_MAX: Final = 4000
 
 
@@ -32,7 +33,8 @@ class BrokerProcess:
     It also ends when the process that started it does, however that ends. Ports of 0 are free ones,
     picked at the first start and kept at every later one, so that clients find the broker again.
     ``settings`` are by Pulsar's names, as in a configuration file. Its log is written to the folder
-    ``beside``, by default the one that the data folder is in.
+    ``beside``, by default the one that the data folder is in. ``module`` may name another program
+    with the same command line, such as one that measures.
     """
 
     def __init__(
@@ -44,6 +46,7 @@ class BrokerProcess:
         beside: Path | None = None,
         port: int = 0,
         web_port: int = 0,
+        module: str = PROGRAM,
     ) -> None:
         Config.read(flags=settings)  # Refuses a name or value that the process would stumble on.
         self._data = data_directory
@@ -56,6 +59,7 @@ class BrokerProcess:
         self.log_file = beside / f"{data_directory.name}.log"
         self.port = port
         self.web_port = web_port
+        self._module = module
 
     @property
     def service_url(self) -> str:
@@ -96,7 +100,7 @@ class BrokerProcess:
         """Start it and do not wait: for ``await_ready``, ``refusal``, or a kill on its way up."""
         assert self._process is None, "it runs already: kill or terminate it first"
         self._ready_file.unlink(missing_ok=True)
-        command = [sys.executable, "-m", "magnetar.tools.cli", "standalone"]
+        command = [sys.executable, "-m", self._module, "standalone"]
         command += ["--data-dir", str(self._data), "--ready-file", str(self._ready_file)]
         command += ["--port", str(self.port), "--http-port", str(self.web_port), "--until-eof"]
         self._data.parent.mkdir(parents=True, exist_ok=True)
