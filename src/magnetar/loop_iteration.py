@@ -6,7 +6,8 @@ once, the log is handed over once, and each connection is written to once.
 
 The second one begins when the log answers (``run``). Each topic then
 
-1. appends what was published to it meanwhile, so that the log is not idle for longer than it must;
+1. appends what was published to it meanwhile, so that the log is not idle for longer than it must
+   (what is much it appended before: then the log's thread need not wait for this iteration);
 2. answers the producers of what was stored;
 3. dispatches, for an entry is not delivered before its producer could know that it is stored;
 

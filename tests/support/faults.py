@@ -91,6 +91,9 @@ class FaultyFiles:
         self._sync_fault = _Fault(0, 0, "")
         self._may_sync = threading.Event()
         self._may_sync.set()
+        self.write_waits = threading.Event()  # Set while a write is being held.
+        self._may_write = threading.Event()
+        self._may_write.set()
         self.dead = False  # Power was cut.
 
     def fail_writes(self, error: int = errno.EIO, *, times: int = 1, name: str = "") -> None:
@@ -120,6 +123,16 @@ class FaultyFiles:
         finally:
             self._may_sync.set()
             self.sync_waits.clear()
+
+    @contextlib.contextmanager
+    def hold_writes(self) -> Iterator[None]:
+        """Writes do not begin before this is left."""
+        self._may_write.clear()
+        try:
+            yield
+        finally:
+            self._may_write.set()
+            self.write_waits.clear()
 
     def cut_power(self) -> None:
         """From now on nothing is written, and every call but a read fails."""
@@ -211,6 +224,9 @@ class FaultyFiles:
 
         Bytes by which a file grows are taken from ``space_left``.
         """
+        if not self._may_write.is_set():
+            self.write_waits.set()
+            self._may_write.wait()
         with self.powered():
             self.writes += 1
             if self._write_fault.strikes(path):

@@ -2,12 +2,14 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
+from itertools import chain
 from typing import Final
 
 from magnetar.broker.topics.admission import Admission
 from magnetar.broker.topics.client_connection import ClientConnection
 from magnetar.broker.topics.consumer import Consumer, DeliveryTotals, SubscribeRequest
+from magnetar.broker.topics.joined_runs import joined
 from magnetar.broker.topics.producer import Producer
 from magnetar.broker.topics.producer_access import (
     SHARED_ACCESS,
@@ -17,13 +19,13 @@ from magnetar.broker.topics.producer_access import (
 )
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.broker.topics.subscription import Subscription
+from magnetar.broker.topics.subscription_names import check_subscription_name
 from magnetar.clock import Clock
 from magnetar.errors import (
     ConsumerBusy,
     Fenced,
     MagnetarError,
     NotAllowed,
-    ProducerBusy,
     SubscriptionNotFound,
     TopicClosed,
     UnknownFailure,
@@ -31,24 +33,24 @@ from magnetar.errors import (
 from magnetar.loop_iteration import LoopIteration, Phase
 from magnetar.message import metadata
 from magnetar.message.send_run import SendRun
-from magnetar.model.names import TopicName, flaw
+from magnetar.model.names import TopicName
 from magnetar.model.policies import Policies
 from magnetar.model.position import EARLIEST, LATEST, Position
 from magnetar.model.subscriptions import InitialPosition
-from magnetar.storage.managed_ledger.entries import Entries
 from magnetar.storage.managed_ledger.info import ManagedLedgerInfo
 from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
 from magnetar.tasks import Tasks
 
 log = logging.getLogger(__name__)
 
+AHEAD_MIN: Final = 64
+"""So many entries are appended although an append before them is not answered; few wait for it."""
+
 ABANDONED_AFTER_S: Final = 60.0
 """How long a non-durable subscription waits for its consumers after a seek closed them."""
 
 SKIPPED_AT_ONCE_MAX: Final = 1_000
 """Entries that an administrator skips before others are served."""
-
-RESERVED_SUBSCRIPTIONS: Final = ("pulsar.repl", "pulsar.dedup")
 
 
 class PersistentTopic:
@@ -65,6 +67,7 @@ class PersistentTopic:
         "_closed",
         "_failed",
         "_inbox",
+        "_inbox_size",
         "_iteration",
         "_made_access",
         "_made_tasks",
@@ -72,6 +75,7 @@ class PersistentTopic:
         "_removed_totals",
         "_settings",
         "_storing",
+        "_will_store",
         "detached_chunk_count",
         "last_publish_ms",
         "ledger",
@@ -116,7 +120,9 @@ class PersistentTopic:
         self._made_tasks: Tasks | None = None  # Most topics at rest have none.
         self._iteration = iteration
         self._inbox: list[tuple[Producer, SendRun]] = []
-        self._storing: Sequence[tuple[Producer, SendRun]] = ()  # One append at a time.
+        self._inbox_size = 0  # Entries in it.
+        self._will_store = False  # At the end of an iteration.
+        self._storing: tuple[list[tuple[Producer, SendRun]], ...] = ()  # The appends under way.
         self._at_rest: asyncio.Future[None] | None = None  # ``close`` waits until both are empty.
         self._closed = False
         for cursor_name, cursor in ledger.cursors.items():
@@ -169,20 +175,27 @@ class PersistentTopic:
         if self._closed:
             producer.dropped(run)
             return
-        if not (self._inbox or self._storing):
-            self._iteration.at_end(Phase.APPEND, self._store)
         self._inbox.append((producer, run))
+        self._inbox_size += len(run.data)
+        if not self._will_store and self._may_store():
+            self._will_store = True
+            self._iteration.at_end(Phase.APPEND, self._store)
+
+    def _may_store(self) -> bool:
+        """Whether what waits is appended now, or when an append under way is answered."""
+        if not self._storing:
+            return True
+        return self._inbox_size >= AHEAD_MIN and self.ledger.takes_more
 
     def _store(self) -> None:
-        """Loop 2: append all that waits, once. What comes meanwhile goes into the next append."""
-        runs, self._inbox = self._inbox, []
-        self._storing = runs
+        """Loop 2: append all that waits, once, unless it is little and an answer is expected."""
+        self._will_store = False
+        if not (self._inbox and self._may_store()):
+            return
+        runs, self._inbox, self._inbox_size = self._inbox, [], 0
+        self._storing = (*self._storing, runs)
         try:
-            first = runs[0][1]
-            entries = Entries(first.data, first.checksums, first.traits, first.size_bytes)
-            if len(runs) > 1:
-                entries = _joined(runs)
-            self.ledger.append(entries, self._stored)
+            self.ledger.append(joined(runs), self._stored)
         except Exception as error:
             log.exception("topic.defect topic=%s", self.name)
             self._fail(UnknownFailure(f"{type(error).__name__}: {error}"))
@@ -192,9 +205,10 @@ class PersistentTopic:
         if error is not None:
             self._fail(error)
             return
-        runs, self._storing = self._storing, ()
-        if self._inbox:
-            self._store()
+        if not self._storing:  # An append before it failed, and everything behind that with it.
+            return
+        runs, self._storing = self._storing[0], self._storing[1:]
+        self._store()
         self.last_publish_ms = self._clock.wall_ms()
         for producer, run in runs:
             self.message_count += run.message_count
@@ -211,8 +225,8 @@ class PersistentTopic:
     def _fail(self, error: MagnetarError) -> None:
         """A write failed: refuse all that waits, and disconnect the producers, who try again."""
         log.error("topic.write_failed topic=%s error=%s", self.name, error)
-        waiting = [*self._storing, *self._inbox]
-        self._storing, self._inbox = (), []
+        waiting = [*chain.from_iterable(self._storing), *self._inbox]
+        self._storing, self._inbox, self._inbox_size = (), [], 0
         for producer, run in waiting:
             producer.refused(run, error)
         if not self._closed:
@@ -476,23 +490,3 @@ class PersistentTopic:
     def _check_open(self) -> None:
         if self._closed:
             raise TopicClosed(f"Topic {self.name} is being closed here; look it up again")
-
-
-def _joined(runs: list[tuple[Producer, SendRun]]) -> Entries:
-    """Join several runs into one."""
-    traits = runs[0][1].traits.joined([run.traits for _, run in runs[1:]])
-    joined = Entries([], [], traits, sum(run.size_bytes for _, run in runs))
-    for _, run in runs:
-        joined.data.extend(run.data)
-        joined.checksums.extend(run.checksums)
-    return joined
-
-
-def check_subscription_name(name: str) -> None:
-    """Raises ProducerBusy for an invalid name, as Pulsar does."""
-    if not name:
-        raise ProducerBusy("Empty subscription name")
-    if (found := flaw(name)) is not None:
-        raise ProducerBusy(f"Invalid subscription name: {found}")
-    if name.startswith(RESERVED_SUBSCRIPTIONS):
-        raise ProducerBusy("Subscription with reserved subscription name attempted")

@@ -59,15 +59,17 @@ class _Current(NamedTuple):
 
 
 class LogWriter:
-    """The writer of one log. Only one caller may append at a time."""
+    """The writer of one log. An append waits for the one before unless it ``takes_more``."""
 
     __slots__ = (
-        "_append",
         "_appended_to",
+        "_appends",
         "_changing",
         "_clock",
         "_current",
         "_cursors",
+        "_failed",
+        "_later",
         "_ledgers",
         "_list",
         "_name",
@@ -108,9 +110,11 @@ class LogWriter:
         self._saver = saver
         self._owner = owner
         self._current: _Current | None = None
-        # Invariant: only ``_answer`` takes it out.
-        self._append: tuple[Entries, Stored] | None = None
-        self._appended_to = -1  # This is the ledger of the append under way.
+        # Those under way, in order. Invariant: only ``_answer`` takes one out.
+        self._appends: tuple[tuple[Entries, Stored], ...] = ()
+        self._appended_to = -1  # This is the ledger of all of them.
+        self._later = False  # The one append under way waits for a ledger, or for capacity.
+        self._failed: Fenced | None = None  # An append was answered so; so are all behind it.
         self._changing: asyncio.Task[None] | None = None  # It creates or ends a ledger.
 
     @property
@@ -120,20 +124,34 @@ class LogWriter:
 
     def append(self, entries: Entries, stored: Stored) -> None:
         """Append as ``ManagedLedger.append`` says."""
-        assert self._append is None, "one append at a time"
-        self._append = entries, stored
+        writer = self._ready()
+        assert writer is not None or not self._appends, "one append at a time, if one must wait"
+        self._appends = (*self._appends, (entries, stored))
+        if writer is not None:
+            self._appended_to = writer.ledger_id
+            writer.append(entries.data, entries.checksums, self._answer)
+        else:
+            self._later = True
+            self._tasks.spawn("append", self._append_later(entries))
+
+    @property
+    def takes_more(self) -> bool:
+        """Whether to append is possible at once, and so before other appends are answered."""
+        return self._ready() is not None
+
+    def _ready(self) -> LedgerWriter | None:
+        """The current ledger, if it takes an append at once."""
         current = self._current
         if (
             self.state is _OPEN
             and current is not None
+            and not self._later
             and not current.writer.over_limit
             and self._list.owned
             and not self._has_had_enough(current)
         ):
-            self._appended_to = current.writer.ledger_id
-            current.writer.append(entries.data, entries.checksums, self._answer)
-        else:
-            self._tasks.spawn("append", self._append_later(entries))
+            return current.writer
+        return None
 
     async def start_ledger(self) -> None:
         """Begin a ledger, and end the one before it. Raises Fenced, and what the stores raise."""
@@ -148,7 +166,7 @@ class LogWriter:
 
     async def roll_over_if_due(self) -> None:
         """End the current ledger if that is due and nothing is being appended. Raises Fenced."""
-        if self.state is WriterState.OPEN and self._append is None and self._roll_over_due():
+        if self.state is WriterState.OPEN and not self._appends and self._roll_over_due():
             self._to(WriterState.SEALING)
             await self._change(self._seal())
             self._saver.trim_soon(self._owner)
@@ -204,11 +222,14 @@ class LogWriter:
                 self._answer(-1, error)
 
     def _answer(self, first: int, error: MagnetarError | None) -> None:
-        """Answer the append under way."""
-        assert self._append is not None, "an append is answered once"
-        (entries, stored), self._append = self._append, None
-        if error is not None:
-            stored(-1, -1, self._fenced(error))
+        """Answer the first of the appends under way."""
+        assert self._appends, "an append is answered once"
+        (entries, stored), self._appends = self._appends[0], self._appends[1:]
+        self._later = False
+        if error is not None and self._failed is None:
+            self._failed = self._fenced(error)
+        if self._failed is not None:
+            stored(-1, -1, self._failed)
             return
         ledger_id, count = self._appended_to, len(entries.data)
         self.entries_added += count

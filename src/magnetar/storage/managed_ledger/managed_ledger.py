@@ -30,7 +30,7 @@ __all__ = ["ManagedLedger", "ManagedLedgerSettings"]
 
 
 class ManagedLedger:
-    """One log. Only one caller may append at a time.
+    """One log. Who appends waits for the answer before appending again, unless it ``takes_more``.
 
     Once an append failed, or another broker has taken the log over, everything that writes raises
     Fenced: this one must be closed and the log opened again. Reading goes on.
@@ -145,9 +145,17 @@ class ManagedLedger:
         """Append entries. ``stored`` is called exactly once, and never before this returns.
 
         The entries are stored one after the other in one ledger. The answer is Fenced when they may
-        not be durable; then this log takes no more appends.
+        not be durable; then all behind them are answered so, and this log takes no more appends.
         """
         self._writer.append(entries, stored)
+
+    @property
+    def takes_more(self) -> bool:
+        """Whether more may be appended now, although an append may not be answered yet.
+
+        Not while a ledger is to be begun, or the store asks to wait. Answers come in order.
+        """
+        return self._writer.takes_more
 
     async def roll_over_if_due(self) -> None:
         """End the current ledger if that is due and nothing is being appended.

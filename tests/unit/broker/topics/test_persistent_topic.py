@@ -4,8 +4,9 @@ import asyncio
 
 import pytest
 from support.clock import ManualClock
+from support.loop import until
 
-from magnetar.broker.topics.persistent_topic import ABANDONED_AFTER_S
+from magnetar.broker.topics.persistent_topic import ABANDONED_AFTER_S, AHEAD_MIN
 from magnetar.errors import (
     ConsumerBusy,
     Fenced,
@@ -46,6 +47,68 @@ async def test_a_topic_appends_what_came_meanwhile_then_answers_then_dispatches(
     producer.publish(make_run(make_entry("b")))
     await end.until(lambda e: e.got() == ["a", "b"])
     assert [sent[0] for sent in end.sent] == ["append", "append", *["receipts", "entry"] * 2]
+
+
+class SlowLog:
+    """Answers appends when it is told to."""
+
+    def __init__(self, ledger, monkeypatch):
+        self._append = ledger.append
+        self.waiting = []  # Answers.
+        self.sizes = []
+        monkeypatch.setattr(type(ledger), "append", lambda _, *append: self._hold(*append))
+
+    def _hold(self, entries, stored):
+        self.sizes.append(len(entries.data))
+        self._append(entries, lambda *answer: self.waiting.append((stored, answer)))
+
+    async def answer(self):
+        await until(lambda: self.waiting)
+        stored, answer = self.waiting.pop(0)
+        stored(*answer)
+
+
+async def test_many_entries_are_appended_before_what_is_before_them_is_answered(
+    bench, client_end, make_entry, make_run, monkeypatch
+):
+    end, log = client_end(), SlowLog(bench.topic.ledger, monkeypatch)
+    producer = await bench.topic.attach_producer(end, 1, "p")
+    for count in (1, 2, AHEAD_MIN, 3, AHEAD_MIN):
+        producer.publish(make_run(*map(make_entry, map(str, range(count)))))
+        await asyncio.sleep(0)
+    assert log.sizes == [1, 2 + AHEAD_MIN, 3 + AHEAD_MIN]
+    assert not end.sent
+    producer.publish(make_run(make_entry("last")))
+    for _ in range(3):
+        assert len(log.sizes) == 3
+        await log.answer()
+    await log.answer()  # The last one waited for all answers, since it is little.
+    firsts = [sent[4] for sent in end.sent]
+    assert [sent[2] for sent in end.sent] == [1, 2, AHEAD_MIN, 3, AHEAD_MIN, 1]
+    assert firsts == [0, 1, 3, 3 + AHEAD_MIN, 6 + AHEAD_MIN, 6 + 2 * AHEAD_MIN]
+
+
+async def test_a_failed_append_fails_all_behind_it_in_their_order(
+    bench, client_end, make_entry, make_run, monkeypatch
+):
+    end, log = client_end(), SlowLog(bench.topic.ledger, monkeypatch)
+    producer = await bench.topic.attach_producer(end, 1, "p")
+    for count in (1, AHEAD_MIN, AHEAD_MIN + 1, 2):
+        producer.publish(make_run(*map(make_entry, map(str, range(count)))))
+        await asyncio.sleep(0)
+    await until(lambda: len(log.waiting) == 3)
+    log.waiting[0] = (log.waiting[0][0], (-1, -1, Fenced("the disk is full")))
+    for _ in range(3):
+        await log.answer()
+    assert [sent[:1] + sent[2:3] for sent in end.sent[:4]] == [
+        ("errors", 1),
+        ("errors", AHEAD_MIN),
+        ("errors", AHEAD_MIN + 1),
+        ("errors", 2),
+    ]
+    assert [sent[0] for sent in end.sent[4:]] == ["close_producer"]
+    assert bench.failed == [bench.topic]
+    await asyncio.wait_for(bench.topic.close(), 10)
 
 
 async def test_a_name_is_made_up_and_is_unique(bench, client_end):

@@ -111,13 +111,47 @@ async def test_nothing_is_visible_before_it_is_durable(logs, ledger):
     assert await everything(ledger) == entries(3)
 
 
-async def test_one_append_at_a_time(logs, ledger):
+async def test_appends_follow_each_other_before_they_are_answered(logs, ledger):
     logs.ledgers.appends.close()
-    logs.tasks.spawn("append", append(ledger, entries(1)))
+    appends = []
+    for start in (0, 2, 4):
+        assert ledger.takes_more
+        appends.append(asyncio.ensure_future(append(ledger, entries(2, start=start))))
+        await until_idle()
+    assert ledger.entry_count == 0
+    logs.ledgers.appends.open()
+    assert await asyncio.gather(*appends) == [(0, 0), (0, 2), (0, 4)]
+    assert await everything(ledger) == entries(6)
+
+
+async def test_one_append_at_a_time_while_a_ledger_is_begun(logs, ledger):
+    await append(ledger, entries(1))
+    logs.clock.move(logs.settings.ledger_age_max_s)
+    assert not ledger.takes_more
+    logs.ledgers.creates.close()
+    first = asyncio.ensure_future(append(ledger, entries(1, start=1)))
     await until_idle()
+    assert not ledger.takes_more
     with pytest.raises(AssertionError, match="one append"):
         await append(ledger, entries(1))
+    logs.ledgers.creates.open()
+    assert await first == (1, 0)
+    assert ledger.takes_more
+
+
+async def test_an_append_that_fails_fails_all_behind_it(logs, ledger):
+    """Even where the store stored them."""
+    logs.ledgers.appends.close()
+    logs.ledgers.appends.failures = [WriteFailed("disk full")]
+    appends = []
+    for start in range(3):
+        appends.append(asyncio.ensure_future(append(ledger, entries(1, start=start))))
+        await until_idle()
     logs.ledgers.appends.open()
+    answers = await asyncio.gather(*appends, return_exceptions=True)
+    assert [type(answer) for answer in answers] == [Fenced] * 3
+    assert ledger.fenced
+    assert not ledger.takes_more
 
 
 @pytest.mark.parametrize("error", [WriteFailed("disk full"), LedgerFenced("elsewhere")])

@@ -1,9 +1,10 @@
 """The thread that writes the log: what arrived while one sync ran goes into the next.
 
-The event loop hands over commits; the thread takes all that wait, writes them in order, syncs once
-and reports them together. It holds one segment file open, the current one. After a failure nothing
-more is written until a commit of a later epoch arrives, which the loop begins with a new segment:
-a file whose sync failed is never trusted again, and nothing may land behind a hole.
+The event loop hands over commits; the thread takes all that wait, writes them in order, and then
+what arrived during the writing, syncs once and reports them together. It holds one segment file
+open, the current one. After a failure nothing more is written until a commit of a later epoch
+arrives, which the loop begins with a new segment: a file whose sync failed is never trusted again,
+and nothing may land behind a hole.
 """
 
 import asyncio
@@ -91,6 +92,7 @@ class LogThread(Generic[Job]):
         self._stopped = self._loop.create_future()
         self._queue: SimpleQueue[Commit[Job] | None] = SimpleQueue()
         # Only the thread uses what follows.
+        self._running = True
         self._file: File | None = None
         self._epoch = 0
         self._mark: Path | None = None  # Of the newest segment that this thread has begun.
@@ -112,10 +114,8 @@ class LogThread(Generic[Job]):
         self._thread.join()  # It has nothing left to do.
 
     def _run(self) -> None:
-        running = True
-        while running:
-            group: list[Commit[Job]] = []
-            running = self._take(group)
+        while self._running:
+            group = self._take()
             if group and group[0].epoch <= self._broken_epoch:  # Epochs only ascend.
                 refused = [commit for commit in group if commit.epoch <= self._broken_epoch]
                 del group[: len(refused)]
@@ -126,44 +126,42 @@ class LogThread(Generic[Job]):
         self._close_file()
         self._call(self._stopped.set_result, None)
 
-    def _take(self, group: list[Commit[Job]]) -> bool:
-        """Wait for a commit and take all that wait behind it. False tells the thread to stop."""
-        commit: Commit[Job] | None
+    def _take(self) -> list[Commit[Job]]:
+        """Wait for a commit and take all that wait behind it. Nothing: the thread is to stop."""
         while True:
             try:
-                commit = self._queue.get(timeout=self._patience_s())
+                first = self._queue.get(timeout=self._patience_s())
                 break
             except Empty:
                 self._sync_if_due(now=self._clock.now())
-        size = 0
-        while commit is not None:
-            group.append(commit)
-            size += commit.size
-            if size >= GROUP_SIZE_MAX:
-                return True
+        if first is None:
+            self._running = False
+            return []
+        return [first, *self._waiting(GROUP_SIZE_MAX - first.size)]
+
+    def _waiting(self, size_max: int) -> list[Commit[Job]]:
+        """Take what waits now; the last commit may go beyond ``size_max``."""
+        taken: list[Commit[Job]] = []
+        while size_max > 0 and self._running:
             try:
                 commit = self._queue.get_nowait()
             except Empty:
-                return True
-        return False
+                break
+            if commit is None:
+                self._running = False
+            else:
+                taken.append(commit)
+                size_max -= commit.size
+        return taken
 
     def _execute(self, group: list[Commit[Job]]) -> Exception | None:
-        self._epoch = group[-1].epoch
+        """Write a group, with what arrives meanwhile, and make it as durable as it is to be."""
         try:
-            write: Write | None = None
-            for commit in group:
-                for step in commit.steps:
-                    if not isinstance(step, Write):
-                        self._write(write)
-                        write = None
-                        self._switch(step)
-                    elif write is None:
-                        write = step
-                    else:
-                        write.pieces += step.pieces
-                self._end = (commit.generation, commit.end)
-            self._write(write)
+            self._write_all(group)
             if self._durability is Durability.FSYNC:
+                arrived = self._waiting(GROUP_SIZE_MAX - sum(commit.size for commit in group))
+                group += arrived
+                self._write_all(arrived)
                 self._sync()
             elif self._durability is Durability.INTERVAL and self._due(self._clock.now()):
                 self._sync()  # If it fails, nothing of this group has been answered yet.
@@ -172,6 +170,22 @@ class LogThread(Generic[Job]):
             self._break(error)
             return error
         return None
+
+    def _write_all(self, commits: list[Commit[Job]]) -> None:
+        write: Write | None = None
+        for commit in commits:
+            self._epoch = commit.epoch
+            for step in commit.steps:
+                if not isinstance(step, Write):
+                    self._write(write)
+                    write = None
+                    self._switch(step)
+                elif write is None:
+                    write = step
+                else:
+                    write.pieces += step.pieces
+            self._end = (commit.generation, commit.end)
+        self._write(write)
 
     def _break(self, error: Exception) -> None:
         """Write no more in this epoch, and never again to this file."""

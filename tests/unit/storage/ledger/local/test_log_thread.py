@@ -96,6 +96,49 @@ async def test_what_arrived_during_a_sync_shares_the_next(log):
     assert log.path.read_bytes() == b"header0" + b"x" * 99
 
 
+async def test_what_arrived_during_a_write_shares_its_sync(log):
+    log.begin()
+    await log.answered(1)
+    with log.files.hold_writes():
+        log.submit("first", Write(6, [b"0"]))
+        await asyncio.to_thread(log.files.write_waits.wait, 10)
+        for number in range(1, 100):
+            log.submit(number, Write(6 + number, [b"x"]))
+    answers = await log.answered(101)
+    assert answers == [["begin"], ["first", *range(1, 100)]]
+    assert (log.files.writes, log.files.syncs) == (3, 2)
+    assert log.path.read_bytes() == b"header0" + b"x" * 99
+
+
+async def test_what_arrived_during_a_write_fails_with_it(log):
+    log.begin()
+    await log.answered(1)
+    with log.files.hold_writes():
+        log.submit("first", Write(6, [b"a"]))
+        await asyncio.to_thread(log.files.write_waits.wait, 10)
+        log.submit("second", Write(7, [b"b"]))
+        log.files.fail_syncs()
+    await log.answered(3)
+    jobs, error = log.answers[1]
+    assert jobs == ["first", "second"]
+    assert isinstance(error, OSError)
+
+
+async def test_stopping_during_a_write_answers_what_was_submitted(tmp_path):
+    log = Log(tmp_path)
+    log.begin()
+    await log.answered(1)
+    with log.files.hold_writes():
+        log.submit("first", Write(6, [b"a"]))
+        await asyncio.to_thread(log.files.write_waits.wait, 10)
+        log.submit("second", Write(7, [b"b"]))
+        stopping = asyncio.ensure_future(log.thread.stop())
+        await asyncio.sleep(0)
+    await stopping
+    assert log.answers[1] == (["first", "second"], None)
+    assert log.path.read_bytes() == b"headerab"
+
+
 async def test_a_segment_is_left_only_when_all_of_it_is_on_disk(log):
     log.begin()
     other = log.folder / "other"
