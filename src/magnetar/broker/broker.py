@@ -15,7 +15,7 @@ from .cluster.lookup import BrokerAddress
 from .config import Config
 from .connection import SHARED_BUFFER_BYTES, Connection, ConnectionContext
 from .handlers.table import CommandTable
-from .housekeeping import KeepAliveSweep, trim_for_ever
+from .housekeeping import KeepAliveSweep, look_after_topics
 from .outbox_budget import OutboxBudget
 from .pending_publishes import PublishBuffer
 from .settings import MIB
@@ -84,7 +84,7 @@ class Broker:
         )
         self._tasks.spawn("keep-alive", self._connections.run())
         check_s = self._config.storage.retention_check_s
-        self._tasks.spawn("trim", trim_for_ever(self.registry, check_s, self._clock))
+        self._tasks.spawn("topics", look_after_topics(self.registry, check_s, self._clock))
 
     async def stop(self) -> None:
         """Take no more connections, close every topic, then every connection.

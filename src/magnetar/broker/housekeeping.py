@@ -1,4 +1,4 @@
-"""What runs on a timer: keep-alive of all connections, and trimming of all topics."""
+"""What runs on a timer: keep-alive of all connections, trimming and unloading of all topics."""
 
 import logging
 from typing import Final
@@ -50,13 +50,14 @@ class KeepAliveSweep:
             self.sweep()
 
 
-async def trim_for_ever(registry: TopicRegistry, interval_s: float, clock: Clock) -> None:
-    """Every so often, roll over ledgers that are old and delete those that nobody needs."""
+async def look_after_topics(registry: TopicRegistry, interval_s: float, clock: Clock) -> None:
+    """Every so often, roll over old ledgers, delete those not needed, and unload idle topics."""
     while True:
         await clock.sleep(interval_s)
         for topic in list(registry.loaded.values()):
             try:
                 await topic.maintain()
+                await registry.unload_if_idle(topic)
             except MagnetarError as error:
                 log.warning("ledger.trim_failed topic=%s error=%s", topic.name, error)
             except Exception:  # One topic's defect must not end trimming for all.

@@ -85,6 +85,7 @@ class PersistentTopic:
         "producers",
         "size_bytes",
         "subscriptions",
+        "used_at",
     )
 
     def __init__(
@@ -107,6 +108,7 @@ class PersistentTopic:
         self.size_bytes = 0
         self.last_publish_ms = 0
         self.loaded_at_ms = clock.wall_ms()
+        self.used_at = clock.now()
         self._removed_totals: DeliveryTotals | None = None
         self.detached_chunk_count = 0  # Chunks from producers that have left.
         self._settings = settings
@@ -145,6 +147,11 @@ class PersistentTopic:
     @property
     def busy(self) -> int:
         return len(self.producers) + sum(len(s.consumers) for s in self.subscriptions.values())
+
+    @property
+    def idle(self) -> bool:
+        under_way = self._storing or self._inbox or self.busy
+        return not under_way and all(each.durable for each in self.subscriptions.values())
 
     @property
     def removed_totals(self) -> DeliveryTotals:
@@ -412,6 +419,9 @@ class PersistentTopic:
     async def maintain(self) -> None:
         await self.ledger.roll_over_if_due()
         await self.ledger.trim()
+
+    async def prepare_for_rest(self) -> bool:
+        return await self.ledger.prepare_for_rest()
 
     def log_info(self) -> ManagedLedgerInfo:
         return self.ledger.info()

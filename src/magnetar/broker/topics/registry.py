@@ -68,6 +68,7 @@ class TopicRegistry:
         topic = self.loaded.get(name)
         if topic is not None:
             if not topic.fenced:
+                topic.used_at = self._clock.now()
                 return topic
             self._write_failed(topic)  # Trimming or a rollover failed: open it afresh.
         if not name.persistent:
@@ -87,6 +88,21 @@ class TopicRegistry:
         if topic is None:
             raise TopicNotFound(f"Topic {name} not found")
         await asyncio.shield(self._close(topic, topic.close()))
+
+    async def unload_if_idle(self, topic: Topic) -> None:
+        """Unload a topic that has been idle for long, and is none the worse for it.
+
+        The next one to ask for it opens it again. Raises what the stores raise.
+        """
+        after_s, now = self._settings.unload_idle_after_s, self._clock.now()
+        if not topic.idle:
+            topic.used_at = now
+        used_at = topic.used_at
+        if not after_s or now - used_at < after_s or not await topic.prepare_for_rest():
+            return
+        if topic.idle and topic.used_at == used_at and self.loaded.get(topic.name) is topic:
+            log.info("topic.unloaded topic=%s idle_s=%d", topic.name, now - used_at)
+            await asyncio.shield(self._close(topic, topic.close()))
 
     async def delete(self, name: TopicName, *, force: bool = False) -> None:
         """Delete a topic and its subscriptions.

@@ -62,6 +62,11 @@ class TopicSettings:
     read_bytes_max: int = setting(
         "dispatcherMaxReadSizeBytes", 5 * 1024 * 1024, "bytes a dispatcher reads at once", minimum=1
     )
+    unload_idle_after_s: int = setting(
+        "topicUnloadAfterIdleSeconds",
+        300,
+        "a topic that nobody has used for so long is unloaded until it is used again; 0 is never",
+    )
     # What follows has no key: it bounds memory and keeps the event loop fair on every broker.
     chunked_messages_max: int = 10_000
     """Messages delivered in part whose owners are known; the rest of the oldest goes to anybody."""

@@ -23,6 +23,8 @@ class Topic(Protocol):
     size_bytes: int
     last_publish_ms: int
     loaded_at_ms: int
+    used_at: float
+    """When somebody asked for it last, by ``Clock.now``, or was found to be using it."""
     detached_chunk_count: int
 
     @property
@@ -42,6 +44,10 @@ class Topic(Protocol):
     @property
     def busy(self) -> int:
         """Producers and consumers connected."""
+
+    @property
+    def idle(self) -> bool:
+        """Nobody is connected to it, no reader is expected back, and nothing is being stored."""
 
     @property
     def fenced(self) -> bool:
@@ -145,6 +151,12 @@ class Topic(Protocol):
 
     async def maintain(self) -> None:
         """Roll over and trim what is due. Raises what the stores raise."""
+
+    async def prepare_for_rest(self) -> bool:
+        """Delete what may be deleted. False: it must stay loaded, or something would be lost.
+
+        Raises what the stores raise.
+        """
 
     def log_info(self) -> ManagedLedgerInfo:
         """The ledgers and cursors behind the topic, for whoever shows them."""

@@ -83,6 +83,12 @@ class Cursor:
         self._mark_noted, self.mark_moved_ms = self.acks.mark, 0
         self.rewind()
 
+    @property
+    def fits_its_record(self) -> bool:
+        """Whether a save leaves nothing out, so that a log opened again delivers nothing again."""
+        ranges, batches = self.acks.ranges.values(), self.acks.batches.values()
+        return max(sum(map(len, ranges)), sum(map(len, batches))) <= self._ranges_max
+
     def acknowledge_entries(self, ledger_id: int, entry_ids: Sequence[int]) -> None:
         """Acknowledge entries of one ledger, in any order; those that do not exist are ignored."""
         self.acks.add_entries(ledger_id, entry_ids, self._log.layout)

@@ -166,7 +166,12 @@ class LogWriter:
 
     async def roll_over_if_due(self) -> None:
         """End the current ledger if that is due and nothing is being appended. Raises Fenced."""
-        if self.state is WriterState.OPEN and not self._appends and self._roll_over_due():
+        if self._roll_over_due():
+            await self.end_ledger()
+
+    async def end_ledger(self) -> None:
+        """End the current ledger, if nothing is being appended. Raises Fenced."""
+        if self.state is WriterState.OPEN and not self._appends:
             self._to(WriterState.SEALING)
             await self._change(self._seal())
             self._saver.trim_soon(self._owner)

@@ -1,14 +1,15 @@
 """A managed ledger: an endless log made of ledgers, and the cursors in it."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Self
+from typing import Final, Self
 
 from magnetar.clock import Clock
 from magnetar.errors import AlreadyExists, Fenced, MagnetarError
 from magnetar.model.position import Position
 from magnetar.storage.codec.cursor import CursorState, encode_cursor
+from magnetar.storage.codec.ledger_list import SealedLedger
 from magnetar.storage.ledger.store import LedgerStore
 from magnetar.storage.managed_ledger import retention
 from magnetar.storage.managed_ledger.cache import EntryCache
@@ -27,6 +28,10 @@ from magnetar.storage.metadata.store import MetadataStore
 from magnetar.tasks import Tasks
 
 __all__ = ["ManagedLedger", "ManagedLedgerSettings"]
+
+
+FAR_AHEAD_MS: Final = 2**62
+"""So long no retention is, but the one that is for ever."""
 
 
 class ManagedLedger:
@@ -307,13 +312,7 @@ class ManagedLedger:
         """
         if self._writer.closed:
             return
-        removable = retention.removable(
-            self.layout.sealed,
-            min((each.mark for each in self.cursors.values() if each.durable), default=None),
-            self._settings,
-            size_bytes=self.size_bytes,
-            now_ms=self._clock.wall_ms(),
-        )
+        removable = self._removable(self.layout.sealed, self._clock.wall_ms())
         if removable:
             # The removal is recorded first: after a crash the next start deletes the ledgers.
             await self._list.change(lambda layout: layout.remove(removable))
@@ -321,6 +320,35 @@ class ManagedLedger:
             for cursor in self.cursors.values():
                 cursor.clamp()
         await self._list.delete_removed(self._ledgers)
+
+    async def prepare_for_rest(self) -> bool:
+        """Delete what may be deleted. False: the log must stay open, or something would be lost.
+
+        In a closed log nothing is deleted as time passes, and of a cursor with very many ranges
+        some would be forgotten. Raises what ``trim`` raises.
+        """
+        durable = [cursor for cursor in self.cursors.values() if cursor.durable]
+        if not all(cursor.fits_its_record for cursor in durable):
+            return False
+        acknowledged = durable and min(each.mark for each in durable) >= self.last_position
+        if acknowledged and self.entry_count and not self._settings.retention_time_s:
+            await self._writer.end_ledger()
+            await self.trim()
+        layout, now_ms = self.layout, self._clock.wall_ms()
+        ledgers = list(layout.sealed)
+        if layout.open_id is not None and layout.open_entry_count:
+            last = layout.open_entry_count - 1
+            ledgers.append(SealedLedger(layout.open_id, last, layout.open_size_bytes, now_ms))
+        return not self._removable(ledgers, now_ms + FAR_AHEAD_MS)
+
+    def _removable(self, ledgers: Sequence[SealedLedger], now_ms: int) -> list[int]:
+        return retention.removable(
+            ledgers,
+            min((each.mark for each in self.cursors.values() if each.durable), default=None),
+            self._settings,
+            size_bytes=self.size_bytes,
+            now_ms=now_ms,
+        )
 
     def retain(self, time_s: int, size_bytes: int) -> None:
         """Set how long and how much of what is acknowledged is kept; see ``retention.py``."""
