@@ -155,7 +155,6 @@ class PersistentTopic:
 
     @property
     def removed_totals(self) -> DeliveryTotals:
-        """What deleted subscriptions had delivered."""
         return self._removed_totals or DeliveryTotals()
 
     @property
@@ -435,8 +434,7 @@ class PersistentTopic:
         self._disconnect_producers()
         for subscription in list(self.subscriptions.values()):
             subscription.close()
-        if self._made_tasks is not None:
-            await self._made_tasks.close()
+        await self._tasks.close()
         await self.ledger.close()
 
     async def delete(self) -> None:
