@@ -122,7 +122,7 @@ class Proxy:
 
     Faults: ``cut`` breaks every connection now, ``cut_after`` within something that a client sends;
     ``refusing`` turns newcomers away; ``hold`` lets nothing through in either direction until
-    ``release``; ``delay_s`` holds up every chunk.
+    ``release``, or only those of one client (``apart``); ``delay_s`` holds up every chunk.
 
     Unlike a real network: bytes that the relay has read are never lost when it only holds them,
     both directions are slowed alike, and a delay also limits the rate, to 64 KiB per delay.
@@ -186,6 +186,15 @@ class Proxy:
         """Let nothing through from now on; connections stay open."""
         self._flowing.clear()
 
+    def apart(self) -> asyncio.Event:
+        """Let those that connected until now be held by themselves: while the event is cleared.
+
+        ``hold`` and ``release`` no longer concern them.
+        """
+        flowing, self._flowing = self._flowing, asyncio.Event()
+        self._flowing.set()
+        return flowing
+
     def release(self) -> None:
         """End ``hold``: what was held arrives now, in order."""
         self._flowing.set()
@@ -205,17 +214,23 @@ class Proxy:
         except OSError:
             writer.transport.abort()
             return
-        self._tasks.spawn("to-broker", self._relay(reader, target_writer, counted=True))
-        self._tasks.spawn("to-client", self._relay(target_reader, writer, counted=False))
+        flowing = self._flowing
+        self._tasks.spawn("to-broker", self._relay(reader, target_writer, flowing, counted=True))
+        self._tasks.spawn("to-client", self._relay(target_reader, writer, flowing, counted=False))
 
     async def _relay(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, counted: bool
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        flowing: asyncio.Event,
+        *,
+        counted: bool,
     ) -> None:
         self._open.add(writer)
         try:
             with suppress(ConnectionError):
                 while chunk := await reader.read(CHUNK_SIZE):
-                    await self._flowing.wait()
+                    await flowing.wait()
                     if self.delay_s:
                         await self._clock.sleep(self.delay_s)
                     if counted and self._bytes_left is not None:

@@ -118,6 +118,25 @@ async def test_a_held_network_is_silent_until_released():
         assert await connection.receive() == frame(b"late")
 
 
+async def test_one_client_is_held_apart_from_those_that_come_later():
+    async with Peer() as peer, Proxy("127.0.0.1", peer.port) as proxy:
+        held = await WireConnection.open("127.0.0.1", proxy.port)
+        await peer.connected.wait()
+        early = peer.writer
+        line = proxy.apart()
+        line.clear()
+        peer.connected.clear()
+        free = await WireConnection.open("127.0.0.1", proxy.port)
+        await peer.write(frame(b"through"))
+        assert await free.receive() == frame(b"through")
+        early.write(frame(b"late"))
+        with pytest.raises(TimedOut):
+            await held.receive(0.05)
+        line.set()
+        assert await held.receive() == frame(b"late")
+        early.close()
+
+
 class NamedSleeps:
     def __init__(self):
         self.slept = []

@@ -5,6 +5,7 @@ Totals count from when the topic was loaded. Rates are computed by those who sho
 
 from dataclasses import dataclass, field
 
+from magnetar.model.producers import ProducerAccessMode
 from magnetar.model.subscriptions import SubscriptionType
 
 
@@ -20,6 +21,7 @@ class PublisherStats:
     msg_in_counter: int = 0
     bytes_in_counter: int = 0
     chunk_in_counter: int = 0
+    access_mode: ProducerAccessMode | None = None
     metadata: dict[str, str] = field(default_factory=dict)
 
 
@@ -93,6 +95,7 @@ class TopicStats:
     backlog_bytes: int = 0  # From the oldest entry any durable subscription still needs.
     created_ms: int = 0
     last_publish_ms: int = 0
+    waiting_publishers: int = 0
     publishers: list[PublisherStats] = field(default_factory=list)
     subscriptions: dict[str, SubscriptionStats] = field(default_factory=dict)
 

@@ -15,6 +15,7 @@ from magnetar.broker.admin.rates import (
     publisher_part,
     subscription_part,
 )
+from magnetar.model.producers import ProducerAccessMode
 from magnetar.model.stats import ConsumerStats, PublisherStats, SubscriptionStats, TopicStats
 from magnetar.model.subscriptions import SubscriptionType
 
@@ -23,11 +24,6 @@ Earliest: TypeAlias = Mapping[str, int]
 NOT_ASKED: Final[Earliest] = {}
 
 # Keys of features that this broker does not have, with the values that say so.
-_PUBLISHER_REST: Final[Mapping[str, Any]] = {
-    "accessMode": "Shared",  # Every producer's: exclusive access to a topic is refused,
-    "supportsPartialProducer": False,
-}
-_EXCLUSIVE_ACCESS: Final[Mapping[str, int]] = {"waitingPublishers": 0}  # so nobody waits for it.
 _SUBSCRIPTION_REST: Final[Mapping[str, int]] = {
     "filterProcessedMsgCount": 0,
     "filterAcceptedMsgCount": 0,
@@ -142,7 +138,7 @@ def _sum_json(
             for each in stats.publishers
             if wanted.publishers
         ],
-        **_EXCLUSIVE_ACCESS,
+        "waitingPublishers": stats.waiting_publishers,
         "subscriptions": {
             name: _subscription(name, each, rates, wanted, earliest.get(name, -1))
             for name, each in stats.subscriptions.items()
@@ -161,7 +157,8 @@ def _sum_json(
 
 def _publisher(stats: PublisherStats, rates: Rates) -> dict[str, Any]:
     return {
-        **_PUBLISHER_REST,
+        "accessMode": (stats.access_mode or ProducerAccessMode.SHARED).printed,
+        "supportsPartialProducer": False,
         "msgRateIn": rates.messages,
         "msgThroughputIn": rates.size_bytes,
         "averageMsgSize": rates.average_size,

@@ -158,6 +158,10 @@ class PersistentTopic:
         return self._removed_totals or DeliveryTotals()
 
     @property
+    def waiting_producers(self) -> int:
+        return 0 if self._made_access is None else self._made_access.waiting
+
+    @property
     def _access(self) -> ProducerAccess:
         if self._made_access is None:
             self._made_access = ProducerAccess(self.name, self.ledger, self.producers)
@@ -277,6 +281,7 @@ class PersistentTopic:
                     publish=self.publish,
                     detach=self._detach_producer,
                     connected_at_ms=self._clock.wall_ms(),
+                    access_mode=access.mode,
                     topic_epoch=self._access.epoch,
                 )
                 self.producers[name] = producer

@@ -8,6 +8,7 @@ from typing import Final
 from magnetar.broker.topics.client_connection import ClientConnection
 from magnetar.errors import MagnetarError, NotAllowed
 from magnetar.message.send_run import SendRun
+from magnetar.model.producers import ProducerAccessMode
 
 NO_DELAY: Final = (
     "Delayed delivery is not supported by this broker: send without deliver_after and deliver_at"
@@ -28,6 +29,7 @@ class Producer:
         publish: Callable[["Producer", SendRun], None],
         detach: Callable[["Producer"], None],
         connected_at_ms: int,
+        access_mode: ProducerAccessMode = ProducerAccessMode.SHARED,
         topic_epoch: int | None = None,
     ) -> None:
         """``topic_epoch`` is the topic's, if it ever had an exclusive producer."""
@@ -37,6 +39,7 @@ class Producer:
         self.metadata = metadata
         self.connection = connection
         self.connected_at_ms = connected_at_ms
+        self.access_mode = access_mode
         self.topic_epoch = topic_epoch
         self.message_count = 0
         self.size_bytes = 0

@@ -38,6 +38,10 @@ class Topic(Protocol):
         """Those attached, by name. Read only."""
 
     @property
+    def waiting_producers(self) -> int:
+        """Producers that wait until they may have it for themselves."""
+
+    @property
     def subscriptions(self) -> Mapping[str, Subscription]:
         """By name. Read only."""
 

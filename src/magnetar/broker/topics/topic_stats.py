@@ -25,6 +25,7 @@ def topic_stats(topic: Topic) -> TopicStats:
         ),
         created_ms=topic.loaded_at_ms,
         last_publish_ms=topic.last_publish_ms,
+        waiting_publishers=topic.waiting_producers,
         publishers=[_publisher(producer) for producer in topic.producers.values()],
         subscriptions=subscriptions,
     )
@@ -40,6 +41,7 @@ def _publisher(producer: Producer) -> PublisherStats:
         msg_in_counter=producer.message_count,
         bytes_in_counter=producer.size_bytes,
         chunk_in_counter=producer.chunk_count,
+        access_mode=producer.access_mode,
         metadata=producer.metadata,
     )
 

@@ -4,6 +4,7 @@ import pytest
 from support.loop import until, until_idle
 
 from magnetar.broker.topics.producer_access import TOPIC_EPOCH, AccessRequest
+from magnetar.broker.topics.topic_stats import topic_stats
 from magnetar.errors import ConnectionLost, ProducerBusy, ProducerFenced, TopicClosed
 from magnetar.model.producers import ProducerAccessMode
 
@@ -146,6 +147,16 @@ async def test_who_waits_hears_that_the_topic_closes(bench, in_line, attach):
     await bench.topic.close()
     with pytest.raises(TopicClosed):
         await waiting
+
+
+async def test_stats_tell_the_access_mode_and_who_waits(bench, attach, in_line):
+    await attach("owner", EXCLUSIVE)
+    assert topic_stats(bench.topic).waiting_publishers == 0
+    claim, _ = await in_line("w")
+    stats = topic_stats(bench.topic)
+    assert [each.access_mode for each in stats.publishers] == [EXCLUSIVE]
+    assert stats.waiting_publishers == 1
+    claim.leave()
 
 
 async def test_fencing_sends_everybody_away(attach, in_line, client_end):
