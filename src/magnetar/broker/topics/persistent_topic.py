@@ -269,22 +269,15 @@ class PersistentTopic:
             if initial_subscription and initial_subscription not in self.subscriptions:
                 self._admission.check_first_use(by_producer=True)
                 await self.create_subscription(initial_subscription, EARLIEST)
-            arrival = Arrival(name, connection, producer_id, epoch, access)
+            arrival = Arrival(name, connection, producer_id, epoch, metadata or {}, access)
             async with self._access.admitted(arrival):
                 self._check_open()
-                producer = Producer(
-                    producer_id=producer_id,
-                    name=name,
-                    epoch=epoch,
-                    metadata=metadata or {},
-                    connection=connection,
+                producer = self.producers[name] = arrival.producer(
                     publish=self.publish,
                     detach=self._detach_producer,
                     connected_at_ms=self._clock.wall_ms(),
-                    access_mode=access.mode,
                     topic_epoch=self._access.epoch,
                 )
-                self.producers[name] = producer
                 return producer
 
     def _detach_producer(self, producer: Producer) -> None:

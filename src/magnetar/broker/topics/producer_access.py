@@ -18,6 +18,7 @@ from typing import Final
 from magnetar.broker.topics.client_connection import ClientConnection
 from magnetar.broker.topics.producer import Producer
 from magnetar.errors import ConnectionLost, ProducerBusy, ProducerFenced, TopicClosed
+from magnetar.message.send_run import SendRun
 from magnetar.model.names import TopicName
 from magnetar.model.producers import ProducerAccessMode
 from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
@@ -62,8 +63,30 @@ class Arrival:
     name: str
     connection: ClientConnection
     producer_id: int
-    epoch: int = 0
-    request: AccessRequest = SHARED_ACCESS
+    epoch: int
+    metadata: dict[str, str]
+    request: AccessRequest
+
+    def producer(
+        self,
+        *,
+        publish: Callable[[Producer, SendRun], None],
+        detach: Callable[[Producer], None],
+        connected_at_ms: int,
+        topic_epoch: int | None,
+    ) -> Producer:
+        return Producer(
+            producer_id=self.producer_id,
+            name=self.name,
+            epoch=self.epoch,
+            metadata=self.metadata,
+            connection=self.connection,
+            publish=publish,
+            detach=detach,
+            connected_at_ms=connected_at_ms,
+            access_mode=self.request.mode,
+            topic_epoch=topic_epoch,
+        )
 
     async def replaces(self, present: Producer) -> bool:
         """Let go of a producer in its way if that is dead, or an earlier one of its own client."""

@@ -1,10 +1,15 @@
 """A topic's counters, as others see them."""
 
+import asyncio
 from collections import defaultdict
 from dataclasses import MISSING, fields
 
+from support.loop import until
+
+from magnetar.broker.topics.producer_access import AccessRequest
 from magnetar.broker.topics.topic_stats import topic_stats
 from magnetar.model.position import Position
+from magnetar.model.producers import ProducerAccessMode
 from magnetar.model.subscriptions import SubscriptionType
 
 
@@ -103,6 +108,12 @@ async def test_every_field_is_filled_by_what_happens(open_bench, make_entry, cli
     await busy_topic(free, make_entry, client_end)
     limited = await open_bench(unacked_per_consumer_max=4, unacked_per_subscription_max=4)
     await blocked_topic(limited)
+    claims = []
+    access = AccessRequest(ProducerAccessMode.WAIT_FOR_EXCLUSIVE, waits=claims.append)
+    waiting = asyncio.ensure_future(
+        free.topic.attach_producer(client_end(), 4, "waits", access=access)
+    )
+    await until(lambda: claims)
     filled, every = defaultdict(set), {}
 
     def look(part):
@@ -122,6 +133,7 @@ async def test_every_field_is_filled_by_what_happens(open_bench, make_entry, cli
             look(subscription)
             for consumer in subscription.consumers:
                 look(consumer)
+    waiting.cancel()
     assert dict(filled) == every
 
 
