@@ -24,7 +24,8 @@ def listen(host: str, port: int, setting: str = BINARY_PORT) -> socket.socket:
     ``setting`` is what an operator changes to have another port.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    # asyncio sends small frames at once (TCP_NODELAY) only where the protocol is said to be TCP.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.setblocking(False)

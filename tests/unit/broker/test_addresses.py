@@ -1,3 +1,4 @@
+import asyncio
 import logging
 import socket
 
@@ -20,6 +21,21 @@ def test_a_busy_port_is_refused_with_the_remedy():
         "choose another (--port, brokerServicePort; 0 picks a free one)"
     )
     assert "choose another (--http-port, webServicePort; 0 picks" in str(refused_web.value)
+
+
+async def test_small_frames_are_sent_at_once_on_every_event_loop():
+    """Without TCP_NODELAY a frame waits 40 ms where the client has not confirmed the one before."""
+    loop = asyncio.get_running_loop()
+    accepted = loop.create_future()
+    with listen("127.0.0.1", 0) as listener:
+        server = await asyncio.start_server(lambda _, w: accepted.set_result(w), sock=listener)
+        async with server:
+            _, client = await asyncio.open_connection(*listener.getsockname())
+            writer = await accepted
+            own = writer.get_extra_info("socket")
+            assert own.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+            for each in (writer, client):
+                each.close()
 
 
 @pytest.mark.parametrize(
