@@ -23,6 +23,7 @@ IN_FORCE: Final = frozenset(
         "auto_topic_creation",
         "consumers_per_subscription_max",
         "consumers_per_topic_max",
+        "encryption_required",
         "producers_per_topic_max",
         "replication_clusters",
         "retention",

@@ -140,6 +140,9 @@ class PolicySettings:
     producers_per_topic_max: int = setting(
         "maxProducersPerTopic", 0, "producers of a topic; 0 is no limit"
     )
+    encryption_required: bool = setting(
+        "encryptionRequireOnProducer", False, "producers must encrypt what they send"
+    )
     consumers_per_topic_max: int = setting(
         "maxConsumersPerTopic", 0, "consumers of a topic; 0 is no limit"
     )

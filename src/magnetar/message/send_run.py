@@ -1,10 +1,13 @@
 """A run of sends: what one producer sent in one read of its socket, as parallel lists. Pure."""
 
-from collections.abc import Container, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
+from typing import TypeVar
 
 from .entry_traits import EntryTraits, traits_of
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -53,11 +56,11 @@ class SendRun:
             self._traits = traits_of(self.data, self.message_counts)
         return self._traits
 
-    def parted(self, apart: Container[int]) -> Iterator[tuple[bool, "SendRun"]]:
-        """The run in pieces: sends with an index in ``apart`` (True), and sends without."""
-        for is_apart, indexes in groupby(range(len(self)), apart.__contains__):
+    def parted(self, apart: Mapping[int, T]) -> Iterator[tuple[T | None, "SendRun"]]:
+        """The run in pieces: sends whose index has the same value, None for those without."""
+        for value, indexes in groupby(range(len(self)), apart.get):
             found = list(indexes)
-            yield is_apart, self.part(found[0], found[-1] + 1)
+            yield value, self.part(found[0], found[-1] + 1)
 
     def part(self, start: int, stop: int) -> "SendRun":
         """Sends ``start`` to ``stop`` - 1, to be stored or answered apart from the others."""

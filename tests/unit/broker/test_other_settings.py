@@ -34,7 +34,6 @@ def fate(key: str, value: str) -> Fate:
         ("maxUnackedMessagesPerBroker", "2"),
         ("isSchemaValidationEnforced", "true"),
         ("schemaCompatibilityStrategy", "BACKWARD"),
-        ("encryptionRequireOnProducer", "true"),
         ("subscriptionTypesEnabled", "Exclusive,Shared"),
         ("functionsWorkerEnabled", "true"),
         ("managedLedgerOffloadDriver", "aws-s3"),

@@ -152,7 +152,8 @@ class ProduceHandler:
             access=AccessRequest(
                 _mode(command),
                 command.topic_epoch if command.HasField("topic_epoch") else None,
-                waits,
+                encrypted=command.encrypted,
+                waits=waits,
             ),
         )
 

@@ -14,6 +14,7 @@ from magnetar.broker.topics.producer import Producer
 from magnetar.broker.topics.subscription import Subscription
 from magnetar.errors import (
     ConsumerBusy,
+    InvalidValue,
     LimitReached,
     NotAllowed,
     ProducerBusy,
@@ -55,13 +56,18 @@ class Admission:
         self._arrivals: _Arriving | None = None  # Nobody is being attached.
 
     @contextmanager
-    def producer(self, name: str) -> Iterator[None]:
-        """Let a producer in; it may replace one of its name. Raises ProducerBusy."""
+    def producer(self, name: str, *, encrypted: bool = False) -> Iterator[None]:
+        """Let a producer in; it may replace one of its name.
+
+        Raises ProducerBusy; InvalidValue for one that does not encrypt where it must.
+        """
         arriving, limit = self._arriving(), self.policies.producers_per_topic_max
         if limit:
             names = self._producers.keys() | arriving.producers.keys()
             if name not in names and len(names) >= limit:
                 raise ProducerBusy(f"Topic '{self._topic}' reached max producers limit")
+        if self.policies.encryption_required and not encrypted:
+            raise InvalidValue(f"Encryption is required in {self._topic}")
         with self._held(arriving, arriving.producers, name):
             yield
 

@@ -177,8 +177,9 @@ class PersistentTopic:
         self._admission.policies = policies
         if policies.retention is not None:
             self.ledger.retain(policies.retention.time_s, policies.retention.size_bytes)
-        for subscription in self.subscriptions.values():
-            subscription.apply(policies)
+        producers: list[Producer | Subscription] = list(self.producers.values())
+        for each in [*producers, *self.subscriptions.values()]:
+            each.apply(policies)
 
     def publish(self, producer: Producer, run: SendRun) -> None:
         """Take a run; it is answered through the producer when it is durable."""
@@ -265,7 +266,7 @@ class PersistentTopic:
         self._check_open()
         if name is None:
             name = self._producer_name()
-        with self._admission.producer(name):
+        with self._admission.producer(name, encrypted=access.encrypted):
             if initial_subscription and initial_subscription not in self.subscriptions:
                 self._admission.check_first_use(by_producer=True)
                 await self.create_subscription(initial_subscription, EARLIEST)
@@ -277,6 +278,7 @@ class PersistentTopic:
                     detach=self._detach_producer,
                     connected_at_ms=self._clock.wall_ms(),
                     topic_epoch=self._access.epoch,
+                    policies=self._admission.policies,
                 )
                 return producer
 

@@ -2,17 +2,23 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Container
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from magnetar.broker.topics.client_connection import ClientConnection
-from magnetar.errors import MagnetarError, NotAllowed
+from magnetar.errors import CorruptEntry, InvalidValue, MagnetarError, NotAllowed
+from magnetar.message import metadata
 from magnetar.message.send_run import SendRun
+from magnetar.model.policies import Policies
 from magnetar.model.producers import ProducerAccessMode
 
 NO_DELAY: Final = (
     "Delayed delivery is not supported by this broker: send without deliver_after and deliver_at"
 )
+
+DELAYED: Final = NotAllowed(NO_DELAY)
+UNENCRYPTED: Final = InvalidValue("Messages must be encrypted")
+NO_POLICIES: Final = Policies()
 
 
 class Producer:
@@ -31,6 +37,7 @@ class Producer:
         connected_at_ms: int,
         access_mode: ProducerAccessMode = ProducerAccessMode.SHARED,
         topic_epoch: int | None = None,
+        policies: Policies = NO_POLICIES,
     ) -> None:
         """``topic_epoch`` is the topic's, if it ever had an exclusive producer."""
         self.producer_id = producer_id
@@ -49,40 +56,50 @@ class Producer:
         self._publish = publish
         self._detach = detach
         # Sends to be refused, and how many entries must be answered before each of them.
-        self._refusals: deque[tuple[int, SendRun]] = deque()
+        self._refusals: deque[tuple[int, SendRun, MagnetarError]] = deque()
+        self._must_encrypt = False
+        self.apply(policies)
         self._answered = 0  # Entries that were answered while refusals waited.
         self._closed = False
         self._settled: asyncio.Future[None] | None = None
+
+    def apply(self, policies: Policies) -> None:
+        """Let these hold from the next send on."""
+        self._must_encrypt = bool(policies.encryption_required)
 
     def publish(self, run: SendRun) -> None:
         """Hand a run to the topic; the answer comes through the connection. Dropped after close."""
         if self._closed:
             self.connection.drop_sends(run)
-        elif run.traits.unusual and (delayed := self._delayed(run)):
-            self._publish_undelayed(run, delayed)
+        elif (run.traits.unusual or self._must_encrypt) and (refused := self._refused(run)):
+            self._publish_others(run, refused)
         else:
             count = len(run.data)
             self.entries_pending += count
             self._publish(self, run)
 
-    def _delayed(self, run: SendRun) -> set[int]:
-        """Indexes of sends that ask to be delivered later. Chunks of a run without are counted."""
-        delayed = {
-            index
+    def _refused(self, run: SendRun) -> dict[int, MagnetarError]:
+        """The sends that are refused, by index. Chunks of a run without any are counted."""
+        refused: dict[int, MagnetarError] = {
+            index: DELAYED
             for index, seen in run.traits.unusual.items()
             if seen is not None and seen.deliver_at_ms is not None
         }
-        if not delayed:
+        if self._must_encrypt:
+            for index, entry in enumerate(run.data):
+                if not _encrypted(entry):
+                    refused[index] = UNENCRYPTED
+        if not refused:
             self.chunk_count += run.traits.chunks_of(range(len(run)))
-        return delayed
+        return refused
 
-    def _publish_undelayed(self, run: SendRun, delayed: Container[int]) -> None:
-        """Publish what does not ask for a delay, and refuse the rest, each in its turn."""
-        for asks_for_delay, part in run.parted(delayed):
-            if asks_for_delay:
-                self._refusals.append((self._answered + self.entries_pending, part))
-            else:
+    def _publish_others(self, run: SendRun, refused: Mapping[int, MagnetarError]) -> None:
+        """Publish what is not refused, and refuse the rest, each in its turn."""
+        for error, part in run.parted(refused):
+            if error is None:
                 self.publish(part)
+            else:
+                self._refusals.append((self._answered + self.entries_pending, part, error))
         self._refuse_due()
 
     def stored(self, run: SendRun, ledger_id: int, first_entry_id: int) -> None:
@@ -134,4 +151,12 @@ class Producer:
     def _refuse_due(self) -> None:
         """Clients take answers in the order of their sends only."""
         while self._refusals and self._refusals[0][0] <= self._answered:
-            self.connection.send_errors(self._refusals.popleft()[1], NotAllowed(NO_DELAY))
+            _, run, error = self._refusals.popleft()
+            self.connection.send_errors(run, error)
+
+
+def _encrypted(entry: bytes) -> bool:
+    try:
+        return metadata.parse(entry).encrypted
+    except CorruptEntry:
+        return False

@@ -20,6 +20,7 @@ from magnetar.broker.topics.producer import Producer
 from magnetar.errors import ConnectionLost, ProducerBusy, ProducerFenced, TopicClosed
 from magnetar.message.send_run import SendRun
 from magnetar.model.names import TopicName
+from magnetar.model.policies import Policies
 from magnetar.model.producers import ProducerAccessMode
 from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
 
@@ -44,11 +45,12 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class AccessRequest:
-    """The access that a producer asks for."""
+    """The access that a producer asks for, and whether it says that it encrypts."""
 
     mode: ProducerAccessMode = ProducerAccessMode.SHARED
     topic_epoch: int | None = None
     """The epoch it had, if it comes back."""
+    encrypted: bool = False
     waits: Callable[[Claim], None] = lambda _: None
     """Called when it has to wait in line."""
 
@@ -74,6 +76,7 @@ class Arrival:
         detach: Callable[[Producer], None],
         connected_at_ms: int,
         topic_epoch: int | None,
+        policies: Policies,
     ) -> Producer:
         return Producer(
             producer_id=self.producer_id,
@@ -86,6 +89,7 @@ class Arrival:
             connected_at_ms=connected_at_ms,
             access_mode=self.request.mode,
             topic_epoch=topic_epoch,
+            policies=policies,
         )
 
     async def replaces(self, present: Producer) -> bool:

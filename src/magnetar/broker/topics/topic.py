@@ -84,7 +84,7 @@ class Topic(Protocol):
         ``initial_subscription`` is made first, for it must not miss what this producer sends.
         One that asks to wait for its turn is attached when it comes. Raises ProducerBusy while
         another with the name lives, the topic has an exclusive producer or as many as it may;
-        ProducerFenced, NotAllowed, TopicClosed.
+        ProducerFenced; InvalidValue where it must encrypt and does not; NotAllowed, TopicClosed.
         """
 
     async def subscribe(

@@ -5,8 +5,10 @@ import asyncio
 import pytest
 from unit.broker.topics.conftest import payload
 
-from magnetar.broker.topics.producer import Producer
+from magnetar.broker.topics.producer import UNENCRYPTED, Producer
 from magnetar.errors import NotAllowed, WriteFailed
+from magnetar.model.policies import Policies
+from magnetar.proto import PulsarApi_pb2 as pb
 
 
 def producer(end, published, detached):
@@ -128,3 +130,24 @@ async def test_refusals_behind_what_is_dropped_are_dropped(client_end, make_send
     p.publish(make_sends("c"))
     p.stored(published[1], 5, 7)
     assert answers(end)[2:] == [("receipts", 1)]
+
+
+async def test_what_is_not_encrypted_is_refused_in_its_turn_while_it_must_be(
+    client_end, make_entry, make_run
+):
+    end, published = client_end(), []
+    p = producer(end, published, [])
+    key = pb.EncryptionKeys(key="k", value=b"v")
+    run = make_run(
+        make_entry("a", encryption_keys=[key]), make_entry("b"), make_entry("c"), b"no metadata"
+    )
+    p.apply(Policies(encryption_required=True))
+    p.publish(run)
+    [stored] = published
+    assert [payload(entry) for entry in stored.data] == ["a"]
+    assert end.sent == []
+    p.stored(stored, 5, 0)
+    assert end.sent == [("receipts", 1, 1, 5, 0), ("errors", 1, 3, UNENCRYPTED)]
+    p.apply(Policies())
+    p.publish(run)
+    assert published[1] is run

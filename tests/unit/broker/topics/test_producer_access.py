@@ -17,7 +17,7 @@ SHARED = ProducerAccessMode.SHARED
 @pytest.fixture
 def attach(bench, client_end):
     async def attach_one(name, mode=SHARED, *, end=None, topic_epoch=None, waits=lambda _: None):
-        access = AccessRequest(mode, topic_epoch, waits)
+        access = AccessRequest(mode, topic_epoch, waits=waits)
         return await bench.topic.attach_producer(end or client_end(), 1, name, access=access)
 
     return attach_one

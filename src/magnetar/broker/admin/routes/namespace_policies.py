@@ -38,6 +38,7 @@ POLICY_ROUTES: Final = (
         "autoSubscriptionCreation", "auto_subscription_creation", AutoSubscriptionCreationOverride
     ),
     PolicyRoute("maxTopicsPerNamespace", "topics_per_namespace_max", int, unset=0),
+    PolicyRoute("encryptionRequired", "encryption_required", bool, unset=False, refusal=400),
     PolicyRoute("maxProducersPerTopic", "producers_per_topic_max", int),
     PolicyRoute("maxConsumersPerTopic", "consumers_per_topic_max", int),
     PolicyRoute("maxConsumersPerSubscription", "consumers_per_subscription_max", int),
@@ -82,7 +83,7 @@ def _value(policy: PolicyRoute, request: Request) -> Any:
         found = values.from_json(policy.kind | None, sent, policy.path)
     except InvalidValue as error:
         raise Rejection(400, str(error)) from None
-    return None if found == () else found
+    return None if found == () or found is False else found
 
 
 def _routes(policy: PolicyRoute) -> tuple[Route, ...]:

@@ -24,6 +24,7 @@ async def test_a_policy_is_set_shown_and_removed(world, policy):
         "autoTopicCreation": {"allowAutoTopicCreation": True, "topicType": "non-partitioned"},
         "autoSubscriptionCreation": {"allowAutoSubscriptionCreation": False},
         "subscriptionTypesEnabled": ["Failover", "Shared"],
+        "encryptionRequired": True,
     }.get(policy.path, 3)
     before = (await world.ask("GET", path)).text
     assert (await world.ask("POST", path, sent)).status == 204
@@ -64,6 +65,7 @@ async def test_a_namespace_may_begin_with_the_policies_that_are_in_force(world):
         ("autoTopicCreation", {"allowAutoTopicCreation": 1}, 400),
         ("subscriptionTypesEnabled", ["Zzz"], 400),
         ("subscriptionTypesEnabled", "Shared", 400),
+        ("encryptionRequired", "yes", 400),
         ("maxProducersPerTopic", None, 400),
         ("maxProducersPerTopic", {}, 400),
         ("maxProducersPerTopic", 2**63, 400),
