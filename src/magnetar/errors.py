@@ -8,9 +8,11 @@
         NotAuthenticated  NotAuthorized
       NotFound
         TenantNotFound  NamespaceNotFound  TopicNotFound  SubscriptionNotFound  ConsumerNotFound
+        SchemaNotFound
       Conflict
         ProducerBusy  ProducerFenced  ConsumerBusy  ConsumerAssignFailed  AlreadyExists
-        LimitReached
+        LimitReached  IncompatibleSchema
+          InvalidSchema
       Refused
         InvalidName  InvalidValue  MessageTooLarge  NotAllowed  TopicTerminated
       Unavailable                   retriable = True
@@ -87,6 +89,10 @@ class ConsumerNotFound(NotFound):
     pass
 
 
+class SchemaNotFound(NotFound):
+    pass
+
+
 class Conflict(MagnetarError):
     """The thing that was asked for is held by another, or exists already."""
 
@@ -113,6 +119,14 @@ class AlreadyExists(Conflict):
 
 class LimitReached(Conflict):
     """A limit on the number of something is reached."""
+
+
+class IncompatibleSchema(Conflict):
+    """A schema that does not go with the one the topic has."""
+
+
+class InvalidSchema(IncompatibleSchema):
+    """A schema whose definition is none of its type."""
 
 
 class Refused(MagnetarError):

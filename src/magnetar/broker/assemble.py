@@ -49,9 +49,12 @@ from .handlers.connect import ConnectHandler
 from .handlers.consume import ConsumeHandler
 from .handlers.lookup import LookupHandler
 from .handlers.produce import ProduceHandler
+from .handlers.schema import SchemaHandler
 from .handlers.table import CommandTable
 from .policies import PolicyService
 from .resources import Resources
+from .schema.registry import SchemaRegistry
+from .schema.topic_schemas import TopicSchemas
 from .settings import MIB, StorageSettings
 from .topics.deletions import Deletions
 from .topics.registry import TopicRegistry
@@ -138,6 +141,8 @@ async def _open_services(
         resources, metadata, broker=config.policies.policies(), tasks=shared.tasks
     )
     shared.stack.callback(policies.close)
+    schemas = SchemaRegistry(metadata, shared.clock)
+    shared.stack.callback(schemas.close)
     creation = Creation(resources, policies, partitions_max=config.policies.partitions_max)
     own_name = (address.web_url or address.service_url).partition("://")[2]
     ownership = Ownership(resources, address=own_name)
@@ -152,6 +157,7 @@ async def _open_services(
         clock=shared.clock,
         iteration=shared.iteration,
         producer_name=lambda: f"{cluster}-{starts}-{next(numbers)}",
+        deleted=schemas.topic_deleted,
     )
     await topics.finish_deletions()
     return AdminServices(
@@ -159,6 +165,8 @@ async def _open_services(
         policies=policies,
         creation=creation,
         topics=topics,
+        schema_registry=schemas,
+        schemas=TopicSchemas(schemas, policies),
         lookup=Lookup(resources, ownership, address),
         ownership=ownership,
         address=address,
@@ -170,19 +178,22 @@ async def _open_services(
 
 def _command_table(shared: _Shared, services: AdminServices) -> CommandTable:
     settings, topics, ownership = shared.config.connections, services.topics, services.ownership
+    schemas = services.schemas
     return CommandTable(
         connect=ConnectHandler(message_size_max=settings.message_size_max),
         produce=ProduceHandler(
-            topics, ownership, tasks=shared.tasks, producers_max=settings.producers_max
+            topics, ownership, schemas, tasks=shared.tasks, producers_max=settings.producers_max
         ),
         consume=ConsumeHandler(
             topics,
             ownership,
+            schemas,
             shared.config.topics,
             consumers_max=settings.consumers_max,
             message_ids_at_once_max=settings.message_ids_at_once_max,
         ),
         lookup=LookupHandler(services.resources, services.lookup, services.creation),
+        schema=SchemaHandler(topics, ownership, services.schema_registry, schemas),
         tasks=shared.tasks,
         requests_running_max=settings.requests_running_max,
     )

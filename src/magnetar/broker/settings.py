@@ -10,6 +10,7 @@ from magnetar.model.policy_values import (
     AutoTopicCreationOverride,
     RetentionPolicies,
 )
+from magnetar.model.schemas import SchemaCompatibilityStrategy
 from magnetar.model.subscriptions import SubscriptionType
 
 from .setting import setting
@@ -18,6 +19,16 @@ MIB: Final = 1024 * 1024
 
 Durability = Literal["fsync", "interval", "none"]
 TopicType = Literal["non-partitioned", "partitioned"]
+SchemaStrategy = Literal[
+    "ALWAYS_INCOMPATIBLE",
+    "ALWAYS_COMPATIBLE",
+    "BACKWARD",
+    "FORWARD",
+    "FULL",
+    "BACKWARD_TRANSITIVE",
+    "FORWARD_TRANSITIVE",
+    "FULL_TRANSITIVE",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +186,20 @@ class PolicySettings:
         minimum=-1,
     )
 
+    schema_compatibility: SchemaStrategy = setting(
+        "schemaCompatibilityStrategy",
+        "FULL",
+        "which new schema a topic takes, compared with those it has",
+    )
+    schema_auto_update_allowed: bool = setting(
+        "isAllowAutoUpdateSchemaEnabled", True, "producers may bring a topic a new schema"
+    )
+    schema_validation_enforced: bool = setting(
+        "isSchemaValidationEnforced",
+        False,
+        "producers without a schema are refused by topics that have one",
+    )
+
     def policies(self) -> Policies:
         """The broker's level: all policies that are in force are set."""
         same = {field.name for field in fields(self)} & set(Policies.__slots__)
@@ -185,7 +210,8 @@ class PolicySettings:
             auto_subscription_creation=AutoSubscriptionCreationOverride(self.auto_subscriptions),
             retention=RetentionPolicies(self.retention_minutes, self.retention_mb),
             subscription_types=tuple(each.printed for each in SubscriptionType),
-            **{name: getattr(self, name) for name in same},
+            **{name: getattr(self, name) for name in same - {"schema_compatibility"}},
+            schema_compatibility=SchemaCompatibilityStrategy(self.schema_compatibility),
         )
 
 

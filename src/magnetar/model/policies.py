@@ -26,6 +26,7 @@ from magnetar.model.policy_values import (
     SubscribeRate,
 )
 from magnetar.model.records import BUNDLES_DEFAULT, Bundles, Json
+from magnetar.model.schemas import SchemaAutoUpdate, SchemaCompatibilityStrategy
 from magnetar.model.subscriptions import SubscriptionType
 
 CLUSTER: Final = "{cluster}"
@@ -85,8 +86,8 @@ class Policies:
     offload_threshold_s: int | None = at("offload_threshold_in_seconds")
     offload_deletion_lag_ms: int | None = at("offload_deletion_lag_ms")
     offload: Mapping[str, Any] | None = at("offload_policies")
-    schema_auto_update: str | None = at("schema_auto_update_compatibility_strategy")
-    schema_compatibility: str | None = at("schema_compatibility_strategy")
+    schema_auto_update: SchemaAutoUpdate | None = at("schema_auto_update_compatibility_strategy")
+    schema_compatibility: SchemaCompatibilityStrategy | None = at("schema_compatibility_strategy")
     schema_auto_update_allowed: bool | None = at("is_allow_auto_update_schema")
     schema_validation_enforced: bool | None = at("schema_validation_enforced")
     subscription_types: tuple[str, ...] | None = at("subscription_types_enabled")
@@ -157,6 +158,17 @@ class Combined:
     @classmethod
     def of(cls, level: Level, policies: Policies) -> Self:
         return cls(policies, dict.fromkeys(policies.given(), level))
+
+
+def schema_strategy(combined: Combined) -> SchemaCompatibilityStrategy:
+    """The strategy that holds; where only the broker sets one, the older policy of the namespace.
+
+    Where nobody sets any it is Pulsar's default.
+    """
+    policies, level = combined.policies, combined.levels.get("schema_compatibility", Level.BROKER)
+    if policies.schema_auto_update is not None and level is Level.BROKER:
+        return policies.schema_auto_update.strategy
+    return policies.schema_compatibility or SchemaCompatibilityStrategy.FULL
 
 
 def combine(*lowest_first: Combined) -> Combined:

@@ -4,7 +4,7 @@ Which fields are set, also where they hold their default, is what brokers of Pul
 send: clients differ in what they take for granted.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -29,7 +29,9 @@ __all__ = [
     "connected",
     "consumer_stats",
     "error",
+    "get_or_create_schema",
     "get_or_create_schema_failed",
+    "get_schema",
     "get_schema_failed",
     "last_message_id",
     "lookup_connect",
@@ -419,6 +421,33 @@ def reached_end_of_topic(consumer_id: int) -> bytes:
 def close_consumer(consumer_id: int) -> bytes:
     """The client is to look the topic up and subscribe again."""
     return encode(pb.CommandCloseConsumer(consumer_id=consumer_id, request_id=NO_REQUEST))
+
+
+def get_schema(
+    request_id: int,
+    *,
+    name: str,
+    data: bytes,
+    kind: int,
+    properties: Mapping[str, str],
+    version: bytes,
+) -> bytes:
+    """``kind`` is a Schema.Type."""
+    schema = pb.Schema(
+        name=name,
+        schema_data=data,
+        type=pb.Schema.Type.Name(pb.Schema.Type.ValueType(kind)),
+        properties=[pb.KeyValue(key=key, value=value) for key, value in properties.items()],
+    )
+    return encode(
+        pb.CommandGetSchemaResponse(request_id=request_id, schema=schema, schema_version=version)
+    )
+
+
+def get_or_create_schema(request_id: int, version: bytes) -> bytes:
+    return encode(
+        pb.CommandGetOrCreateSchemaResponse(request_id=request_id, schema_version=version)
+    )
 
 
 def get_schema_failed(request_id: int, error: MagnetarError) -> bytes:

@@ -15,6 +15,7 @@ from magnetar.broker.handlers.connect import ConnectHandler
 from magnetar.broker.handlers.consume import ConsumeHandler
 from magnetar.broker.handlers.lookup import LookupHandler
 from magnetar.broker.handlers.produce import ProduceHandler
+from magnetar.broker.handlers.schema import SchemaHandler
 from magnetar.broker.handlers.table import CommandTable
 from magnetar.broker.outbox_budget import OutboxBudget
 from magnetar.broker.pending_publishes import PublishBuffer
@@ -222,9 +223,10 @@ async def context():
     yield ConnectionContext(
         table=CommandTable(
             connect=ConnectHandler(message_size_max=MIB),
-            produce=ProduceHandler(None, None, tasks=tasks),
-            consume=ConsumeHandler(None, None, None, message_ids_at_once_max=1),
+            produce=ProduceHandler(None, None, None, tasks=tasks),
+            consume=ConsumeHandler(None, None, None, None, message_ids_at_once_max=1),
             lookup=LookupHandler(None, None, None),
+            schema=SchemaHandler(None, None, None, None),
             tasks=tasks,
             requests_running_max=1,
         ),

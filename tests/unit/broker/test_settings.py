@@ -13,7 +13,11 @@ def test_the_broker_sets_every_policy_that_is_in_force():
         retention_mb=6,
         consumers_per_subscription_max=8,
     ).policies()
-    assert broker.given().keys() == IN_FORCE - {"allowed_clusters", "replication_clusters"}
+    assert broker.given().keys() == IN_FORCE - {
+        "allowed_clusters",
+        "replication_clusters",
+        "schema_auto_update",  # An older word of namespaces only.
+    }
     assert broker.auto_topic_creation.allowed is False
     assert broker.auto_topic_creation.partitions_made == 3
     assert broker.auto_subscription_creation.allowed is False

@@ -21,6 +21,7 @@ STATUSES: Final[dict[type[MagnetarError], int]] = {
     errors.Conflict: 409,
     errors.ProducerBusy: 412,
     errors.ConsumerBusy: 412,
+    errors.InvalidSchema: 422,
     errors.Refused: 412,
     errors.NotAllowed: 405,
     errors.Unavailable: 503,

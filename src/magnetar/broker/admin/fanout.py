@@ -8,6 +8,7 @@ from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.topic_access import TopicAccess
 from magnetar.broker.creation import Creation
 from magnetar.broker.resources import Resources
+from magnetar.broker.schema.registry import SchemaRegistry
 from magnetar.broker.topics.topic import Topic
 from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST
@@ -16,10 +17,17 @@ from magnetar.model.position import EARLIEST
 class Fanout:
     """Creates, grows, unloads and deletes all partitions of a topic."""
 
-    def __init__(self, resources: Resources, access: TopicAccess, creation: Creation) -> None:
+    def __init__(
+        self,
+        resources: Resources,
+        access: TopicAccess,
+        creation: Creation,
+        schemas: SchemaRegistry,
+    ) -> None:
         self._resources = resources
         self._access = access
         self._creation = creation
+        self._schemas = schemas
 
     async def create(
         self, topic: TopicName, partitions: int, properties: dict[str, str] | None = None
@@ -58,4 +66,5 @@ class Fanout:
             raise Rejection(412, "Topic has active producers/subscriptions")
         for name in names:
             await self._access.delete(name, force=force)
+        await self._schemas.forget(topic)
         await self._resources.delete_partitioned_topic(topic)

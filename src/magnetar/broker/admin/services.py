@@ -10,6 +10,8 @@ from magnetar.broker.cluster.ownership import Ownership
 from magnetar.broker.creation import Creation
 from magnetar.broker.policies import PolicyService
 from magnetar.broker.resources import Resources
+from magnetar.broker.schema.registry import SchemaRegistry
+from magnetar.broker.schema.topic_schemas import TopicSchemas
 from magnetar.broker.topics.registry import TopicRegistry
 from magnetar.clock import Clock
 
@@ -22,6 +24,8 @@ class AdminServices:
     policies: PolicyService
     creation: Creation
     topics: TopicRegistry
+    schema_registry: SchemaRegistry
+    schemas: TopicSchemas
     lookup: Lookup
     ownership: Ownership
     address: BrokerAddress
@@ -34,7 +38,7 @@ class AdminServices:
 
     def __post_init__(self) -> None:
         self.access = TopicAccess(self.resources, self.topics, self.ownership)
-        self.fanout = Fanout(self.resources, self.access, self.creation)
+        self.fanout = Fanout(self.resources, self.access, self.creation, self.schema_registry)
 
     @property
     def broker_id(self) -> str:

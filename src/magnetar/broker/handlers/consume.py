@@ -6,7 +6,8 @@ from typing import Final
 
 from magnetar.broker.attachments import Opening
 from magnetar.broker.cluster.ownership import Ownership
-from magnetar.broker.schema.declared import check_schema
+from magnetar.broker.schema.declared import declared
+from magnetar.broker.schema.topic_schemas import TopicSchemas
 from magnetar.broker.session import OpenConsumer, Session
 from magnetar.broker.topics.consumer import SubscribeRequest
 from magnetar.broker.topics.registry import TopicRegistry
@@ -51,6 +52,7 @@ class ConsumeHandler:
         self,
         registry: TopicRegistry,
         ownership: Ownership,
+        schemas: TopicSchemas,
         settings: TopicSettings,
         *,
         consumers_max: int = 0,
@@ -60,6 +62,7 @@ class ConsumeHandler:
         self._message_ids_at_once_max = message_ids_at_once_max
         self._registry = registry
         self._ownership = ownership
+        self._schemas = schemas
         self._settings = settings
         self._consumers_max = consumers_max
 
@@ -227,13 +230,13 @@ class ConsumeHandler:
         self, session: Session, name: TopicName, command: CommandSubscribe
     ) -> OpenConsumer:
         request = _request(command, self._settings.consumer_metadata_bytes_max)
-        if command.HasField("schema"):
-            check_schema(command.schema, name)
+        schema = declared(command.schema) if command.HasField("schema") else None
         await self._ownership.check(name)
         try:
             topic = await self._registry.get(name, create=command.force_topic_creation)
         except TopicNotFound:
             raise TopicNotFound(f"Topic {name} does not exist") from None
+        await self._schemas.check_consumer(topic, schema)
         subscription, consumer = await topic.subscribe(request, session)
         return OpenConsumer(topic, subscription, consumer)
 

@@ -5,7 +5,8 @@ from collections.abc import Callable, Coroutine
 
 from magnetar.broker.attachments import Opening
 from magnetar.broker.cluster.ownership import Ownership
-from magnetar.broker.schema.declared import check_schema
+from magnetar.broker.schema.declared import declared, version_bytes
+from magnetar.broker.schema.topic_schemas import TopicSchemas
 from magnetar.broker.session import Session
 from magnetar.broker.topics.producer import Producer
 from magnetar.broker.topics.producer_access import SHARED_ACCESS, AccessRequest, Claim
@@ -28,6 +29,7 @@ class ProduceHandler:
         self,
         registry: TopicRegistry,
         ownership: Ownership,
+        schemas: TopicSchemas,
         *,
         tasks: Tasks,
         producers_max: int = 0,
@@ -35,6 +37,7 @@ class ProduceHandler:
         """``producers_max`` is for one connection; 0 is no limit."""
         self._registry = registry
         self._ownership = ownership
+        self._schemas = schemas
         self._producers_max = producers_max
         self._tasks = tasks
 
@@ -138,11 +141,11 @@ class ProduceHandler:
     ) -> Producer:
         if command.txn_enabled:
             raise NotAllowed("Transactions are not enabled.")
-        if command.HasField("schema"):
-            check_schema(command.schema, name)
+        schema = declared(command.schema) if command.HasField("schema") else None
         await self._ownership.check(name)
         topic = await self._registry.get(name, create=True)
-        return await topic.attach_producer(
+        version = await self._schemas.of_producer(name, schema)
+        producer = await topic.attach_producer(
             session,
             command.producer_id,
             command.producer_name if command.HasField("producer_name") else None,
@@ -156,6 +159,8 @@ class ProduceHandler:
                 waits=waits,
             ),
         )
+        producer.schema_version = version_bytes(version)
+        return producer
 
     def _check_late(self, session: Session, producer_id: int) -> None:
         """Ignore a send that was on its way when the broker closed the producer, and no other."""
@@ -169,5 +174,8 @@ def _mode(command: CommandProducer) -> ProducerAccessMode:
 
 def _success(command: CommandProducer, producer: Producer) -> bytes:
     return replies.producer_success(
-        command.request_id, producer.name, topic_epoch=producer.topic_epoch
+        command.request_id,
+        producer.name,
+        schema_version=producer.schema_version,
+        topic_epoch=producer.topic_epoch,
     )

@@ -18,14 +18,13 @@ from magnetar.errors import (
     NotAuthenticated,
     NotReady,
     ProtocolError,
-    TopicNotFound,
     UnexpectedCommand,
     UnknownFailure,
 )
 from magnetar.message.send_run import SendRun
 from magnetar.tasks import Tasks
 from magnetar.wire import replies
-from magnetar.wire.commands import BaseCommand, CommandGetSchema, CommandWatchTopicListClose
+from magnetar.wire.commands import BaseCommand, CommandWatchTopicListClose
 from magnetar.wire.frames import Frame
 
 from .connect import ConnectHandler
@@ -33,6 +32,7 @@ from .consume import ConsumeHandler
 from .lookup import LookupHandler
 from .produce import ProduceHandler
 from .request_limiter import RequestLimiter
+from .schema import SchemaHandler
 
 log = logging.getLogger(__name__)
 
@@ -101,6 +101,7 @@ class CommandTable:
         produce: ProduceHandler,
         consume: ConsumeHandler,
         lookup: LookupHandler,
+        schema: SchemaHandler,
         tasks: Tasks,
         requests_running_max: int,
     ) -> None:
@@ -109,7 +110,7 @@ class CommandTable:
         self._produce = produce
         self._consume = consume
         self._limiter = RequestLimiter(tasks, work=self._finish, drop=self._drop)
-        rows = (*_rows(connect, produce, consume, lookup), *_absent())
+        rows = (*_rows(connect, produce, consume, lookup), *_schema_rows(schema), *_absent())
         self._rows = {row.kind: row for row in rows}
         self._running = 0  # Requests of all connections that run or wait.
 
@@ -225,13 +226,21 @@ def _rows(
     yield Row(kinds.CONSUMER_STATS, consume.on_consumer_stats)
 
 
+def _schema_rows(schema: SchemaHandler) -> Iterator[Row]:
+    kinds = BaseCommand
+    yield Row(kinds.GET_SCHEMA, schema.on_get_schema, replies.get_schema_failed, beginning=True)
+    yield Row(
+        kinds.GET_OR_CREATE_SCHEMA,
+        schema.on_get_or_create_schema,
+        replies.get_or_create_schema_failed,
+        beginning=True,
+    )
+
+
 def _absent() -> Iterator[Row]:
     """Commands for what this broker does not do: the client is told, and stays connected."""
     kinds = BaseCommand
-    schemas = _refuses("Schemas are not supported by this broker: use bytes")
     watchers = "Topic list watchers are not supported by this broker: poll GET_TOPICS_OF_NAMESPACE"
-    yield Row(kinds.GET_SCHEMA, _no_schema, replies.get_schema_failed)
-    yield Row(kinds.GET_OR_CREATE_SCHEMA, schemas, replies.get_or_create_schema_failed)
     yield Row(kinds.WATCH_TOPIC_LIST, _refuses(watchers))
     yield Row(kinds.WATCH_TOPIC_LIST_CLOSE, _no_watcher)
     for kind in (
@@ -251,10 +260,6 @@ def _refuses(text: str) -> Method:
         raise NotAllowed(text)
 
     return refuse
-
-
-def _no_schema(_session: Session, command: CommandGetSchema) -> None:
-    raise TopicNotFound(f"Topic not found or no-schema {command.topic}")
 
 
 def _no_watcher(session: Session, command: CommandWatchTopicListClose) -> None:

@@ -1,1 +1,1 @@
-"""Schemas of topics: which may be declared; the registry and its compatibility rules come here."""
+"""Schemas of topics: the registry of their versions, and who may bring which."""

@@ -1,19 +1,41 @@
-"""Which schemas producers and consumers may declare: none, or bytes as they are."""
+"""The schema that a client declares, and the versions of schemas as the protocol's bytes. Pure."""
 
+import struct
 from typing import Final
 
-from magnetar.errors import NotAllowed
-from magnetar.model.names import TopicName
+from magnetar.errors import IncompatibleSchema, InvalidSchema, UnexpectedCommand
+from magnetar.model.schemas import SchemaInfo, SchemaType
 from magnetar.wire.commands import Schema
 
-_NO_SCHEMA: Final = 0  # Schema.Type None, which also stands for bytes.
-_AUTO_CONSUME: Final = 21  # "Whatever the topic has": fits a topic without a schema.
+_VERSION: Final = struct.Struct(">q")
 
 
-def check_schema(schema: Schema, topic: TopicName) -> None:
-    """Raise NotAllowed for a schema that would have to be kept and compared."""
-    if schema.type not in (_NO_SCHEMA, _AUTO_CONSUME):
-        raise NotAllowed(
-            f"Schemas are not supported by this broker: use bytes for {topic}, and encode and "
-            "decode them in the application"
-        )
+def declared(schema: Schema) -> SchemaInfo:
+    """What a client declares. Raises InvalidSchema for a type that is not known."""
+    try:
+        kind = SchemaType(schema.type)
+    except ValueError:
+        raise InvalidSchema(
+            f"Schemas of type {Schema.Type.Name(schema.type)} are not known to this broker"
+        ) from None
+    return SchemaInfo(
+        kind, schema.schema_data, {pair.key: pair.value for pair in schema.properties}
+    )
+
+
+def version_bytes(number: int | None) -> bytes:
+    """A version in the protocol; b"" for None: there is no schema."""
+    return b"" if number is None else _VERSION.pack(number)
+
+
+def version_number(sent: bytes) -> int:
+    """The version that a client asks for.
+
+    Raises IncompatibleSchema for no bytes, as Pulsar does, and UnexpectedCommand for too few.
+    """
+    if not sent:
+        raise IncompatibleSchema("Empty schema version")
+    if len(sent) < _VERSION.size:
+        raise UnexpectedCommand(f"a schema version of {len(sent)} bytes, which has {_VERSION.size}")
+    number: int = _VERSION.unpack_from(sent)[0]
+    return number

@@ -48,6 +48,7 @@ class Producer:
         self.connected_at_ms = connected_at_ms
         self.access_mode = access_mode
         self.topic_epoch = topic_epoch
+        self.schema_version = b""  # For the answer to its client: a topic knows no schema.
         self.message_count = 0
         self.size_bytes = 0
         self.chunk_count = 0

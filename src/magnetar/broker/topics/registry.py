@@ -42,7 +42,9 @@ class TopicRegistry:
         clock: Clock,
         iteration: LoopIteration,
         producer_name: Callable[[], str],
+        deleted: Callable[[TopicName], Awaitable[None]] | None = None,
     ) -> None:
+        """``deleted`` removes what others keep for a topic whose log is deleted."""
         self.loaded: dict[TopicName, Topic] = {}
         self._opening: dict[TopicName, asyncio.Task[Topic | MagnetarError]] = {}
         self._closing: dict[TopicName, asyncio.Task[None]] = {}
@@ -54,6 +56,7 @@ class TopicRegistry:
         self._clock = clock
         self._iteration = iteration
         self._producer_name = producer_name
+        self._deleted = deleted
         self._failed = self._write_failed  # One method object for all topics.
         self._tasks = Tasks("topics")
         self._closed = False
@@ -132,12 +135,17 @@ class TopicRegistry:
             await topic.close()  # Nothing was deleted; its clients come back.
             raise
         await topic.delete()
-        await self._deletions.end(topic.name)
+        await self._end_deletion(topic.name)
 
     async def _finish_deletion(self, name: TopicName) -> None:
         if self._deletions.begun(name):
             await (await self._open_ledger(name, await self._policies.of(name))).delete()
-            await self._deletions.end(name)
+            await self._end_deletion(name)
+
+    async def _end_deletion(self, name: TopicName) -> None:
+        if self._deleted is not None:
+            await self._deleted(name)
+        await self._deletions.end(name)
 
     async def close(self) -> None:
         """Close every topic: everything answered is durable, every cursor saved."""

@@ -80,6 +80,18 @@ class Fields:
         """Take an object of texts; a record of before there was such a field has none."""
         return self.texts(name) if name in self.left else NO_TEXTS
 
+    def text(self, name: str) -> str:
+        value = self._take(name)
+        if not isinstance(value, str):
+            raise self.wrong(name, value, "a text")
+        return value
+
+    def flag(self, name: str) -> bool:
+        value = self._take(name)
+        if not isinstance(value, bool):
+            raise self.wrong(name, value, "true or false")
+        return value
+
     def texts(self, name: str) -> dict[str, str]:
         """Take an object of texts."""
         texts = self._object(name, self._take(name)).left

@@ -6,11 +6,13 @@
     /admin/partitioned-topics/{tenant}/{namespace}/{domain}/{local}    PartitionedTopicMetadata
     /managed-ledgers/{tenant}/{namespace}/{domain}/{local}             a managed ledger
     /managed-ledgers/{tenant}/{namespace}/{domain}/{local}/{cursor}    one of its cursors
+    /schemas/{tenant}/{namespace}/{local}/{number}                     a version of a topic's schema
     /topic-deletions/{topic}                                           a deletion under way
 
     /counters/starts                                                   its version counts starts
 
-Local names and cursor names are URL-encoded, so that each is one segment whatever it contains.
+Local names and cursor names are URL-encoded, so that each is one segment whatever it contains. The
+partitions of a topic share its schema.
 """
 
 from urllib.parse import quote, unquote
@@ -23,6 +25,7 @@ TENANTS = "/admin/policies"
 PARTITIONED_TOPICS = "/admin/partitioned-topics"
 MANAGED_LEDGERS = "/managed-ledgers"
 DELETIONS = "/topic-deletions"
+SCHEMAS = "/schemas"
 STARTS = "/counters/starts"
 
 
@@ -71,6 +74,21 @@ def managed_ledger(name: str) -> str:
 
 def cursor(managed_ledger_name: str, cursor_name: str) -> str:
     return f"{MANAGED_LEDGERS}/{managed_ledger_name}/{encode(cursor_name)}"
+
+
+def schemas(topic: TopicName) -> str:
+    """Return the path whose children are the versions of a topic's schema."""
+    local = topic.partitioned_name.local
+    return f"{SCHEMAS}/{topic.tenant}/{topic.namespace_local}/{encode(local)}"
+
+
+def schema(topic: TopicName, number: int) -> str:
+    return f"{schemas(topic)}/{number}"
+
+
+def schemas_at(path: str) -> str:
+    """Return the path of all versions, of which the one at ``path`` is one."""
+    return path.rpartition("/")[0]
 
 
 def deletion(topic: TopicName) -> str:

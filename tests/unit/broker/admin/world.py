@@ -18,6 +18,8 @@ from magnetar.broker.cluster.ownership import Ownership
 from magnetar.broker.creation import Creation
 from magnetar.broker.policies import PolicyService
 from magnetar.broker.resources import Resources
+from magnetar.broker.schema.registry import SchemaRegistry
+from magnetar.broker.schema.topic_schemas import TopicSchemas
 from magnetar.broker.settings import PolicySettings
 from magnetar.broker.topics.deletions import Deletions
 from magnetar.broker.topics.registry import TopicRegistry
@@ -165,6 +167,8 @@ async def open_world(settings=None, clock=None):
         policies = PolicyService(resources, metadata, broker=broker, tasks=tasks)
         stack.callback(policies.close)
         creation = Creation(resources, policies, partitions_max=settings.partitions_max)
+        schemas = SchemaRegistry(metadata, SystemClock())
+        stack.callback(schemas.close)
         registry = TopicRegistry(
             open_ledger=open_ledger,
             creation=creation,
@@ -174,6 +178,7 @@ async def open_world(settings=None, clock=None):
             clock=clock,
             iteration=LoopIteration(asyncio.get_running_loop()),
             producer_name=iter(f"standalone-0-{n}" for n in range(1000)).__next__,
+            deleted=schemas.topic_deleted,
         )
         stack.push_async_callback(registry.close)
         ownership = Ownership(resources, address="localhost:8080")
@@ -182,6 +187,8 @@ async def open_world(settings=None, clock=None):
             policies=policies,
             creation=creation,
             topics=registry,
+            schema_registry=schemas,
+            schemas=TopicSchemas(schemas, policies),
             lookup=Lookup(resources, ownership, address),
             ownership=ownership,
             address=address,

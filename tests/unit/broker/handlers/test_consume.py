@@ -292,14 +292,6 @@ async def test_a_silent_exclusive_consumer_loses_its_place(peer, other):
             "metadata has a max size of 1024 bytes",
         ),
         (
-            {"schema": pb.Schema(name="s", schema_data=b"", type=pb.Schema.Json)},
-            pb.NotAllowedError,
-            (
-                f"Schemas are not supported by this broker: use bytes for {TOPIC}, and encode and "
-                "decode them in the application"
-            ),
-        ),
-        (
             {"force_topic_creation": False},
             pb.TopicNotFound,
             f"Topic {TOPIC} does not exist",

@@ -179,14 +179,6 @@ async def test_a_bundle_must_be_looked_up_first(peer):
             "Invalid topic name: Invalid topic domain: 'bad'",
         ),
         ({"txn_enabled": True}, pb.NotAllowedError, "Transactions are not enabled."),
-        (
-            {"schema": pb.Schema(name="s", schema_data=b"", type=pb.Schema.String)},
-            pb.NotAllowedError,
-            (
-                "Schemas are not supported by this broker: use bytes for persistent://public/default/t,"
-                " and encode and decode them in the application"
-            ),
-        ),
     ],
 )
 async def test_what_is_not_supported_is_refused_with_a_remedy(peer, values, code, text):

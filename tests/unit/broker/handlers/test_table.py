@@ -58,20 +58,6 @@ async def test_transactions_are_not_enabled(peer, field):
     assert answer.error.message == "Transactions are not enabled."
 
 
-async def test_there_is_no_schema_to_get(peer):
-    answer = (await peer.ask("getSchema", request_id=8, topic=TOPIC)).getSchemaResponse
-    assert (answer.request_id, answer.error_code) == (8, pb.TopicNotFound)
-    assert answer.error_message == f"Topic not found or no-schema {TOPIC}"
-
-
-async def test_schemas_cannot_be_made(peer):
-    schema = pb.Schema(name="s", schema_data=b"", type=pb.Schema.String)
-    answer = await peer.ask("getOrCreateSchema", request_id=8, topic=TOPIC, schema=schema)
-    response = answer.getOrCreateSchemaResponse
-    assert (response.request_id, response.error_code) == (8, pb.NotAllowedError)
-    assert response.error_message == "Schemas are not supported by this broker: use bytes"
-
-
 async def test_topics_cannot_be_watched(peer):
     answer = await peer.ask(
         "watchTopicList",

@@ -18,6 +18,7 @@ from magnetar.model.policy_values import (
     AutoTopicCreationOverride,
     RetentionPolicies,
 )
+from magnetar.model.schemas import SchemaAutoUpdate, SchemaCompatibilityStrategy
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,10 @@ class PolicyRoute:
     name: str  # In ``Policies``.
     kind: Any  # Its type: int, a list of words, or a value of ``policy_values.py``.
     unset: Any = None  # What is shown where it is not set; None: nothing.
+    unset_status: int = 200  # With which nothing is shown.
     refusal: int = 412  # The status of a value that cannot be.
+    verb: str = "POST"  # It sets the policy.
+    removable: bool = True
 
 
 POLICY_ROUTES: Final = (
@@ -48,6 +52,36 @@ POLICY_ROUTES: Final = (
     PolicyRoute(
         "subscriptionTypesEnabled", "subscription_types", tuple[str, ...], unset=[], refusal=400
     ),
+    PolicyRoute(
+        "schemaCompatibilityStrategy",
+        "schema_compatibility",
+        SchemaCompatibilityStrategy,
+        unset="UNDEFINED",
+        verb="PUT",
+        removable=False,
+    ),
+    PolicyRoute(
+        "schemaAutoUpdateCompatibilityStrategy",
+        "schema_auto_update",
+        SchemaAutoUpdate,
+        unset_status=204,
+        verb="PUT",
+        removable=False,
+    ),
+    PolicyRoute(
+        "isAllowAutoUpdateSchema",
+        "schema_auto_update_allowed",
+        bool,
+        unset=True,
+        removable=False,
+    ),
+    PolicyRoute(
+        "schemaValidationEnforced",
+        "schema_validation_enforced",
+        bool,
+        unset=False,
+        removable=False,
+    ),
 )
 
 
@@ -55,7 +89,7 @@ async def get(policy: PolicyRoute, admin: AdminServices, request: Request) -> Re
     found = getattr((await existing(admin, request)).policies, policy.name)
     if found is not None:
         return shown(values.to_json(found))
-    return Reply(200) if policy.unset is None else shown(policy.unset)
+    return Reply(policy.unset_status) if policy.unset is None else shown(policy.unset)
 
 
 async def change(policy: PolicyRoute, admin: AdminServices, request: Request) -> Reply:
@@ -88,11 +122,11 @@ def _value(policy: PolicyRoute, request: Request) -> Any:
 
 def _routes(policy: PolicyRoute) -> tuple[Route, ...]:
     path = f"/admin/v2/namespaces/{{tenant}}/{{namespace}}/{policy.path}"
-    return (
+    routes = (
         Route("GET", path, partial(get, policy)),
-        Route("POST", path, partial(change, policy), takes=(JSON,)),
-        Route("DELETE", path, partial(remove, policy)),
+        Route(policy.verb, path, partial(change, policy), takes=(JSON,)),
     )
+    return (*routes, Route("DELETE", path, partial(remove, policy))) if policy.removable else routes
 
 
 ROUTES: Final = tuple(chain.from_iterable(map(_routes, POLICY_ROUTES)))

@@ -25,11 +25,19 @@ async def test_a_policy_is_set_shown_and_removed(world, policy):
         "autoSubscriptionCreation": {"allowAutoSubscriptionCreation": False},
         "subscriptionTypesEnabled": ["Failover", "Shared"],
         "encryptionRequired": True,
+        "schemaCompatibilityStrategy": "FORWARD_TRANSITIVE",
+        "schemaAutoUpdateCompatibilityStrategy": "Backward",
+        "isAllowAutoUpdateSchema": False,
+        "schemaValidationEnforced": True,
     }.get(policy.path, 3)
     before = (await world.ask("GET", path)).text
-    assert (await world.ask("POST", path, sent)).status == 204
+    assert (await world.ask(policy.verb, path, sent)).status == 204
     assert (await world.ask("GET", path)).json == sent
-    assert (await world.ask("DELETE", path)).status == 204
+    if policy.removable:
+        assert (await world.ask("DELETE", path)).status == 204
+    else:
+        unset = b"null" if policy.unset is None else policy.unset
+        assert (await world.ask(policy.verb, path, unset)).status == 204
     assert (await world.ask("GET", path)).text == before
 
 

@@ -1,0 +1,73 @@
+"""GET_SCHEMA, GET_OR_CREATE_SCHEMA."""
+
+from magnetar.broker.cluster.ownership import Ownership
+from magnetar.broker.schema.declared import declared, version_bytes, version_number
+from magnetar.broker.schema.registry import SchemaRegistry
+from magnetar.broker.schema.topic_schemas import TopicSchemas
+from magnetar.broker.session import Session
+from magnetar.broker.topics.registry import TopicRegistry
+from magnetar.errors import SchemaNotFound, TopicNotFound
+from magnetar.model.names import TopicName
+from magnetar.model.schemas import SchemaType, SchemaVersion
+from magnetar.wire import replies
+from magnetar.wire.commands import CommandGetOrCreateSchema, CommandGetSchema
+
+from .names import topic_name
+
+
+class SchemaHandler:
+    """Tells clients the schemas of topics, and adds theirs."""
+
+    def __init__(
+        self,
+        topics: TopicRegistry,
+        ownership: Ownership,
+        registry: SchemaRegistry,
+        schemas: TopicSchemas,
+    ) -> None:
+        self._topics = topics
+        self._ownership = ownership
+        self._registry = registry
+        self._schemas = schemas
+
+    async def on_get_schema(self, session: Session, command: CommandGetSchema) -> None:
+        """Answer with one version, or the latest, which may say that there is none any more."""
+        name = TopicName.parse(command.topic)
+        try:
+            found = await self._find(name, command)
+        except SchemaNotFound:
+            raise TopicNotFound(f"Topic not found or no-schema {command.topic}") from None
+        schema = found.schema
+        session.reply(
+            replies.get_schema(
+                command.request_id,
+                name=f"{name.namespace}/{name.partitioned_name.local}",
+                data=b"" if schema.deleted else schema.data,
+                kind=schema.type,
+                properties=schema.properties,
+                version=version_bytes(found.number),
+            )
+        )
+
+    async def on_get_or_create_schema(
+        self, session: Session, command: CommandGetOrCreateSchema
+    ) -> None:
+        """Answer with the version of a producer's schema, b"" for bytes. The topic must exist."""
+        name = topic_name(command.topic)
+        schema = declared(command.schema)
+        await self._ownership.check(name)
+        try:
+            await self._topics.get(name, create=False)
+        except TopicNotFound:
+            raise TopicNotFound(f"Topic not found {command.topic}") from None
+        sent = None if schema.type is SchemaType.NONE else schema
+        number = await self._schemas.of_producer(name, sent)
+        session.reply(replies.get_or_create_schema(command.request_id, version_bytes(number)))
+
+    async def _find(self, name: TopicName, command: CommandGetSchema) -> SchemaVersion:
+        if command.HasField("schema_version"):
+            return await self._registry.version(name, version_number(command.schema_version))
+        found = await self._registry.latest(name)
+        if found is None:
+            raise SchemaNotFound(f"{name} has no schema")
+        return found

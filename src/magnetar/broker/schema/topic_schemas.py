@@ -1,0 +1,94 @@
+"""What producers and consumers may do with the schema they declare, by the policies of a topic."""
+
+from typing import Final
+
+from magnetar.broker.policies import PolicyService
+from magnetar.broker.schema.compatibility import check_compatible
+from magnetar.broker.schema.definitions import check_definition, same
+from magnetar.broker.schema.registry import SchemaRegistry
+from magnetar.broker.topics.topic import Topic
+from magnetar.errors import IncompatibleSchema
+from magnetar.model.names import TopicName
+from magnetar.model.policies import schema_strategy
+from magnetar.model.schemas import (
+    SchemaCompatibilityStrategy,
+    SchemaInfo,
+    SchemaType,
+)
+
+_NO_SCHEMA: Final = (SchemaType.NONE, SchemaType.AUTO_CONSUME)
+_ALL_VERSIONS: Final = frozenset(
+    {
+        SchemaCompatibilityStrategy.BACKWARD_TRANSITIVE,
+        SchemaCompatibilityStrategy.FULL_TRANSITIVE,
+        SchemaCompatibilityStrategy.ALWAYS_INCOMPATIBLE,
+    }
+)
+"""The strategies that hold for consumers as they are; under the others one reads what is new."""
+
+
+class TopicSchemas:
+    """Checks and adds the schemas of clients."""
+
+    def __init__(self, registry: SchemaRegistry, policies: PolicyService) -> None:
+        self._registry = registry
+        self._policies = policies
+
+    async def strategy(self, topic: TopicName) -> SchemaCompatibilityStrategy:
+        return schema_strategy(await self._policies.combined(topic.namespace))
+
+    async def of_producer(self, topic: TopicName, schema: SchemaInfo | None) -> int | None:
+        """The version that a producer's schema has, or gets; None where it needs none.
+
+        Raises IncompatibleSchema, also for a producer without a schema where one is enforced.
+        """
+        policies = await self._policies.of(topic)
+        if schema is None or schema.type in _NO_SCHEMA:
+            if schema is not None and schema.type is SchemaType.NONE:
+                await self._check_bytes(topic)
+            elif policies.schema_validation_enforced and await self._registry.versions(topic):
+                raise IncompatibleSchema(
+                    "Producers cannot connect or send message without a schema to topics with a "
+                    "schema when SchemaValidationEnforced is enabled"
+                )
+            return None
+        return await self._registry.add(
+            topic,
+            schema,
+            await self.strategy(topic),
+            may_update=policies.schema_auto_update_allowed is not False,
+        )
+
+    async def check_consumer(self, topic: Topic, schema: SchemaInfo | None) -> None:
+        """Check that a consumer can read; the first schema of an unused topic is kept.
+
+        Raises IncompatibleSchema.
+        """
+        if schema is None or schema.type in _NO_SCHEMA:
+            if schema is not None and schema.type is SchemaType.NONE:
+                await self._check_bytes(topic.name)
+            return
+        check_definition(schema)
+        existing = await self._registry.versions(topic.name)
+        if not existing and not topic.producers and not topic.storage_bytes:
+            await self.of_producer(topic.name, schema)
+            return
+        strategy = await self.strategy(topic.name)
+        if strategy is SchemaCompatibilityStrategy.ALWAYS_COMPATIBLE:
+            return
+        if not existing:
+            raise IncompatibleSchema(
+                "Failed to add schema to an active topic with empty(BYTES) schema: new schema type "
+                f"{schema.type.name}"
+            )
+        if same(existing[-1].schema, schema) and not strategy.transitive:
+            return
+        if strategy not in _ALL_VERSIONS:
+            strategy = SchemaCompatibilityStrategy.BACKWARD
+        check_compatible(schema, existing, strategy)
+
+    async def _check_bytes(self, topic: TopicName) -> None:
+        """Bytes, when they are declared as such, do not go with a topic that has a schema."""
+        existing = await self._registry.versions(topic)
+        if existing:
+            check_compatible(SchemaInfo(SchemaType.NONE), existing, await self.strategy(topic))

@@ -1,0 +1,107 @@
+import pytest
+from unit.broker.schema.samples import OPTIONAL, record
+
+from magnetar.broker.schema.avro import CLASHES_NAMED_MAX, AvroDefinition
+from magnetar.errors import InvalidSchema
+
+
+def unreadable(reader, writer):
+    return AvroDefinition.parse(reader).unreadable(AvroDefinition.parse(writer))
+
+
+@pytest.mark.parametrize("data", [b"not json", b'{"type":"zzz"}', b"[" * 30_000, b"\xff", b"{}"])
+def test_what_is_no_definition_is_refused(data):
+    with pytest.raises(InvalidSchema):
+        AvroDefinition.parse(data)
+
+
+def test_a_logical_type_that_is_not_known_is_no_error():
+    AvroDefinition.parse(record(("a", {"type": "int", "logicalType": "moon-phase"})))
+
+
+@pytest.mark.parametrize(
+    ("reader", "writer"),
+    [
+        (record(("a", "long")), record(("a", "int"))),
+        (record(("a", "bytes")), record(("a", "string"))),
+        (record(("a", "int"), ("b", "int", 0)), record(("a", "int"))),
+        (record(("a", "int")), record(("a", "int"), ("b", "int"))),
+        (record(("a", ["null", "int"])), record(("a", "int"))),
+        (record(name="Next", aliases=["shop.R"]), record()),
+    ],
+    ids=["promoted", "bytes", "added with default", "taken out", "made optional", "renamed"],
+)
+def test_what_can_be_read_clashes_nowhere(reader, writer):
+    assert unreadable(reader, writer) == []
+
+
+@pytest.mark.parametrize(
+    ("reader", "writer", "clashes"),
+    [
+        (
+            record(("a", "string")),
+            record(("a", "int")),
+            ["field a is string for the reader and int in the data"],
+        ),
+        (
+            record(("a", "int"), ("b", "int")),
+            record(("a", "int")),
+            ["field b has no default and is not in the data"],
+        ),
+        (
+            record(("a", "int"), ("b", "int")),
+            record(("a", "long")),
+            [
+                "field a is int for the reader and long in the data",
+                "field b has no default and is not in the data",
+            ],
+        ),
+        (
+            record(("a", "string")),
+            record(("a", OPTIONAL)),
+            ["field a is string for the reader and [null, string] in the data"],
+        ),
+        (
+            record(),
+            record(name="S"),
+            ["it is record shop.R for the reader and record shop.S in the data"],
+        ),
+    ],
+    ids=["type", "new", "two", "optional", "name"],
+)
+def test_what_clashes_is_named(reader, writer, clashes):
+    assert unreadable(reader, writer) == clashes
+
+
+def test_a_field_deep_inside_is_named_with_its_path():
+    def order(zip_type):
+        address = {
+            "type": "record",
+            "name": "Address",
+            "fields": [{"name": "zip", "type": zip_type}],
+        }
+        customer = {
+            "type": "record",
+            "name": "Customer",
+            "fields": [{"name": "address", "type": ["null", address]}],
+        }
+        return record(("customer", customer))
+
+    assert unreadable(order("int"), order("string")) == [
+        "field customer.address.zip is int for the reader and string in the data"
+    ]
+
+
+def test_a_record_within_itself_is_compared():
+    def tree(kind):
+        return record(("value", kind), ("next", ["null", "shop.R"], None))
+
+    assert unreadable(tree("long"), tree("int")) == []
+    assert unreadable(tree("int"), tree("long"))[0].startswith("field value is int")
+
+
+def test_not_every_field_of_very_many_is_named():
+    many = record(*((f"f{n}", "int") for n in range(CLASHES_NAMED_MAX + 5)))
+    found = unreadable(many, record())
+    assert len(found) == CLASHES_NAMED_MAX + 1
+    assert found[-1] == "and 5 more"
