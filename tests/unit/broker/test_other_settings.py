@@ -32,8 +32,6 @@ def fate(key: str, value: str) -> Fate:
         ("maxPublishRatePerTopicInMessages", "10"),
         ("dispatchThrottlingRatePerTopicInByte", "1000"),
         ("maxUnackedMessagesPerBroker", "2"),
-        ("isSchemaValidationEnforced", "true"),
-        ("schemaCompatibilityStrategy", "BACKWARD"),
         ("subscriptionTypesEnabled", "Exclusive,Shared"),
         ("functionsWorkerEnabled", "true"),
         ("managedLedgerOffloadDriver", "aws-s3"),

@@ -9,16 +9,25 @@ from collections.abc import Iterator
 from typing import Final, Self, cast
 
 from avro.compatibility import (
+    CompatibleResult,
     ReaderWriterCompatibilityChecker,
+    SchemaCompatibilityResult,
     SchemaCompatibilityType,
+    SchemaIncompatibilityType,
+    incompatible,
     lookup_writer_field,
+    schema_name_equals,
 )
 from avro.errors import AvroException
-from avro.schema import Field, RecordSchema, Schema, UnionSchema, parse
+from avro.schema import Field, NamedSchema, RecordSchema, Schema, UnionSchema, parse
 
 from magnetar.errors import InvalidSchema
 
 CLASHES_NAMED_MAX: Final = 20
+PAIRS_COMPARED_MAX: Final = 20_000
+_FIELDS_PER_PAIR: Final = 200  # The library makes a table of a record's fields for each field.
+_BRANCHES_PER_PAIR: Final = 20  # Looking at the names of so many takes as long as comparing two.
+_SHOWN_MAX: Final = 200
 _DEPTH_MAX: Final = 20  # Of records in records whose fields are named.
 
 
@@ -46,22 +55,60 @@ class AvroDefinition:
         Each is a sentence that names a field; [] where it can read all.
         """
         try:
-            if _reads(self.schema, writer.schema):
+            checker = _Checker()
+            if checker.reads(self.schema, writer.schema):
                 return []
-            found = [*_unreadable(self.schema, writer.schema, (), 0)]
+            found = [*_unreadable(checker, self.schema, writer.schema, (), 0)]
         except RecursionError:
             raise InvalidSchema("it is nested too deeply to be compared") from None
         more = len(found) - CLASHES_NAMED_MAX
         return found[:CLASHES_NAMED_MAX] + ([f"and {more} more"] if more > 0 else [])
 
 
-def _reads(reader: Schema, writer: Schema) -> bool:
-    checker = ReaderWriterCompatibilityChecker()  # type: ignore[no-untyped-call]  # the library's
-    found = checker.get_compatibility(reader, writer).compatibility
-    return found is not SchemaCompatibilityType.incompatible
+class _Checker(ReaderWriterCompatibilityChecker):
+    """The library's, with an end: it compares every branch of a union with every other."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]  # the library's
+        self._left = PAIRS_COMPARED_MAX
+
+    def reads(self, reader: Schema, writer: Schema) -> bool:
+        found = self.get_compatibility(reader, writer).compatibility
+        return found is not SchemaCompatibilityType.incompatible
+
+    def get_compatibility(
+        self,
+        reader: Schema,
+        writer: Schema,
+        reference_token: str = "/",  # noqa: S107 - no password
+        location: list[str] | None = None,
+    ) -> SchemaCompatibilityResult:
+        """Raises InvalidSchema when it would take too long."""
+        self._left -= 1
+        if isinstance(reader, UnionSchema) and isinstance(writer, NamedSchema):
+            self._left -= len(reader.schemas) // _BRANCHES_PER_PAIR
+            return self._branch_for(reader, writer)
+        if isinstance(reader, RecordSchema) and isinstance(writer, RecordSchema):
+            self._left -= len(reader.fields) * len(writer.fields) // _FIELDS_PER_PAIR
+        if self._left < 0:
+            raise InvalidSchema(
+                f"it is too large to be compared: more than {PAIRS_COMPARED_MAX} pairs of types"
+            )
+        return super().get_compatibility(reader, writer, reference_token, location)
+
+    def _branch_for(self, reader: UnionSchema, writer: NamedSchema) -> SchemaCompatibilityResult:
+        """Whether a branch takes a named type: only one of that name can."""
+        for branch in reader.schemas:
+            named = isinstance(branch, NamedSchema) and schema_name_equals(branch, writer)
+            if named and self.reads(branch, writer):
+                return CompatibleResult
+        kind = SchemaIncompatibilityType.missing_union_branch
+        return incompatible(kind, f"reader union lacking writer type {writer.type}", [])
 
 
-def _unreadable(reader: Schema, writer: Schema, path: tuple[str, ...], depth: int) -> Iterator[str]:
+def _unreadable(
+    checker: _Checker, reader: Schema, writer: Schema, path: tuple[str, ...], depth: int
+) -> Iterator[str]:
     """Name the fields for which the library's verdict is no."""
     pair = _records(reader, writer)
     if pair is None or depth >= _DEPTH_MAX:
@@ -78,9 +125,9 @@ def _unreadable(reader: Schema, writer: Schema, path: tuple[str, ...], depth: in
             if not field.has_default:
                 named = True
                 yield f"{_place(here)}has no default and is not in the data"
-        elif not _reads(field.type, there.type):
+        elif not checker.reads(field.type, there.type):
             named = True
-            yield from _unreadable(field.type, there.type, here, depth + 1)
+            yield from _unreadable(checker, field.type, there.type, here, depth + 1)
     if not named:
         yield f"{_place(path)}is {_shown(reader)} for the reader and {_shown(writer)} in the data"
 
@@ -107,6 +154,6 @@ def _place(path: tuple[str, ...]) -> str:
 
 def _shown(schema: Schema) -> str:
     if isinstance(schema, UnionSchema):
-        return f"[{', '.join(_shown(each) for each in schema.schemas)}]"
+        return f"[{', '.join(map(_shown, schema.schemas))}]"[:_SHOWN_MAX]
     name = getattr(schema, "fullname", schema.type)
     return str(schema.type) if name in (None, schema.type) else f"{schema.type} {name}"

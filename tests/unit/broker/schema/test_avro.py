@@ -1,7 +1,7 @@
 import pytest
 from unit.broker.schema.samples import OPTIONAL, record
 
-from magnetar.broker.schema.avro import CLASHES_NAMED_MAX, AvroDefinition
+from magnetar.broker.schema.avro import CLASHES_NAMED_MAX, PAIRS_COMPARED_MAX, AvroDefinition
 from magnetar.errors import InvalidSchema
 
 
@@ -105,3 +105,38 @@ def test_not_every_field_of_very_many_is_named():
     found = unreadable(many, record())
     assert len(found) == CLASHES_NAMED_MAX + 1
     assert found[-1] == "and 5 more"
+
+
+def union_of(kind, count):
+    named = [
+        {"type": "record", "name": f"r{number}", "fields": [{"name": "a", "type": kind}]}
+        for number in range(count)
+    ]
+    return record(("u", named))
+
+
+def test_large_unions_are_compared_by_name():
+    assert unreadable(union_of("long", 500), union_of("int", 500)) == []
+    (clash,) = unreadable(union_of("int", 500), union_of("long", 500))
+    assert clash.startswith("field u is [record shop.r0, record shop.r1, ")
+    assert len(clash) < 600
+
+
+def test_what_would_take_too_long_is_refused():
+    def many(kind):
+        return record(*((f"f{number}", kind) for number in range(2500)))
+
+    assert PAIRS_COMPARED_MAX < 2500 * 2500 // 200
+    with pytest.raises(InvalidSchema, match="too large to be compared"):
+        unreadable(many("long"), many("int"))
+
+
+def test_a_clash_deep_down_is_named_up_to_a_depth():
+    def chain(kind):
+        for number in range(30):
+            kind = {"type": "record", "name": f"r{number}", "fields": [{"name": "a", "type": kind}]}
+        return record(("top", kind))
+
+    (clash,) = unreadable(chain("int"), chain("long"))
+    assert clash.startswith("field top.a.a.")
+    assert "is record" in clash

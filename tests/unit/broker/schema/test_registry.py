@@ -5,7 +5,14 @@ from support.clock import ManualClock
 from unit.broker.schema.samples import A_TEXT, AB, AC, A
 
 from magnetar.broker.schema.registry import SchemaRegistry
-from magnetar.errors import CorruptEntry, IncompatibleSchema, InvalidSchema, SchemaNotFound
+from magnetar.errors import (
+    Conflict,
+    CorruptEntry,
+    IncompatibleSchema,
+    InvalidSchema,
+    SchemaNotFound,
+    VersionMismatch,
+)
 from magnetar.model.names import TopicName
 from magnetar.model.schemas import SchemaCompatibilityStrategy, SchemaInfo, SchemaType
 from magnetar.storage.metadata import paths
@@ -103,6 +110,16 @@ async def test_two_brokers_that_add_at_once_make_two_versions(tree):
     added = await asyncio.gather(one.add(TOPIC, A, FULL), other.add(TOPIC, AB, FULL))
     assert sorted(added) == [0, 1]
     assert await numbers(one) == await numbers(other) == [0, 1]
+
+
+async def test_adding_ends_where_others_are_always_faster():
+    class Busy(MemoryMetadataStore):
+        async def put(self, path, value, **options):
+            raise VersionMismatch(path)
+
+    registry = SchemaRegistry(Busy(), ManualClock())
+    with pytest.raises(Conflict, match="without end"):
+        await registry.add(TOPIC, A, FULL)
 
 
 async def test_what_another_broker_adds_is_seen(tree):

@@ -117,7 +117,8 @@ def _value(policy: PolicyRoute, request: Request) -> Any:
         found = values.from_json(policy.kind | None, sent, policy.path)
     except InvalidValue as error:
         raise Rejection(400, str(error)) from None
-    return None if found == () or found is False else found
+    by_default = policy.kind is bool and found is policy.unset
+    return None if found == () or by_default else found
 
 
 def _routes(policy: PolicyRoute) -> tuple[Route, ...]:
