@@ -14,7 +14,8 @@ machine has other work it says little: with both cores taken, the same broker's 
 
 Cases are of small entries and without fsync: how many entries go together must not hang on the
 disk's speed, and with large ones the kernel's page faults are nearly all there is, which on a
-virtual machine vary by factors. ``--write`` makes today's figures the committed ones.
+virtual machine vary by factors. ``--write`` makes today's figures the committed ones of this build
+of the inner loops, compiled or plain; each is compared with its own.
 """
 
 import json
@@ -65,7 +66,7 @@ _LOOKS = 15
 
 @dataclass(slots=True)
 class Figures:
-    """What an entry costs, by case; and under which Python the instructions were counted."""
+    """What an entry costs, by case; and the Python that the instructions were counted under."""
 
     python: str = field(default_factory=lambda: ".".join(platform.python_version_tuple()[:2]))
     instructions: dict[str, float] = field(default_factory=dict)
@@ -127,12 +128,10 @@ def risen(now: dict[str, float], before: dict[str, float]) -> list[str]:
     ]
 
 
-def committed() -> Figures:
-    """What was written last; nothing where that was in another form."""
-    if not COMMITTED.exists():
-        return Figures()
+def committed(build: str = inner.BUILD) -> Figures:
+    """What was written last with this build of the inner loops."""
     found = json.loads(COMMITTED.read_text(encoding="utf-8"))
-    return Figures(**found) if "instructions" in found else Figures()
+    return Figures(**found[build]) if build in found else Figures()
 
 
 def _shown(head: str, now: dict[str, float], before: dict[str, float], *, judged: bool) -> str:
@@ -181,11 +180,12 @@ def main(*, rounds: int, write: bool) -> None:
 
 
 def _write(figures: Figures) -> None:
-    COMMITTED.parent.mkdir(exist_ok=True)
     found = asdict(figures)
     for kind in ("instructions", "cpu"):
         found[kind] = {case: round(value, 3) for case, value in found[kind].items()}
-    COMMITTED.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+    kept = json.loads(COMMITTED.read_text(encoding="utf-8"))
+    kept[inner.BUILD] = found
+    COMMITTED.write_text(json.dumps(kept, indent=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 """The guard: what counts as risen, what raw work is, and that the committed figures are in form."""
 
+import pytest
+
 from bench.cases import Case
 from bench.guard import CASES, Yardstick, committed, risen
 from bench.work import BURSTS_COUNTED
@@ -15,7 +17,8 @@ def test_raw_work_grows_with_bytes():
     assert 0 < yardstick.of(Case("small")) < yardstick.of(Case("large", size=64 * 1024))
 
 
-def test_every_case_has_a_committed_figure():
-    figures = committed()
+@pytest.mark.parametrize("build", ["compiled", "plain"])
+def test_every_case_has_a_committed_figure(build):
+    figures = committed(build)
     assert set(figures.cpu) == {case.name for case in CASES}
     assert set(figures.instructions) == {burst.name for burst in BURSTS_COUNTED}
