@@ -72,6 +72,7 @@ class SubscriptionStats:
     unacked_messages: int = 0
     replay_entries: int = 0  # These wait for redelivery.
     blocked_on_unacked: bool = False
+    blocked_reason: str | None = None  # Why its backlog does not move; None: it does, or is empty.
     acked_ranges: int = 0  # Ranges of acknowledgements beyond the mark.
     acked_ranges_bytes: int = 0
     last_flow_ms: int = 0

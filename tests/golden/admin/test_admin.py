@@ -62,6 +62,7 @@ DIFFERENCES = {
 
 VOLATILE = {"servlet", "timestamp"}
 NEWER_KEYS = {"topicCreationTimeStamp", "lastPublishTimeStamp"}  # Pulsar has them since 4.1.
+OUR_KEYS = {"blockedReason"}
 TLS_KEYS = {"brokerUrlTls", "httpUrlTls"}  # The C++ client needs them to be there.
 
 
@@ -239,7 +240,7 @@ def steady(value):
 def strays(theirs, ours, at=""):
     """Where our answer is not the recorded one. The order of lists is nobody's business."""
     if isinstance(theirs, dict) and isinstance(ours, dict):
-        for key in sorted(theirs.keys() | ours.keys() - NEWER_KEYS - TLS_KEYS):
+        for key in sorted(theirs.keys() | ours.keys() - NEWER_KEYS - OUR_KEYS - TLS_KEYS):
             if key not in VOLATILE:
                 yield from strays(theirs.get(key), ours.get(key), f"{at}.{key}")
     elif isinstance(theirs, list) and isinstance(ours, list):

@@ -182,6 +182,7 @@ def _subscription(
         "earliestMsgPublishTimeInBacklog": earliest_ms if wanted.earliest_in_backlog else 0,
         "msgBacklogNoDelayed": stats.backlog_entries,
         "blockedSubscriptionOnUnackedMsgs": stats.blocked_on_unacked,
+        "blockedReason": stats.blocked_reason,  # Ours.
         "msgDelayed": 0,
         "msgInReplay": stats.replay_entries,
         "unackedMessages": stats.unacked_messages,

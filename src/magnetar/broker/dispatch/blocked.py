@@ -1,4 +1,13 @@
-"""Why a subscription delivers nothing: a small value that a strategy answers by itself. Pure."""
+"""Why a subscription delivers nothing: a small value that says it in a sentence. Pure.
+
+The stats of a subscription show it as ``blockedReason``. To add a reason:
+
+1. Add a line to ``Why``: a whole sentence. What it names is a field of ``Blocked``.
+2. Answer it where it is known. What holds up the subscription as a whole (a rate, a read) goes into
+   ``_reasons`` of ``broker/topics/dispatch_loop.py``, whose first answer is the one that is told;
+   what concerns entries and consumers (a slot, permits) into ``blocked`` of the strategy.
+3. Tell it in ``tests/scenarios``: the command ``why`` prints the sentence.
+"""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -7,10 +16,12 @@ from typing import Protocol, TypeVar
 
 
 class Why(Enum):
-    """What must change before anything is delivered."""
+    """What must change before anything is delivered, as a sentence about fields of ``Blocked``."""
 
     NO_CONSUMER = "no consumer is connected"
-    NOTHING_TO_READ = "every entry was delivered, or acknowledged"
+    NOTHING_TO_READ = "every entry is acknowledged"
+    ALL_DELIVERED = "every entry was delivered, and is not acknowledged yet"
+    NOT_COMMITTED = "the next entry is not committed yet"
     NO_PERMITS = "consumer {consumer} has given no permits"
     NOT_WRITABLE = "the client of consumer {consumer} reads too slowly"
     CONSUMER_UNACKED = "consumer {consumer} holds as many unacknowledged messages as it may"

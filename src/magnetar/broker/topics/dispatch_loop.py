@@ -11,7 +11,7 @@ traits of entries before a strategy does: what holds entries back until a time b
 
 import asyncio
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from magnetar.broker.dispatch.blocked import Blocked, Why
@@ -153,18 +153,28 @@ class DispatchLoop:
 
     def blocked(self) -> Blocked | None:
         """Why nothing is delivered; None when nothing keeps it."""
+        return next(filter(None, self._reasons()), None)
+
+    def _reasons(self) -> Iterator[Blocked | None]:
+        """All that can hold up this subscription, by what must change first."""
+        table, now = self._table, self._clock.now()
         if not self.strategy.receivers:
-            return self.strategy.blocked(self._clock.now())
-        waiting = self.waiting_count or (self._table is not None and self._table.returned)
+            yield self.strategy.blocked(now)
+        waiting = table is not None and (table.waiting_count or table.returned)
         if not waiting and not self._cursor.has_more:
-            return Blocked(Why.NOTHING_TO_READ)
+            yield self._nothing_to_read()
         if self._read_failed:
-            return Blocked(Why.READ_FAILED)
+            yield Blocked(Why.READ_FAILED)
         if self._reading is not None:
-            return Blocked(Why.READING)
-        if self._table is not None and self._check_unacked_limit():
-            return Blocked(Why.SUBSCRIPTION_UNACKED)
-        return self.strategy.blocked(self._clock.now())
+            yield Blocked(Why.READING)
+        if table is not None and self._check_unacked_limit():
+            yield Blocked(Why.SUBSCRIPTION_UNACKED)
+        yield self.strategy.blocked(now)
+
+    def _nothing_to_read(self) -> Blocked:
+        if not self._cursor.backlog:
+            return Blocked(Why.NOTHING_TO_READ)
+        return Blocked(Why.NOT_COMMITTED if self._cursor.at_read_limit else Why.ALL_DELIVERED)
 
     def _capacity(self) -> int:
         """Messages that may go out now, over all consumers."""

@@ -71,6 +71,7 @@ def _subscription(subscription: Subscription) -> SubscriptionStats:
         unacked_messages=sum(c.unacked for c in consumers),
         replay_entries=dispatch.waiting_count if dispatch else 0,
         blocked_on_unacked=dispatch.over_unacked_limit if dispatch else False,
+        blocked_reason=_blocked_reason(subscription),
         acked_ranges=cursor.acked_ranges,
         acked_ranges_bytes=cursor.acked_ranges_bytes,
         last_flow_ms=totals.last_flow_ms,
@@ -80,6 +81,11 @@ def _subscription(subscription: Subscription) -> SubscriptionStats:
         consumers=[_consumer(consumer, subscription) for consumer in consumers],
         properties=dict(cursor.properties),
     )
+
+
+def _blocked_reason(subscription: Subscription) -> str | None:
+    reason = subscription.blocked_reason() if subscription.backlog else None
+    return None if reason is None else str(reason)
 
 
 def _consumer(consumer: Consumer, subscription: Subscription) -> ConsumerStats:

@@ -138,6 +138,11 @@ class Cursor:
         )
 
     @property
+    def at_read_limit(self) -> bool:
+        """Whether what comes next must not be seen yet."""
+        return self.read_limit is not None and self.read_position > self.read_limit
+
+    @property
     def acked_ranges(self) -> int:
         """How many ranges of entries beyond the mark are acknowledged."""
         return sum(map(len, self.acks.ranges.values()))

@@ -43,7 +43,7 @@ async def test_nothing_behind_the_read_limit_is_delivered(bench, make_entry, kin
     subscription.cursor.read_limit = Position(ledger_id, first + 1)
     await bench.publish(*(make_entry(text, key="k") for text in "bcd"))
     await end.until(lambda e: e.got() == ["a", "b"])
-    assert subscription.blocked_reason() == Blocked(Why.NOTHING_TO_READ)
+    assert subscription.blocked_reason() == Blocked(Why.NOT_COMMITTED)
     subscription.cursor.read_limit = None
     subscription.wake()
     assert end.got() == list("abcd")
@@ -68,6 +68,7 @@ async def test_a_subscription_says_why_nothing_is_delivered(open_bench):
     assert subscription.blocked_reason() == Blocked(Why.NOT_WRITABLE, "a")
     end.reads_again()
     await end.until(lambda e: len(e.got()) == 3)
+    assert subscription.blocked_reason() == Blocked(Why.ALL_DELIVERED)
     await bench.publish("d")
     assert subscription.blocked_reason() == Blocked(Why.SUBSCRIPTION_UNACKED)
     await bench.topic.leave(subscription, consumer)

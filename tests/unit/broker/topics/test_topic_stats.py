@@ -176,3 +176,16 @@ async def test_the_mark_s_time_is_that_of_its_last_move_forward(bench):
     assert first > 0
     await bench.topic.seek(subscription, Position(0, 0))
     assert moved() == first
+
+
+async def test_the_reason_is_told_of_a_backlog_that_does_not_move(bench):
+    _, subscription, consumer = await bench.consumer(SubscriptionType.SHARED, "c", permits=1)
+
+    def reason():
+        return topic_stats(bench.topic).subscriptions["s"].blocked_reason
+
+    assert reason() is None  # There is no backlog.
+    await bench.publish("a", "b")
+    assert reason() == "consumer c has given no permits"
+    await bench.topic.leave(subscription, consumer)
+    assert reason() == "no consumer is connected"
