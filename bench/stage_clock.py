@@ -16,7 +16,7 @@ from typing import Any, Final
 from magnetar.broker.connection import Connection
 from magnetar.broker.outbox import Outbox
 from magnetar.broker.session import Session
-from magnetar.broker.topics.persistent_topic import PersistentTopic
+from magnetar.broker.topics.topic_writer import TopicWriter
 from magnetar.message.send_run import SendRun
 from magnetar.storage.ledger.local.log_thread import LogThread
 from magnetar.tools import cli
@@ -58,8 +58,8 @@ class StageClock:
     def start(self) -> None:
         """Wrap the methods that a run passes through. Call it before a broker is made."""
         _before(Connection, "buffer_updated", self._receive)
-        _before(PersistentTopic, "publish", self._decode)
-        _before(PersistentTopic, "_store", self._append)
+        _before(TopicWriter, "publish", self._decode)
+        _before(TopicWriter, "_store", self._append)
         _before(LogThread, "submit", self._hand_over)
         _around(LogThread, "_sync", self._sync)
         _around(LogThread, "_execute", self._execute)
@@ -75,12 +75,12 @@ class StageClock:
         if not self.cpu_s or now >= self.cpu_s[-1][0] + 0.1:
             self.cpu_s.append((now, process_time(), thread_time()))
 
-    def _decode(self, _topic: PersistentTopic, _producer: object, run: SendRun) -> None:
+    def _decode(self, _writer: TopicWriter, _producer: object, run: SendRun) -> None:
         self._on_their_way[id(run)] = [len(run), self._received, perf_counter()]
 
-    def _append(self, topic: PersistentTopic) -> None:
+    def _append(self, writer: TopicWriter) -> None:
         now = perf_counter()
-        for _, run in topic._inbox:  # noqa: SLF001 - it looks into the topic from outside
+        for _, run in writer._inbox:  # noqa: SLF001 - it looks into the writer from outside
             stamps = self._on_their_way[id(run)]
             stamps.append(now)
             self._appended.append(stamps)

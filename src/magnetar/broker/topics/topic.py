@@ -17,15 +17,23 @@ from magnetar.storage.managed_ledger.info import ManagedLedgerInfo
 class Topic(Protocol):
     """One topic, loaded here."""
 
-    # All of these count from when it was loaded. ``removed_totals`` is what deleted subscriptions
-    # had delivered, ``detached_chunk_count`` the chunks of producers that have left.
-    message_count: int
-    size_bytes: int
-    last_publish_ms: int
     loaded_at_ms: int
     used_at: float
     """When somebody asked for it last, by ``Clock.now``, or was found to be using it."""
-    detached_chunk_count: int
+
+    # All of these count from when it was loaded. ``removed_totals`` is what deleted subscriptions
+    # had delivered, ``detached_chunk_count`` the chunks of producers that have left.
+    @property
+    def message_count(self) -> int: ...
+
+    @property
+    def size_bytes(self) -> int: ...
+
+    @property
+    def last_publish_ms(self) -> int: ...
+
+    @property
+    def detached_chunk_count(self) -> int: ...
 
     @property
     def removed_totals(self) -> DeliveryTotals: ...

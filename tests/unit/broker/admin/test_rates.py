@@ -22,10 +22,10 @@ async def test_rates_are_those_of_the_last_minute(clock):
     first, last = names[0], names[-1]
     async with open_world(clock=clock) as world:
         topics = [await world.topic(name) for name in names]
-        topics[0].message_count, topics[-1].message_count = 600, 60
+        topics[0].writer.message_count, topics[-1].writer.message_count = 600, 60
         await clock.advance(INTERVAL_S)
         assert [await rate_in(world, name) for name in (first, last)] == [10, 1]
-        topics[0].message_count = 1800
+        topics[0].writer.message_count = 1800
         assert [await rate_in(world, name) for name in (first, last)] == [10, 1]
         await clock.advance(INTERVAL_S)
         assert [await rate_in(world, name) for name in (first, last)] == [20, 0]
@@ -54,7 +54,7 @@ async def test_a_topic_that_is_gone_leaves_no_rates(clock):
     name = "persistent://public/default/a"
     async with open_world(clock=clock) as world:
         topic = await world.topic(name)
-        topic.message_count = 60
+        topic.writer.message_count = 60
         await clock.advance(INTERVAL_S)
         assert world.services.rates.of(name)
         await world.registry.delete(topic.name)

@@ -6,7 +6,8 @@ from unit.broker.peer import Peer
 
 from magnetar.broker.settings import PolicySettings
 from magnetar.broker.topics.consumer import SubscribeRequest
-from magnetar.broker.topics.persistent_topic import ABANDONED_AFTER_S, SKIPPED_AT_ONCE_MAX
+from magnetar.broker.topics.log_positions import SKIPPED_AT_ONCE_MAX
+from magnetar.broker.topics.topic_subscriptions import ABANDONED_AFTER_S
 from magnetar.model.subscriptions import SubscriptionType
 from magnetar.testing.local_broker import LocalBroker
 

@@ -48,7 +48,7 @@ async def test_rates_come_from_the_book(world):
     topic = await world.topic(NAME)
     book = world.services.rates
     book.tick(NAME, topic_stats(topic), 0.0)
-    topic.message_count, topic.size_bytes = 600, 6000
+    topic.writer.message_count, topic.writer.size_bytes = 600, 6000
     book.tick(NAME, topic_stats(topic), 60.0)
     shown = (await world.ask("GET", f"{ALL}/x/stats")).json
     assert (shown["msgRateIn"], shown["msgThroughputIn"], shown["averageMsgSize"]) == (10, 100, 10)

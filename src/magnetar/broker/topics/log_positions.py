@@ -1,0 +1,54 @@
+"""Where something is in a topic's log, by what its entries say of themselves."""
+
+from typing import Final
+
+from magnetar.clock import Clock
+from magnetar.message import metadata
+from magnetar.model.position import EARLIEST, Position
+from magnetar.storage.managed_ledger.cursor import Cursor
+from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
+
+SKIPPED_AT_ONCE_MAX: Final = 1_000
+"""Entries that an administrator skips before others are served."""
+
+
+async def position_at(ledger: ManagedLedger, publish_time_ms: int) -> Position:
+    """The first entry published then or later; the end where none was."""
+    return await ledger.first_where(
+        lambda entry: metadata.publish_time_ms(entry) >= publish_time_ms
+    )
+
+
+async def position_behind(
+    ledger: ManagedLedger, cursor: Cursor, count: int | None, clock: Clock
+) -> Position:
+    """The last of the next ``count`` entries that are not acknowledged yet; None: of all."""
+    if count is None or count >= cursor.backlog:
+        return ledger.last_position
+    position, steps = cursor.mark, 0
+    while count > 0 and position < ledger.last_position:
+        position = ledger.next_position(position)
+        count -= not cursor.is_acknowledged(position)
+        steps += 1
+        if steps % SKIPPED_AT_ONCE_MAX == 0:
+            await clock.sleep(0)
+    return position
+
+
+async def publish_time_behind(ledger: ManagedLedger, mark: Position) -> int:
+    """When the entry behind a mark-delete position was published, in ms; -1 where none is."""
+    # It is not acknowledged, or the mark would have moved past it.
+    position = ledger.next_position(mark)
+    run = None
+    if position <= ledger.last_position:
+        run = await ledger.read(position, 1, 1)
+    return -1 if run is None else metadata.publish_time_ms(run.data[0])
+
+
+async def last_message_id(ledger: ManagedLedger) -> tuple[Position, int]:
+    """The last entry, and the index of its last message (-1 outside a batch)."""
+    run = await ledger.read(ledger.last_position, 1, 1) if ledger.entry_count else None
+    if run is None:
+        return EARLIEST, -1
+    seen = metadata.peek(run.data[0])
+    return run.first, seen.message_count - 1 if seen.is_batch else -1

@@ -1,0 +1,159 @@
+"""Loop 2: what was published to one topic goes into its log, and is answered when it is durable.
+
+Everything that waits is appended at once. When the log answers, what came meanwhile is appended,
+the producers are answered, and then the subscriptions are woken.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from itertools import chain
+from typing import Final
+
+from magnetar.broker.topics.joined_runs import joined
+from magnetar.broker.topics.producer import Producer
+from magnetar.broker.topics.subscription import Subscription
+from magnetar.clock import Clock
+from magnetar.errors import MagnetarError, UnknownFailure
+from magnetar.loop_iteration import LoopIteration, Phase
+from magnetar.message.send_run import SendRun
+from magnetar.model.names import TopicName
+from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
+
+log = logging.getLogger(__name__)
+
+AHEAD_MIN: Final = 64
+"""So many entries are appended although an append before them is not answered; few wait for it."""
+
+
+class TopicWriter:
+    """The writer of one topic. ``failed`` is called once, when a write failed."""
+
+    __slots__ = (
+        "_at_rest",
+        "_clock",
+        "_closed",
+        "_failed",
+        "_inbox",
+        "_inbox_size",
+        "_iteration",
+        "_ledger",
+        "_storing",
+        "_subscriptions",
+        "_topic",
+        "_will_store",
+        "last_publish_ms",
+        "message_count",
+        "size_bytes",
+    )
+
+    def __init__(
+        self,
+        topic: TopicName,
+        ledger: ManagedLedger,
+        subscriptions: Mapping[str, Subscription],
+        *,
+        clock: Clock,
+        iteration: LoopIteration,
+        failed: Callable[[], None],
+    ) -> None:
+        self.message_count = 0
+        self.size_bytes = 0
+        self.last_publish_ms = 0
+        self._topic = topic
+        self._ledger = ledger
+        self._subscriptions = subscriptions
+        self._clock = clock
+        self._iteration = iteration
+        self._failed = failed
+        self._inbox: list[tuple[Producer, SendRun]] = []
+        self._inbox_size = 0  # Entries in it.
+        self._will_store = False  # At the end of an iteration.
+        self._storing: tuple[list[tuple[Producer, SendRun]], ...] = ()  # The appends under way.
+        self._at_rest: asyncio.Future[None] | None = None  # ``close`` waits until both are empty.
+        self._closed = False
+
+    @property
+    def busy(self) -> bool:
+        """Something waits to be stored or answered."""
+        return bool(self._storing or self._inbox)
+
+    def publish(self, producer: Producer, run: SendRun) -> None:
+        """Take a run; it is answered through the producer when it is durable."""
+        if self._closed:
+            producer.dropped(run)
+            return
+        self._inbox.append((producer, run))
+        self._inbox_size += len(run.data)
+        if not self._will_store and self._may_store():
+            self._will_store = True
+            self._iteration.at_end(Phase.APPEND, self._store)
+
+    async def close(self) -> None:
+        """Take nothing more; return when all that was taken is answered."""
+        self._closed = True
+        while self.busy:
+            if self._at_rest is None:
+                self._at_rest = asyncio.get_running_loop().create_future()
+            await asyncio.shield(self._at_rest)
+
+    def _may_store(self) -> bool:
+        """Whether what waits is appended now, or when an append under way is answered."""
+        if not self._storing:
+            return True
+        return self._inbox_size >= AHEAD_MIN and self._ledger.takes_more
+
+    def _store(self) -> None:
+        """Append all that waits, once, unless it is little and an answer is expected."""
+        self._will_store = False
+        if not (self._inbox and self._may_store()):
+            return
+        runs, self._inbox, self._inbox_size = self._inbox, [], 0
+        self._storing = (*self._storing, runs)
+        try:
+            self._ledger.append(joined(runs), self._stored)
+        except Exception as error:
+            log.exception("topic.defect topic=%s", self._topic)
+            self._fail(UnknownFailure(f"{type(error).__name__}: {error}"))
+
+    def _stored(self, ledger_id: int, entry_id: int, error: MagnetarError | None) -> None:
+        """The log answered: append what came meanwhile, answer the producers, then dispatch."""
+        if error is not None:
+            self._fail(error)
+            return
+        if not self._storing:  # An append before it failed, and everything behind that with it.
+            return
+        runs, self._storing = self._storing[0], self._storing[1:]
+        self._store()
+        self.last_publish_ms = self._clock.wall_ms()
+        for producer, run in runs:
+            self.message_count += run.message_count
+            self.size_bytes += run.size_bytes
+            producer.stored(run, ledger_id, entry_id)
+            entry_id += len(run)
+        for subscription in self._subscriptions.values():
+            try:
+                subscription.wake()
+            except Exception:  # A defect of ours stops neither the others nor the producers.
+                log.exception(
+                    "subscription.defect topic=%s name=%s", self._topic, subscription.name
+                )
+        self._rest()
+
+    def _fail(self, error: MagnetarError) -> None:
+        """A write failed: refuse all that waits, and take nothing more."""
+        log.error("topic.write_failed topic=%s error=%s", self._topic, error)
+        waiting = [*chain.from_iterable(self._storing), *self._inbox]
+        self._storing, self._inbox, self._inbox_size = (), [], 0
+        for producer, run in waiting:
+            producer.refused(run, error)
+        if not self._closed:
+            self._closed = True
+            self._failed()
+        self._rest()
+
+    def _rest(self) -> None:
+        """Wake ``close`` when nothing is under way any more."""
+        if self._at_rest is not None and not self.busy:
+            self._at_rest.set_result(None)
+            self._at_rest = None
