@@ -23,6 +23,7 @@ OUTSIDE = {
     "CONTRIBUTING.md",
     "FileSystemBasedCheckpointFileManager",
     "await",
+    "getPreciseBacklog",
     "internalStats",
     "mallinfo2",
     "maxConcurrentLookupRequest",

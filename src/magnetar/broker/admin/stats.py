@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from magnetar.broker.admin.exchange import Request
 from magnetar.broker.admin.rates import (
@@ -23,6 +23,16 @@ Earliest: TypeAlias = Mapping[str, int]
 """By subscription: the publish time of its first backlogged message; -1: it has no backlog."""
 NOT_ASKED: Final[Earliest] = {}
 
+
+class Oldest(NamedTuple):
+    """The oldest message in the backlogs of durable subscriptions: its age, and whose it is."""
+
+    age_s: int = -1
+    subscription: str | None = None
+
+
+NO_BACKLOG: Final = Oldest()
+
 # Keys of features that this broker does not have, with the values that say so.
 _SUBSCRIPTION_REST: Final[Mapping[str, int]] = {
     "filterProcessedMsgCount": 0,
@@ -36,11 +46,9 @@ _SUBSCRIPTION_REST: Final[Mapping[str, int]] = {
     "dispatchThrottledMsgEventsByBrokerLimit": 0,
     "dispatchThrottledBytesEventsByBrokerLimit": 0,
 }
-_TOPIC_MIDDLE: Final[Mapping[str, int]] = {
+_TOPIC_QUOTAS: Final[Mapping[str, int]] = {
     "backlogQuotaLimitSize": -1,
     "backlogQuotaLimitTime": -1,
-    "oldestBacklogMessageAgeSeconds": -1,
-    "publishRateLimitedTimes": 0,
 }
 _TOPIC_OFFLOAD: Final[Mapping[str, int]] = {
     "offloadedStorageSize": 0,
@@ -84,10 +92,11 @@ def topic_json(
     wanted: Wanted,
     *,
     earliest: Earliest = NOT_ASKED,
+    oldest: Oldest = NO_BACKLOG,
     owner: str,
 ) -> dict[str, Any]:
     """The stats of a topic that the broker ``owner`` (``host:port``) serves."""
-    shown = _sum_json(stats, rates, wanted, earliest)
+    shown = _sum_json(stats, rates, wanted, earliest, oldest)
     shown["deduplicationStatus"] = "Disabled"
     shown["ownerBroker"] = owner
     return shown
@@ -99,16 +108,17 @@ def partitioned_json(
     wanted: Wanted,
     *,
     earliest: Earliest = NOT_ASKED,
+    oldest: Oldest = NO_BACKLOG,
     metadata: Mapping[str, Any],
 ) -> dict[str, Any]:
     """The sum of a partitioned topic's partitions; the caller adds the partitions themselves."""
-    shown = _sum_json(stats, rates, wanted, earliest)
-    shown["oldestBacklogMessageAgeSeconds"] = 0  # Pulsar's sum always has 0.
+    # Pulsar's sum always has 0; so has ours where there is no backlog.
+    shown = _sum_json(stats, rates, wanted, earliest, oldest._replace(age_s=max(oldest.age_s, 0)))
     return {**shown, "metadata": metadata, "partitions": {}}
 
 
 def _sum_json(
-    stats: TopicStats, rates: TopicRates, wanted: Wanted, earliest: Earliest
+    stats: TopicStats, rates: TopicRates, wanted: Wanted, earliest: Earliest, oldest: Oldest
 ) -> dict[str, Any]:
     subscriptions = stats.subscriptions.values()
     published = rates.get(THE_TOPIC, NO_RATES)
@@ -128,9 +138,12 @@ def _sum_json(
         "msgChunkPublished": stats.chunk_in_counter > 0,
         "storageSize": stats.storage_bytes,
         "backlogSize": stats.backlog_bytes,
-        **_TOPIC_MIDDLE,
+        **_TOPIC_QUOTAS,
+        "oldestBacklogMessageAgeSeconds": oldest.age_s,
+        **({"oldestBacklogMessageSubscriptionName": name} if (name := oldest.subscription) else {}),
+        "publishRateLimitedTimes": 0,
         "earliestMsgPublishTimeInBacklogs": (
-            oldest(earliest.values()) if wanted.earliest_in_backlog else 0
+            earliest_of(earliest.values()) if wanted.earliest_in_backlog else 0
         ),
         **_TOPIC_OFFLOAD,
         "publishers": [
@@ -271,7 +284,7 @@ def _delivered(stats: SubscriptionStats | ConsumerStats, rates: Rates) -> dict[s
     }
 
 
-def oldest(times_ms: Iterable[int]) -> int:
+def earliest_of(times_ms: Iterable[int]) -> int:
     """The earliest publish time; -1 where there is none."""
     return min((time for time in times_ms if time >= 0), default=-1)
 

@@ -1,6 +1,7 @@
 """The stats, internal stats and last message of topics."""
 
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Final
 
 from magnetar.broker.admin import arguments, stats, sums
@@ -9,9 +10,10 @@ from magnetar.broker.admin.internal_stats import internal_stats
 from magnetar.broker.admin.rates import TopicRates, summed
 from magnetar.broker.admin.router import Route
 from magnetar.broker.admin.services import AdminServices
-from magnetar.broker.admin.stats import Earliest, Wanted
+from magnetar.broker.admin.stats import NO_BACKLOG, Earliest, Oldest, Wanted
+from magnetar.broker.topics.topic import Topic
 from magnetar.broker.topics.topic_stats import topic_stats
-from magnetar.errors import TopicNotFound
+from magnetar.errors import StorageError, TopicNotFound
 from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST
 from magnetar.model.stats import TopicStats
@@ -35,9 +37,10 @@ async def get_partitioned(admin: AdminServices, request: Request) -> Reply:
         summed(((seen.stats, seen.rates) for seen in each), total),
         wanted,
         earliest={
-            name: stats.oldest(seen.earliest.get(name, -1) for seen in each)
+            name: stats.earliest_of(seen.earliest.get(name, -1) for seen in each)
             for name in total.subscriptions
         },
+        oldest=max((seen.oldest for seen in each), key=attrgetter("age_s"), default=NO_BACKLOG),
         metadata=metadata.shown(),
     )
     if request.flag("perPartition", default=True):
@@ -74,12 +77,33 @@ async def _seen(admin: AdminServices, name: TopicName, wanted: Wanted) -> "_Seen
         for subscription in list(topic.subscriptions.values()):
             time_ms = await topic.oldest_publish_time_ms(subscription)
             earliest[subscription.name] = time_ms
-    return _Seen(str(name), topic_stats(topic), admin.rates.of(str(name)), earliest)
+    oldest = await _oldest(topic, admin.clock.wall_ms())
+    return _Seen(str(name), topic_stats(topic), admin.rates.of(str(name)), earliest, oldest)
+
+
+async def _oldest(topic: Topic, now_ms: int) -> Oldest:
+    """The oldest message that a durable subscription still needs, by its publisher's clock."""
+    behind = (each for each in topic.subscriptions.values() if each.durable and each.backlog)
+    slowest = min(behind, key=attrgetter("mark"), default=None)
+    if slowest is None:
+        return NO_BACKLOG
+    try:
+        published_ms = await topic.oldest_publish_time_ms(slowest)
+    except StorageError:  # The stats are needed most when something is wrong with the disk.
+        return NO_BACKLOG
+    if published_ms < 0:  # It was acknowledged meanwhile.
+        return NO_BACKLOG
+    return Oldest(max(now_ms - published_ms, 0) // 1000, slowest.name)
 
 
 def _shown(admin: AdminServices, seen: "_Seen", wanted: Wanted) -> dict[str, Any]:
     return stats.topic_json(
-        seen.stats, seen.rates, wanted, earliest=seen.earliest, owner=admin.broker_id
+        seen.stats,
+        seen.rates,
+        wanted,
+        earliest=seen.earliest,
+        oldest=seen.oldest,
+        owner=admin.broker_id,
     )
 
 
@@ -91,6 +115,7 @@ class _Seen:
     stats: TopicStats
     rates: TopicRates
     earliest: Earliest
+    oldest: Oldest
 
 
 _ONE = "/admin/v2/persistent/{tenant}/{namespace}/{topic}"

@@ -1,6 +1,9 @@
+import pytest
 from unit.broker.admin.world import SilentEnd
 
 from magnetar.broker.topics.topic_stats import topic_stats
+from magnetar.errors import CorruptEntry
+from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
 
 ALL = "/admin/v2/persistent/public/default"
 NAME = "persistent://public/default/x"
@@ -101,6 +104,68 @@ async def test_the_oldest_of_a_backlog_is_shown_when_it_is_asked_for(world):
         {"all": 20, "some": 40, "none": -1},
     )
     assert await oldest("p-partition-0/stats") == (0, {"all": 0, "some": 0, "none": 0})
+
+
+async def test_the_age_of_a_backlog_is_that_of_its_oldest_message_and_says_whose_it_is(world):
+    await world.ask("PUT", f"{ALL}/p/partitions", 2)
+    now = world.services.clock.wall_ms()
+    for index, age_s in enumerate((500, 900)):
+        name = f"p-partition-{index}"
+        times_ms = [now - age_s * 1000, now - 100_000]
+        await world.publish(f"persistent://public/default/{name}", *times_ms)
+        for subscription in ("fast", "slow"):
+            await world.ask("PUT", f"{ALL}/{name}/subscription/{subscription}", "earliest")
+        await world.ask("POST", f"{ALL}/{name}/subscription/fast/skip/1")
+
+    async def oldest(path):
+        shown = (await world.ask("GET", f"{ALL}/{path}")).json
+        whose = shown.get("oldestBacklogMessageSubscriptionName")
+        return shown["oldestBacklogMessageAgeSeconds"], whose
+
+    def about(age_s, whose):
+        return pytest.approx(age_s, abs=5), whose
+
+    assert await oldest("p-partition-0/stats") == about(500, "slow")
+    assert await oldest("p/partitioned-stats") == about(900, "slow")
+    for index in range(2):
+        await world.ask("DELETE", f"{ALL}/p-partition-{index}/subscription/slow")
+    assert await oldest("p-partition-1/stats") == about(100, "fast")
+    for index in range(2):
+        await world.ask("POST", f"{ALL}/p-partition-{index}/subscription/fast/skip_all")
+    assert await oldest("p-partition-0/stats") == (-1, None)
+    assert await oldest("p/partitioned-stats") == (0, None)
+
+
+async def test_a_backlog_s_age_is_never_negative(world):
+    """Its publisher's clock may be wrong."""
+    await world.publish(NAME, world.services.clock.wall_ms() + 1_000_000)
+    await world.ask("PUT", f"{ALL}/x/subscription/s", "earliest")
+    shown = (await world.ask("GET", f"{ALL}/x/stats")).json
+    assert shown["oldestBacklogMessageAgeSeconds"] == 0
+
+
+async def test_stats_are_shown_where_the_oldest_message_cannot_be_read(world, monkeypatch):
+    await world.publish(NAME, 1)
+    await world.ask("PUT", f"{ALL}/x/subscription/s", "earliest")
+
+    async def fails(*_):
+        raise CorruptEntry("a damaged block")
+
+    monkeypatch.setattr(ManagedLedger, "read", fails)
+    shown = (await world.ask("GET", f"{ALL}/x/stats")).json
+    assert shown["subscriptions"]["s"]["msgBacklog"] == 1
+    assert shown["oldestBacklogMessageAgeSeconds"] == -1
+
+
+async def test_the_reason_for_a_backlog_is_shown_and_a_sum_has_one_of_them(world):
+    await world.ask("PUT", f"{ALL}/p/partitions", 2)
+    await world.publish("persistent://public/default/p-partition-1", 1)
+    for index in range(2):
+        await world.ask("PUT", f"{ALL}/p-partition-{index}/subscription/s", "earliest")
+    shown = (await world.ask("GET", f"{ALL}/p/partitioned-stats")).json
+    reasons = [each["subscriptions"]["s"] for each in shown["partitions"].values()]
+    assert [each.get("blockedReason") for each in reasons] == [None, "no consumer is connected"]
+    assert shown["subscriptions"]["s"]["blockedReason"] == "no consumer is connected"
 
 
 async def test_internal_stats_show_the_log(world):
