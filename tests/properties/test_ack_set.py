@@ -33,6 +33,7 @@ steps = st.one_of(
     st.tuples(st.just("range"), positions, st.integers(-2, 21)),
     st.tuples(st.just("advance"), positions),
     st.tuples(st.just("batch"), positions, st.lists(st.integers(0, 7), max_size=2)),
+    st.tuples(st.just("again"), positions, st.lists(st.integers(-2, 21), unique=True).map(sorted)),
     st.tuples(st.just("reset"), st.sampled_from([Position(2, -1), Position(2, 5), Position(7, 3)])),
 )
 
@@ -43,6 +44,7 @@ class NaiveAcks:
     def __init__(self):
         self.acked = set()
         self.bits = {}
+        self.counts = {}
 
     def apply(self, step):
         match step:
@@ -59,10 +61,16 @@ class NaiveAcks:
             case ("batch", place, words):
                 if place in EVERY and place not in self.acked:
                     self._batch(place, words)
+            case ("again", place, entry_ids):
+                asked = {Position(place.ledger_id, entry) for entry in entry_ids} & set(EVERY)
+                self.counts.update({each: self.counts.get(each, 0) + 1 for each in asked})
             case ("reset", mark):
                 self.acked = {each for each in EVERY if each <= mark}
                 self.bits.clear()
-        self.bits = {place: bits for place, bits in self.bits.items() if place not in self.acked}
+                self.counts.clear()
+        for known in (self.bits, self.counts):
+            for place in self.acked.intersection(known):
+                del known[place]
 
     def _batch(self, place, words):
         bits = {(word, bit) for word, value in enumerate(words) for bit in range(3)
@@ -91,6 +99,8 @@ def apply(acks, step, layout):
             acks.advance(upto, layout)
         case ("batch", place, words):
             acks.add_batch(place, words, layout)
+        case ("again", place, entry_ids):
+            acks.add_redeliveries(place.ledger_id, entry_ids, layout)
         case ("reset", mark):
             acks.reset(mark)
 
@@ -125,6 +135,11 @@ def check_same(acks, naive, layout):
         for entry, words in here.items()
     }
     assert stored == naive.bits
+    assert naive.counts == {
+        Position(ledger_id, entry): count
+        for ledger_id, here in acks.redeliveries.items()
+        for entry, count in here.items()
+    }
 
 
 def check_invariants(acks, layout):
@@ -137,6 +152,7 @@ def check_invariants(acks, layout):
         assert all(start <= end for start, end in ends)
         assert all(left[1] + 1 < right[0] for left, right in pairwise(ends))
     assert all(acks.batches.values()), "no empty batches"
+    assert all(acks.redeliveries.values()), "no ledger without counts"
 
 
 @given(st.lists(steps, max_size=25))
@@ -167,6 +183,8 @@ def test_a_stored_ack_set_comes_back_the_same(todo):
             back.add_range(ledger_id, first, last, layout)
     for place, words in state.batches:
         back.add_batch(place, words, layout)
+    for ledger_id, (entry_ids, counts) in state.redeliveries.items():
+        back.add_redeliveries(ledger_id, entry_ids, layout, counts=counts)
     check_same(back, naive, layout)
     assert back.mark == acks.mark
     assert state.properties == {"a": "b"}

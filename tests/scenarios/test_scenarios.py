@@ -6,6 +6,7 @@ are called by their text. In what happened, ``text(2)`` was asked for again twic
 ``text[011]`` the first messages are pending.
 """
 
+import asyncio
 import os
 from itertools import groupby
 from operator import itemgetter
@@ -69,6 +70,7 @@ class Story:
     def __init__(self):
         self.clock = ManualClock()
         self.tasks = Tasks("scenario")
+        self.stores = {"metadata": MemoryMetadataStore(), "ledgers": MemoryLedgerStore()}
         self.settings = TopicSettings()
         self.policies = Policies()
         self.members = {}  # By name: end and consumer.
@@ -79,8 +81,7 @@ class Story:
     async def open(self):
         self.ledger = await ManagedLedger.open(
             "public/default/persistent/scenario",
-            metadata=MemoryMetadataStore(),
-            ledgers=MemoryLedgerStore(),
+            **self.stores,
             cache=EntryCache(1024 * 1024),
             clock=self.clock,
             tasks=self.tasks,
@@ -100,7 +101,7 @@ class Story:
         command, *words = line.split()
         self.heard.clear()
         if command == "settings":
-            self.settings = TopicSettings(**{name: number(value) for name, value in pairs(words)})
+            self.settings = TopicSettings(**{name: int(value) for name, value in pairs(words)})
             return []
         if command == "policies" and self.subscription is None:
             self.policies = Policies(**{name: int(value) for name, value in pairs(words)})
@@ -172,6 +173,28 @@ class Story:
         positions = [self.positions[text] for text in texts]
         self.subscription.redeliver(self.members[name][1], positions or None)
 
+    async def do_seek(self, text):
+        position = self.positions[text]
+        await self.subscription.seek(lambda: asyncio.sleep(0, position))
+        self.members.clear()
+
+    async def do_restart(self):
+        """The broker stops, and starts again; consumers are gone."""
+        self.subscription.close()
+        await self.ledger.close()
+        await self._begin_again()
+
+    async def do_crash(self):
+        """The broker is killed, and starts again."""
+        await self._begin_again()
+
+    async def _begin_again(self):
+        await self.tasks.close()
+        self.tasks = Tasks("scenario")
+        self.members.clear()
+        self.heard.clear()
+        await self.open()
+
     async def do_stop_reading(self, name):
         self.members[name][0].writable = False
 
@@ -205,10 +228,6 @@ class Story:
 
 def pairs(words):
     return [word.split("=", 1) for word in words]
-
-
-def number(text):
-    return int(text) if text.isdecimal() else text
 
 
 def slots(text):

@@ -1,9 +1,9 @@
 """One table for every entry that was read for consumers and is not acknowledged yet. Pure.
 
 An entry is *out*, held by a consumer since a time; or it is *returned*, and soon waits; or it
-*waits* in a line until it is assigned. Whichever it is, the table knows how often it was
-asked for again, and its *group*: what it must stay with (Key_Shared: the slot of its key; Shared:
-the chunked message it is part of; None for most entries).
+*waits* in a line until it is assigned. Whichever it is, the table knows its *group*: what it must
+stay with (Key_Shared: the slot of its key; Shared: the chunked message it is part of; None for most
+entries). How often it was asked for again is known by the cursor, since that outlives consumers.
 
 A line has the entries that wait for the same: a consumer with permits, or a slot that drains.
 ``line_of`` says to which line a group belongs. Entries come and go in lists, by ledger; what is
@@ -52,7 +52,6 @@ class Deliveries(Generic[C]):
         """Entries in all lines."""
         self._line_of = line_of
         self._out: dict[C, dict[int, dict[int, Delivery]]] = {}
-        self._redeliveries: dict[int, dict[int, int]] = {}
         self._groups: dict[int, dict[int, Group]] = {}  # Of what is out or waits, if it has one.
         self._waiting: Counter[Group] = Counter()  # Entries in the lines, by group.
 
@@ -100,21 +99,13 @@ class Deliveries(Generic[C]):
             self._count(consumer, -sum(map(_messages_of, here.values())))
         return held
 
-    def acknowledged(self, ledger_id: int, entry_ids: Sequence[int]) -> None:
-        """Forget how often these were asked for again."""
-        _drop(self._redeliveries, ledger_id, entry_ids)
-
     def forget(self, ledger_id: int, entry_ids: Iterable[int]) -> None:
         """Forget the groups of these entries, which are neither out nor wait."""
-        _drop(self._groups, ledger_id, entry_ids)
-
-    def asked_again(self, ledger_id: int, entry_ids: Sequence[int]) -> None:
-        """Count that these were asked for again."""
-        if not entry_ids:
-            return
-        counts = self._redeliveries.setdefault(ledger_id, {})
-        before = map(counts.get, entry_ids, repeat(0))
-        counts.update(zip(entry_ids, list(map((1).__add__, before)), strict=True))
+        here = self._groups.get(ledger_id)
+        if here is not None:
+            deque(map(here.pop, entry_ids, repeat(None)), maxlen=0)
+            if not here:
+                del self._groups[ledger_id]
 
     def group(self, ledger_id: int, entry_ids: Iterable[int], groups: Iterable[Group]) -> None:
         """Note the groups of entries that are about to be out or to wait."""
@@ -175,14 +166,6 @@ class Deliveries(Generic[C]):
             default=None,
         )
 
-    def redeliveries(self, ledger_id: int, entry_ids: Iterable[int]) -> list[int] | None:
-        """How often each of these was asked for again; None when none was."""
-        counts = self._redeliveries.get(ledger_id)
-        if counts is None:
-            return None
-        found = list(map(counts.get, entry_ids, repeat(0)))
-        return found if any(found) else None
-
     def groups_of(self, ledger_id: int, entry_ids: Iterable[int]) -> Iterable[Group]:
         """The groups of those entries that have one."""
         groups = self._groups.get(ledger_id)
@@ -213,11 +196,3 @@ class Deliveries(Generic[C]):
             consumer.took(messages)
         elif messages < 0:
             consumer.gave_back(-messages)
-
-
-def _drop(ledgers: dict[int, dict[int, Any]], ledger_id: int, entry_ids: Iterable[int]) -> None:
-    here = ledgers.get(ledger_id)
-    if here is not None:
-        deque(map(here.pop, entry_ids, repeat(None)), maxlen=0)
-        if not here:
-            del ledgers[ledger_id]

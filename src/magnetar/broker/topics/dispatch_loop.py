@@ -67,6 +67,7 @@ class DispatchLoop:
                 self._table,
                 at_once_max=settings.returned_at_once_max,
                 wake=self.wake,
+                count_redeliveries=cursor.count_redeliveries,
             )
         self._takeover = None
         if isinstance(strategy, Single):
@@ -348,7 +349,7 @@ class DispatchLoop:
         consumer.totals.delivered_at = now = self._clock.now()
         if self._table is not None:
             messages = messages_of(traits, picked, ack_sets)
-            counts = self._table.redeliveries(run.ledger_id, entry_ids_of(run, picked))
+            counts = self._cursor.redeliveries_of(run.ledger_id, entry_ids_of(run, picked))
             self._table.hand_over(consumer, run.ledger_id, entry_ids_of(run, picked), messages, now)
         consumer.deliver(run, traits, picked=picked, redelivery_counts=counts, ack_sets=ack_sets)
 

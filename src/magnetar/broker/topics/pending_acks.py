@@ -14,7 +14,8 @@ class PendingAcks:
     """Entries whose acknowledgement is pending, in the table of a Shared or Key_Shared strategy.
 
     ``at_once_max`` entries are given back before others get the event loop; ``wake`` is called when
-    all that were given back wait to be delivered.
+    all that were given back wait to be delivered. ``count_redeliveries`` counts those that a
+    consumer asked for again, by ledger.
     """
 
     def __init__(
@@ -24,11 +25,13 @@ class PendingAcks:
         *,
         at_once_max: int,
         wake: Callable[[], None],
+        count_redeliveries: Callable[[int, Sequence[int]], None],
     ) -> None:
         self._strategy = strategy
         self._table = table
         self._at_once_max = at_once_max
         self._wake = wake
+        self._count_redeliveries = count_redeliveries
 
     def acknowledged(self, consumer: Consumer, ledger_id: int, entry_ids: Sequence[int]) -> bool:
         """These are acknowledged as a whole, whoever holds them. True: more may go out now."""
@@ -38,7 +41,6 @@ class PendingAcks:
             for other in self._strategy.receivers:
                 freed = self._release(other, ledger_id, elsewhere)[0] or freed
             freed = bool(self._table.take_up(ledger_id, elsewhere)) or freed
-        self._table.acknowledged(ledger_id, entry_ids)
         return freed
 
     def acknowledged_part(self, consumer: Consumer, position: Position, messages: int) -> bool:
@@ -68,7 +70,7 @@ class PendingAcks:
             most -= len(entry_ids)
             if consumer is not None:
                 entry_ids = table.release(consumer, ledger_id, entry_ids)
-                table.asked_again(ledger_id, entry_ids)
+                self._count_redeliveries(ledger_id, entry_ids)
                 self._strategy.released(consumer, ledger_id, entry_ids)
             table.wait(ledger_id, entry_ids)
         if table.returned:

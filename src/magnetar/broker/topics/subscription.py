@@ -323,7 +323,6 @@ class Subscription:
                     topic=str(self._topic),
                     partition_index=self._topic.partition_index,
                     consistent_hashing=self._settings.failover_consistent_hashing,
-                    longest_there=self._settings.failover_order == "joined",
                 )
             )
         return KeyShared(

@@ -4,10 +4,13 @@
      "markDelete": {"ledgerId": 3, "entryId": 7},
      "ranges": [{"ledgerId": 3, "firsts": [9, 20], "lasts": [12, 20]}, ...],
      "batches": [{"ledgerId": 3, "entryId": 15, "ackSet": [13]}, ...],
+     "redeliveries": [{"ledgerId": 3, "entryIds": [8, 15], "counts": [2, 1]}, ...],
      "properties": {...}}
 
 ``ranges`` are acknowledged beyond the mark, as parallel lists of first and last entries.
 ``batches`` are acknowledged in part, with one bit per message, in 64-bit words; 1 means pending.
+``redeliveries`` are not acknowledged and were asked for again: which entries, and how often each.
+The field is left out where there are none.
 """
 
 import json
@@ -23,6 +26,9 @@ _WORD_MIN = -(2**63)
 Ranges = dict[int, tuple[Sequence[int], Sequence[int]]]
 """By ledger, the first entries of the ranges and the last ones."""
 
+Redeliveries = dict[int, tuple[Sequence[int], Sequence[int]]]
+"""By ledger, the entries that were asked for again, ascending, and how often each was."""
+
 
 @dataclass(slots=True)
 class CursorState:
@@ -31,6 +37,7 @@ class CursorState:
     mark: Position
     ranges: Ranges = field(default_factory=dict)
     batches: list[tuple[Position, list[int]]] = field(default_factory=list)
+    redeliveries: Redeliveries = field(default_factory=dict)
     properties: dict[str, str] = field(default_factory=dict)
     unknown: Json = field(default_factory=dict)
 
@@ -43,6 +50,7 @@ def encode_cursor(state: CursorState) -> bytes:
             "markDelete": position(state.mark),
             "ranges": _range_objects(state),
             "batches": [{**position(place), "ackSet": words} for place, words in state.batches],
+            **({"redeliveries": _redelivery_objects(state)} if state.redeliveries else {}),
             "properties": state.properties,
         }
     )
@@ -61,6 +69,7 @@ def decode_cursor(value: bytes, *, source: str) -> CursorState:
             mark=fields.position("markDelete"),
             ranges=dict(fields.objects("ranges", _ranges)),
             batches=fields.objects("batches", _batch),
+            redeliveries=dict(fields.objects_if_any("redeliveries", _redeliveries)),
             properties=fields.texts("properties"),
             unknown=fields.left,
         )
@@ -78,12 +87,28 @@ def _range_objects(state: CursorState) -> list[Json]:
     ]
 
 
+def _redelivery_objects(state: CursorState) -> list[Json]:
+    return [
+        {"ledgerId": ledger_id, "entryIds": entry_ids, "counts": counts}
+        for ledger_id, (entry_ids, counts) in state.redeliveries.items()
+    ]
+
+
 def _ranges(fields: Fields) -> tuple[int, tuple[list[int], list[int]]]:
     ledger_id = fields.number("ledgerId")
-    firsts, lasts = fields.numbers("firsts"), fields.numbers("lasts")
-    if len(firsts) != len(lasts):
-        raise fields.wrong("lasts", lasts, f"as long as firsts: {len(firsts)}")
-    return ledger_id, (firsts, lasts)
+    return ledger_id, _parallel(fields, "firsts", "lasts")
+
+
+def _redeliveries(fields: Fields) -> tuple[int, tuple[list[int], list[int]]]:
+    ledger_id = fields.number("ledgerId")
+    return ledger_id, _parallel(fields, "entryIds", "counts")
+
+
+def _parallel(fields: Fields, one: str, other: str) -> tuple[list[int], list[int]]:
+    ones, others = fields.numbers(one), fields.numbers(other)
+    if len(ones) != len(others):
+        raise fields.wrong(other, others, f"as long as {one}: {len(ones)}")
+    return ones, others
 
 
 def _batch(fields: Fields) -> tuple[Position, list[int]]:

@@ -76,6 +76,10 @@ class Fields:
     def objects(self, name: str, read: "Callable[[Fields], T]") -> list[T]:
         return [read(self._object(name, each)) for each in self._list(name)]
 
+    def objects_if_any(self, name: str, read: "Callable[[Fields], T]") -> list[T]:
+        """Take a list of objects; a record that was written without the field has none."""
+        return self.objects(name, read) if name in self.left else []
+
     def texts_if_any(self, name: str) -> Mapping[str, str]:
         """Take an object of texts; a record of before there was such a field has none."""
         return self.texts(name) if name in self.left else NO_TEXTS

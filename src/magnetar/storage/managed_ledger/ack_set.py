@@ -2,12 +2,15 @@
 
 The messages of a batch may be acknowledged one by one. The *ack set* of its entry has one bit per
 message, in 64-bit words, least significant first, and 1 means pending, as in the protocol. An ack
-set only loses bits; the entry is acknowledged when none is left. Pure.
+set only loses bits; the entry is acknowledged when none is left. Of entries that are not
+acknowledged it is also known how often consumers asked for them again. Pure.
 """
 
-from bisect import bisect_right
-from collections.abc import Sequence
-from operator import and_
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from itertools import repeat
+from operator import add, and_
+from typing import Any
 
 from magnetar.model.position import Position
 from magnetar.storage.managed_ledger.entry_ranges import EntryRanges, Range, ranges_of
@@ -17,7 +20,7 @@ from magnetar.storage.managed_ledger.layout import Layout
 class AckSet:
     """It only grows, except by ``reset``. Positions that do not exist are ignored."""
 
-    __slots__ = ("batches", "beyond", "changes", "mark", "ranges")
+    __slots__ = ("batches", "beyond", "changes", "mark", "ranges", "redeliveries")
 
     def __init__(self, mark: Position) -> None:
         # Invariant: everything at or before the mark is acknowledged.
@@ -26,6 +29,8 @@ class AckSet:
         self.ranges: dict[int, EntryRanges] = {}
         # Invariant: the entries are not acknowledged, and every ack set has a 1.
         self.batches: dict[int, dict[int, list[int]]] = {}
+        # Invariant: the entries are not acknowledged, and were asked for again once or more.
+        self.redeliveries: dict[int, dict[int, int]] = {}
         # Invariant: this is the number of entries in ``ranges``.
         self.beyond = 0
         # It grows with every change, so that a cursor knows whether there is anything to save.
@@ -67,11 +72,40 @@ class AckSet:
             self.batches.setdefault(position.ledger_id, {})[position.entry_id] = left
             self.changes += 1
 
+    def add_redeliveries(
+        self, ledger_id: int, entry_ids: Sequence[int], log: Layout, *, counts: Iterable[int] = ()
+    ) -> None:
+        """Count that these entries, which ascend, were asked for again: once, or ``counts`` often.
+
+        Those that are acknowledged, and those that do not exist, are ignored.
+        """
+        end = log.last_entry_id(ledger_id)
+        added = dict(zip(entry_ids, counts or repeat(1), strict=False))
+        if end is None:
+            return
+        left = self.missing(ledger_id, entry_ids)
+        left = left[bisect_left(left, 0) : bisect_right(left, end)]
+        if not left:
+            return
+        here = self.redeliveries.setdefault(ledger_id, {})
+        before = map(here.get, left, repeat(0))
+        here.update(zip(left, list(map(add, before, map(added.__getitem__, left))), strict=True))
+        self.changes += 1
+
+    def redeliveries_of(self, ledger_id: int, entry_ids: Iterable[int]) -> list[int] | None:
+        """Return how often each of these was asked for again; None when none was."""
+        here = self.redeliveries.get(ledger_id)
+        if here is None:
+            return None
+        found = list(map(here.get, entry_ids, repeat(0)))
+        return found if any(found) else None
+
     def reset(self, mark: Position) -> None:
         """Start again from ``mark``, with nothing acknowledged beyond it."""
         self.mark = mark
         self.ranges.clear()
         self.batches.clear()
+        self.redeliveries.clear()
         self.beyond = 0
         self.changes += 1
 
@@ -136,15 +170,15 @@ class AckSet:
         for first, last in ranges:
             new = here.add(first, last)
             added += new
-            if new and self.batches:
-                self._forget_batches(ledger_id, first, last)
+            if new:
+                self._forget(ledger_id, first, last)
         if added:
             self.beyond += added
             self.changes += 1
 
     def _set_mark(self, mark: Position) -> None:
         """Move the mark on, and forget what lies at or before it."""
-        self.mark = mark
+        before, self.mark = self.mark, mark
         self.changes += 1
         if self.ranges:
             for ledger_id in [known for known in self.ranges if known <= mark.ledger_id]:
@@ -153,10 +187,12 @@ class AckSet:
                 self.beyond -= here.drop_through(here.ends[-1] if passed else mark.entry_id)
                 if not here:
                     del self.ranges[ledger_id]
-        if self.batches:
-            for ledger_id in [known for known in self.batches if known < mark.ledger_id]:
-                del self.batches[ledger_id]
-            self._forget_batches(mark.ledger_id, 0, mark.entry_id)
+        if self.batches or self.redeliveries:
+            for known in (self.batches, self.redeliveries):
+                for ledger_id in [each for each in known if each < mark.ledger_id]:
+                    del known[ledger_id]
+            first = before.entry_id + 1 if before.ledger_id == mark.ledger_id else 0
+            self._forget(mark.ledger_id, first, mark.entry_id)
 
     def _settle(self, log: Layout) -> None:
         """Move the mark over the ranges that adjoin it."""
@@ -168,15 +204,23 @@ class AckSet:
                 return
             self._set_mark(Position(following.ledger_id, end))
 
-    def _forget_batches(self, ledger_id: int, first: int, last: int) -> None:
-        here = self.batches.get(ledger_id)
-        if here is None:
-            return
-        if last - first < len(here):
-            gone = [entry for entry in range(first, last + 1) if entry in here]
-        else:
-            gone = [entry for entry in here if first <= entry <= last]
-        for entry in gone:
-            del here[entry]
-        if not here:
-            del self.batches[ledger_id]
+    def _forget(self, ledger_id: int, first: int, last: int) -> None:
+        """Forget what is known of entries that are acknowledged now."""
+        if self.batches:
+            _drop(self.batches, ledger_id, first, last)
+        if self.redeliveries:
+            _drop(self.redeliveries, ledger_id, first, last)
+
+
+def _drop(ledgers: dict[int, dict[int, Any]], ledger_id: int, first: int, last: int) -> None:
+    here = ledgers.get(ledger_id)
+    if here is None:
+        return
+    if last - first < len(here):
+        gone = [entry for entry in range(first, last + 1) if entry in here]
+    else:
+        gone = [entry for entry in here if first <= entry <= last]
+    for entry in gone:
+        del here[entry]
+    if not here:
+        del ledgers[ledger_id]

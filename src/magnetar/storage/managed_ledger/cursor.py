@@ -2,7 +2,7 @@
 
 import logging
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from itertools import groupby
 from operator import itemgetter
 
@@ -75,6 +75,8 @@ class Cursor:
                 self.acks.add_range(ledger_id, first, last, layout)
         for position, words in state.batches:
             self.acks.add_batch(position, words, layout)
+        for ledger_id, (entry_ids, counts) in state.redeliveries.items():
+            self.acks.add_redeliveries(ledger_id, entry_ids, layout, counts=counts)
         # Without fsync a crash may have taken entries back that were acknowledged.
         if self.acks.mark > layout.last:
             self.acks.reset(layout.last)
@@ -86,8 +88,9 @@ class Cursor:
     @property
     def fits_its_record(self) -> bool:
         """Whether a save leaves nothing out, so that a log opened again delivers nothing again."""
-        ranges, batches = self.acks.ranges.values(), self.acks.batches.values()
-        return max(sum(map(len, ranges)), sum(map(len, batches))) <= self._ranges_max
+        acks = self.acks
+        known: tuple[Mapping[int, Sized], ...] = (acks.ranges, acks.batches, acks.redeliveries)
+        return max(sum(map(len, each.values())) for each in known) <= self._ranges_max
 
     def acknowledge_entries(self, ledger_id: int, entry_ids: Sequence[int]) -> None:
         """Acknowledge entries of one ledger, in any order; those that do not exist are ignored."""
@@ -108,6 +111,11 @@ class Cursor:
         The entry is acknowledged when no bit is left; an empty ack set acknowledges it, too.
         """
         self.acks.add_batch(position, ack_set_words, self._log.layout)
+        self._note_changes()
+
+    def count_redeliveries(self, ledger_id: int, entry_ids: Sequence[int]) -> None:
+        """Count that a consumer asked for these entries of a ledger again, in any order."""
+        self.acks.add_redeliveries(ledger_id, sorted(entry_ids), self._log.layout)
         self._note_changes()
 
     @property
@@ -157,6 +165,10 @@ class Cursor:
     def ack_set(self, position: Position) -> list[int] | None:
         """Return the ack set of a batch that is acknowledged in part; None for any other entry."""
         return self.acks.ack_set(position)
+
+    def redeliveries_of(self, ledger_id: int, entry_ids: Iterable[int]) -> list[int] | None:
+        """Return how often each of these was asked for again; None when none was."""
+        return self.acks.redeliveries_of(ledger_id, entry_ids)
 
     def is_acknowledged(self, position: Position) -> bool:
         return self.acks.covers(position)

@@ -1,7 +1,7 @@
 """The records of durable cursors in the metadata store, one for each.
 
-A record is bounded: it has the oldest ``ranges_max`` ranges and as many ack sets. The entries that
-are left out are delivered again after a restart.
+A record is bounded: it has the oldest ``ranges_max`` ranges, as many ack sets, and as many entries'
+redelivery counts. After a restart, entries that are left out are delivered again, or counted anew.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ from typing import Any
 
 from magnetar.errors import MagnetarError, VersionMismatch
 from magnetar.model.position import Position
-from magnetar.storage.codec.cursor import CursorState, Ranges, decode_cursor
+from magnetar.storage.codec.cursor import CursorState, Ranges, Redeliveries, decode_cursor
 from magnetar.storage.managed_ledger.ack_set import AckSet
 from magnetar.storage.managed_ledger.ledger_list import LedgerList
 from magnetar.storage.metadata import paths
@@ -41,7 +41,18 @@ def state_of(
         for ledger_id, entries in sorted(acks.batches.items())
         for entry_id, words in sorted(entries.items())
     ]
-    return CursorState(acks.mark, ranges, batches[:ranges_max], properties, dict(unknown or {}))
+    redeliveries: Redeliveries = {}
+    left = ranges_max
+    for ledger_id in sorted(acks.redeliveries):
+        if left <= 0:
+            break
+        counts = acks.redeliveries[ledger_id]
+        entry_ids = sorted(counts)[:left]
+        redeliveries[ledger_id] = entry_ids, list(map(counts.__getitem__, entry_ids))
+        left -= len(entry_ids)
+    return CursorState(
+        acks.mark, ranges, batches[:ranges_max], redeliveries, properties, dict(unknown or {})
+    )
 
 
 class CursorRecord:

@@ -110,20 +110,6 @@ def test_it_is_known_since_when_a_group_is_held():
     assert table.held_since(other, "a") is None
 
 
-def test_how_often_entries_were_asked_for_again_runs_parallel_to_them():
-    table = Deliveries()
-    assert table.redeliveries(1, range(3)) is None
-    table.asked_again(1, [1])
-    table.asked_again(1, [1, 2])
-    assert table.redeliveries(1, range(4)) == [0, 2, 1, 0]
-    assert table.redeliveries(1, [3, 4]) is None
-    assert table.redeliveries(2, [1]) is None
-    table.acknowledged(1, [1])
-    assert table.redeliveries(1, range(3)) == [0, 0, 1]
-    table.asked_again(2, [])
-    assert table.redeliveries(2, [1]) is None
-
-
 def test_nothing_that_waits_leaves_no_line():
     table = Deliveries()
     table.wait(1, [])

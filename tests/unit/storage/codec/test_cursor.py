@@ -12,6 +12,7 @@ STORED = {
     "markDelete": {"ledgerId": 3, "entryId": -1},
     "ranges": [{"ledgerId": 3, "firsts": [1, 5], "lasts": [2, 5]}],
     "batches": [{"ledgerId": 3, "entryId": 9, "ackSet": [5, -1]}],
+    "redeliveries": [{"ledgerId": 3, "entryIds": [4, 9], "counts": [2, 1]}],
     "properties": {"owner": "us"},
 }
 
@@ -21,6 +22,7 @@ def test_the_fields_have_names():
         Position(3, -1),
         {3: ([1, 5], [2, 5])},
         [(Position(3, 9), [5, -1])],
+        {3: ([4, 9], [2, 1])},
         {"owner": "us"},
         {"later": [{"x": 1}]},
     )
@@ -31,6 +33,13 @@ def test_fields_of_later_versions_are_written_back():
     assert json.loads(encode_cursor(state)) == STORED
 
 
+def test_a_record_without_redeliveries_says_nothing_of_them():
+    without = {name: value for name, value in STORED.items() if name != "redeliveries"}
+    state = decode_cursor(json.dumps(without).encode(), source="/here")
+    assert state.redeliveries == {}
+    assert json.loads(encode_cursor(state)) == without
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -38,6 +47,10 @@ def test_fields_of_later_versions_are_written_back():
         (
             {"ranges": [{"ledgerId": 3, "firsts": [1], "lasts": []}]},
             r"ranges\.lasts is \[\], not as long as firsts: 1",
+        ),
+        (
+            {"redeliveries": [{"ledgerId": 3, "entryIds": [], "counts": [1]}]},
+            r"redeliveries\.counts is \[1\], not as long as entryIds: 0",
         ),
         ({"batches": [{"ledgerId": 3, "ackSet": []}]}, r"batches\.entryId is missing"),
         ({"version": 2}, "use the Magnetar that wrote it"),

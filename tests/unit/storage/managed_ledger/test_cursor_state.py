@@ -68,6 +68,22 @@ async def test_acknowledgements_survive(logs, ledger, cursor):
     assert await drain(again) == entries(2, start=2) + entries(4, start=6)
 
 
+async def test_redelivery_counts_survive(logs, ledger, cursor):
+    await append(ledger, entries(10))
+    cursor.count_redeliveries(0, [5, 2, 7])
+    cursor.count_redeliveries(0, [5])
+    acknowledge(cursor, places(7, 7))
+    await logs.clock.advance(1)
+    cursor.count_redeliveries(0, [2])
+    crashed = (await logs.open()).cursors["s"]
+    assert crashed.redeliveries_of(0, range(10)) == [0, 0, 1, 0, 0, 2, 0, 0, 0, 0]
+    await ledger.close()
+    again = (await logs.open()).cursors["s"]
+    assert again.redeliveries_of(0, [2, 5]) == [2, 2], "closing saves what was counted last"
+    again.acknowledge_cumulative(Position(0, 5))
+    assert again.redeliveries_of(0, range(10)) is None
+
+
 async def test_acknowledgements_are_saved_after_a_while(logs, ledger, cursor):
     await append(ledger, entries(10))
     acknowledge(cursor, places(0, 4))

@@ -51,9 +51,11 @@ def test_a_record_is_bounded_and_keeps_the_oldest():
     acks, layout = acks_with(*((entry, entry) for entry in range(1, 50, 2)))
     for entry in range(50, 60):
         acks.add_batch(Position(3, entry), [1], layout)
+    acks.add_redeliveries(3, range(40, 60), layout)
     state = state_of(acks, {}, ranges_max=4)
     assert state.ranges == {3: ([1, 3, 5, 7], [1, 3, 5, 7])}
     assert [place.entry_id for place, _ in state.batches] == [50, 51, 52, 53]
+    assert state.redeliveries == {3: ([40, 42, 44, 46], [1, 1, 1, 1])}
 
 
 def test_the_bound_is_over_all_ledgers():
