@@ -15,6 +15,7 @@ TESTED_ELSEWHERE = {
     "storage/ledger/store.py": "a contract; tests/contract runs every implementation",
     "broker/dispatch/strategy.py": "a contract; the tests of single, shared and key_shared",
     "broker/topics/topic.py": "a contract; broker/topics/persistent_topic.py satisfies it",
+    "broker/topics/dispatch.py": "a contract; broker/topics/dispatch_loop.py satisfies it",
     "broker/topics/client_connection.py": "a contract; broker/session.py satisfies it",
     "testing/plugin.py": "tests/compatibility stands on its fixtures",
 }

@@ -19,8 +19,8 @@ from unit.broker.topics.conftest import ClientEnd, entry
 from unit.storage.managed_ledger.logs import append
 
 from magnetar.broker.topics.consumer import SubscribeRequest
+from magnetar.broker.topics.persistent_subscription import PersistentSubscription
 from magnetar.broker.topics.settings import TopicSettings
-from magnetar.broker.topics.subscription import Subscription
 from magnetar.errors import MagnetarError
 from magnetar.message.entry_traits import traits_of
 from magnetar.model.names import TopicName
@@ -86,7 +86,7 @@ class Story:
             clock=self.clock,
             tasks=self.tasks,
         )
-        self.subscription = Subscription(
+        self.subscription = PersistentSubscription(
             "s",
             await self.ledger.open_cursor("s", EARLIEST),
             topic=TOPIC,

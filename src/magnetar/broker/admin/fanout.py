@@ -9,7 +9,7 @@ from magnetar.broker.admin.topic_access import TopicAccess
 from magnetar.broker.creation import Creation
 from magnetar.broker.resources import Resources
 from magnetar.broker.schema.registry import SchemaRegistry
-from magnetar.broker.topics.topic import Topic
+from magnetar.broker.topics.topic import Topic, storing
 from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST
 
@@ -53,7 +53,9 @@ class Fanout:
         for subscription in list(model.subscriptions.values()) if model else []:
             if subscription.durable and subscription.name not in partition.subscriptions:
                 properties = dict(subscription.properties)
-                await partition.create_subscription(subscription.name, EARLIEST, properties)
+                await storing(partition).create_subscription(
+                    subscription.name, EARLIEST, properties
+                )
 
     async def unload(self, topic: TopicName) -> None:
         for name in await self._access.partitions(topic):

@@ -3,7 +3,7 @@
 from magnetar.broker.cluster.ownership import Ownership
 from magnetar.broker.resources import Resources
 from magnetar.broker.topics.registry import TopicRegistry
-from magnetar.broker.topics.topic import Topic
+from magnetar.broker.topics.topic import StoredTopic, Topic, storing
 from magnetar.errors import SubscriptionNotFound, TopicNotFound
 from magnetar.model.names import TopicName
 
@@ -27,6 +27,10 @@ class TopicAccess:
             raise await self._missing(topic)
         await self._ownership.take(topic)
         return await self._registry.get(topic, create=False)
+
+    async def open_stored(self, topic: TopicName) -> StoredTopic:
+        """Like ``open``, for what only a topic can do that keeps messages. Raises NotAllowed."""
+        return storing(await self.open(topic))
 
     async def create(self, topic: TopicName) -> Topic:
         """A topic, created if it does not exist. Its namespace must exist."""

@@ -12,6 +12,7 @@ from magnetar.broker.session import OpenConsumer, Session
 from magnetar.broker.topics.consumer import SubscribeRequest
 from magnetar.broker.topics.registry import TopicRegistry
 from magnetar.broker.topics.settings import TopicSettings
+from magnetar.broker.topics.topic import storing
 from magnetar.errors import (
     ConsumerNotFound,
     InvalidValue,
@@ -172,7 +173,7 @@ class ConsumeHandler:
     async def on_seek(self, session: Session, command: CommandSeek) -> None:
         """Every consumer of the subscription gets CLOSE_CONSUMER, and then this one SUCCESS."""
         opened = _open(session, command.consumer_id)
-        topic, subscription = opened.topic, opened.subscription
+        topic, subscription = storing(opened.topic), opened.subscription
         if command.HasField("message_id"):
             place = command.message_id
             await topic.seek(subscription, _position(place), ack_set=list(place.ack_set))
@@ -193,7 +194,7 @@ class ConsumeHandler:
 
     async def on_last_message_id(self, session: Session, command: CommandGetLastMessageId) -> None:
         opened = _open(session, command.consumer_id)
-        position, batch_index = await opened.topic.last_message_id()
+        position, batch_index = await storing(opened.topic).last_message_id()
         session.reply(
             replies.last_message_id(
                 command.request_id,

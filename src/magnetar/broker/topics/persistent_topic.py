@@ -7,6 +7,7 @@ from magnetar.broker.topics import log_positions
 from magnetar.broker.topics.admission import Admission
 from magnetar.broker.topics.client_connection import ClientConnection
 from magnetar.broker.topics.consumer import Consumer, DeliveryTotals, SubscribeRequest
+from magnetar.broker.topics.persistent_subscription import PersistentSubscription
 from magnetar.broker.topics.producer import Producer
 from magnetar.broker.topics.producer_access import (
     SHARED_ACCESS,
@@ -79,7 +80,7 @@ class PersistentTopic:
         self._producer_name = producer_name
         self._failed = failed
         self._closed = False
-        subscriptions: dict[str, Subscription] = {}
+        subscriptions: dict[str, PersistentSubscription] = {}
         self.writer = TopicWriter(
             name,
             ledger,
@@ -108,7 +109,7 @@ class PersistentTopic:
         return self._producers.attached
 
     @property
-    def subscriptions(self) -> Mapping[str, Subscription]:
+    def subscriptions(self) -> Mapping[str, PersistentSubscription]:
         return self._subscriptions.by_name
 
     @property
@@ -134,6 +135,10 @@ class PersistentTopic:
     @property
     def storage_bytes(self) -> int:
         return self.ledger.size_bytes
+
+    @property
+    def stored(self) -> "PersistentTopic":
+        return self
 
     @property
     def last_position(self) -> Position:
@@ -195,7 +200,7 @@ class PersistentTopic:
 
     async def subscribe(
         self, request: SubscribeRequest, connection: ClientConnection
-    ) -> tuple[Subscription, Consumer]:
+    ) -> tuple[PersistentSubscription, Consumer]:
         self._check_open()
         check_subscription_name(request.subscription)
         with self._admission.consumer(request):
@@ -225,7 +230,7 @@ class PersistentTopic:
 
     async def create_subscription(
         self, name: str, start: Position, properties: dict[str, str] | None = None
-    ) -> Subscription:
+    ) -> PersistentSubscription:
         self._check_open()
         check_subscription_name(name)
         if name in self.subscriptions:
@@ -271,13 +276,13 @@ class PersistentTopic:
         ack_set: list[int] | None,
     ) -> None:
         try:
-            await subscription.seek(target, ack_set)
+            await _own(subscription).seek(target, ack_set)
         finally:
             if not self._closed:
                 self._subscriptions.expect_back(subscription)
 
     async def skip(self, subscription: Subscription, count: int | None = None) -> None:
-        cursor = subscription.cursor
+        cursor = _own(subscription).cursor
         behind = await log_positions.position_behind(self.ledger, cursor, count, self._clock)
         cursor.acknowledge_cumulative(behind)
 
@@ -317,3 +322,8 @@ class PersistentTopic:
     def _check_open(self) -> None:
         if self._closed:
             raise TopicClosed(f"Topic {self.name} is being closed here; look it up again")
+
+
+def _own(subscription: Subscription) -> PersistentSubscription:
+    assert isinstance(subscription, PersistentSubscription), f"{subscription.name} has no cursor"
+    return subscription

@@ -1,11 +1,15 @@
-"""A subscription: a cursor, the consumers attached to it, and the dispatch loop between them."""
+"""The consumers of a subscription: who may attach, what they agree on, and who is served.
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+Where entries come from and what an acknowledgement does is ``persistent_subscription.py``'s and
+``non_persistent_subscription.py``'s.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from magnetar.broker.dispatch.active_consumer import choose
 from magnetar.broker.dispatch.blocked import Blocked, Why
-from magnetar.broker.dispatch.entry_queue import by_ledger
 from magnetar.broker.dispatch.hash_ranges import (
     AutoSplitRanges,
     ConsistentHashRanges,
@@ -17,8 +21,8 @@ from magnetar.broker.dispatch.shared import Shared
 from magnetar.broker.dispatch.single import Single
 from magnetar.broker.dispatch.strategy import Strategy
 from magnetar.broker.topics.client_connection import ClientConnection
-from magnetar.broker.topics.consumer import Consumer, DeliveryTotals, SubscribeRequest, pending_in
-from magnetar.broker.topics.dispatch_loop import DispatchLoop
+from magnetar.broker.topics.consumer import Consumer, DeliveryTotals, SubscribeRequest
+from magnetar.broker.topics.dispatch import Dispatch
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.clock import Clock
 from magnetar.errors import ConsumerBusy, Fenced, NotAllowed
@@ -26,17 +30,15 @@ from magnetar.model.names import TopicName
 from magnetar.model.policies import Policies
 from magnetar.model.position import Position
 from magnetar.model.subscriptions import SubscriptionType
-from magnetar.storage.managed_ledger.cursor import Cursor
 from magnetar.tasks import Tasks
 
 
-class Subscription:
+class Subscription(ABC):
     """One subscription of one topic."""
 
     def __init__(
         self,
         name: str,
-        cursor: Cursor,
         *,
         topic: TopicName,
         settings: TopicSettings,
@@ -45,37 +47,77 @@ class Subscription:
         clock: Clock,
     ) -> None:
         self.name = name
-        self.cursor = cursor
         self.consumers: list[Consumer] = []
         self.closed_totals = DeliveryTotals()
         # What the connected consumers agree on; decided anew when the first one comes.
         self.type: SubscriptionType | None = None
-        self.dispatch: DispatchLoop | None = None
+        self.dispatch: Dispatch | None = None
         self._topic = topic
         self._settings = settings
         self._policies = policies
         self._tasks = tasks
         self._clock = clock
-        self._seeking = False
+        self._fenced = False  # By a seek under way.
         self._closed = False
 
     @property
+    @abstractmethod
     def durable(self) -> bool:
-        return self.cursor.durable
+        """Whether it stays when its last consumer leaves."""
 
     @property
+    @abstractmethod
     def backlog(self) -> int:
         """Entries that are not acknowledged."""
-        return self.cursor.backlog
 
     @property
+    @abstractmethod
     def mark(self) -> Position:
         """Everything at or before it is acknowledged."""
-        return self.cursor.mark
 
     @property
+    @abstractmethod
     def properties(self) -> Mapping[str, str]:
-        return self.cursor.properties
+        """What whoever created it said of it."""
+
+    @abstractmethod
+    def acknowledge(
+        self,
+        consumer: Consumer,
+        positions: Sequence[Position],
+        parts: Sequence[tuple[Position, list[int]]] = (),
+    ) -> None:
+        """Individual acknowledgement of entries, and of messages within batches (``parts``).
+
+        An ack set has a bit per message of the batch: 1 is pending. Positions that do not exist
+        are ignored.
+        """
+
+    @abstractmethod
+    def acknowledge_entries(
+        self, consumer: Consumer, ledger_id: int, entry_ids: Sequence[int]
+    ) -> None:
+        """The same for whole entries of one ledger, in any order."""
+
+    @abstractmethod
+    def acknowledge_cumulative(
+        self, consumer: Consumer, position: Position, ack_set: list[int] | None = None
+    ) -> None:
+        """Acknowledge everything up to ``position``; with an ack set, the batch there in part."""
+
+    @abstractmethod
+    def redeliver(
+        self, consumer: Consumer, positions: Sequence[Position] | None, epoch: int | None = None
+    ) -> None:
+        """Deliver again: ``positions`` of what the consumer holds, or all of it (None)."""
+
+    @abstractmethod
+    def _new_dispatch(self, request: SubscribeRequest) -> Dispatch:
+        """What serves the consumers, from the one that asks this until the last one is gone."""
+
+    def _unacked_max(self, kind: SubscriptionType) -> int:
+        """Messages that a consumer may hold; 0: no limit."""
+        return 0
 
     def wall_ms_at(self, moment: float | None) -> int:
         """A moment of ``Clock.now`` as milliseconds since the epoch; 0 for never."""
@@ -125,14 +167,7 @@ class Subscription:
         )
         dispatch = self.dispatch
         if dispatch is None:
-            dispatch = DispatchLoop(
-                self.cursor,
-                self._strategy_for(request),
-                announce=request.type is SubscriptionType.FAILOVER,
-                settings=self._settings,
-                tasks=self._tasks,
-                clock=self._clock,
-            )
+            dispatch = self._new_dispatch(request)
             dispatch.apply(self._policies)
         dispatch.join(consumer)
         self.dispatch = dispatch
@@ -167,65 +202,12 @@ class Subscription:
                 consumer.limit(self._unacked_max(self.type))
             self.dispatch.apply(policies)
 
-    def wake(self) -> None:
-        """The topic grew."""
-        if self.dispatch is not None:
-            self.dispatch.wake()
-
     def flow(self, consumer: Consumer, permits: int) -> None:
         """The consumer gives permits for more messages."""
         consumer.add_permits(permits)
         consumer.totals.last_flow_ms = self._clock.wall_ms()
         if self.dispatch is not None:
             self.dispatch.flowed(consumer)
-
-    def acknowledge(
-        self,
-        consumer: Consumer,
-        positions: Sequence[Position],
-        parts: Sequence[tuple[Position, list[int]]] = (),
-    ) -> None:
-        """Individual acknowledgement of entries, and of messages within batches (``parts``).
-
-        An ack set has a bit per message of the batch: 1 is pending. Positions that do not exist
-        are ignored.
-        """
-        for ledger_id, entry_ids in by_ledger(positions).items():
-            self.acknowledge_entries(consumer, ledger_id, entry_ids)
-        if parts and self._settings.batch_index_acks:
-            for position, words in parts:
-                self._acknowledge_part(consumer, position, words)
-
-    def acknowledge_entries(
-        self, consumer: Consumer, ledger_id: int, entry_ids: Sequence[int]
-    ) -> None:
-        """The same for whole entries of one ledger, in any order."""
-        self.cursor.acknowledge_entries(ledger_id, entry_ids)
-        self._acknowledged(consumer, ledger_id, entry_ids)
-
-    def acknowledge_cumulative(
-        self, consumer: Consumer, position: Position, ack_set: list[int] | None = None
-    ) -> None:
-        """Acknowledge everything up to ``position``; with an ack set, the batch there in part."""
-        if self.type is None or not self.type.single_active:
-            return
-        if ack_set:
-            self.cursor.acknowledge_cumulative(self.cursor.previous(position))
-            if self._settings.batch_index_acks and any(ack_set):
-                self.cursor.acknowledge_batch(position, ack_set)
-        else:
-            self.cursor.acknowledge_cumulative(position)
-        consumer.totals.acked_count += 1
-        consumer.totals.last_acked_ms = self._clock.wall_ms()
-
-    def redeliver(
-        self, consumer: Consumer, positions: Sequence[Position] | None, epoch: int | None = None
-    ) -> None:
-        """Deliver again: ``positions`` of what the consumer holds, or all of it (None)."""
-        if epoch is not None and (consumer.epoch is None or epoch > consumer.epoch):
-            consumer.epoch = epoch
-        if self.dispatch is not None and consumer in self.consumers:
-            self.dispatch.redeliver(consumer, positions)
 
     def check_unsubscribe(self, consumer: Consumer, *, force: bool) -> None:
         """Whether ``consumer`` may delete the subscription; others are told when forced.
@@ -239,33 +221,10 @@ class Subscription:
             raise NotAllowed("Unconnected or shared consumer attempting to unsubscribe")
         self.disconnect_all(but=consumer)
 
-    async def seek(
-        self, target: Callable[[], Awaitable[Position]], ack_set: list[int] | None = None
-    ) -> None:
-        """Close all consumers, and make ``target()`` the next entry to be delivered.
-
-        Raises Fenced while another seek is under way, and when the topic closes meanwhile.
-        """
-        if self._seeking:
-            raise Fenced("Failed to fence subscription")
-        self._seeking = True
-        try:
-            self.disconnect_all()
-            position = await target()
-            if self._closed:
-                raise Fenced(f"Subscription {self.name} was closed during the seek")
-            await self.cursor.reset(position, ack_set or None)
-        finally:
-            self._seeking = False
-
     def close(self) -> None:
         """The topic lets go of it: consumers are told, and nobody joins any more."""
         self._closed = True
         self.disconnect_all()
-
-    def _unacked_max(self, kind: SubscriptionType) -> int:
-        """Messages that a consumer may hold; 0: no limit."""
-        return 0 if kind.single_active else self._policies.unacked_per_consumer_max or 0
 
     def _end_dispatch(self) -> None:
         if self.dispatch is not None:
@@ -273,7 +232,7 @@ class Subscription:
             self.dispatch = None
 
     def _check_agreement(self, request: SubscribeRequest) -> None:
-        if self._seeking or self._closed:
+        if self._fenced or self._closed:
             raise Fenced(f"Subscription {self.name} is fenced: a seek or deletion is under way")
         if not self.consumers or self.type is None:
             return
@@ -339,21 +298,6 @@ class Subscription:
         if self._settings.key_shared_consistent_hashing:
             return ConsistentHashRanges(self._settings.key_shared_points)
         return AutoSplitRanges()
-
-    def _acknowledged(self, consumer: Consumer, ledger_id: int, entry_ids: Sequence[int]) -> None:
-        totals = consumer.totals
-        totals.acked_count += len(entry_ids)
-        totals.last_acked_ms = self._clock.wall_ms()
-        if self.dispatch is not None:
-            self.dispatch.acknowledged(consumer, ledger_id, entry_ids)
-
-    def _acknowledge_part(self, consumer: Consumer, position: Position, words: list[int]) -> None:
-        self.cursor.acknowledge_batch(position, words)
-        if self.cursor.is_acknowledged(position):
-            self._acknowledged(consumer, position.ledger_id, [position.entry_id])
-        elif self.dispatch is not None:
-            left = pending_in(self.cursor.ack_set(position) or [])
-            self.dispatch.acknowledged_part(consumer, position, left)
 
 
 def key_shared_mode(request: SubscribeRequest) -> str:

@@ -8,6 +8,7 @@ from magnetar.broker.topics.consumer import Consumer, DeliveryTotals, SubscribeR
 from magnetar.broker.topics.producer import Producer
 from magnetar.broker.topics.producer_access import SHARED_ACCESS, AccessRequest
 from magnetar.broker.topics.subscription import Subscription
+from magnetar.errors import NotAllowed
 from magnetar.model.names import TopicName
 from magnetar.model.policies import Policies
 from magnetar.model.position import Position
@@ -70,8 +71,8 @@ class Topic(Protocol):
         """What it has stored."""
 
     @property
-    def last_position(self) -> Position:
-        """The last entry, or where it was; (ledger, -1) in a topic that never had one."""
+    def stored(self) -> "StoredTopic | None":
+        """Itself, where it keeps what is published; None for a non-persistent topic."""
 
     def apply(self, policies: Policies) -> None:
         """Let these hold from now on, for what is attached too; they disconnect nobody."""
@@ -109,16 +110,8 @@ class Topic(Protocol):
     async def leave(self, subscription: Subscription, consumer: Consumer) -> None:
         """A consumer goes. A non-durable subscription goes with its last consumer."""
 
-    async def create_subscription(
-        self, name: str, start: Position, properties: dict[str, str] | None = None
-    ) -> Subscription:
-        """A durable subscription whose first message is at ``start``.
-
-        Raises ConsumerBusy, LimitReached.
-        """
-
     async def delete_subscription(self, name: str, *, force: bool = False) -> None:
-        """Delete a subscription and its place in the log.
+        """Delete a subscription, and its place in the log.
 
         Raises SubscriptionNotFound; ConsumerBusy while consumers are connected, unless forced.
         """
@@ -127,6 +120,43 @@ class Topic(Protocol):
         self, subscription: Subscription, consumer: Consumer, *, force: bool
     ) -> None:
         """A consumer deletes its subscription. Raises NotAllowed when others are connected."""
+
+    async def oldest_publish_time_ms(self, subscription: Subscription) -> int:
+        """When the first entry was published that is not acknowledged; -1 where all are.
+
+        Raises what the stores raise.
+        """
+
+    async def maintain(self) -> None:
+        """Roll over and trim what is due. Raises what the stores raise."""
+
+    async def prepare_for_rest(self) -> bool:
+        """Delete what may be deleted. False: it must stay loaded, or something would be lost.
+
+        Raises what the stores raise.
+        """
+
+    async def close(self) -> None:
+        """Let go of everybody, in order: what was sent before is stored and answered."""
+
+    async def delete(self) -> None:
+        """Close, and delete the log with all subscriptions."""
+
+
+class StoredTopic(Topic, Protocol):
+    """A topic that keeps what is published: what only such a one can be asked."""
+
+    @property
+    def last_position(self) -> Position:
+        """The last entry, or where it was; (ledger, -1) in a topic that never had one."""
+
+    async def create_subscription(
+        self, name: str, start: Position, properties: dict[str, str] | None = None
+    ) -> Subscription:
+        """A durable subscription whose first message is at ``start``.
+
+        Raises ConsumerBusy, LimitReached.
+        """
 
     async def seek(
         self,
@@ -149,32 +179,18 @@ class Topic(Protocol):
     async def skip(self, subscription: Subscription, count: int | None = None) -> None:
         """Acknowledge the next ``count`` entries that are not acknowledged yet; None: all."""
 
-    async def oldest_publish_time_ms(self, subscription: Subscription) -> int:
-        """When the first entry was published that is not acknowledged; -1 where all are.
-
-        Raises what the stores raise.
-        """
-
     async def last_message_id(self) -> tuple[Position, int]:
         """The last entry, and the index of its last message (-1 outside a batch).
 
         ``EARLIEST`` when nothing is stored.
         """
 
-    async def maintain(self) -> None:
-        """Roll over and trim what is due. Raises what the stores raise."""
-
-    async def prepare_for_rest(self) -> bool:
-        """Delete what may be deleted. False: it must stay loaded, or something would be lost.
-
-        Raises what the stores raise.
-        """
-
     def log_info(self) -> ManagedLedgerInfo:
         """The ledgers and cursors behind the topic, for whoever shows them."""
 
-    async def close(self) -> None:
-        """Let go of everybody, in order: what was sent before is stored and answered."""
 
-    async def delete(self) -> None:
-        """Close, and delete the log with all subscriptions."""
+def storing(topic: Topic) -> StoredTopic:
+    """The topic as one that keeps messages. Raises NotAllowed."""
+    if topic.stored is None:
+        raise NotAllowed(f"{topic.name} keeps no messages: there is no place in it to go to")
+    return topic.stored

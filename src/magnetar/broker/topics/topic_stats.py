@@ -2,6 +2,7 @@
 
 from magnetar.broker.dispatch.key_shared import KeyShared
 from magnetar.broker.topics.consumer import Consumer
+from magnetar.broker.topics.persistent_subscription import PersistentSubscription
 from magnetar.broker.topics.producer import Producer
 from magnetar.broker.topics.subscription import Subscription, key_shared_mode
 from magnetar.broker.topics.topic import Topic
@@ -52,10 +53,10 @@ def _subscription(subscription: Subscription) -> SubscriptionStats:
         consumers = sorted(consumers, key=lambda c: (c.priority, c.name))
     totals = subscription.totals
     active = subscription.active
-    dispatch, cursor = subscription.dispatch, subscription.cursor
+    dispatch = subscription.dispatch
     first = consumers[0].request if consumers else None
     key_shared = first is not None and first.type is SubscriptionType.KEY_SHARED
-    return SubscriptionStats(
+    stats = SubscriptionStats(
         type=subscription.type,
         durable=subscription.durable,
         active_consumer_name=active.name if active else None,
@@ -66,21 +67,24 @@ def _subscription(subscription: Subscription) -> SubscriptionStats:
         chunk_out_counter=totals.chunk_count,
         redelivered_counter=totals.redelivered_count,
         acknowledged_counter=totals.acked_count,
-        backlog_entries=cursor.backlog,
-        backlog_bytes=cursor.backlog_bytes,
+        backlog_entries=subscription.backlog,
         unacked_messages=sum(c.unacked for c in consumers),
         replay_entries=dispatch.waiting_count if dispatch else 0,
         blocked_on_unacked=dispatch.over_unacked_limit if dispatch else False,
         blocked_reason=_blocked_reason(subscription),
-        acked_ranges=cursor.acked_ranges,
-        acked_ranges_bytes=cursor.acked_ranges_bytes,
         last_flow_ms=totals.last_flow_ms,
-        last_mark_moved_ms=cursor.mark_moved_ms,
         last_acked_ms=totals.last_acked_ms,
         last_consumed_ms=subscription.wall_ms_at(totals.delivered_at),
         consumers=[_consumer(consumer, subscription) for consumer in consumers],
-        properties=dict(cursor.properties),
+        properties=dict(subscription.properties),
     )
+    if isinstance(subscription, PersistentSubscription):
+        cursor = subscription.cursor
+        stats.backlog_bytes = cursor.backlog_bytes
+        stats.acked_ranges = cursor.acked_ranges
+        stats.acked_ranges_bytes = cursor.acked_ranges_bytes
+        stats.last_mark_moved_ms = cursor.mark_moved_ms
+    return stats
 
 
 def _blocked_reason(subscription: Subscription) -> str | None:

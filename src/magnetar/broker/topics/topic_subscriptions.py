@@ -5,6 +5,7 @@ from typing import Final
 
 from magnetar.broker.topics.admission import Admission
 from magnetar.broker.topics.consumer import DeliveryTotals, SubscribeRequest
+from magnetar.broker.topics.persistent_subscription import PersistentSubscription
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.broker.topics.subscription import Subscription
 from magnetar.clock import Clock
@@ -38,7 +39,7 @@ class TopicSubscriptions:
         self,
         topic: TopicName,
         ledger: ManagedLedger,
-        by_name: dict[str, Subscription],
+        by_name: dict[str, PersistentSubscription],
         *,
         admission: Admission,
         settings: TopicSettings,
@@ -63,7 +64,9 @@ class TopicSubscriptions:
         """What those delivered that were dropped."""
         return self._removed_totals or DeliveryTotals()
 
-    async def open(self, name: str, start: Position, properties: dict[str, str]) -> Subscription:
+    async def open(
+        self, name: str, start: Position, properties: dict[str, str]
+    ) -> PersistentSubscription:
         """A durable one whose first message is at ``start``.
 
         Raises LimitReached, TopicClosed, Fenced.
@@ -72,7 +75,7 @@ class TopicSubscriptions:
             await self._ledger.open_cursor(name, start, properties=properties)
             return self._of_cursor(name)
 
-    async def open_for(self, request: SubscribeRequest) -> Subscription:
+    async def open_for(self, request: SubscribeRequest) -> PersistentSubscription:
         """The one that a consumer asks for, and that does not exist."""
         name = request.subscription
         latest = request.initial_position is InitialPosition.LATEST
@@ -117,7 +120,7 @@ class TopicSubscriptions:
             self._made_tasks = Tasks(f"topic {self._topic}")
         return self._made_tasks
 
-    def _of_cursor(self, name: str) -> Subscription:
+    def _of_cursor(self, name: str) -> PersistentSubscription:
         """The subscription of a cursor that was just opened. Raises TopicClosed, Fenced."""
         self._check_open()
         # Several may have waited for the same cursor; the first to get here makes it, and may
@@ -128,8 +131,8 @@ class TopicSubscriptions:
             self.by_name[name] = self._subscription(name)
         return self.by_name[name]
 
-    def _subscription(self, name: str) -> Subscription:
-        return Subscription(
+    def _subscription(self, name: str) -> PersistentSubscription:
+        return PersistentSubscription(
             name,
             self._ledger.cursors[name],
             topic=self._topic,

@@ -11,8 +11,8 @@ from itertools import chain
 from typing import Final
 
 from magnetar.broker.topics.joined_runs import joined
+from magnetar.broker.topics.persistent_subscription import PersistentSubscription
 from magnetar.broker.topics.producer import Producer
-from magnetar.broker.topics.subscription import Subscription
 from magnetar.clock import Clock
 from magnetar.errors import MagnetarError, UnknownFailure
 from magnetar.loop_iteration import LoopIteration, Phase
@@ -51,7 +51,7 @@ class TopicWriter:
         self,
         topic: TopicName,
         ledger: ManagedLedger,
-        subscriptions: Mapping[str, Subscription],
+        subscriptions: Mapping[str, PersistentSubscription],
         *,
         clock: Clock,
         iteration: LoopIteration,

@@ -3,7 +3,7 @@ from google.protobuf.descriptor import FieldDescriptor
 from unit.broker.peer import TOPIC
 
 from magnetar.broker.resources import Resources
-from magnetar.broker.topics.subscription import Subscription
+from magnetar.broker.topics.persistent_subscription import PersistentSubscription
 from magnetar.proto import PulsarApi_pb2 as pb
 
 BY_BROKERS = {
@@ -91,7 +91,7 @@ async def test_a_defect_behind_a_command_without_answer_is_a_line_in_the_log(
     peer, monkeypatch, caplog
 ):
     await peer.consume(1)
-    monkeypatch.setattr(Subscription, "acknowledge", broken)
+    monkeypatch.setattr(PersistentSubscription, "acknowledge", broken)
     peer.tell("ack", consumer_id=1, ack_type=pb.CommandAck.Individual)
     await peer.nothing_more()
     assert "command.failed command=ACK" in caplog.text

@@ -10,7 +10,7 @@ from magnetar.broker.admin.router import Route
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.admin.topic_access import no_subscription
 from magnetar.broker.topics.subscription import Subscription
-from magnetar.broker.topics.topic import Topic
+from magnetar.broker.topics.topic import Topic, storing
 from magnetar.errors import AlreadyExists, SubscriptionNotFound
 from magnetar.model.names import TopicName
 from magnetar.model.position import LATEST_MESSAGE
@@ -32,7 +32,7 @@ async def create(admin: AdminServices, request: Request) -> Reply:
     if not missing:
         raise AlreadyExists("Subscription already exists for topic")
     for topic in missing:
-        await topic.create_subscription(name, at.message.position, at.properties)
+        await storing(topic).create_subscription(name, at.message.position, at.properties)
     return done()
 
 
@@ -56,7 +56,7 @@ async def delete(admin: AdminServices, request: Request) -> Reply:
 
 async def skip_all(admin: AdminServices, request: Request) -> Reply:
     for topic, subscription in await _all_of(admin, request):
-        await topic.skip(subscription)
+        await storing(topic).skip(subscription)
     return done()
 
 
@@ -65,7 +65,7 @@ async def skip(admin: AdminServices, request: Request) -> Reply:
     count = arguments.integer(request, "count", bits=32)
     await _refuse_partitioned(admin, request, "Skip messages on a partitioned topic is not allowed")
     for topic, subscription in await _all_of(admin, request):
-        await topic.skip(subscription, count)
+        await storing(topic).skip(subscription, count)
     return done()
 
 
@@ -73,7 +73,7 @@ async def reset_to_time(admin: AdminServices, request: Request) -> Reply:
     """Reset to the first message published at a time, or later."""
     time_ms = arguments.integer(request, "timestamp")
     for topic, subscription in await _all_of(admin, request):
-        await topic.seek_to_time(subscription, time_ms)
+        await storing(topic).seek_to_time(subscription, time_ms)
     return done()
 
 
@@ -83,7 +83,7 @@ async def reset_to_message(admin: AdminServices, request: Request) -> Reply:
         admin, request, "Reset-cursor at position is not allowed for partitioned-topic"
     )
     for topic, subscription in await _all_of(admin, request):
-        await topic.seek(subscription, at.message.position, excluded=at.excluded)
+        await storing(topic).seek(subscription, at.message.position, excluded=at.excluded)
     return done()
 
 

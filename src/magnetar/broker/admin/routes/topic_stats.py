@@ -49,12 +49,12 @@ async def get_partitioned(admin: AdminServices, request: Request) -> Reply:
 
 
 async def get_internal(admin: AdminServices, request: Request) -> Reply:
-    topic = await admin.access.open(arguments.topic(request))
+    topic = await admin.access.open_stored(arguments.topic(request))
     return shown(internal_stats(topic.log_info()))
 
 
 async def last_message_id(admin: AdminServices, request: Request) -> Reply:
-    topic = await admin.access.open(arguments.topic(request))
+    topic = await admin.access.open_stored(arguments.topic(request))
     position, batch_index = await topic.last_message_id()
     if position == EARLIEST:
         position = topic.last_position

@@ -1,0 +1,148 @@
+"""A subscription of a persistent topic: its cursor, and the loop that delivers from it."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+from magnetar.broker.dispatch.entry_queue import by_ledger
+from magnetar.broker.topics.consumer import Consumer, SubscribeRequest, pending_in
+from magnetar.broker.topics.dispatch_loop import DispatchLoop
+from magnetar.broker.topics.settings import TopicSettings
+from magnetar.broker.topics.subscription import Subscription
+from magnetar.clock import Clock
+from magnetar.errors import Fenced
+from magnetar.model.names import TopicName
+from magnetar.model.policies import Policies
+from magnetar.model.position import Position
+from magnetar.model.subscriptions import SubscriptionType
+from magnetar.storage.managed_ledger.cursor import Cursor
+from magnetar.tasks import Tasks
+
+
+class PersistentSubscription(Subscription):
+    """One subscription of one persistent topic."""
+
+    dispatch: DispatchLoop | None
+
+    def __init__(
+        self,
+        name: str,
+        cursor: Cursor,
+        *,
+        topic: TopicName,
+        settings: TopicSettings,
+        policies: Policies,
+        tasks: Tasks,
+        clock: Clock,
+    ) -> None:
+        self.cursor = cursor
+        super().__init__(
+            name, topic=topic, settings=settings, policies=policies, tasks=tasks, clock=clock
+        )
+
+    @property
+    def durable(self) -> bool:
+        return self.cursor.durable
+
+    @property
+    def backlog(self) -> int:
+        return self.cursor.backlog
+
+    @property
+    def mark(self) -> Position:
+        return self.cursor.mark
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        return self.cursor.properties
+
+    def wake(self) -> None:
+        """The topic grew."""
+        if self.dispatch is not None:
+            self.dispatch.wake()
+
+    def acknowledge(
+        self,
+        consumer: Consumer,
+        positions: Sequence[Position],
+        parts: Sequence[tuple[Position, list[int]]] = (),
+    ) -> None:
+        for ledger_id, entry_ids in by_ledger(positions).items():
+            self.acknowledge_entries(consumer, ledger_id, entry_ids)
+        if parts and self._settings.batch_index_acks:
+            for position, words in parts:
+                self._acknowledge_part(consumer, position, words)
+
+    def acknowledge_entries(
+        self, consumer: Consumer, ledger_id: int, entry_ids: Sequence[int]
+    ) -> None:
+        self.cursor.acknowledge_entries(ledger_id, entry_ids)
+        self._acknowledged(consumer, ledger_id, entry_ids)
+
+    def acknowledge_cumulative(
+        self, consumer: Consumer, position: Position, ack_set: list[int] | None = None
+    ) -> None:
+        if self.type is None or not self.type.single_active:
+            return
+        if ack_set:
+            self.cursor.acknowledge_cumulative(self.cursor.previous(position))
+            if self._settings.batch_index_acks and any(ack_set):
+                self.cursor.acknowledge_batch(position, ack_set)
+        else:
+            self.cursor.acknowledge_cumulative(position)
+        consumer.totals.acked_count += 1
+        consumer.totals.last_acked_ms = self._clock.wall_ms()
+
+    def redeliver(
+        self, consumer: Consumer, positions: Sequence[Position] | None, epoch: int | None = None
+    ) -> None:
+        if epoch is not None and (consumer.epoch is None or epoch > consumer.epoch):
+            consumer.epoch = epoch
+        if self.dispatch is not None and consumer in self.consumers:
+            self.dispatch.redeliver(consumer, positions)
+
+    async def seek(
+        self, target: Callable[[], Awaitable[Position]], ack_set: list[int] | None = None
+    ) -> None:
+        """Close all consumers, and make ``target()`` the next entry to be delivered.
+
+        Raises Fenced while another seek is under way, and when the topic closes meanwhile.
+        """
+        if self._fenced:
+            raise Fenced("Failed to fence subscription")
+        self._fenced = True
+        try:
+            self.disconnect_all()
+            position = await target()
+            if self._closed:
+                raise Fenced(f"Subscription {self.name} was closed during the seek")
+            await self.cursor.reset(position, ack_set or None)
+        finally:
+            self._fenced = False
+
+    def _unacked_max(self, kind: SubscriptionType) -> int:
+        """Messages that a consumer may hold; 0: no limit."""
+        return 0 if kind.single_active else self._policies.unacked_per_consumer_max or 0
+
+    def _acknowledged(self, consumer: Consumer, ledger_id: int, entry_ids: Sequence[int]) -> None:
+        totals = consumer.totals
+        totals.acked_count += len(entry_ids)
+        totals.last_acked_ms = self._clock.wall_ms()
+        if self.dispatch is not None:
+            self.dispatch.acknowledged(consumer, ledger_id, entry_ids)
+
+    def _acknowledge_part(self, consumer: Consumer, position: Position, words: list[int]) -> None:
+        self.cursor.acknowledge_batch(position, words)
+        if self.cursor.is_acknowledged(position):
+            self._acknowledged(consumer, position.ledger_id, [position.entry_id])
+        elif self.dispatch is not None:
+            left = pending_in(self.cursor.ack_set(position) or [])
+            self.dispatch.acknowledged_part(consumer, position, left)
+
+    def _new_dispatch(self, request: SubscribeRequest) -> DispatchLoop:
+        return DispatchLoop(
+            self.cursor,
+            self._strategy_for(request),
+            announce=request.type is SubscriptionType.FAILOVER,
+            settings=self._settings,
+            tasks=self._tasks,
+            clock=self._clock,
+        )
