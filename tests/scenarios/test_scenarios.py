@@ -101,7 +101,7 @@ class Story:
         command, *words = line.split()
         self.heard.clear()
         if command == "settings":
-            self.settings = TopicSettings(**{name: int(value) for name, value in pairs(words)})
+            self.settings = TopicSettings(**{name: number(value) for name, value in pairs(words)})
             return []
         if command == "policies" and self.subscription is None:
             self.policies = Policies(**{name: int(value) for name, value in pairs(words)})
@@ -228,6 +228,10 @@ class Story:
 
 def pairs(words):
     return [word.split("=", 1) for word in words]
+
+
+def number(text):
+    return int(text) if text.isdecimal() else text
 
 
 def slots(text):

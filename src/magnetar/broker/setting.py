@@ -19,7 +19,7 @@ class Setting(NamedTuple):
     """A field of a section: its name and type there, its key outside, and what it does."""
 
     name: str
-    kind: Any  # str, int, float, bool, Path, or a Literal of texts.
+    kind: Any  # str, int, float, bool, Path, a Literal of texts, or a tuple of such texts.
     key: str
     about: str
     minimum: float  # It bounds numbers only.
@@ -30,6 +30,8 @@ class Setting(NamedTuple):
         text = text.strip()
         if get_origin(self.kind) is Literal:
             return self._one_of(text, get_args(self.kind), source)
+        if get_origin(self.kind) is tuple:
+            return self._some_of(text, get_args(get_args(self.kind)[0]), source)
         if self.kind is bool:
             return self._truth(text, source)
         if self.kind is int or self.kind is float:
@@ -42,6 +44,12 @@ class Setting(NamedTuple):
         if text not in choices:
             raise self._refusal(text, source, f"use one of {', '.join(choices)}")
         return text
+
+    def _some_of(self, text: str, choices: tuple[str, ...], source: str) -> tuple[str, ...]:
+        found = [word.strip() for word in text.split(",")]
+        if not set(found) <= set(choices):
+            raise self._refusal(text, source, f"use some of {','.join(choices)}")
+        return tuple(dict.fromkeys(found))
 
     def _truth(self, text: str, source: str) -> bool:
         word = text.lower()
@@ -102,4 +110,6 @@ def variable_of(key: str) -> str:
 
 def text_of(value: object) -> str:
     """A value as it would be written in a file."""
+    if isinstance(value, tuple):
+        return ",".join(map(text_of, value))
     return str(value).lower() if isinstance(value, bool) else str(value)

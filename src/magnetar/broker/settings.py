@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from magnetar.model.policies import Policies
 from magnetar.model.policy_values import (
@@ -11,13 +11,13 @@ from magnetar.model.policy_values import (
     RetentionPolicies,
 )
 from magnetar.model.schemas import SchemaCompatibilityStrategy
-from magnetar.model.subscriptions import SubscriptionType
 
 from .setting import setting
 
 MIB: Final = 1024 * 1024
 
 Durability = Literal["fsync", "interval", "none"]
+SubscriptionTypeName = Literal["Exclusive", "Shared", "Failover", "Key_Shared"]
 TopicType = Literal["non-partitioned", "partitioned"]
 SchemaStrategy = Literal[
     "ALWAYS_INCOMPATIBLE",
@@ -160,6 +160,11 @@ class PolicySettings:
     consumers_per_subscription_max: int = setting(
         "maxConsumersPerSubscription", 0, "consumers of a subscription; 0 is no limit"
     )
+    subscription_types: tuple[SubscriptionTypeName, ...] = setting(
+        "subscriptionTypesEnabled",
+        get_args(SubscriptionTypeName),
+        "types of subscription that consumers may ask for",
+    )
     subscriptions_per_topic_max: int = setting(
         "maxSubscriptionsPerTopic", 0, "subscriptions of a topic; 0 is no limit"
     )
@@ -209,7 +214,6 @@ class PolicySettings:
             ),
             auto_subscription_creation=AutoSubscriptionCreationOverride(self.auto_subscriptions),
             retention=RetentionPolicies(self.retention_minutes, self.retention_mb),
-            subscription_types=tuple(each.printed for each in SubscriptionType),
             **{name: getattr(self, name) for name in same - {"schema_compatibility"}},
             schema_compatibility=SchemaCompatibilityStrategy(self.schema_compatibility),
         )

@@ -103,9 +103,9 @@ class Policies:
     shadow_topics: tuple[str, ...] | None = None
 
     def given(self) -> dict[str, Any]:
-        """The policies that are set, by name."""
+        """The policies that are set, by name; an empty list sets nothing."""
         found = ((name, getattr(self, name)) for name in self.__slots__)
-        return {name: value for name, value in found if value is not None}
+        return {name: value for name, value in found if value is not None and value != ()}
 
     def check(self) -> None:
         """Raise InvalidValue, in Pulsar's words, for the first value that is not allowed."""

@@ -32,7 +32,6 @@ def fate(key: str, value: str) -> Fate:
         ("maxPublishRatePerTopicInMessages", "10"),
         ("dispatchThrottlingRatePerTopicInByte", "1000"),
         ("maxUnackedMessagesPerBroker", "2"),
-        ("subscriptionTypesEnabled", "Exclusive,Shared"),
         ("functionsWorkerEnabled", "true"),
         ("managedLedgerOffloadDriver", "aws-s3"),
         ("managedLedgerDefaultWriteQuorum", "3"),
@@ -57,7 +56,6 @@ def test_what_asks_for_what_is_not_done_is_refused(key, value):
         ("ttlDurationDefaultInSeconds", "0"),
         ("backlogQuotaDefaultLimitGB", "-1"),
         ("backlogQuotaDefaultLimitGB", "-1.0"),
-        ("subscriptionTypesEnabled", "Shared, Exclusive, Key_Shared, Failover"),
         (
             "authorizationProvider",
             "org.apache.pulsar.broker.authorization.PulsarAuthorizationProvider",

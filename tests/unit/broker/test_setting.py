@@ -14,6 +14,7 @@ class Section:
     ratio: float = setting("theRatio", 0.5, "how much")
     eager: bool = setting("isEager", False, "whether")
     colour: Literal["red", "green"] = setting("colour", "red", "which")
+    fruits: tuple[Literal["fig", "lime"], ...] = setting("fruits", ("fig",), "which of them")
     place: Path = setting("place", Path("here"), "where")
 
 
@@ -26,8 +27,17 @@ def test_what_is_not_given_keeps_its_default():
 
 
 def test_every_kind_of_value_is_parsed():
-    section = read(theCount=" 7 ", theRatio="1e-1", isEager="TRUE", colour="green", place="a/b")
-    assert section == Section(7, 0.1, eager=True, colour="green", place=Path("a/b"))
+    section = read(
+        theCount=" 7 ",
+        theRatio="1e-1",
+        isEager="TRUE",
+        colour="green",
+        fruits="lime, fig,lime",
+        place="a/b",
+    )
+    assert section == Section(
+        7, 0.1, eager=True, colour="green", fruits=("lime", "fig"), place=Path("a/b")
+    )
 
 
 @pytest.mark.parametrize(
@@ -39,6 +49,8 @@ def test_every_kind_of_value_is_parsed():
         ({"theRatio": "nan"}, "theRatio='nan' (test): use a number of at least 0"),
         ({"isEager": "maybe"}, "isEager='maybe' (test): use true or false"),
         ({"colour": "blue"}, "colour='blue' (test): use one of red, green"),
+        ({"fruits": "lime,pear"}, "fruits='lime,pear' (test): use some of fig,lime"),
+        ({"fruits": ""}, "fruits='' (test): use some of fig,lime"),
         ({"place": ""}, "place='' (test): give it a value, or leave the key out"),
     ],
 )
@@ -50,15 +62,16 @@ def test_a_bad_value_is_refused_by_key_value_and_remedy(given, text):
 
 def test_a_section_knows_its_settings_in_order():
     keys = [one.key for one in settings_of(Section)]
-    assert keys == ["theCount", "theRatio", "isEager", "colour", "place"]
+    assert keys == ["theCount", "theRatio", "isEager", "colour", "fruits", "place"]
 
 
 def test_a_value_is_printed_as_it_would_be_written():
-    assert [text_of(v) for v in (True, False, 3, 0.5, Path("a/b"))] == [
+    assert [text_of(v) for v in (True, False, 3, 0.5, ("a", "b"), Path("a/b"))] == [
         "true",
         "false",
         "3",
         "0.5",
+        "a,b",
         "a/b",
     ]
 

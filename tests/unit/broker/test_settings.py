@@ -1,6 +1,9 @@
+from typing import get_args
+
 from magnetar.broker.policies import IN_FORCE
-from magnetar.broker.settings import PolicySettings
+from magnetar.broker.settings import PolicySettings, SubscriptionTypeName
 from magnetar.model.policy_values import RetentionPolicies
+from magnetar.model.subscriptions import SubscriptionType
 
 
 def test_the_broker_sets_every_policy_that_is_in_force():
@@ -23,3 +26,7 @@ def test_the_broker_sets_every_policy_that_is_in_force():
     assert broker.auto_subscription_creation.allowed is False
     assert broker.retention == RetentionPolicies(5, 6)
     assert broker.consumers_per_subscription_max == 8
+
+
+def test_every_type_of_subscription_can_be_switched_on():
+    assert set(get_args(SubscriptionTypeName)) == {each.printed for each in SubscriptionType}

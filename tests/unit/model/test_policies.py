@@ -37,6 +37,14 @@ def test_combining_is_associative(a, b, c):
     assert combine(combine(a, b), c) == combine(a, combine(b, c)) == combine(a, b, c)
 
 
+def test_an_empty_list_leaves_a_policy_to_the_level_below():
+    broker = Combined.of(Level.BROKER, Policies(subscription_types=("Shared",)))
+    namespace = Combined.of(Level.NAMESPACE, Policies(subscription_types=()))
+    combined = combine(broker, namespace)
+    assert combined.policies.subscription_types == ("Shared",)
+    assert combined.levels == {"subscription_types": Level.BROKER}
+
+
 @given(st.lists(some_levels, max_size=4))
 def test_the_last_one_that_sets_a_policy_decides_and_is_named(several):
     combined = combine(*several)

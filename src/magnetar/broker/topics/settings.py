@@ -1,8 +1,11 @@
 """How subscriptions deliver: the settings of topics that are no policies. Defaults are Pulsar's."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from magnetar.broker.setting import setting
+
+FailoverOrder = Literal["hashed", "joined"]
 
 
 @dataclass(slots=True, frozen=True)
@@ -41,6 +44,12 @@ class TopicSettings:
         "activeConsumerFailoverConsistentHashing",
         False,
         "Failover chooses by a hash ring for partitions too",
+    )
+    failover_order: FailoverOrder = setting(
+        "activeConsumerFailoverOrder",
+        "hashed",
+        "of Failover consumers with the same priority on a topic without partitions, hashed takes "
+        "one by the names, as Pulsar does, and joined the one that subscribed first",
     )
     failover_delay_ms: int = setting(
         "activeConsumerFailoverDelayTimeMillis",

@@ -282,6 +282,7 @@ class Subscription(ABC):
                     topic=str(self._topic),
                     partition_index=self._topic.partition_index,
                     consistent_hashing=self._settings.failover_consistent_hashing,
+                    longest_there=self._settings.failover_order == "joined",
                 )
             )
         return KeyShared(

@@ -6,7 +6,9 @@ from magnetar.broker.dispatch.active_consumer import choose
 TOPIC = "persistent://public/default/g-failover"
 
 
-def active(*candidates, topic=TOPIC, partition_index=-1, consistent_hashing=False):
+def active(
+    *candidates, topic=TOPIC, partition_index=-1, consistent_hashing=False, longest_there=False
+):
     """The name of the chosen one; a candidate is a name, or a priority and a name."""
     consumers = [
         Receiver(each) if isinstance(each, str) else Receiver(each[1], priority=each[0])
@@ -17,6 +19,7 @@ def active(*candidates, topic=TOPIC, partition_index=-1, consistent_hashing=Fals
         topic=topic,
         partition_index=partition_index,
         consistent_hashing=consistent_hashing,
+        longest_there=longest_there,
     ).name
 
 
@@ -66,6 +69,14 @@ def test_consumers_of_equal_names_are_told_apart():
     first, second = Receiver("same"), Receiver("same")
     chosen = choose([first, second], topic=TOPIC, partition_index=1, consistent_hashing=False)
     assert chosen is second
+
+
+def test_the_one_that_has_been_there_for_longest_is_chosen_when_that_is_asked_for():
+    assert active("z", "hi", "b", longest_there=True) == "z"
+    assert active("b", "z", "hi", longest_there=True) == "b"
+    assert active((1, "first"), (0, "second"), (0, "third"), longest_there=True) == "second"
+    spread = [active("z", "b", partition_index=i, longest_there=True) for i in range(3)]
+    assert spread == ["b", "z", "b"]  # Each partition may have seen them come in another order.
 
 
 def test_nobody_to_choose_from_is_a_broken_promise():
