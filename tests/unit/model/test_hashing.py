@@ -12,6 +12,10 @@ from magnetar.model.hashing import java_string_hash, murmur3_32, topics_hash
         (b"test", 0xBA6BD213 & 0x7FFFFFFF),
         (b"key", 1654417988),
         (b"NONE_KEY", 504741539),
+        (b"Order-3459134", 3112179635 & 0x7FFFFFFF),
+        (b"orders-aggregator-pod-2345-consumer1", 1003084738),
+        (b"orders-aggregator-pod-2345-consumer2", 373317202),
+        (b"orders-aggregator-pod-2345-consumer100", 320276078),
     ],
 )
 def test_murmur3(data, expected):

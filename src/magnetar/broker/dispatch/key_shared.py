@@ -27,8 +27,9 @@ KEY_KNOWN_SIZE_MAX: Final = 128
 
 
 class KeyShared(Generic[C]):
-    """Assigns by key. ``ordered`` False (out-of-order delivery allowed, or STICKY) never drains.
+    """Assigns by key. ``ordered`` False (out-of-order delivery is allowed) never drains.
 
+    Nor do STICKY consumers ever: a slot is declared again only after its owner has left.
     Entries of other slots are read while some wait, up to the look-ahead limits.
     """
 

@@ -287,7 +287,7 @@ class Subscription(ABC):
             )
         return KeyShared(
             self._ranges_for(request),
-            ordered=request.hash_ranges is None and not request.allow_out_of_order,
+            ordered=not request.allow_out_of_order,
             look_ahead_per_consumer_max=self._settings.look_ahead_per_consumer_max,
             look_ahead_max=self._settings.look_ahead_per_subscription_max,
             keys_known_max=self._settings.keys_known_max,

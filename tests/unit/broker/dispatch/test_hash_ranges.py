@@ -114,6 +114,7 @@ def test_where_points_fall_together_the_first_owns_and_the_next_waits():
         (AutoSplitRanges(), b"c", 54879),
         (AutoSplitRanges(), b"key", 27204),
         (AutoSplitRanges(), b"", 1),
+        (AutoSplitRanges(), b"Order-3459134", 6067),
         (StickyRanges(), b"key", 27204),
         (StickyRanges(), b"", 1),
     ],
