@@ -84,13 +84,17 @@ class Deliveries(Generic[C]):
         self._count(consumer, -sum(map(_messages_of, filter(None, found))))
         return entry_ids
 
-    def release_part(self, consumer: C, position: Position, messages: int) -> None:
-        """A batch is acknowledged, but for so many ``messages``, 1 or more."""
+    def release_part(self, consumer: C, position: Position, messages: int) -> bool:
+        """A batch is acknowledged, but for so many ``messages``, 1 or more.
+
+        Returns whether the consumer holds it.
+        """
         here = self._out.get(consumer, {}).get(position.ledger_id, {})
         delivery = here.get(position.entry_id)
         if delivery is not None and messages < delivery.messages:
             here[position.entry_id] = Delivery(delivery.since, messages)
             self._count(consumer, messages - delivery.messages)
+        return delivery is not None
 
     def leave(self, consumer: C) -> dict[int, list[int]]:
         """The consumer is gone. Returns what it held, in log order."""

@@ -93,24 +93,20 @@ class ConsumeHandler:
             opened.subscription.flow(opened.consumer, command.messagePermits)
 
     def on_ack(self, session: Session, command: CommandAck) -> Coroutine[None, None, None] | None:
-        """An acknowledgement never fails; only a consumer that is not open gets no answer."""
+        """Messages that do not exist are no error. Without a request id, nothing is answered."""
+        error: MagnetarError | None = None
         opened = session.consumers.open.get(command.consumer_id)
         if opened is None:
-            return None
-        if command.HasField("txnid_most_bits"):
+            error = ConsumerNotFound("Consumer not found")
+        elif command.HasField("txnid_most_bits"):
             error = NotAllowed("Transactions are not enabled.")
-            session.reply(replies.ack_response(command.consumer_id, command.request_id, error))
-            return None
-        ids = command.message_id
-        if command.ack_type != _CUMULATIVE:
-            if len(ids) > self._message_ids_at_once_max:
-                return self._acknowledge_many(session, opened, command)
-            _acknowledge(opened, ids)
-        elif len(ids) == 1:
-            opened.subscription.acknowledge_cumulative(
-                opened.consumer, _position(ids[0]), list(ids[0].ack_set)
-            )
-        _answer_ack(session, command)
+        elif command.ack_type == _CUMULATIVE:
+            error = _acknowledge_cumulative(opened, command.message_id)
+        elif len(command.message_id) > self._message_ids_at_once_max:
+            return self._acknowledge_many(session, opened, command)
+        else:
+            _acknowledge(opened, command.message_id)
+        _answer_ack(session, command, error)
         return None
 
     async def _acknowledge_many(
@@ -282,9 +278,27 @@ def _acknowledge(opened: OpenConsumer, ids: Sequence[MessageIdData]) -> None:
     opened.subscription.acknowledge(opened.consumer, whole, parts)
 
 
-def _answer_ack(session: Session, command: CommandAck) -> None:
+def _acknowledge_cumulative(
+    opened: OpenConsumer, ids: Sequence[MessageIdData]
+) -> NotAllowed | None:
+    """Returns why nothing is acknowledged, where that is so."""
+    kind = opened.consumer.request.type
+    if not kind.single_active:
+        return NotAllowed(
+            f"Cumulative acknowledgement is not allowed on a {kind.printed} subscription: "
+            "acknowledge messages one by one"
+        )
+    if len(ids) != 1:
+        return NotAllowed(f"A cumulative acknowledgement names one message, not {len(ids)}")
+    opened.subscription.acknowledge_cumulative(
+        opened.consumer, _position(ids[0]), list(ids[0].ack_set)
+    )
+    return None
+
+
+def _answer_ack(session: Session, command: CommandAck, error: MagnetarError | None = None) -> None:
     if command.HasField("request_id"):
-        session.reply(replies.ack_response(command.consumer_id, command.request_id))
+        session.reply(replies.ack_response(command.consumer_id, command.request_id, error))
 
 
 def _epoch_of(command: CommandRedeliverUnacknowledgedMessages) -> int | None:

@@ -44,10 +44,15 @@ class PendingAcks:
         return freed
 
     def acknowledged_part(self, consumer: Consumer, position: Position, messages: int) -> bool:
-        """A batch is acknowledged, but for so many ``messages``. True: more may go out now."""
-        before = consumer.capacity
-        self._table.release_part(consumer, position, messages)
-        return consumer.capacity > before
+        """A batch is acknowledged, but for so many ``messages``, whoever holds it.
+
+        True: more may go out now.
+        """
+        for each in (consumer, *self._strategy.receivers):
+            before = each.capacity
+            if self._table.release_part(each, position, messages):
+                return each.capacity > before
+        return False
 
     def redeliver(self, consumer: Consumer, positions: Sequence[Position] | None) -> None:
         """A consumer gives back what it holds of ``positions``; None: all it holds."""

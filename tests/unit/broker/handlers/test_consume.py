@@ -56,8 +56,13 @@ async def test_consumers_that_are_not_open_are_passed_over_or_not_found(peer):
     peer.tell("flow", consumer_id=77, messagePermits=5)
     peer.tell("redeliverUnacknowledgedMessages", consumer_id=77)
     acked = pb.MessageIdData(ledgerId=0, entryId=0)
-    peer.tell(
-        "ack", consumer_id=77, ack_type=pb.CommandAck.Individual, message_id=[acked], request_id=1
+    ack = {"consumer_id": 77, "ack_type": pb.CommandAck.Individual, "message_id": [acked]}
+    peer.tell("ack", **ack)
+    answer = (await peer.ask("ack", **ack, request_id=1)).ackResponse
+    assert (answer.request_id, answer.error, answer.message) == (
+        1,
+        pb.MetadataError,
+        "Consumer not found",
     )
     for field in ("unsubscribe", "seek", "getLastMessageId"):
         error = (await peer.ask(field, consumer_id=77, request_id=2)).error
@@ -95,8 +100,6 @@ async def test_stats_of_a_consumer(peer, other):
             "ack_type": pb.CommandAck.Cumulative,
             "message_id": [pb.MessageIdData(ledgerId=999, entryId=0)],
         },
-        {"ack_type": pb.CommandAck.Cumulative, "message_id": [EARLIEST, EARLIEST]},
-        {"ack_type": pb.CommandAck.Cumulative, "message_id": []},
     ],
 )
 async def test_an_ack_of_nothing_is_answered_and_changes_nothing(peer, other, values):
@@ -105,6 +108,27 @@ async def test_an_ack_of_nothing_is_answered_and_changes_nothing(peer, other, va
     await delivered(peer, 2)
     answer = (await peer.ask("ack", consumer_id=1, request_id=9, **values)).ackResponse
     assert (answer.request_id, answer.HasField("error")) == (9, False)
+    stats = (await peer.ask("consumerStats", consumer_id=1, request_id=2)).consumerStatsResponse
+    assert stats.msgBacklog == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "count", "said"),
+    [
+        (EXCLUSIVE, 0, "A cumulative acknowledgement names one message, not 0"),
+        (EXCLUSIVE, 2, "A cumulative acknowledgement names one message, not 2"),
+        (SHARED, 1, "not allowed on a Shared subscription: acknowledge messages one by one"),
+    ],
+)
+async def test_a_cumulative_ack_that_cannot_be_is_refused(peer, other, kind, count, said):
+    await peer.consume(1, permits=5, subType=kind)
+    ids = await publish(other, 2)
+    await delivered(peer, 2)
+    values = {"ack_type": pb.CommandAck.Cumulative, "message_id": ids[:count]}
+    peer.tell("ack", consumer_id=1, **values)
+    answer = (await peer.ask("ack", consumer_id=1, request_id=9, **values)).ackResponse
+    assert (answer.request_id, answer.error) == (9, pb.NotAllowedError)
+    assert said in answer.message
     stats = (await peer.ask("consumerStats", consumer_id=1, request_id=2)).consumerStatsResponse
     assert stats.msgBacklog == 2
 

@@ -59,6 +59,11 @@ def test_more_may_go_out_when_a_consumer_holds_less_than_it_may():
     assert world.a.unacked == 5
 
 
+def test_messages_of_a_batch_are_acknowledged_by_whoever_has_them(world):
+    world.pending.acknowledged_part(world.b, Position(1, 5), 1)
+    assert (world.a.unacked, world.b.unacked) == (6, 0)
+
+
 async def test_what_is_given_back_waits_and_is_counted(world):
     world.pending.redeliver(world.a, [Position(1, 2), Position(1, 2), Position(1, 77)])
     assert list(world.table.lines[None]) == [(1, 2)]
