@@ -13,6 +13,7 @@ TESTED_ELSEWHERE = {
     "errors.py": "classes only; tests/architecture/test_error_tables.py walks the tree",
     "storage/metadata/store.py": "a contract; tests/contract runs every implementation",
     "storage/ledger/store.py": "a contract; tests/contract runs every implementation",
+    "storage/managed_ledger/entries.py": "a contract; Entries and SendRun satisfy it",
     "broker/dispatch/strategy.py": "a contract; the tests of single, shared and key_shared",
     "broker/topics/topic.py": "a contract; broker/topics/persistent_topic.py satisfies it",
     "broker/topics/dispatch.py": "a contract; broker/topics/dispatch_loop.py satisfies it",

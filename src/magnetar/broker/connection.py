@@ -147,7 +147,7 @@ class Connection(asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         if self._closing:
             return
-        self._keep_alive.received(self._context.clock.now())
+        self._keep_alive.received()
         session, table = self._session, self._context.table
         session.heard()
         commands = 0

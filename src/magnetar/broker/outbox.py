@@ -125,7 +125,7 @@ class Outbox:
         self._budget.wrote(self, size)
         if self._congested:
             self._watch_the_backlog()
-        else:
+        elif self._waiting:
             self._wake()
 
     def congested(self) -> None:

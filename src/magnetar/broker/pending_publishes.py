@@ -13,26 +13,26 @@ class PublishBuffer:
 
     def __init__(self, bytes_max: int) -> None:
         self._bytes_max = bytes_max
-        self._used_bytes = 0  # Invariant: taken and not given back; never negative.
+        self._bytes_free = bytes_max  # What was taken and not given back is missing.
         self._waiting: list[Callable[[], None]] = []
 
     @property
     def used_bytes(self) -> int:
-        return self._used_bytes
+        return self._bytes_max - self._bytes_free
 
     def take(self, size_bytes: int) -> bool:
         """Count bytes that have arrived. False when the caller must pause reading."""
-        self._used_bytes += size_bytes
-        return self._used_bytes < self._bytes_max
+        self._bytes_free -= size_bytes
+        return self._bytes_free > 0
 
     def when_free(self, wake: Callable[[], None]) -> None:
         """Call ``wake`` once, when half of the buffer is free."""
         self._waiting.append(wake)
 
     def give_back(self, size_bytes: int) -> None:
-        self._used_bytes -= size_bytes
-        assert self._used_bytes >= 0, self._used_bytes
-        if self._waiting and self._used_bytes <= self._bytes_max // 2:
+        self._bytes_free += size_bytes
+        assert self._bytes_free <= self._bytes_max, "what is given back was taken"
+        if self._waiting and self.used_bytes <= self._bytes_max // 2:
             waiting, self._waiting = self._waiting, []
             for wake in waiting:
                 wake()
@@ -81,13 +81,9 @@ class PendingPublishes:
         if not self._buffer.take(size_bytes) and not self._buffer_exceeded:
             self._buffer_exceeded = True
             self._buffer.when_free(self._buffer_freed)
-        if not self._paused and (
-            self._count >= self._count_max
-            or self._bytes >= self._bytes_max
-            or self._buffer_exceeded
-        ):
-            self._paused = True
-            self._read_pause.pause(PauseReason.PENDING_SENDS)
+            self._pause()
+        if self._count >= self._count_max or self._bytes >= self._bytes_max:
+            self._pause()
 
     def settle(self, count: int, size_bytes: int) -> None:
         """Take sends off that are answered, or never will be."""
@@ -97,6 +93,11 @@ class PendingPublishes:
         self._buffer.give_back(size_bytes)
         if self._paused:
             self._resume_if_few()
+
+    def _pause(self) -> None:
+        if not self._paused:
+            self._paused = True
+            self._read_pause.pause(PauseReason.PENDING_SENDS)
 
     def _buffer_freed(self) -> None:
         self._buffer_exceeded = False

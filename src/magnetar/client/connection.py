@@ -231,7 +231,7 @@ class Connection(asyncio.BufferedProtocol):
         return self._read_buffer if big is None else big
 
     def buffer_updated(self, nbytes: int) -> None:
-        self._keep_alive.received(self._clock.now())
+        self._keep_alive.received()
         try:
             if self._reads_big:
                 frames = self._decoder.filled(nbytes)

@@ -21,7 +21,7 @@ _NOTHING: Final[Mapping[int, metadata.Peek | None]] = MappingProxyType({})
 class EntryTraits:
     """The traits of a run's entries."""
 
-    __slots__ = ("message_count", "message_counts", "messages_per_entry", "slots", "unusual")
+    __slots__ = ("_message_count", "_slots", "message_counts", "unusual")
 
     def __init__(
         self,
@@ -30,13 +30,28 @@ class EntryTraits:
     ) -> None:
         self.message_counts = message_counts
         """How many messages each entry holds, 1 or more."""
-        self.message_count = sum(message_counts)
-        """Of all entries."""
-        self.messages_per_entry = self.message_count / (len(message_counts) or 1)
         self.unusual = unusual
         """By index: what is unusual; None for an entry whose metadata nobody can read."""
-        self.slots: dict[type, list[int]] = {}
+        self._message_count = -1  # Until somebody asks, which without consumers nobody does.
+        self._slots: dict[type, list[int]] | None = None
+
+    @property
+    def message_count(self) -> int:
+        """Of all entries."""
+        if self._message_count < 0:
+            self._message_count = sum(self.message_counts)
+        return self._message_count
+
+    @property
+    def messages_per_entry(self) -> float:
+        return self.message_count / (len(self.message_counts) or 1)
+
+    @property
+    def slots(self) -> dict[type, list[int]]:
         """Slots of all keys, where a Key_Shared subscription asked, by the kind of its ranges."""
+        if self._slots is None:
+            self._slots = {}
+        return self._slots
 
     def chunks_of(self, indexes: Container[int]) -> int:
         """How many of these entries are chunks of larger messages."""

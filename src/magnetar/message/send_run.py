@@ -18,8 +18,7 @@ class SendRun:
     ``checksums`` their CRC32-C, verified. ``sequences`` are the sequence ids, ``highest`` the
     highest ones, 0 for a send that had none: receipts echo them and nothing else looks.
     ``message_counts`` is how many messages each entry holds as the command said, 0 where only its
-    metadata can tell. Once somebody asked for a sum or for its traits, a run is not changed any
-    more.
+    metadata can tell. Once somebody asked for its traits, a run is not changed any more.
     """
 
     producer_id: int
@@ -28,26 +27,28 @@ class SendRun:
     checksums: list[int]
     message_counts: list[int]
     highest: list[int]
-    _size_bytes: int = field(default=-1, init=False, repr=False, compare=False)
-    _message_count: int = field(default=-1, init=False, repr=False, compare=False)
+    size_bytes: int = field(init=False, repr=False, compare=False)
+    """Of all entries."""
+    message_count: int = field(init=False, repr=False, compare=False)
+    """Of all entries, as the commands said: Pulsar's counters go by it."""
     _traits: EntryTraits | None = field(default=None, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        self.size_bytes = sum(map(len, self.data))
+        self.message_count = sum(self.message_counts)
 
     def __len__(self) -> int:
         return len(self.data)
 
-    @property
-    def size_bytes(self) -> int:
-        """Of all entries."""
-        if self._size_bytes < 0:
-            self._size_bytes = sum(map(len, self.data))
-        return self._size_bytes
-
-    @property
-    def message_count(self) -> int:
-        """Of all entries, as the commands said: Pulsar's counters go by it."""
-        if self._message_count < 0:
-            self._message_count = sum(self.message_counts)
-        return self._message_count
+    def extend(self, following: "SendRun") -> None:
+        """Let a run of the same producer become the end of this one."""
+        self.sequences += following.sequences
+        self.data += following.data
+        self.checksums += following.checksums
+        self.message_counts += following.message_counts
+        self.highest += following.highest
+        self.size_bytes += following.size_bytes
+        self.message_count += following.message_count
 
     @property
     def traits(self) -> EntryTraits:

@@ -108,6 +108,14 @@ class FrameDecoder:
         if self.failure is not None:
             raise self.failure
         out: list[Frame | SendRun] = []
+        sends = 0
+        if self._big is None and not self._rest and 9 < len(data) <= BIG_FRAME_SIZE:
+            data = bytes(data)
+            if data[9] == _SEND:  # By far the most frequent case: sends, and nothing else.
+                sends, runs = cut_sends(data, 0, self._total_size_max)
+                out = [SendRun(*run) for run in runs]
+                if sends == len(data):
+                    return out
         try:
             if self._big is not None:
                 size = min(len(data), self._big_size - self._filled)
@@ -119,7 +127,7 @@ class FrameDecoder:
                 data = self._rest + data
             if isinstance(data, memoryview):
                 data = bytes(data[self._decode_big(data, out) :])
-            self._keep(data, self._decode(data, out))
+            self._keep(data, self._decode(data, sends, out))
         except ProtocolError as error:
             self.failure = error
             if not out:
@@ -163,9 +171,9 @@ class FrameDecoder:
             position += size
         return position
 
-    def _decode(self, data: bytes, out: list[Frame | SendRun]) -> int:
-        """Add the complete frames of ``data`` to ``out``. Returns where the first other begins."""
-        position, size = 0, len(data)
+    def _decode(self, data: bytes, position: int, out: list[Frame | SendRun]) -> int:
+        """Add the complete frames from ``position`` on to ``out``. Returns where they end."""
+        size = len(data)
         while size - position >= 8:
             total_size = _SIZE(data, position)[0]
             end = position + 4 + total_size
@@ -289,8 +297,4 @@ def _add(out: list[Frame | SendRun], item: Frame | SendRun) -> None:
     ):
         out.append(item)
         return
-    last.highest += item.highest
-    last.sequences += item.sequences
-    last.data += item.data
-    last.checksums += item.checksums
-    last.message_counts += item.message_counts
+    last.extend(item)

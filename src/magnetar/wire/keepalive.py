@@ -21,7 +21,7 @@ class KeepAlive:
         self._interval_s = interval_s
         self._waiting = False  # for any sign of life since the last PING
 
-    def received(self, now: float) -> None:
+    def received(self) -> None:
         """Anything came from the peer."""
         self._waiting = False
 

@@ -164,6 +164,8 @@ class ProduceHandler:
 
     def _check_late(self, session: Session, producer_id: int) -> None:
         """Ignore a send that was on its way when the broker closed the producer, and no other."""
+        if not session.connected:
+            raise UnexpectedCommand("SEND before CONNECT")
         if not session.may_be_late(producer_id):
             raise UnexpectedCommand(f"SEND for producer {producer_id}, which is not open")
 

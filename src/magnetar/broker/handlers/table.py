@@ -107,18 +107,13 @@ class CommandTable:
     ) -> None:
         """``requests_running_max``: of all connections."""
         self._running_max = requests_running_max
-        self._produce = produce
         self._consume = consume
         self._limiter = RequestLimiter(tasks, work=self._finish, drop=self._drop)
         rows = (*_rows(connect, produce, consume, lookup), *_schema_rows(schema), *_absent())
         self._rows = {row.kind: row for row in rows}
         self._running = 0  # Requests of all connections that run or wait.
-
-    def on_sends(self, session: Session, run: SendRun) -> None:
+        self.on_sends: Callable[[Session, SendRun], None] = produce.on_sends
         """Raises ProtocolError, upon which the connection must be closed."""
-        if not session.connected:
-            raise UnexpectedCommand("SEND before CONNECT")
-        self._produce.on_sends(session, run)
 
     def on_frame(self, session: Session, frame: Frame) -> None:
         """Raises ProtocolError, upon which the connection must be closed."""

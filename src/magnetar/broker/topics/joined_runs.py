@@ -2,14 +2,14 @@
 
 from magnetar.broker.topics.producer import Producer
 from magnetar.message.send_run import SendRun
-from magnetar.storage.managed_ledger.entries import Entries
+from magnetar.storage.managed_ledger.entries import Appendable, Entries
 
 
-def joined(runs: list[tuple[Producer, SendRun]]) -> Entries:
+def joined(runs: list[tuple[Producer, SendRun]]) -> Appendable:
     """The entries of all runs, of which there is at least one, in their order."""
     first = runs[0][1]
     if len(runs) == 1:
-        return Entries(first.data, first.checksums, first.traits, first.size_bytes)
+        return first
     traits = first.traits.joined([run.traits for _, run in runs[1:]])
     entries = Entries([], [], traits, sum(run.size_bytes for _, run in runs))
     for _, run in runs:

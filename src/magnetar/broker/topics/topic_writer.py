@@ -124,13 +124,14 @@ class TopicWriter:
         if not self._storing:  # An append before it failed, and everything behind that with it.
             return
         runs, self._storing = self._storing[0], self._storing[1:]
-        self._store()
+        if self._inbox:
+            self._store()
         self.last_publish_ms = self._clock.wall_ms()
         for producer, run in runs:
             self.message_count += run.message_count
             self.size_bytes += run.size_bytes
             producer.stored(run, ledger_id, entry_id)
-            entry_id += len(run)
+            entry_id += len(run.data)
         for subscription in self._subscriptions.values():
             try:
                 subscription.wake()
@@ -138,7 +139,8 @@ class TopicWriter:
                 log.exception(
                     "subscription.defect topic=%s name=%s", self._topic, subscription.name
                 )
-        self._rest()
+        if self._at_rest is not None:
+            self._rest()
 
     def _fail(self, error: MagnetarError) -> None:
         """A write failed: refuse all that waits, and take nothing more."""

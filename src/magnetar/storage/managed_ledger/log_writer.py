@@ -14,9 +14,9 @@ from magnetar.errors import Fenced, MagnetarError, UnknownFailure
 from magnetar.storage.ledger.store import LedgerStore, LedgerWriter
 from magnetar.storage.managed_ledger import rollover
 from magnetar.storage.managed_ledger.cursor_saver import CursorSaver, Trimmable
-from magnetar.storage.managed_ledger.entries import Entries, Stored
+from magnetar.storage.managed_ledger.entries import Appendable, Stored
 from magnetar.storage.managed_ledger.layout import Layout
-from magnetar.storage.managed_ledger.ledger_list import LedgerList
+from magnetar.storage.managed_ledger.ledger_list import LedgerList, LogOwnership
 from magnetar.storage.managed_ledger.log_reader import LogReader
 from magnetar.storage.managed_ledger.run import EntryRun
 from magnetar.storage.managed_ledger.settings import ManagedLedgerSettings
@@ -47,15 +47,18 @@ TRANSITIONS: Final[Mapping[WriterState, frozenset[WriterState]]] = {
 """Which state may follow each."""
 
 
-_OPEN: Final = WriterState.OPEN  # This is looked up once, since every append needs it.
+_OPEN: Final = WriterState.OPEN  # These are looked up once, since every append needs them.
+_OWNED: Final = LogOwnership.OWNED
 
 
 class _Current(NamedTuple):
     """The ledger that takes appends."""
 
     writer: LedgerWriter
+    ledger_id: int
     began_at: float
     began_ms: int
+    young_until: float  # No rollover is due before that, unless it is large.
 
 
 class LogWriter:
@@ -111,7 +114,7 @@ class LogWriter:
         self._owner = owner
         self._current: _Current | None = None
         # Those under way, in order. Invariant: only ``_answer`` takes one out.
-        self._appends: tuple[tuple[Entries, Stored], ...] = ()
+        self._appends: tuple[tuple[Appendable, Stored], ...] = ()
         self._appended_to = -1  # This is the ledger of all of them.
         self._later = False  # The one append under way waits for a ledger, or for capacity.
         self._failed: Fenced | None = None  # An append was answered so; so are all behind it.
@@ -122,14 +125,14 @@ class LogWriter:
         """When the current ledger was begun; 0 when there is none."""
         return 0 if self._current is None else self._current.began_ms
 
-    def append(self, entries: Entries, stored: Stored) -> None:
+    def append(self, entries: Appendable, stored: Stored) -> None:
         """Append as ``ManagedLedger.append`` says."""
-        writer = self._ready()
-        assert writer is not None or not self._appends, "one append at a time, if one must wait"
+        current = self._ready()
+        assert current is not None or not self._appends, "one append at a time, if one must wait"
         self._appends = (*self._appends, (entries, stored))
-        if writer is not None:
-            self._appended_to = writer.ledger_id
-            writer.append(entries.data, entries.checksums, self._answer)
+        if current is not None:
+            self._appended_to = current.ledger_id
+            current.writer.append(entries.data, entries.checksums, self._answer)
         else:
             self._later = True
             self._tasks.spawn("append", self._append_later(entries))
@@ -139,7 +142,7 @@ class LogWriter:
         """Whether to append is possible at once, and so before other appends are answered."""
         return self._ready() is not None
 
-    def _ready(self) -> LedgerWriter | None:
+    def _ready(self) -> _Current | None:
         """The current ledger, if it takes an append at once."""
         current = self._current
         if (
@@ -147,10 +150,10 @@ class LogWriter:
             and current is not None
             and not self._later
             and not current.writer.over_limit
-            and self._list.owned
+            and self._list.ownership is _OWNED
             and not self._has_had_enough(current)
         ):
-            return current.writer
+            return current
         return None
 
     async def start_ledger(self) -> None:
@@ -199,7 +202,7 @@ class LogWriter:
             raise Fenced(f"Managed ledger {self._name} is closed: open it again")
         self._list.check()
 
-    async def _append_later(self, entries: Entries) -> None:
+    async def _append_later(self, entries: Appendable) -> None:
         """Append when there is a new ledger, or capacity in the store.
 
         However this ends, the append is answered, here or by its ledger.
@@ -214,7 +217,7 @@ class LogWriter:
             writer = self._current.writer
             if writer.over_limit:
                 await writer.wait_for_capacity()
-            self._appended_to = writer.ledger_id
+            self._appended_to = self._current.ledger_id
             writer.append(entries.data, entries.checksums, self._answer)
             error = None
         except MagnetarError as failure:
@@ -242,10 +245,15 @@ class LogWriter:
         if layout.open_id == ledger_id:  # If not, it was sealed meanwhile.
             layout.grow(first + count - 1, entries.size_bytes)
             if self._cursors:
-                data, checksums, traits, size_bytes = entries
-                self._reader.appended(
-                    EntryRun(ledger_id, first, data, checksums, traits, size_bytes)
+                run = EntryRun(
+                    ledger_id,
+                    first,
+                    entries.data,
+                    entries.checksums,
+                    entries.traits,
+                    entries.size_bytes,
                 )
+                self._reader.appended(run)
         stored(ledger_id, first, None)
 
     def _fenced(self, error: MagnetarError) -> Fenced:
@@ -261,8 +269,11 @@ class LogWriter:
         return self._current is not None and self._has_had_enough(self._current)
 
     def _has_had_enough(self, current: _Current) -> bool:
-        layout, age_s = self._list.layout, self._clock.now() - current.began_at
-        return rollover.due(layout.open_entry_count, layout.open_size_bytes, age_s, self._settings)
+        layout, limits, now = self._list.layout, self._settings, self._clock.now()
+        if now < current.young_until and layout.open_size_bytes < limits.ledger_size_max:
+            return False
+        age_s = now - current.began_at
+        return rollover.due(layout.open_entry_count, layout.open_size_bytes, age_s, limits)
 
     async def _change(self, change: Coroutine[object, object, None]) -> None:
         """Change the current ledger in a task of its own, so that it is not cancelled half-way."""
@@ -288,7 +299,9 @@ class LogWriter:
                 await self._ledgers.delete(writer.ledger_id)
                 raise
             self._reader.serve(writer)
-            self._current = _Current(writer, self._clock.now(), now_ms)
+            now, limits = self._clock.now(), self._settings
+            young_until = now + min(limits.ledger_age_min_s, limits.ledger_age_max_s)
+            self._current = _Current(writer, writer.ledger_id, now, now_ms, young_until)
         finally:
             self._changing = None
             if self.state is WriterState.CREATING:

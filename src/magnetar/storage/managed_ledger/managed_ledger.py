@@ -16,7 +16,7 @@ from magnetar.storage.managed_ledger.cache import EntryCache
 from magnetar.storage.managed_ledger.cursor import Cursor
 from magnetar.storage.managed_ledger.cursor_saver import CursorSaver
 from magnetar.storage.managed_ledger.cursor_store import CursorRecord, CursorStore
-from magnetar.storage.managed_ledger.entries import Entries, Stored
+from magnetar.storage.managed_ledger.entries import Appendable, Stored
 from magnetar.storage.managed_ledger.info import ManagedLedgerInfo, describe
 from magnetar.storage.managed_ledger.layout import Layout
 from magnetar.storage.managed_ledger.ledger_list import LedgerList, LogOwnership
@@ -146,7 +146,7 @@ class ManagedLedger:
         """Whether it takes no more changes and must be opened again."""
         return not self._list.owned
 
-    def append(self, entries: Entries, stored: Stored) -> None:
+    def append(self, entries: Appendable, stored: Stored) -> None:
         """Append entries. ``stored`` is called exactly once, and never before this returns.
 
         The entries are stored one after the other in one ledger. The answer is Fenced when they may

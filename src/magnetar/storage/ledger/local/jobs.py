@@ -47,8 +47,7 @@ class Block:
         answered: Answered | None,
     ) -> None:
         count = len(data)
-        assert count, "a block has at least one entry"
-        assert count == len(checksums), "every entry has a checksum"
+        assert count == len(checksums) > 0, "a block has entries, and each of them a checksum"
         self._ledger = ledger
         self._first = first
         self._data = data

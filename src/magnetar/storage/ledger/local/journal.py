@@ -91,6 +91,7 @@ class Journal:
         self._pending_bytes = 0
         self._waiting: deque[asyncio.Future[None]] = deque()  # They wait for capacity, in order.
         self._admitted = 0  # Invariant: 0 or 1; who was admitted and has not appended yet.
+        self._asked = False  # Invariant: somebody waits, or was admitted.
         self._thread: LogThread[_Run] = LogThread(
             files, settings, clock, answered=self._answered, synced=self._synced
         )
@@ -108,13 +109,13 @@ class Journal:
     @property
     def over_limit(self) -> bool:
         """Whether a caller that can wait must ``wait_for_capacity`` first."""
-        full = self._pending_bytes >= self._pending_bytes_max
-        return full or self._admitted > 0 or bool(self._waiting)
+        return self._pending_bytes >= self._pending_bytes_max or self._asked
 
     async def wait_for_capacity(self) -> None:
         """Return when the caller may append one job, at once; callers are admitted in order."""
         admission = self._loop.create_future()
         self._waiting.append(admission)
+        self._asked = True
         self._admit_next()
         try:
             await admission
@@ -123,6 +124,7 @@ class Journal:
                 self._admitted -= 1
             elif admission in self._waiting:
                 self._waiting.remove(admission)
+            self._asked = bool(self._waiting or self._admitted)
             self._loop.call_soon(self._admit_next)
 
     def append(self, job: Job) -> None:
@@ -215,7 +217,10 @@ class Journal:
             except Exception as defect:
                 log.exception("storage.defect path=%s offset=%s", segment.path, offset)
                 error = _write_failed(segment, defect)
-            self._answer(job, error)
+            try:
+                job.answer(error)
+            except Exception:  # A defect in one caller must not keep the answer from the others.
+                log.exception("storage.defect job=%r", job)
             offset += job.size
 
     def _fail(self, run: _Run, error: Exception) -> None:
@@ -224,13 +229,10 @@ class Journal:
                 job.failed()
             except Exception:
                 log.exception("storage.defect path=%s", run.segment.path)
-            self._answer(job, _write_failed(run.segment, error))
-
-    def _answer(self, job: Job, error: WriteFailed | None) -> None:
-        try:
-            job.answer(error)
-        except Exception:  # A defect in one caller must not keep the answer from the others.
-            log.exception("storage.defect job=%r", job)
+            try:
+                job.answer(_write_failed(run.segment, error))
+            except Exception:
+                log.exception("storage.defect job=%r", job)
 
     def _synced(self, generation: int, end: int, error: Exception | None) -> None:
         """Note a sync that no append waited for, where durability is ``interval``."""

@@ -91,10 +91,11 @@ class LocalLedgerWriter(LocalLedgerReader):
             asyncio.get_running_loop().call_soon(answered, -1, because)
             return
         block = Block(ledger, ledger.reserved, data, checksums, answered)
-        if block.fits:
+        count = len(data)
+        if count == 1 or block.fits:
             journal.append(block)
             ledger.appending += 1
-            ledger.reserved += len(data)
+            ledger.reserved += count
             return
         for part in block.parts():
             journal.append(part)  # All in one loop iteration: all land, or none does.
