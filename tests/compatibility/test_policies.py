@@ -50,6 +50,9 @@ class Namespace:
     def remove(self, policy):
         self.ask("DELETE", f"namespaces/public/{self.local}/{policy}")
 
+    def set_for_topic(self, policy, value, name="t"):
+        self.ask("POST", f"persistent/public/{self.local}/{name}/{policy}", value)
+
     def topic(self, name="t"):
         return f"persistent://public/{self.local}/{name}"
 
@@ -202,17 +205,33 @@ def test_messages_of_a_topic_in_use_are_kept_as_long_as_the_namespace_says(names
         pass
 
 
+def test_a_topic_in_use_has_policies_of_its_own(namespace, client):
+    first = client.create_producer(namespace.topic())
+    namespace.set_for_topic("maxProducers", 1)
+    with pytest.raises(pulsar.ProducerBusy):
+        client.create_producer(namespace.topic())
+    first.send(b"who is there stays")
+    for _ in range(2):
+        client.create_producer(namespace.topic("other"))
+    namespace.set_for_topic("maxProducers", 2)
+    client.create_producer(namespace.topic())
+
+
 def test_policies_outlive_a_kill(tmp_path):
     with BrokerProcess(tmp_path / "data") as broker:
         namespace = Namespace(broker)
+        namespace.ask("PUT", f"persistent/public/{namespace.local}/t")
         namespace.set("maxProducersPerTopic", 1)
         namespace.set("retention", STORED_FOR_EVER)
+        namespace.set_for_topic("maxProducers", 2)
         broker.kill()
         broker.start()
         shown = namespace.ask("GET", f"namespaces/public/{namespace.local}")
         assert shown["retention_policies"] == STORED_FOR_EVER
         client = open_client(broker.service_url)
-        client.create_producer(namespace.topic())
-        with pytest.raises(pulsar.ProducerBusy):
-            client.create_producer(namespace.topic())
+        for name, producers in (("other", 1), ("t", 2)):
+            for _ in range(producers):
+                client.create_producer(namespace.topic(name))
+            with pytest.raises(pulsar.ProducerBusy):
+                client.create_producer(namespace.topic(name))
         client.close()

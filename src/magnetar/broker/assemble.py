@@ -138,7 +138,11 @@ async def _open_services(
     shared.stack.callback(resources.close)
     await resources.ensure_defaults(cluster, address.web_url, address.service_url)
     policies = PolicyService(
-        resources, metadata, broker=config.policies.policies(), tasks=shared.tasks
+        resources,
+        metadata,
+        broker=config.policies.policies(),
+        tasks=shared.tasks,
+        topic_level=config.policies.topic_level,
     )
     shared.stack.callback(policies.close)
     schemas = SchemaRegistry(metadata, shared.clock)
@@ -157,7 +161,7 @@ async def _open_services(
         clock=shared.clock,
         iteration=shared.iteration,
         producer_name=lambda: f"{cluster}-{starts}-{next(numbers)}",
-        deleted=schemas.topic_deleted,
+        deleted=(schemas.topic_deleted, policies.topic_deleted),
     )
     await topics.finish_deletions()
     return AdminServices(

@@ -2,12 +2,13 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from magnetar.errors import MagnetarError
 from magnetar.model.names import NamespaceName, TopicName
-from magnetar.model.policies import Combined, Level, Policies, combine
+from magnetar.model.policies import NO_POLICIES, Combined, Level, Policies, combine
 from magnetar.storage.metadata import paths
 from magnetar.storage.metadata.store import MetadataStore
 from magnetar.tasks import Tasks
@@ -47,27 +48,49 @@ class Governed(Protocol):
     def apply(self, policies: Policies) -> None: ...
 
 
+@dataclass(slots=True)
+class _Namespace:
+    """What is known of a namespace."""
+
+    stored: Policies
+    combined: Combined  # Shared by all topics that set nothing themselves.
+    topics: dict[TopicName, Combined | None]  # Those that may; None: not read yet.
+
+
 class PolicyService:
     """Says which policies hold, and tells the open topics when they change."""
 
     def __init__(
-        self, resources: Resources, metadata: MetadataStore, *, broker: Policies, tasks: Tasks
+        self,
+        resources: Resources,
+        metadata: MetadataStore,
+        *,
+        broker: Policies,
+        tasks: Tasks,
+        topic_level: bool = True,
     ) -> None:
-        """Made in a running event loop. ``broker``: the policies where no namespace sets any."""
+        """Made in a running event loop. ``broker``: the policies where no namespace sets any.
+
+        ``topic_level``: whether topics have policies of their own.
+        """
+        self.topic_level = topic_level
         self._resources = resources
         self._broker = Combined.of(Level.BROKER, broker)
         self._tasks = tasks
-        # By namespace: its own policies, and those combined from them, shared by all its topics.
-        self._known: dict[NamespaceName, tuple[Policies, Combined]] = {}
+        self._known: dict[NamespaceName, _Namespace] = {}
         self._topics: Mapping[TopicName, Governed] = {}
         self._changes = 0  # Counts, so that nobody gets what was read before a change.
-        self._changed: set[NamespaceName] = set()  # Their topics must be told.
+        self._changed: set[NamespaceName | TopicName] = set()  # Their open topics must be told.
         self._pushing: asyncio.Task[None] | None = None
-        self._watch = metadata.watch(paths.TENANTS, self._noticed)
+        self._watches = (
+            metadata.watch(paths.TENANTS, self._noticed),
+            metadata.watch(paths.TOPIC_POLICIES, self._noticed_topic),
+        )
 
     def close(self) -> None:
         """Stop watching the metadata store."""
-        self._watch.cancel()
+        for watch in self._watches:
+            watch.cancel()
 
     def govern(self, topics: Mapping[TopicName, Governed]) -> None:
         """Push changes to the topics in this mapping, which its owner keeps up to date."""
@@ -75,25 +98,25 @@ class PolicyService:
 
     async def combined(self, namespace: NamespaceName) -> Combined:
         """The policies of a namespace, and the level of each; the broker's where there is none."""
-        stored = await self._resources.namespace(namespace)
-        if stored is None:
-            return self._broker
-        known = self._known.get(namespace)
-        if known is None or known[0] is not stored.policies:
-            combined = combine(self._broker, Combined.of(Level.NAMESPACE, stored.policies))
-            known = self._known[namespace] = stored.policies, combined
-        return known[1]
+        return (await self._namespace(namespace)).combined
+
+    async def combined_of(self, topic: TopicName) -> Combined:
+        """The policies of a topic, and the level of each.
+
+        All topics of a namespace that set nothing themselves share one.
+        """
+        while True:
+            changes = self._changes
+            found = await self._read(topic)
+            if changes == self._changes:
+                return found
 
     async def of(self, topic: TopicName) -> Policies:
         """The policies of a topic.
 
         A caller who adds it to the governed topics before the next await misses no change.
         """
-        while True:
-            changes = self._changes
-            found = await self.combined(topic.namespace)
-            if changes == self._changes:
-                return found.policies
+        return (await self.combined_of(topic)).policies
 
     async def change(self, namespace: NamespaceName, **changed: Any) -> None:
         """Set policies of a namespace, None to unset one, and apply them to all open topics.
@@ -104,34 +127,125 @@ class PolicyService:
         await self._resources.change_policies(namespace, **changed)
         await asyncio.shield(self._push({namespace}))
 
+    async def change_topic(
+        self, topic: TopicName, *, is_global: bool = False, **changed: Any
+    ) -> None:
+        """Set policies of a topic, None to unset one, and apply them if it is open.
+
+        A partitioned topic's hold for its partitions. ``is_global``: in all clusters; those of
+        this cluster are stronger. Raises InvalidValue with Pulsar's words.
+        """
+        Policies(**changed).check()
+        await self._resources.change_topic_policies(topic, is_global=is_global, **changed)
+        await asyncio.shield(self._push({topic}))
+
+    async def topic_deleted(self, topic: TopicName) -> None:
+        """Forget a topic that is deleted; one partition leaves it to the others."""
+        if topic.partition_index < 0:
+            await self.forget(topic)
+
+    async def forget(self, topic: TopicName) -> None:
+        """Remove all that a topic sets itself."""
+        if topic in (await self._namespace(topic.namespace)).topics:
+            await self._resources.delete_topic_policies(topic)
+            await asyncio.shield(self._push({topic}))
+
+    async def _namespace(self, name: NamespaceName) -> _Namespace:
+        stored = await self._resources.namespace(name)
+        if stored is None:
+            return _Namespace(NO_POLICIES, self._broker, {})
+        known = self._known.get(name)
+        if known is not None and known.stored is stored.policies:
+            return known
+        changes = self._changes
+        topics = await self._resources.topics_with_policies(name) if self.topic_level else ()
+        known = self._known.get(name)
+        if known is not None and known.stored is stored.policies:
+            return known  # Somebody else was as far first.
+        combined = combine(self._broker, Combined.of(Level.NAMESPACE, stored.policies))
+        known = _Namespace(stored.policies, combined, dict.fromkeys(topics))
+        if changes == self._changes:
+            self._known[name] = known
+        return known
+
+    async def _read(self, topic: TopicName) -> Combined:
+        changes = self._changes
+        known = await self._namespace(topic.namespace)
+        name = topic.partitioned_name if known.topics else topic
+        if name not in known.topics:
+            return known.combined
+        combined = known.topics[name]
+        if combined is None:
+            combined = known.combined
+            for is_global in (True, False):
+                own = await self._resources.topic_policies(name, is_global=is_global)
+                if own != NO_POLICIES:
+                    combined = combine(combined, Combined.of(Level.TOPIC, own))
+            if changes == self._changes:
+                known.topics[name] = combined
+        return combined
+
     def _noticed(self, path: str) -> None:
         namespace = paths.namespace_at(path)
         everywhere = {name.namespace for name in self._topics} if path == paths.TENANTS else set()
         self._push(everywhere if namespace is None else {namespace})
 
-    def _push(self, namespaces: set[NamespaceName]) -> asyncio.Task[None]:
+    def _noticed_topic(self, path: str) -> None:
+        topic = paths.topic_with_policies_at(path)
+        if topic is None:  # It is no longer known whose.
+            self._known.clear()
+        everywhere = {name.namespace for name in self._topics}
+        self._push(everywhere if topic is None else {topic})
+
+    def _push(self, changed: Collection[NamespaceName | TopicName]) -> asyncio.Task[None]:
         self._changes += 1
-        self._changed |= namespaces
-        for namespace in namespaces:
-            self._known.pop(namespace, None)
+        self._changed.update(changed)
+        for each in changed:
+            if isinstance(each, NamespaceName):
+                self._known.pop(each, None)
+            elif each.namespace in self._known:
+                self._known[each.namespace].topics[each] = None
         if self._pushing is None:
             self._pushing = self._tasks.spawn("push policies", self._push_all())
         return self._pushing
 
     async def _push_all(self) -> None:
-        """Push one namespace at a time, so that what is read last is applied last."""
+        """Push one change at a time, so that what is read last is applied last."""
         try:
             while self._changed:
-                namespace = self._changed.pop()
+                changed = self._changed.pop()
                 try:
-                    policies = (await self.combined(namespace)).policies
+                    if isinstance(changed, NamespaceName):
+                        await self._push_namespace(changed)
+                    else:
+                        await self._push_topic(changed)
                 except MagnetarError as error:
-                    log.warning("policies.unreadable namespace=%s error=%s", namespace, error)
-                    continue
-                for topic in [t for name, t in self._topics.items() if name.namespace == namespace]:
-                    try:
-                        topic.apply(policies)
-                    except Exception:  # One topic's defect must not keep changes from others.
-                        log.exception("policies.not_applied namespace=%s", namespace)
+                    log.warning("policies.unreadable of=%s error=%s", changed, error)
         finally:
             self._pushing = None
+
+    async def _push_namespace(self, namespace: NamespaceName) -> None:
+        """Push to the topics that set nothing themselves; the others come one by one."""
+        known = await self._namespace(namespace)
+        for name, topic in list(self._topics.items()):
+            if name.namespace == namespace:
+                own = name.partitioned_name if known.topics else name
+                if own in known.topics:
+                    self._changed.add(own)
+                else:
+                    _apply(topic, known.combined.policies, name)
+
+    async def _push_topic(self, name: TopicName) -> None:
+        partitions = await self._resources.partitions(name)
+        policies = await self.of(name)
+        for each in (name, *map(name.partition, range(partitions))):
+            topic = self._topics.get(each)
+            if topic is not None:
+                _apply(topic, policies, each)
+
+
+def _apply(topic: Governed, policies: Policies, name: TopicName) -> None:
+    try:
+        topic.apply(policies)
+    except Exception:  # One topic's defect must not keep changes from others.
+        log.exception("policies.not_applied topic=%s", name)

@@ -17,8 +17,9 @@ from magnetar.errors import (
     TenantNotFound,
     TopicNotFound,
 )
-from magnetar.model.names import PERSISTENT, NamespaceName, TopicName
-from magnetar.model.policies import NamespacePolicies
+from magnetar.model.names import NON_PERSISTENT, PERSISTENT, NamespaceName, TopicName
+from magnetar.model.policies import NO_POLICIES, Policies
+from magnetar.model.policy_records import NamespacePolicies, TopicPolicies
 from magnetar.model.records import Bundles, ClusterData, Json, PartitionedTopicMetadata, TenantInfo
 from magnetar.storage.metadata import paths
 from magnetar.storage.metadata.store import MetadataStore
@@ -157,6 +158,8 @@ class Resources:
         if await self.topics(namespace) or await self.partitioned_topics(namespace):
             await self._mark(path, deleted=False)
             raise Conflict("Cannot delete non empty namespace")
+        for topic in await self.topics_with_policies(namespace):
+            await self.delete_topic_policies(topic)
         await self._records.delete(path)
 
     async def _mark(self, path: str, *, deleted: bool) -> bool:
@@ -174,6 +177,40 @@ class Resources:
 
         if not await self._records.change(paths.namespace(namespace), self._namespace_of, change):
             raise NamespaceNotFound("Namespace does not exist")
+
+    async def topics_with_policies(self, namespace: NamespaceName) -> set[TopicName]:
+        """The topics that may have policies of their own, partitioned ones by their base names."""
+        found = []
+        for scope in (paths.LOCAL, paths.GLOBAL):
+            for domain in (PERSISTENT, NON_PERSISTENT):
+                path = paths.topics_with_policies(scope, namespace, domain)
+                found += await self._topics_at(path, namespace, domain)
+        return set(found)
+
+    async def topic_policies(self, topic: TopicName, *, is_global: bool = False) -> Policies:
+        """What a topic sets itself: in this cluster, or in all."""
+        record = await self._records.get(
+            _policies_path(topic, is_global=is_global), TopicPolicies.from_json
+        )
+        return NO_POLICIES if record is None else record.policies
+
+    async def change_topic_policies(
+        self, topic: TopicName, *, is_global: bool, **changed: Any
+    ) -> None:
+        """Set these policies of a topic, None to unset one."""
+        path = _policies_path(topic, is_global=is_global)
+
+        def change(stored: TopicPolicies) -> TopicPolicies:
+            return stored.with_policies(**changed)
+
+        while not await self._records.change(path, TopicPolicies.from_json, change):
+            if await self._records.create(path, change(TopicPolicies())):
+                return
+
+    async def delete_topic_policies(self, topic: TopicName) -> None:
+        """Forget what a topic sets itself; nothing is fine."""
+        for is_global in (False, True):
+            await self._records.delete(_policies_path(topic, is_global=is_global))
 
     def _namespace_of(self, value: Json) -> NamespacePolicies:
         return NamespacePolicies.from_json(value, self._cluster)
@@ -235,7 +272,8 @@ class Resources:
 
     async def partitioned_topics(self, namespace: NamespaceName) -> list[TopicName]:
         """The partitioned topics of a namespace, by their base names, sorted."""
-        return await self._topics_at(paths.partitioned_topics(namespace, PERSISTENT), namespace)
+        path = paths.partitioned_topics(namespace, PERSISTENT)
+        return await self._topics_at(path, namespace, PERSISTENT)
 
     async def topic_exists(self, topic: TopicName) -> bool:
         """Whether a plain topic, or this partition, has been created."""
@@ -244,9 +282,14 @@ class Resources:
 
     async def topics(self, namespace: NamespaceName) -> list[TopicName]:
         """The persistent topics of a namespace that have been created, partitions one by one."""
-        return await self._topics_at(paths.managed_ledgers(namespace, PERSISTENT), namespace)
+        path = paths.managed_ledgers(namespace, PERSISTENT)
+        return await self._topics_at(path, namespace, PERSISTENT)
 
-    async def _topics_at(self, path: str, namespace: NamespaceName) -> list[TopicName]:
+    async def _topics_at(self, path: str, namespace: NamespaceName, domain: str) -> list[TopicName]:
         tenant, local = namespace.tenant, namespace.local
         names = sorted(paths.decode(child) for child in await self._records.children(path))
-        return [TopicName(PERSISTENT, tenant, local, name) for name in names]
+        return [TopicName(domain, tenant, local, name) for name in names]
+
+
+def _policies_path(topic: TopicName, *, is_global: bool) -> str:
+    return paths.topic_policies(paths.GLOBAL if is_global else paths.LOCAL, topic)

@@ -205,6 +205,20 @@ class PolicySettings:
         "producers without a schema are refused by topics that have one",
     )
 
+    topic_level_policies: bool = setting(
+        "topicLevelPoliciesEnabled", True, "topics may have policies of their own"
+    )
+    system_topics: bool = setting(
+        "systemTopicEnabled",
+        True,
+        "without Pulsar's system topics, topics have no policies of their own either",
+    )
+
+    @property
+    def topic_level(self) -> bool:
+        """Whether topics have policies of their own."""
+        return self.topic_level_policies and self.system_topics
+
     def policies(self) -> Policies:
         """The broker's level: all policies that are in force are set."""
         same = {field.name for field in fields(self)} & set(Policies.__slots__)

@@ -5,12 +5,12 @@ policy out, the level below decides.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from enum import IntEnum
+from itertools import chain
 from typing import Any, Final, NamedTuple, Self
 
 from magnetar.errors import InvalidValue
-from magnetar.model import policy_values as values
 from magnetar.model.policy_values import (
     AuthPolicies,
     AutoSubscriptionCreationOverride,
@@ -24,24 +24,43 @@ from magnetar.model.policy_values import (
     PublishRate,
     RetentionPolicies,
     SubscribeRate,
+    SubscriptionPolicies,
 )
-from magnetar.model.records import BUNDLES_DEFAULT, Bundles, Json
 from magnetar.model.schemas import SchemaAutoUpdate, SchemaCompatibilityStrategy
 from magnetar.model.subscriptions import SubscriptionType
 
 CLUSTER: Final = "{cluster}"
 
 
+class Level(IntEnum):
+    """Who set a policy; a higher level overrides a lower one."""
+
+    BROKER = 0
+    NAMESPACE = 1
+    TOPIC = 2
+
+
 class At(NamedTuple):
-    """Where a namespace's JSON has a policy: at ``key``, or at ``part`` of the object there."""
+    """Where JSON has a policy: at ``key``, or at ``part`` of the object there."""
 
     key: str
     part: str | None = None  # CLUSTER stands for the name of this cluster.
 
 
-def at(key: str, part: str | None = None) -> Any:
-    """A policy that a namespace may set, and where its JSON has it."""
-    return field(default=None, metadata={"at": At(key, part)})
+def at(key: str, part: str | None = None, *, topic: str = "") -> Any:
+    """A policy that a namespace may set, and where its JSON has it.
+
+    ``topic``: a topic may set it, too, and this is the key in its JSON.
+    """
+    places = {Level.NAMESPACE: At(key, part)}
+    if topic:
+        places[Level.TOPIC] = At(topic, None if part == CLUSTER else part)
+    return field(default=None, metadata=places)
+
+
+def of_topics(key: str) -> Any:
+    """A policy that only topics may set."""
+    return field(default=None, metadata={Level.TOPIC: At(key)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,58 +68,93 @@ class Policies:
     """The policies that one level sets; None leaves one to the level below."""
 
     auth: AuthPolicies | None = at("auth_policies")
-    replication_clusters: tuple[str, ...] | None = at("replication_clusters")
+    replication_clusters: tuple[str, ...] | None = at(
+        "replication_clusters", topic="replicationClusters"
+    )
     allowed_clusters: tuple[str, ...] | None = at("allowed_clusters")
-    backlog_quota_size: BacklogQuota | None = at("backlog_quota_map", "destination_storage")
-    backlog_quota_age: BacklogQuota | None = at("backlog_quota_map", "message_age")
+    backlog_quota_size: BacklogQuota | None = at(
+        "backlog_quota_map", "destination_storage", topic="backLogQuotaMap"
+    )
+    backlog_quota_age: BacklogQuota | None = at(
+        "backlog_quota_map", "message_age", topic="backLogQuotaMap"
+    )
     cluster_dispatch_rate: DispatchRate | None = at("clusterDispatchRate", CLUSTER)
-    dispatch_rate: DispatchRate | None = at("topicDispatchRate", CLUSTER)
-    subscription_dispatch_rate: DispatchRate | None = at("subscriptionDispatchRate", CLUSTER)
-    replicator_dispatch_rate: DispatchRate | None = at("replicatorDispatchRate", CLUSTER)
-    subscribe_rate: SubscribeRate | None = at("clusterSubscribeRate", CLUSTER)
-    publish_rate: PublishRate | None = at("publishMaxMessageRate", CLUSTER)
-    persistence: PersistencePolicies | None = at("persistence")
-    deduplication: bool | None = at("deduplicationEnabled")
-    deduplication_snapshot_interval_s: int | None = at("deduplicationSnapshotIntervalSeconds")
+    dispatch_rate: DispatchRate | None = at("topicDispatchRate", CLUSTER, topic="dispatchRate")
+    subscription_dispatch_rate: DispatchRate | None = at(
+        "subscriptionDispatchRate", CLUSTER, topic="subscriptionDispatchRate"
+    )
+    replicator_dispatch_rate: DispatchRate | None = at(
+        "replicatorDispatchRate", CLUSTER, topic="replicatorDispatchRate"
+    )
+    subscribe_rate: SubscribeRate | None = at(
+        "clusterSubscribeRate", CLUSTER, topic="subscribeRate"
+    )
+    publish_rate: PublishRate | None = at("publishMaxMessageRate", CLUSTER, topic="publishRate")
+    persistence: PersistencePolicies | None = at("persistence", topic="persistence")
+    deduplication: bool | None = at("deduplicationEnabled", topic="deduplicationEnabled")
+    deduplication_snapshot_interval_s: int | None = at(
+        "deduplicationSnapshotIntervalSeconds", topic="deduplicationSnapshotIntervalSeconds"
+    )
     auto_topic_creation: AutoTopicCreationOverride | None = at("autoTopicCreationOverride")
     auto_subscription_creation: AutoSubscriptionCreationOverride | None = at(
-        "autoSubscriptionCreationOverride"
+        "autoSubscriptionCreationOverride", topic="autoSubscriptionCreationOverride"
     )
     latency_stats_sample_rate: Mapping[str, int] | None = at("latency_stats_sample_rate")
-    message_ttl_s: int | None = at("message_ttl_in_seconds")
+    message_ttl_s: int | None = at("message_ttl_in_seconds", topic="messageTTLInSeconds")
     subscription_expiration_minutes: int | None = at("subscription_expiration_time_minutes")
-    retention: RetentionPolicies | None = at("retention_policies")
+    retention: RetentionPolicies | None = at("retention_policies", topic="retentionPolicies")
     encryption_required: bool | None = at("encryption_required")
-    delayed_delivery: DelayedDeliveryPolicies | None = at("delayed_delivery_policies")
-    inactive_topics: InactiveTopicPolicies | None = at("inactive_topic_policies")
+    delayed_delivery: DelayedDeliveryPolicies | None = at(
+        "delayed_delivery_policies", topic="delayedDeliveryPolicies"
+    )
+    inactive_topics: InactiveTopicPolicies | None = at(
+        "inactive_topic_policies", topic="inactiveTopicPolicies"
+    )
     subscription_auth_mode: str | None = at("subscription_auth_mode")
-    producers_per_topic_max: int | None = at("max_producers_per_topic")
-    consumers_per_topic_max: int | None = at("max_consumers_per_topic")
-    consumers_per_subscription_max: int | None = at("max_consumers_per_subscription")
-    unacked_per_consumer_max: int | None = at("max_unacked_messages_per_consumer")
-    unacked_per_subscription_max: int | None = at("max_unacked_messages_per_subscription")
-    subscriptions_per_topic_max: int | None = at("max_subscriptions_per_topic")
+    producers_per_topic_max: int | None = at("max_producers_per_topic", topic="maxProducerPerTopic")
+    consumers_per_topic_max: int | None = at("max_consumers_per_topic", topic="maxConsumerPerTopic")
+    consumers_per_subscription_max: int | None = at(
+        "max_consumers_per_subscription", topic="maxConsumersPerSubscription"
+    )
+    unacked_per_consumer_max: int | None = at(
+        "max_unacked_messages_per_consumer", topic="maxUnackedMessagesOnConsumer"
+    )
+    unacked_per_subscription_max: int | None = at(
+        "max_unacked_messages_per_subscription", topic="maxUnackedMessagesOnSubscription"
+    )
+    subscriptions_per_topic_max: int | None = at(
+        "max_subscriptions_per_topic", topic="maxSubscriptionsPerTopic"
+    )
     topics_per_namespace_max: int | None = at("max_topics_per_namespace")
-    compaction_threshold_bytes: int | None = at("compaction_threshold")
+    compaction_threshold_bytes: int | None = at("compaction_threshold", topic="compactionThreshold")
     offload_threshold_bytes: int | None = at("offload_threshold")
     offload_threshold_s: int | None = at("offload_threshold_in_seconds")
     offload_deletion_lag_ms: int | None = at("offload_deletion_lag_ms")
-    offload: Mapping[str, Any] | None = at("offload_policies")
+    offload: Mapping[str, Any] | None = at("offload_policies", topic="offloadPolicies")
     schema_auto_update: SchemaAutoUpdate | None = at("schema_auto_update_compatibility_strategy")
-    schema_compatibility: SchemaCompatibilityStrategy | None = at("schema_compatibility_strategy")
+    schema_compatibility: SchemaCompatibilityStrategy | None = at(
+        "schema_compatibility_strategy", topic="schemaCompatibilityStrategy"
+    )
     schema_auto_update_allowed: bool | None = at("is_allow_auto_update_schema")
-    schema_validation_enforced: bool | None = at("schema_validation_enforced")
-    subscription_types: tuple[str, ...] | None = at("subscription_types_enabled")
+    schema_validation_enforced: bool | None = at(
+        "schema_validation_enforced", topic="schemaValidationEnforced"
+    )
+    subscription_types: tuple[str, ...] | None = at(
+        "subscription_types_enabled", topic="subscriptionTypesEnabled"
+    )
     metric_properties: tuple[str, ...] | None = at("allowed_topic_properties_for_metrics")
     properties: Mapping[str, str] | None = at("properties")
     resource_group: str | None = at("resource_group_name")
     migrated: bool | None = at("migrated")
-    dispatch_pauses_on_ack_state: bool | None = at("dispatcherPauseOnAckStatePersistentEnabled")
-    entry_filters: EntryFilters | None = at("entryFilters")
+    dispatch_pauses_on_ack_state: bool | None = at(
+        "dispatcherPauseOnAckStatePersistentEnabled",
+        topic="dispatcherPauseOnAckStatePersistentEnabled",
+    )
+    entry_filters: EntryFilters | None = at("entryFilters", topic="entryFilters")
     anti_affinity_group: str | None = at("antiAffinityGroup")
-    # Only topics have these.
-    message_size_max: int | None = None
-    shadow_topics: tuple[str, ...] | None = None
+    message_size_max: int | None = of_topics("maxMessageSize")
+    shadow_topics: tuple[str, ...] | None = of_topics("shadowTopics")
+    of_subscriptions: Mapping[str, SubscriptionPolicies] | None = of_topics("subscriptionPolicies")
 
     def given(self) -> dict[str, Any]:
         """The policies that are set, by name; an empty list sets nothing."""
@@ -120,32 +174,32 @@ class Policies:
                 raise InvalidValue(f"Unknown subscription type {word}: use {', '.join(known)}")
 
 
-class _Place(NamedTuple):
-    """A policy of namespaces: its name, its type, and where the JSON has it."""
+NO_POLICIES: Final = Policies()
+
+
+class Place(NamedTuple):
+    """A policy that a level may set: its name, its type, and where the JSON has it."""
 
     name: str
     kind: Any
     at: At
 
 
-_PLACES: Final = tuple(
-    _Place(each.name, each.type, each.metadata["at"])
-    for each in fields(Policies)
-    if "at" in each.metadata
-)
+PLACES: Final = {
+    level: tuple(
+        Place(each.name, each.type, each.metadata[level])
+        for each in fields(Policies)
+        if level in each.metadata
+    )
+    for level in (Level.NAMESPACE, Level.TOPIC)
+}
+"""The policies that a namespace may set, and those that a topic may."""
 
 
 def json_name(policy: str) -> str:
-    """What Pulsar's JSON calls a policy of namespaces."""
-    return next(place.at.key for place in _PLACES if place.name == policy)
-
-
-class Level(IntEnum):
-    """Who set a policy; a higher level overrides a lower one."""
-
-    BROKER = 0
-    NAMESPACE = 1
-    TOPIC = 2
+    """What Pulsar's JSON calls a policy: a namespace's, where namespaces have it."""
+    places = chain(PLACES[Level.NAMESPACE], PLACES[Level.TOPIC])
+    return next(place.at.key for place in places if place.name == policy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,119 +233,3 @@ def combine(*lowest_first: Combined) -> Combined:
         found |= each.policies.given()
         levels |= each.levels
     return Combined(Policies(**found), levels)
-
-
-# What Pulsar shows of a namespace without settings; other keys are left out until they are set.
-_SHOWN: Final[Json] = {
-    "auth_policies": {"namespace_auth": {}, "destination_auth": {}, "subscription_auth_roles": {}},
-    "allowed_clusters": [],
-    "backlog_quota_map": {},
-    "clusterDispatchRate": {},
-    "topicDispatchRate": {},
-    "subscriptionDispatchRate": {},
-    "replicatorDispatchRate": {},
-    "clusterSubscribeRate": {},
-    "publishMaxMessageRate": {},
-    "latency_stats_sample_rate": {},
-    "deleted": False,
-    "encryption_required": False,
-    "subscription_auth_mode": "None",
-    "offload_threshold": -1,
-    "offload_threshold_in_seconds": -1,
-    "schema_compatibility_strategy": "UNDEFINED",
-    "is_allow_auto_update_schema": True,
-    "schema_validation_enforced": False,
-    "subscription_types_enabled": [],
-    "properties": {},
-    "migrated": False,
-}
-
-
-def policies_in(value: Json, cluster: str) -> Policies:
-    """The policies that a namespace's JSON sets for a cluster. Raises InvalidValue.
-
-    A value that Pulsar shows by default counts as not set.
-    """
-    found = {}
-    for name, kind, place in _PLACES:
-        sent = _holder(value, place).get(_part(place, cluster))
-        if sent not in (None, [], {}) and (place.part or sent != _SHOWN.get(place.key)):
-            found[name] = values.from_json(kind, sent, place.key)
-    return Policies(**found)
-
-
-def unread_parts(value: Json, cluster: str) -> list[str]:
-    """Keys of a namespace's JSON that have parts for other clusters or of unknown kinds."""
-    read: dict[str, set[str]] = {}
-    for _, _, place in _PLACES:
-        if place.part is not None:
-            read.setdefault(place.key, set()).add(_part(place, cluster))
-    return [key for key, parts in read.items() if (value.get(key) or {}).keys() - parts]
-
-
-@dataclass(frozen=True, slots=True)
-class NamespacePolicies:
-    """The record of a namespace: its bundles, and the policies that somebody set."""
-
-    bundles: Bundles
-    policies: Policies = Policies()
-    deleted: bool = False  # It is being deleted, and counts as absent.
-    cluster: str = field(default="", compare=False)  # ``policies`` has the rates of this one.
-    stored: Json = field(default_factory=dict, compare=False)  # The JSON that was read.
-
-    @classmethod
-    def fresh(cls, cluster: str, bundles: int = BUNDLES_DEFAULT) -> Self:
-        policies = Policies(replication_clusters=(cluster,))
-        return cls(Bundles.even(bundles), policies, cluster=cluster)
-
-    @classmethod
-    def from_json(cls, value: Json, cluster: str) -> Self:
-        bundles = value.get("bundles") or {}
-        if not isinstance(bundles, dict):
-            raise InvalidValue(f"bundles are an object, not a {type(bundles).__name__}")
-        policies = policies_in(value, cluster)
-        deleted = value.get("deleted") is True
-        return cls(Bundles.from_json(bundles), policies, deleted, cluster, value)
-
-    def to_json(self) -> Json:
-        """The JSON that was read, with the changes since; unknown keys stay."""
-        written = dict(self.stored)
-        before = policies_in(self.stored, self.cluster)
-        for name, _, place in _PLACES:
-            value = getattr(self.policies, name)
-            if value != getattr(before, name):
-                _write(written, place, _part(place, self.cluster), values.to_json(value))
-        return written | {"bundles": self.bundles.to_json(), "deleted": self.deleted}
-
-    def shown(self) -> Json:
-        """As an administrator sees it: what is set, and Pulsar's defaults for the rest."""
-        return {**_SHOWN, **self.to_json()}
-
-    def with_policies(self, **changed: Any) -> Self:
-        """The same namespace with these policies; None unsets one."""
-        return replace(self, policies=replace(self.policies, **changed))
-
-
-def _holder(value: Json, place: At) -> Json:
-    """The object that has a policy as one of its items."""
-    if place.part is None:
-        return value
-    holder = value.get(place.key) or {}
-    if not isinstance(holder, dict):
-        raise InvalidValue(f"{place.key} is a JSON {type(holder).__name__}, not an object")
-    return holder
-
-
-def _part(place: At, cluster: str) -> str:
-    return cluster if place.part == CLUSTER else place.part or place.key
-
-
-def _write(value: Json, place: At, part: str, item: Any) -> None:
-    """Put a policy in its place in the JSON; None takes it away."""
-    holder = value if place.part is None else value.setdefault(place.key, {})
-    if place.part is not None:
-        holder = value[place.key] = dict(holder)
-    if item is None:
-        holder.pop(part, None)
-    else:
-        holder[part] = item

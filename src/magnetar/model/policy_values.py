@@ -90,6 +90,13 @@ class DispatchRate:
 
 
 @dataclass(frozen=True, slots=True)
+class SubscriptionPolicies:
+    """What a topic sets for one of its subscriptions."""
+
+    dispatch_rate: Annotated[DispatchRate | None, "dispatchRate"] = None
+
+
+@dataclass(frozen=True, slots=True)
 class PublishRate:
     """A limit on publishing in a second; 0 or less is no limit."""
 
@@ -238,6 +245,8 @@ def to_json(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         found = ((one.key, getattr(value, one.name)) for one in fields_of(type(value)))
         return {key: to_json(item) for key, item in found if item is not None}
+    if isinstance(value, Mapping):
+        return {key: to_json(item) for key, item in value.items()}
     return list(value) if isinstance(value, tuple) else value
 
 

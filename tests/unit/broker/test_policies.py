@@ -6,7 +6,8 @@ from magnetar.broker.policies import PolicyService
 from magnetar.broker.settings import PolicySettings
 from magnetar.errors import InvalidValue, NamespaceNotFound
 from magnetar.model.names import NamespaceName, TopicName
-from magnetar.model.policies import Level, NamespacePolicies, Policies
+from magnetar.model.policies import Level, Policies
+from magnetar.model.policy_records import NamespacePolicies
 from magnetar.model.policy_values import RetentionPolicies
 from magnetar.storage.codec.json_object import encode
 from magnetar.storage.metadata import paths
@@ -101,7 +102,7 @@ async def test_one_topics_defect_keeps_the_change_from_no_other(service, caplog)
     service.govern({TOPIC: Broken(), TopicName.parse("persistent://public/default/u"): here})
     await service.change(DEFAULT, producers_per_topic_max=1)
     assert len(here.applied) >= 1
-    assert "policies.not_applied namespace=public/default" in caplog.text
+    assert "policies.not_applied topic=persistent://public/default/t" in caplog.text
 
 
 async def test_a_record_that_cannot_be_read_is_named_and_the_others_are_pushed(
@@ -112,7 +113,7 @@ async def test_a_record_that_cannot_be_read_is_named_and_the_others_are_pushed(
     await metadata.put(paths.namespace(ELSEWHERE.namespace), b"damaged")
     await service.change(DEFAULT, producers_per_topic_max=1)
     assert here.applied[-1].producers_per_topic_max == 1
-    assert "policies.unreadable namespace=pulsar/system" in caplog.text
+    assert "policies.unreadable of=pulsar/system" in caplog.text
 
 
 async def test_what_cannot_be_is_refused_and_not_stored(service, resources):
@@ -146,3 +147,87 @@ async def test_a_namespace_nobody_made_has_the_brokers_policies(service):
         producers_per_topic_max=7
     ).policies()
     assert Policies().given() == {}
+
+
+PARTITION = TopicName.parse("persistent://public/default/p-partition-1")
+
+
+async def test_a_topic_is_stronger_than_its_namespace(service):
+    other = TopicName.parse("persistent://public/default/other")
+    await service.change(DEFAULT, producers_per_topic_max=2, consumers_per_topic_max=2)
+    await service.change_topic(TOPIC, producers_per_topic_max=3)
+    combined = await service.combined_of(TOPIC)
+    assert combined.policies.producers_per_topic_max == 3
+    assert combined.levels["producers_per_topic_max"] is Level.TOPIC
+    assert combined.policies.consumers_per_topic_max == 2
+    assert await service.combined_of(other) is await service.combined(DEFAULT)
+    await service.change_topic(TOPIC, producers_per_topic_max=None)
+    assert (await service.of(TOPIC)).producers_per_topic_max == 2
+
+
+async def test_what_holds_in_this_cluster_is_stronger_than_what_holds_in_all(service):
+    await service.change_topic(TOPIC, producers_per_topic_max=3)
+    await service.change_topic(
+        TOPIC, is_global=True, producers_per_topic_max=4, consumers_per_topic_max=5
+    )
+    policies = await service.of(TOPIC)
+    assert (policies.producers_per_topic_max, policies.consumers_per_topic_max) == (3, 5)
+    await service.forget(TOPIC)
+    assert await service.combined_of(TOPIC) is await service.combined(DEFAULT)
+
+
+async def test_a_change_of_a_topic_is_in_force_when_it_is_answered_and_only_there(
+    service, resources
+):
+    await resources.create_partitioned_topic(PARTITION.partitioned_name, 2)
+    here, there, partition = Open(), Open(), Open()
+    other = TopicName.parse("persistent://public/default/other")
+    service.govern({TOPIC: here, other: there, PARTITION: partition})
+    await service.change_topic(TOPIC, producers_per_topic_max=3)
+    assert [each.producers_per_topic_max for each in here.applied] == [3] * len(here.applied) != []
+    assert there.applied == partition.applied == []
+    await service.change_topic(PARTITION.partitioned_name, producers_per_topic_max=4)
+    assert partition.applied[-1].producers_per_topic_max == 4
+    assert there.applied == []
+
+
+async def test_a_change_of_a_namespace_keeps_what_its_topics_set_themselves(service):
+    here = Open()
+    service.govern({TOPIC: here})
+    await service.change_topic(TOPIC, producers_per_topic_max=3)
+    await service.change(DEFAULT, producers_per_topic_max=2, consumers_per_topic_max=2)
+    assert here.applied[-1].producers_per_topic_max == 3
+    assert here.applied[-1].consumers_per_topic_max == 2
+
+
+async def test_a_topics_policies_are_read_when_its_namespace_is_first_used(
+    service, resources, metadata
+):
+    await service.change_topic(TOPIC, producers_per_topic_max=3)
+    tasks = Tasks("test")
+    later = PolicyService(resources, metadata, broker=Policies(), tasks=tasks)
+    assert (await later.of(TOPIC)).producers_per_topic_max == 3
+    switched_off = PolicyService(
+        resources, metadata, broker=Policies(), tasks=tasks, topic_level=False
+    )
+    assert (await switched_off.of(TOPIC)).producers_per_topic_max is None
+    later.close()
+    switched_off.close()
+    await tasks.close()
+
+
+async def test_what_another_process_changes_for_a_topic_is_pushed_too(service, metadata):
+    here = Open()
+    service.govern({TOPIC: here})
+    assert (await service.of(TOPIC)).producers_per_topic_max == 7
+    await metadata.put(paths.topic_policies(paths.LOCAL, TOPIC), encode({"maxProducerPerTopic": 3}))
+    await here.changed.wait()
+    assert here.applied[-1].producers_per_topic_max == 3
+
+
+async def test_a_topic_in_a_deleted_namespace_leaves_nothing_behind(service, resources, metadata):
+    await resources.create_namespace(NamespaceName("public", "n"), NamespacePolicies.fresh("c"))
+    topic = TopicName.parse("persistent://public/n/t")
+    await service.change_topic(topic, producers_per_topic_max=3)
+    await resources.delete_namespace(topic.namespace)
+    assert await metadata.get(paths.topic_policies(paths.LOCAL, topic)) is None

@@ -14,7 +14,7 @@ from magnetar.errors import (
     TopicNotFound,
 )
 from magnetar.model.names import NamespaceName, TopicName
-from magnetar.model.policies import NamespacePolicies
+from magnetar.model.policy_records import NamespacePolicies
 from magnetar.model.records import ClusterData, TenantInfo
 from magnetar.storage.codec.json_object import encode
 from magnetar.storage.metadata import paths

@@ -5,17 +5,18 @@ API is started.
 """
 
 import socket
+from collections.abc import Iterable
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from magnetar.broker.admin.rates import keep_rates
-from magnetar.broker.admin.router import Router
+from magnetar.broker.admin.router import Route, Router
 from magnetar.broker.admin.routes import (
     brokers,
     clusters,
     lookup,
-    namespace_policies,
     namespaces,
+    policies,
     schemas,
     subscriptions,
     tenants,
@@ -32,7 +33,7 @@ ROUTES: Final = (
     *clusters.ROUTES,
     *tenants.ROUTES,
     *namespaces.ROUTES,
-    *namespace_policies.ROUTES,
+    *policies.ROUTES,
     *topics.ROUTES,
     *topic_stats.ROUTES,
     *schemas.ROUTES,
@@ -44,11 +45,15 @@ ROUTES: Final = (
 
 
 async def start_admin(
-    services: AdminServices, listener: socket.socket, *, connections_max: int = 0
+    services: AdminServices,
+    listener: socket.socket,
+    *,
+    connections_max: int = 0,
+    routes: Iterable[Route] = ROUTES,
 ) -> "AdminServer":
     """Serve on ``listener`` until the answer is closed."""
     server: type[AdminServer] = import_module("magnetar.broker.admin.server").AdminServer
     tasks = Tasks("admin")
     tasks.spawn("rates", keep_rates(services.rates, services.topics, services.clock))
-    router = Router(ROUTES, services)
+    router = Router(routes, services)
     return await server.start(router, listener, tasks, connections_max=connections_max)

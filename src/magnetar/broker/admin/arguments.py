@@ -64,6 +64,17 @@ def integer(request: Request, segment: str, *, bits: int = 64) -> int:
         raise Rejection(404, reason) from error
 
 
+def parameter(request: Request, name: str) -> int | None:
+    """A number in the query, if there is one. Anything else there names no such thing."""
+    sent = request.query.get(name)
+    if sent is None:
+        return None
+    try:
+        return _whole(sent)
+    except ValueError as error:
+        raise Rejection(404, f"{name} in the query is a whole number, not '{sent}'") from error
+
+
 def body(request: Request) -> Any:
     """The JSON of a body, None when it is empty."""
     if not request.body.strip():

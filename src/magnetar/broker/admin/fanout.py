@@ -7,6 +7,7 @@ can be repeated; a missing partition is created when a client first uses it.
 from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.topic_access import TopicAccess
 from magnetar.broker.creation import Creation
+from magnetar.broker.policies import PolicyService
 from magnetar.broker.resources import Resources
 from magnetar.broker.schema.registry import SchemaRegistry
 from magnetar.broker.topics.topic import Topic, storing
@@ -23,11 +24,13 @@ class Fanout:
         access: TopicAccess,
         creation: Creation,
         schemas: SchemaRegistry,
+        policies: PolicyService,
     ) -> None:
         self._resources = resources
         self._access = access
         self._creation = creation
         self._schemas = schemas
+        self._policies = policies
 
     async def create(
         self, topic: TopicName, partitions: int, properties: dict[str, str] | None = None
@@ -69,4 +72,5 @@ class Fanout:
         for name in names:
             await self._access.delete(name, force=force)
         await self._schemas.forget(topic)
+        await self._policies.forget(topic)
         await self._resources.delete_partitioned_topic(topic)

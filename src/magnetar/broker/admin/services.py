@@ -38,7 +38,9 @@ class AdminServices:
 
     def __post_init__(self) -> None:
         self.access = TopicAccess(self.resources, self.topics, self.ownership)
-        self.fanout = Fanout(self.resources, self.access, self.creation, self.schema_registry)
+        self.fanout = Fanout(
+            self.resources, self.access, self.creation, self.schema_registry, self.policies
+        )
 
     @property
     def broker_id(self) -> str:

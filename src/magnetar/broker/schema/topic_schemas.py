@@ -35,7 +35,7 @@ class TopicSchemas:
         self._policies = policies
 
     async def strategy(self, topic: TopicName) -> SchemaCompatibilityStrategy:
-        return schema_strategy(await self._policies.combined(topic.namespace))
+        return schema_strategy(await self._policies.combined_of(topic))
 
     async def of_producer(self, topic: TopicName, schema: SchemaInfo | None) -> int | None:
         """The version that a producer's schema has, or gets; None where it needs none.

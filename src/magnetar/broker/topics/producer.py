@@ -9,7 +9,7 @@ from magnetar.broker.topics.client_connection import ClientConnection
 from magnetar.errors import CorruptEntry, InvalidValue, MagnetarError, NotAllowed
 from magnetar.message import metadata
 from magnetar.message.send_run import SendRun
-from magnetar.model.policies import Policies
+from magnetar.model.policies import NO_POLICIES, Policies
 from magnetar.model.producers import ProducerAccessMode
 
 NO_DELAY: Final = (
@@ -18,7 +18,6 @@ NO_DELAY: Final = (
 
 DELAYED: Final = NotAllowed(NO_DELAY)
 UNENCRYPTED: Final = InvalidValue("Messages must be encrypted")
-NO_POLICIES: Final = Policies()
 
 
 class Producer:

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Collection, Coroutine
 from typing import Any
 
 from magnetar.broker.creation import Creation
@@ -42,9 +42,9 @@ class TopicRegistry:
         clock: Clock,
         iteration: LoopIteration,
         producer_name: Callable[[], str],
-        deleted: Callable[[TopicName], Awaitable[None]] | None = None,
+        deleted: Collection[Callable[[TopicName], Awaitable[None]]] = (),
     ) -> None:
-        """``deleted`` removes what others keep for a topic whose log is deleted."""
+        """``deleted`` remove what others keep for a topic whose log is deleted."""
         self.loaded: dict[TopicName, Topic] = {}
         self._opening: dict[TopicName, asyncio.Task[Topic | MagnetarError]] = {}
         self._closing: dict[TopicName, asyncio.Task[None]] = {}
@@ -143,8 +143,8 @@ class TopicRegistry:
             await self._end_deletion(name)
 
     async def _end_deletion(self, name: TopicName) -> None:
-        if self._deleted is not None:
-            await self._deleted(name)
+        for forget in self._deleted:
+            await forget(name)
         await self._deletions.end(name)
 
     async def close(self) -> None:

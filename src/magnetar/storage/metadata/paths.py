@@ -4,6 +4,7 @@
     /admin/policies/{tenant}                                           TenantInfo
     /admin/policies/{tenant}/{namespace}                               NamespacePolicies
     /admin/partitioned-topics/{tenant}/{namespace}/{domain}/{local}    PartitionedTopicMetadata
+    /admin/topic-policies/{scope}/{tenant}/{namespace}/{domain}/{local}    TopicPolicies
     /managed-ledgers/{tenant}/{namespace}/{domain}/{local}             a managed ledger
     /managed-ledgers/{tenant}/{namespace}/{domain}/{local}/{cursor}    one of its cursors
     /schemas/{tenant}/{namespace}/{local}/{number}                     a version of a topic's schema
@@ -12,7 +13,8 @@
     /counters/starts                                                   its version counts starts
 
 Local names and cursor names are URL-encoded, so that each is one segment whatever it contains. The
-partitions of a topic share its schema.
+partitions of a topic share its schema and its policies. The scope of policies is ``local`` to this
+cluster or ``global``.
 """
 
 from urllib.parse import quote, unquote
@@ -23,6 +25,9 @@ ADMIN = "/admin"
 CLUSTERS = "/admin/clusters"
 TENANTS = "/admin/policies"
 PARTITIONED_TOPICS = "/admin/partitioned-topics"
+TOPIC_POLICIES = "/admin/topic-policies"
+LOCAL = "local"
+GLOBAL = "global"
 MANAGED_LEDGERS = "/managed-ledgers"
 DELETIONS = "/topic-deletions"
 SCHEMAS = "/schemas"
@@ -55,6 +60,24 @@ def partitioned_topics(name: NamespaceName, domain: str) -> str:
 
 def partitioned_topic(topic: TopicName) -> str:
     return f"{partitioned_topics(topic.namespace, topic.domain)}/{encode(topic.local)}"
+
+
+def topics_with_policies(scope: str, name: NamespaceName, domain: str) -> str:
+    """Return the path whose children are the topics of a namespace with policies of their own."""
+    return f"{TOPIC_POLICIES}/{scope}/{name.tenant}/{name.local}/{domain}"
+
+
+def topic_policies(scope: str, topic: TopicName) -> str:
+    return f"{topics_with_policies(scope, topic.namespace, topic.domain)}/{encode(topic.local)}"
+
+
+def topic_with_policies_at(path: str) -> TopicName | None:
+    """Return the topic whose policies are at ``path``; None for another record."""
+    parts = path.removeprefix(f"{TOPIC_POLICIES}/").split("/")
+    if len(parts) != 5:
+        return None
+    _, tenant, namespace, domain, local = parts
+    return TopicName(domain, tenant, namespace, decode(local))
 
 
 def managed_ledgers(name: NamespaceName, domain: str) -> str:

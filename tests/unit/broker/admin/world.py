@@ -11,7 +11,7 @@ from unit.storage.managed_ledger.logs import append
 from yarl import URL
 
 from magnetar.broker.addresses import listen
-from magnetar.broker.admin.app import start_admin
+from magnetar.broker.admin.app import ROUTES, start_admin
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.cluster.lookup import BrokerAddress, Lookup
 from magnetar.broker.cluster.ownership import Ownership
@@ -138,7 +138,7 @@ def entry(publish_time_ms, batch=None):
 
 
 @asynccontextmanager
-async def open_world(settings=None, clock=None):
+async def open_world(settings=None, clock=None, routes=ROUTES):
     """Cluster ``standalone`` with Pulsar's namespaces, on a free port."""
     rates_clock, clock = clock or SystemClock(), SystemClock()
     tasks, metadata = Tasks("admin test"), MemoryMetadataStore()
@@ -164,7 +164,9 @@ async def open_world(settings=None, clock=None):
         stack.callback(resources.close)
         await resources.ensure_defaults("standalone", address.web_url, address.service_url)
         broker = settings.policies()
-        policies = PolicyService(resources, metadata, broker=broker, tasks=tasks)
+        policies = PolicyService(
+            resources, metadata, broker=broker, tasks=tasks, topic_level=settings.topic_level
+        )
         stack.callback(policies.close)
         creation = Creation(resources, policies, partitions_max=settings.partitions_max)
         schemas = SchemaRegistry(metadata, SystemClock())
@@ -178,7 +180,7 @@ async def open_world(settings=None, clock=None):
             clock=clock,
             iteration=LoopIteration(asyncio.get_running_loop()),
             producer_name=iter(f"standalone-0-{n}" for n in range(1000)).__next__,
-            deleted=schemas.topic_deleted,
+            deleted=(schemas.topic_deleted, policies.topic_deleted),
         )
         stack.push_async_callback(registry.close)
         ownership = Ownership(resources, address="localhost:8080")
@@ -196,7 +198,7 @@ async def open_world(settings=None, clock=None):
             version="9.9.9",
             clock=rates_clock,
         )
-        server = await start_admin(services, listen("127.0.0.1", 0))
+        server = await start_admin(services, listen("127.0.0.1", 0), routes=routes)
         stack.push_async_callback(server.close)
         session = await stack.enter_async_context(aiohttp.ClientSession())
         yield World(services, metadata=metadata, port=server.port, session=session)

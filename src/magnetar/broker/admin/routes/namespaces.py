@@ -17,7 +17,8 @@ from magnetar.errors import (
     TenantNotFound,
 )
 from magnetar.model.names import NamespaceName
-from magnetar.model.policies import NamespacePolicies, json_name, policies_in, unread_parts
+from magnetar.model.policies import json_name
+from magnetar.model.policy_records import NamespacePolicies, policies_in, unread_parts
 from magnetar.model.policy_values import AuthPolicies
 from magnetar.model.records import Bundles
 

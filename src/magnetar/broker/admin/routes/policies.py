@@ -1,0 +1,111 @@
+"""Shows, sets and removes the policies of namespaces and topics, by one table."""
+
+from collections.abc import Collection, Iterator
+from functools import partial
+from typing import Any, Final
+
+from magnetar.broker.admin import arguments
+from magnetar.broker.admin.errors import Rejection
+from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
+from magnetar.broker.admin.policy_table import KINDS, POLICY_ROWS, REFUSED, Offer, PolicyRow
+from magnetar.broker.admin.router import Route
+from magnetar.broker.admin.routes.policy_scope import NAMESPACE, TOPICS, PolicyScope, TopicScope
+from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.policies import IN_FORCE
+from magnetar.errors import InvalidValue
+from magnetar.model import policy_values as values
+from magnetar.model.policies import Combined, schema_strategy
+
+
+async def get(
+    scope: PolicyScope, row: PolicyRow, offer: Offer, admin: AdminServices, request: Request
+) -> Reply:
+    found = getattr(await scope.own(admin, request), row.name)
+    if offer.applies and request.flag("applied"):
+        found = _holding(row, await scope.combined(admin, request))
+    if found is not None:
+        return shown(values.to_json(found))
+    return Reply(offer.unset_status) if offer.unset is None else shown(offer.unset)
+
+
+async def change(
+    scope: PolicyScope, row: PolicyRow, offer: Offer, admin: AdminServices, request: Request
+) -> Reply:
+    value = _value(row, offer, request)
+    await scope.own(admin, request)
+    try:
+        await scope.change(admin, request, **{row.name: value})
+    except InvalidValue as error:
+        raise Rejection(row.refusal, str(error)) from None
+    return done()
+
+
+async def remove(
+    scope: PolicyScope, row: PolicyRow, admin: AdminServices, request: Request
+) -> Reply:
+    await scope.own(admin, request)
+    await scope.change(admin, request, **{row.name: None})
+    return done()
+
+
+async def remove_all(scope: TopicScope, admin: AdminServices, request: Request) -> Reply:
+    """Unset all policies of a topic."""
+    await admin.policies.forget(await scope.topic(admin, request))
+    return done()
+
+
+def _holding(row: PolicyRow, combined: Combined) -> Any:
+    """The value that holds, whoever set it."""
+    if row.name == "schema_compatibility":
+        return schema_strategy(combined)
+    found = getattr(combined.policies, row.name)
+    return row.default if found is None else found
+
+
+def _value(row: PolicyRow, offer: Offer, request: Request) -> Any:
+    """The value that is asked for; None removes the policy, where Pulsar takes that."""
+    kind = KINDS[row.name]
+    if kind == int | None:
+        return _number(row, offer, request)
+    try:
+        found = values.from_json(kind, arguments.body(request), offer.path)
+    except InvalidValue as error:
+        raise Rejection(400, str(error)) from None
+    return None if found == () else found
+
+
+def _number(row: PolicyRow, offer: Offer, request: Request) -> int | None:
+    found: int | None
+    if offer.parameter:
+        found = arguments.parameter(request, offer.parameter)
+    elif offer.null is not REFUSED and request.body.strip() == b"null":
+        found = offer.null
+    else:
+        found = arguments.number(request)
+    if found is not None and found < 0:
+        raise Rejection(row.refusal, offer.negative or f"{offer.path} must be 0 or more")
+    return found
+
+
+def _routes_of(scope: PolicyScope, row: PolicyRow) -> Iterator[Route]:
+    offer = scope.offer(row)
+    if offer is not None:
+        path = f"{scope.path}/{offer.path}"
+        yield Route("GET", path, partial(get, scope, row, offer))
+        takes = () if offer.parameter else (JSON,)
+        yield Route(offer.verb, path, partial(change, scope, row, offer), takes=takes)
+        if offer.removable:
+            yield Route("DELETE", path, partial(remove, scope, row))
+
+
+def routes(names: Collection[str]) -> Iterator[Route]:
+    """The routes of these policies."""
+    for row in POLICY_ROWS:
+        if row.name in names:
+            for scope in (NAMESPACE, *TOPICS):
+                yield from _routes_of(scope, row)
+    for topics in TOPICS:
+        yield Route("DELETE", f"{topics.path}/policies", partial(remove_all, topics))
+
+
+ROUTES: Final = tuple(routes(IN_FORCE))

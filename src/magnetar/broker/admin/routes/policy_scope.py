@@ -1,0 +1,88 @@
+"""Whose policies a request is about: a namespace's, or a topic's."""
+
+from typing import Any, Final, Protocol
+
+from magnetar.broker.admin import arguments
+from magnetar.broker.admin.errors import Rejection
+from magnetar.broker.admin.exchange import Request
+from magnetar.broker.admin.policy_table import Offer, PolicyRow
+from magnetar.broker.admin.routes.namespaces import existing
+from magnetar.broker.admin.services import AdminServices
+from magnetar.errors import TopicNotFound
+from magnetar.model.names import NON_PERSISTENT, PERSISTENT, TopicName
+from magnetar.model.policies import Combined, Policies
+
+
+class PolicyScope(Protocol):
+    """One level of policies; ``path`` is what the paths of its routes begin with."""
+
+    path: str
+
+    def offer(self, row: PolicyRow) -> Offer | None:
+        """How a policy is offered here, if it is."""
+
+    async def own(self, admin: AdminServices, request: Request) -> Policies:
+        """What is set here. Raises NamespaceNotFound, TopicNotFound."""
+
+    async def combined(self, admin: AdminServices, request: Request) -> Combined:
+        """What holds here, whoever set it."""
+
+    async def change(self, admin: AdminServices, request: Request, **changed: Any) -> None:
+        """Set policies, None to unset one. Raises InvalidValue, with Pulsar's words."""
+
+
+class NamespaceScope:
+    path = "/admin/v2/namespaces/{tenant}/{namespace}"
+
+    def offer(self, row: PolicyRow) -> Offer | None:
+        return row.namespace
+
+    async def own(self, admin: AdminServices, request: Request) -> Policies:
+        return (await existing(admin, request)).policies
+
+    async def combined(self, admin: AdminServices, request: Request) -> Combined:
+        return await admin.policies.combined(arguments.namespace(request))
+
+    async def change(self, admin: AdminServices, request: Request, **changed: Any) -> None:
+        await admin.policies.change(arguments.namespace(request), **changed)
+
+
+class TopicScope:
+    def __init__(self, domain: str) -> None:
+        self.path = f"/admin/v2/{domain}/{{tenant}}/{{namespace}}/{{topic}}"
+        self._domain = domain
+
+    def offer(self, row: PolicyRow) -> Offer | None:
+        return row.topic
+
+    async def own(self, admin: AdminServices, request: Request) -> Policies:
+        topic = await self.topic(admin, request)
+        is_global = request.flag("isGlobal")
+        return await admin.resources.topic_policies(topic, is_global=is_global)
+
+    async def combined(self, admin: AdminServices, request: Request) -> Combined:
+        return await admin.policies.combined_of(arguments.topic(request, self._domain))
+
+    async def change(self, admin: AdminServices, request: Request, **changed: Any) -> None:
+        topic = arguments.topic(request, self._domain)
+        is_global = request.flag("isGlobal")
+        await admin.policies.change_topic(topic, is_global=is_global, **changed)
+
+    async def topic(self, admin: AdminServices, request: Request) -> TopicName:
+        """The topic of a request, which must exist and may be partitioned."""
+        topic = arguments.topic(request, self._domain)
+        if not admin.policies.topic_level:
+            raise Rejection(
+                405,
+                "Topic level policies is disabled, to disable the topic level policy and retry.",
+            )
+        if topic.partition_index >= 0:
+            raise Rejection(412, "Not allowed to set/get topic policy for a partition")
+        await admin.resources.require_namespace(topic.namespace)
+        if not await admin.resources.partitions(topic) and not await admin.access.exists(topic):
+            raise TopicNotFound(f"Topic {topic} not found")
+        return topic
+
+
+NAMESPACE: Final = NamespaceScope()
+TOPICS: Final = (TopicScope(PERSISTENT), TopicScope(NON_PERSISTENT))

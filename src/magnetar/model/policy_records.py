@@ -1,0 +1,162 @@
+"""The records of policies that somebody set: of a namespace, and of a topic. Pure.
+
+A record keeps what this version does not know of, and what it was given for other clusters.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Self
+
+from magnetar.errors import InvalidValue
+from magnetar.model import policy_values as values
+from magnetar.model.policies import CLUSTER, NO_POLICIES, PLACES, At, Level, Policies
+from magnetar.model.records import BUNDLES_DEFAULT, Bundles, Json
+
+# What Pulsar shows of a namespace without settings; other keys are left out until they are set.
+_SHOWN: Final[Json] = {
+    "auth_policies": {"namespace_auth": {}, "destination_auth": {}, "subscription_auth_roles": {}},
+    "allowed_clusters": [],
+    "backlog_quota_map": {},
+    "clusterDispatchRate": {},
+    "topicDispatchRate": {},
+    "subscriptionDispatchRate": {},
+    "replicatorDispatchRate": {},
+    "clusterSubscribeRate": {},
+    "publishMaxMessageRate": {},
+    "latency_stats_sample_rate": {},
+    "deleted": False,
+    "encryption_required": False,
+    "subscription_auth_mode": "None",
+    "offload_threshold": -1,
+    "offload_threshold_in_seconds": -1,
+    "schema_compatibility_strategy": "UNDEFINED",
+    "is_allow_auto_update_schema": True,
+    "schema_validation_enforced": False,
+    "subscription_types_enabled": [],
+    "properties": {},
+    "migrated": False,
+}
+
+
+def policies_in(value: Json, cluster: str) -> Policies:
+    """The policies that a namespace's JSON sets for a cluster. Raises InvalidValue.
+
+    A value that Pulsar shows by default counts as not set.
+    """
+    return _read(value, Level.NAMESPACE, cluster, _SHOWN)
+
+
+def unread_parts(value: Json, cluster: str) -> list[str]:
+    """Keys of a namespace's JSON that have parts for other clusters or of unknown kinds."""
+    read: dict[str, set[str]] = {}
+    for _, _, place in PLACES[Level.NAMESPACE]:
+        if place.part is not None:
+            read.setdefault(place.key, set()).add(_part(place, cluster))
+    return [key for key, parts in read.items() if (value.get(key) or {}).keys() - parts]
+
+
+@dataclass(frozen=True, slots=True)
+class NamespacePolicies:
+    """The record of a namespace: its bundles, and the policies that somebody set."""
+
+    bundles: Bundles
+    policies: Policies = NO_POLICIES
+    deleted: bool = False  # It is being deleted, and counts as absent.
+    cluster: str = field(default="", compare=False)  # ``policies`` has the rates of this one.
+    stored: Json = field(default_factory=dict, compare=False)  # The JSON that was read.
+
+    @classmethod
+    def fresh(cls, cluster: str, bundles: int = BUNDLES_DEFAULT) -> Self:
+        policies = Policies(replication_clusters=(cluster,))
+        return cls(Bundles.even(bundles), policies, cluster=cluster)
+
+    @classmethod
+    def from_json(cls, value: Json, cluster: str) -> Self:
+        bundles = value.get("bundles") or {}
+        if not isinstance(bundles, dict):
+            raise InvalidValue(f"bundles are an object, not a {type(bundles).__name__}")
+        policies = policies_in(value, cluster)
+        deleted = value.get("deleted") is True
+        return cls(Bundles.from_json(bundles), policies, deleted, cluster, value)
+
+    def to_json(self) -> Json:
+        """The JSON that was read, with the changes since; unknown keys stay."""
+        before = policies_in(self.stored, self.cluster)
+        written = _written(self.stored, Level.NAMESPACE, self.cluster, before, self.policies)
+        return written | {"bundles": self.bundles.to_json(), "deleted": self.deleted}
+
+    def shown(self) -> Json:
+        """As an administrator sees it: what is set, and Pulsar's defaults for the rest."""
+        return {**_SHOWN, **self.to_json()}
+
+    def with_policies(self, **changed: Any) -> Self:
+        """The same namespace with these policies; None unsets one."""
+        return replace(self, policies=replace(self.policies, **changed))
+
+
+@dataclass(frozen=True, slots=True)
+class TopicPolicies:
+    """The record of the policies that a topic sets itself."""
+
+    policies: Policies = NO_POLICIES
+    stored: Json = field(default_factory=dict, compare=False)  # The JSON that was read.
+
+    @classmethod
+    def from_json(cls, value: Json) -> Self:
+        return cls(_read(value, Level.TOPIC), value)
+
+    def to_json(self) -> Json:
+        """The JSON that was read, with the changes since; unknown keys stay."""
+        before = _read(self.stored, Level.TOPIC)
+        return _written(self.stored, Level.TOPIC, "", before, self.policies)
+
+    def with_policies(self, **changed: Any) -> Self:
+        """The same topic with these policies; None unsets one."""
+        return replace(self, policies=replace(self.policies, **changed))
+
+
+def _read(value: Json, level: Level, cluster: str = "", shown: Mapping[str, Any] = {}) -> Policies:
+    """The policies in a JSON, but for those with the value that is shown where nothing is set."""
+    found = {}
+    for name, kind, place in PLACES[level]:
+        sent = _holder(value, place).get(_part(place, cluster))
+        if sent not in (None, [], {}) and (place.part or sent != shown.get(place.key)):
+            found[name] = values.from_json(kind, sent, place.key)
+    return Policies(**found)
+
+
+def _written(
+    stored: Json, level: Level, cluster: str, before: Policies, policies: Policies
+) -> Json:
+    """A JSON that was read, with the policies that have changed since."""
+    written = dict(stored)
+    for name, _, place in PLACES[level]:
+        value = getattr(policies, name)
+        if value != getattr(before, name):
+            _write(written, place, _part(place, cluster), values.to_json(value))
+    return written
+
+
+def _holder(value: Json, place: At) -> Json:
+    """The object that has a policy as one of its items."""
+    if place.part is None:
+        return value
+    holder = value.get(place.key) or {}
+    if not isinstance(holder, dict):
+        raise InvalidValue(f"{place.key} is a JSON {type(holder).__name__}, not an object")
+    return holder
+
+
+def _part(place: At, cluster: str) -> str:
+    return cluster if place.part == CLUSTER else place.part or place.key
+
+
+def _write(value: Json, place: At, part: str, item: Any) -> None:
+    """Put a policy in its place in the JSON; None takes it away."""
+    holder = value if place.part is None else value.setdefault(place.key, {})
+    if place.part is not None:
+        holder = value[place.key] = dict(holder)
+    if item is None:
+        holder.pop(part, None)
+    else:
+        holder[part] = item

@@ -1,0 +1,74 @@
+"""What Pulsar 4.0.7 answered about policies is what we answer, for those that are not in force too.
+
+``policies.jsonl`` has the exchanges that ``exchanges.jsonl`` has not; all rows of our table are
+played, so that a policy has its answers before it is in force.
+"""
+
+import json
+
+from golden.admin.test_admin import HERE, NOT_OURS, differences, make
+from unit.broker.admin.world import open_world
+
+from magnetar.broker.admin.app import ROUTES
+from magnetar.broker.admin.policy_table import KINDS
+from magnetar.broker.admin.routes import policies
+
+EXCHANGES = [json.loads(line) for line in (HERE / "policies.jsonl").read_text().splitlines()]
+
+SAYS_ELSEWHERE = "it is the namespace that does not exist, as for every other policy"
+
+DIFFERENCES = {
+    ("topic_policies", 'subscriptionTypesEnabled.set_bad_["Zzz"]'): NOT_OURS,
+    ("ns_policies", "replicatorDispatchRate.get_unknown_ns"): SAYS_ELSEWHERE,
+    ("ns_policies", "dispatcherPauseOnAckStatePersistent.get_unknown_ns"): SAYS_ELSEWHERE,
+    ("topic_policies", "global.get_applied"): "a global policy holds, so it is shown as such",
+}
+
+
+async def namespaces(world):
+    await make(
+        world,
+        ("PUT", "clusters/remote", {"serviceUrl": "http://remote.example:8080"}),
+        ("PUT", "tenants/golden", {"allowedClusters": ["standalone", "remote"]}),
+        *(("PUT", f"namespaces/golden/{name}", None) for name in ("ns1", "tpol")),
+        ("PUT", "persistent/golden/tpol/t", None),
+        ("PUT", "persistent/golden/tpol/pt/partitions", 2),
+    )
+
+
+async def policies_of_namespace(world):
+    retention = {"retentionTimeInMinutes": 5, "retentionSizeInMB": 6}
+    await make(
+        world,
+        ("POST", "namespaces/golden/tpol/maxProducersPerTopic", 9),
+        ("POST", "namespaces/golden/tpol/messageTTL", 77),
+        ("POST", "namespaces/golden/tpol/retention", retention),
+    )
+
+
+BEFORE = {
+    (EXCHANGES[0]["group"], EXCHANGES[0]["name"]): namespaces,
+    ("topic_policies", "applied_from_ns.maxProducers"): policies_of_namespace,
+}
+
+
+async def test_policies_are_answered_as_recorded():
+    unexpected, gone = [], []
+    rest = set(ROUTES) - set(policies.ROUTES)
+    async with open_world(routes=(*rest, *policies.routes(KINDS))) as world:
+        for exchange in EXCHANGES:
+            key = exchange["group"], exchange["name"]
+            if key in BEFORE:
+                await BEFORE[key](world)
+            found = await differences(world, exchange)
+            if found and key not in DIFFERENCES:
+                unexpected.append((*key, exchange["method"], exchange["path"], found))
+            if not found and key in DIFFERENCES:
+                gone.append(key)
+    assert not unexpected, "\n" + "\n".join(map(str, unexpected))
+    assert not gone, f"these are answered as recorded now: take them out of DIFFERENCES: {gone}"
+
+
+def test_every_difference_and_every_preparation_is_for_an_exchange():
+    names = {(exchange["group"], exchange["name"]) for exchange in EXCHANGES}
+    assert DIFFERENCES.keys() | BEFORE.keys() <= names
