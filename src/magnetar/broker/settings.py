@@ -165,6 +165,11 @@ class PolicySettings:
         get_args(SubscriptionTypeName),
         "types of subscription that consumers may ask for",
     )
+    key_shared_enabled: bool = setting(
+        "subscriptionKeySharedEnable",
+        True,
+        "Key_Shared subscriptions are served; false overrules every policy",
+    )
     subscriptions_per_topic_max: int = setting(
         "maxSubscriptionsPerTopic", 0, "subscriptions of a topic; 0 is no limit"
     )

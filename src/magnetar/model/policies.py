@@ -155,6 +155,7 @@ class Policies:
     message_size_max: int | None = of_topics("maxMessageSize")
     shadow_topics: tuple[str, ...] | None = of_topics("shadowTopics")
     of_subscriptions: Mapping[str, SubscriptionPolicies] | None = of_topics("subscriptionPolicies")
+    key_shared_enabled: bool | None = None  # Only the broker has it.
 
     def given(self) -> dict[str, Any]:
         """The policies that are set, by name; an empty list sets nothing."""

@@ -22,6 +22,7 @@ from magnetar.errors import (
 )
 from magnetar.model.names import TopicName
 from magnetar.model.policies import Policies
+from magnetar.model.subscriptions import SubscriptionType
 
 
 @dataclass(slots=True)
@@ -75,6 +76,8 @@ class Admission:
     def consumer(self, request: SubscribeRequest) -> Iterator[None]:
         """Let a consumer in. Raises ConsumerBusy; NotAllowed for a type that is not enabled."""
         policies, name, arriving = self.policies, request.subscription, self._arriving()
+        if request.type is SubscriptionType.KEY_SHARED and policies.key_shared_enabled is False:
+            raise NotAllowed("Key_Shared subscription is disabled by broker.")
         types = policies.subscription_types
         if types and request.type.printed not in types:
             raise NotAllowed(

@@ -117,6 +117,13 @@ def test_a_type_that_is_not_enabled_is_refused_in_pulsars_words():
     )
 
 
+def test_key_shared_can_be_switched_off_whatever_policies_say():
+    places = Places(key_shared_enabled=False, subscription_types=("Key_Shared",))
+    with pytest.raises(NotAllowed) as refused, places.consumer("s", SubscriptionType.KEY_SHARED):
+        pass
+    assert str(refused.value) == "Key_Shared subscription is disabled by broker."
+
+
 @pytest.mark.parametrize("auto", [True, False])
 def test_a_client_makes_a_subscription_by_using_it_only_where_that_is_allowed(auto):
     policies = PolicySettings(auto_subscriptions=auto).policies()
