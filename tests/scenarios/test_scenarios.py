@@ -246,7 +246,8 @@ def entry_of(word):
         return b"\0\0\0\x05\xff\xff\xff\xff\xff"
     if "chunk" in fields:
         uuid, index, count = fields.pop("chunk").split("/")
-        return entry(text, uuid=uuid, chunk_id=int(index), num_chunks_from_msg=int(count))
+        place = {"uuid": uuid, "chunk_id": int(index), "num_chunks_from_msg": int(count)}
+        return entry(text, key=fields.get("key"), **place)
     batch = fields.get("batch")
     return entry(text, key=fields.get("key"), batch=None if batch is None else int(batch))
 

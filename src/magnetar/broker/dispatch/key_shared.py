@@ -16,10 +16,11 @@ from magnetar.model.position import Position
 from magnetar.storage.managed_ledger.run import EntryRun
 
 from .blocked import Blocked, C, Why, all_blocked, receiver_blocked
+from .chunk_slots import ChunkSlots
 from .deliveries import Deliveries
 from .draining_slots import DrainingSlots
 from .hash_ranges import HashRanges
-from .shared import fitting
+from .shared import chunk_at, fitting
 from .strategy import Assignment
 
 KEY_KNOWN_SIZE_MAX: Final = 128
@@ -30,6 +31,7 @@ class KeyShared(Generic[C]):
     """Assigns by key. ``ordered`` False (out-of-order delivery is allowed) never drains.
 
     Nor do STICKY consumers ever: a slot is declared again only after its owner has left.
+    All chunks of a message go to one consumer, whatever becomes of its slot meanwhile.
     Entries of other slots are read while some wait, up to the look-ahead limits.
     """
 
@@ -43,6 +45,7 @@ class KeyShared(Generic[C]):
         look_ahead_per_consumer_max: int,
         look_ahead_max: int,
         keys_known_max: int,
+        chunked_messages_max: int,
     ) -> None:
         self.receivers: list[C] = []  # Invariant: best priority first, then oldest first.
         self.table: Deliveries[C] = Deliveries(self._line_of)
@@ -53,7 +56,9 @@ class KeyShared(Generic[C]):
         self._look_ahead_per_consumer_max = look_ahead_per_consumer_max
         self._look_ahead_max = look_ahead_max
         self._keys_known_max = keys_known_max
-        self._owner = cache(ranges.select)  # Asked once for each slot until owners change.
+        self._chunk_slots: ChunkSlots[C] = ChunkSlots(chunked_messages_max)
+        self._slots_freed = False  # A chunked message is complete: its slot may have a new owner.
+        self._owner = cache(self._owner_of)  # Asked once for each slot until owners change.
 
     def join(self, consumer: C) -> None:
         self.ranges.add(consumer, consumer.name, consumer.hash_ranges)
@@ -64,10 +69,15 @@ class KeyShared(Generic[C]):
     def leave(self, consumer: C) -> None:
         self.ranges.remove(consumer)
         self.draining.forget(consumer)
+        self._chunk_slots.forget(consumer)
         self.receivers.remove(consumer)
         self._owners_changed()
 
+    def _owner_of(self, slot: int) -> C | None:
+        return self._chunk_slots.holder(slot) or self.ranges.select(slot)
+
     def _owners_changed(self) -> None:
+        self._slots_freed = False
         self._owner.cache_clear()
         if self._ordered:
             held = ((each, self.table.held_groups(each)) for each in self.receivers)
@@ -80,6 +90,8 @@ class KeyShared(Generic[C]):
 
     def due(self, count_max: int) -> list[Position]:
         """The first entries in the lines of owners that can take them; each gets a fair part."""
+        if self._slots_freed:
+            self._owners_changed()
         lines = self.table.lines
         ready = [
             (lines[owner], capacity)
@@ -93,6 +105,8 @@ class KeyShared(Generic[C]):
     def assign(
         self, run: EntryRun, indexes: Sequence[int], traits: EntryTraits, *, again: bool
     ) -> Assignment[C]:
+        if self._slots_freed:
+            self._owners_changed()
         slots = self._slots_of(run, traits)
         those = slots if len(indexes) == len(run) else list(map(slots.__getitem__, indexes))
         self.table.group(run.ledger_id, map(run.first_entry_id.__add__, indexes), those)
@@ -114,7 +128,22 @@ class KeyShared(Generic[C]):
             if owner is not None and count:
                 picks.append((owner, asked[:count]))
             left += asked[count:]
+        if traits.unusual:
+            self._note_chunks(picks, slots, traits)
         return picks, left
+
+    def _note_chunks(
+        self,
+        picks: Sequence[tuple[C, Sequence[int]]],
+        slots: Sequence[int],
+        traits: EntryTraits,
+    ) -> None:
+        """Slots that are freed change hands later, when what is picked now was handed over."""
+        for consumer, picked in picks:
+            for index in picked:
+                chunk = chunk_at(traits, index)
+                if chunk is not None and self._chunk_slots.delivered(chunk, slots[index], consumer):
+                    self._slots_freed = True
 
     def _in_order(
         self, indexes: Sequence[int], slots: Sequence[int], waiting: Container[int]
@@ -140,6 +169,14 @@ class KeyShared(Generic[C]):
 
     def released(self, consumer: C, ledger_id: int, entry_ids: Sequence[int]) -> bool:
         """True when a slot no longer drains; its entries line up for its owner then."""
+        if len(self._chunk_slots):
+            for slot in set(self.table.groups_of(ledger_id, entry_ids)):
+                mine = self._chunk_slots.holder(slot) is consumer
+                if mine and self.table.held_since(consumer, slot) is None:
+                    self._slots_freed = self._chunk_slots.free(slot)
+        if self._slots_freed:  # It counts as well what is released now.
+            self._owners_changed()
+            return True
         if not len(self.draining):
             return False
         slots = [s for s in self.table.groups_of(ledger_id, entry_ids) if s in self.draining]

@@ -118,7 +118,7 @@ class Shared(Generic[C]):
         capacities = {
             consumer: capacity for consumer in self.receivers if (capacity := consumer.capacity) > 0
         }
-        if traits.unusual and any(_chunk_at(traits, index) for index in indexes):
+        if traits.unusual and any(chunk_at(traits, index) for index in indexes):
             return self._assign_chunks(run, indexes, traits, capacities)
         counts = traits.message_counts
         if len(indexes) < len(run.data):
@@ -137,7 +137,7 @@ class Shared(Generic[C]):
         picks: dict[C, list[int]] = {}
         left: list[int] = []
         for index in indexes:
-            chunk, count = _chunk_at(traits, index), traits.message_counts[index]
+            chunk, count = chunk_at(traits, index), traits.message_counts[index]
             owner = self.chunk_owners.get(chunk.uuid) if chunk else None
             if owner is None:
                 owner = next(iter(self._round_robin.assign([index], [count], capacities)[0]), None)
@@ -176,6 +176,7 @@ class Shared(Generic[C]):
         return owner is not None and owner.capacity <= 0
 
 
-def _chunk_at(traits: EntryTraits, index: int) -> ChunkPlace | None:
+def chunk_at(traits: EntryTraits, index: int) -> ChunkPlace | None:
+    """Which part of a chunked message an entry of a run is; None for a whole message."""
     seen = traits.unusual.get(index)
     return None if seen is None else seen.chunk

@@ -291,6 +291,7 @@ class Subscription(ABC):
             look_ahead_per_consumer_max=self._settings.look_ahead_per_consumer_max,
             look_ahead_max=self._settings.look_ahead_per_subscription_max,
             keys_known_max=self._settings.keys_known_max,
+            chunked_messages_max=self._settings.chunked_messages_max,
         )
 
     def _ranges_for(self, request: SubscribeRequest) -> HashRanges[Consumer]:

@@ -22,6 +22,7 @@ def world():
             look_ahead_per_consumer_max=3,
             look_ahead_max=5,
             keys_known_max=9,
+            chunked_messages_max=9,
         )
     )
 
@@ -71,6 +72,7 @@ def test_slots_that_nobody_declared_are_not_delivered():
         look_ahead_per_consumer_max=3,
         look_ahead_max=5,
         keys_known_max=9,
+        chunked_messages_max=9,
     )
     world = World(sticky)
     join(world, "low", hash_ranges=[(0, 32_767)])
