@@ -9,6 +9,7 @@ from operator import itemgetter
 from magnetar.model.position import Position
 from magnetar.storage.codec.cursor import CursorState, encode_cursor, ranges_size
 from magnetar.storage.managed_ledger.ack_set import AckSet
+from magnetar.storage.managed_ledger.compacted_reader import CompactedReader
 from magnetar.storage.managed_ledger.cursor_saver import CursorSaver, Trimmable
 from magnetar.storage.managed_ledger.cursor_store import CursorRecord, state_of
 from magnetar.storage.managed_ledger.entry_ranges import ranges_of
@@ -57,7 +58,7 @@ class Cursor:
         self.mark_moved_ms = 0
         """When the mark last moved since the log was opened; 0 when it has not."""
         self._mark_noted = mark
-        self._log = log
+        self._log: LogReader | CompactedReader = log
         self._saver = saver
         self._record = record
         self._ranges_max = ranges_max
@@ -65,6 +66,9 @@ class Cursor:
         self._changes_noted = 0  # ``acks.changes`` at the last ``_note_changes``.
         self._changes_saved = 0  # ``acks.changes`` as of the stored record.
         self._passed_over_to: Position | None = None  # Where trimming moved it last.
+
+    held_at: Position | None = None
+    """Where it holds trimming back while nobody knows whether a later mark is durable."""
 
     def restore(self, state: CursorState) -> None:
         """Apply what was stored, as far as the log still has it."""
@@ -102,7 +106,11 @@ class Cursor:
 
         Entry -1 of a ledger exists: it stands for everything before that ledger.
         """
-        self.acks.advance(position, self._log.layout)
+        layout = self._log.layout
+        if position <= layout.trimmed_to and isinstance(self._log, CompactedReader):
+            self.acks.raise_mark(position, layout)
+        else:
+            self.acks.advance(position, layout)
         self._note_changes()
 
     def acknowledge_batch(self, position: Position, ack_set_words: Sequence[int]) -> None:
@@ -219,8 +227,13 @@ class Cursor:
             run = await self._log.read(position, entries_max, bytes_max)
             if self.read_position != position:
                 continue  # It was moved meanwhile: begin again.
-            runs = [] if run is None else self._take(run)
-            if run is None or runs:
+            if isinstance(self._log, CompactedReader):
+                self._pass_over(self._log)
+            if run is None:
+                self.read_position = max(position, self._log.layout.end)
+                return []
+            runs = self._take(run)
+            if runs:
                 return runs
         return runs
 
@@ -264,7 +277,15 @@ class Cursor:
 
     def rewind(self) -> None:
         """Read again what is not acknowledged."""
-        self.read_position = self._log.layout.next_position(self.acks.mark)
+        self.read_position = self._log.next_position(self.acks.mark)
+
+    def read_compacted(self, compacted: bool) -> None:  # noqa: FBT001 it says what it is
+        """Read the log as compaction left it, or as it is. ``rewind`` must follow."""
+        log = self._log
+        if compacted and isinstance(log, LogReader):
+            self._log = CompactedReader(log)
+        elif not compacted and isinstance(log, CompactedReader):
+            self._log = log.log
 
     async def reset(self, position: Position, ack_set: Sequence[int] | None = None) -> None:
         """Read next from ``position``, with nothing acknowledged from there on.
@@ -274,7 +295,7 @@ class Cursor:
         when this returns; if this raises, the cursor is moved all the same, and saved later.
         """
         layout = self._log.layout
-        self.acks.reset(layout.mark_before(position))
+        self.acks.reset(self._log.mark_before(position))
         if ack_set:
             self.acks.add_batch(position, ack_set, layout)
         self.rewind()
@@ -297,6 +318,16 @@ class Cursor:
         self._changes_saved = -1  # The stored record lacks them.
         await self.flush()
 
+    async def save_with_mark(self, mark: Position, properties: dict[str, str]) -> None:
+        """Acknowledge up to ``mark``, and replace the properties, in one write.
+
+        Nothing is trimmed because of the new mark before it is durable. Raises as ``flush``.
+        """
+        self.held_at = self.held_at or self.acks.mark
+        self.acknowledge_cumulative(mark)
+        await self.set_properties(properties)
+        self.held_at = None
+
     def close(self) -> None:
         """Save nothing any more: the log is closed."""
         if self._record is not None:
@@ -315,8 +346,11 @@ class Cursor:
         """
         layout = self._log.layout
         before, first = self.read_position, layout.first
-        self.acks.raise_mark(layout.trimmed_to, layout)
-        self._note_changes()
+        if isinstance(self._log, CompactedReader):
+            return  # Compaction has kept something of them.
+        if self._log.compacted is None:
+            self.acks.raise_mark(layout.trimmed_to, layout)
+            self._note_changes()
         self.read_position = max(self.read_position, first)
         if before <= layout.trimmed_to:
             if before != self._passed_over_to:
@@ -329,6 +363,24 @@ class Cursor:
                     first,
                 )
             self._passed_over_to = self.read_position
+
+    def _pass_over(self, log: CompactedReader) -> None:
+        """Acknowledge what compaction removed, or a durable cursor's backlog would keep it.
+
+        While what was trimmed is being read the mark must stay where it is.
+        """
+        passed_over, layout = log.take_passed_over(), log.layout
+        if not self.durable or self.acks.mark < layout.trimmed_to:
+            return
+        for first, end in passed_over:
+            place = layout.locate(first)
+            while place is not None and place < end:
+                last = layout.last_entry_id(place.ledger_id)
+                if place.ledger_id == end.ledger_id or last is None:
+                    last = end.entry_id - 1
+                self.acks.add_range(place.ledger_id, place.entry_id, last, layout)
+                place = layout.locate(Position(place.ledger_id, last + 1))
+        self._note_changes()
 
     def _note_changes(self) -> None:
         """If ``acks`` changed, move the read position behind the mark, and save it soon."""
@@ -352,13 +404,13 @@ class Cursor:
 
     def _skip_acknowledged(self) -> Position:
         """Move the read position over what is acknowledged, so that it is not read from disk."""
-        position = self._log.layout.locate(self.read_position)
+        position = self._log.locate(self.read_position)
         while position is not None:
             here = self.acks.ranges.get(position.ledger_id)
             end = None if here is None else here.end_of(position.entry_id)
             if end is None:
                 break
-            position = self._log.layout.locate(Position(position.ledger_id, end + 1))
+            position = self._log.locate(Position(position.ledger_id, end + 1))
         self.read_position = position or self._log.layout.end
         return self.read_position
 

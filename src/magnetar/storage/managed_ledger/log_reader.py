@@ -8,6 +8,7 @@ from magnetar.errors import CorruptEntry, StorageError
 from magnetar.model.position import Position
 from magnetar.storage.ledger.store import LedgerEntries, LedgerId, LedgerReader, LedgerStore
 from magnetar.storage.managed_ledger.cache import EntryCache, LedgerCache, part_of
+from magnetar.storage.managed_ledger.compacted_ledger import CompactedLedger
 from magnetar.storage.managed_ledger.layout import Layout
 from magnetar.storage.managed_ledger.run import EntryRun
 from magnetar.tasks import Tasks
@@ -41,6 +42,7 @@ class LogReader:
         "_ledgers",
         "_newest",
         "_tasks",
+        "compacted",
         "layout",
     )
 
@@ -48,6 +50,7 @@ class LogReader:
         self, layout: Layout, *, ledgers: LedgerStore, cache: EntryCache, tasks: Tasks
     ) -> None:
         self.layout = layout
+        self.compacted: CompactedLedger | None = None
         self._ledgers = ledgers
         self._cache = cache
         self._tasks = tasks
@@ -88,6 +91,23 @@ class LogReader:
         self._newest = None
         if self._disk is not None:
             self._disk.readers.clear()
+
+    def next_position(self, position: Position) -> Position:
+        """Return the first entry after ``position``; the position after the last otherwise."""
+        return self.layout.next_position(position)
+
+    def locate(self, position: Position) -> Position | None:
+        """Return the first entry at or after ``position``; None where there is none."""
+        return self.layout.locate(position)
+
+    def mark_before(self, position: Position) -> Position:
+        """Return the mark of a cursor that is to read from ``position`` on.
+
+        That may be in a trimmed ledger of which compaction has kept something.
+        """
+        if self.compacted is None or position > self.layout.trimmed_to:
+            return self.layout.mark_before(position)
+        return Position(position.ledger_id, max(position.entry_id - 1, -1))
 
     def cached(self, position: Position, entries_max: int, bytes_max: int) -> EntryRun | None:
         """Return the run at ``position``, or at the first entry after it; None if not in memory."""

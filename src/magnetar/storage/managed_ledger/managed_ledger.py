@@ -7,12 +7,20 @@ from typing import Final, Self
 
 from magnetar.clock import Clock
 from magnetar.errors import AlreadyExists, Fenced, MagnetarError
-from magnetar.model.position import Position
+from magnetar.model.position import EARLIEST, Position
 from magnetar.storage.codec.cursor import CursorState, encode_cursor
 from magnetar.storage.codec.ledger_list import SealedLedger
 from magnetar.storage.ledger.store import LedgerStore
 from magnetar.storage.managed_ledger import retention
 from magnetar.storage.managed_ledger.cache import EntryCache
+from magnetar.storage.managed_ledger.compacted_ledger import CompactedLedger
+from magnetar.storage.managed_ledger.compacted_reader import CompactedReader
+from magnetar.storage.managed_ledger.compaction import (
+    COMPACTION_CURSOR,
+    CompactedLedgerWriter,
+    Compaction,
+    ledgers_of,
+)
 from magnetar.storage.managed_ledger.cursor import Cursor
 from magnetar.storage.managed_ledger.cursor_saver import CursorSaver
 from magnetar.storage.managed_ledger.cursor_store import CursorRecord, CursorStore
@@ -130,10 +138,15 @@ class ManagedLedger:
         )
         if reader is not None:
             opened._log.serve(reader)
-        for cursor_name, (state, record) in (await opened._cursor_store().load()).items():
+        stored = await opened._cursor_store().load()
+        # First the one that tells whether marks may lie in what was trimmed.
+        for cursor_name in sorted(stored, key=lambda each: each != COMPACTION_CURSOR):
+            state, record = stored[cursor_name]
             cursor = opened._cursor(cursor_name, state.mark, record, state.properties)
             cursor.restore(state)
             opened.cursors[cursor_name] = cursor
+            if cursor_name == COMPACTION_CURSOR:
+                await opened._compaction(cursor).load()
         if opened.cursors:
             await opened.trim()
         if not opened.entry_count:
@@ -211,9 +224,36 @@ class ManagedLedger:
     async def first_where(self, test: Callable[[bytes], bool]) -> Position:
         """Search for the first entry that passes a test, which all that follow must pass as well.
 
-        Returns the position after the last entry when none passes. Raises what ``read`` raises.
+        Returns the position after the last entry when none passes; the entry may be one that was
+        trimmed, if compaction has kept it. Raises what ``read`` raises.
         """
-        return await self._log.first_where(test)
+        found = await self._log.first_where(test)
+        if self.compacted is not None and found == self.layout.first:
+            earlier = await self.compacted.first_where(test)
+            if earlier is not None and earlier <= self.layout.trimmed_to:
+                return earlier
+        return found
+
+    @property
+    def compacted(self) -> CompactedLedger | None:
+        """What compaction left; None in a log that was never compacted."""
+        return self._log.compacted
+
+    def compacted_reader(self) -> CompactedReader:
+        """Return what reads the log as compaction left it."""
+        return CompactedReader(self._log)
+
+    async def begin_compaction(self) -> CompactedLedgerWriter:
+        """Begin another compacted ledger. Raises Fenced, and what the stores raise."""
+        cursor = await self.open_cursor(COMPACTION_CURSOR, EARLIEST)
+        return await self._compaction(cursor).begin()
+
+    def _compaction(self, cursor: Cursor) -> Compaction:
+        return Compaction(cursor, self._log, self._ledgers, verify=self._list.verify)
+
+    def _compacted_ledgers(self) -> list[int]:
+        cursor = self.cursors.get(COMPACTION_CURSOR)
+        return [] if cursor is None else ledgers_of(cursor.properties)
 
     async def open_cursor(
         self, name: str, initial: Position, *, properties: dict[str, str] | None = None
@@ -248,16 +288,23 @@ class ManagedLedger:
         """
         if name in self.cursors or name in self._creating:
             raise AlreadyExists(f"Cursor {name} of {self.name} exists: choose another name")
-        cursor = self.cursors[name] = self._cursor(name, self.layout.mark_before(start), None, {})
+        cursor = self.cursors[name] = self._cursor(name, self._log.mark_before(start), None, {})
         return cursor
 
     async def delete_cursor(self, name: str) -> None:
         """Delete a cursor, durable or not. An unknown name is no error.
 
-        Raises what the metadata store raises; then the cursor is still there, to be deleted again.
+        With the cursor of compaction goes what that left. Raises what the metadata store raises;
+        then the cursor is still there, to be deleted again.
         """
-        cursor = self.cursors.pop(name, None)
+        cursor = self.cursors.get(name)
         if cursor is None:
+            return
+        if name == COMPACTION_CURSOR:
+            compacted = ledgers_of(cursor.properties)
+            await self._list.change(lambda layout: layout.discard(compacted))
+            self._log.compacted = None
+        if self.cursors.pop(name, None) is not cursor:
             return
         try:
             await cursor.delete()
@@ -272,7 +319,7 @@ class ManagedLedger:
     ) -> Cursor | MagnetarError:
         """Return an error rather than raise it: whoever asked for the cursor raises it."""
         try:
-            mark = self.layout.mark_before(initial)
+            mark = self._log.mark_before(initial)
             value = encode_cursor(CursorState(mark, properties=properties))
             record = await self._cursor_store().create(name, value)
             cursor = self.cursors[name] = self._cursor(name, mark, record, properties)
@@ -344,7 +391,10 @@ class ManagedLedger:
     def _removable(self, ledgers: Sequence[SealedLedger], now_ms: int) -> list[int]:
         return retention.removable(
             ledgers,
-            min((each.mark for each in self.cursors.values() if each.durable), default=None),
+            min(
+                (each.held_at or each.mark for each in self.cursors.values() if each.durable),
+                default=None,
+            ),
             self._settings,
             size_bytes=self.size_bytes,
             now_ms=now_ms,
@@ -398,7 +448,13 @@ class ManagedLedger:
         the log is still there, perhaps empty.
         """
         await self.close()
-        await self._list.change(Layout.clear)
+        compacted = self._compacted_ledgers()
+
+        def clear(layout: Layout) -> None:
+            layout.clear()
+            layout.discard(compacted)
+
+        await self._list.change(clear)
         await self._list.delete_removed(self._ledgers)
         for cursor in list(self.cursors.values()):
             await cursor.delete()

@@ -1,0 +1,161 @@
+"""The compacted ledger of a log, from one to the next.
+
+It is recorded in the cursor ``__compaction``, whose mark is the horizon: what lies behind is not
+deleted before it was compacted. One write of the cursor's record switches to another compacted
+ledger. The record also names the ledgers that are of no use: the one that is being written, until
+the switch, and then the one before. So a crash leaves the old one or the new one, and what it left
+beside that is deleted when the log is opened again.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Final
+
+from magnetar.errors import LedgerNotFound, StorageError
+from magnetar.model.position import EARLIEST, Position
+from magnetar.storage.codec.compacted_entry import CompactedEntry, encode_compacted
+from magnetar.storage.ledger.store import LedgerId, LedgerStore, LedgerWriter
+from magnetar.storage.managed_ledger.compacted_ledger import CompactedLedger
+from magnetar.storage.managed_ledger.cursor import Cursor
+from magnetar.storage.managed_ledger.log_reader import LogReader
+
+log = logging.getLogger(__name__)
+
+COMPACTION_CURSOR: Final = "__compaction"
+
+CURRENT: Final = "CompactedTopicLedger"  # Pulsar's name for it.
+UNUSED: Final = "UnusedCompactedLedgers"
+
+_NONE_STAYED: Final = -1
+
+
+class Compaction:
+    """Loads the compacted ledger of one log, and begins the next one."""
+
+    def __init__(
+        self,
+        cursor: Cursor,
+        reader: LogReader,
+        ledgers: LedgerStore,
+        *,
+        verify: Callable[[], Awaitable[None]],
+    ) -> None:
+        """``verify`` raises Fenced when another broker has taken the log over."""
+        self.cursor = cursor
+        self.reader = reader
+        self.ledgers = ledgers
+        self.verify = verify
+
+    async def load(self) -> None:
+        """Read through what was recorded, and delete what is of no use.
+
+        Raises what the ledger store raises.
+        """
+        ledger_id = current_of(self.cursor.properties)
+        if ledger_id == _NONE_STAYED:
+            self.reader.compacted = CompactedLedger(None, self.cursor.mark)
+        elif ledger_id is not None:
+            try:
+                opened = await self.ledgers.open(LedgerId(ledger_id))
+                self.reader.compacted = CompactedLedger(opened, self.cursor.mark)
+            except LedgerNotFound:
+                log.error(  # noqa: TRY400 the error says it all
+                    "compaction.ledger_missing name=%s ledger_id=%d: what it had of trimmed "
+                    "ledgers is lost; the topic is read as it is until it is compacted again",
+                    self.cursor.owner.name,
+                    ledger_id,
+                )
+                # What the log still has must not be trimmed before it is compacted.
+                self.cursor.acks.reset(self.reader.layout.mark_before(EARLIEST))
+        await self.delete_unused()
+
+    async def begin(self) -> "CompactedLedgerWriter":
+        """Begin a ledger, and record it. Raises what the stores raise."""
+        writer = await self.ledgers.create()
+        # An empty ledger leaves nothing behind, so it need not be recorded before it is there.
+        await self.cursor.set_properties(
+            _properties(
+                current_of(self.cursor.properties),
+                [*unused_of(self.cursor.properties), writer.ledger_id],
+            )
+        )
+        return CompactedLedgerWriter(self, writer)
+
+    async def delete_unused(self) -> None:
+        """Delete what is of no use. The next save of the cursor leaves it out."""
+        unused = unused_of(self.cursor.properties)
+        for ledger_id in unused:
+            await self.ledgers.delete(LedgerId(ledger_id))
+        if unused:
+            self.cursor.properties = _properties(current_of(self.cursor.properties), [])
+
+
+class CompactedLedgerWriter:
+    """A compacted ledger being written. Left half-way, it is deleted when the log is opened."""
+
+    def __init__(self, compaction: Compaction, writer: LedgerWriter) -> None:
+        self._compaction = compaction
+        self._writer = writer
+
+    async def append(self, entries: Sequence[CompactedEntry]) -> None:
+        """Append, and return when it is durable. Raises what the ledger store raises."""
+        if not entries:
+            return
+        stored = list(map(encode_compacted, entries))
+        if self._writer.over_limit:
+            await self._writer.wait_for_capacity()
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def answered(_: int, error: StorageError | None) -> None:
+            if done.cancelled():
+                return
+            if error is None:
+                done.set_result(None)
+            else:
+                done.set_exception(error)
+
+        self._writer.append([data for data, _ in stored], [check for _, check in stored], answered)
+        await done
+
+    async def finish(self, horizon: Position) -> None:
+        """Let this ledger take the place of the one before, which is deleted.
+
+        Raises Fenced, and what the stores raise. When the switch failed, nobody knows which of the
+        two is recorded, and so both stay.
+        """
+        compaction, own = self._compaction, self._writer.ledger_id
+        cursor, reader = compaction.cursor, compaction.reader
+        empty = (await self._writer.close()).last_entry_id < 0
+        before = current_of(cursor.properties)
+        unused = [each for each in unused_of(cursor.properties) if empty or each != own]
+        if before is not None and before != _NONE_STAYED:
+            unused.append(before)
+        await cursor.save_with_mark(horizon, _properties(_NONE_STAYED if empty else own, unused))
+        await compaction.verify()
+        reader.compacted = CompactedLedger(None if empty else self._writer, horizon)
+        await compaction.delete_unused()
+
+
+def ledgers_of(properties: Mapping[str, str]) -> list[int]:
+    """Return every compacted ledger that a cursor has recorded."""
+    current = current_of(properties)
+    used = [] if current is None or current == _NONE_STAYED else [current]
+    return [*used, *unused_of(properties)]
+
+
+def current_of(properties: Mapping[str, str]) -> int | None:
+    """Return the compacted ledger; -1 where nothing stayed, None before the first compaction."""
+    ledger_id = properties.get(CURRENT)
+    return None if ledger_id is None else int(ledger_id)
+
+
+def unused_of(properties: Mapping[str, str]) -> list[int]:
+    return [int(each) for each in properties.get(UNUSED, "").split(",") if each]
+
+
+def _properties(current: int | None, unused: Sequence[int]) -> dict[str, str]:
+    properties = {} if current is None else {CURRENT: str(current)}
+    if unused:
+        properties[UNUSED] = ",".join(map(str, unused))
+    return properties
