@@ -217,6 +217,18 @@ def test_a_topic_in_use_has_policies_of_its_own(namespace, client):
     client.create_producer(namespace.topic())
 
 
+def test_a_topic_in_use_takes_messages_of_its_own_size(namespace, client):
+    producer = client.create_producer(namespace.topic(), batching_enabled=False)
+    producer.send(b"x" * 2000)
+    namespace.set_for_topic("maxMessageSize", 1000)
+    with pytest.raises(pulsar.PulsarException):
+        producer.send(b"x" * 2000)
+    producer.send(b"x" * 900)
+    namespace.set_for_topic("maxMessageSize", 3000)
+    producer.send(b"x" * 2000)
+    assert namespace.stored() == 3
+
+
 def test_policies_outlive_a_kill(tmp_path):
     with BrokerProcess(tmp_path / "data") as broker:
         namespace = Namespace(broker)

@@ -175,6 +175,7 @@ async def _open_services(
         ownership=ownership,
         address=address,
         cluster=cluster,
+        message_size_max=config.connections.message_size_max,
         version=__version__,
         clock=shared.clock,
     )

@@ -25,6 +25,7 @@ IN_FORCE: Final = frozenset(
         "consumers_per_subscription_max",
         "consumers_per_topic_max",
         "encryption_required",
+        "message_size_max",
         "producers_per_topic_max",
         "replication_clusters",
         "retention",

@@ -157,6 +157,12 @@ class Policies:
     of_subscriptions: Mapping[str, SubscriptionPolicies] | None = of_topics("subscriptionPolicies")
     key_shared_enabled: bool | None = None  # Only the broker has it.
 
+    def dispatch_rate_of(self, subscription: str) -> DispatchRate | None:
+        """The limit on what a subscription is delivered, if there is one."""
+        own = (self.of_subscriptions or {}).get(subscription)
+        rate = None if own is None else own.dispatch_rate
+        return self.subscription_dispatch_rate if rate is None else rate
+
     def given(self) -> dict[str, Any]:
         """The policies that are set, by name; an empty list sets nothing."""
         found = ((name, getattr(self, name)) for name in self.__slots__)

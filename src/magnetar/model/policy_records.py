@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Self
 
-from magnetar.errors import InvalidValue
+from magnetar.errors import InvalidValue, Refused
 from magnetar.model import policy_values as values
 from magnetar.model.policies import CLUSTER, NO_POLICIES, PLACES, At, Level, Policies
 from magnetar.model.records import BUNDLES_DEFAULT, Bundles, Json
@@ -90,8 +90,8 @@ class NamespacePolicies:
         return {**_SHOWN, **self.to_json()}
 
     def with_policies(self, **changed: Any) -> Self:
-        """The same namespace with these policies; None unsets one."""
-        return replace(self, policies=replace(self.policies, **changed))
+        """The same namespace with these policies; None unsets one. Raises Refused."""
+        return replace(self, policies=_changed(self.policies, "namespace", changed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +111,32 @@ class TopicPolicies:
         return _written(self.stored, Level.TOPIC, "", before, self.policies)
 
     def with_policies(self, **changed: Any) -> Self:
-        """The same topic with these policies; None unsets one."""
-        return replace(self, policies=replace(self.policies, **changed))
+        """The same topic with these policies; None unsets one. Raises Refused.
+
+        What is given for some subscriptions leaves the others as they are.
+        """
+        given = changed.get("of_subscriptions")
+        if given is not None:
+            merged = {**(self.policies.of_subscriptions or {}), **given}
+            rest = {name: of for name, of in merged.items() if of is not None}
+            changed = {**changed, "of_subscriptions": rest or None}
+        return replace(self, policies=_changed(self.policies, "topic", changed))
+
+
+def _changed(policies: Policies, whose: str, changed: Mapping[str, Any]) -> Policies:
+    """Raises Refused for a retention that keeps no more than the backlog's quota allows."""
+    found = replace(policies, **changed)
+    retention, quota = found.retention, found.backlog_quota_size
+    if retention is None or quota is None or retention.exceeds(quota):
+        return found
+    if "retention" in changed:
+        raise Refused(f"Retention Quota must exceed configured backlog quota for {whose}.")
+    if "backlog_quota_size" in changed:
+        raise Refused(
+            f"Backlog Quota exceeds configured retention quota for {whose}. Please increase "
+            "retention quota and retry"
+        )
+    return found
 
 
 def _read(value: Json, level: Level, cluster: str = "", shown: Mapping[str, Any] = {}) -> Policies:

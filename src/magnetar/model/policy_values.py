@@ -52,6 +52,11 @@ class RetentionPolicies:
     def size_bytes(self) -> int:
         return self.size_mb * 1024 * 1024 if self.size_mb > 0 else self.size_mb
 
+    def exceeds(self, quota: "BacklogQuota") -> bool:
+        """Whether more is kept than a backlog may have: else the quota would never be reached."""
+        more = self.size_mb <= 0 or self.size_bytes > quota.limit_bytes
+        return more and (self.time_minutes <= 0 or self.time_s > quota.limit_time_s)
+
     def check(self) -> None:
         """Raises InvalidValue."""
         for limit, value in (("time", self.time_minutes), ("size", self.size_mb)):

@@ -12,7 +12,9 @@ from magnetar.model.policies import (
 )
 from magnetar.model.policy_values import (
     BacklogQuota,
+    DispatchRate,
     RetentionPolicies,
+    SubscriptionPolicies,
 )
 
 some_policies = st.builds(
@@ -83,6 +85,16 @@ def test_values_that_cannot_be_are_refused(policies, text):
     with pytest.raises(InvalidValue, match=text):
         policies.check()
     Policies(producers_per_topic_max=0, subscription_types=("Shared", "Key_Shared")).check()
+
+
+def test_a_subscriptions_own_rate_is_stronger_than_its_topics():
+    own, all_of_them = DispatchRate(messages=1), DispatchRate(messages=2)
+    policies = Policies(
+        subscription_dispatch_rate=all_of_them,
+        of_subscriptions={"a": SubscriptionPolicies(own), "b": SubscriptionPolicies()},
+    )
+    assert [policies.dispatch_rate_of(name) for name in "abc"] == [own, all_of_them, all_of_them]
+    assert Policies().dispatch_rate_of("a") is None
 
 
 def test_administrators_know_a_policy_by_its_name_in_json():

@@ -1,6 +1,6 @@
 import pytest
 
-from magnetar.errors import InvalidValue
+from magnetar.errors import InvalidValue, Refused
 from magnetar.model.policies import Policies
 from magnetar.model.policy_records import NamespacePolicies, TopicPolicies, policies_in
 from magnetar.model.policy_values import (
@@ -133,6 +133,32 @@ def test_a_topics_record_keeps_what_it_does_not_know():
         "maxMessageSize": 9,
     }
     assert TopicPolicies.from_json(written).policies.message_size_max == 9
+
+
+def test_what_is_set_for_one_subscription_leaves_the_others():
+    one, other = (SubscriptionPolicies(DispatchRate(messages=n)) for n in (1, 2))
+    record = TopicPolicies().with_policies(of_subscriptions={"a": one})
+    record = record.with_policies(of_subscriptions={"b": other})
+    assert record.policies.of_subscriptions == {"a": one, "b": other}
+    record = record.with_policies(of_subscriptions={"a": None}, message_size_max=3)
+    assert record.policies == Policies(of_subscriptions={"b": other}, message_size_max=3)
+    assert record.with_policies(of_subscriptions={"b": None}).to_json() == {"maxMessageSize": 3}
+
+
+@pytest.mark.parametrize("empty", [NamespacePolicies.fresh(HERE), TopicPolicies()])
+def test_retention_must_keep_more_than_a_backlog_may_have(empty):
+    megabyte = 1024 * 1024
+    quota = BacklogQuota(10 * megabyte, 60, BacklogQuotaPolicy.HOLD)
+    limited = empty.with_policies(backlog_quota_size=quota)
+    for minutes, megabytes in ((60, 10), (1, -1), (-1, 9)):
+        with pytest.raises(Refused, match="Retention Quota must exceed configured backlog quota"):
+            limited.with_policies(retention=RetentionPolicies(minutes, megabytes))
+    kept = limited.with_policies(retention=RetentionPolicies(2, 11))
+    larger = BacklogQuota(11 * megabyte, 0, BacklogQuotaPolicy.HOLD)
+    with pytest.raises(Refused, match="Backlog Quota exceeds configured retention quota"):
+        kept.with_policies(backlog_quota_size=larger)
+    limited.with_policies(retention=RetentionPolicies(-1, -1))
+    limited.with_policies(retention=RetentionPolicies(0, 0))
 
 
 def test_what_a_subscription_has_of_its_own_is_written_and_read_again():

@@ -43,6 +43,7 @@ class PolicyRow:
     namespace: Offer | None = None
     topic: Offer | None = None
     refusal: int = 412  # The status of a value that cannot be.
+    maximum: str = ""  # What the services call the largest value; "": there is none.
     default: Any = None  # What holds where nobody sets it, and the broker has no setting.
 
 
@@ -149,6 +150,7 @@ POLICY_ROWS: Final = (
             negative="topic-level maxMessageSize must be greater than or equal to 0 and must be "
             "smaller than that in the broker-level",
         ),
+        maximum="message_size_max",
     ),
     PolicyRow("auto_topic_creation", Offer("autoTopicCreation")),
     PolicyRow(

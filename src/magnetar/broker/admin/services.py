@@ -30,6 +30,7 @@ class AdminServices:
     ownership: Ownership
     address: BrokerAddress
     cluster: str
+    message_size_max: int
     version: str
     clock: Clock
     rates: RateBook = field(default_factory=RateBook)

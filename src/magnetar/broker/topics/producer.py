@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from magnetar.broker.topics.client_connection import ClientConnection
@@ -18,6 +18,9 @@ NO_DELAY: Final = (
 
 DELAYED: Final = NotAllowed(NO_DELAY)
 UNENCRYPTED: Final = InvalidValue("Messages must be encrypted")
+TOO_LARGE: Final = NotAllowed("Exceed maximum message size")
+CHECKSUM_SIZE: Final = 6
+"""What an entry does not have of a send, and a topic's limit counts: magic number and checksum."""
 
 
 class Producer:
@@ -58,6 +61,7 @@ class Producer:
         # Sends to be refused, and how many entries must be answered before each of them.
         self._refusals: deque[tuple[int, SendRun, MagnetarError]] = deque()
         self._must_encrypt = False
+        self._size_max = 0
         self.apply(policies)
         self._answered = 0  # Entries that were answered while refusals waited.
         self._closed = False
@@ -66,12 +70,15 @@ class Producer:
     def apply(self, policies: Policies) -> None:
         """Let these hold from the next send on."""
         self._must_encrypt = bool(policies.encryption_required)
+        self._size_max = policies.message_size_max or 0
 
     def publish(self, run: SendRun) -> None:
         """Hand a run to the topic; the answer comes through the connection. Dropped after close."""
         if self._closed:
             self.connection.drop_sends(run)
-        elif (run.traits.unusual or self._must_encrypt) and (refused := self._refused(run)):
+        elif (run.traits.unusual or self._must_encrypt or self._size_max) and (
+            refused := self._refused(run)
+        ):
             self._publish_others(run, refused)
         else:
             count = len(run.data)
@@ -89,9 +96,19 @@ class Producer:
             for index, entry in enumerate(run.data):
                 if not _encrypted(entry):
                     refused[index] = UNENCRYPTED
+        if self._size_max:
+            refused |= dict.fromkeys(self._too_large(run), TOO_LARGE)
         if not refused:
             self.chunk_count += run.traits.chunks_of(range(len(run)))
         return refused
+
+    def _too_large(self, run: SendRun) -> Iterator[int]:
+        """The sends over the topic's limit; chunks have none."""
+        for index, entry in enumerate(run.data):
+            if len(entry) + CHECKSUM_SIZE > self._size_max:
+                seen = run.traits.unusual.get(index)
+                if seen is None or seen.chunk is None:
+                    yield index
 
     def _publish_others(self, run: SendRun, refused: Mapping[int, MagnetarError]) -> None:
         """Publish what is not refused, and refuse the rest, each in its turn."""

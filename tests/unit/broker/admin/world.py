@@ -195,6 +195,7 @@ async def open_world(settings=None, clock=None, routes=ROUTES):
             ownership=ownership,
             address=address,
             cluster="standalone",
+            message_size_max=5 * 1024 * 1024,
             version="9.9.9",
             clock=rates_clock,
         )

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from unit.broker.topics.conftest import payload
 
-from magnetar.broker.topics.producer import UNENCRYPTED, Producer
+from magnetar.broker.topics.producer import CHECKSUM_SIZE, TOO_LARGE, UNENCRYPTED, Producer
 from magnetar.errors import NotAllowed, WriteFailed
 from magnetar.model.policies import Policies
 from magnetar.proto import PulsarApi_pb2 as pb
@@ -151,3 +151,26 @@ async def test_what_is_not_encrypted_is_refused_in_its_turn_while_it_must_be(
     p.apply(Policies())
     p.publish(run)
     assert published[1] is run
+
+
+async def test_what_is_larger_than_the_topic_takes_is_refused_and_chunks_are_not(
+    client_end, make_run, make_entry
+):
+    end, published = client_end(), []
+    p = producer(end, published, [])
+    small, large = make_entry("a"), make_entry("b" * 100)
+    chunk = make_entry(
+        "c" * 100, uuid="u", chunk_id=0, num_chunks_from_msg=2, total_chunk_msg_size=200
+    )
+    p.apply(Policies(message_size_max=len(small) + CHECKSUM_SIZE))
+    p.publish(make_run(small, large, chunk))
+    assert [run.data for run in published] == [[small], [chunk]]
+    p.stored(published[0], 5, 7)
+    assert end.sent[-1] == ("errors", 1, 1, TOO_LARGE)
+    assert p.chunk_count == 1
+    p.apply(Policies(message_size_max=len(small) + CHECKSUM_SIZE - 1))
+    p.publish(make_run(small))
+    assert len(published) == 2
+    p.apply(Policies(message_size_max=0))
+    p.publish(make_run(large))
+    assert len(published) == 3

@@ -9,6 +9,7 @@ from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
 from magnetar.broker.admin.policy_table import KINDS, POLICY_ROWS, REFUSED, Offer, PolicyRow
 from magnetar.broker.admin.router import Route
+from magnetar.broker.admin.routes import backlog_quotas, subscription_dispatch_rate
 from magnetar.broker.admin.routes.policy_scope import NAMESPACE, TOPICS, PolicyScope, TopicScope
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.policies import IN_FORCE
@@ -32,6 +33,8 @@ async def change(
     scope: PolicyScope, row: PolicyRow, offer: Offer, admin: AdminServices, request: Request
 ) -> Reply:
     value = _value(row, offer, request)
+    if row.maximum and value > getattr(admin, row.maximum):
+        raise Rejection(row.refusal, offer.negative)
     await scope.own(admin, request)
     try:
         await scope.change(admin, request, **{row.name: value})
@@ -100,11 +103,15 @@ def _routes_of(scope: PolicyScope, row: PolicyRow) -> Iterator[Route]:
 
 def routes(names: Collection[str]) -> Iterator[Route]:
     """The routes of these policies."""
+    if {"backlog_quota_size", "backlog_quota_age"} & set(names):
+        yield from backlog_quotas.routes()
     for row in POLICY_ROWS:
         if row.name in names:
             for scope in (NAMESPACE, *TOPICS):
                 yield from _routes_of(scope, row)
     for topics in TOPICS:
+        if "of_subscriptions" in names:
+            yield from subscription_dispatch_rate.routes(topics)
         yield Route("DELETE", f"{topics.path}/policies", partial(remove_all, topics))
 
 

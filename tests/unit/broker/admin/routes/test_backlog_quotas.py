@@ -1,0 +1,48 @@
+"""The answers are in tests/golden/admin/policies.jsonl; here is what was not recorded."""
+
+import pytest
+from unit.broker.admin.world import open_world
+
+from magnetar.broker.admin.app import ROUTES
+from magnetar.broker.admin.routes import backlog_quotas, policies
+
+NAMESPACE = "/admin/v2/namespaces/public/default"
+TOPIC = "/admin/v2/persistent/public/default/t"
+
+
+@pytest.fixture
+async def world():
+    own = {(route.method, route.path) for route in backlog_quotas.routes()}
+    rest = [route for route in ROUTES if (route.method, route.path) not in own]
+    async with open_world(routes=(*rest, *backlog_quotas.routes())) as opened:
+        await opened.topic("persistent://public/default/t")
+        yield opened
+
+
+async def test_a_topic_is_stronger_than_its_namespace_kind_by_kind(world):
+    size = {"limitSize": 1, "policy": "producer_exception"}
+    age = {"limitTime": 2, "policy": "producer_exception"}
+    await world.ask("POST", f"{NAMESPACE}/backlogQuota", size)
+    await world.ask("POST", f"{TOPIC}/backlogQuota?backlogQuotaType=message_age", age)
+    applied = (await world.ask("GET", f"{TOPIC}/backlogQuotaMap?applied=true")).json
+    assert applied["destination_storage"]["limitSize"] == 1
+    assert applied["message_age"]["limitTime"] == 2
+    assert list((await world.ask("GET", f"{TOPIC}/backlogQuotaMap")).json) == ["message_age"]
+
+
+@pytest.mark.parametrize("sent", ["x", 5, [], {"limitSize": "x", "policy": "producer_exception"}])
+async def test_what_is_no_quota_is_refused(world, sent):
+    for one in (NAMESPACE, TOPIC):
+        assert (await world.ask("POST", f"{one}/backlogQuota", sent)).status == 400
+
+
+async def test_the_old_key_of_a_size_counts_where_the_new_one_is_missing(world):
+    sent = {"limit": 5, "limitSize": 7, "policy": "producer_exception"}
+    await world.ask("POST", f"{TOPIC}/backlogQuota", sent)
+    shown = (await world.ask("GET", f"{TOPIC}/backlogQuotaMap")).json["destination_storage"]
+    assert (shown["limit"], shown["limitSize"]) == (7, 7)
+
+
+def test_the_routes_are_there_when_a_quota_is_in_force():
+    paths = {route.path for route in policies.routes({"backlog_quota_age"})}
+    assert {route.path for route in backlog_quotas.routes()} <= paths

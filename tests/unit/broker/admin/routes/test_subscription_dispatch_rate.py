@@ -1,0 +1,48 @@
+"""The answers are in tests/golden/admin/policies.jsonl; here is what was not recorded."""
+
+import asyncio
+
+import pytest
+from unit.broker.admin.world import open_world
+
+from magnetar.broker.admin.app import ROUTES
+from magnetar.broker.admin.routes import policies, subscription_dispatch_rate
+from magnetar.broker.admin.routes.policy_scope import TOPICS
+
+TOPIC = "/admin/v2/persistent/public/default/t"
+
+
+@pytest.fixture
+async def world():
+    own = [route for topics in TOPICS for route in subscription_dispatch_rate.routes(topics)]
+    known = {(route.method, route.path) for route in own}
+    rest = [route for route in ROUTES if (route.method, route.path) not in known]
+    async with open_world(routes=(*rest, *own)) as opened:
+        await opened.topic("persistent://public/default/t")
+        yield opened
+
+
+async def test_rates_set_at_the_same_time_are_all_kept(world):
+    names = [f"s{number}" for number in range(5)]
+    await asyncio.gather(
+        *(
+            world.ask(
+                "POST",
+                f"{TOPIC}/{name}/dispatchRate",
+                {"dispatchThrottlingRateInMsg": number, "ratePeriodInSecond": 1},
+            )
+            for number, name in enumerate(names)
+        )
+    )
+    for number, name in enumerate(names):
+        shown = (await world.ask("GET", f"{TOPIC}/{name}/dispatchRate")).json
+        assert shown["dispatchThrottlingRateInMsg"] == number
+
+
+async def test_what_is_no_rate_is_refused(world):
+    assert (await world.ask("POST", f"{TOPIC}/s/dispatchRate", "fast")).status == 400
+
+
+def test_the_routes_are_there_when_the_policy_is_in_force():
+    paths = {route.path for route in policies.routes({"of_subscriptions"})}
+    assert {route.path for route in subscription_dispatch_rate.routes(TOPICS[0])} <= paths
