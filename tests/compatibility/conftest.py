@@ -1,7 +1,9 @@
 """The official client, and ways to watch it without waiting blindly."""
 
+import json
 import threading
 from itertools import count
+from urllib.request import urlopen
 
 import pulsar
 import pytest
@@ -26,6 +28,14 @@ def official(magnetar_broker):
 def open_client(service_url, **options):
     quiet = pulsar.ConsoleLogger(pulsar.LoggerLevel.Error)
     return pulsar.Client(service_url, logger=quiet, **options)
+
+
+def stats(broker, topic, query="", kind="stats"):
+    """What an administrator is told of a topic."""
+    path = topic.replace("://", "/")
+    url = f"{broker.web_url}/admin/v2/{path}/{kind}{query}"
+    with urlopen(url) as answer:
+        return json.load(answer)
 
 
 class Inbox:

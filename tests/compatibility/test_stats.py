@@ -2,12 +2,11 @@
 
 import json
 import time
-import urllib.request
 from pathlib import Path
 
 import pulsar
 import pytest
-from compatibility.conftest import open_client
+from compatibility.conftest import open_client, stats
 from support.elsewhere import wait_until
 
 from magnetar import Client
@@ -33,13 +32,6 @@ def broker():
 
 def now_ms():
     return time.time_ns() // 1_000_000
-
-
-def stats(broker, topic, query="", kind="stats"):
-    path = topic.replace("://", "/")
-    url = f"{broker.web_url}/admin/v2/{path}/{kind}{query}"
-    with urllib.request.urlopen(url) as answer:
-        return json.load(answer)
 
 
 async def publish(broker, topic):
