@@ -22,6 +22,7 @@ OUTSIDE = {
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
     "FileSystemBasedCheckpointFileManager",
+    "analyzeBacklog",
     "await",
     "getPreciseBacklog",
     "internalStats",

@@ -127,6 +127,12 @@ def test_types_of_subscriptions_are_switched_off_and_on(namespace, client):
         with pytest.raises(pulsar.NotAllowedError):
             client.subscribe(namespace.topic(), "a", consumer_type=ConsumerType.Shared)
         client.subscribe(namespace.topic(), "b", consumer_type=ConsumerType.Failover)
+        namespace.set_for_topic("subscriptionTypesEnabled", ["Shared"])
+        client.subscribe(namespace.topic(), "a", consumer_type=ConsumerType.Shared)
+        with pytest.raises(pulsar.NotAllowedError):
+            client.subscribe(namespace.topic(), "b", consumer_type=ConsumerType.Failover)
+        namespace.set_for_topic("subscriptionTypesEnabled", [])
+        client.subscribe(namespace.topic(), "b", consumer_type=ConsumerType.Failover)
     client.subscribe(namespace.topic(), "a", consumer_type=ConsumerType.Shared)
 
 

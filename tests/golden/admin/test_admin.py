@@ -60,6 +60,7 @@ DIFFERENCES = {
     ("brokers", "version_any"): "it is our version",
 }
 
+PLACES = {"firstMessageId", "lastMessageId"}
 # Pulsar tells a backlog's age (and whose it is) only a minute later, when it checks the quotas.
 VOLATILE = {"servlet", "timestamp", "oldestBacklogMessageAgeSeconds"}
 NEWER_KEYS = {"topicCreationTimeStamp", "lastPublishTimeStamp"}  # Pulsar has them since 4.1.
@@ -225,11 +226,16 @@ def ledgers(world):
 
 
 def translated(value, ours):
-    if isinstance(value, dict):
-        return {
-            k: ours.get(v, v) if k == "ledgerId" else translated(v, ours) for k, v in value.items()
-        }
-    return value
+    return {k: our(k, v, ours) for k, v in value.items()} if isinstance(value, dict) else value
+
+
+def our(key, value, ours):
+    if key == "ledgerId":
+        return ours.get(value, value)
+    if key in PLACES:
+        ledger, _, entry = value.partition(":")
+        return f"{ours.get(int(ledger), ledger)}:{entry}"
+    return translated(value, ours)
 
 
 def steady(value):

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from magnetar.broker.topics import log_positions
 from magnetar.broker.topics.admission import Admission
+from magnetar.broker.topics.backlog import BacklogCount
 from magnetar.broker.topics.client_connection import ClientConnection
 from magnetar.broker.topics.consumer import Consumer, DeliveryTotals, SubscribeRequest
 from magnetar.broker.topics.persistent_subscription import PersistentSubscription
@@ -288,6 +289,11 @@ class PersistentTopic:
 
     async def oldest_publish_time_ms(self, subscription: Subscription) -> int:
         return await log_positions.publish_time_behind(self.ledger, subscription.mark)
+
+    async def count_backlog(
+        self, subscription: Subscription, start: Position | None = None
+    ) -> BacklogCount:
+        return await self._subscriptions.count_backlog(_own(subscription), start)
 
     async def last_message_id(self) -> tuple[Position, int]:
         return await log_positions.last_message_id(self.ledger)

@@ -71,6 +71,15 @@ class TopicSettings:
     read_bytes_max: int = setting(
         "dispatcherMaxReadSizeBytes", 5 * 1024 * 1024, "bytes a dispatcher reads at once", minimum=1
     )
+    backlog_scan_entries_max: int = setting(
+        "subscriptionBacklogScanMaxEntries",
+        10_000,
+        "entries read to count the messages of a backlog",
+        minimum=1,
+    )
+    backlog_scan_ms_max: int = setting(
+        "subscriptionBacklogScanMaxTimeMs", 120_000, "how long they may be read", minimum=1
+    )
     unload_idle_after_s: int = setting(
         "topicUnloadAfterIdleSeconds",
         300,

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Protocol
 
+from magnetar.broker.topics.backlog import BacklogCount
 from magnetar.broker.topics.client_connection import ClientConnection
 from magnetar.broker.topics.consumer import Consumer, DeliveryTotals, SubscribeRequest
 from magnetar.broker.topics.producer import Producer
@@ -178,6 +179,14 @@ class StoredTopic(Topic, Protocol):
 
     async def skip(self, subscription: Subscription, count: int | None = None) -> None:
         """Acknowledge the next ``count`` entries that are not acknowledged yet; None: all."""
+
+    async def count_backlog(
+        self, subscription: Subscription, start: Position | None = None
+    ) -> BacklogCount:
+        """Read and count what is not acknowledged, from ``start`` on where it is given.
+
+        Raises what the stores raise.
+        """
 
     async def last_message_id(self) -> tuple[Position, int]:
         """The last entry, and the index of its last message (-1 outside a batch).

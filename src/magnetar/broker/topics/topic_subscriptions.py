@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Final
 
 from magnetar.broker.topics.admission import Admission
+from magnetar.broker.topics.backlog import BacklogCount, count_backlog
 from magnetar.broker.topics.consumer import DeliveryTotals, SubscribeRequest
 from magnetar.broker.topics.persistent_subscription import PersistentSubscription
 from magnetar.broker.topics.settings import TopicSettings
@@ -108,6 +109,19 @@ class TopicSubscriptions:
         """Drop a non-durable one that its consumers do not come back to."""
         if not subscription.durable:
             self._tasks.spawn("abandoned", self._drop_if_abandoned(subscription))
+
+    async def count_backlog(
+        self, subscription: PersistentSubscription, start: Position | None
+    ) -> BacklogCount:
+        """What it has not acknowledged, from ``start`` on where it is given."""
+        return await count_backlog(
+            self._ledger,
+            subscription.cursor,
+            start,
+            entries_max=self._settings.backlog_scan_entries_max,
+            time_s_max=self._settings.backlog_scan_ms_max / 1000,
+            clock=self._clock,
+        )
 
     async def close(self) -> None:
         for subscription in list(self.by_name.values()):

@@ -87,6 +87,35 @@ async def reset_to_message(admin: AdminServices, request: Request) -> Reply:
     return done()
 
 
+async def analyze_backlog(admin: AdminServices, request: Request) -> Reply:
+    """Count entries and messages of a backlog, by reading it. There are no filters."""
+    at = arguments.place(request)
+    await _refuse_partitioned(
+        admin,
+        request,
+        "Analyze backlog on a partitioned topic is not allowed, please try do it on specific topic "
+        "partition",
+    )
+    [(topic, subscription)] = await _all_of(admin, request)
+    start = None if at is None else at.message.position
+    found = await storing(topic).count_backlog(subscription, start)
+    return shown(
+        {
+            "entries": found.entries,
+            "messages": found.messages,
+            "filterRejectedEntries": 0,
+            "filterAcceptedEntries": found.entries,
+            "filterRescheduledEntries": 0,
+            "filterRejectedMessages": 0,
+            "filterAcceptedMessages": found.messages,
+            "filterRescheduledMessages": 0,
+            "aborted": found.aborted,
+            "firstMessageId": None if found.first is None else str(found.first),
+            "lastMessageId": None if found.last is None else str(found.last),
+        }
+    )
+
+
 async def _topics(admin: AdminServices, name: TopicName) -> list[Topic]:
     """The topic, or its partitions. Raises TopicNotFound."""
     await admin.resources.require_namespace(name.namespace)
@@ -131,4 +160,5 @@ ROUTES: Final = (
     Route("POST", f"{_ONE}/skip/{{count}}", skip),
     Route("POST", f"{_ONE}/resetcursor/{{timestamp}}", reset_to_time),
     Route("POST", f"{_ONE}/resetcursor", reset_to_message, takes=(JSON,)),
+    Route("POST", f"{_ONE}/analyzeBacklog", analyze_backlog, takes=(JSON,)),
 )

@@ -232,3 +232,25 @@ async def test_a_reader_that_is_reset_and_does_not_return_leaves_nothing_behind(
             assert await answer.json() == (["reader-x"] if returns else [])
         (topic,) = broker.broker.registry.loaded.values()
         assert list(topic.ledger.cursors) == (["reader-x"] if returns else [])
+
+
+async def test_a_backlog_is_counted_in_entries_and_messages(world):
+    """What is acknowledged does not count, and neither do messages of a batch that are."""
+    positions = await world.publish(NAME, *range(4), batches=[8, 3])
+    await world.ask("PUT", S, "earliest")
+    cursor = (await world.topic(NAME)).subscriptions["s"].cursor
+    cursor.acknowledge_entries(positions[0].ledger_id, [0, 2])
+    cursor.acknowledge_batch(positions[4], [0b11100000])
+
+    async def counted(start=None):
+        shown = (await world.ask("POST", f"{S}/analyzeBacklog", start)).json
+        assert shown["filterAcceptedEntries"] == shown["entries"]
+        assert shown["filterAcceptedMessages"] == shown["messages"]
+        assert shown["aborted"] is False
+        names = ("entries", "messages", "firstMessageId", "lastMessageId")
+        return tuple(shown[name] for name in names)
+
+    assert await counted() == (4, 2 + 3 + 3, str(positions[1]), str(positions[5]))
+    assert await counted(message(positions[4])) == (2, 6, str(positions[4]), str(positions[5]))
+    await world.ask("POST", f"{S}/skip_all")
+    assert await counted() == (0, 0, None, None)
