@@ -61,6 +61,14 @@ def _cursor(internal: Any, about: str | None) -> Any:
     return internal["cursors"][about]
 
 
+def _drops(stats: Any, _: str | None) -> Any:
+    subscriptions = {
+        name: {"type": one["type"], "drop": one["msgDropRate"], "backlog": one["msgBacklog"]}
+        for name, one in stats["subscriptions"].items()
+    }
+    return {"in": stats["msgInCounter"], "subs": subscriptions}
+
+
 def _draining(stats: Any, _: str | None) -> Any:
     subscription = stats["subscriptions"]["s"]
     return {"sub": subscription, "consumers": subscription["consumers"]}
@@ -100,6 +108,7 @@ def _subscriptions(stats: Any, _: str | None) -> Any:
 
 _CUTS: list[tuple[set[str], Callable[[Any, str | None], Any]]] = [
     ({"active"}, _active),
+    ({"in", "subs"}, _drops),
     ({"msgBacklog", "unackedMessages"}, _backlog),
     ({"markDeletePosition"}, _cursor),
     ({"publishers"}, _publishers),

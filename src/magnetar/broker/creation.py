@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from magnetar.errors import AlreadyExists, InvalidName, InvalidValue, LimitReached, TopicNotFound
-from magnetar.model.names import PARTITION_MARK, NamespaceName, TopicName
+from magnetar.model.names import DOMAINS, PARTITION_MARK, NamespaceName, TopicName
 
 from .policies import PolicyService
 from .resources import Resources
@@ -54,6 +54,14 @@ class Creation:
             raise TopicNotFound(f"Topic not found {name}")
         async with self._places(name.namespace, [name]):
             yield
+
+    def opened(self, name: TopicName) -> None:
+        """A non-persistent topic exists from now on."""
+        self._resources.open_topics.add(name)
+
+    def closed(self, name: TopicName) -> None:
+        """A non-persistent topic exists no more, until somebody uses it again."""
+        self._resources.open_topics.discard(name)
 
     async def usable(self, name: TopicName) -> bool:
         """Whether a topic exists, or will when a client uses it."""
@@ -162,9 +170,11 @@ class Creation:
 
     async def _present(self, namespace: NamespaceName) -> set[TopicName]:
         """The topics that exist, and all partitions, which exist once they are used."""
-        present = set(await self._resources.topics(namespace))
-        for name in await self._resources.partitioned_topics(namespace):
-            present.update(_partitions(name, 0, await self._resources.partitions(name)))
+        present: set[TopicName] = set()
+        for domain in DOMAINS:
+            present.update(await self._resources.topics(namespace, domain))
+            for name in await self._resources.partitioned_topics(namespace, domain):
+                present.update(_partitions(name, 0, await self._resources.partitions(name)))
         return present
 
 

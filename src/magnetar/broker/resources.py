@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
+from magnetar.broker.open_topics import OpenTopics
 from magnetar.broker.record_cache import RecordCache
 from magnetar.errors import (
     AlreadyExists,
@@ -17,7 +18,7 @@ from magnetar.errors import (
     TenantNotFound,
     TopicNotFound,
 )
-from magnetar.model.names import NON_PERSISTENT, PERSISTENT, NamespaceName, TopicName
+from magnetar.model.names import DOMAINS, PERSISTENT, NamespaceName, TopicName
 from magnetar.model.policies import NO_POLICIES, Policies
 from magnetar.model.policy_records import NamespacePolicies, TopicPolicies
 from magnetar.model.records import Bundles, ClusterData, Json, PartitionedTopicMetadata, TenantInfo
@@ -36,6 +37,7 @@ class Resources:
         self._metadata = metadata
         self._cluster = cluster
         self._records = RecordCache(metadata, paths.ADMIN)
+        self.open_topics = OpenTopics()
 
     def close(self) -> None:
         """Stop watching the metadata store. This must not be used afterwards."""
@@ -155,12 +157,20 @@ class Resources:
         path = paths.namespace(namespace)
         if await self.namespace(namespace) is None or not await self._mark(path, deleted=True):
             raise NamespaceNotFound(f"Namespace {namespace} does not exist.")
-        if await self.topics(namespace) or await self.partitioned_topics(namespace):
+        if await self._occupied(namespace):
             await self._mark(path, deleted=False)
             raise Conflict("Cannot delete non empty namespace")
         for topic in await self.topics_with_policies(namespace):
             await self.delete_topic_policies(topic)
         await self._records.delete(path)
+
+    async def _occupied(self, namespace: NamespaceName) -> bool:
+        for domain in DOMAINS:
+            if await self.topics(namespace, domain):
+                return True
+            if await self.partitioned_topics(namespace, domain):
+                return True
+        return False
 
     async def _mark(self, path: str, *, deleted: bool) -> bool:
         return await self._records.change(
@@ -182,7 +192,7 @@ class Resources:
         """The topics that may have policies of their own, partitioned ones by their base names."""
         found = []
         for scope in (paths.LOCAL, paths.GLOBAL):
-            for domain in (PERSISTENT, NON_PERSISTENT):
+            for domain in DOMAINS:
                 path = paths.topics_with_policies(scope, namespace, domain)
                 found += await self._topics_at(path, namespace, domain)
         return set(found)
@@ -270,20 +280,28 @@ class Resources:
             raise TopicNotFound(f"Partitioned Topic {topic} not found")
         await self._records.delete(paths.partitioned_topic(topic))
 
-    async def partitioned_topics(self, namespace: NamespaceName) -> list[TopicName]:
+    async def partitioned_topics(
+        self, namespace: NamespaceName, domain: str = PERSISTENT
+    ) -> list[TopicName]:
         """The partitioned topics of a namespace, by their base names, sorted."""
-        path = paths.partitioned_topics(namespace, PERSISTENT)
-        return await self._topics_at(path, namespace, PERSISTENT)
+        path = paths.partitioned_topics(namespace, domain)
+        return await self._topics_at(path, namespace, domain)
 
     async def topic_exists(self, topic: TopicName) -> bool:
-        """Whether a plain topic, or this partition, has been created."""
+        """Whether a plain topic, or this partition, has been created.
+
+        A non-persistent one is in no store: it exists as long as it is open.
+        """
+        if not topic.persistent:
+            return topic in self.open_topics
         path = paths.managed_ledger(paths.managed_ledger_name(topic))
         return await self._metadata.get(path) is not None
 
-    async def topics(self, namespace: NamespaceName) -> list[TopicName]:
-        """The persistent topics of a namespace that have been created, partitions one by one."""
-        path = paths.managed_ledgers(namespace, PERSISTENT)
-        return await self._topics_at(path, namespace, PERSISTENT)
+    async def topics(self, namespace: NamespaceName, domain: str = PERSISTENT) -> list[TopicName]:
+        """The topics of a namespace that exist, partitions one by one, sorted."""
+        if domain != PERSISTENT:
+            return self.open_topics.of(namespace)
+        return await self._topics_at(paths.managed_ledgers(namespace, domain), namespace, domain)
 
     async def _topics_at(self, path: str, namespace: NamespaceName, domain: str) -> list[TopicName]:
         tenant, local = namespace.tenant, namespace.local

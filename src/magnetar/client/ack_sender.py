@@ -30,12 +30,18 @@ class AckSender:
         config: ConsumerConfig,
         clock: Clock,
         connection: Callable[[], Connection | None],
+        *,
+        kept: bool = True,
     ) -> None:
-        """``connection`` returns the connection to use now, or None when there is none."""
+        """``connection`` returns the connection to use now, or None when there is none.
+
+        ``kept`` False: the topic keeps no messages, so that acknowledgements mean nothing.
+        """
         self.state = Acknowledgements(
             group_max=config.ack_group_max, batch_index=config.batch_index_ack
         )
         self._id = consumer_id
+        self._kept = kept
         self._group_time_s = config.ack_group_time_s
         self._clock = clock
         self._connection = connection
@@ -43,6 +49,8 @@ class AckSender:
         self._timer: asyncio.TimerHandle | None = None
 
     def acknowledge(self, messages: Sequence[Message | MessageId]) -> None:
+        if not self._kept:
+            return
         if set(map(type, messages)) == {Message}:
             for delivery, group in groupby(messages, _delivery):
                 self._acknowledge_indexes(delivery, list(map(_index, group)))
@@ -52,6 +60,8 @@ class AckSender:
                 self.acknowledge_one(message)
 
     def acknowledge_one(self, message: Message | MessageId) -> None:
+        if not self._kept:
+            return
         if isinstance(message, Message):
             self._acknowledge_indexes(message.delivery, (message.batch_index,))
         elif message.batch_index < 0 or message.batch_size <= 1:
@@ -61,6 +71,8 @@ class AckSender:
         self.send_soon()
 
     def acknowledge_cumulative(self, message: Message | MessageId) -> None:
+        if not self._kept:
+            return
         message_id = message.message_id if isinstance(message, Message) else message
         self.state.cumulative(message_id.position, message_id.batch_index, message_id.batch_size)
         self.send_soon()
@@ -68,7 +80,7 @@ class AckSender:
     def reject(self, position: Position, reason: int) -> None:
         """Acknowledge an entry that cannot be read, and tell the broker the reason."""
         connection = self._connection()
-        if connection is not None:
+        if connection is not None and self._kept:
             connection.write(requests.ack(self._id, [position], validation_error=reason))
 
     def send_soon(self) -> None:

@@ -284,10 +284,7 @@ class Client:
         if self._closed:
             raise NotAllowed("the client is closed")
         check_text("topic", topic)
-        name = TopicName.parse(topic)
-        if not name.persistent:
-            raise NotAllowed(f"{topic}: non-persistent topics are not supported")
-        return name
+        return TopicName.parse(topic)
 
     def _forget(self, closed: Producer | Receiver) -> None:
         self._open.pop(closed, None)

@@ -86,7 +86,10 @@ class TopicConsumer:
             clock=clock,
             owner=f"consumer {consumer_id} of {self.topic}",
         )
-        self.acks = AckSender(consumer_id, config, clock, lambda: self._attachment.connection)
+        self._kept = subscribing.topic.persistent  # The topic keeps what was published.
+        self.acks = AckSender(
+            consumer_id, config, clock, lambda: self._attachment.connection, kept=self._kept
+        )
         self._unpacker = Unpacker(
             self.topic,
             self.partition,
@@ -141,8 +144,8 @@ class TopicConsumer:
         """Ask for unacknowledged messages again; None for all of them."""
         self.acks.send()
         connection = self._attachment.connection
-        if connection is None:
-            return  # The next connection brings what is not acknowledged.
+        if connection is None or not self._kept:
+            return  # The next connection brings what is not acknowledged, if anything does.
         if messages is not None and self._config.type not in ORDERED:
             positions = sorted({place for message in messages for place in _entries(message)})
             connection.write(requests.redeliver(self._id, positions))
@@ -191,6 +194,8 @@ class TopicConsumer:
         """Whether there is a message that the application has not received."""
         if self._queue.open():
             return True
+        if not self._kept:
+            return False
         last, mark = await self.last()
         here = self._queue.open()  # A message may have come while the broker was asked.
         self._ask_for_more()
@@ -348,7 +353,7 @@ class TopicConsumer:
 
     def _remember_seen(self) -> None:
         """Mark what the application has received, since it may come again."""
-        if self._seen is None:
+        if self._seen is None or not self._kept:
             return
         seen = self._seen.message_id
         if self._start is not None:

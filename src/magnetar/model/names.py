@@ -13,6 +13,7 @@ from magnetar.errors import InvalidName
 
 PERSISTENT = "persistent"
 NON_PERSISTENT = "non-persistent"
+DOMAINS = (PERSISTENT, NON_PERSISTENT)
 NAME_LENGTH_MAX = 1024  # Names are cached, logged and stored.
 PARTITION_MARK = "-partition-"
 PARTITION_MAX = 2**31 - 1  # The protocol has no larger index, so that a larger one is none.
@@ -121,7 +122,7 @@ class TopicName:
                     "<tenant>/<namespace>/<topic> or <topic>"
                 )
         else:
-            if domain not in (PERSISTENT, NON_PERSISTENT):
+            if domain not in DOMAINS:
                 raise InvalidName(f"Invalid topic domain: '{domain}'")
             parts = rest.split("/", 2)
             if len(parts) != 3:

@@ -8,6 +8,7 @@ stored.
 import zlib
 from bisect import bisect_right
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, Self, TypeAlias
 
 from magnetar.errors import InvalidValue
@@ -115,6 +116,10 @@ class Bundles:
     def to_json(self) -> Json:
         texts = [f"0x{boundary:08x}" for boundary in self.boundaries]
         return {"boundaries": texts, "numBundles": len(texts) - 1}
+
+    @property
+    def ranges(self) -> list[str]:
+        return [f"0x{low:08x}_0x{high:08x}" for low, high in pairwise(self.boundaries)]
 
     def range_of(self, topic: TopicName) -> str:
         """The bundle of a topic, as ``0x00000000_0x40000000``: lower bound in, upper bound out."""

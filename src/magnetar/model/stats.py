@@ -21,6 +21,7 @@ class PublisherStats:
     msg_in_counter: int = 0
     bytes_in_counter: int = 0
     chunk_in_counter: int = 0
+    dropped_counter: int = 0  # Messages that a non-persistent topic took no notice of.
     access_mode: ProducerAccessMode | None = None
     metadata: dict[str, str] = field(default_factory=dict)
 
@@ -67,6 +68,7 @@ class SubscriptionStats:
     chunk_out_counter: int = 0
     redelivered_counter: int = 0
     acknowledged_counter: int = 0
+    dropped_counter: int = 0  # Non-persistent: messages that no consumer could take.
     backlog_entries: int = 0
     backlog_bytes: int = 0  # An estimate from the mark on, by the size of an average entry.
     unacked_messages: int = 0
@@ -99,6 +101,11 @@ class TopicStats:
     waiting_publishers: int = 0
     publishers: list[PublisherStats] = field(default_factory=list)
     subscriptions: dict[str, SubscriptionStats] = field(default_factory=dict)
+
+    @property
+    def dropped_counter(self) -> int:
+        """Messages of its publishers that nobody was offered."""
+        return sum(each.dropped_counter for each in self.publishers)
 
     @property
     def msg_out_counter(self) -> int:

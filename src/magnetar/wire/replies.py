@@ -272,6 +272,11 @@ def send_receipts(run: SendRun, ledger_id: int, first_entry_id: int) -> bytes:
     )
 
 
+def unstored_receipts(run: SendRun, ledger_id: int, entry_id: int) -> bytes:
+    """One SEND_RECEIPT for each send of the run, all with one id: none is stored."""
+    return inner.send_receipts(run.producer_id, run.sequences, run.highest, ledger_id, entry_id, 0)
+
+
 def close_producer(producer_id: int) -> bytes:
     """The client is to look the topic up and open its producer again."""
     return encode(pb.CommandCloseProducer(producer_id=producer_id, request_id=NO_REQUEST))
@@ -279,6 +284,10 @@ def close_producer(producer_id: int) -> bytes:
 
 class Run(Protocol):
     """Consecutive entries of one ledger, as parallel lists: the form of the log's own runs."""
+
+    @property
+    def id_step(self) -> int:
+        """From the id of one entry to the next; 0: all have the first one's."""
 
     ledger_id: int
     first_entry_id: int
@@ -302,6 +311,7 @@ def message_frames(
     sent. A redelivery count of 0, an empty ack set and an epoch of None are not sent.
     """
     count = len(run.data) if picked is None else len(picked)
+    steps = () if run.id_step == 1 else (run.id_step,)
     return inner.message_frames(
         consumer_id,
         run.ledger_id,
@@ -311,6 +321,7 @@ def message_frames(
         run.checksums,
         None if picked is None else list(picked),
         _behind_message_ids(count, redelivery_counts, ack_sets, consumer_epoch),
+        *steps,
     )
 
 

@@ -28,6 +28,7 @@ LISTED = "Pulsar leaves the topic with a slash in its name out of its lists"
 NO_LEDGER_YET = "an empty topic has no ledger before its first message"
 NOT_OURS = "a mistake of the caller's is not a failure of ours"
 SAYS_MORE = "the reason names the namespace and how many topics it has"
+NOTHING_TO_GO_TO = "it keeps no messages to go to, which is not answered with yes"
 JAVA_TLS = "settings of Java's key stores mean nothing here"
 
 DIFFERENCES = {
@@ -56,6 +57,12 @@ DIFFERENCES = {
     ("schemas", "post_empty_object"): NOT_OURS,
     ("schemas", "post_null_schema"): NOT_OURS,
     ("lookup", "bad_domain"): "a path that names no topic is not a failure of ours",
+    ("non_persistent", "list_bundle"): "the reason names the bundle and where to find others",
+    ("non_persistent", "skip_all"): NOTHING_TO_GO_TO,
+    ("non_persistent", "skip"): NOTHING_TO_GO_TO,
+    ("non_persistent", "resetcursor"): NOTHING_TO_GO_TO,
+    ("non_persistent", "compaction"): NOT_OURS,
+    ("non_persistent", "internal_info"): NOT_OURS,
     ("brokers", "version"): "it is our version",
     ("brokers", "version_any"): "it is our version",
 }
@@ -191,6 +198,23 @@ def strategy(word, *, auto_update=True):
     return set_it
 
 
+PASSING = TopicName.parse("non-persistent://golden/np/t1")
+
+
+async def passing_topic(world):
+    await make(world, ("PUT", "namespaces/golden/np", None))
+    topic = await world.registry.create(PASSING)
+    await topic.attach_producer(SilentEnd(), 9, "npp")
+    request = SubscribeRequest(subscription="s1", type=SubscriptionType.SHARED, consumer_id=1)
+    await topic.subscribe(request, SilentEnd())
+
+
+async def passing_consumer_left(world):
+    topic = world.registry.loaded[PASSING]
+    subscription = topic.subscriptions["s1"]
+    await topic.leave(subscription, subscription.consumers[0])
+
+
 BEFORE = {
     ("tenants", "update"): remote_cluster,
     ("tenants", "delete_nonempty"): namespace_of_gone,
@@ -212,6 +236,8 @@ BEFORE = {
     ("schemas", "no_auto_update"): strategy("ALWAYS_COMPATIBLE", auto_update=False),
     ("limits", "max_topics_partitions"): limited_namespace,
     ("limits", "ns_delete_emptied"): emptied_namespace,
+    ("non_persistent", "subscriptions"): passing_topic,
+    ("non_persistent", "delete_sub_active"): passing_consumer_left,
 }
 
 

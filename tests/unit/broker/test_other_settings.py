@@ -37,7 +37,6 @@ def fate(key: str, value: str) -> Fate:
         ("managedLedgerDefaultWriteQuorum", "3"),
         ("zookeeperServers", "zk1:2181"),
         ("metadataStoreUrl", "zk:zk1:2181"),
-        ("enablePersistentTopics", "false"),
     ],
 )
 def test_what_asks_for_what_is_not_done_is_refused(key, value):

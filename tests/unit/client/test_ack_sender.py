@@ -17,7 +17,7 @@ METADATA = parse(join(build("p", 0, 0), b""))
 class Desk:
     """Stands in for the connection: keeps what is written, as commands."""
 
-    def __init__(self, **options):
+    def __init__(self, *, kept=True, **options):
         self.acks = []
         self.here = True
         self.sender = AckSender(
@@ -25,6 +25,7 @@ class Desk:
             ConsumerConfig(**{"ack_group_time_s": 60.0, **options}),
             SystemClock(),
             lambda: self if self.here else None,
+            kept=kept,
         )
 
     def write(self, data):
@@ -154,3 +155,14 @@ async def test_closed_it_sends_nothing_by_itself():
     desk.sender.close()
     await pass_time(60)
     assert desk.acks == []
+
+
+async def test_where_nothing_is_kept_nothing_is_acknowledged():
+    desk = Desk(kept=False, ack_group_time_s=0.0)
+    [message] = batch(1, 0)
+    desk.sender.acknowledge([message])
+    desk.sender.acknowledge_one(message)
+    desk.sender.acknowledge_cumulative(message)
+    desk.sender.reject(Position(7, 1), 2)
+    assert not desk.acks
+    assert not desk.sender.state.covers(Position(7, 1))

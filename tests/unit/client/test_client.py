@@ -43,8 +43,6 @@ async def test_names_are_checked_before_anything_is_asked(peer, client):
     for ask in (client.create_producer, client.create_reader, client.partitions):
         with pytest.raises(InvalidName):
             await ask("a/b")
-        with pytest.raises(NotAllowed, match="non-persistent"):
-            await ask("non-persistent://public/default/t")
     with pytest.raises(InvalidName):
         await client.subscribe(["fine", "a/b"], "s")
     with pytest.raises(InvalidValue, match="no topic"):

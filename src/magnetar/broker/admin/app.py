@@ -16,6 +16,7 @@ from magnetar.broker.admin.routes import (
     clusters,
     lookup,
     namespaces,
+    non_persistent,
     policies,
     resource_groups,
     schemas,
@@ -40,6 +41,7 @@ ROUTES: Final = (
     *topic_stats.ROUTES,
     *schemas.ROUTES,
     *subscriptions.ROUTES,
+    *non_persistent.ROUTES,
     *lookup.ROUTES,
     *brokers.ROUTES,
 )

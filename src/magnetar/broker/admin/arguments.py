@@ -12,7 +12,14 @@ from urllib.parse import unquote, unquote_plus
 from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import Request
 from magnetar.errors import InvalidName
-from magnetar.model.names import PERSISTENT, NamespaceName, TopicName, check_entity, flaw
+from magnetar.model.names import (
+    NON_PERSISTENT,
+    PERSISTENT,
+    NamespaceName,
+    TopicName,
+    check_entity,
+    flaw,
+)
 from magnetar.model.position import EARLIEST_MESSAGE, LATEST_MESSAGE, MessageId
 
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,19}")
@@ -33,10 +40,16 @@ def namespace(request: Request) -> NamespaceName:
     return NamespaceName(tenant, entity(request, "namespace", "Namespace"))
 
 
-def topic(request: Request, domain: str = PERSISTENT) -> TopicName:
+def domain(request: Request) -> str:
+    """The domain of the topics that a path is about."""
+    passing = request.path.startswith(f"/admin/v2/{NON_PERSISTENT}/")
+    return NON_PERSISTENT if passing else PERSISTENT
+
+
+def topic(request: Request, its_domain: str = "") -> TopicName:
     """The topic of a path, whose local name is one segment, encoded once."""
     where = namespace(request)
-    name = f"{domain}://{where}/{unquote_plus(request.segments['topic'])}"
+    name = f"{its_domain or domain(request)}://{where}/{unquote_plus(request.segments['topic'])}"
     try:
         return TopicName.parse(name)
     except InvalidName as error:

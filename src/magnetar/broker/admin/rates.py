@@ -26,6 +26,7 @@ class Rates(NamedTuple):
     chunks: float = 0.0
     redelivered: float = 0.0
     acknowledged: float = 0.0
+    dropped: float = 0.0
 
     @property
     def average_size(self) -> float:
@@ -150,7 +151,14 @@ def _totals(stats: TopicStats) -> Iterator[tuple[Part, _Totals]]:
 
 
 def _published(stats: TopicStats | PublisherStats) -> _Totals:
-    return stats.msg_in_counter, stats.bytes_in_counter, stats.chunk_in_counter
+    return (
+        stats.msg_in_counter,
+        stats.bytes_in_counter,
+        stats.chunk_in_counter,
+        0,
+        0,
+        stats.dropped_counter,
+    )
 
 
 def _delivered(stats: SubscriptionStats | ConsumerStats) -> _Totals:
@@ -160,6 +168,7 @@ def _delivered(stats: SubscriptionStats | ConsumerStats) -> _Totals:
         stats.chunk_out_counter,
         stats.redelivered_counter,
         stats.acknowledged_counter,
+        stats.dropped_counter if isinstance(stats, SubscriptionStats) else 0,
     )
 
 

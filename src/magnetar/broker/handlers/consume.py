@@ -226,6 +226,8 @@ class ConsumeHandler:
     async def _attach(
         self, session: Session, name: TopicName, command: CommandSubscribe
     ) -> OpenConsumer:
+        if command.read_compacted and not name.persistent:
+            raise NotAllowed("readCompacted only valid on persistent topics")
         request = _request(command, self._settings.consumer_metadata_bytes_max)
         schema = declared(command.schema) if command.HasField("schema") else None
         await self._ownership.check(name)

@@ -15,7 +15,13 @@ from magnetar.errors import (
     UnexpectedCommand,
 )
 from magnetar.model.hashing import topics_hash
-from magnetar.model.names import NamespaceName, TopicName
+from magnetar.model.names import (
+    DOMAINS,
+    NON_PERSISTENT,
+    PERSISTENT,
+    NamespaceName,
+    TopicName,
+)
 from magnetar.wire import replies
 from magnetar.wire.commands import (
     CommandGetTopicsOfNamespace,
@@ -28,7 +34,7 @@ from .topic_patterns import TopicPattern
 
 TOPIC_LISTS_AT_ONCE_MAX: Final = 1  # For all connections: the loop serves others between two.
 ANSWER_WAIT_S: Final = 30.0  # How long a client may take to read earlier answers.
-_NON_PERSISTENT_ONLY: Final = 1
+_DOMAINS: Final = {0: (PERSISTENT,), 1: (NON_PERSISTENT,), 2: DOMAINS}  # By mode.
 
 
 class LookupHandler:
@@ -83,16 +89,16 @@ class LookupHandler:
         self, namespace: NamespaceName, command: CommandGetTopicsOfNamespace
     ) -> bytes:
         found: list[TopicName] = []
-        if command.mode != _NON_PERSISTENT_ONLY:
-            found = await self._resources.topics(namespace)
+        for domain in _DOMAINS[command.mode]:
+            found += await self._resources.topics(namespace, domain)
         filtered = False
         if command.HasField("topics_pattern"):
             pattern = TopicPattern.of(command.topics_pattern)
             if pattern is not None:
                 found = [topic for topic in found if pattern.matches(topic)]
                 filtered = True
-        names = sorted(map(str, found))
-        known = topics_hash(names)
+        names = list(map(str, found))
+        known = topics_hash(sorted(names))
         changed = known != command.topics_hash
         return replies.topics_of_namespace(
             command.request_id,

@@ -34,6 +34,9 @@ class ClientConnection(Protocol):
     def send_receipts(self, run: SendRun, ledger_id: int, first_entry_id: int) -> None:
         """Every send of the run is durable, as consecutive entries from ``first_entry_id`` on."""
 
+    def send_unstored_receipts(self, run: SendRun, *, passed_on: bool) -> None:
+        """The run was passed on, or dropped, and is stored nowhere."""
+
     def send_errors(self, run: SendRun, error: MagnetarError) -> None:
         """No send of the run was stored."""
 

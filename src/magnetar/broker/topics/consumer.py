@@ -94,8 +94,9 @@ class Consumer:
 
     def __str__(self) -> str:
         """As Pulsar names a consumer in its errors."""
+        kind = "PersistentSubscription" if self._topic.persistent else "NonPersistentSubscription"
         return (
-            f"Consumer{{subscription=PersistentSubscription{{topic={self._topic}, "
+            f"Consumer{{subscription={kind}{{topic={self._topic}, "
             f"name={self.request.subscription}}}, consumerId={self.consumer_id}, "
             f"consumerName={self.name}, address={self.connection.address}}}"
         )
@@ -112,6 +113,11 @@ class Consumer:
         if self._unacked_max:
             return min(self.permits, self._unacked_max - self.unacked)
         return self.permits
+
+    def begin_epoch(self, epoch: int | None) -> None:
+        """It told what it gave up: what it gets from now on must say so."""
+        if epoch is not None and (self.epoch is None or epoch > self.epoch):
+            self.epoch = epoch
 
     def add_permits(self, count: int) -> None:
         """FLOW. While too much is unacknowledged the permits are parked."""

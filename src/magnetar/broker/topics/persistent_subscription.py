@@ -94,8 +94,7 @@ class PersistentSubscription(Subscription):
     def redeliver(
         self, consumer: Consumer, positions: Sequence[Position] | None, epoch: int | None = None
     ) -> None:
-        if epoch is not None and (consumer.epoch is None or epoch > consumer.epoch):
-            consumer.epoch = epoch
+        consumer.begin_epoch(epoch)
         if self.dispatch is not None and consumer in self.consumers:
             self.dispatch.redeliver(consumer, positions)
 

@@ -55,6 +55,8 @@ class Producer:
         self.size_bytes = 0
         self.chunk_count = 0
         """Chunks count when they come in, whether they are stored or not."""
+        self.dropped_count = 0
+        """Messages that nobody was offered: there were too many of them at once."""
         self.entries_pending = 0
         self._publish = publish
         self._detach = detach
@@ -127,6 +129,19 @@ class Producer:
             self._settle(len(run.data))
         else:
             self.entries_pending -= len(run.data)
+
+    def passed_on(self, run: SendRun) -> None:
+        """The topic, which keeps nothing, gave the run to whoever took it."""
+        self.message_count += run.message_count
+        self.size_bytes += run.size_bytes
+        self.connection.send_unstored_receipts(run, passed_on=True)
+        self._settle(len(run.data))
+
+    def passed_over(self, run: SendRun) -> None:
+        """The topic, which keeps nothing, dropped the run."""
+        self.dropped_count += run.message_count
+        self.connection.send_unstored_receipts(run, passed_on=False)
+        self._settle(len(run.data))
 
     def refused(self, run: SendRun, error: MagnetarError) -> None:
         """The topic could not store the run."""

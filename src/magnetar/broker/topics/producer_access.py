@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from magnetar.broker.topics.client_connection import ClientConnection
 from magnetar.broker.topics.producer import Producer
@@ -22,10 +22,18 @@ from magnetar.message.send_run import SendRun
 from magnetar.model.names import TopicName
 from magnetar.model.policies import Policies
 from magnetar.model.producers import ProducerAccessMode
-from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
 
 TOPIC_EPOCH: Final = "pulsar.topic.epoch"
 """The property of the log that has the epoch of its last owner."""
+
+
+class TopicProperties(Protocol):
+    """What is kept with a topic; the log of a persistent one keeps it durably."""
+
+    @property
+    def properties(self) -> Mapping[str, str]: ...
+
+    async def set_property(self, name: str, value: str) -> None: ...
 
 
 class Claim:
@@ -108,7 +116,7 @@ class ProducerAccess:
 
     __slots__ = (
         "_closed",
-        "_ledger",
+        "_kept",
         "_owner",
         "_previous",
         "_producers",
@@ -118,13 +126,13 @@ class ProducerAccess:
     )
 
     def __init__(
-        self, topic: TopicName, ledger: ManagedLedger, producers: Mapping[str, Producer]
+        self, topic: TopicName, kept: TopicProperties, producers: Mapping[str, Producer]
     ) -> None:
-        recorded = ledger.properties.get(TOPIC_EPOCH)
+        recorded = kept.properties.get(TOPIC_EPOCH)
         self.epoch = None if recorded is None else int(recorded)
         """Of the last owner; None where there never was one."""
         self._topic = topic
-        self._ledger = ledger
+        self._kept = kept
         self._producers = producers
         self._owner: Claim | None = None
         self._previous: Producer | None = None  # The owner that left last.
@@ -266,7 +274,7 @@ class ProducerAccess:
             epoch = 0 if self.epoch is None else self.epoch + 1
         if epoch != self.epoch:
             self.epoch = epoch
-            await self._ledger.set_property(TOPIC_EPOCH, str(epoch))
+            await self._kept.set_property(TOPIC_EPOCH, str(epoch))
 
     def _topic_closed(self) -> TopicClosed:
         return TopicClosed(f"Topic {self._topic} is being closed here; look it up again")

@@ -8,6 +8,7 @@ from typing import Any
 from magnetar.broker.creation import Creation
 from magnetar.broker.policies import PolicyService
 from magnetar.broker.topics.deletions import Deletions
+from magnetar.broker.topics.non_persistent_topic import NonPersistentTopic
 from magnetar.broker.topics.persistent_topic import PersistentTopic
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.broker.topics.topic import Topic
@@ -65,8 +66,8 @@ class TopicRegistry:
     async def get(self, name: TopicName, *, create: bool) -> Topic:
         """The topic, opened if need be; created if it does not exist and ``create`` allows.
 
-        Raises TopicNotFound, NotAllowed (not persistent), TopicClosed while the broker stops, and
-        what opening its log raises.
+        Raises TopicNotFound, NotAllowed where topics of its domain are switched off, TopicClosed
+        while the broker stops, and what opening its log raises.
         """
         topic = self.loaded.get(name)
         if topic is not None:
@@ -74,11 +75,6 @@ class TopicRegistry:
                 topic.used_at = self._clock.now()
                 return topic
             self._write_failed(topic)  # Trimming or a rollover failed: open it afresh.
-        if not name.persistent:
-            raise NotAllowed(
-                f"Non-persistent topics are not supported by this broker: use persistent:// "
-                f"instead of {name}"
-            )
         return await self._open_once(name, create=create)
 
     async def create(self, name: TopicName) -> Topic:
@@ -129,6 +125,10 @@ class TopicRegistry:
                 log.info("topic.deleted topic=%s: an earlier process had begun to", name)
 
     async def _delete(self, topic: Topic) -> None:
+        if topic.stored is None:
+            await topic.delete()
+            await self._forget(topic.name)
+            return
         try:
             await self._deletions.begin(topic.name)
         except MagnetarError:
@@ -143,9 +143,13 @@ class TopicRegistry:
             await self._end_deletion(name)
 
     async def _end_deletion(self, name: TopicName) -> None:
+        await self._forget(name)
+        await self._deletions.end(name)
+
+    async def _forget(self, name: TopicName) -> None:
+        """Remove what others keep for a topic."""
         for forget in self._deleted:
             await forget(name)
-        await self._deletions.end(name)
 
     async def close(self) -> None:
         """Close every topic: everything answered is durable, every cursor saved."""
@@ -180,10 +184,11 @@ class TopicRegistry:
     ) -> Topic | MagnetarError:
         """Errors are returned to whoever asked; those of the storage are logged as well."""
         try:
-            await self._finish_deletion(name)
-            async with self._creation.topic(name, create=create, asked=asked):
-                ledger = await self._open_ledger(name, await self._policies.of(name))
-            policies = await self._policies.of(name)
+            self._check_domain(name)
+            if name.persistent:
+                topic = await self._open_persistent(name, create=create, asked=asked)
+            else:
+                topic = await self._open_non_persistent(name, create=create, asked=asked)
         except StorageError as error:
             log.error(  # noqa: TRY400 - where it was raised is in the text
                 "topic.not_opened topic=%s error=%s", name, error
@@ -192,18 +197,44 @@ class TopicRegistry:
         except MagnetarError as error:
             return error
         assert name not in self.loaded, f"{name} is opened by one task at a time"
-        topic = PersistentTopic(
+        self.loaded[name] = topic
+        return topic
+
+    async def _open_persistent(self, name: TopicName, *, create: bool, asked: bool) -> Topic:
+        await self._finish_deletion(name)
+        async with self._creation.topic(name, create=create, asked=asked):
+            ledger = await self._open_ledger(name, await self._policies.of(name))
+        return PersistentTopic(
             name,
             ledger,
             settings=self._settings,
-            policies=policies,
+            policies=await self._policies.of(name),
             clock=self._clock,
             iteration=self._iteration,
             producer_name=self._producer_name,
             failed=self._failed,
         )
-        self.loaded[name] = topic
-        return topic
+
+    async def _open_non_persistent(self, name: TopicName, *, create: bool, asked: bool) -> Topic:
+        async with self._creation.topic(name, create=create, asked=asked):
+            policies = await self._policies.of(name)
+            self._creation.opened(name)
+        return NonPersistentTopic(
+            name,
+            settings=self._settings,
+            policies=policies,
+            clock=self._clock,
+            producer_name=self._producer_name,
+        )
+
+    def _check_domain(self, name: TopicName) -> None:
+        enabled, setting = self._settings.persistent_topics, "enablePersistentTopics"
+        if not name.persistent:
+            enabled, setting = self._settings.non_persistent_topics, "enableNonPersistentTopics"
+        if not enabled:
+            raise NotAllowed(
+                f"This broker is unable to load {name.domain} topics ({setting}=false): {name}"
+            )
 
     def _close(self, topic: Topic, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Let go of a topic. Whoever asks for it meanwhile waits, and opens it afresh."""
@@ -212,6 +243,8 @@ class TopicRegistry:
         self._closing[name] = closing
         closing.add_done_callback(lambda _: self._closing.pop(name, None))
         self.loaded.pop(name, None)
+        if not name.persistent:
+            self._creation.closed(name)
         return closing
 
     def _write_failed(self, topic: Topic) -> None:

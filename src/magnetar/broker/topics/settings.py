@@ -65,6 +65,18 @@ class TopicSettings:
         "the same of what is delivered again, which is scattered over the log",
         minimum=1,
     )
+    persistent_topics: bool = setting(
+        "enablePersistentTopics", True, "clients may use persistent topics"
+    )
+    non_persistent_topics: bool = setting(
+        "enableNonPersistentTopics", True, "clients may use non-persistent topics"
+    )
+    non_persistent_sends_max: int = setting(
+        "maxConcurrentNonPersistentMessagePerConnection",
+        1000,
+        "sends of one producer to a non-persistent topic taken from one read of its socket; the "
+        "rest is dropped; 0 is no limit",
+    )
     consumer_metadata_bytes_max: int = setting(
         "maxConsumerMetadataSize", 1024, "bytes of a consumer's own properties"
     )

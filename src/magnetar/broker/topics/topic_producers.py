@@ -3,24 +3,23 @@
 from collections.abc import Callable
 
 from magnetar.broker.topics.producer import Producer
-from magnetar.broker.topics.producer_access import Arrival, ProducerAccess
+from magnetar.broker.topics.producer_access import Arrival, ProducerAccess, TopicProperties
 from magnetar.message.send_run import SendRun
 from magnetar.model.names import TopicName
 from magnetar.model.policies import Policies
-from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
 
 
 class TopicProducers:
     """Those attached, by name, and what is left of those that were."""
 
-    __slots__ = ("_access", "_ledger", "_topic", "attached", "detached_chunk_count")
+    __slots__ = ("_access", "_kept", "_topic", "attached", "detached_chunk_count")
 
-    def __init__(self, topic: TopicName, ledger: ManagedLedger) -> None:
+    def __init__(self, topic: TopicName, kept: TopicProperties) -> None:
         self.attached: dict[str, Producer] = {}
         self.detached_chunk_count = 0
         """Chunks from producers that have left."""
         self._topic = topic
-        self._ledger = ledger
+        self._kept = kept
         self._access: ProducerAccess | None = None  # Nobody ever came.
 
     @property
@@ -31,7 +30,7 @@ class TopicProducers:
     @property
     def access(self) -> ProducerAccess:
         if self._access is None:
-            self._access = ProducerAccess(self._topic, self._ledger, self.attached)
+            self._access = ProducerAccess(self._topic, self._kept, self.attached)
         return self._access
 
     def attach(

@@ -2,6 +2,7 @@
 
 from magnetar.broker.dispatch.key_shared import KeyShared
 from magnetar.broker.topics.consumer import Consumer
+from magnetar.broker.topics.non_persistent_subscription import NonPersistentSubscription
 from magnetar.broker.topics.persistent_subscription import PersistentSubscription
 from magnetar.broker.topics.producer import Producer
 from magnetar.broker.topics.subscription import Subscription, key_shared_mode
@@ -42,6 +43,7 @@ def _publisher(producer: Producer) -> PublisherStats:
         msg_in_counter=producer.message_count,
         bytes_in_counter=producer.size_bytes,
         chunk_in_counter=producer.chunk_count,
+        dropped_counter=producer.dropped_count,
         access_mode=producer.access_mode,
         metadata=producer.metadata,
     )
@@ -84,6 +86,9 @@ def _subscription(subscription: Subscription) -> SubscriptionStats:
         stats.acked_ranges = cursor.acked_ranges
         stats.acked_ranges_bytes = cursor.acked_ranges_bytes
         stats.last_mark_moved_ms = cursor.mark_moved_ms
+    elif isinstance(subscription, NonPersistentSubscription):
+        stats.durable = False  # Nobody finds it again when its topic was unloaded.
+        stats.dropped_counter = subscription.dropped_count
     return stats
 
 

@@ -6,7 +6,7 @@
 /* What is sent, and of it one message. */
 typedef struct {
     PyObject *data, *checksums, *picked, *behind;
-    uint64_t consumer, ledger, first_entry, partition, entry_id, checksum;
+    uint64_t consumer, ledger, first_entry, step, partition, entry_id, checksum;
     Reader entry, rest;
     size_t id_size, message_size, command_size;
 } Message;
@@ -19,7 +19,7 @@ static bool load(Message *message, Py_ssize_t at, Py_ssize_t entries, Py_ssize_t
     if (!item_bytes(message->data, *index, &message->entry) ||
         !item_u64(message->checksums, *index, &message->checksum))
         return false;
-    message->entry_id = message->first_entry + (uint64_t)*index;
+    message->entry_id = message->first_entry + (uint64_t)*index * message->step;
     message->id_size = 3 + varint_size(message->ledger) + varint_size(message->entry_id) +
                        varint_size(message->partition);
     message->message_size = 3 + varint_size(message->consumer) + message->id_size + left(&message->rest);
@@ -90,11 +90,13 @@ PyObject *inner_message_frames(PyObject *module, PyObject *const *arguments, Py_
     Py_ssize_t entries, checksums, count, behind, index;
     size_t size = 0, body_size = 0;
     Message message;
-    if (!argument_count("message_frames", given, 8) || !as_u64(arguments[0], &message.consumer) ||
+    message.step = 1;
+    if (!argument_count("message_frames", given == 9 ? 8 : given, 8) || !as_u64(arguments[0], &message.consumer) ||
         !as_u64(arguments[1], &message.ledger) || !as_u64(arguments[2], &message.first_entry) ||
         !as_u64(arguments[3], &message.partition) ||
         !argument_list(message.data = arguments[4], &entries) ||
-        !argument_list(message.checksums = arguments[5], &checksums))
+        !argument_list(message.checksums = arguments[5], &checksums) ||
+        (given == 9 && !as_u64(arguments[8], &message.step)))
         return NULL;
     message.picked = arguments[6];
     message.behind = arguments[7];

@@ -29,29 +29,30 @@ static void write_receipt(Writer *out, const Receipt *receipt) {
     write_field(out, 0x20, receipt->highest);
 }
 
-PyObject *inner_send_receipts(PyObject *module, PyObject *const *arguments, Py_ssize_t count) {
+PyObject *inner_send_receipts(PyObject *module, PyObject *const *arguments, Py_ssize_t given) {
     PyObject *sequences, *highest;
     Py_ssize_t sends, tops;
     Receipt first, receipt;
+    uint64_t step = 1;
     size_t size = 0;
     Writer out;
-    if (!argument_count("send_receipts", count, 5) || !as_u64(arguments[0], &first.producer) ||
+    if (!argument_count("send_receipts", given == 6 ? 5 : given, 5) || !as_u64(arguments[0], &first.producer) ||
         !argument_list(sequences = arguments[1], &sends) ||
         !argument_list(highest = arguments[2], &tops) || !as_u64(arguments[3], &first.ledger) ||
-        !as_u64(arguments[4], &first.entry))
+        !as_u64(arguments[4], &first.entry) || (given == 6 && !as_u64(arguments[5], &step)))
         return NULL;
     if (sends != tops) {
         PyErr_SetString(PyExc_ValueError, "not as many highest sequence ids as sends");
         return NULL;
     }
     receipt = first;
-    for (Py_ssize_t i = 0; i < sends; i++, receipt.entry++)
+    for (Py_ssize_t i = 0; i < sends; i++, receipt.entry += step)
         if (!item_u64(sequences, i, &receipt.sequence) || !item_u64(highest, i, &receipt.highest) ||
             !add_size(&size, 12 + receipt_size(&receipt)))
             return NULL;
     if (!writer_open(&out, size)) return NULL;
     receipt = first;
-    for (Py_ssize_t i = 0; i < sends; i++, receipt.entry++) {
+    for (Py_ssize_t i = 0; i < sends; i++, receipt.entry += step) {
         if (!item_u64(sequences, i, &receipt.sequence) || !item_u64(highest, i, &receipt.highest)) {
             writer_drop(&out);
             return NULL;

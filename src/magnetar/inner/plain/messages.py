@@ -24,10 +24,12 @@ def message_frames(  # noqa: PLR0917 - the compiled ones have no others
     checksums: list[int],
     picked: list[int] | None,
     more: list[bytes] | None,
+    step: int = 1,
 ) -> list[bytes]:
     """One MESSAGE for each entry, or for those ``picked``: as pieces, one behind the other.
 
-    ``more`` is what each command says behind the message's id: more of its fields.
+    ``more`` is what each command says behind the message's id: more of its fields. ``step``
+    is from one entry's id to the next; 0 where nothing was stored.
     """
     if len(data) != len(checksums):
         raise ValueError("lists of different lengths")
@@ -35,7 +37,7 @@ def message_frames(  # noqa: PLR0917 - the compiled ones have no others
     consumer, ledger, part = varint(consumer_id), varint(ledger_id), varint(partition)
     pieces = []
     for index, fields in zip(indexes, [b""] * len(indexes) if more is None else more, strict=True):
-        message_id = b"\x08%b\x10%b\x18%b" % (ledger, varint(first_entry_id + index), part)
+        message_id = b"\x08%b\x10%b\x18%b" % (ledger, varint(first_entry_id + index * step), part)
         message = b"\x08%b\x12%c%b%b" % (consumer, len(message_id), message_id, fields)
         command = b"\x08\x09\x4a%b%b" % (varint(len(message)), message)
         sizes = _SIZES(10 + len(command) + len(data[index]), len(command))

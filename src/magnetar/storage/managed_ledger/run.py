@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, Self
+from typing import ClassVar, Protocol, Self
 
 from magnetar.model.position import Position
 
@@ -28,6 +28,8 @@ class EntryRun:
     all who share the run.
     """
 
+    id_step: ClassVar[int] = 1
+    """From the id of one entry to the next."""
     ledger_id: int
     first_entry_id: int
     data: list[bytes]

@@ -158,6 +158,20 @@ async def test_the_topics_of_a_namespace_are_listed_sorted_and_hashed(peer):
     assert (list(known.topics), known.changed, known.topics_hash) == ([], False, "c7559e98")
 
 
+async def test_topics_are_listed_by_mode_persistent_ones_first(peer):
+    stored, passing = "persistent://public/default/b", "non-persistent://public/default/a"
+    for number, topic in enumerate((passing, stored)):
+        await peer.produce(number, topic=topic)
+    modes = pb.CommandGetTopicsOfNamespace
+    listed = {
+        modes.PERSISTENT: [stored],
+        modes.NON_PERSISTENT: [passing],
+        modes.ALL: [stored, passing],
+    }
+    for mode, names in listed.items():
+        assert list((await topics(peer, mode=mode)).topics) == names
+
+
 async def test_nothing_is_listed_where_nothing_is(peer):
     await peer.produce(1, topic="a")
     for values in (

@@ -240,14 +240,6 @@ async def test_a_producer_that_waits_hears_when_its_topic_closes(broker, peer, o
     assert (error.request_id, error.error) == (5, pb.ServiceNotReady)
 
 
-async def test_a_non_persistent_topic_is_refused(peer):
-    topic = "non-persistent://public/default/np"
-    await peer.ask("lookupTopic", topic=topic, request_id=1)
-    code, text = await refused(peer, topic=topic)
-    assert code == pb.NotAllowedError
-    assert text.startswith("Non-persistent topics are not supported by this broker")
-
-
 async def test_an_initial_subscription_sees_what_is_sent(peer):
     await peer.produce(1, initial_subscription_name="first")
     peer.wire.send(send(1, 0, b"kept"))

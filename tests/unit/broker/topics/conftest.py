@@ -9,6 +9,7 @@ from support.loop import until
 from magnetar.broker.policies import IN_FORCE
 from magnetar.broker.settings import PolicySettings
 from magnetar.broker.topics.consumer import Consumer, SubscribeRequest
+from magnetar.broker.topics.non_persistent_topic import NonPersistentTopic
 from magnetar.broker.topics.persistent_topic import PersistentTopic
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.clock import SystemClock
@@ -60,6 +61,9 @@ class ClientEnd:
     def send_receipts(self, run, ledger_id, first_entry_id):
         self._note("receipts", run.producer_id, len(run), ledger_id, first_entry_id)
 
+    def send_unstored_receipts(self, run, *, passed_on):
+        self._note("unstored", run.producer_id, len(run), passed_on)
+
     def send_errors(self, run, error):
         self._note("errors", run.producer_id, len(run), error)
 
@@ -81,7 +85,7 @@ class ClientEnd:
         counts = redelivery_counts or [0] * len(indexes)
         sets = ack_sets or [[]] * len(indexes)
         for index, count, words in zip(indexes, counts, sets, strict=True):
-            position = Position(run.ledger_id, run.first_entry_id + index)
+            position = Position(run.ledger_id, run.first_entry_id + index * run.id_step)
             self._note("entry", consumer_id, position, payload(run.data[index]), count, words)
 
     def send_active_change(self, consumer_id, *, active):
@@ -220,6 +224,29 @@ async def open_bench():
     for bench in benches:
         await bench.topic.close()
         await bench.tasks.close()
+
+
+@pytest.fixture
+async def open_passing():
+    """Opens benches with a non-persistent topic; all are closed after the test."""
+    topics = []
+
+    def open_one(clock=None, **asked):
+        limits = {name: value for name, value in asked.items() if name in IN_FORCE}
+        settings = {name: value for name, value in asked.items() if name not in limits}
+        topic = NonPersistentTopic(
+            TopicName.parse("non-persistent://public/default/t"),
+            settings=TopicSettings(**settings),
+            policies=replace(PolicySettings().policies(), **limits),
+            clock=clock or SystemClock(),
+            producer_name=iter(f"standalone-0-{n}" for n in range(1000)).__next__,
+        )
+        topics.append(topic)
+        return Bench(topic, None)
+
+    yield open_one
+    for topic in topics:
+        await topic.close()
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """Topics are opened once, closed once, and opened afresh after a failed write."""
 
 import asyncio
+from functools import partial
 
 import pytest
 
@@ -26,6 +27,7 @@ from magnetar.tasks import Tasks
 
 PLAIN = TopicName.parse("persistent://public/default/t")
 OTHER = TopicName.parse("persistent://public/default/other")
+PASSING = TopicName.parse("non-persistent://public/default/t")
 PARTITIONED = TopicName.parse("persistent://public/default/p")
 
 
@@ -49,7 +51,7 @@ class FailingMetadata(MemoryMetadataStore):
 class Opened:
     """A registry, and how often it opened a log."""
 
-    def __init__(self, *, auto_creation=True, metadata=None, ledgers=None):
+    def __init__(self, *, auto_creation=True, metadata=None, ledgers=None, **settings):
         self.metadata = metadata or FailingMetadata()
         self.ledgers = ledgers or MemoryLedgerStore()
         self.tasks = Tasks("test")
@@ -67,7 +69,7 @@ class Opened:
             creation=Creation(self.resources, policies),
             policies=policies,
             deletions=Deletions(self.metadata),
-            settings=TopicSettings(),
+            settings=TopicSettings(**settings),
             clock=SystemClock(),
             iteration=LoopIteration(asyncio.get_running_loop()),
             producer_name=lambda: "made-up",
@@ -152,9 +154,46 @@ async def test_a_request_that_may_create_does_not_fail_with_one_that_may_not(ope
     assert created is opened.registry.loaded[PLAIN]
 
 
-async def test_non_persistent_topics_are_refused_with_a_remedy(opened):
-    with pytest.raises(NotAllowed, match="use persistent://"):
-        await opened.registry.get(TopicName.parse("non-persistent://public/default/t"), create=True)
+async def test_a_non_persistent_topic_exists_as_long_as_it_is_open(opened):
+    with pytest.raises(TopicNotFound):
+        await opened.registry.get(PASSING, create=False)
+    topic = await opened.registry.get(PASSING, create=True)
+    assert await opened.registry.get(PASSING, create=False) is topic
+    assert await opened.resources.topics(PASSING.namespace, "non-persistent") == [PASSING]
+    assert await opened.resources.topics(PASSING.namespace) == []
+    await opened.registry.unload(PASSING)
+    assert not await opened.topic_exists(PASSING)
+    assert opened.count == 0
+    logs = paths.managed_ledgers(PASSING.namespace, "non-persistent")
+    assert await opened.metadata.children(logs) == []
+
+
+async def test_a_non_persistent_topic_is_deleted_without_a_trace(opened):
+    await opened.registry.get(PASSING, create=True)
+    await opened.registry.delete(PASSING)
+    assert not await opened.topic_exists(PASSING)
+    assert await opened.metadata.children(paths.DELETIONS) == []
+
+
+async def test_an_idle_non_persistent_topic_is_unloaded(opened):
+    topic = await opened.registry.get(PASSING, create=True)
+    topic.used_at -= TopicSettings().unload_idle_after_s
+    await opened.registry.unload_if_idle(topic)
+    assert PASSING not in opened.registry.loaded
+
+
+@pytest.mark.parametrize(
+    ("setting", "refused", "taken"),
+    [("persistent_topics", PLAIN, PASSING), ("non_persistent_topics", PASSING, PLAIN)],
+)
+async def test_topics_of_a_domain_that_is_switched_off_are_refused(setting, refused, taken):
+    opened = Opened(**{setting: False})
+    for ask in (opened.registry.create, partial(opened.registry.get, create=True)):
+        with pytest.raises(NotAllowed, match="=false"):
+            await ask(refused)
+        assert await ask(taken)
+    await opened.registry.close()
+    await opened.tasks.close()
 
 
 async def test_a_busy_topic_is_deleted_only_by_force(opened, client_end):

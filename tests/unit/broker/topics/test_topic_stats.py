@@ -102,8 +102,18 @@ async def blocked_topic(bench):
     subscription.redeliver(consumer, [end.positions()[0]])
 
 
-async def test_every_field_is_filled_by_what_happens(open_bench, make_entry, client_end):
+async def passing_topic(bench):
+    """A topic that drops what is too much at once, and what nobody can take."""
+    await bench.consumer(SubscriptionType.SHARED, permits=0)
+    await bench.publish("a", "b", "c")
+
+
+async def test_every_field_is_filled_by_what_happens(
+    open_bench, open_passing, make_entry, client_end
+):
     """A field that nobody fills would be a zero that means nothing."""
+    passing = open_passing(non_persistent_sends_max=2)
+    await passing_topic(passing)
     free = await open_bench()
     await busy_topic(free, make_entry, client_end)
     limited = await open_bench(unacked_per_consumer_max=4, unacked_per_subscription_max=4)
@@ -124,7 +134,7 @@ async def test_every_field_is_filled_by_what_happens(open_bench, make_entry, cli
             if getattr(part, each.name) != default:
                 filled[type(part)].add(each.name)
 
-    for bench in (free, limited):
+    for bench in (free, limited, passing):
         stats = topic_stats(bench.topic)
         look(stats)
         for publisher in stats.publishers:

@@ -106,3 +106,11 @@ def test_what_makes_no_sense_is_refused(loops):
         loops.message_frames(1, 2, 3, -1, [b"a"], [1], [1], None)
     with pytest.raises(ValueError, match="lengths"):
         loops.message_frames(1, 2, 3, -1, [b"a"], [], None, None)
+
+
+def test_what_is_stored_nowhere_has_one_id(loops):
+    data, checksums = [b"a", b"a"], [1, 1]
+    [both] = loops.message_frames(1, 0, 0, -1, data, checksums, None, None, 0)
+    [one] = loops.message_frames(1, 0, 0, -1, data[:1], checksums[:1], None, None, 0)
+    assert both == one * 2
+    assert loops.message_frames(1, 0, 0, -1, data, checksums, [1], None, 0) == [one]

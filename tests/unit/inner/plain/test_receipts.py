@@ -61,3 +61,10 @@ def test_highest_sequence_ids_come_back(loops, count):
 def test_every_send_needs_a_highest_sequence_id(loops):
     with pytest.raises(ValueError, match=r"highest|shorter"):
         loops.send_receipts(1, [1, 2], [0], 1, 1)
+
+
+def test_what_is_stored_nowhere_has_one_id(loops):
+    one = loops.send_receipts(1, [5], [9], 0, 0)
+    assert loops.send_receipts(1, [5] * 3, [9] * 3, 0, 0, 0) == one * 3
+    gone = loops.send_receipts(1, [5], [9], -1, -1)
+    assert loops.send_receipts(1, [5] * 3, [9] * 3, -1, -1, 0) == gone * 3

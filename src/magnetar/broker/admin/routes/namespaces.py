@@ -16,7 +16,7 @@ from magnetar.errors import (
     NotAllowed,
     TenantNotFound,
 )
-from magnetar.model.names import NamespaceName
+from magnetar.model.names import NON_PERSISTENT, PERSISTENT, NamespaceName
 from magnetar.model.policies import json_name
 from magnetar.model.policy_records import NamespacePolicies, policies_in, unread_parts
 from magnetar.model.policy_values import AuthPolicies
@@ -24,7 +24,11 @@ from magnetar.model.records import Bundles
 
 # For policies that are not in force, these values are as good as none. FULL is the default.
 _OFF: Final[tuple[object, ...]] = (False, 0, -1, "", "FULL", AuthPolicies())
-_MODES: Final = ("PERSISTENT", "NON_PERSISTENT", "ALL")
+_MODES: Final = {
+    "PERSISTENT": (PERSISTENT,),
+    "NON_PERSISTENT": (NON_PERSISTENT,),
+    "ALL": (NON_PERSISTENT, PERSISTENT),
+}
 
 
 async def existing(admin: AdminServices, request: Request) -> NamespacePolicies:
@@ -51,14 +55,15 @@ async def bundles(admin: AdminServices, request: Request) -> Reply:
 
 
 async def topics(admin: AdminServices, request: Request) -> Reply:
-    mode = request.query.get("mode", "ALL")
+    mode = request.query.get("mode", "PERSISTENT")
     if mode not in _MODES:
         raise Rejection(404, f"mode is one of {', '.join(_MODES)}, not {mode}")
     await existing(admin, request)
-    if mode == "NON_PERSISTENT":
-        return shown([])
-    names = await admin.resources.topics(arguments.namespace(request))
-    return shown([str(name) for name in names])
+    namespace = arguments.namespace(request)
+    found = [
+        name for domain in _MODES[mode] for name in await admin.resources.topics(namespace, domain)
+    ]
+    return shown([str(name) for name in found])
 
 
 async def create(admin: AdminServices, request: Request) -> Reply:

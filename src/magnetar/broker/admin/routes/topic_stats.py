@@ -7,6 +7,7 @@ from typing import Any, Final
 from magnetar.broker.admin import arguments, stats, sums
 from magnetar.broker.admin.exchange import Reply, Request, shown
 from magnetar.broker.admin.internal_stats import internal_stats
+from magnetar.broker.admin.non_persistent_stats import with_drops
 from magnetar.broker.admin.rates import TopicRates, summed
 from magnetar.broker.admin.router import Route
 from magnetar.broker.admin.services import AdminServices
@@ -32,9 +33,10 @@ async def get_partitioned(admin: AdminServices, request: Request) -> Reply:
     names = await admin.access.created_partitions(topic)
     each = [await _seen(admin, name, wanted) for name in names]
     total = sums.total(seen.stats for seen in each)
+    rates = summed(((seen.stats, seen.rates) for seen in each), total)
     answer = stats.partitioned_json(
         total,
-        summed(((seen.stats, seen.rates) for seen in each), total),
+        rates,
         wanted,
         earliest={
             name: stats.earliest_of(seen.earliest.get(name, -1) for seen in each)
@@ -43,8 +45,10 @@ async def get_partitioned(admin: AdminServices, request: Request) -> Reply:
         oldest=max((seen.oldest for seen in each), key=attrgetter("age_s"), default=NO_BACKLOG),
         metadata=metadata.shown(),
     )
+    if not topic.persistent:
+        answer = with_drops(answer, total, rates)
     if request.flag("perPartition", default=True):
-        answer["partitions"] = {seen.name: _shown(admin, seen, wanted) for seen in each}
+        answer["partitions"] = {str(seen.name): _shown(admin, seen, wanted) for seen in each}
     return shown(answer)
 
 
@@ -78,7 +82,7 @@ async def _seen(admin: AdminServices, name: TopicName, wanted: Wanted) -> "_Seen
             time_ms = await topic.oldest_publish_time_ms(subscription)
             earliest[subscription.name] = time_ms
     oldest = await _oldest(topic, admin.clock.wall_ms())
-    return _Seen(str(name), topic_stats(topic), admin.rates.of(str(name)), earliest, oldest)
+    return _Seen(name, topic_stats(topic), admin.rates.of(str(name)), earliest, oldest)
 
 
 async def _oldest(topic: Topic, now_ms: int) -> Oldest:
@@ -97,7 +101,7 @@ async def _oldest(topic: Topic, now_ms: int) -> Oldest:
 
 
 def _shown(admin: AdminServices, seen: "_Seen", wanted: Wanted) -> dict[str, Any]:
-    return stats.topic_json(
+    answer = stats.topic_json(
         seen.stats,
         seen.rates,
         wanted,
@@ -105,13 +109,14 @@ def _shown(admin: AdminServices, seen: "_Seen", wanted: Wanted) -> dict[str, Any
         oldest=seen.oldest,
         owner=admin.broker_id,
     )
+    return answer if seen.name.persistent else with_drops(answer, seen.stats, seen.rates)
 
 
 @dataclass(slots=True, frozen=True)
 class _Seen:
     """The stats of one topic."""
 
-    name: str
+    name: TopicName
     stats: TopicStats
     rates: TopicRates
     earliest: Earliest

@@ -11,13 +11,13 @@ from magnetar.broker.admin.services import AdminServices
 from magnetar.errors import AlreadyExists, InvalidValue, LimitReached, NotAllowed, TopicNotFound
 from magnetar.model.records import PartitionedTopicMetadata
 
-_METADATA: Final = "application/vnd.partitioned-topic-metadata+json"
+METADATA: Final = "application/vnd.partitioned-topic-metadata+json"
 _NOT_PARTITIONED: Final = PartitionedTopicMetadata(0)
 
 
 async def names(admin: AdminServices, request: Request) -> Reply:
     policies = await existing(admin, request)
-    topics = await admin.resources.topics(arguments.namespace(request))
+    topics = await admin.resources.topics(arguments.namespace(request), arguments.domain(request))
     bundle = request.query.get("bundle")
     if bundle is not None:
         topics = [name for name in topics if policies.bundles.range_of(name) == bundle]
@@ -26,7 +26,8 @@ async def names(admin: AdminServices, request: Request) -> Reply:
 
 async def partitioned_names(admin: AdminServices, request: Request) -> Reply:
     await existing(admin, request)
-    names = await admin.resources.partitioned_topics(arguments.namespace(request))
+    namespace, domain = arguments.namespace(request), arguments.domain(request)
+    names = await admin.resources.partitioned_topics(namespace, domain)
     return shown([str(name) for name in names])
 
 
@@ -115,7 +116,7 @@ async def delete_partitions(admin: AdminServices, request: Request) -> Reply:
 
 def _asked(request: Request) -> tuple[int, dict[str, str] | None]:
     """The number of partitions in a request, and the properties that may come with it."""
-    if (request.content_type or "").partition(";")[0].strip().lower() != _METADATA:
+    if (request.content_type or "").partition(";")[0].strip().lower() != METADATA:
         return arguments.number(request), None
     sent = arguments.json_object(request) or {}
     count = arguments.whole(sent.get("partitions", 0), "partitions")
@@ -132,7 +133,7 @@ ROUTES: Final = (
     Route("DELETE", _ONE, delete),
     Route("PUT", f"{_ONE}/unload", unload),
     Route("GET", f"{_ONE}/partitions", partitions),
-    Route("PUT", f"{_ONE}/partitions", create_partitions, takes=(JSON, _METADATA)),
+    Route("PUT", f"{_ONE}/partitions", create_partitions, takes=(JSON, METADATA)),
     Route("POST", f"{_ONE}/partitions", grow_partitions, takes=(JSON,)),
     Route("DELETE", f"{_ONE}/partitions", delete_partitions),
 )

@@ -104,6 +104,11 @@ async def test_the_topics_of_a_namespace_are_listed_by_mode(world):
     for query in ("", "?mode=ALL", "?mode=PERSISTENT"):
         assert (await world.ask("GET", topics + query)).json == both
     assert (await world.ask("GET", f"{topics}?mode=NON_PERSISTENT")).json == []
+    passing = "non-persistent://public/default/c"
+    await world.ask("PUT", "/admin/v2/non-persistent/public/default/c")
+    assert (await world.ask("GET", topics)).json == both
+    assert (await world.ask("GET", f"{topics}?mode=NON_PERSISTENT")).json == [passing]
+    assert (await world.ask("GET", f"{topics}?mode=ALL")).json == [passing, *both]
     assert (await world.ask("GET", f"{topics}?mode=all")).status == 404
 
 

@@ -160,6 +160,6 @@ async def test_a_list_can_be_of_one_bundle(world):
 @pytest.mark.parametrize("path", [ALL, f"{ALL}/x", f"{ALL}/x/stats"])
 async def test_there_are_no_other_domains(world, path):
     await world.topic(name("x"))
-    answer = await world.ask("GET", path.replace("persistent", "non-persistent"))
+    answer = await world.ask("GET", path.replace("persistent", "immortal"))
     assert answer.status == 404
     assert "docs/admin.md" in answer.reason

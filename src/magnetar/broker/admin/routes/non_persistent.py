@@ -1,0 +1,87 @@
+"""Non-persistent topics: what any topic answers, and what only a persistent one can."""
+
+from typing import Final
+
+from magnetar.broker.admin import arguments
+from magnetar.broker.admin.errors import Rejection
+from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
+from magnetar.broker.admin.non_persistent_stats import internal_stats
+from magnetar.broker.admin.router import Handler, Route
+from magnetar.broker.admin.routes import subscriptions, topic_stats, topics
+from magnetar.broker.admin.routes.namespaces import existing
+from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.topics.non_persistent_topic import NonPersistentTopic
+
+
+async def names_in_bundle(admin: AdminServices, request: Request) -> Reply:
+    policies = await existing(admin, request)
+    namespace, bundle = arguments.namespace(request), request.segments["bundle"]
+    if bundle not in policies.bundles.ranges:
+        raise Rejection(412, f"{bundle} is no bundle of {namespace}: ask for its bundles")
+    found = await admin.resources.topics(namespace, arguments.domain(request))
+    return shown([str(name) for name in found if policies.bundles.range_of(name) == bundle])
+
+
+async def delete(admin: AdminServices, request: Request) -> Reply:
+    """One that nobody uses is as good as deleted."""
+    topic = arguments.topic(request)
+    if await admin.resources.partitions(topic) or await admin.access.exists(topic):
+        return await topics.delete(admin, request)
+    return done()
+
+
+async def get_internal(admin: AdminServices, request: Request) -> Reply:
+    topic = await admin.access.open(arguments.topic(request))
+    assert isinstance(topic, NonPersistentTopic), "the path says so"
+    return shown(internal_stats(topic.entry_count, topic.subscriptions))
+
+
+def _refused(status: int, reason: str) -> Handler:
+    async def refuse(_admin: AdminServices, _request: Request) -> Reply:
+        raise Rejection(status, reason)
+
+    return refuse
+
+
+def _not_allowed(what: str) -> Handler:
+    return _refused(405, f"{what} on a non-persistent topic is not allowed")
+
+
+_PERSISTENT_ONLY = _refused(406, "Need to provide a persistent topic name")
+_BY_CLIENTS = _refused(
+    400, "Create subscription on non-persistent topic can only be done through client"
+)
+_ALL = "/admin/v2/non-persistent/{tenant}/{namespace}"
+_ONE = f"{_ALL}/{{topic}}"
+_SUBSCRIPTION = f"{_ONE}/subscription/{{subscription}}"
+ROUTES: Final = (
+    Route("GET", _ALL, topics.names),
+    Route("GET", f"{_ALL}/partitioned", topics.partitioned_names),
+    Route("GET", f"{_ALL}/{{bundle}}", names_in_bundle),
+    Route("PUT", _ONE, topics.create, takes=(JSON,)),
+    Route("DELETE", _ONE, delete),
+    Route("PUT", f"{_ONE}/unload", topics.unload),
+    Route("GET", f"{_ONE}/partitions", topics.partitions),
+    Route("PUT", f"{_ONE}/partitions", topics.create_partitions, takes=(JSON, topics.METADATA)),
+    Route("POST", f"{_ONE}/partitions", topics.grow_partitions, takes=(JSON,)),
+    Route("DELETE", f"{_ONE}/partitions", topics.delete_partitions),
+    Route("GET", f"{_ONE}/stats", topic_stats.get),
+    Route("GET", f"{_ONE}/partitioned-stats", topic_stats.get_partitioned),
+    Route("GET", f"{_ONE}/internalStats", get_internal),
+    Route("GET", f"{_ONE}/subscriptions", subscriptions.names),
+    Route("DELETE", _SUBSCRIPTION, subscriptions.delete),
+    Route("PUT", _SUBSCRIPTION, _BY_CLIENTS),
+    Route("POST", f"{_SUBSCRIPTION}/skip_all", _not_allowed("Skip messages")),
+    Route("POST", f"{_SUBSCRIPTION}/skip/{{count}}", _not_allowed("Skip messages")),
+    Route("POST", f"{_SUBSCRIPTION}/expireMessages/{{seconds}}", _not_allowed("Expire messages")),
+    Route("POST", f"{_SUBSCRIPTION}/resetcursor/{{timestamp}}", _not_allowed("Reset-cursor")),
+    Route("POST", f"{_SUBSCRIPTION}/resetcursor", _not_allowed("Reset-cursor at position")),
+    Route("GET", f"{_SUBSCRIPTION}/position/{{position}}", _not_allowed("Peek messages")),
+    Route("GET", f"{_ONE}/lastMessageId", _not_allowed("GetLastMessageId")),
+    Route("GET", f"{_ONE}/messageid/{{time}}", _not_allowed("Get message ID by timestamp")),
+    Route("GET", f"{_ONE}/internal-info", _not_allowed("Internal info")),
+    Route("PUT", f"{_ONE}/compaction", _not_allowed("Compaction")),
+    Route("DELETE", f"{_ONE}/truncate", _refused(412, "unsupport truncate")),
+    Route("POST", f"{_ONE}/terminate", _PERSISTENT_ONLY),
+    Route("GET", f"{_ONE}/properties", _PERSISTENT_ONLY),
+)

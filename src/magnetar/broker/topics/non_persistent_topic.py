@@ -1,0 +1,280 @@
+"""A non-persistent topic: what is published goes to who can take it now, and is kept nowhere."""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+
+from magnetar.broker.topics.admission import Admission
+from magnetar.broker.topics.client_connection import ClientConnection
+from magnetar.broker.topics.consumer import Consumer, DeliveryTotals, SubscribeRequest
+from magnetar.broker.topics.non_persistent_dispatch import PassingRun
+from magnetar.broker.topics.non_persistent_subscription import NonPersistentSubscription
+from magnetar.broker.topics.producer import Producer
+from magnetar.broker.topics.producer_access import SHARED_ACCESS, AccessRequest, Arrival
+from magnetar.broker.topics.settings import TopicSettings
+from magnetar.broker.topics.subscription import Subscription
+from magnetar.broker.topics.subscription_names import check_subscription_name
+from magnetar.broker.topics.topic_producers import TopicProducers
+from magnetar.clock import Clock
+from magnetar.errors import (
+    ConsumerBusy,
+    MagnetarError,
+    NotAllowed,
+    SubscriptionNotFound,
+    TopicClosed,
+)
+from magnetar.message.entry_traits import EntryTraits
+from magnetar.message.send_run import SendRun
+from magnetar.model.names import TopicName
+from magnetar.model.policies import Policies
+from magnetar.tasks import Tasks
+
+log = logging.getLogger(__name__)
+
+
+class NonPersistentTopic:
+    """A topic that is in no store; ``topic.py`` says what its methods promise.
+
+    It is there from its first use until nobody has used it for a while. A send is answered in the
+    same call in which it is handed to the consumers: nothing waits here, so nothing needs a bound.
+    """
+
+    stored = None
+    fenced = False
+    storage_bytes = 0
+
+    def __init__(
+        self,
+        name: TopicName,
+        *,
+        settings: TopicSettings,
+        policies: Policies,
+        clock: Clock,
+        producer_name: Callable[[], str],
+    ) -> None:
+        self.name = name
+        self.loaded_at_ms = clock.wall_ms()
+        self.used_at = clock.now()
+        self.message_count = 0
+        self.size_bytes = 0
+        self.last_publish_ms = 0
+        self.entry_count = 0
+        """Entries published since it was loaded."""
+        self.removed_totals = DeliveryTotals()
+        self._by_name: dict[str, NonPersistentSubscription] = {}
+        self._producers = TopicProducers(name, _KeptInMemory())
+        self._admission = Admission(
+            name, policies, producers=self.producers, subscriptions=self._by_name
+        )
+        self._settings = settings
+        self._clock = clock
+        self._producer_name = producer_name
+        self._tasks = Tasks(f"topic {name}")
+        self._closed = False
+
+    @property
+    def producers(self) -> Mapping[str, Producer]:
+        return self._producers.attached
+
+    @property
+    def subscriptions(self) -> Mapping[str, NonPersistentSubscription]:
+        return self._by_name
+
+    @property
+    def detached_chunk_count(self) -> int:
+        return self._producers.detached_chunk_count
+
+    @property
+    def waiting_producers(self) -> int:
+        return self._producers.waiting
+
+    @property
+    def busy(self) -> int:
+        return len(self.producers) + sum(len(each.consumers) for each in self._by_name.values())
+
+    @property
+    def idle(self) -> bool:
+        return not self.busy
+
+    def apply(self, policies: Policies) -> None:
+        self._admission.policies = policies
+        for producer in self.producers.values():
+            producer.apply(policies)
+        for subscription in self._by_name.values():
+            subscription.apply(policies)
+
+    def publish(self, producer: Producer, run: SendRun) -> None:
+        """Pass a run on, and answer it."""
+        if self._closed:
+            producer.dropped(run)
+            return
+        limit = self._settings.non_persistent_sends_max
+        rest = None
+        if limit and len(run.data) > limit:
+            run, rest = run.part(0, limit), run.part(limit, len(run.data))
+        if run.traits.unusual and (chunks := _chunks(run)):
+            for error, part in run.parted(chunks):
+                if error is None:
+                    self._pass_on(producer, part)
+                else:
+                    producer.refused(part, error)
+        else:
+            self._pass_on(producer, run)
+        if rest is not None:
+            producer.passed_over(rest)
+
+    def _pass_on(self, producer: Producer, run: SendRun) -> None:
+        traits = run.traits
+        entries = len(run.data)
+        self.message_count += run.message_count
+        self.size_bytes += run.size_bytes
+        self.entry_count += entries
+        self.last_publish_ms = self._clock.wall_ms()
+        if self._by_name:
+            passing = PassingRun(0, 0, run.data, run.checksums, traits, run.size_bytes)
+            indexes = _readable(traits, entries)
+            for subscription in self._by_name.values():
+                try:
+                    subscription.publish(passing, traits, indexes)
+                except Exception:  # A defect of ours stops neither the others nor the producers.
+                    log.exception(
+                        "subscription.defect topic=%s name=%s", self.name, subscription.name
+                    )
+        producer.passed_on(run)
+
+    async def attach_producer(
+        self,
+        connection: ClientConnection,
+        producer_id: int,
+        name: str | None,
+        *,
+        epoch: int = 0,
+        metadata: dict[str, str] | None = None,
+        initial_subscription: str = "",
+        access: AccessRequest = SHARED_ACCESS,
+    ) -> Producer:
+        """``initial_subscription`` is not made: nothing would wait in it."""
+        self._check_open()
+        arrival = Arrival(
+            self._producer_name() if name is None else name,
+            connection,
+            producer_id,
+            epoch,
+            metadata or {},
+            access,
+        )
+        with self._admission.producer(arrival.name, encrypted=access.encrypted):
+            async with self._producers.access.admitted(arrival):
+                self._check_open()
+                return self._producers.attach(
+                    arrival,
+                    publish=self.publish,
+                    connected_at_ms=self._clock.wall_ms(),
+                    policies=self._admission.policies,
+                )
+
+    async def subscribe(
+        self, request: SubscribeRequest, connection: ClientConnection
+    ) -> tuple[NonPersistentSubscription, Consumer]:
+        self._check_open()
+        check_subscription_name(request.subscription)
+        with self._admission.consumer(request):
+            subscription = self._by_name.get(request.subscription)
+            if subscription is None:
+                subscription = self._new_subscription(request)
+            try:
+                return subscription, await subscription.add(request, connection)
+            except MagnetarError:
+                self._drop_if_left(subscription)
+                raise
+
+    def _new_subscription(self, request: SubscribeRequest) -> NonPersistentSubscription:
+        with self._admission.subscription(request.subscription):
+            subscription = NonPersistentSubscription(
+                request,
+                topic=self.name,
+                settings=self._settings,
+                policies=self._admission.policies,
+                tasks=self._tasks,
+                clock=self._clock,
+            )
+            self._by_name[request.subscription] = subscription
+            return subscription
+
+    async def leave(self, subscription: Subscription, consumer: Consumer) -> None:
+        subscription.remove(consumer)
+        self._drop_if_left(subscription)
+
+    async def delete_subscription(self, name: str, *, force: bool = False) -> None:
+        subscription = self._by_name.get(name)
+        if subscription is None:
+            raise SubscriptionNotFound(f"Subscription {name} not found for topic {self.name}")
+        if subscription.consumers and not force:
+            raise ConsumerBusy(f"Subscription {name} has active connected consumers")
+        self._drop(subscription)
+
+    async def unsubscribe(
+        self, subscription: Subscription, consumer: Consumer, *, force: bool
+    ) -> None:
+        subscription.check_unsubscribe(consumer, force=force)
+        self._drop(subscription)
+
+    async def oldest_publish_time_ms(self, subscription: Subscription) -> int:
+        return -1
+
+    async def maintain(self) -> None:
+        """There is nothing to trim."""
+
+    async def prepare_for_rest(self) -> bool:
+        return True
+
+    async def close(self) -> None:
+        self._closed = True
+        self._producers.disconnect()
+        for subscription in list(self._by_name.values()):
+            subscription.close()
+        await self._tasks.close()
+
+    async def delete(self) -> None:
+        await self.close()
+
+    def _drop_if_left(self, subscription: Subscription) -> None:
+        if not subscription.durable and not subscription.consumers:
+            self._drop(subscription)
+
+    def _drop(self, subscription: Subscription) -> None:
+        if self._by_name.get(subscription.name) is subscription:
+            subscription.close()
+            del self._by_name[subscription.name]
+            self.removed_totals.add(subscription.closed_totals)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise TopicClosed(f"Topic {self.name} is being closed here; look it up again")
+
+
+class _KeptInMemory:
+    """What is kept with the topic: the epoch of its owners."""
+
+    def __init__(self) -> None:
+        self.properties: dict[str, str] = {}
+
+    async def set_property(self, name: str, value: str) -> None:
+        self.properties[name] = value
+
+
+def _readable(traits: EntryTraits, entries: int) -> Sequence[int]:
+    """All entries but those whose metadata is corrupt."""
+    if not traits.unusual:
+        return range(entries)
+    corrupt = {index for index, seen in traits.unusual.items() if seen is None}
+    return [index for index in range(entries) if index not in corrupt]
+
+
+def _chunks(run: SendRun) -> dict[int, MagnetarError]:
+    """Chunks, which are refused, by index: no broker puts them together, and one may be dropped."""
+    error = NotAllowed("A non-persistent topic takes no chunks: send smaller messages to it")
+    return {
+        index: error
+        for index, seen in run.traits.unusual.items()
+        if seen is not None and seen.chunk is not None
+    }
