@@ -309,15 +309,18 @@ class PersistentTopic:
         return self.ledger.info()
 
     async def close(self) -> None:
+        await self._let_go()
+        await self.ledger.close()
+
+    async def delete(self) -> None:
+        await self._let_go()
+        await self.ledger.delete()
+
+    async def _let_go(self) -> None:
         self._closed = True
         await self.writer.close()
         self._producers.disconnect()
         await self._subscriptions.close()
-        await self.ledger.close()
-
-    async def delete(self) -> None:
-        await self.close()
-        await self.ledger.delete()
 
     def _write_failed(self) -> None:
         """Disconnect the producers, who try again."""

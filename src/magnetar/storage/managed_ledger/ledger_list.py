@@ -150,10 +150,21 @@ class LedgerList:
             raise self._fenced()
 
     async def delete_removed(self, ledgers: LedgerStore) -> None:
-        """Delete the ledgers that are recorded as no longer part of the log."""
+        """Delete the ledgers that are recorded as no longer part of the log.
+
+        All of them are tried before the first failure is raised: on a full disk no deletion can be
+        noted, and yet only a file whose ledgers are all deleted gives space back.
+        """
+        failure: StorageError | None = None
         for ledger_id in list(self.layout.deleting):
-            await ledgers.delete(LedgerId(ledger_id))
-            self.layout.forget_deleted([ledger_id])
+            try:
+                await ledgers.delete(LedgerId(ledger_id))
+            except StorageError as error:
+                failure = failure or error
+            else:
+                self.layout.forget_deleted([ledger_id])
+        if failure is not None:
+            raise failure
 
     async def delete_record(self) -> None:
         """Delete the record, and with it the log."""

@@ -1,12 +1,13 @@
 """A managed ledger: an endless log made of ledgers, and the cursors in it."""
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, Self
 
 from magnetar.clock import Clock
-from magnetar.errors import AlreadyExists, Fenced, MagnetarError
+from magnetar.errors import AlreadyExists, Fenced, MagnetarError, StorageError
 from magnetar.model.position import EARLIEST, Position
 from magnetar.storage.codec.cursor import CursorState, encode_cursor
 from magnetar.storage.codec.ledger_list import SealedLedger
@@ -447,7 +448,8 @@ class ManagedLedger:
         Raises Fenced when it is fenced: open it again to delete it. If the process dies half-way,
         the log is still there, perhaps empty.
         """
-        await self.close()
+        with contextlib.suppress(StorageError):  # What cannot be saved is deleted all the same.
+            await self.close()
         compacted = self._compacted_ledgers()
 
         def clear(layout: Layout) -> None:

@@ -1,9 +1,12 @@
 """The managed ledger over the stores of one machine: what memory does too easily."""
 
 import asyncio
+import contextlib
 import shutil
+from dataclasses import replace
 
 import pytest
+from support.faults import FaultyFiles
 from unit.storage.managed_ledger.logs import (
     BYTES_MAX,
     Logs,
@@ -14,6 +17,7 @@ from unit.storage.managed_ledger.logs import (
     entries,
 )
 
+from magnetar.errors import Fenced, WriteFailed
 from magnetar.model.position import EARLIEST, Position
 from magnetar.storage.ledger.local.settings import LocalLedgerSettings
 from magnetar.storage.ledger.local.store import LocalLedgerStore
@@ -104,6 +108,30 @@ async def test_an_entry_is_found_by_what_is_in_it(disk_logs):
     place = await ledger.first_where(lambda entry: int(entry.rstrip(b".")) >= 1777)
     run = await ledger.read(place, 1, BYTES_MAX)
     assert run.data == entries(1, start=1777, size=10)
+
+
+async def test_a_log_is_deleted_on_a_full_disk_though_many_ledgers_share_a_file(tmp_path):
+    files = FaultyFiles()
+    logs = Logs(entries_per_ledger_max=50, ledger_age_min_s=0)
+    logs.ledgers = await LocalLedgerStore.start(
+        tmp_path / "ledgers", settings=replace(SETTINGS, segments_spare_max=0), files=files
+    )
+    ledger = await logs.open()
+    await fill(ledger, 4000, 200)
+    files.space_left = 0
+    failures = 0
+    while await logs.metadata.children("/managed-ledgers"):
+        try:
+            await ledger.delete()
+        except (WriteFailed, Fenced):
+            failures += 1
+            assert failures < 20
+            await asyncio.sleep(0.01)  # Files that hold nothing more are given back beside us.
+            with contextlib.suppress(WriteFailed):
+                ledger = await logs.open()
+    assert failures, "the disk was full"
+    await logs.tasks.close()
+    await logs.ledgers.close()
 
 
 @pytest.mark.parametrize("clean", [True, False])
