@@ -13,7 +13,7 @@ from magnetar.wire import requests
 from .acknowledgements import Acknowledgements
 from .config import ConsumerConfig
 from .connection import Connection
-from .message import Delivery, Message
+from .message import ChunkedMessageId, Delivery, Message
 
 _delivery: Final = itemgetter(0)
 _index: Final = itemgetter(1)
@@ -64,6 +64,8 @@ class AckSender:
             return
         if isinstance(message, Message):
             self._acknowledge_indexes(message.delivery, (message.batch_index,))
+        elif isinstance(message, ChunkedMessageId):
+            self._acknowledge_chunks(message.chunks or (message.position,))
         elif message.batch_index < 0 or message.batch_size <= 1:
             self.state.entry(message.position)
         else:
@@ -117,10 +119,14 @@ class AckSender:
         if self._timer is not None:
             self._timer.cancel()
 
+    def _acknowledge_chunks(self, chunks: Sequence[Position]) -> None:
+        for position in chunks:
+            self.state.entry(position)
+        self.state.chunked_done(chunks[0])
+
     def _acknowledge_indexes(self, delivery: Delivery, indexes: Sequence[int]) -> None:
         if delivery.chunks:
-            for position in delivery.chunks:
-                self.state.entry(position)
+            self._acknowledge_chunks(delivery.chunks)
         elif len(indexes) >= delivery.batch_size and len(set(indexes)) >= delivery.batch_size:
             self.state.entry(delivery.position)
         else:

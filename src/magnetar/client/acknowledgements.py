@@ -11,6 +11,8 @@ from typing import Final
 
 from magnetar.model.position import Position
 
+from .chunk_spans import ChunkSpans
+
 SENT_MAX: Final = 50_000  # Entries that are remembered as acknowledged, in each of two periods.
 SENT_PERIOD_S: Final = 5.0  # A broker that crashes forgets a second or so of acknowledgements.
 PARTIAL_MAX: Final = 100_000  # Entries that are acknowledged in part.
@@ -50,6 +52,8 @@ class Acknowledgements:
         self._mark: Position | None = None  # The highest cumulative acknowledgement.
         self._mark_set = 0  # Bits that are left of the entry at the mark; 0 for none.
         self._mark_unsent = False
+        self._chunked = ChunkSpans()
+        self._held: tuple[Position, int] | None = None  # The mark that a chunked message holds up.
         self._sent: dict[Position, None] = {}
         self._sent_before: dict[Position, None] = {}
         self._period_end = 0.0
@@ -93,6 +97,36 @@ class Acknowledgements:
             if not self._batch_index:  # The broker gets a mark before the entry.
                 self.indexes(position, range(batch_index + 1), batch_size)
                 position, left = Position(position.ledger_id, position.entry_id - 1), 0
+        self._move_mark(position, left)
+
+    def chunked(self, first: Position, last: Position | None = None) -> None:
+        """A chunked message begins at ``first``; the mark stays before it. ``last`` ends it."""
+        if last is None:
+            self._chunked.begin(first)
+        else:
+            self._chunked.complete(first, last)
+
+    def chunked_done(self, first: Position) -> None:
+        """The chunked message is acknowledged or given up: the mark may pass over it."""
+        if self._chunked and self._chunked.end(first) and self._held is not None:
+            self._move_mark(*self._held)
+
+    def chunks_come_again(self) -> None:
+        """The broker sends again what is not acknowledged, and what a held mark would be."""
+        if self._chunked:
+            self._chunked.forget_incomplete()
+            self._held = None
+
+    def _move_mark(self, position: Position, left: int) -> None:
+        if self._chunked:
+            wanted = position, left
+            if self._held is not None:
+                wanted = max(wanted, self._held, key=lambda mark: (mark[0], -mark[1]))
+            first = self._chunked.pass_over(wanted[0])
+            self._held = None if first is None else wanted
+            position, left = wanted
+            if first is not None:
+                position, left = Position(first.ledger_id, first.entry_id - 1), 0
         if self._mark is not None and (position, -left) <= (self._mark, -self._mark_set):
             return
         self._mark, self._mark_set, self._mark_unsent = position, left, True
@@ -167,6 +201,8 @@ class Acknowledgements:
         self._whole, self._changed, self._partial = {}, {}, {}
         self._sent, self._sent_before = {}, {}
         self._mark, self._mark_set, self._mark_unsent = None, 0, False
+        self._held = None
+        self._chunked.clear()
 
 
 def words(bits: int) -> list[int]:

@@ -139,7 +139,8 @@ class ConsumerConfig:
     ack_group_max: int = 1000  # So many leave at once.
     batch_index_ack: bool = False  # The broker is told of single messages of a batch, too.
     chunked_messages_max: int = 100  # Chunked messages put together at the same time.
-    chunk_age_max_s: float = 60.0  # A chunked message not complete by then is given up.
+    chunk_age_max_s: float = 60.0  # A chunked message not complete by then is given up:
+    redeliver_incomplete: bool = False  # acknowledged, or (True) asked for again.
     message_size_max: int = 256 * 1024 * 1024  # Bytes, after decompression and reassembly.
 
     def __post_init__(self) -> None:
@@ -182,6 +183,7 @@ class ConsumerOptions(ReaderOptions, total=False):
     ack_group_time_s: float
     ack_group_max: int
     batch_index_ack: bool
+    redeliver_incomplete: bool
 
 
 def _own_properties(config: ProducerConfig | ConsumerConfig, name: str) -> None:

@@ -122,13 +122,20 @@ class ChunkedMessageId(MessageId):
     """
 
     first_chunk: Position
+    chunks: tuple[Position, ...]  # All entries of a received message; () for one that was sent.
 
     @classmethod
     def of(
-        cls, ledger_id: int, entry_id: int, partition: int, *, first_chunk: Position
+        cls,
+        ledger_id: int,
+        entry_id: int,
+        partition: int,
+        *,
+        first_chunk: Position,
+        chunks: tuple[Position, ...] = (),
     ) -> "ChunkedMessageId":
         made = cls(ledger_id, entry_id, partition)
-        made.first_chunk = first_chunk
+        made.first_chunk, made.chunks = first_chunk, chunks
         return made
 
 
@@ -163,7 +170,11 @@ class Message(NamedTuple):
         ledger_id, entry_id = delivery.position
         if delivery.chunks:
             return ChunkedMessageId.of(
-                ledger_id, entry_id, delivery.partition, first_chunk=delivery.chunks[0]
+                ledger_id,
+                entry_id,
+                delivery.partition,
+                first_chunk=delivery.chunks[0],
+                chunks=delivery.chunks,
             )
         return MessageId(
             ledger_id, entry_id, delivery.partition, self.batch_index, delivery.batch_size

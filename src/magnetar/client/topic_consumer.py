@@ -98,7 +98,10 @@ class TopicConsumer:
             now=clock.now,
             reject=self.acks.reject,
             send_soon=self.acks.send_soon,
+            expire_at=self._expire_chunks_at,
         )
+        self._clock = clock
+        self._chunk_timer: asyncio.TimerHandle | None = None
         self._queue = ReceiveQueue(subscribing.receiver_queue_size, self._unpacker.open)
         self._receiving = False  # Messages from before a seek or reconnection are not taken.
         self._closed = False
@@ -147,8 +150,7 @@ class TopicConsumer:
         if connection is None or not self._kept:
             return  # The next connection brings what is not acknowledged, if anything does.
         if messages is not None and self._config.type not in ORDERED:
-            positions = sorted({place for message in messages for place in _entries(message)})
-            connection.write(requests.redeliver(self._id, positions))
+            self._redeliver_entries(place for message in messages for place in _entries(message))
             return
         epoch = None
         if self._config.type in ORDERED:
@@ -159,6 +161,28 @@ class TopicConsumer:
         self._unpacker.clear()
         connection.write(requests.redeliver(self._id, None, consumer_epoch=epoch))
         self._ask_for_more()
+
+    def _redeliver_entries(self, positions: Iterable[Position]) -> None:
+        connection = self._attachment.connection
+        if connection is not None:
+            connection.write(requests.redeliver(self._id, sorted(set(positions))))
+
+    def _expire_chunks_at(self, due: float) -> None:
+        if self._chunk_timer is None and not self._closed:
+            wait_s = max(due - self._clock.now(), 0.0)
+            self._chunk_timer = asyncio.get_running_loop().call_later(wait_s, self._expire_chunks)
+
+    def _expire_chunks(self) -> None:
+        """Give up chunked messages that took too long. A reader cannot ask for any again."""
+        self._chunk_timer = None
+        again = self._unpacker.expire()
+        if not again or self._start is not None:
+            return
+        log.info("consumer.chunks_again topic=%s entries=%d", self.topic, len(again))
+        if self._config.type in ORDERED:
+            self.redeliver(None)
+        else:
+            self._redeliver_entries(again)
 
     async def seek(self, message_id: MessageId, *, inclusive: bool) -> None:
         """Begin at a message. Raises TimedOut or the broker's error."""
@@ -379,6 +403,8 @@ class TopicConsumer:
         self._fail(NotAllowed(f"the consumer of {self.topic} is closed"))
         self._queue.restart()
         self.acks.close()
+        if self._chunk_timer is not None:
+            self._chunk_timer.cancel()
         connection = self._attachment.connection
         if connection is not None:
             if not ask_broker:

@@ -77,10 +77,12 @@ class Unpacker:
         now: Callable[[], float],
         reject: Callable[[Position, int], None],
         send_soon: Callable[[], None],
+        expire_at: Callable[[float], None],
     ) -> None:
         """``reject`` tells the broker that an entry cannot be read.
 
-        ``send_soon`` is called when there is something to acknowledge.
+        ``send_soon`` is called when there is something to acknowledge, ``expire_at`` with the time
+        when ``expire`` is to be called.
         """
         self.start = None
         self.time_start_ms = None
@@ -92,11 +94,14 @@ class Unpacker:
             messages_max=config.chunked_messages_max,
             age_max_s=config.chunk_age_max_s,
             size_max=config.message_size_max,
+            redeliver=config.redeliver_incomplete,
         )
+        self._ordered = config.type.single_active
         self._size_max = config.message_size_max
         self._now = now
         self._reject = reject
         self._send_soon = send_soon
+        self._expire_at = expire_at
         self._reported: set[Flaw] = set()
 
     def open(self, frame: Frame) -> Opened:
@@ -123,6 +128,15 @@ class Unpacker:
     def clear(self) -> None:
         """Forget the chunks that came so far: the broker sends them again."""
         self._chunks.clear()
+        self._acknowledged.chunks_come_again()
+
+    def expire(self) -> list[Position]:
+        """Give up chunked messages that took too long. Returns the entries to ask for again."""
+        self._chunks.expire(self._now())
+        self._give_up_chunks()
+        again = self._chunks.take_again(self._now())
+        self._watch_chunks()
+        return again
 
     def _messages(
         self, frame: Frame, entry: bytes, position: Position, metadata: Metadata
@@ -157,6 +171,7 @@ class Unpacker:
         if self.start is not None and self.start.skip(position, 1):
             for place in delivery.chunks or (position,):
                 self._done(place)
+                self._acknowledged.chunked_done(place)
             return []
         return [Message(delivery, -1, b"", payload)]
 
@@ -164,7 +179,24 @@ class Unpacker:
         self, place: ChunkPlace, part: bytes, position: Position
     ) -> tuple[bytes, tuple[Position, ...]] | None:
         """Add a chunk; return the payload and the positions of a message that is complete."""
-        whole = self._chunks.add(place, part, position, self._now())
+        try:
+            whole = self._chunks.add(place, part, position, self._now())
+        finally:
+            self._give_up_chunks()
+        if self._ordered and place.index == 0 and self._chunks.first(place.uuid) == position:
+            self._acknowledged.chunked(position)
+        if whole is None:
+            self._watch_chunks()
+        elif self._ordered:
+            self._acknowledged.chunked(whole[1][0], whole[1][-1])
+        return whole
+
+    def _watch_chunks(self) -> None:
+        due = self._chunks.due
+        if due is not None:
+            self._expire_at(due)
+
+    def _give_up_chunks(self) -> None:
         dropped = self._chunks.take_dropped()
         if dropped:
             log.warning(
@@ -174,7 +206,7 @@ class Unpacker:
             )
         for given_up in dropped:
             self._done(given_up)
-        return whole
+            self._acknowledged.chunked_done(given_up)
 
     def _batch(self, delivery: Delivery, payload: bytes, ack_set: Sequence[int]) -> list[Message]:
         count = delivery.batch_size

@@ -38,7 +38,8 @@ class Reassembly:
 
     Holds at most ``messages_max`` incomplete ones, each for at most ``age_max_s`` seconds and of
     at most ``size_max`` bytes; the oldest goes first. One that had to make room is not lost: its
-    chunks stay unacknowledged, and it is put together when they are delivered again.
+    chunks stay unacknowledged, and it is put together when they are delivered again. So it is with
+    one that took too long, where ``redeliver`` is set; else its chunks are dropped.
     """
 
     _beginnings: dict[str, _Beginning]  # By uuid, the oldest first.
@@ -49,15 +50,19 @@ class Reassembly:
         messages_max: int,
         age_max_s: float,
         size_max: int,
+        redeliver: bool = False,
         evicted_max: int = EVICTED_MAX,
     ) -> None:
         self._messages_max = messages_max
         self._age_max_s = age_max_s
         self._size_max = size_max
+        self._redeliver = redeliver
         self._beginnings = {}
         self._dropped: list[Position] = []
         self._evicted_max = evicted_max
         self._evicted: dict[str, None] = {}  # The latest to be; at most ``evicted_max``.
+        self._again: list[Position] = []  # Their chunks that came and went.
+        self._again_at = 0.0  # When these are to be asked for again, if there are any.
 
     def add(
         self, place: ChunkPlace, part: bytes, position: Position, now: float
@@ -67,7 +72,7 @@ class Reassembly:
         Raises CorruptEntry for a chunk that contradicts itself or the ones before it, and for one
         of too large a message; such a chunk is not kept.
         """
-        self._expire(now)
+        self.expire(now)
         if not 0 <= place.index < place.count:
             raise CorruptEntry(f"chunk {place.index} of {place.count}")
         if place.total_size > self._size_max:
@@ -78,6 +83,7 @@ class Reassembly:
             self._begin(place, position, now)
         beginning = self._beginnings.get(place.uuid)
         if beginning is None and place.uuid in self._evicted:
+            self._ask_again([position], now, self._age_max_s)
             return None
         if beginning is None or place.index > len(beginning.parts):
             self._drop(place.uuid)  # A chunk is missing, and will not come any more.
@@ -105,8 +111,29 @@ class Reassembly:
         dropped, self._dropped = self._dropped, []
         return dropped
 
+    def take_again(self, now: float) -> list[Position]:
+        """The entries of messages that had to make room, some time ago: to be asked for again."""
+        if not self._again or now < self._again_at:
+            return []
+        again, self._again = self._again, []
+        return again
+
+    @property
+    def due(self) -> float | None:
+        """When ``expire`` or ``take_again`` has something to do; None when nothing waits."""
+        times = [self._again_at] if self._again else []
+        if self._beginnings:
+            times.append(next(iter(self._beginnings.values())).since + self._age_max_s)
+        return min(times, default=None)
+
+    def first(self, uuid: str) -> Position | None:
+        """Where the first chunk of an incomplete message lies."""
+        beginning = self._beginnings.get(uuid)
+        return beginning.positions[0] if beginning is not None else None
+
     def clear(self) -> None:
         """Forget everything: it will be delivered again."""
+        self._again.clear()
         self._beginnings.clear()
         self._dropped.clear()
         self._evicted.clear()
@@ -120,22 +147,32 @@ class Reassembly:
                 self._drop(place.uuid)
         self._evicted.pop(place.uuid, None)
         while len(self._beginnings) >= self._messages_max:
-            self._evict(next(iter(self._beginnings)))
+            self._evict(next(iter(self._beginnings)), now, self._age_max_s)
         self._beginnings[place.uuid] = _Beginning(place, [], [], 0, now)
 
-    def _expire(self, now: float) -> None:
+    def expire(self, now: float) -> None:
+        """Give up the messages that took too long."""
         while self._beginnings:
             uuid, oldest = next(iter(self._beginnings.items()))
             if now - oldest.since < self._age_max_s:
                 return
-            self._drop(uuid)
+            if self._redeliver:
+                self._evict(uuid, now)
+            else:
+                self._drop(uuid)
 
-    def _evict(self, uuid: str) -> None:
+    def _evict(self, uuid: str, now: float, delay_s: float = 0.0) -> None:
         """Make room. The message is whole on the broker, so nothing of it is acknowledged."""
-        del self._beginnings[uuid]
+        self._ask_again(self._beginnings.pop(uuid).positions, now, delay_s)
         while len(self._evicted) >= self._evicted_max:
             del self._evicted[next(iter(self._evicted))]
         self._evicted[uuid] = None
+
+    def _ask_again(self, positions: list[Position], now: float, delay_s: float = 0.0) -> None:
+        """Ask for these after a while: at once they would make others go."""
+        if not self._again:
+            self._again_at = now + delay_s
+        self._again += positions
 
     def _drop(self, uuid: str) -> None:
         beginning = self._beginnings.pop(uuid, None)

@@ -90,6 +90,14 @@ async def test_every_chunk_of_a_message_is_acknowledged(desk):
     assert desk.entries == [[3, 5, 9]]
 
 
+async def test_the_id_of_a_chunked_message_stands_for_all_its_chunks(desk):
+    [message] = batch(9, 0)
+    message.delivery.chunks = (Position(7, 3), Position(7, 5), Position(7, 9))
+    desk.sender.acknowledge_one(message.message_id)
+    desk.sender.send()
+    assert desk.entries == [[3, 5, 9]]
+
+
 async def test_they_leave_by_themselves_after_a_while():
     desk = Desk(ack_group_time_s=0.01)
     desk.sender.acknowledge(batch(1, 0))

@@ -102,6 +102,49 @@ def test_cumulative_at_the_last_message_of_a_batch_is_the_whole_entry():
     assert state.drain(0.0).cumulative == P(1, 5)
 
 
+def test_cumulative_does_not_pass_over_a_chunked_message_that_is_not_acknowledged():
+    state = acks()
+    state.chunked(P(1, 3))
+    state.cumulative(P(1, 5), -1, 0)
+    assert state.drain(0.0).cumulative == P(1, 2)
+    state.chunked(P(1, 3), P(1, 7))
+    state.cumulative(P(1, 6), -1, 0)
+    state.cumulative(P(1, 4), -1, 0)
+    assert state.drain(0.0).cumulative is None
+    for place in (P(1, 3), P(1, 7)):
+        state.entry(place)
+    state.chunked_done(P(1, 3))
+    assert state.drain(0.0).cumulative == P(1, 6)
+    state.chunked_done(P(1, 3))
+    assert state.drain(0.0).cumulative is None
+
+
+def test_cumulative_passes_over_a_chunked_message_that_ends_before_it():
+    state = acks(batch_index=True)
+    state.chunked(P(1, 3))
+    state.chunked(P(1, 4))
+    state.chunked(P(1, 3), P(1, 7))
+    state.cumulative(P(1, 8), 0, 2)
+    assert state.drain(0.0).cumulative == P(1, 3), "the first message is acknowledged"
+    state.chunked(P(1, 4), P(1, 6))
+    state.cumulative(P(1, 8), 0, 2)
+    batch = state.drain(0.0)
+    assert (batch.cumulative, batch.cumulative_set) == (P(1, 8), [0b10])
+
+
+def test_what_comes_again_holds_up_no_mark():
+    state = acks()
+    state.chunked(P(1, 3))
+    state.cumulative(P(1, 5), -1, 0)
+    state.chunks_come_again()
+    state.chunked_done(P(1, 3))
+    assert state.drain(0.0).cumulative == P(1, 2), "what lies behind it comes again as well"
+    state.chunked(P(1, 3))
+    state.clear()
+    state.cumulative(P(1, 5), -1, 0)
+    assert state.drain(0.0).cumulative == P(1, 5)
+
+
 def test_it_is_due_at_the_size_of_a_group():
     state = acks(group_max=2)
     state.entry(P(1, 1))

@@ -46,6 +46,7 @@ class Desk:
     def __init__(self, **options):
         self.now = 0.0
         self.rejected = []
+        self.expirations = []
         self.due = []  # How much waited when it was said that something does.
         self.acks = Acknowledgements(group_max=1000, batch_index=False)
         self.unpacker = Unpacker(
@@ -56,6 +57,7 @@ class Desk:
             now=lambda: self.now,
             reject=lambda position, flaw: self.rejected.append((position, flaw)),
             send_soon=lambda: self.due.append(self.acks.count),
+            expire_at=self.expirations.append,
         )
 
     def open(self, entry, position=AT, **fields):
@@ -196,6 +198,37 @@ def test_chunks_whose_rest_does_not_come_are_given_up_and_named(desk, caplog):
     assert desk.payloads(chunks[1], Position(7, 1)) == []
     assert desk.acknowledged == [Position(7, 0), Position(7, 1)]
     assert "positions=7:0,7:1" in caplog.text
+
+
+def test_chunks_are_given_up_in_time_though_nothing_comes(desk):
+    chunks = entries(bytes(5000), batched=False, size_max=1000)
+    desk.open(chunks[0], Position(7, 0))
+    assert desk.expirations == [60.0]
+    desk.now = 59.0
+    assert desk.unpacker.expire() == []
+    assert desk.acknowledged == []
+    desk.now = 60.0
+    assert desk.unpacker.expire() == []
+    assert desk.acknowledged == [Position(7, 0)]
+    assert desk.expirations == [60.0, 60.0]
+
+
+def test_no_mark_passes_over_chunks_that_wait(desk):
+    chunks = entries(bytes(1500), batched=False, size_max=1000)
+    desk.open(chunks[0], Position(7, 1))
+    desk.acks.cumulative(Position(7, 2), -1, 0)
+    assert desk.acks.drain(0.0).cumulative == Position(7, 0)
+    for number, chunk in enumerate(chunks[1:]):
+        desk.open(chunk, Position(7, 3 + number))
+    desk.acks.cumulative(Position(7, 2), -1, 0)
+    assert desk.acks.drain(0.0).cumulative is None
+    desk.acks.cumulative(Position(7, 9), -1, 0)
+    assert desk.acks.drain(0.0).cumulative == Position(7, 9)
+    desk.open(chunks[0], Position(7, 10))
+    desk.acks.cumulative(Position(7, 11), -1, 0)
+    desk.now = 60.0
+    desk.unpacker.expire()
+    assert desk.acks.drain(0.0).cumulative == Position(7, 11), "given up, it holds up nothing"
 
 
 def test_a_wrong_checksum_is_rejected_with_the_reason(desk):

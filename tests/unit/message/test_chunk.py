@@ -146,6 +146,35 @@ def test_a_message_does_not_wait_for_ever():
     assert receiver.dropped == [3]
 
 
+def test_what_took_too_long_may_be_asked_for_again():
+    receiver = Receiver(age_max_s=60, redeliver=True)
+    assert receiver.assembly.due is None
+    receiver.add("a", 0)
+    receiver.add("a", 1)
+    assert receiver.assembly.due == 60.0
+    receiver.now = 60.0
+    receiver.assembly.expire(60.0)
+    assert receiver.dropped == []
+    assert receiver.assembly.take_again(60.0) == [Position(1, 0), Position(1, 1)]
+    assert receiver.assembly.due is None
+    for index, at in enumerate((0, 1, 2)):
+        whole = receiver.add("a", index, at=at)
+    assert whole[0] == b"a0 a1 a2 "
+
+
+def test_what_made_room_is_asked_for_again_after_a_while():
+    receiver = Receiver(messages_max=1, age_max_s=60)
+    receiver.add("a", 0)
+    receiver.now = 10.0
+    receiver.add("b", 0)
+    receiver.add("a", 1)
+    assert receiver.assembly.take_again(69.0) == []
+    assert receiver.assembly.due == 70.0
+    assert receiver.assembly.take_again(70.0) == [Position(1, 0), Position(1, 2)]
+    assert receiver.assembly.take_again(70.0) == []
+    assert receiver.dropped == []
+
+
 def test_a_message_beyond_the_limit_is_refused():
     receiver = Receiver(size_max=8)
     with pytest.raises(CorruptEntry, match="9 bytes; 8 are accepted"):
