@@ -24,6 +24,8 @@ IN_FORCE: Final = frozenset(
         "auto_topic_creation",
         "consumers_per_subscription_max",
         "consumers_per_topic_max",
+        "deduplication",
+        "deduplication_snapshot_interval_s",
         "encryption_required",
         "message_size_max",
         "producers_per_topic_max",

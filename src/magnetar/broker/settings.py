@@ -154,6 +154,14 @@ class PolicySettings:
     encryption_required: bool = setting(
         "encryptionRequireOnProducer", False, "producers must encrypt what they send"
     )
+    deduplication: bool = setting(
+        "brokerDeduplicationEnabled", False, "what a producer sends again is not stored again"
+    )
+    deduplication_snapshot_interval_s: int = setting(
+        "brokerDeduplicationSnapshotIntervalSeconds",
+        120,
+        "how often sequence ids are saved where few entries come; 0 is never",
+    )
     consumers_per_topic_max: int = setting(
         "maxConsumersPerTopic", 0, "consumers of a topic; 0 is no limit"
     )

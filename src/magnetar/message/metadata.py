@@ -10,6 +10,7 @@ from google.protobuf.message import DecodeError, EncodeError
 
 from magnetar import inner
 from magnetar.errors import CorruptEntry
+from magnetar.model.position import signed
 from magnetar.proto import PulsarApi_pb2 as pb
 
 from .compression import CompressionType
@@ -134,6 +135,18 @@ def peek(entry: bytes) -> Peek:
         if found.HasField("txnid_most_bits")
         else None,
     )
+
+
+def published(entry: bytes) -> tuple[str, int | None]:
+    """The producer's name and the highest sequence id; None for a chunk that is not the last.
+
+    Raises CorruptEntry.
+    """
+    found = _parsed(entry[4 : payload_start(entry)])
+    chunk = _chunk_place(found)
+    whole = chunk is None or chunk.last
+    highest = max(signed(found.sequence_id), signed(found.highest_sequence_id))
+    return text(found.producer_name), highest if whole else None
 
 
 def message_count(entry: bytes) -> int:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Self, TypeVar
+from typing import TypeVar
 
 from .entry_traits import EntryTraits, traits_of
 
@@ -12,15 +12,13 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class SendRun:
-    """Consecutive sends of one producer, in the order of the wire, never empty.
+    """Consecutive sends of one producer, in the order of the wire; none only where all are apart.
 
     ``data`` are entries: metadata size, metadata, payload, without the checksum's 6-byte head;
     ``checksums`` their CRC32-C, verified. ``sequences`` are the sequence ids, ``highest`` the
-    highest ones, 0 for a send that had none: receipts echo them and nothing else looks.
+    highest ones, 0 for a send that had none: receipts echo them, deduplication compares them.
     ``message_counts`` is how many messages each entry holds as the command said, 0 where only its
-    metadata can tell. ``usual`` says that these counts are right and that no entry has anything
-    that ``EntryTraits`` would tell of; False says nothing. Once somebody asked for its traits, a
-    run is not changed any more.
+    metadata can tell. Once somebody asked for its traits, a run is not changed any more.
     """
 
     producer_id: int
@@ -29,26 +27,15 @@ class SendRun:
     checksums: list[int]
     message_counts: list[int]
     highest: list[int]
-    size_bytes: int
+    size_bytes: int = field(init=False, repr=False, compare=False)
     """Of all entries."""
-    message_count: int
+    message_count: int = field(init=False, repr=False, compare=False)
     """Of all entries, as the commands said: Pulsar's counters go by it."""
-    usual: bool = field(compare=False)
     _traits: EntryTraits | None = field(default=None, init=False, repr=False, compare=False)
 
-    @classmethod
-    def of(  # noqa: PLR0917 - they are the lists of a run, in its order
-        cls,
-        producer_id: int,
-        sequences: list[int],
-        data: list[bytes],
-        checksums: list[int],
-        message_counts: list[int],
-        highest: list[int],
-    ) -> Self:
-        """Add up what a run must know of its entries."""
-        sums = sum(map(len, data)), sum(message_counts)
-        return cls(producer_id, sequences, data, checksums, message_counts, highest, *sums, False)
+    def __post_init__(self) -> None:
+        self.size_bytes = sum(map(len, self.data))
+        self.message_count = sum(self.message_counts)
 
     def __len__(self) -> int:
         return len(self.data)
@@ -62,14 +49,12 @@ class SendRun:
         self.highest += following.highest
         self.size_bytes += following.size_bytes
         self.message_count += following.message_count
-        self.usual = self.usual and following.usual
 
     @property
     def traits(self) -> EntryTraits:
         """What the entries are; they are looked at once."""
         if self._traits is None:
-            counts = self.message_counts
-            self._traits = EntryTraits(counts) if self.usual else traits_of(self.data, counts)
+            self._traits = traits_of(self.data, self.message_counts)
         return self._traits
 
     def parted(self, apart: Mapping[int, T]) -> Iterator[tuple[T | None, "SendRun"]]:
@@ -80,17 +65,13 @@ class SendRun:
 
     def part(self, start: int, stop: int) -> "SendRun":
         """Sends ``start`` to ``stop`` - 1, to be stored or answered apart from the others."""
-        data, counts = self.data[start:stop], self.message_counts[start:stop]
         part = SendRun(
             self.producer_id,
             self.sequences[start:stop],
-            data,
+            self.data[start:stop],
             self.checksums[start:stop],
-            counts,
+            self.message_counts[start:stop],
             self.highest[start:stop],
-            sum(map(len, data)),
-            sum(counts),
-            self.usual,
         )
         part._traits = None if self._traits is None else self._traits.part(start, stop)
         return part

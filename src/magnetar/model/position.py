@@ -18,6 +18,11 @@ class Position(NamedTuple):
         return f"{self.ledger_id}:{self.entry_id}"
 
 
+def signed(number: int) -> int:
+    """An unsigned number of 64 bits as Pulsar's brokers take it: the highest ones are negative."""
+    return number if number <= LONG_MAX else number - 2**64
+
+
 EARLIEST = Position(-1, -1)
 LATEST = Position(LONG_MAX, LONG_MAX)
 

@@ -98,6 +98,7 @@ class TopicStats:
     backlog_bytes: int = 0  # From the oldest entry any durable subscription still needs.
     created_ms: int = 0
     last_publish_ms: int = 0
+    deduplicates: bool = False
     waiting_publishers: int = 0
     publishers: list[PublisherStats] = field(default_factory=list)
     subscriptions: dict[str, SubscriptionStats] = field(default_factory=dict)

@@ -266,7 +266,15 @@ def send_errors(run: SendRun, error: MagnetarError) -> bytes:
 
 
 def send_receipts(run: SendRun, ledger_id: int, first_entry_id: int) -> bytes:
-    """One SEND_RECEIPT for each send of the run, stored as consecutive entries."""
+    """One SEND_RECEIPT for each send of the run, stored as consecutive entries.
+
+    Ledger and entry -1: duplicates, not stored again.
+    """
+    if ledger_id < 0:
+        return b"".join(
+            send_receipt(run.producer_id, sequence_id, -1, -1, highest_sequence_id=highest)
+            for sequence_id, highest in zip(run.sequences, run.highest, strict=True)
+        )
     return inner.send_receipts(
         run.producer_id, run.sequences, run.highest, ledger_id, first_entry_id
     )

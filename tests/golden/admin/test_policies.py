@@ -11,7 +11,7 @@ from unit.broker.admin.world import open_world
 
 from magnetar.broker.admin.app import ROUTES
 from magnetar.broker.admin.policy_table import KINDS
-from magnetar.broker.admin.routes import policies, resource_groups
+from magnetar.broker.admin.routes import policies
 
 EXCHANGES = [json.loads(line) for line in (HERE / "policies.jsonl").read_text().splitlines()]
 
@@ -21,8 +21,6 @@ DIFFERENCES = {
     ("topic_policies", 'subscriptionTypesEnabled.set_bad_["Zzz"]'): NOT_OURS,
     ("ns_policies", "replicatorDispatchRate.get_unknown_ns"): SAYS_ELSEWHERE,
     ("ns_policies", "dispatcherPauseOnAckStatePersistent.get_unknown_ns"): SAYS_ELSEWHERE,
-    ("resourcegroups", "create_no_body"): NOT_OURS,
-    ("resourcegroups", "delete_unknown"): NOT_OURS,
     ("topic_policies", "global.get_applied"): "a global policy holds, so it is shown as such",
 }
 
@@ -56,9 +54,8 @@ BEFORE = {
 
 async def test_policies_are_answered_as_recorded():
     unexpected, gone = [], []
-    rest = set(ROUTES) - set(policies.ROUTES) - set(resource_groups.ROUTES)
-    every = (*policies.routes(KINDS), *resource_groups.routes(KINDS))
-    async with open_world(routes=(*rest, *every)) as world:
+    rest = set(ROUTES) - set(policies.ROUTES)
+    async with open_world(routes=(*rest, *policies.routes(KINDS))) as world:
         for exchange in EXCHANGES:
             key = exchange["group"], exchange["name"]
             if key in BEFORE:

@@ -2,7 +2,7 @@ import pytest
 
 from magnetar.broker.other_settings import Fate, correction_of, is_about_security, judge
 
-OWN = ("brokerServicePort", "webServicePort", "maxMessageSize")
+OWN = ("brokerServicePort", "webServicePort", "maxMessageSize", "brokerDeduplicationEnabled")
 
 
 def fate(key: str, value: str) -> Fate:
@@ -22,7 +22,6 @@ def fate(key: str, value: str) -> Fate:
         ("tlsRequireTrustedClientCertOnConnect", "true"),
         ("haProxyProtocolEnabled", "true"),
         ("advertisedListeners", "internal:pulsar://10.0.0.1:6650"),
-        ("brokerDeduplicationEnabled", "true"),
         ("transactionCoordinatorEnabled", "true"),
         ("isDelayedDeliveryDeliverAtTimeStrict", "true"),
         ("ttlDurationDefaultInSeconds", "60"),

@@ -4,6 +4,7 @@ from typing import Any, Final
 from urllib.parse import quote_plus
 
 from magnetar.broker.admin.stats import instant
+from magnetar.broker.topics import deduplication
 from magnetar.storage.codec.ledger_list import SealedLedger
 from magnetar.storage.managed_ledger.info import CursorInfo, ManagedLedgerInfo
 
@@ -70,8 +71,15 @@ def _cursor(info: CursorInfo) -> dict[str, Any]:
         "totalNonContiguousDeletedMessagesRange": len(info.ranges),
         "subscriptionHavePendingRead": False,
         "subscriptionHavePendingReplayRead": False,
-        "properties": {},
+        "properties": _mark_properties(info),
     }
+
+
+def _mark_properties(info: CursorInfo) -> dict[str, int]:
+    """What the broker keeps with the mark of a cursor of its own; subscriptions show elsewhere."""
+    if info.name != deduplication.CURSOR:
+        return {}
+    return {name: int(sequence_id) for name, sequence_id in info.properties.items()}
 
 
 def _ranges(info: CursorInfo) -> str:

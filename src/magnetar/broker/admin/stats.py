@@ -97,7 +97,7 @@ def topic_json(
 ) -> dict[str, Any]:
     """The stats of a topic that the broker ``owner`` (``host:port``) serves."""
     shown = _sum_json(stats, rates, wanted, earliest, oldest)
-    shown["deduplicationStatus"] = "Disabled"
+    shown["deduplicationStatus"] = "Enabled" if stats.deduplicates else "Disabled"
     shown["ownerBroker"] = owner
     return shown
 

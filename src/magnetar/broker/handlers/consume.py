@@ -22,7 +22,7 @@ from magnetar.errors import (
     UnexpectedCommand,
 )
 from magnetar.model.names import TopicName
-from magnetar.model.position import Position
+from magnetar.model.position import Position, signed
 from magnetar.model.subscriptions import InitialPosition, SubscriptionType
 from magnetar.wire import replies
 from magnetar.wire.acks import AckRun
@@ -316,8 +316,4 @@ def _open(session: Session, consumer_id: int) -> OpenConsumer:
 
 def _position(message_id: MessageIdData) -> Position:
     """A position as it travels: -1 comes as 2^64-1."""
-    return Position(_signed(message_id.ledgerId), _signed(message_id.entryId))
-
-
-def _signed(value: int) -> int:
-    return value - 2**64 if value >= 2**63 else value
+    return Position(signed(message_id.ledgerId), signed(message_id.entryId))

@@ -178,6 +178,7 @@ def _success(command: CommandProducer, producer: Producer) -> bytes:
     return replies.producer_success(
         command.request_id,
         producer.name,
+        producer.last_sequence_id,
         schema_version=producer.schema_version,
         topic_epoch=producer.topic_epoch,
     )

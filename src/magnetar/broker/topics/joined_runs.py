@@ -1,11 +1,12 @@
 """What producers sent, as entries of one append."""
 
-from magnetar.broker.topics.producer import Producer
+from collections.abc import Sequence
+
 from magnetar.message.send_run import SendRun
 from magnetar.storage.managed_ledger.entries import Appendable, Entries
 
 
-def joined(runs: list[tuple[Producer, SendRun]]) -> Appendable:
+def joined(runs: Sequence[tuple[object, SendRun]]) -> Appendable:
     """The entries of all runs, of which there is at least one, in their order."""
     first = runs[0][1]
     if len(runs) == 1:

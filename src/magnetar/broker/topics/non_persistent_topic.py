@@ -84,6 +84,10 @@ class NonPersistentTopic:
         return self._producers.detached_chunk_count
 
     @property
+    def deduplicates(self) -> bool:
+        return False
+
+    @property
     def waiting_producers(self) -> int:
         return self._producers.waiting
 

@@ -8,6 +8,7 @@ from magnetar.broker.topics.admission import Admission
 from magnetar.broker.topics.backlog import BacklogCount
 from magnetar.broker.topics.client_connection import ClientConnection
 from magnetar.broker.topics.consumer import Consumer, DeliveryTotals, SubscribeRequest
+from magnetar.broker.topics.deduplication import CURSOR
 from magnetar.broker.topics.persistent_subscription import PersistentSubscription
 from magnetar.broker.topics.producer import Producer
 from magnetar.broker.topics.producer_access import (
@@ -18,6 +19,7 @@ from magnetar.broker.topics.producer_access import (
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.broker.topics.subscription import Subscription
 from magnetar.broker.topics.subscription_names import check_subscription_name
+from magnetar.broker.topics.topic_deduplication import TopicDeduplication
 from magnetar.broker.topics.topic_producers import TopicProducers
 from magnetar.broker.topics.topic_subscriptions import TopicSubscriptions
 from magnetar.broker.topics.topic_writer import TopicWriter
@@ -50,9 +52,11 @@ class PersistentTopic:
         "_admission",
         "_clock",
         "_closed",
+        "_deduplication",
         "_failed",
         "_producer_name",
         "_producers",
+        "_settings",
         "_subscriptions",
         "ledger",
         "loaded_at_ms",
@@ -81,6 +85,8 @@ class PersistentTopic:
         self._producer_name = producer_name
         self._failed = failed
         self._closed = False
+        self._settings = settings
+        self._deduplication: TopicDeduplication | None = None  # Few topics have it.
         subscriptions: dict[str, PersistentSubscription] = {}
         self.writer = TopicWriter(
             name,
@@ -160,6 +166,10 @@ class PersistentTopic:
         return self._subscriptions.removed_totals
 
     @property
+    def deduplicates(self) -> bool:
+        return self.writer.deduplication is not None
+
+    @property
     def waiting_producers(self) -> int:
         return self._producers.waiting
 
@@ -170,6 +180,23 @@ class PersistentTopic:
         producers: list[Producer | Subscription] = list(self.producers.values())
         for each in [*producers, *self.subscriptions.values()]:
             each.apply(policies)
+
+        if policies.deduplication or CURSOR in self.ledger.cursors:
+            self._deduplication = self._deduplication or TopicDeduplication(
+                self.name,
+                self.ledger,
+                self.writer,
+                self._producers,
+                settings=self._settings,
+                clock=self._clock,
+            )
+        if self._deduplication is not None:
+            self._deduplication.apply(policies)
+
+    async def recover(self) -> None:
+        """Learn what was stored, before anybody uses the topic. Raises what the stores raise."""
+        if self._deduplication is not None:
+            await self._deduplication.settled()
 
     async def attach_producer(
         self,
@@ -192,12 +219,15 @@ class PersistentTopic:
             arrival = Arrival(name, connection, producer_id, epoch, metadata or {}, access)
             async with self._producers.access.admitted(arrival):
                 self._check_open()
-                return self._producers.attach(
+                producer = self._producers.attach(
                     arrival,
                     publish=self.writer.publish,
                     connected_at_ms=self._clock.wall_ms(),
                     policies=self._admission.policies,
                 )
+                if self.writer.deduplication is not None:
+                    producer.last_sequence_id = self.writer.deduplication.ids.last(name)
+                return producer
 
     async def subscribe(
         self, request: SubscribeRequest, connection: ClientConnection
@@ -299,10 +329,14 @@ class PersistentTopic:
         return await log_positions.last_message_id(self.ledger)
 
     async def maintain(self) -> None:
+        if self._deduplication is not None:
+            await self._deduplication.maintain()
         await self.ledger.roll_over_if_due()
         await self.ledger.trim()
 
     async def prepare_for_rest(self) -> bool:
+        if self._deduplication is not None:
+            self._deduplication.snapshot()
         return await self.ledger.prepare_for_rest()
 
     def log_info(self) -> ManagedLedgerInfo:
@@ -321,6 +355,8 @@ class PersistentTopic:
         await self.writer.close()
         self._producers.disconnect()
         await self._subscriptions.close()
+        if self._deduplication is not None:
+            await self._deduplication.close()
 
     def _write_failed(self) -> None:
         """Disconnect the producers, who try again."""

@@ -10,6 +10,7 @@ from magnetar.errors import CorruptEntry, InvalidValue, MagnetarError, NotAllowe
 from magnetar.message import metadata
 from magnetar.message.send_run import SendRun
 from magnetar.model.policies import NO_POLICIES, Policies
+from magnetar.model.position import EARLIEST
 from magnetar.model.producers import ProducerAccessMode
 
 NO_DELAY: Final = (
@@ -50,6 +51,7 @@ class Producer:
         self.connected_at_ms = connected_at_ms
         self.access_mode = access_mode
         self.topic_epoch = topic_epoch
+        self.last_sequence_id = -1  # When it was attached; -1 for none.
         self.schema_version = b""  # For the answer to its client: a topic knows no schema.
         self.message_count = 0
         self.size_bytes = 0
@@ -78,12 +80,13 @@ class Producer:
         """Hand a run to the topic; the answer comes through the connection. Dropped after close."""
         if self._closed:
             self.connection.drop_sends(run)
-        elif (not run.usual or self._must_encrypt or self._size_max) and (
+        elif (run.traits.unusual or self._must_encrypt or self._size_max) and (
             refused := self._refused(run)
         ):
             self._publish_others(run, refused)
         else:
-            self.entries_pending += len(run.data)
+            count = len(run.data)
+            self.entries_pending += count
             self._publish(self, run)
 
     def _refused(self, run: SendRun) -> dict[int, MagnetarError]:
@@ -125,10 +128,12 @@ class Producer:
         self.message_count += run.message_count
         self.size_bytes += run.size_bytes
         self.connection.send_receipts(run, ledger_id, first_entry_id)
-        if self._refusals or self._settled is not None:
-            self._settle(len(run.data))
-        else:
-            self.entries_pending -= len(run.data)
+        self._settle(len(run.data))
+
+    def stored_before(self, run: SendRun) -> None:
+        """The topic had all sends of the run already."""
+        self.connection.send_receipts(run, *EARLIEST)
+        self._settle(len(run))
 
     def passed_on(self, run: SendRun) -> None:
         """The topic, which keeps nothing, gave the run to whoever took it."""

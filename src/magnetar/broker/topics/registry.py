@@ -204,7 +204,7 @@ class TopicRegistry:
         await self._finish_deletion(name)
         async with self._creation.topic(name, create=create, asked=asked):
             ledger = await self._open_ledger(name, await self._policies.of(name))
-        return PersistentTopic(
+        topic = PersistentTopic(
             name,
             ledger,
             settings=self._settings,
@@ -214,6 +214,13 @@ class TopicRegistry:
             producer_name=self._producer_name,
             failed=self._failed,
         )
+        try:
+            await topic.recover()
+        except MagnetarError:
+            await topic.close()
+            raise
+        topic.apply(await self._policies.of(name))
+        return topic
 
     async def _open_non_persistent(self, name: TopicName, *, create: bool, asked: bool) -> Topic:
         async with self._creation.topic(name, create=create, asked=asked):

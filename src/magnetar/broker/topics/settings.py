@@ -92,6 +92,23 @@ class TopicSettings:
     backlog_scan_ms_max: int = setting(
         "subscriptionBacklogScanMaxTimeMs", 120_000, "how long they may be read", minimum=1
     )
+    deduplication_entries_interval: int = setting(
+        "brokerDeduplicationEntriesInterval",
+        1000,
+        "deduplication: after so many entries the sequence ids are saved",
+        minimum=1,
+    )
+    deduplication_producers_max: int = setting(
+        "brokerDeduplicationMaxNumberOfProducers",
+        10_000,
+        "producers of a topic whose sequence ids are kept",
+        minimum=1,
+    )
+    deduplication_idle_minutes: int = setting(
+        "brokerDeduplicationProducerInactivityTimeoutMinutes",
+        360,
+        "the sequence id of a producer that is gone for so long is forgotten",
+    )
     unload_idle_after_s: int = setting(
         "topicUnloadAfterIdleSeconds",
         300,

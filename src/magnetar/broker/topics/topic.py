@@ -48,6 +48,10 @@ class Topic(Protocol):
         """Those attached, by name. Read only."""
 
     @property
+    def deduplicates(self) -> bool:
+        """What a producer sends again is not stored again."""
+
+    @property
     def waiting_producers(self) -> int:
         """Producers that wait until they may have it for themselves."""
 

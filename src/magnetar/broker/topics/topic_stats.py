@@ -27,6 +27,7 @@ def topic_stats(topic: Topic) -> TopicStats:
         ),
         created_ms=topic.loaded_at_ms,
         last_publish_ms=topic.last_publish_ms,
+        deduplicates=topic.deduplicates,
         waiting_publishers=topic.waiting_producers,
         publishers=[_publisher(producer) for producer in topic.producers.values()],
         subscriptions=subscriptions,

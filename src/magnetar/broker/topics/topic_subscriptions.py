@@ -6,6 +6,7 @@ from typing import Final
 from magnetar.broker.topics.admission import Admission
 from magnetar.broker.topics.backlog import BacklogCount, count_backlog
 from magnetar.broker.topics.consumer import DeliveryTotals, SubscribeRequest
+from magnetar.broker.topics.deduplication import CURSOR
 from magnetar.broker.topics.persistent_subscription import PersistentSubscription
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.broker.topics.subscription import Subscription
@@ -57,6 +58,8 @@ class TopicSubscriptions:
         self._removed_totals: DeliveryTotals | None = None
         self._made_tasks: Tasks | None = None  # Most topics at rest have none.
         for name, cursor in ledger.cursors.items():
+            if name == CURSOR:
+                continue
             by_name[name] = self._subscription(name)
             assert cursor.durable, "a topic that was just opened has durable cursors only"
 

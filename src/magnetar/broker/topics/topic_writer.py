@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from itertools import chain
 from typing import Final
 
+from magnetar.broker.topics.deduplication import Deduplication, Duplicates
 from magnetar.broker.topics.joined_runs import joined
 from magnetar.broker.topics.persistent_subscription import PersistentSubscription
 from magnetar.broker.topics.producer import Producer
@@ -18,12 +19,16 @@ from magnetar.errors import MagnetarError, UnknownFailure
 from magnetar.loop_iteration import LoopIteration, Phase
 from magnetar.message.send_run import SendRun
 from magnetar.model.names import TopicName
+from magnetar.model.position import Position
 from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
 
 log = logging.getLogger(__name__)
 
 AHEAD_MIN: Final = 64
 """So many entries are appended although an append before them is not answered; few wait for it."""
+
+Waiting = tuple[Producer | Duplicates, SendRun]
+"""Who is answered when a run is stored; for duplicates nothing is."""
 
 
 class TopicWriter:
@@ -42,6 +47,7 @@ class TopicWriter:
         "_subscriptions",
         "_topic",
         "_will_store",
+        "deduplication",
         "last_publish_ms",
         "message_count",
         "size_bytes",
@@ -60,16 +66,17 @@ class TopicWriter:
         self.message_count = 0
         self.size_bytes = 0
         self.last_publish_ms = 0
+        self.deduplication: Deduplication | None = None
         self._topic = topic
         self._ledger = ledger
         self._subscriptions = subscriptions
         self._clock = clock
         self._iteration = iteration
         self._failed = failed
-        self._inbox: list[tuple[Producer, SendRun]] = []
+        self._inbox: list[Waiting] = []
         self._inbox_size = 0  # Entries in it.
         self._will_store = False  # At the end of an iteration.
-        self._storing: tuple[list[tuple[Producer, SendRun]], ...] = ()  # The appends under way.
+        self._storing: tuple[list[Waiting], ...] = ()  # The appends under way.
         self._at_rest: asyncio.Future[None] | None = None  # ``close`` waits until both are empty.
         self._closed = False
 
@@ -82,12 +89,31 @@ class TopicWriter:
         """Take a run; it is answered through the producer when it is durable."""
         if self._closed:
             producer.dropped(run)
-            return
+        elif self.deduplication is None:
+            self._take(producer, run)
+        elif duplicates := self.deduplication.ids.duplicates(producer.name, run):
+            for repeats, part in run.parted(duplicates):
+                if repeats:
+                    self._answer_in_turn(producer, part)
+                else:
+                    self._take(producer, part)
+        else:
+            self._take(producer, run)
+
+    def _take(self, producer: Producer, run: SendRun) -> None:
         self._inbox.append((producer, run))
         self._inbox_size += len(run.data)
-        if not self._will_store and (not self._storing or self._may_store()):
+        if not self._will_store and self._may_store():
             self._will_store = True
             self._iteration.at_end(Phase.APPEND, self._store)
+
+    def _answer_in_turn(self, producer: Producer, run: SendRun) -> None:
+        """Answer what was taken before, when all that is stored before it is answered."""
+        line = self._inbox or (self._storing[-1] if self._storing else None)
+        if line is None:
+            producer.stored_before(run)
+        else:
+            line.append((Duplicates(producer, run), run.part(0, 0)))
 
     async def close(self) -> None:
         """Take nothing more; return when all that was taken is answered."""
@@ -98,13 +124,15 @@ class TopicWriter:
             await asyncio.shield(self._at_rest)
 
     def _may_store(self) -> bool:
-        """Whether what waits is appended before an append under way is answered."""
+        """Whether what waits is appended now, or when an append under way is answered."""
+        if not self._storing:
+            return True
         return self._inbox_size >= AHEAD_MIN and self._ledger.takes_more
 
     def _store(self) -> None:
         """Append all that waits, once, unless it is little and an answer is expected."""
         self._will_store = False
-        if not self._inbox or (self._storing and not self._may_store()):
+        if not (self._inbox and self._may_store()):
             return
         runs, self._inbox, self._inbox_size = self._inbox, [], 0
         self._storing = (*self._storing, runs)
@@ -130,6 +158,8 @@ class TopicWriter:
             self.size_bytes += run.size_bytes
             producer.stored(run, ledger_id, entry_id)
             entry_id += len(run.data)
+        if self.deduplication is not None:
+            self.deduplication.stored(runs, Position(ledger_id, entry_id - 1))
         for subscription in self._subscriptions.values():
             try:
                 subscription.wake()

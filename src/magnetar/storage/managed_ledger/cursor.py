@@ -312,6 +312,11 @@ class Cursor:
             await self._record.save(self._state)
             self._changes_saved = max(self._changes_saved, changes)
 
+    @property
+    def saved(self) -> bool:
+        """Whether the stored record says what is acknowledged."""
+        return self._changes_saved == self.acks.changes
+
     async def set_properties(self, properties: dict[str, str]) -> None:
         """Replace the properties. They are durable when this returns, as with ``reset``."""
         self.properties = properties

@@ -111,7 +111,8 @@ class ClientEnd:
 
 def entry(text, *, key=None, batch=None, **fields):
     """An entry holding ``text``; ``batch`` is its number of messages, where it is a batch."""
-    metadata = pb.MessageMetadata(producer_name="p", sequence_id=0, publish_time=1, **fields)
+    said = {"producer_name": "p", "sequence_id": 0, "publish_time": 1, **fields}
+    metadata = pb.MessageMetadata(**said)
     if key is not None:
         metadata.partition_key = key
     if batch is not None:
@@ -125,7 +126,7 @@ def payload(data):
 
 
 def run_of(*entries, counts=None, producer_id=1):
-    return SendRun.of(
+    return SendRun(
         producer_id=producer_id,
         sequences=[0] * len(entries),
         data=list(entries),
@@ -190,7 +191,9 @@ async def open_bench():
     """Opens benches with the settings asked for; all are closed after the test."""
     benches = []
 
-    async def open_one(*, cache_bytes=1024 * 1024, clock=None, metadata=None, **asked):
+    async def open_one(
+        *, cache_bytes=1024 * 1024, clock=None, metadata=None, ledgers=None, **asked
+    ):
         limits = {name: value for name, value in asked.items() if name in IN_FORCE}
         settings = {name: value for name, value in asked.items() if name not in limits}
         tasks = Tasks("bench")
@@ -199,7 +202,7 @@ async def open_bench():
         ledger = await ManagedLedger.open(
             "public/default/persistent/t",
             metadata=metadata,
-            ledgers=MemoryLedgerStore(),
+            ledgers=ledgers or MemoryLedgerStore(),
             cache=EntryCache(cache_bytes),
             clock=clock,
             tasks=tasks,

@@ -134,7 +134,7 @@ async def test_every_field_is_filled_by_what_happens(
             if getattr(part, each.name) != default:
                 filled[type(part)].add(each.name)
 
-    for bench in (free, limited, passing):
+    for bench in (free, limited, passing, await open_bench(deduplication=True)):
         stats = topic_stats(bench.topic)
         look(stats)
         for publisher in stats.publishers:

@@ -46,14 +46,15 @@ class Block:
         checksums: list[int],
         answered: Answered | None,
     ) -> None:
-        assert data, "a block has at least one entry"
+        count = len(data)
+        assert count == len(checksums) > 0, "a block has entries, and each of them a checksum"
         self._ledger = ledger
         self._first = first
         self._data = data
         self._checksums = checksums
+        self._body_size = size = len(data[0]) if count == 1 else sum(map(len, data))
         self.answered = answered
-        self._body_size = size = sum(map(len, data))
-        self.size = HEAD_SIZE + TABLES_SIZE * len(data) + size
+        self.size = HEAD_SIZE + TABLES_SIZE * count + size
 
     @property
     def entries(self) -> int:

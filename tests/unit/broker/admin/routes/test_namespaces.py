@@ -31,7 +31,6 @@ async def test_too_many_bundles_are_refused(world, count):
     [
         {"persistence": {"bookkeeperEnsemble": 2}},
         {"message_ttl_in_seconds": 100},
-        {"deduplicationEnabled": True},
         {"topicDispatchRate": {"standalone": {"dispatchThrottlingRateInMsg": 10}}},
         {"topicDispatchRate": {"elsewhere": {"dispatchThrottlingRateInMsg": 10}}},
         {"backlog_quota_map": {"some_kind": {"limitSize": 5}}},
@@ -42,7 +41,6 @@ async def test_too_many_bundles_are_refused(world, count):
         {"offload_threshold": 5},
         {"offload_threshold_in_seconds": 5},
         {"offload_deletion_lag_ms": 5},
-        {"deduplicationSnapshotIntervalSeconds": 5},
         {"dispatcherPauseOnAckStatePersistentEnabled": True},
         {"resource_group_name": "g"},
         {"properties": {"a": "b"}},
