@@ -6,7 +6,7 @@ more may come from us.
 """
 
 import json
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,7 +75,10 @@ class Link:
 
 
 class Replay:
-    """One conversation played once. ``missing``: lines of frames that are known not to come."""
+    """One conversation played once. ``missing``: lines of frames that are known not to come.
+
+    It ends at the first difference that is ``enough``.
+    """
 
     def __init__(
         self,
@@ -85,7 +88,9 @@ class Replay:
         *,
         missing: Collection[int] = (),
         answer_timeout_s: float = ANSWER_TIMEOUT_S,
+        enough: Callable[[Difference], bool] = lambda _: False,
     ) -> None:
+        self._enough = enough
         self._conversation = conversation
         self._missing = missing
         self._answer_timeout_s = answer_timeout_s
@@ -100,6 +105,8 @@ class Replay:
         async with aiohttp.ClientSession() as self._http:
             try:
                 for step in self._conversation.steps:
+                    if any(map(self._enough, self.differences)):
+                        return self.differences
                     if step.kind in CLIENT_ACTS and step.ms - before >= QUIET_MS:
                         await self._expect_nothing(step)
                     if step.kind != "note":
@@ -136,8 +143,7 @@ class Replay:
     async def _expect(self, step: Step) -> None:
         theirs = decode(step.frame)
         link = self._links[step.connection]
-        patience_s = MISSING_TIMEOUT_S if step.number in self._missing else self._answer_timeout_s
-        ours = await self._find(link, theirs, patience_s)
+        ours = await self._find(link, theirs, self._patience_s(step))
         if ours is None:
             self._report(step, theirs.command, "", theirs.fields, NOTHING)
             return
@@ -151,6 +157,9 @@ class Replay:
             self._names.masked(expected).fields, self._names.masked(ours).fields
         ):
             self._report(step, theirs.command, field, pulsar, magnetar)
+
+    def _patience_s(self, step: Step) -> float:
+        return MISSING_TIMEOUT_S if step.number in self._missing else self._answer_timeout_s
 
     async def _find(self, link: Link, theirs: Decoded, patience_s: float) -> Decoded | None:
         """The next frame, or one that arrived before and is what was expected."""
@@ -176,7 +185,7 @@ class Replay:
         link = self._links[step.connection]
         while not link.ended:
             try:
-                frame = await link.next(self._answer_timeout_s)
+                frame = await link.next(self._patience_s(step))
             except TimedOut:
                 self._report(step, "(end of connection)", "", "closes the connection", NOTHING)
                 return

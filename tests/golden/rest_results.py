@@ -35,7 +35,10 @@ def _cut(expected: Any, ours: Any, about: str | None) -> Any:
         return ours
     for keys, cut in _CUTS:
         if keys <= expected.keys():
-            return cut(ours, about)
+            try:
+                return cut(ours, about)
+            except KeyError:
+                return NOTHING
     return ours
 
 
