@@ -3,11 +3,13 @@
 from collections.abc import Callable, Sequence
 from typing import Generic
 
+from magnetar.message import metadata
 from magnetar.message.entry_traits import EntryTraits
 from magnetar.model.position import Position
 from magnetar.storage.managed_ledger.run import EntryRun
 
 from .blocked import Blocked, C, Why, receiver_blocked
+from .hash_ranges import StickyRanges
 from .shared import fitting
 from .strategy import Assignment
 
@@ -69,3 +71,30 @@ class Single(Generic[C]):
         if not self.receivers:
             return Blocked(Why.FAILOVER_DELAY, self.active.name)
         return receiver_blocked(self.active)
+
+
+class SingleInRanges(Single[C]):
+    """Exclusive, where the consumer asked for some hash slots alone, as a reader may.
+
+    Entries of other slots are passed over: nobody gets or acknowledges them.
+    """
+
+    def __init__(self, elect: Callable[[Sequence[C]], C]) -> None:
+        super().__init__(elect)
+        self._ranges: StickyRanges[C] = StickyRanges()
+
+    def join(self, consumer: C) -> None:
+        self._ranges.add(consumer, consumer.name, consumer.hash_ranges)
+        super().join(consumer)
+
+    def leave(self, consumer: C) -> None:
+        self._ranges.remove(consumer)
+        super().leave(consumer)
+
+    def assign(
+        self, run: EntryRun, indexes: Sequence[int], traits: EntryTraits, *, again: bool
+    ) -> Assignment[C]:
+        slots = (self._ranges.slot(metadata.sticky_key(run.data[index])) for index in indexes)
+        owners = map(self._ranges.select, slots)
+        wanted = [i for i, owner in zip(indexes, owners, strict=True) if owner is not None]
+        return super().assign(run, wanted, traits, again=again)

@@ -253,9 +253,6 @@ def _request(command: CommandSubscribe, metadata_bytes_max: int) -> SubscribeReq
     metadata = {pair.key: pair.value for pair in command.metadata}
     if sum(len(key) + len(value) for key, value in metadata.items()) > metadata_bytes_max:
         raise InvalidValue(f"metadata has a max size of {metadata_bytes_max} bytes")
-    ranges = None
-    if kind is SubscriptionType.KEY_SHARED and command.keySharedMeta.keySharedMode == _STICKY:
-        ranges = tuple((one.start, one.end) for one in command.keySharedMeta.hashRanges)
     return SubscribeRequest(
         subscription=command.subscription,
         type=kind,
@@ -266,12 +263,23 @@ def _request(command: CommandSubscribe, metadata_bytes_max: int) -> SubscribeReq
         initial_position=InitialPosition(command.initialPosition),
         start=_position(command.start_message_id) if command.HasField("start_message_id") else None,
         start_rollback_s=command.start_message_rollback_duration_sec,
-        hash_ranges=ranges,
+        hash_ranges=_ranges(kind, command),
         allow_out_of_order=command.keySharedMeta.allowOutOfOrderDelivery,
         metadata=metadata,
         properties={pair.key: pair.value for pair in command.subscription_properties},
         consumer_epoch=command.consumer_epoch if command.HasField("consumer_epoch") else None,
     )
+
+
+def _ranges(
+    kind: SubscriptionType, command: CommandSubscribe
+) -> tuple[tuple[int, int], ...] | None:
+    """The slots that a Key_Shared consumer declares, or that an Exclusive one wants alone."""
+    asked = command.keySharedMeta
+    sticky = kind is SubscriptionType.KEY_SHARED and asked.keySharedMode == _STICKY
+    if not sticky and not (kind is SubscriptionType.EXCLUSIVE and asked.hashRanges):
+        return None
+    return tuple((one.start, one.end) for one in asked.hashRanges)
 
 
 def _acknowledge(opened: OpenConsumer, ids: Sequence[MessageIdData]) -> None:

@@ -26,7 +26,10 @@ class SubscribeRequest:
     """Where a non-durable subscription starts: at this entry. Durable ones ignore it."""
     start_rollback_s: int = 0
     hash_ranges: tuple[tuple[int, int], ...] | None = None
-    """Key_Shared: the slots a STICKY consumer declares; None for AUTO_SPLIT."""
+    """Key_Shared: the slots a STICKY consumer declares; None for AUTO_SPLIT.
+
+    Exclusive: the slots that it is to get alone; None for all.
+    """
     allow_out_of_order: bool = False
     metadata: dict[str, str] = field(default_factory=dict)
     properties: dict[str, str] = field(default_factory=dict)

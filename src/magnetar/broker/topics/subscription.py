@@ -18,7 +18,7 @@ from magnetar.broker.dispatch.hash_ranges import (
 )
 from magnetar.broker.dispatch.key_shared import KeyShared
 from magnetar.broker.dispatch.shared import Shared
-from magnetar.broker.dispatch.single import Single
+from magnetar.broker.dispatch.single import Single, SingleInRanges
 from magnetar.broker.dispatch.strategy import Strategy
 from magnetar.broker.topics.client_connection import ClientConnection
 from magnetar.broker.topics.consumer import Consumer, DeliveryTotals, SubscribeRequest
@@ -276,7 +276,8 @@ class Subscription(ABC):
                 waiting_chunks_max=self._settings.waiting_chunks_max,
             )
         if request.type is not SubscriptionType.KEY_SHARED:
-            return Single(
+            single = Single if request.hash_ranges is None else SingleInRanges
+            return single(
                 lambda consumers: choose(
                     consumers,
                     topic=str(self._topic),

@@ -1,10 +1,11 @@
 """Exclusive and Failover: one consumer gets everything, as far as its permits go."""
 
 import pytest
-from unit.broker.dispatch.receivers import Receiver, World, entry
+from unit.broker.dispatch.receivers import Receiver, World, entry, keyed
 
 from magnetar.broker.dispatch.blocked import Blocked, Why
-from magnetar.broker.dispatch.single import Single
+from magnetar.broker.dispatch.single import Single, SingleInRanges
+from magnetar.errors import ConsumerAssignFailed
 
 
 def least(consumers):
@@ -52,3 +53,21 @@ def test_entries_go_out_while_there_are_permits(single):
     assert a.permits == -4
     assert world.offer(entry()) == {}
     assert single.blocked(0.0) == Blocked(Why.NO_PERMITS, "a")
+
+
+def test_a_consumer_that_asks_for_some_slots_gets_their_entries_alone():
+    single = SingleInRanges(least)
+    with pytest.raises(ConsumerAssignFailed, match="start > end"):
+        single.join(Receiver("wrong", hash_ranges=((9, 1),)))
+    assert single.active is None
+    a = Receiver("a", permits=3, hash_ranges=((0, 30_000), (32_000, 32_300)))
+    single.join(a)
+    single.serve()
+    world = World(single)  # The slots of a, b and c are 27058, 32259 and 54879.
+    assert world.offer(*keyed("c", "a", "c", "b")) == {"a": [1, 3]}
+    assert world.offer(*keyed("c", "c")) == {}
+    assert world.offer(*keyed("c", "a", "b", "a")) == {"a": [1]}
+    single.leave(a)
+    single.join(Receiver("b", hash_ranges=((0, 65_535),)))
+    single.serve()
+    assert world.offer(*keyed("a", "b", "c")) == {"b": [0, 1, 2]}

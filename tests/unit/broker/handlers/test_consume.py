@@ -46,6 +46,37 @@ async def test_messages_come_as_far_as_permits_go(peer, other):
     assert await delivered(peer, 2) == [2, 3]
 
 
+async def test_a_reader_that_asks_for_some_slots_gets_their_messages_alone(peer, other):
+    await publish(other, 20)
+    for number, (start, end) in enumerate([(0, 32_767), (32_768, 65_535)]):
+        await peer.consume(
+            number,
+            subscription=f"reader-{number}",
+            durable=False,
+            start_message_id=pb.MessageIdData(ledgerId=0, entryId=0),
+            keySharedMeta=pb.KeySharedMeta(
+                keySharedMode=pb.STICKY, hashRanges=[pb.IntRange(start=start, end=end)]
+            ),
+        )
+    for number in range(2):
+        peer.tell("flow", consumer_id=number, messagePermits=100)
+    came = [(await peer.hear()).message for _ in range(20)]
+    assert sorted(one.message_id.entryId for one in came) == list(range(20))
+    assert {one.consumer_id for one in came} == {0, 1}
+    await peer.nothing_more()
+
+
+async def test_ranges_that_a_consumer_cannot_have_are_refused(peer):
+    for ranges in ([], [(9, 1)], [(0, 5), (5, 9)]):
+        asked = [pb.IntRange(start=start, end=end) for start, end in ranges]
+        error, _ = await refused(
+            peer,
+            subType=pb.CommandSubscribe.Key_Shared,
+            keySharedMeta=pb.KeySharedMeta(keySharedMode=pb.STICKY, hashRanges=asked),
+        )
+        assert error == pb.ConsumerAssignError
+
+
 async def test_a_flow_without_permits_ends_the_connection(peer):
     await peer.consume(1)
     peer.tell("flow", consumer_id=1, messagePermits=0)
