@@ -18,6 +18,7 @@ from magnetar.loop_iteration import LoopIteration
 from magnetar.model.names import TopicName
 from magnetar.model.policies import Policies
 from magnetar.model.policy_values import RetentionPolicies
+from magnetar.model.schemas import SchemaCompatibilityStrategy
 from magnetar.storage.ledger.local.disk import Files
 from magnetar.storage.ledger.local.settings import (
     SEGMENTS_SPARE_MAX,
@@ -170,7 +171,11 @@ async def _open_services(
         creation=creation,
         topics=topics,
         schema_registry=schemas,
-        schemas=TopicSchemas(schemas, policies),
+        schemas=TopicSchemas(
+            schemas,
+            policies,
+            system=SchemaCompatibilityStrategy(config.policies.system_schema_compatibility),
+        ),
         lookup=Lookup(resources, ownership, address),
         ownership=ownership,
         address=address,

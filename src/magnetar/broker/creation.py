@@ -11,8 +11,16 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
-from magnetar.errors import AlreadyExists, InvalidName, InvalidValue, LimitReached, TopicNotFound
+from magnetar.errors import (
+    AlreadyExists,
+    InvalidName,
+    InvalidValue,
+    LimitReached,
+    NotAllowed,
+    TopicNotFound,
+)
 from magnetar.model.names import DOMAINS, PARTITION_MARK, NamespaceName, TopicName
+from magnetar.model.system_topics import is_of_transactions, is_system_topic
 
 from .policies import PolicyService
 from .resources import Resources
@@ -38,9 +46,11 @@ class Creation:
     async def topic(self, name: TopicName, *, create: bool, asked: bool) -> AsyncIterator[None]:
         """Open a topic or partition inside the block, which may also create it there.
 
-        ``create``: a client uses it; ``asked``: an administrator asks for it. Raises TopicNotFound
-        and LimitReached.
+        ``create``: a client uses it; ``asked``: an administrator asks for it. Raises TopicNotFound,
+        LimitReached, and NotAllowed for a topic that only brokers make.
         """
+        if is_of_transactions(name):
+            raise NotAllowed(f"Can not create transaction system topic {name}")
         if await self._resources.topic_exists(name):
             yield
             return
@@ -52,6 +62,8 @@ class Creation:
             allowed = asked or (create and await self.automatic(name))
         if not allowed:
             raise TopicNotFound(f"Topic not found {name}")
+        if is_system_topic(name):
+            raise NotAllowed(f"{name} is a system topic, and this broker keeps nothing in it")
         async with self._places(name.namespace, [name]):
             yield
 
@@ -65,7 +77,7 @@ class Creation:
 
     async def usable(self, name: TopicName) -> bool:
         """Whether a topic exists, or will when a client uses it."""
-        if await self.automatic(name):
+        if not is_system_topic(name) and await self.automatic(name):
             return True
         partitions = await self._resources.partitions(name.partitioned_name)
         if partitions:
@@ -93,7 +105,7 @@ class Creation:
         auto = (await self._policies.of(name)).auto_topic_creation
         if partitions or not (create and auto is not None and auto.allowed):
             raise TopicNotFound(f"Topic {name} not found")
-        if index >= 0 or not auto.partitions_made:
+        if index >= 0 or not auto.partitions_made or is_system_topic(name):
             return 0
         try:
             await self.create_partitioned(name, auto.partitions_made)

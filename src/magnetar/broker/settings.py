@@ -218,6 +218,11 @@ class PolicySettings:
         "producers without a schema are refused by topics that have one",
     )
 
+    system_schema_compatibility: SchemaStrategy = setting(
+        "systemTopicSchemaCompatibilityStrategy",
+        "ALWAYS_COMPATIBLE",
+        "the same for system topics, and those in the namespace pulsar/system",
+    )
     topic_level_policies: bool = setting(
         "topicLevelPoliciesEnabled", True, "topics may have policies of their own"
     )

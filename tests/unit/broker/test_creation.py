@@ -13,6 +13,7 @@ from magnetar.errors import (
     InvalidValue,
     LimitReached,
     NamespaceNotFound,
+    NotAllowed,
     TopicNotFound,
 )
 from magnetar.model.names import TopicName
@@ -218,3 +219,28 @@ async def test_a_topic_that_could_not_be_made_takes_no_place(open_rules):
         async with rules.rules.topic(topic("a"), create=True, asked=False):
             raise OSError("disk")
     await rules.make("b")
+
+
+async def test_system_topics_are_made_by_nobody(open_rules):
+    one = await open_rules(auto_topic_kind="partitioned", auto_partitions=3)
+    for asked in (False, True):
+        with pytest.raises(NotAllowed, match="__change_events is a system topic"):
+            await one.make("__change_events", asked=asked)
+        with pytest.raises(NotAllowed, match="Can not create transaction system topic persistent"):
+            await one.make("t-s__transaction_pending_ack", asked=asked)
+    assert await one.rules.partitions(topic("__change_events"), create=True) == 0
+    assert not await one.rules.usable(topic("__change_events"))
+    assert await one.made() == []
+    assert await one.resources.partitioned_topics(topic("t").namespace) == []
+
+
+async def test_a_system_topic_that_is_there_can_be_used_but_for_the_logs_of_transactions(
+    open_rules,
+):
+    one = await open_rules()
+    for local in ("__change_events", "t-s__transaction_pending_ack"):
+        name = paths.managed_ledger_name(topic(local))
+        await one.metadata.put(paths.managed_ledger(name), b"{}")
+    await one.make("__change_events")
+    with pytest.raises(NotAllowed):
+        await one.make("t-s__transaction_pending_ack")

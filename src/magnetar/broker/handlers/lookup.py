@@ -22,6 +22,7 @@ from magnetar.model.names import (
     NamespaceName,
     TopicName,
 )
+from magnetar.model.system_topics import is_system_topic
 from magnetar.wire import replies
 from magnetar.wire.commands import (
     CommandGetTopicsOfNamespace,
@@ -90,7 +91,8 @@ class LookupHandler:
     ) -> bytes:
         found: list[TopicName] = []
         for domain in _DOMAINS[command.mode]:
-            found += await self._resources.topics(namespace, domain)
+            every = await self._resources.topics(namespace, domain)
+            found += [topic for topic in every if not is_system_topic(topic)]
         filtered = False
         if command.HasField("topics_pattern"):
             pattern = TopicPattern.of(command.topics_pattern)

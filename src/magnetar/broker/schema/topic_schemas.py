@@ -15,6 +15,7 @@ from magnetar.model.schemas import (
     SchemaInfo,
     SchemaType,
 )
+from magnetar.model.system_topics import is_hidden
 
 _NO_SCHEMA: Final = (SchemaType.NONE, SchemaType.AUTO_CONSUME)
 _ALL_VERSIONS: Final = frozenset(
@@ -30,11 +31,21 @@ _ALL_VERSIONS: Final = frozenset(
 class TopicSchemas:
     """Checks and adds the schemas of clients."""
 
-    def __init__(self, registry: SchemaRegistry, policies: PolicyService) -> None:
+    def __init__(
+        self,
+        registry: SchemaRegistry,
+        policies: PolicyService,
+        *,
+        system: SchemaCompatibilityStrategy = SchemaCompatibilityStrategy.ALWAYS_COMPATIBLE,
+    ) -> None:
+        """``system``: the strategy of system topics."""
+        self._system = system
         self._registry = registry
         self._policies = policies
 
     async def strategy(self, topic: TopicName) -> SchemaCompatibilityStrategy:
+        if is_hidden(topic):
+            return self._system
         return schema_strategy(await self._policies.combined_of(topic))
 
     async def of_producer(self, topic: TopicName, schema: SchemaInfo | None) -> int | None:

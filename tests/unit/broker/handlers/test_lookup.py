@@ -172,6 +172,15 @@ async def test_topics_are_listed_by_mode_persistent_ones_first(peer):
         assert list((await topics(peer, mode=mode)).topics) == names
 
 
+async def test_system_topics_are_neither_made_nor_listed(peer):
+    await peer.ask("lookupTopic", topic="__change_events", request_id=0)
+    refused = await peer.ask("producer", topic="__change_events", producer_id=1, request_id=1)
+    assert refused.error.error == pb.NotAllowedError
+    assert "is a system topic" in refused.error.message
+    await peer.produce(2, topic="t")
+    assert list((await topics(peer)).topics) == ["persistent://public/default/t"]
+
+
 async def test_nothing_is_listed_where_nothing_is(peer):
     await peer.produce(1, topic="a")
     for values in (

@@ -37,6 +37,9 @@ class Rules:
     async def set(self, **changed):
         await self._policies.change(TOPIC.namespace, **changed)
 
+    async def set_for_topic(self, **changed):
+        await self._policies.change_topic(TOPIC, **changed)
+
     async def produce(self, schema):
         return await self.schemas.of_producer(TOPIC, schema)
 
@@ -112,6 +115,15 @@ async def test_the_strategy_is_the_namespaces_then_its_older_word_then_the_broke
         assert await rules.schemas.strategy(TOPIC) is Strategy.ALWAYS_COMPATIBLE
         await rules.produce(A)
         assert await rules.produce(A_TEXT) == 1
+
+
+async def test_a_topics_own_strategy_is_stronger_and_system_topics_have_theirs(rules):
+    await rules.set(schema_compatibility=Strategy.FORWARD)
+    await rules.set_for_topic(schema_compatibility=Strategy.BACKWARD)
+    assert await rules.schemas.strategy(TOPIC) is Strategy.BACKWARD
+    assert await rules.schemas.strategy(TOPIC.partition(0)) is Strategy.BACKWARD
+    system = TopicName.parse("persistent://public/default/__change_events")
+    assert await rules.schemas.strategy(system) is Strategy.ALWAYS_COMPATIBLE
 
 
 async def test_full_is_the_default(rules):

@@ -16,11 +16,12 @@ from magnetar.errors import (
     NotAllowed,
     TenantNotFound,
 )
-from magnetar.model.names import NON_PERSISTENT, PERSISTENT, NamespaceName
+from magnetar.model.names import NON_PERSISTENT, PERSISTENT, NamespaceName, TopicName
 from magnetar.model.policies import json_name
 from magnetar.model.policy_records import NamespacePolicies, policies_in, unread_parts
 from magnetar.model.policy_values import AuthPolicies
 from magnetar.model.records import Bundles
+from magnetar.model.system_topics import is_hidden
 
 # For policies that are not in force, these values are as good as none. FULL is the default.
 _OFF: Final[tuple[object, ...]] = (False, 0, -1, "", "FULL", AuthPolicies())
@@ -37,6 +38,13 @@ async def existing(admin: AdminServices, request: Request) -> NamespacePolicies:
     if policies is None:
         raise NamespaceNotFound("Namespace does not exist")
     return policies
+
+
+def visible(topics: list[TopicName], request: Request) -> list[TopicName]:
+    """Those that the request asks for: with system topics, or without."""
+    if request.flag("includeSystemTopic"):
+        return topics
+    return [name for name in topics if not is_hidden(name)]
 
 
 async def names(admin: AdminServices, request: Request) -> Reply:
@@ -63,7 +71,7 @@ async def topics(admin: AdminServices, request: Request) -> Reply:
     found = [
         name for domain in _MODES[mode] for name in await admin.resources.topics(namespace, domain)
     ]
-    return shown([str(name) for name in found])
+    return shown([str(name) for name in visible(found, request)])
 
 
 async def create(admin: AdminServices, request: Request) -> Reply:

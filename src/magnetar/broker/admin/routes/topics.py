@@ -6,10 +6,12 @@ from magnetar.broker.admin import arguments
 from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
 from magnetar.broker.admin.router import Route
-from magnetar.broker.admin.routes.namespaces import existing
+from magnetar.broker.admin.routes.namespaces import existing, visible
 from magnetar.broker.admin.services import AdminServices
 from magnetar.errors import AlreadyExists, InvalidValue, LimitReached, NotAllowed, TopicNotFound
+from magnetar.model.names import TopicName
 from magnetar.model.records import PartitionedTopicMetadata
+from magnetar.model.system_topics import is_system_topic
 
 METADATA: Final = "application/vnd.partitioned-topic-metadata+json"
 _NOT_PARTITIONED: Final = PartitionedTopicMetadata(0)
@@ -21,18 +23,19 @@ async def names(admin: AdminServices, request: Request) -> Reply:
     bundle = request.query.get("bundle")
     if bundle is not None:
         topics = [name for name in topics if policies.bundles.range_of(name) == bundle]
-    return shown([str(name) for name in topics])
+    return shown([str(name) for name in visible(topics, request)])
 
 
 async def partitioned_names(admin: AdminServices, request: Request) -> Reply:
     await existing(admin, request)
     namespace, domain = arguments.namespace(request), arguments.domain(request)
     names = await admin.resources.partitioned_topics(namespace, domain)
-    return shown([str(name) for name in names])
+    return shown([str(name) for name in visible(names, request)])
 
 
 async def create(admin: AdminServices, request: Request) -> Reply:
     topic = arguments.topic(request)
+    _check_own(topic)
     if arguments.string_map(arguments.body(request), "properties"):
         raise NotAllowed(f"This broker keeps no properties: create {topic} without them")
     await admin.resources.require_namespace(topic.namespace)
@@ -81,6 +84,7 @@ async def partitions(admin: AdminServices, request: Request) -> Reply:
 async def create_partitions(admin: AdminServices, request: Request) -> Reply:
     topic = arguments.topic(request)
     count, properties = _asked(request)
+    _check_own(topic)
     try:
         await admin.fanout.create(topic, count, properties)
     except InvalidValue as error:
@@ -112,6 +116,13 @@ async def delete_partitions(admin: AdminServices, request: Request) -> Reply:
         raise TopicNotFound(f"Topic {topic} not found.")
     await admin.fanout.delete(topic, force=request.flag("force"))
     return done()
+
+
+def _check_own(topic: TopicName) -> None:
+    if is_system_topic(topic):
+        raise Rejection(
+            400, f"Cannot create topic in system topic format! Only brokers make {topic}"
+        )
 
 
 def _asked(request: Request) -> tuple[int, dict[str, str] | None]:

@@ -5,6 +5,7 @@ from unit.broker.admin.world import SilentEnd, open_world
 
 from magnetar.broker.settings import PolicySettings
 from magnetar.model.names import TopicName
+from magnetar.storage.metadata import paths
 
 ALL = "/admin/v2/persistent/public/default"
 
@@ -163,3 +164,35 @@ async def test_there_are_no_other_domains(world, path):
     answer = await world.ask("GET", path.replace("persistent", "immortal"))
     assert answer.status == 404
     assert "docs/admin.md" in answer.reason
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "public/default/__change_events",
+        "public/default/__transaction_buffer_snapshot",
+        "public/default/t-s__transaction_pending_ack",
+        "pulsar/system/__transaction_log_0",
+    ],
+)
+async def test_system_topics_are_made_by_brokers_alone(world, path):
+    for one, body in ((path, None), (f"{path}/partitions", 3)):
+        refused = await world.ask("PUT", f"/admin/v2/persistent/{one}", body)
+        assert refused.status == 400
+        assert refused.reason.startswith("Cannot create topic in system topic format!")
+
+
+async def test_system_topics_are_listed_for_who_asks(world):
+    hidden, shown = "persistent://public/default/__change_events", "persistent://public/default/t"
+    await world.topic(shown)
+    path = paths.managed_ledger_name(TopicName.parse(hidden))
+    await world.metadata.put(paths.managed_ledger(path), b"{}")
+    await world.ask("PUT", "/admin/v2/persistent/pulsar/system/mine/partitions", 1)
+    for one in ("namespaces/public/default/topics", "persistent/public/default"):
+        assert (await world.ask("GET", f"/admin/v2/{one}")).json == [shown]
+        everything = await world.ask("GET", f"/admin/v2/{one}?includeSystemTopic=true")
+        assert everything.json == [hidden, shown]
+    one = "/admin/v2/persistent/pulsar/system/partitioned"
+    assert (await world.ask("GET", one)).json == []
+    everything = await world.ask("GET", f"{one}?includeSystemTopic=true")
+    assert everything.json == ["persistent://pulsar/system/mine"]

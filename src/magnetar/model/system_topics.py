@@ -1,0 +1,45 @@
+"""Which topics are the brokers' own: hidden in lists, and made by nobody else. Pure."""
+
+from typing import Final
+
+from magnetar.model.names import NamespaceName, TopicName
+
+SYSTEM_NAMESPACE: Final = NamespaceName("pulsar", "system")
+_EVENTS: Final = frozenset(
+    {
+        "__change_events",
+        "__transaction_buffer_snapshot",
+        "__transaction_buffer_snapshot_segments",
+        "__transaction_buffer_snapshot_indexes",
+    }
+)
+_PENDING_ACKS: Final = "__transaction_pending_ack"
+_COORDINATORS: Final = ("transaction_coordinator_assign", "__transaction_log_")
+_RESOURCE_USAGE: Final = "resource-usage"
+
+
+def is_of_transactions(topic: TopicName) -> bool:
+    """Whether it is a log that only transactions read and write."""
+    if topic.partitioned_name.local.endswith(_PENDING_ACKS):
+        return True
+    return _in_system_namespace(topic) and topic.local.startswith(_COORDINATORS)
+
+
+def is_system_topic(topic: TopicName) -> bool:
+    """Whether only brokers make it, by its name."""
+    if "__" not in topic.local and not _in_system_namespace(topic):
+        return False  # As nearly all, of which lists have many.
+    if topic.partitioned_name.local in _EVENTS or is_of_transactions(topic):
+        return True
+    return _in_system_namespace(topic) and topic.local == _RESOURCE_USAGE
+
+
+def is_hidden(topic: TopicName) -> bool:
+    """Whether lists for administrators leave it out, unless system topics are asked for."""
+    return _in_system_namespace(topic) or is_system_topic(topic)
+
+
+def _in_system_namespace(topic: TopicName) -> bool:
+    return topic.tenant == SYSTEM_NAMESPACE.tenant and (
+        topic.namespace_local == SYSTEM_NAMESPACE.local
+    )
