@@ -14,6 +14,7 @@ TESTED_ELSEWHERE = {
     "storage/metadata/store.py": "a contract; tests/contract runs every implementation",
     "storage/ledger/store.py": "a contract; tests/contract runs every implementation",
     "storage/managed_ledger/entries.py": "a contract; Entries and SendRun satisfy it",
+    "storage/managed_ledger/kept.py": "a contract; broker/dispatch/entry_set.py satisfies it",
     "broker/dispatch/strategy.py": "a contract; the tests of single, shared and key_shared",
     "broker/topics/topic.py": "a contract; broker/topics/persistent_topic.py satisfies it",
     "broker/topics/dispatch.py": "a contract; broker/topics/dispatch_loop.py satisfies it",

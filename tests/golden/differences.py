@@ -57,10 +57,13 @@ TAIL = """
 Features that are not there are refused, and so answered otherwise than by Pulsar where nothing was
 recorded, too:
 
-- A SEND that says when it is to be delivered gets SEND_ERROR `NotAllowedError` in its turn, and
-  everything else of the producer is stored. Clients of the C++ library (Python's, Node's) get
-  `ChecksumError` with the same text: told of any other error they connect again, and send again
-  what was refused with all that was sent after it, ten times a second, until the send times out.
+- A SEND that is refused (one that is to be delivered later than may be, or is not encrypted) gets
+  SEND_ERROR in its turn, and everything else of the producer is stored. Clients of the C++ library
+  (Python's, Node's) get `ChecksumError` with the same text: told of any other error they connect
+  again, and send again what was refused with all that was sent after it, ten times a second, until
+  the send times out.
+- A delayed message that waits is delivered when it is due, up to a tick early or late. Pulsar
+  rounds such times: of two messages due in 3 s and in 1.5 s it delivered both after 2 s.
 - A SUBSCRIBE with `read_compacted` gets `NotAllowedError`, also where Pulsar takes it.
 - A CONNECT with credentials from a client of the C++ library gets CONNECTED, and then
   `AuthenticationError` for whatever it asks: refused at once it would connect again and again, and

@@ -1,9 +1,9 @@
 """What a subscription does, told as text: commands, a line of dashes, and what came of them.
 
 Each file of this folder is a story. ``REWRITE=1`` writes down what happens today: commit it only if
-you understand the difference. A word of PUBLISH is ``text:key=K:batch=N:chunk=UUID/I/N``; entries
-are called by their text. In what happened, ``text(2)`` was asked for again twice before, and of
-``text[011]`` the first messages are pending.
+you understand the difference. A word of PUBLISH is ``text:key=K:batch=N:chunk=UUID/I/N:in=S``, the
+latter for a delay of S seconds; entries are called by their text. In what happened, ``text(2)`` was
+asked for again twice before, and of ``text[011]`` the first messages are pending.
 """
 
 import asyncio
@@ -25,6 +25,7 @@ from magnetar.errors import MagnetarError
 from magnetar.message.entry_traits import traits_of
 from magnetar.model.names import TopicName
 from magnetar.model.policies import Policies
+from magnetar.model.policy_values import DelayedDeliveryPolicies
 from magnetar.model.position import EARLIEST, Position
 from magnetar.model.subscriptions import SubscriptionType
 from magnetar.storage.ledger.memory import MemoryLedgerStore
@@ -149,11 +150,21 @@ class Story:
         self.subscription.flow(self.members[name][1], int(permits))
 
     async def do_publish(self, *words):
-        made = list(map(entry_of, words))
+        made = [entry_of(word, self.clock.wall_ms()) for word in words]
         ledger_id, first = await append(self.ledger, made, traits_of(made, [0] * len(made)))
         for number, word in enumerate(words):
             self.positions[word.partition(":")[0]] = Position(ledger_id, first + number)
         self.subscription.wake()
+
+    async def do_delays(self, *words):
+        """How messages are delayed from now on: ``active=0``, or a ``tick`` in milliseconds."""
+        fields = {name: int(value) for name, value in pairs(words)}
+        self.policies = Policies(
+            delayed_delivery=DelayedDeliveryPolicies(
+                fields.get("tick", 1000), bool(fields.get("active", 1))
+            )
+        )
+        self.subscription.apply(self.policies)
 
     async def do_ack(self, name, *texts):
         """Acknowledge entries; ``text/011`` the first message of the batch of three alone."""
@@ -217,7 +228,10 @@ class Story:
             )
         dispatch = self.subscription.dispatch
         waiting = dispatch.waiting_count if dispatch else 0
-        return "\n".join([*lines, f"backlog {self.subscription.cursor.backlog}, {waiting} waiting"])
+        delayed = self.subscription.delayed
+        held = f", {delayed.count} delayed" if delayed else ""
+        backlog = self.subscription.cursor.backlog
+        return "\n".join([*lines, f"backlog {backlog}, {waiting} waiting{held}"])
 
     async def close(self):
         if self.subscription is not None:
@@ -239,7 +253,7 @@ def slots(text):
     return int(first), int(last)
 
 
-def entry_of(word):
+def entry_of(word, now_ms):
     text, *rest = word.split(":")
     fields = dict(pairs(rest))
     if fields.get("metadata") == "unreadable":
@@ -248,8 +262,9 @@ def entry_of(word):
         uuid, index, count = fields.pop("chunk").split("/")
         place = {"uuid": uuid, "chunk_id": int(index), "num_chunks_from_msg": int(count)}
         return entry(text, key=fields.get("key"), **place)
-    batch = fields.get("batch")
-    return entry(text, key=fields.get("key"), batch=None if batch is None else int(batch))
+    batch, delay_s = fields.get("batch"), fields.get("in")
+    late = {} if delay_s is None else {"deliver_at_time": now_ms + round(float(delay_s) * 1000)}
+    return entry(text, key=fields.get("key"), batch=None if batch is None else int(batch), **late)
 
 
 async def played(text):

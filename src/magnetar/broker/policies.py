@@ -24,6 +24,7 @@ IN_FORCE: Final = frozenset(
         "auto_topic_creation",
         "consumers_per_subscription_max",
         "consumers_per_topic_max",
+        "delayed_delivery",
         "deduplication",
         "deduplication_snapshot_interval_s",
         "encryption_required",

@@ -8,6 +8,7 @@ from magnetar.model.policies import Policies
 from magnetar.model.policy_values import (
     AutoSubscriptionCreationOverride,
     AutoTopicCreationOverride,
+    DelayedDeliveryPolicies,
     RetentionPolicies,
 )
 from magnetar.model.schemas import SchemaCompatibilityStrategy
@@ -191,6 +192,20 @@ class PolicySettings:
         200_000,
         "the same for all consumers of a subscription; 0 is no limit",
     )
+    delayed_delivery_enabled: bool = setting(
+        "delayedDeliveryEnabled",
+        True,
+        "Shared and Key_Shared deliver messages when they are due, else at once",
+    )
+    delayed_tick_ms: int = setting(
+        "delayedDeliveryTickTimeMillis",
+        1000,
+        "how often delayed messages are looked at, and by how much they may be early",
+        minimum=1,
+    )
+    delay_ms_max: int = setting(
+        "delayedDeliveryMaxDelayInMillis", 0, "longest delay of a message; 0 is no limit"
+    )
     retention_minutes: int = setting(
         "defaultRetentionTimeInMinutes",
         0,
@@ -245,6 +260,9 @@ class PolicySettings:
                 self.auto_topics, self.auto_topic_kind, self.auto_partitions
             ),
             auto_subscription_creation=AutoSubscriptionCreationOverride(self.auto_subscriptions),
+            delayed_delivery=DelayedDeliveryPolicies(
+                self.delayed_tick_ms, self.delayed_delivery_enabled, self.delay_ms_max
+            ),
             retention=RetentionPolicies(self.retention_minutes, self.retention_mb),
             **{name: getattr(self, name) for name in same - {"schema_compatibility"}},
             schema_compatibility=SchemaCompatibilityStrategy(self.schema_compatibility),

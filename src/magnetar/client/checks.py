@@ -102,6 +102,12 @@ def check_not_negative(name: str, value: object) -> None:
         raise InvalidValue(f"{name} is {value}; it may not be negative")
 
 
+def check_number(name: str, value: object, *, most: float) -> None:
+    """Accept a number from 0 to ``most``."""
+    if not 0 <= _is_real(name, value) <= most:
+        raise InvalidValue(f"{name} is {value}; it must be from 0 to {most}")
+
+
 def _is_real(name: str, value: object) -> float:
     if not isinstance(value, Real):
         raise InvalidValue(f"{name} must be a number, not {_kind(value)}")

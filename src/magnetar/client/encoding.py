@@ -155,6 +155,7 @@ class Encoder:
             ordering_key=message.ordering_key if message else None,
             properties=message.properties if message else None,
             event_time_ms=message.event_time_ms if message else None,
+            deliver_at_ms=message.due_ms(now_ms) if message else None,
             compression=self._compression,
             uncompressed_size=self._original_size(batch.payloads[0]),
             chunk=place,

@@ -10,7 +10,10 @@ from magnetar.message.batch import Single, parse_single
 from magnetar.message.metadata import Metadata
 from magnetar.model.position import MessageId, Position
 
-from .checks import check_bytes, check_key, copy_properties, whole_number
+from .checks import check_bytes, check_key, check_number, copy_properties, whole_number
+
+DELAY_S_MAX: Final = 3_153_600_000
+"""No message is delayed for longer than a century."""
 
 
 class MessageDetails(TypedDict, total=False):
@@ -19,7 +22,8 @@ class MessageDetails(TypedDict, total=False):
     A key in bytes is written as base64, as Pulsar's other clients do. ``ordering_key`` takes the
     key's place where a Key_Shared subscription shares messages out. ``event_time_ms`` is the
     application's own time, milliseconds since the epoch. ``sequence_id`` must rise from message
-    to message; leave it out to have the producer count.
+    to message; leave it out to have the producer count. Shared and Key_Shared subscriptions deliver
+    a message with ``deliver_after_s``, or ``deliver_at_ms`` since the epoch, when that is over.
     """
 
     key: str | bytes | None
@@ -27,6 +31,8 @@ class MessageDetails(TypedDict, total=False):
     properties: Mapping[str, str] | None
     event_time_ms: int | None
     sequence_id: int | None
+    deliver_after_s: float | None
+    deliver_at_ms: int | None
 
 
 @dataclass(slots=True)
@@ -39,6 +45,19 @@ class OutgoingMessage:
     properties: Mapping[str, str] | None = None
     event_time_ms: int | None = None
     sequence_id: int | None = None
+    deliver_after_s: float | None = None
+    deliver_at_ms: int | None = None
+
+    @property
+    def delayed(self) -> bool:
+        """It asks for a delay, which only a message outside a batch can have."""
+        return self.deliver_after_s is not None or self.deliver_at_ms is not None
+
+    def due_ms(self, now_ms: int) -> int | None:
+        """When it is to be delivered if it is sent now; None: at once."""
+        if self.deliver_after_s is None:
+            return self.deliver_at_ms
+        return now_ms + round(self.deliver_after_s * 1000)
 
     @property
     def size(self) -> int:
@@ -61,6 +80,7 @@ class OutgoingMessage:
             and self.ordering_key is None
             and event_time_ms is None
             and sequence_id is None
+            and not self.delayed
         ):
             return None
         if type(key) is not str or not key.isascii():
@@ -74,8 +94,24 @@ class OutgoingMessage:
         if sequence_id is not None:
             sequence_id = whole_number("sequence_id", sequence_id)
         return OutgoingMessage(
-            self.data, key, self.ordering_key, properties, event_time_ms, sequence_id
+            self.data,
+            key,
+            self.ordering_key,
+            properties,
+            event_time_ms,
+            sequence_id,
+            *self._checked_delay(),
         )
+
+    def _checked_delay(self) -> tuple[float | None, int | None]:
+        after_s, at_ms = self.deliver_after_s, self.deliver_at_ms
+        if after_s is not None:
+            check_number("deliver_after_s", after_s, most=DELAY_S_MAX)
+            if at_ms is not None:
+                raise InvalidValue("deliver_after_s and deliver_at_ms are both set: leave one out")
+        if at_ms is not None:
+            at_ms = whole_number("deliver_at_ms", at_ms)
+        return after_s, at_ms
 
 
 _NO_DETAILS: Final[MessageDetails] = {}

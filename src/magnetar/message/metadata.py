@@ -21,7 +21,7 @@ _PRODUCER_NAME = 0x0A  # likewise
 
 # Of what ``build`` writes, in its order.
 _TAGS = [0x0A, 0x10, 0x18, 0x22, 0x32, 0x40, 0x48, 0x58, 0x60]
-_TAGS += [136, 146, 192, 200, 210, 216, 224, 232]
+_TAGS += [136, 146, 152, 192, 200, 210, 216, 224, 232]
 
 # Sequence id, publish time and the size of the key, which in most metadata follow the producer's
 # name; and fields that are numbers and may follow the key: none of them says what key is meant.
@@ -82,6 +82,11 @@ class Peek(NamedTuple):
     marker_type: int | None  # of what a broker wrote for brokers
     deliver_at_ms: int | None
     transaction: tuple[int, int] | None  # the most and the least significant bits of its id
+
+    @property
+    def delay_ms(self) -> int:
+        """How long after it was published it is to be delivered; 0 or less: at once."""
+        return 0 if self.deliver_at_ms is None else self.deliver_at_ms - self.publish_time_ms
 
     @property
     def unusual(self) -> bool:
@@ -217,6 +222,7 @@ def build(
     ordering_key: bytes | None = None,
     properties: Mapping[str, str] | None = None,
     event_time_ms: int | None = None,
+    deliver_at_ms: int | None = None,
     compression: CompressionType = CompressionType.NONE,
     uncompressed_size: int | None = None,
     null_value: bool = False,
@@ -243,6 +249,7 @@ def build(
             event_time_ms,
             key_b64 or None,
             ordering_key,
+            deliver_at_ms,
             highest_sequence_id,
             null_value or None,
             chunk.uuid.encode() if chunk else None,

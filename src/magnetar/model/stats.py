@@ -73,6 +73,8 @@ class SubscriptionStats:
     backlog_bytes: int = 0  # An estimate from the mark on, by the size of an average entry.
     unacked_messages: int = 0
     replay_entries: int = 0  # These wait for redelivery.
+    delayed_entries: int = 0  # These wait until they are due.
+    delayed_index_bytes: int = 0  # Memory that says when.
     blocked_on_unacked: bool = False
     blocked_reason: str | None = None  # Why its backlog does not move; None: it does, or is empty.
     acked_ranges: int = 0  # Ranges of acknowledgements beyond the mark.

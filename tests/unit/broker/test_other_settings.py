@@ -23,7 +23,6 @@ def fate(key: str, value: str) -> Fate:
         ("haProxyProtocolEnabled", "true"),
         ("advertisedListeners", "internal:pulsar://10.0.0.1:6650"),
         ("transactionCoordinatorEnabled", "true"),
-        ("isDelayedDeliveryDeliverAtTimeStrict", "true"),
         ("ttlDurationDefaultInSeconds", "60"),
         ("backlogQuotaDefaultLimitGB", "5"),
         ("backlogQuotaDefaultLimitSecond", "60"),
@@ -58,7 +57,6 @@ def test_what_asks_for_what_is_not_done_is_refused(key, value):
             "authorizationProvider",
             "org.apache.pulsar.broker.authorization.PulsarAuthorizationProvider",
         ),
-        ("delayedDeliveryEnabled", "false"),
         ("loadBalancerEnabled", "true"),
     ],
 )
@@ -69,7 +67,6 @@ def test_what_asks_for_nothing_passes(key, value):
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ("delayedDeliveryEnabled", "true"),
         ("backlogQuotaDefaultLimitGB", "10"),
         ("managedLedgerDefaultWriteQuorum", "2"),
     ],

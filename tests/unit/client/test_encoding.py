@@ -79,6 +79,12 @@ def test_payloads_are_compressed_as_a_whole(kind):
     assert unpack(plain, 2)[1] == [b"a" * 1000, b"b" * 1000]
 
 
+def test_a_delay_is_counted_from_when_it_was_sent():
+    [send] = encoder().single(batch(OutgoingMessage(b"x", deliver_after_s=1.5)), MEGABYTE, 77)
+    run, _, _ = sent(send.pieces)
+    assert run.traits.unusual[0].deliver_at_ms == 1_577
+
+
 def test_one_message_alone_is_no_batch():
     message = OutgoingMessage(b"data", key="k", properties={"a": "b"}, event_time_ms=5)
     [send] = encoder(CompressionType.ZLIB).single(batch(message), MEGABYTE, 77)

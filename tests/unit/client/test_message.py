@@ -1,6 +1,7 @@
 import pytest
 
 from magnetar.client.message import (
+    DELAY_S_MAX,
     ChunkedMessageId,
     Delivery,
     Message,
@@ -104,11 +105,26 @@ def test_details_share_nothing_with_the_application():
         {"properties": {"a": 1}},
         {"event_time_ms": -1},
         {"sequence_id": 2**70},
+        {"deliver_at_ms": -1},
+        {"deliver_after_s": -1},
+        {"deliver_after_s": "soon"},
     ],
 )
 def test_details_that_cannot_be_sent_are_refused_by_name(wrong):
     with pytest.raises(InvalidValue, match=next(iter(wrong))):
         prepare(b"x", wrong)
+
+
+def test_a_delay_is_checked():
+    _, after = prepare(b"x", {"deliver_after_s": 1.5})
+    assert (after.delayed, after.due_ms(1_000)) == (True, 2_500)
+    _, at = prepare(b"x", {"deliver_at_ms": 7})
+    assert (at.delayed, at.due_ms(1_000)) == (True, 7)
+    for wrong in ({"deliver_after_s": DELAY_S_MAX + 1}, {"deliver_after_s": float("nan")}):
+        with pytest.raises(InvalidValue, match="deliver_after_s"):
+            prepare(b"x", wrong)
+    with pytest.raises(InvalidValue, match="leave one out"):
+        prepare(b"x", {"deliver_after_s": 1, "deliver_at_ms": 2})
 
 
 def test_one_payload_is_not_many_messages():

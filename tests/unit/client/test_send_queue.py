@@ -97,6 +97,15 @@ async def test_a_message_too_big_for_a_batch_goes_alone_and_in_order():
     assert desk.sent == [(0, [b"a"]), (1, [b"b" * 10]), (2, [b"c"])]
 
 
+async def test_a_delayed_message_goes_alone_and_in_order():
+    desk = Desk()
+    desk.put(b"a")
+    desk.queue.put(b"b", OutgoingMessage(b"b", deliver_after_s=1), None)
+    desk.put(b"c")
+    desk.queue.close_batches()
+    assert desk.sent == [(0, [b"a"]), (1, [b"b"]), (2, [b"c"])]
+
+
 async def test_without_batching_every_message_is_an_entry():
     desk = Desk(batching=False)
     desk.put(b"a", b"b")

@@ -199,7 +199,7 @@ def test_settings_that_are_ignored_are_named_once(start, tmp_path):
     conf = configured(
         tmp_path,
         *("brokerServicePrt=1", "loadBalancerSheddingIntervalMinutes=7", "clusterName=c"),
-        *("athens=x", "delayedDeliveryEnabled=true", "authenticationEnabled=false"),
+        *("athens=x", "webSocketServiceEnabled=true", "authenticationEnabled=false"),
     )
     with start("--memory", *conf) as running:
         said = "\n".join(warnings_of(running))
@@ -207,19 +207,14 @@ def test_settings_that_are_ignored_are_named_once(start, tmp_path):
         "config.unknown_setting athens (file my.conf, line 4) is no setting, it is ignored\n"
         "config.unknown_setting brokerServicePrt (file my.conf, line 1) is no setting, it is "
         "ignored; did you mean brokerServicePort?\n"
-        f"{NOT_DONE} delayedDeliveryEnabled=true\n"
+        f"{NOT_DONE} webSocketServiceEnabled=true\n"
         "config.without_effect settings of Pulsar that are ignored: "
         "loadBalancerSheddingIntervalMinutes=7"
     )
 
 
 NOT_DONE = "config.not_done Pulsar's files switch on what Magnetar does not do:"
-ON_IN_BOTH = {
-    "brokerDeleteInactiveTopicsEnabled=true",
-    "delayedDeliveryEnabled=true",
-    "enableNonPersistentTopics=true",
-    "topicLevelPoliciesEnabled=true",
-}
+ON_IN_BOTH = {"brokerDeleteInactiveTopicsEnabled=true"}
 ON_IN_STANDALONE = {"backlogQuotaDefaultLimitGB=10", "webSocketServiceEnabled=true"}
 ON_IN_BROKER = {
     f"managedLedgerDefault{what}=2" for what in ("EnsembleSize", "WriteQuorum", "AckQuorum")

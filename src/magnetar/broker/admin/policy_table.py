@@ -9,7 +9,6 @@ from typing import Any, Final
 
 from magnetar.model.policies import PLACES
 from magnetar.model.policy_values import (
-    DelayedDeliveryPolicies,
     DispatchRate,
     InactiveTopicDeleteMode,
     InactiveTopicPolicies,
@@ -101,7 +100,6 @@ POLICY_ROWS: Final = (
         "delayed_delivery",
         Offer("delayedDelivery"),
         _topic("delayedDelivery"),
-        default=DelayedDeliveryPolicies(1000, active=True),
     ),
     PolicyRow(
         "inactive_topics",

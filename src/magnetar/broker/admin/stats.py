@@ -161,7 +161,7 @@ def _sum_json(
         "nonContiguousDeletedMessagesRangesSerializedSize": sum(
             each.acked_ranges_bytes for each in subscriptions
         ),
-        "delayedMessageIndexSizeInBytes": 0,
+        "delayedMessageIndexSizeInBytes": sum(each.delayed_index_bytes for each in subscriptions),
         "compaction": _COMPACTION,
         "topicCreationTimeStamp": stats.created_ms,
         "lastPublishTimeStamp": stats.last_publish_ms,
@@ -193,10 +193,10 @@ def _subscription(
         "msgBacklog": stats.backlog_entries,
         "backlogSize": stats.backlog_bytes if wanted.backlog_size else -1,
         "earliestMsgPublishTimeInBacklog": earliest_ms if wanted.earliest_in_backlog else 0,
-        "msgBacklogNoDelayed": stats.backlog_entries,
+        "msgBacklogNoDelayed": stats.backlog_entries - stats.delayed_entries,
         "blockedSubscriptionOnUnackedMsgs": stats.blocked_on_unacked,
         "blockedReason": stats.blocked_reason,  # Ours.
-        "msgDelayed": 0,
+        "msgDelayed": stats.delayed_entries,
         "msgInReplay": stats.replay_entries,
         "unackedMessages": stats.unacked_messages,
         "type": stats.type.printed if stats.type is not None else "None",
@@ -221,7 +221,7 @@ def _subscription(
         **_draining(stats.consumers),
         "nonContiguousDeletedMessagesRanges": stats.acked_ranges,
         "nonContiguousDeletedMessagesRangesSerializedSize": stats.acked_ranges_bytes,
-        "delayedMessageIndexSizeInBytes": 0,
+        "delayedMessageIndexSizeInBytes": stats.delayed_index_bytes,
         "subscriptionProperties": stats.properties,
         **_SUBSCRIPTION_REST,
         "durable": stats.durable,

@@ -11,6 +11,7 @@ The stats of a subscription show it as ``blockedReason``. To add a reason:
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import Enum
 from typing import Protocol, TypeVar
 
@@ -30,6 +31,7 @@ class Why(Enum):
     CHUNK_OWNER = "the other chunks of a message went to consumer {consumer}, which takes no more"
     SLOT_DRAINS = "consumer {consumer} has held entries of hash slot {slot} for {held_s:.0f} s"
     SLOT_UNOWNED = "no consumer has declared hash slot {slot}"
+    DELAYED = "what is left is delayed, the next message until {until}"
     READING = "entries are being read from disk"
     READ_FAILED = "entries could not be read, which is tried again soon"
 
@@ -42,9 +44,13 @@ class Blocked:
     consumer: str = ""
     slot: int = -1
     held_s: float = 0.0
+    until_ms: int = 0
 
     def __str__(self) -> str:
-        return self.why.value.format(consumer=self.consumer, slot=self.slot, held_s=self.held_s)
+        until = datetime.fromtimestamp(self.until_ms / 1000, UTC).isoformat(timespec="milliseconds")
+        return self.why.value.format(
+            consumer=self.consumer, slot=self.slot, held_s=self.held_s, until=until
+        )
 
 
 class Receiver(Hashable, Protocol):

@@ -6,7 +6,8 @@ be read from disk is awaited in a task.
 
 An iteration first hands out what waits to be delivered again, then what is new. ``_capacity`` says
 how much may go out at all: what limits dispatch to a rate belongs there. ``_assign`` looks at the
-traits of entries before a strategy does: what holds entries back until a time belongs there.
+traits of entries before a strategy does: there entries are held back until they are due
+(``delayed_delivery.py``).
 """
 
 import asyncio
@@ -19,13 +20,16 @@ from magnetar.broker.dispatch.entry_queue import by_ledger
 from magnetar.broker.dispatch.single import Single
 from magnetar.broker.dispatch.strategy import Strategy
 from magnetar.broker.topics.consumer import Consumer, entry_ids_of, messages_of
+from magnetar.broker.topics.delayed_delivery import DelayedDelivery
 from magnetar.broker.topics.pending_acks import PendingAcks
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.broker.topics.takeover import Takeover
 from magnetar.clock import Clock
 from magnetar.errors import StorageError
 from magnetar.message.entry_traits import EntryTraits, traits_of
+from magnetar.message.metadata import Peek
 from magnetar.model.policies import Policies
+from magnetar.model.policy_values import DelayedDeliveryPolicies
 from magnetar.model.position import Position
 from magnetar.storage.managed_ledger.cursor import Cursor, Picked
 from magnetar.storage.managed_ledger.run import EntryRun
@@ -41,7 +45,8 @@ class DispatchLoop:
     """Delivers from a cursor to consumers, from the first one that joins until it is closed.
 
     ``announce`` is True for Failover: consumers hear who is active, and a takeover waits
-    ``failover_delay_s`` for the old consumer's acknowledgements.
+    ``failover_delay_s`` for the old consumer's acknowledgements. ``delayed`` is of the loop before
+    this one, if that had any.
     """
 
     def __init__(
@@ -50,6 +55,7 @@ class DispatchLoop:
         strategy: Strategy[Consumer],
         *,
         announce: bool = False,
+        delayed: DelayedDelivery | None = None,
         settings: TopicSettings,
         tasks: Tasks,
         clock: Clock,
@@ -84,6 +90,11 @@ class DispatchLoop:
         self._messages_per_entry = 1.0
         self._rewinds = 0  # What was read before a rewind is dropped.
         self._closed = False
+        self.delayed = delayed
+        """What is held back until it is due, where there was any; it outlives this loop."""
+        self._delay_policy = DelayedDeliveryPolicies()
+        if self._table is not None and (delayed is not None or cursor.ledger_ids):
+            self._delays().serve(self.wake)
         cursor.rewind()
 
     def join(self, consumer: Consumer) -> None:
@@ -133,6 +144,9 @@ class DispatchLoop:
     def apply(self, policies: Policies) -> None:
         """These limits hold from now on."""
         self._unacked_max = policies.unacked_per_subscription_max or 0
+        self._delay_policy = policies.delayed_delivery or DelayedDeliveryPolicies()
+        if self.delayed is not None:
+            self.delayed.apply(self._delay_policy)
         self.over_unacked_limit = False  # ``wake`` looks at the new limit.
         self.wake()
 
@@ -143,6 +157,8 @@ class DispatchLoop:
             self._takeover.close()
         if self._table is not None:
             self._table.returned.clear()
+        if self.delayed is not None:
+            self.delayed.rest()
         if self._reading is not None:
             # It would move the cursor on, which may be another loop's from now on.
             self._reading.cancel()
@@ -161,9 +177,12 @@ class DispatchLoop:
         table, now = self._table, self._clock.now()
         if not self.strategy.receivers:
             yield self.strategy.blocked(now)
+        delayed = None if table is None else self.delayed
+        if delayed is not None and delayed.busy:
+            yield Blocked(Why.READ_FAILED if delayed.failed else Why.READING)
         waiting = table is not None and (table.waiting_count or table.returned)
         if not waiting and not self._cursor.has_more:
-            yield self._nothing_to_read()
+            yield self._nothing_to_read() if delayed is None else self._all_delayed(delayed)
         if self._read_failed:
             yield Blocked(Why.READ_FAILED)
         if self._reading is not None:
@@ -171,6 +190,12 @@ class DispatchLoop:
         if table is not None and self._check_unacked_limit():
             yield Blocked(Why.SUBSCRIPTION_UNACKED)
         yield self.strategy.blocked(now)
+
+    def _all_delayed(self, delayed: DelayedDelivery) -> Blocked | None:
+        if not delayed.count:
+            return self._nothing_to_read()
+        until_ms = delayed.until_ms
+        return None if until_ms is None else Blocked(Why.DELAYED, until_ms=until_ms)
 
     def _nothing_to_read(self) -> Blocked:
         if not self._cursor.backlog:
@@ -211,39 +236,63 @@ class DispatchLoop:
             self._running = False
 
     def _run(self) -> None:
-        count, cursor, settings, table = 0, self._cursor, self._settings, self._table
-        while (waiting := table is not None and table.waiting_count > 0) or cursor.has_more:
+        count, cursor, table = 0, self._cursor, self._table
+        while (
+            cursor.has_more
+            or (table is not None and table.waiting_count)
+            or self.delayed is not None
+        ):
             capacity = self._capacity()
             if capacity <= 0:
                 return
-            if count >= settings.iteration_entries_max:
+            if count >= self._settings.iteration_entries_max:
                 asyncio.get_running_loop().call_soon(self.wake)
                 return
-            if waiting:
-                due = self.strategy.due(min(capacity, settings.replay_entries_max))
-                if due:
-                    picks = self._cached_again(due)
-                    if picks is None:
-                        self._reading = self._tasks.spawn("replay", self._read(0, due))
-                        return
-                    self._deliver_again(due, picks)
-                    count += len(due)
-                    continue
-                if not self.strategy.may_read():
-                    return
-            # So many entries are likely to take up the permits.
-            likely = int(capacity / self._messages_per_entry) + 1
-            wanted = min(likely, capacity, settings.read_entries_max)
-            runs = cursor.cached(wanted, settings.read_bytes_max)
-            if runs is None:
-                self._reading = self._tasks.spawn("read", self._read(wanted, []))
+            delivered = self._deliver_some(capacity)
+            if not delivered:
                 return
-            if not runs:
-                return
-            count += self._deliver(runs)
+            count += delivered
 
-    async def _read(self, wanted: int, due: list[Position]) -> None:
-        """Deliver what is due, or else what is new, from disk. Then go on."""
+    def _deliver_some(self, capacity: int) -> int:
+        """Deliver what waits, or was delayed, or is new; return how many entries.
+
+        0: there is nothing, or it is being read and the loop woken then.
+        """
+        settings, table, delayed = self._settings, self._table, self.delayed
+        if table is not None and table.waiting_count:
+            due = self.strategy.due(min(capacity, settings.replay_entries_max))
+            if due:
+                return self._deliver_due(due)
+            if not self.strategy.may_read():
+                return 0
+        if table is not None and delayed is not None:
+            due = delayed.due(min(capacity, settings.replay_entries_max))
+            if due:
+                return self._deliver_due(due, delayed)
+            if not (delayed.may_read and self._cursor.has_more):
+                return 0
+        # So many entries are likely to take up the permits.
+        likely = int(capacity / self._messages_per_entry) + 1
+        wanted = min(likely, capacity, settings.read_entries_max)
+        runs = self._cursor.cached(wanted, settings.read_bytes_max)
+        if runs is None:
+            self._reading = self._tasks.spawn("read", self._read(wanted, []))
+            return 0
+        return self._deliver(runs)
+
+    def _deliver_due(self, due: list[Position], delayed: DelayedDelivery | None = None) -> int:
+        """Deliver what is due again, or was ``delayed``. 0: it must be read from disk."""
+        picks = self._cached_again(due)
+        if picks is None:
+            self._reading = self._tasks.spawn("replay", self._read(0, due, delayed))
+            return 0
+        self._deliver_again(due, picks, delayed)
+        return len(due)
+
+    async def _read(
+        self, wanted: int, due: list[Position], delayed: DelayedDelivery | None = None
+    ) -> None:
+        """Deliver what is due, again or ``delayed``, or else what is new, from disk. Then go on."""
         rewinds = self._rewinds
         try:
             if due:
@@ -256,7 +305,8 @@ class DispatchLoop:
                 if runs and not due:
                     self._cursor.read_position = runs[0].first
             elif due:
-                self._deliver_again(due, [(run, range(len(run))) for run in runs])
+                picks = [(run, range(len(run))) for run in runs]
+                self._deliver_again(due, picks, delayed)
             else:
                 self._deliver(runs)
         except StorageError as error:
@@ -292,13 +342,21 @@ class DispatchLoop:
                 break
         return count
 
-    def _deliver_again(self, due: Sequence[Position], picks: Iterable[Picked]) -> None:
-        """Deliver entries that were due; ``picks`` has those still not acknowledged."""
+    def _deliver_again(
+        self, due: Sequence[Position], picks: Iterable[Picked], delayed: DelayedDelivery | None
+    ) -> None:
+        """Deliver entries that were due; ``picks`` has those still not acknowledged.
+
+        Those that were ``delayed`` are new to the strategy.
+        """
         assert self._table is not None, "nothing waits without a table"
         for ledger_id, entry_ids in by_ledger(due).items():
-            self._table.take_up(ledger_id, entry_ids)
+            if delayed is None:
+                self._table.take_up(ledger_id, entry_ids)
+            else:
+                delayed.taken(ledger_id, entry_ids)
         for run, picked in picks:
-            self._assign(run, picked, again=True)
+            self._assign(run, picked, again=delayed is None)
 
     def _cached_again(self, due: Sequence[Position]) -> list[Picked] | None:
         """The entries that are due, or None where one of them must be read from disk."""
@@ -317,6 +375,8 @@ class DispatchLoop:
             traits = run.traits = traits_of(run.data)  # It was just read from disk.
         if traits.unusual:
             indexes = self._readable(run, traits, indexes)
+            if self._table is not None and any(map(_is_delayed, traits.unusual.values())):
+                indexes = self._delays().hold(run, traits, indexes)
             if not indexes:
                 return ()
         self._messages_per_entry = traits.messages_per_entry
@@ -326,6 +386,19 @@ class DispatchLoop:
         if left and self._table is not None:
             self._table.wait(run.ledger_id, list(map(run.first_entry_id.__add__, left)))
         return left
+
+    def _delays(self) -> DelayedDelivery:
+        """What holds entries back; made when it is first needed."""
+        if self.delayed is None:
+            self.delayed = DelayedDelivery(
+                self._cursor,
+                strict=self._settings.delayed_strict,
+                tasks=self._tasks,
+                clock=self._clock,
+            )
+            self.delayed.apply(self._delay_policy)
+            self.delayed.serve(self.wake)
+        return self.delayed
 
     def _readable(
         self, run: EntryRun, traits: EntryTraits, indexes: Sequence[int]
@@ -358,6 +431,10 @@ class DispatchLoop:
         self._rewinds += 1
         self._cursor.rewind()
         self.wake()
+
+
+def _is_delayed(seen: Peek | None) -> bool:
+    return seen is not None and seen.deliver_at_ms is not None
 
 
 def ack_sets_of(

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from magnetar.broker.dispatch.entry_queue import by_ledger
 from magnetar.broker.topics.consumer import Consumer, SubscribeRequest, pending_in
+from magnetar.broker.topics.delayed_delivery import DelayedDelivery
 from magnetar.broker.topics.dispatch_loop import DispatchLoop
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.broker.topics.subscription import Subscription
@@ -34,6 +35,7 @@ class PersistentSubscription(Subscription):
         clock: Clock,
     ) -> None:
         self.cursor = cursor
+        self._delayed: DelayedDelivery | None = None  # Of the last loop.
         super().__init__(
             name, topic=topic, settings=settings, policies=policies, tasks=tasks, clock=clock
         )
@@ -53,6 +55,11 @@ class PersistentSubscription(Subscription):
     @property
     def properties(self) -> Mapping[str, str]:
         return self.cursor.properties
+
+    @property
+    def delayed(self) -> DelayedDelivery | None:
+        """What is held back until it is due; None where nothing ever was."""
+        return self._delayed if self.dispatch is None else self.dispatch.delayed
 
     def wake(self) -> None:
         """The topic grew."""
@@ -117,6 +124,15 @@ class PersistentSubscription(Subscription):
         finally:
             self._fenced = False
 
+    def close(self) -> None:
+        super().close()
+        if self._delayed is not None:
+            self._delayed.close()
+
+    def _end_dispatch(self) -> None:
+        self._delayed = self.delayed
+        super()._end_dispatch()
+
     def _unacked_max(self, kind: SubscriptionType) -> int:
         """Messages that a consumer may hold; 0: no limit."""
         return 0 if kind.single_active else self._policies.unacked_per_consumer_max or 0
@@ -141,6 +157,7 @@ class PersistentSubscription(Subscription):
             self.cursor,
             self._strategy_for(request),
             announce=request.type is SubscriptionType.FAILOVER,
+            delayed=self._delayed,
             settings=self._settings,
             tasks=self._tasks,
             clock=self._clock,

@@ -13,11 +13,6 @@ from magnetar.model.policies import NO_POLICIES, Policies
 from magnetar.model.position import EARLIEST
 from magnetar.model.producers import ProducerAccessMode
 
-NO_DELAY: Final = (
-    "Delayed delivery is not supported by this broker: send without deliver_after and deliver_at"
-)
-
-DELAYED: Final = NotAllowed(NO_DELAY)
 UNENCRYPTED: Final = InvalidValue("Messages must be encrypted")
 TOO_LARGE: Final = NotAllowed("Exceed maximum message size")
 CHECKSUM_SIZE: Final = 6
@@ -66,6 +61,7 @@ class Producer:
         self._refusals: deque[tuple[int, SendRun, MagnetarError]] = deque()
         self._must_encrypt = False
         self._size_max = 0
+        self._delay_ms_max = 0  # No limit.
         self.apply(policies)
         self._answered = 0  # Entries that were answered while refusals waited.
         self._closed = False
@@ -75,6 +71,8 @@ class Producer:
         """Let these hold from the next send on."""
         self._must_encrypt = bool(policies.encryption_required)
         self._size_max = policies.message_size_max or 0
+        delays = policies.delayed_delivery
+        self._delay_ms_max = delays.delay_ms_max if delays is not None and delays.active else 0
 
     def publish(self, run: SendRun) -> None:
         """Hand a run to the topic; the answer comes through the connection. Dropped after close."""
@@ -91,11 +89,14 @@ class Producer:
 
     def _refused(self, run: SendRun) -> dict[int, MagnetarError]:
         """The sends that are refused, by index. Chunks of a run without any are counted."""
-        refused: dict[int, MagnetarError] = {
-            index: DELAYED
-            for index, seen in run.traits.unusual.items()
-            if seen is not None and seen.deliver_at_ms is not None
-        }
+        refused: dict[int, MagnetarError] = {}
+        if self._delay_ms_max > 0:
+            too_late = NotAllowed(
+                f"Exceeds max allowed delivery delay of {self._delay_ms_max} milliseconds"
+            )
+            for index, seen in run.traits.unusual.items():
+                if seen is not None and seen.delay_ms > self._delay_ms_max:
+                    refused[index] = too_late
         if self._must_encrypt:
             for index, entry in enumerate(run.data):
                 if not _encrypted(entry):

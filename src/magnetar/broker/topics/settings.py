@@ -77,6 +77,11 @@ class TopicSettings:
         "sends of one producer to a non-persistent topic taken from one read of its socket; the "
         "rest is dropped; 0 is no limit",
     )
+    delayed_strict: bool = setting(
+        "isDelayedDeliveryDeliverAtTimeStrict",
+        False,
+        "a delayed message is never delivered early, else by up to a tick",
+    )
     consumer_metadata_bytes_max: int = setting(
         "maxConsumerMetadataSize", 1024, "bytes of a consumer's own properties"
     )

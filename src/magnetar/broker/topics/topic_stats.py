@@ -87,6 +87,9 @@ def _subscription(subscription: Subscription) -> SubscriptionStats:
         stats.acked_ranges = cursor.acked_ranges
         stats.acked_ranges_bytes = cursor.acked_ranges_bytes
         stats.last_mark_moved_ms = cursor.mark_moved_ms
+        if subscription.delayed is not None:
+            stats.delayed_entries = subscription.delayed.count
+            stats.delayed_index_bytes = subscription.delayed.size_bytes
     elif isinstance(subscription, NonPersistentSubscription):
         stats.durable = False  # Nobody finds it again when its topic was unloaded.
         stats.dropped_counter = subscription.dropped_count

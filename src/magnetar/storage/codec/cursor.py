@@ -5,12 +5,14 @@
      "ranges": [{"ledgerId": 3, "firsts": [9, 20], "lasts": [12, 20]}, ...],
      "batches": [{"ledgerId": 3, "entryId": 15, "ackSet": [13]}, ...],
      "redeliveries": [{"ledgerId": 3, "entryIds": [8, 15], "counts": [2, 1]}, ...],
-     "properties": {...}}
+     "properties": {...},
+     "ledgers": [12, ...]}
 
 ``ranges`` are acknowledged beyond the mark, as parallel lists of first and last entries.
 ``batches`` are acknowledged in part, with one bit per message, in 64-bit words; 1 means pending.
 ``redeliveries`` are not acknowledged and were asked for again: which entries, and how often each.
-The field is left out where there are none.
+``ledgers`` belong to whoever reads with the cursor, and are deleted with it. These two fields are
+left out where there are none.
 """
 
 import json
@@ -40,6 +42,7 @@ class CursorState:
     redeliveries: Redeliveries = field(default_factory=dict)
     properties: dict[str, str] = field(default_factory=dict)
     unknown: Json = field(default_factory=dict)
+    ledger_ids: tuple[int, ...] = ()
 
 
 def encode_cursor(state: CursorState) -> bytes:
@@ -52,6 +55,7 @@ def encode_cursor(state: CursorState) -> bytes:
             "batches": [{**position(place), "ackSet": words} for place, words in state.batches],
             **({"redeliveries": _redelivery_objects(state)} if state.redeliveries else {}),
             "properties": state.properties,
+            **({"ledgers": state.ledger_ids} if state.ledger_ids else {}),
         }
     )
 
@@ -71,6 +75,7 @@ def decode_cursor(value: bytes, *, source: str) -> CursorState:
             batches=fields.objects("batches", _batch),
             redeliveries=dict(fields.objects_if_any("redeliveries", _redeliveries)),
             properties=fields.texts("properties"),
+            ledger_ids=tuple(fields.numbers("ledgers")) if "ledgers" in fields.left else (),
             unknown=fields.left,
         )
     except InvalidValue as error:

@@ -7,6 +7,7 @@ from bisect import bisect_left
 
 from magnetar.errors import StorageError
 from magnetar.model.position import Position
+from magnetar.storage.ledger.store import LedgerStore
 from magnetar.storage.managed_ledger.cache import part_of
 from magnetar.storage.managed_ledger.compacted_ledger import CompactedLedger
 from magnetar.storage.managed_ledger.layout import Layout
@@ -30,6 +31,11 @@ class CompactedReader:
     def layout(self) -> Layout:
         """The ledgers of the log itself."""
         return self.log.layout
+
+    @property
+    def ledgers(self) -> LedgerStore:
+        """What the ledgers of the log are in."""
+        return self.log.ledgers
 
     def next_position(self, position: Position) -> Position:
         """Return where to read on behind ``position``; an entry need not be there."""

@@ -8,11 +8,13 @@ from operator import itemgetter
 
 from magnetar.model.position import Position
 from magnetar.storage.codec.cursor import CursorState, encode_cursor, ranges_size
+from magnetar.storage.ledger.store import LedgerId, LedgerStore
 from magnetar.storage.managed_ledger.ack_set import AckSet
 from magnetar.storage.managed_ledger.compacted_reader import CompactedReader
 from magnetar.storage.managed_ledger.cursor_saver import CursorSaver, Trimmable
 from magnetar.storage.managed_ledger.cursor_store import CursorRecord, state_of
 from magnetar.storage.managed_ledger.entry_ranges import ranges_of
+from magnetar.storage.managed_ledger.kept import Kept
 from magnetar.storage.managed_ledger.log_reader import LogReader
 from magnetar.storage.managed_ledger.run import EntryRun
 
@@ -55,6 +57,10 @@ class Cursor:
         self.acks = AckSet(mark)
         self.read_position = log.layout.next_position(mark)
         self.read_limit: Position | None = None
+        self.kept: Kept | None = None
+        """``cached`` and ``read`` pass over these entries."""
+        self.ledger_ids: tuple[int, ...] = ()
+        """The ledgers of whoever reads with this cursor: ``cursor_ledgers.py``. They go with it."""
         self.mark_moved_ms = 0
         """When the mark last moved since the log was opened; 0 when it has not."""
         self._mark_noted = mark
@@ -73,6 +79,7 @@ class Cursor:
     def restore(self, state: CursorState) -> None:
         """Apply what was stored, as far as the log still has it."""
         self._unknown = state.unknown
+        self.ledger_ids = state.ledger_ids
         layout = self._log.layout
         for ledger_id, (firsts, lasts) in state.ranges.items():
             for first, last in zip(firsts, lasts, strict=True):
@@ -129,6 +136,11 @@ class Cursor:
     @property
     def durable(self) -> bool:
         return self._record is not None
+
+    @property
+    def ledger_store(self) -> LedgerStore:
+        """What the log's own ledgers are in."""
+        return self._log.ledgers
 
     @property
     def mark(self) -> Position:
@@ -333,13 +345,21 @@ class Cursor:
         await self.set_properties(properties)
         self.held_at = None
 
+    async def set_ledgers(self, ledger_ids: tuple[int, ...]) -> None:
+        """Replace ``ledger_ids``, as ``set_properties`` does the properties."""
+        self.ledger_ids = ledger_ids
+        self._changes_saved = -1  # The stored record lacks the change.
+        await self.flush()
+
     def close(self) -> None:
         """Save nothing any more: the log is closed."""
         if self._record is not None:
             self._record.close()
 
     async def delete(self) -> None:
-        """Delete the record. Only the managed ledger calls this."""
+        """Delete the record, and its ledgers first. Only the managed ledger calls this."""
+        for ledger_id in self.ledger_ids:
+            await self.ledger_store.delete(LedgerId(ledger_id))
         if self._record is not None:
             await self._record.delete()
 
@@ -404,15 +424,23 @@ class Cursor:
 
     def _state(self) -> bytes:
         return encode_cursor(
-            state_of(self.acks, self.properties, ranges_max=self._ranges_max, unknown=self._unknown)
+            state_of(
+                self.acks,
+                self.properties,
+                ranges_max=self._ranges_max,
+                unknown=self._unknown,
+                ledger_ids=self.ledger_ids,
+            )
         )
 
     def _skip_acknowledged(self) -> Position:
-        """Move the read position over what is acknowledged, so that it is not read from disk."""
+        """Move the read position over what is not wanted, so that it is not read from disk."""
         position = self._log.locate(self.read_position)
         while position is not None:
             here = self.acks.ranges.get(position.ledger_id)
             end = None if here is None else here.end_of(position.entry_id)
+            if end is None and self.kept is not None:
+                end = self.kept.end_of(*position)
             if end is None:
                 break
             position = self._log.locate(Position(position.ledger_id, end + 1))
@@ -424,7 +452,16 @@ class Cursor:
         if limit is not None and run.last > limit:
             run = run.part(0, limit.entry_id + 1 - run.first_entry_id)
         self.read_position = Position(run.ledger_id, run.first_entry_id + len(run.data))
-        return self._unacknowledged(run)
+        runs = self._unacknowledged(run)
+        if self.kept is None:
+            return runs
+        return [
+            each.part(start - each.first_entry_id, stop - each.first_entry_id + 1)
+            for each in runs
+            for start, stop in self.kept.gaps(
+                each.ledger_id, each.first_entry_id, each.last_entry_id
+            )
+        ]
 
     def _unacknowledged(self, run: EntryRun) -> list[EntryRun]:
         """Return the parts of a run that are not acknowledged; the run itself when that is all."""

@@ -26,6 +26,7 @@ def state_of(
     *,
     ranges_max: int,
     unknown: Mapping[str, Any] | None = None,
+    ledger_ids: tuple[int, ...] = (),
 ) -> CursorState:
     """Return what is written of a cursor."""
     ranges: Ranges = {}
@@ -51,7 +52,13 @@ def state_of(
         redeliveries[ledger_id] = entry_ids, list(map(counts.__getitem__, entry_ids))
         left -= len(entry_ids)
     return CursorState(
-        acks.mark, ranges, batches[:ranges_max], redeliveries, properties, dict(unknown or {})
+        acks.mark,
+        ranges,
+        batches[:ranges_max],
+        redeliveries,
+        properties,
+        dict(unknown or {}),
+        ledger_ids,
     )
 
 

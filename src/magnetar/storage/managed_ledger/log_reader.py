@@ -39,11 +39,11 @@ class LogReader:
         "_cache",
         "_closed",
         "_disk",
-        "_ledgers",
         "_newest",
         "_tasks",
         "compacted",
         "layout",
+        "ledgers",
     )
 
     def __init__(
@@ -51,7 +51,7 @@ class LogReader:
     ) -> None:
         self.layout = layout
         self.compacted: CompactedLedger | None = None
-        self._ledgers = ledgers
+        self.ledgers = ledgers
         self._cache = cache
         self._tasks = tasks
         self._appended: dict[int, LedgerCache] = {}
@@ -243,7 +243,7 @@ class LogReader:
             return self._newest
         reader = self._reads().readers.get(ledger_id)
         if reader is None:
-            reader = await self._ledgers.open(LedgerId(ledger_id))
+            reader = await self.ledgers.open(LedgerId(ledger_id))
             self._keep(reader)
         return reader
 

@@ -30,4 +30,7 @@ def test_a_reason_is_a_sentence():
     assert str(Blocked(Why.SLOT_DRAINS, "a", 7, 12.4)) == (
         "consumer a has held entries of hash slot 7 for 12 s"
     )
+    assert str(Blocked(Why.DELAYED, until_ms=1_700_000_000_250)) == (
+        "what is left is delayed, the next message until 2023-11-14T22:13:20.250+00:00"
+    )
     assert str(Blocked(Why.SLOT_UNOWNED, slot=9)) == "no consumer has declared hash slot 9"

@@ -64,11 +64,11 @@ async def test_sends_are_receipted_in_order(peer):
     ("version", "code"),
     [("Pulsar-Java-v4.0.7", pb.NotAllowedError), ("Pulsar-CPP-v4.2.0", pb.ChecksumError)],
 )
-async def test_a_delay_is_refused_in_order_and_everything_else_is_stored(
+async def test_a_delay_that_is_too_long_is_refused_in_order_and_everything_else_is_stored(
     tmp_path, stored, version, code
 ):
     """Clients of the C++ library take no other refusal of a send for one: they send it again."""
-    settings = {"webServicePort": -1}
+    settings = {"webServicePort": -1, "delayedDeliveryMaxDelayInMillis": 60_000}
     async with LocalBroker(tmp_path if stored else None, settings=settings) as broker:
         peer = await Peer.open(broker.port, protocol_version=None)
         await peer.ask("connect", client_version=version, protocol_version=21)
@@ -89,7 +89,9 @@ async def test_a_delay_is_refused_in_order_and_everything_else_is_stored(
         for number, answer in enumerate(answers):
             if number in delayed:
                 assert answer.send_error.error == code
-                assert "without deliver_after" in answer.send_error.message
+                assert answer.send_error.message == (
+                    "Exceeds max allowed delivery delay of 60000 milliseconds"
+                )
                 assert answer.send_error.sequence_id == number
             else:
                 assert answer.send_receipt.sequence_id == number

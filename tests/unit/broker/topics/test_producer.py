@@ -8,7 +8,10 @@ from unit.broker.topics.conftest import payload
 from magnetar.broker.topics.producer import CHECKSUM_SIZE, TOO_LARGE, UNENCRYPTED, Producer
 from magnetar.errors import NotAllowed, WriteFailed
 from magnetar.model.policies import Policies
+from magnetar.model.policy_values import DelayedDeliveryPolicies
 from magnetar.proto import PulsarApi_pb2 as pb
+
+SHORT_DELAYS = Policies(delayed_delivery=DelayedDeliveryPolicies(1000, True, 60_000))
 
 
 def producer(end, published, detached):
@@ -75,7 +78,7 @@ def answers(end):
 
 @pytest.fixture
 def make_sends(make_run, make_entry):
-    """A run of sends by their texts; those in capitals are to be delivered later."""
+    """A run of sends by their texts; those in capitals are to be delivered much later."""
 
     def make(texts):
         late = {"deliver_at_time": 1_900_000_000_000}
@@ -84,9 +87,21 @@ def make_sends(make_run, make_entry):
     return make
 
 
-async def test_a_delay_is_refused_in_its_turn_and_the_rest_is_stored(client_end, make_sends):
+async def test_delays_are_stored_where_they_are_not_too_long(client_end, make_sends):
+    published = []
+    p = producer(client_end(), published, [])
+    for delays in (DelayedDeliveryPolicies(1000, True), DelayedDeliveryPolicies(1000, False, 1)):
+        p.apply(Policies(delayed_delivery=delays))
+        p.publish(run := make_sends("aBc"))
+        assert published.pop() is run
+
+
+async def test_a_delay_that_is_too_long_is_refused_in_its_turn_and_the_rest_is_stored(
+    client_end, make_sends
+):
     end, published = client_end(), []
     p = producer(end, published, [])
+    p.apply(SHORT_DELAYS)
     p.publish(make_sends("aBCdEf"))
     assert [[payload(e) for e in run.data] for run in published] == [["a"], ["d"], ["f"]]
     assert end.sent == []
@@ -98,20 +113,24 @@ async def test_a_delay_is_refused_in_its_turn_and_the_rest_is_stored(client_end,
     assert (p.entries_pending, p.message_count) == (0, 2)
 
 
-async def test_a_delay_is_refused_at_once_when_nothing_is_before_it(client_end, make_sends):
+async def test_a_delay_that_is_too_long_is_refused_at_once_when_nothing_is_before_it(
+    client_end, make_sends
+):
     end, published = client_end(), []
     p = producer(end, published, [])
+    p.apply(SHORT_DELAYS)
     p.publish(make_sends("AB"))
     assert published == []
     ((kind, _, count, error),) = end.sent
     assert (kind, count, type(error)) == ("errors", 2, NotAllowed)
-    assert "deliver_after" in str(error)
+    assert str(error) == "Exceeds max allowed delivery delay of 60000 milliseconds"
     await p.close()
 
 
 async def test_closing_waits_for_refusals_too(client_end, make_sends):
     end, published = client_end(), []
     p = producer(end, published, [])
+    p.apply(SHORT_DELAYS)
     p.publish(make_sends("aB"))
     closing = asyncio.ensure_future(p.close())
     await asyncio.sleep(0)
@@ -124,6 +143,7 @@ async def test_closing_waits_for_refusals_too(client_end, make_sends):
 async def test_refusals_behind_what_is_dropped_are_dropped(client_end, make_sends):
     end, published = client_end(), []
     p = producer(end, published, [])
+    p.apply(SHORT_DELAYS)
     p.publish(run := make_sends("aB"))
     p.dropped(published[0])
     assert answers(end) == [("dropped", run.data[:1]), ("dropped", run.data[1:])]

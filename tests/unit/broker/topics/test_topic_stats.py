@@ -76,6 +76,7 @@ async def busy_topic(bench, make_entry, client_end):
         places = end.positions()
         subscription.acknowledge(consumer, [places[0], places[2]])
 
+    await bench.consumer(SubscriptionType.SHARED, subscription="delayed")
     end, subscription, consumer = await bench.consumer(SubscriptionType.SHARED, subscription="s")
     await end.until(lambda e: len(e.got()) == 5)
     subscription.redeliver(consumer, [places[1]])
@@ -92,6 +93,7 @@ async def busy_topic(bench, make_entry, client_end):
         held = end.positions()
         for place in held[5:13]:
             subscription.acknowledge(consumer, [place])
+    await bench.publish(make_entry("late", deliver_at_time=4_000_000_000_000))
 
 
 async def blocked_topic(bench):

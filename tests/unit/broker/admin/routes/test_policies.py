@@ -18,6 +18,7 @@ SENT = {
     "auto_topic_creation": {"allowAutoTopicCreation": True, "topicType": "non-partitioned"},
     "auto_subscription_creation": {"allowAutoSubscriptionCreation": False},
     "subscription_types": ["Failover", "Shared"],
+    "delayed_delivery": {"tickTime": 2000, "active": True, "maxDeliveryDelayInMillis": 60000},
     "deduplication": True,
     "encryption_required": True,
     "schema_compatibility": "FORWARD_TRANSITIVE",
