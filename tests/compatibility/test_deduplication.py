@@ -226,7 +226,17 @@ def test_it_is_switched_while_producers_send(broker, client):
         producer.send(b"once", sequence_id=6)
     ask(broker, "POST", f"namespaces/{namespace}/deduplication", value=False)
     producer.send(b"again", sequence_id=6)
-    assert everything_in(client, topic, 4) == [b"twice", b"twice", b"once", b"again"]
+    ask(broker, "POST", f"persistent/{namespace}/t/deduplicationEnabled", value=True)
+    for _ in range(2):
+        producer.send(b"by its own policy", sequence_id=7)
+    ask(broker, "DELETE", f"persistent/{namespace}/t/deduplicationEnabled")
+    assert everything_in(client, topic, 5) == [
+        b"twice",
+        b"twice",
+        b"once",
+        b"again",
+        b"by its own policy",
+    ]
     assert "pulsar.dedup" not in stats_of(broker, topic, "internalStats")["cursors"]
 
 

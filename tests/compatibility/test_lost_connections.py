@@ -92,6 +92,42 @@ async def read(reader):
     return found
 
 
+@pytest.mark.parametrize("options", [{"batching": False}, {}, {"batch_by_key": True}])
+async def test_every_message_is_stored_once_where_the_broker_deduplicates(options):
+    settings = {
+        "webServicePort": -1,
+        "bindAddress": "127.0.0.2",
+        "brokerDeduplicationEnabled": True,
+    }
+    chance = random.Random(1)
+    async with (
+        LocalBroker(settings=settings) as broker,
+        Proxy("127.0.0.2", broker.port, listen_port=broker.port) as proxy,
+        Client(
+            f"pulsar://127.0.0.1:{proxy.port}", backoff_first_s=0.005, backoff_max_s=0.05
+        ) as client,
+    ):
+        reader = await client.create_reader("t")
+        producer = await client.create_producer(
+            "t", name="p", initial_sequence_id=100, batch_messages_max=20, **options
+        )
+        cuts = asyncio.create_task(cut_now_and_then(proxy, chance, 8))
+        for number in range(COUNT):
+            await producer.ready()
+            producer.send_nowait(b"%d" % number, key=f"k{chance.randrange(5)}")
+            if number % 200 == 0:
+                await asyncio.sleep(0.01)
+        await producer.flush()
+        await cuts
+        assert producer.last_sequence_id == 100 + COUNT - 1
+        found = await read(reader)
+        assert sorted(found.values()) == list(range(COUNT))
+        assert not await reader.has_message_available()
+        await producer.close()
+        again = await client.create_producer("t", name="p")
+        assert again.last_sequence_id == 100 + COUNT - 1
+
+
 @pytest.mark.parametrize("batching", [True, False])
 @pytest.mark.parametrize("kind", SubscriptionType)
 async def test_every_promise_holds(client, proxy, kind, batching):

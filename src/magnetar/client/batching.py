@@ -27,6 +27,7 @@ class Batch(Generic[W]):
     # By index, the messages that have more than a payload.
     details: dict[int, OutgoingMessage] = field(default_factory=dict)
     size_bytes: int = 0
+    ids_given: bool = False  # The application chose some of the sequence ids.
     waiters: list[tuple[int, int, W]] = field(default_factory=list)
 
     @property
@@ -96,6 +97,22 @@ class BatchPerKey(Generic[W]):
         self._batches.clear()
         self.messages = self.size_bytes = 0
         return batches
+
+
+def renumber(batches: list[Batch[W]]) -> None:
+    """Let sequence ids rise from batch to batch, in the order in which these are sent.
+
+    Those of batches per key are entwined: a broker that deduplicates would take all but the first
+    batch for duplicates. Ids that the application chose are left as they are.
+    """
+    if len(batches) < 2 or any(batch.ids_given for batch in batches):
+        return
+    next_id = batches[0].first_sequence_id
+    for batch in batches:
+        batch.first_sequence_id = next_id
+        for details in batch.details.values():
+            details.sequence_id = None
+        next_id += len(batch)
 
 
 def fitting(ends: list[int], at: int, messages_max: int, bytes_max: int) -> int:

@@ -15,7 +15,7 @@ from magnetar.clock import Clock
 from magnetar.errors import MagnetarError, NotReady, TimedOut, UnknownFailure
 from magnetar.model.position import Position
 
-from .batching import Batch, BatchPerKey, OneBatch, OpenBatches, fitting
+from .batching import Batch, BatchPerKey, OneBatch, OpenBatches, fitting, renumber
 from .checks import check_data
 from .config import ProducerConfig
 from .encoding import Encoder
@@ -112,6 +112,8 @@ class SendQueue:
         sequence_id = self._take_sequence_ids(1, details)
         batch = self._batch_for(None if details is None else details.key, sequence_id)
         index = len(batch.payloads)
+        if details is not None and details.sequence_id is not None:
+            batch.ids_given = True
         if sequence_id != batch.first_sequence_id + index:
             details = details or OutgoingMessage(data)
             details.sequence_id = sequence_id
@@ -153,7 +155,9 @@ class SendQueue:
             self._batch_timer = None
         if not self._batches.messages:
             return
-        for batch in self._batches.take():
+        batches = self._batches.take()
+        renumber(batches)
+        for batch in batches:
             try:
                 send = self._encoded(self._encoder.batch, batch)
             except MagnetarError as error:

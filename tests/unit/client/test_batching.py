@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from magnetar.client.batching import Batch, BatchPerKey, OneBatch, fitting
+from magnetar.client.batching import Batch, BatchPerKey, OneBatch, fitting, renumber
 from magnetar.client.message import OutgoingMessage
 
 
@@ -35,6 +35,33 @@ def test_a_batch_knows_its_last_sequence_id():
     assert batch.last_sequence_id == 8
     batch.details[1] = OutgoingMessage(b"b", sequence_id=40)
     assert batch.last_sequence_id == 40
+
+
+def entwined():
+    """Messages 7 to 10, of two keys in turn."""
+    one, other = (Batch(first, 0.0, payloads=[b"x", b"y"]) for first in (7, 8))
+    one.details[1] = OutgoingMessage(b"y", sequence_id=9)
+    other.details[1] = OutgoingMessage(b"y", sequence_id=10)
+    return [one, other]
+
+
+def test_ids_rise_from_batch_to_batch():
+    batches = entwined()
+    renumber(batches)
+    assert [(each.first_sequence_id, each.last_sequence_id) for each in batches] == [
+        (7, 8),
+        (9, 10),
+    ]
+
+
+def test_ids_that_the_application_chose_are_left_alone():
+    batches = entwined()
+    batches[1].ids_given = True
+    renumber(batches)
+    assert [(each.first_sequence_id, each.last_sequence_id) for each in batches] == [
+        (7, 9),
+        (8, 10),
+    ]
 
 
 @given(
