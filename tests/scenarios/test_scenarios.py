@@ -36,7 +36,6 @@ from magnetar.tasks import Tasks
 
 FILES = sorted(Path(__file__).parent.glob("*.txt"))
 DASHES = "----"
-TOPIC = TopicName.parse("persistent://public/default/scenario")
 
 
 class End(ClientEnd):
@@ -72,6 +71,7 @@ class Story:
         self.clock = ManualClock()
         self.tasks = Tasks("scenario")
         self.stores = {"metadata": MemoryMetadataStore(), "ledgers": MemoryLedgerStore()}
+        self.topic = TopicName.parse("persistent://public/default/scenario")
         self.settings = TopicSettings()
         self.policies = Policies()
         self.members = {}  # By name: end and consumer.
@@ -90,7 +90,7 @@ class Story:
         self.subscription = PersistentSubscription(
             "s",
             await self.ledger.open_cursor("s", EARLIEST),
-            topic=TOPIC,
+            topic=self.topic,
             settings=self.settings,
             policies=self.policies,
             tasks=self.tasks,
@@ -101,8 +101,14 @@ class Story:
         """Do what a line says. Returns what came of it, a line each."""
         command, *words = line.split()
         self.heard.clear()
-        if command == "settings":
-            self.settings = TopicSettings(**{name: number(value) for name, value in pairs(words)})
+        if command in ("settings", "topic"):
+            assert self.subscription is None, f"{command} comes first"
+            if command == "topic":
+                self.topic = TopicName.parse(f"persistent://public/default/{words[0]}")
+            else:
+                self.settings = TopicSettings(
+                    **{name: number(value) for name, value in pairs(words)}
+                )
             return []
         if command == "policies" and self.subscription is None:
             self.policies = Policies(**{name: int(value) for name, value in pairs(words)})
@@ -178,6 +184,10 @@ class Story:
 
     async def do_ack_until(self, name, text):
         self.subscription.acknowledge_cumulative(self.members[name][1], self.positions[text])
+
+    async def do_expire_until(self, text):
+        """What a time to live does, and an administrator who skips or expires messages."""
+        self.subscription.cursor.acknowledge_cumulative(self.positions[text])
 
     async def do_redeliver(self, name, *texts):
         """Ask for entries again, or for all that the consumer holds."""
