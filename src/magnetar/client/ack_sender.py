@@ -13,6 +13,7 @@ from magnetar.wire import requests
 from .acknowledgements import Acknowledgements
 from .config import ConsumerConfig
 from .connection import Connection
+from .due_entries import DueEntries
 from .message import ChunkedMessageId, Delivery, Message
 
 _delivery: Final = itemgetter(0)
@@ -32,13 +33,15 @@ class AckSender:
         connection: Callable[[], Connection | None],
         *,
         kept: bool = True,
+        unacked: DueEntries | None = None,
     ) -> None:
         """``connection`` returns the connection to use now, or None when there is none.
 
         ``kept`` False: the topic keeps no messages, so that acknowledgements mean nothing.
+        ``unacked`` loses the entries that are acknowledged.
         """
         self.state = Acknowledgements(
-            group_max=config.ack_group_max, batch_index=config.batch_index_ack
+            group_max=config.ack_group_max, batch_index=config.batch_index_ack, unacked=unacked
         )
         self._id = consumer_id
         self._kept = kept

@@ -244,6 +244,17 @@ class Consumer(Receiver):
         """
         self._thread.call(self._consumer.acknowledge_cumulative, message)
 
+    def negative_acknowledge(
+        self, messages: Message | MessageId | Iterable[Message | MessageId]
+    ) -> None:
+        """The application cannot process these now: they come again.
+
+        They are asked for after ``negative_ack_delay_s``, entry by entry, without the messages of
+        a batch that are acknowledged. An Exclusive or Failover subscription starts again behind its
+        mark then. Raises InvalidValue as ``acknowledge``.
+        """
+        self._thread.call(self._consumer.negative_acknowledge, messages)
+
     def flush(self) -> None:
         """Send the acknowledgements that wait; they are with the socket when it returns.
 

@@ -138,6 +138,8 @@ class ConsumerConfig:
     ack_group_time_s: float = 0.1  # Acknowledgements leave this much later, together; 0: at once.
     ack_group_max: int = 1000  # So many leave at once.
     batch_index_ack: bool = False  # The broker is told of single messages of a batch, too.
+    negative_ack_delay_s: float = 60.0  # What is refused is asked for again after so long.
+    ack_timeout_s: float = 0.0  # What is not acknowledged so long is, too; 0: nothing is.
     chunked_messages_max: int = 100  # Chunked messages put together at the same time.
     chunk_age_max_s: float = 60.0  # A chunked message not complete by then is given up:
     redeliver_incomplete: bool = False  # acknowledged, or (True) asked for again.
@@ -148,6 +150,8 @@ class ConsumerConfig:
         check_positive("total_receiver_queue_size", self.total_receiver_queue_size)
         check_not_negative("ack_group_time_s", self.ack_group_time_s)
         check_positive("ack_group_max", self.ack_group_max)
+        check_not_negative("negative_ack_delay_s", self.negative_ack_delay_s)
+        check_not_negative("ack_timeout_s", self.ack_timeout_s)
         check_positive("chunked_messages_max", self.chunked_messages_max)
         check_positive("chunk_age_max_s", self.chunk_age_max_s)
         check_positive("message_size_max", self.message_size_max)
@@ -183,6 +187,8 @@ class ConsumerOptions(ReaderOptions, total=False):
     ack_group_time_s: float
     ack_group_max: int
     batch_index_ack: bool
+    negative_ack_delay_s: float
+    ack_timeout_s: float
     redeliver_incomplete: bool
 
 

@@ -58,6 +58,19 @@ class Consumer(Receiver):
             )
         self._part_of(message).acks.acknowledge_cumulative(message)
 
+    def negative_acknowledge(
+        self, messages: Message | MessageId | Iterable[Message | MessageId]
+    ) -> None:
+        """The application cannot process these now: they come again.
+
+        They are asked for after ``negative_ack_delay_s``, entry by entry, without the messages of
+        a batch that are acknowledged. An Exclusive or Failover subscription starts again behind its
+        mark then. Raises InvalidValue as ``acknowledge``.
+        """
+        given = [messages] if isinstance(messages, (Message, MessageId)) else list(messages)
+        for part, group in groupby(given, self._part_of):
+            part.redeliveries.refuse(group)
+
     async def flush(self) -> None:
         """Send the acknowledgements that wait; they are with the socket when it returns.
 

@@ -282,3 +282,12 @@ class Message(NamedTuple):
 
     def _own(self) -> "Single | Metadata":
         return parse_single(self.head) if self.batch_index >= 0 else self.delivery.metadata
+
+
+def entries_of(message: Message | MessageId) -> tuple[Position, ...]:
+    """The entries that a message lies in: one, or one for each of its chunks."""
+    if isinstance(message, Message):
+        return message.delivery.chunks or (message.delivery.position,)
+    if isinstance(message, ChunkedMessageId) and message.chunks:
+        return message.chunks
+    return (message.position,)

@@ -24,8 +24,9 @@ from .backoff import Backoff
 from .config import ConsumerConfig
 from .connection import Connection, position_of
 from .lookup import Lookup
-from .message import ChunkedMessageId, Message
+from .message import ChunkedMessageId, Message, entries_of
 from .receive_queue import ReceiveQueue
+from .redeliveries import Redeliveries
 from .unpacking import Start, Unpacker
 
 log = logging.getLogger(__name__)
@@ -49,6 +50,7 @@ class TopicConsumer:
     """One topic's, or one partition's, part of a ``Receiver``."""
 
     acks: AckSender
+    redeliveries: Redeliveries
     active: bool  # Whether it gets messages: of Failover consumers one, of others all.
     reached_end: bool  # The topic was terminated, and the broker has sent all there was.
     over: MagnetarError | None  # Why no more messages will come; None while they may.
@@ -87,8 +89,15 @@ class TopicConsumer:
             owner=f"consumer {consumer_id} of {self.topic}",
         )
         self._kept = subscribing.topic.persistent  # The topic keeps what was published.
+        acknowledges = self._kept and subscribing.start is None
+        self.redeliveries = Redeliveries(config, clock, self._ask_again, acknowledges=acknowledges)
         self.acks = AckSender(
-            consumer_id, config, clock, lambda: self._attachment.connection, kept=self._kept
+            consumer_id,
+            config,
+            clock,
+            lambda: self._attachment.connection,
+            kept=self._kept,
+            unacked=self.redeliveries.unacked,
         )
         self._unpacker = Unpacker(
             self.topic,
@@ -127,6 +136,8 @@ class TopicConsumer:
         message = self._queue.pop()
         if message is not None:
             self._seen = message
+            if self.redeliveries.unacked is not None:
+                self.redeliveries.taken((message,))
         self._ask_for_more()
         return message
 
@@ -135,6 +146,8 @@ class TopicConsumer:
         taken = self._queue.take(count_max)
         if taken:
             self._seen = taken[-1]
+            if self.redeliveries.unacked is not None:
+                self.redeliveries.taken(taken)
         self._ask_for_more()
         return taken
 
@@ -150,17 +163,26 @@ class TopicConsumer:
         if connection is None or not self._kept:
             return  # The next connection brings what is not acknowledged, if anything does.
         if messages is not None and self._config.type not in ORDERED:
-            self._redeliver_entries(place for message in messages for place in _entries(message))
+            self._redeliver_entries(place for message in messages for place in entries_of(message))
             return
         epoch = None
         if self._config.type in ORDERED:
             self._epoch += 1
             epoch = self._epoch
         self._remember_seen()
+        self.redeliveries.clear()
         self._queue.drop(_permits_of)
         self._unpacker.clear()
         connection.write(requests.redeliver(self._id, None, consumer_epoch=epoch))
         self._ask_for_more()
+
+    def _ask_again(self, positions: Iterable[Position]) -> None:
+        """Ask for entries again; Exclusive and Failover subscriptions begin behind their mark."""
+        self.acks.send()
+        if self._config.type in ORDERED:
+            self.redeliver(None)
+        else:
+            self._redeliver_entries(positions)
 
     def _redeliver_entries(self, positions: Iterable[Position]) -> None:
         connection = self._attachment.connection
@@ -179,10 +201,7 @@ class TopicConsumer:
         if not again or self._start is not None:
             return
         log.info("consumer.chunks_again topic=%s entries=%d", self.topic, len(again))
-        if self._config.type in ORDERED:
-            self.redeliver(None)
-        else:
-            self._redeliver_entries(again)
+        self._ask_again(again)
 
     async def seek(self, message_id: MessageId, *, inclusive: bool) -> None:
         """Begin at a message. Raises TimedOut or the broker's error."""
@@ -272,6 +291,7 @@ class TopicConsumer:
         if connection is self._attachment.connection:
             self._receiving = False
             self._remember_seen()
+            self.redeliveries.clear()
             self._queue.restart()
             self._unpacker.clear()
             if error is None:
@@ -357,6 +377,7 @@ class TopicConsumer:
         self._unpacker.start = start
         self._unpacker.time_start_ms = None
         self._seen = None
+        self.redeliveries.clear()
         self._queue.drop(_permits_of)
         self._ask_for_more()
         if self._start is not None:
@@ -403,6 +424,7 @@ class TopicConsumer:
         self._fail(NotAllowed(f"the consumer of {self.topic} is closed"))
         self._queue.restart()
         self.acks.close()
+        self.redeliveries.close()
         if self._chunk_timer is not None:
             self._chunk_timer.cancel()
         connection = self._attachment.connection
@@ -423,12 +445,6 @@ def _entry_of(start: Start) -> MessageId:
     if start.inclusive and isinstance(message_id, ChunkedMessageId):
         return MessageId(*message_id.first_chunk, message_id.partition)
     return message_id
-
-
-def _entries(message: Message | MessageId) -> tuple[Position, ...]:
-    if isinstance(message, Message):
-        return message.delivery.chunks or (message.delivery.position,)
-    return (message.position,)
 
 
 def _permits_of(frame: Frame) -> int:

@@ -15,7 +15,7 @@ class TopicSettings:
     batch_index_acks: bool = setting(
         "acknowledgmentAtBatchIndexLevelEnabled",
         False,
-        "single messages of a batch can be acknowledged",
+        "single messages of a batch can be acknowledged; recommended: true, as in newer Pulsar",
     )
     key_shared_consistent_hashing: bool = setting(
         "subscriptionKeySharedUseConsistentHashing",
