@@ -192,10 +192,12 @@ def test_subscriptions_are_made_by_using_them_as_the_namespace_says(broker, name
     client.subscribe(namespace.topic(), "new")
 
 
-def test_messages_of_a_topic_in_use_are_kept_as_long_as_the_namespace_says(namespace, client):
+@pytest.mark.parametrize("whose", ["namespaces/public/{}", "persistent/public/{}/t"])
+def test_messages_of_a_topic_in_use_are_kept_as_long_as_a_policy_says(namespace, client, whose):
+    path = f"{whose.format(namespace.local)}/retention"
     producer = client.create_producer(namespace.topic(), batching_enabled=False)
     consumer = client.subscribe(namespace.topic(), "s", initial_position=InitialPosition.Earliest)
-    namespace.set("retention", STORED_FOR_EVER)
+    namespace.ask("POST", path, STORED_FOR_EVER)
     for number in range(4 * LEDGER_SIZE):
         producer.send(str(number).encode())
     receive_all(consumer, 4 * LEDGER_SIZE)
@@ -206,7 +208,7 @@ def test_messages_of_a_topic_in_use_are_kept_as_long_as_the_namespace_says(names
     assert kept == list(range(4 * LEDGER_SIZE))
     reader.close()
 
-    namespace.remove("retention")
+    namespace.ask("DELETE", path)
     while namespace.stored() >= LEDGER_SIZE:  # The next check, within a second, lets them go.
         pass
 

@@ -53,6 +53,7 @@ from .handlers.produce import ProduceHandler
 from .handlers.schema import SchemaHandler
 from .handlers.table import CommandTable
 from .policies import PolicyService
+from .resource_groups import ResourceGroups
 from .resources import Resources
 from .schema.registry import SchemaRegistry
 from .schema.topic_schemas import TopicSchemas
@@ -146,6 +147,8 @@ async def _open_services(
         topic_level=config.policies.topic_level,
     )
     shared.stack.callback(policies.close)
+    resource_groups = ResourceGroups(metadata, resources, shared.tasks)
+    shared.stack.callback(resource_groups.close)
     schemas = SchemaRegistry(metadata, shared.clock)
     shared.stack.callback(schemas.close)
     creation = Creation(resources, policies, partitions_max=config.policies.partitions_max)
@@ -168,6 +171,7 @@ async def _open_services(
     return AdminServices(
         resources=resources,
         policies=policies,
+        resource_groups=resource_groups,
         creation=creation,
         topics=topics,
         schema_registry=schemas,

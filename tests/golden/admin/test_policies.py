@@ -11,16 +11,24 @@ from unit.broker.admin.world import open_world
 
 from magnetar.broker.admin.app import ROUTES
 from magnetar.broker.admin.policy_table import KINDS
-from magnetar.broker.admin.routes import policies
+from magnetar.broker.admin.routes import policies, resource_groups
 
 EXCHANGES = [json.loads(line) for line in (HERE / "policies.jsonl").read_text().splitlines()]
 
 SAYS_ELSEWHERE = "it is the namespace that does not exist, as for every other policy"
+NO_REPLICATION = "nothing is replicated to another cluster yet, so it is refused"
 
 DIFFERENCES = {
+    ("ns_policies", "replication.set_two"): NO_REPLICATION,
+    ("ns_policies", "replication.get_two"): NO_REPLICATION,
+    ("ns_policies", "allowedClusters.set"): NO_REPLICATION,
+    ("ns_policies", "allowedClusters.get_set"): NO_REPLICATION,
+    ("ns_policies", "allowedClusters.get_after_bad"): NO_REPLICATION,
     ("topic_policies", 'subscriptionTypesEnabled.set_bad_["Zzz"]'): NOT_OURS,
     ("ns_policies", "replicatorDispatchRate.get_unknown_ns"): SAYS_ELSEWHERE,
     ("ns_policies", "dispatcherPauseOnAckStatePersistent.get_unknown_ns"): SAYS_ELSEWHERE,
+    ("resourcegroups", "create_no_body"): NOT_OURS,
+    ("resourcegroups", "delete_unknown"): NOT_OURS,
     ("topic_policies", "global.get_applied"): "a global policy holds, so it is shown as such",
 }
 
@@ -30,7 +38,7 @@ async def namespaces(world):
         world,
         ("PUT", "clusters/remote", {"serviceUrl": "http://remote.example:8080"}),
         ("PUT", "tenants/golden", {"allowedClusters": ["standalone", "remote"]}),
-        *(("PUT", f"namespaces/golden/{name}", None) for name in ("ns1", "tpol")),
+        *(("PUT", f"namespaces/golden/{name}", None) for name in ("ns1", "ns2", "tpol")),
         ("PUT", "persistent/golden/tpol/t", None),
         ("PUT", "persistent/golden/tpol/pt/partitions", 2),
     )
@@ -54,8 +62,9 @@ BEFORE = {
 
 async def test_policies_are_answered_as_recorded():
     unexpected, gone = [], []
-    rest = set(ROUTES) - set(policies.ROUTES)
-    async with open_world(routes=(*rest, *policies.routes(KINDS))) as world:
+    rest = set(ROUTES) - set(policies.ROUTES) - set(resource_groups.ROUTES)
+    every = (*policies.routes(KINDS), *resource_groups.routes(KINDS))
+    async with open_world(routes=(*rest, *every)) as world:
         for exchange in EXCHANGES:
             key = exchange["group"], exchange["name"]
             if key in BEFORE:

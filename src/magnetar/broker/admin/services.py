@@ -9,6 +9,7 @@ from magnetar.broker.cluster.lookup import BrokerAddress, Lookup
 from magnetar.broker.cluster.ownership import Ownership
 from magnetar.broker.creation import Creation
 from magnetar.broker.policies import PolicyService
+from magnetar.broker.resource_groups import ResourceGroups
 from magnetar.broker.resources import Resources
 from magnetar.broker.schema.registry import SchemaRegistry
 from magnetar.broker.schema.topic_schemas import TopicSchemas
@@ -22,6 +23,7 @@ class AdminServices:
 
     resources: Resources
     policies: PolicyService
+    resource_groups: ResourceGroups
     creation: Creation
     topics: TopicRegistry
     schema_registry: SchemaRegistry

@@ -5,6 +5,7 @@
     /admin/policies/{tenant}/{namespace}                               NamespacePolicies
     /admin/partitioned-topics/{tenant}/{namespace}/{domain}/{local}    PartitionedTopicMetadata
     /admin/topic-policies/{scope}/{tenant}/{namespace}/{domain}/{local}    TopicPolicies
+    /admin/resourcegroups/{name}                                       ResourceGroup
     /managed-ledgers/{tenant}/{namespace}/{domain}/{local}             a managed ledger
     /managed-ledgers/{tenant}/{namespace}/{domain}/{local}/{cursor}    one of its cursors
     /schemas/{tenant}/{namespace}/{local}/{number}                     a version of a topic's schema
@@ -25,6 +26,7 @@ ADMIN = "/admin"
 CLUSTERS = "/admin/clusters"
 TENANTS = "/admin/policies"
 PARTITIONED_TOPICS = "/admin/partitioned-topics"
+RESOURCE_GROUPS = "/admin/resourcegroups"
 TOPIC_POLICIES = "/admin/topic-policies"
 LOCAL = "local"
 GLOBAL = "global"
@@ -36,6 +38,10 @@ STARTS = "/counters/starts"
 
 def cluster(name: str) -> str:
     return f"{CLUSTERS}/{name}"
+
+
+def resource_group(name: str) -> str:
+    return f"{RESOURCE_GROUPS}/{name}"
 
 
 def tenant(name: str) -> str:

@@ -17,6 +17,7 @@ from magnetar.broker.cluster.lookup import BrokerAddress, Lookup
 from magnetar.broker.cluster.ownership import Ownership
 from magnetar.broker.creation import Creation
 from magnetar.broker.policies import PolicyService
+from magnetar.broker.resource_groups import ResourceGroups
 from magnetar.broker.resources import Resources
 from magnetar.broker.schema.registry import SchemaRegistry
 from magnetar.broker.schema.topic_schemas import TopicSchemas
@@ -170,6 +171,8 @@ async def open_world(settings=None, clock=None, routes=ROUTES):
             resources, metadata, broker=broker, tasks=tasks, topic_level=settings.topic_level
         )
         stack.callback(policies.close)
+        resource_groups = ResourceGroups(metadata, resources, tasks)
+        stack.callback(resource_groups.close)
         creation = Creation(resources, policies, partitions_max=settings.partitions_max)
         schemas = SchemaRegistry(metadata, SystemClock())
         stack.callback(schemas.close)
@@ -189,6 +192,7 @@ async def open_world(settings=None, clock=None, routes=ROUTES):
         services = AdminServices(
             resources=resources,
             policies=policies,
+            resource_groups=resource_groups,
             creation=creation,
             topics=registry,
             schema_registry=schemas,

@@ -1,0 +1,115 @@
+"""In which clusters a namespace or a topic is: this one alone, since nothing is replicated."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, Final
+
+from magnetar.broker.admin import arguments
+from magnetar.broker.admin.errors import Rejection
+from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
+from magnetar.broker.admin.router import Route
+from magnetar.broker.admin.routes.policy_scope import NAMESPACE, TOPICS, TopicScope
+from magnetar.broker.admin.services import AdminServices
+from magnetar.errors import NotAllowed
+
+
+async def of_namespace(name: str, admin: AdminServices, request: Request) -> Reply:
+    return shown(list(getattr(await NAMESPACE.own(admin, request), name) or ()))
+
+
+async def replicate_namespace(admin: AdminServices, request: Request) -> Reply:
+    clusters = _clusters(request)
+    await NAMESPACE.own(admin, request)
+    if "global" in clusters:
+        raise Rejection(412, "Cannot specify global in the list of replication clusters")
+    for each in clusters:
+        if each not in await admin.resources.clusters():
+            raise Rejection(403, f"Invalid cluster id: {each}")
+    _check_alone(admin, clusters)
+    await NAMESPACE.change(admin, request, replication_clusters=tuple(clusters))
+    return Reply(200)
+
+
+async def allow_namespace(admin: AdminServices, request: Request) -> Reply:
+    clusters = arguments.string_list(arguments.body(request), "allowed clusters") or []
+    policies, where = await NAMESPACE.own(admin, request), arguments.namespace(request)
+    tenant = await admin.resources.tenant(where.tenant)
+    for each in clusters:
+        if tenant is None or each not in tenant.allowed_clusters:
+            raise Rejection(
+                403,
+                f"Cluster [{each}] is not in the list of allowed clusters list for tenant "
+                f"[{where.tenant}]",
+            )
+    for each in policies.replication_clusters or ():
+        if each not in clusters:
+            raise Rejection(
+                400,
+                f"Allowed clusters do not contain the replication cluster {each}. Please remove "
+                "the replication cluster if the cluster is not allowed for this namespace",
+            )
+    _check_alone(admin, clusters)
+    await NAMESPACE.change(admin, request, allowed_clusters=tuple(clusters))
+    return Reply(200)
+
+
+async def of_topic(scope: TopicScope, admin: AdminServices, request: Request) -> Reply:
+    policies = await scope.own(admin, request)
+    if request.flag("applied"):
+        policies = (await scope.combined(admin, request)).policies
+    clusters = policies.replication_clusters
+    return Reply(200) if clusters is None else shown(list(clusters))
+
+
+async def replicate_topic(scope: TopicScope, admin: AdminServices, request: Request) -> Reply:
+    clusters = _clusters(request)
+    await scope.own(admin, request)
+    if admin.cluster not in clusters:
+        raise Rejection(
+            412,
+            "Can not remove local cluster from the local topic-level replication clusters policy",
+        )
+    _check_alone(admin, clusters)
+    return await _set_topic(scope, admin, request, tuple(clusters))
+
+
+async def remove_topic(scope: TopicScope, admin: AdminServices, request: Request) -> Reply:
+    await scope.own(admin, request)
+    return await _set_topic(scope, admin, request, None)
+
+
+async def _set_topic(
+    scope: TopicScope, admin: AdminServices, request: Request, clusters: Any
+) -> Reply:
+    await scope.change(admin, request, replication_clusters=clusters)
+    return done()
+
+
+def _clusters(request: Request) -> list[str]:
+    clusters = arguments.string_list(arguments.body(request), "clusters")
+    if not clusters:
+        raise Rejection(412, "ClusterIds should not be null or empty")
+    return sorted(set(clusters))
+
+
+def _check_alone(admin: AdminServices, clusters: list[str]) -> None:
+    if set(clusters) != {admin.cluster}:
+        raise NotAllowed(
+            f"This broker does not replicate between clusters: leave it in {admin.cluster} alone"
+        )
+
+
+def _routes() -> Iterator[Route]:
+    replication, allowed = f"{NAMESPACE.path}/replication", f"{NAMESPACE.path}/allowedClusters"
+    yield Route("GET", replication, partial(of_namespace, "replication_clusters"))
+    yield Route("POST", replication, replicate_namespace, takes=(JSON,))
+    yield Route("GET", allowed, partial(of_namespace, "allowed_clusters"))
+    yield Route("POST", allowed, allow_namespace, takes=(JSON,))
+    for scope in TOPICS:
+        path = f"{scope.path}/replication"
+        yield Route("GET", path, partial(of_topic, scope))
+        yield Route("POST", path, partial(replicate_topic, scope), takes=(JSON,))
+        yield Route("DELETE", path, partial(remove_topic, scope))
+
+
+ROUTES: Final = tuple(_routes())

@@ -1,0 +1,83 @@
+"""Resource groups, and the one that a namespace is in."""
+
+from collections.abc import Collection, Iterator
+from typing import Final
+
+from magnetar.broker.admin import arguments
+from magnetar.broker.admin.errors import Rejection
+from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
+from magnetar.broker.admin.router import Route
+from magnetar.broker.admin.routes.namespaces import existing
+from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.policies import IN_FORCE
+from magnetar.broker.resource_groups import NO_GROUP
+from magnetar.errors import InvalidValue
+from magnetar.model.resource_groups import ResourceGroup
+
+
+async def names(admin: AdminServices, _: Request) -> Reply:
+    return shown(await admin.resource_groups.names())
+
+
+async def get(admin: AdminServices, request: Request) -> Reply:
+    return shown((await admin.resource_groups.require(_name(request))).to_json())
+
+
+async def put(admin: AdminServices, request: Request) -> Reply:
+    name, sent = _name(request), arguments.json_object(request)
+    if sent is None:
+        raise Rejection(412, "ResourceGroup is null")
+    try:
+        group = ResourceGroup.from_json(sent)
+    except InvalidValue as error:
+        raise Rejection(400, str(error)) from None
+    await admin.resource_groups.put(name, group)
+    return done()
+
+
+async def delete(admin: AdminServices, request: Request) -> Reply:
+    await admin.resource_groups.delete(_name(request))
+    return done()
+
+
+async def of_namespace(admin: AdminServices, request: Request) -> Reply:
+    name = (await existing(admin, request)).policies.resource_group
+    return Reply(200) if name is None else shown(name)
+
+
+async def join(admin: AdminServices, request: Request) -> Reply:
+    name = _name(request)
+    await existing(admin, request)
+    if await admin.resource_groups.get(name) is None:
+        raise Rejection(412, NO_GROUP)
+    await admin.policies.change(arguments.namespace(request), resource_group=name)
+    return done()
+
+
+async def leave(admin: AdminServices, request: Request) -> Reply:
+    await existing(admin, request)
+    await admin.policies.change(arguments.namespace(request), resource_group=None)
+    return done()
+
+
+def _name(request: Request) -> str:
+    return arguments.entity(request, "resourcegroup", "ResourceGroup")
+
+
+_ALL = "/admin/v2/resourcegroups"
+_OF_NAMESPACE = "/admin/v2/namespaces/{tenant}/{namespace}/resourcegroup"
+
+
+def routes(policies: Collection[str]) -> Iterator[Route]:
+    """The routes where these policies are in force."""
+    if "resource_group" in policies:
+        yield Route("GET", _ALL, names)
+        yield Route("GET", f"{_ALL}/{{resourcegroup}}", get)
+        yield Route("PUT", f"{_ALL}/{{resourcegroup}}", put, takes=(JSON,))
+        yield Route("DELETE", f"{_ALL}/{{resourcegroup}}", delete)
+        yield Route("GET", _OF_NAMESPACE, of_namespace)
+        yield Route("POST", f"{_OF_NAMESPACE}/{{resourcegroup}}", join)
+        yield Route("DELETE", _OF_NAMESPACE, leave)
+
+
+ROUTES: Final = tuple(routes(IN_FORCE))

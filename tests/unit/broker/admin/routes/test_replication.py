@@ -1,0 +1,29 @@
+"""The answers are in tests/golden/admin/policies.jsonl; here is what was not recorded."""
+
+import pytest
+
+NAMESPACE = "/admin/v2/namespaces/public/default"
+TOPIC = "/admin/v2/persistent/public/default/t"
+
+
+@pytest.mark.parametrize(
+    "path", [f"{NAMESPACE}/replication", f"{NAMESPACE}/allowedClusters", f"{TOPIC}/replication"]
+)
+async def test_another_cluster_is_refused_and_named(world, path):
+    await world.topic("persistent://public/default/t")
+    await world.ask("PUT", "/admin/v2/clusters/remote", {"serviceUrl": "http://remote:8080"})
+    both = ["standalone", "remote"]
+    await world.ask("POST", "/admin/v2/tenants/public", {"adminRoles": [], "allowedClusters": both})
+    refused = await world.ask("POST", path, both)
+    assert refused.status == 405
+    assert refused.reason == (
+        "This broker does not replicate between clusters: leave it in standalone alone"
+    )
+    assert (await world.ask("POST", path, ["standalone"])).status in (200, 204)
+    assert (await world.ask("GET", path)).json == ["standalone"]
+
+
+@pytest.mark.parametrize("sent", [{}, "standalone", [5]])
+async def test_what_is_no_list_of_clusters_is_refused(world, sent):
+    for path in ("replication", "allowedClusters"):
+        assert (await world.ask("POST", f"{NAMESPACE}/{path}", sent)).status == 400
