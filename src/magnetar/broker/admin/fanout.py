@@ -37,6 +37,10 @@ class Fanout:
     ) -> None:
         """Raises what ``Creation.create_partitioned`` raises."""
         await self._creation.create_partitioned(topic, partitions, properties)
+        await self.create_missed(topic)
+
+    async def create_missed(self, topic: TopicName) -> None:
+        """Create the partitions that do not exist yet."""
         for name in await self._access.partitions(topic):
             await self._access.create(name)
 

@@ -282,6 +282,9 @@ class PersistentTopic:
         subscription.check_unsubscribe(consumer, force=force)
         await self._subscriptions.drop(subscription)
 
+    async def set_properties(self, subscription: Subscription, properties: dict[str, str]) -> None:
+        await _own(subscription).cursor.set_properties(properties)
+
     async def seek(
         self,
         subscription: Subscription,

@@ -163,6 +163,9 @@ class StoredTopic(Topic, Protocol):
         Raises ConsumerBusy, LimitReached.
         """
 
+    async def set_properties(self, subscription: Subscription, properties: dict[str, str]) -> None:
+        """Replace a subscription's properties, durably. Raises what the stores raise."""
+
     async def seek(
         self,
         subscription: Subscription,

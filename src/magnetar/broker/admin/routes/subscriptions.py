@@ -54,6 +54,19 @@ async def delete(admin: AdminServices, request: Request) -> Reply:
     return done()
 
 
+async def properties(admin: AdminServices, request: Request) -> Reply:
+    """Those on the first partition that has it, where there are partitions."""
+    _, subscription = (await _all_of(admin, request))[0]
+    return shown(dict(subscription.properties))
+
+
+async def set_properties(admin: AdminServices, request: Request) -> Reply:
+    sent = arguments.string_map(arguments.json_object(request), "properties") or {}
+    for topic, subscription in await _all_of(admin, request):
+        await storing(topic).set_properties(subscription, sent)
+    return done()
+
+
 async def skip_all(admin: AdminServices, request: Request) -> Reply:
     for topic, subscription in await _all_of(admin, request):
         await storing(topic).skip(subscription)
@@ -156,6 +169,8 @@ ROUTES: Final = (
     Route("GET", f"{_TOPIC}/subscriptions", names),
     Route("PUT", _ONE, create, takes=(JSON,)),
     Route("DELETE", _ONE, delete),
+    Route("GET", f"{_ONE}/properties", properties),
+    Route("PUT", f"{_ONE}/properties", set_properties, takes=(JSON,)),
     Route("POST", f"{_ONE}/skip_all", skip_all),
     Route("POST", f"{_ONE}/skip/{{count}}", skip),
     Route("POST", f"{_ONE}/resetcursor/{{timestamp}}", reset_to_time),

@@ -104,6 +104,15 @@ async def grow_partitions(admin: AdminServices, request: Request) -> Reply:
     return done()
 
 
+async def create_missed_partitions(admin: AdminServices, request: Request) -> Reply:
+    """Create the partitions that nobody has used so far."""
+    topic = arguments.topic(request)
+    if not await admin.resources.partitions(topic):
+        raise TopicNotFound(f"Topic {topic} does not exist")
+    await admin.fanout.create_missed(topic)
+    return done()
+
+
 async def delete_partitions(admin: AdminServices, request: Request) -> Reply:
     topic = arguments.topic(request)
     if not await admin.resources.partitions(topic):
@@ -146,5 +155,6 @@ ROUTES: Final = (
     Route("GET", f"{_ONE}/partitions", partitions),
     Route("PUT", f"{_ONE}/partitions", create_partitions, takes=(JSON, METADATA)),
     Route("POST", f"{_ONE}/partitions", grow_partitions, takes=(JSON,)),
+    Route("POST", f"{_ONE}/createMissedPartitions", create_missed_partitions),
     Route("DELETE", f"{_ONE}/partitions", delete_partitions),
 )
