@@ -22,7 +22,6 @@ ANYTHING = object()
 NOT_THERE_YET = {
     "backlog quotas": ["backlog-quota"],
     "compaction": ["compaction", "compaction-tombstone"],
-    "delayed delivery": ["delayed"],
     "termination of topics": ["terminate"],
     "transactions": [
         "txn-ack",
