@@ -22,6 +22,9 @@ class Why(Enum):
     NO_CONSUMER = "no consumer is connected"
     NOTHING_TO_READ = "every entry is acknowledged"
     ALL_DELIVERED = "every entry was delivered, and is not acknowledged yet"
+    AWAITED = (
+        "every entry was delivered; consumer {consumer} has held the oldest for {held_s:.0f} s"
+    )
     NOT_COMMITTED = "the next entry is not committed yet"
     NO_PERMITS = "consumer {consumer} has given no permits"
     NOT_WRITABLE = "the client of consumer {consumer} reads too slowly"

@@ -170,6 +170,12 @@ class Deliveries(Generic[C]):
             default=None,
         )
 
+    def entry_held_since(self, consumer: C, position: Position) -> float | None:
+        """When a consumer got an entry; None when it does not hold it."""
+        here = self._out.get(consumer, {}).get(position.ledger_id, {})
+        delivery = here.get(position.entry_id)
+        return None if delivery is None else delivery.since
+
     def groups_of(self, ledger_id: int, entry_ids: Iterable[int]) -> Iterable[Group]:
         """The groups of those entries that have one."""
         groups = self._groups.get(ledger_id)

@@ -200,7 +200,14 @@ class DispatchLoop:
     def _nothing_to_read(self) -> Blocked:
         if not self._cursor.backlog:
             return Blocked(Why.NOTHING_TO_READ)
-        return Blocked(Why.NOT_COMMITTED if self._cursor.at_read_limit else Why.ALL_DELIVERED)
+        if self._cursor.at_read_limit:
+            return Blocked(Why.NOT_COMMITTED)
+        table, oldest = self._table, self._cursor.oldest
+        for consumer in self.strategy.receivers:
+            since = None if table is None else table.entry_held_since(consumer, oldest)
+            if since is not None:
+                return Blocked(Why.AWAITED, consumer.name, held_s=self._clock.now() - since)
+        return Blocked(Why.ALL_DELIVERED)
 
     def _capacity(self) -> int:
         """Messages that may go out now, over all consumers."""

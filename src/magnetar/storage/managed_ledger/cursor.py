@@ -148,6 +148,11 @@ class Cursor:
         return self.acks.mark
 
     @property
+    def oldest(self) -> Position:
+        """The first entry that is not acknowledged; the end of the log where there is none."""
+        return self._log.next_position(self.acks.mark)
+
+    @property
     def backlog(self) -> int:
         """How many entries are not acknowledged."""
         layout = self._log.layout
@@ -289,7 +294,7 @@ class Cursor:
 
     def rewind(self) -> None:
         """Read again what is not acknowledged."""
-        self.read_position = self._log.next_position(self.acks.mark)
+        self.read_position = self.oldest
 
     def read_compacted(self, compacted: bool) -> None:  # noqa: FBT001 it says what it is
         """Read the log as compaction left it, or as it is. ``rewind`` must follow."""

@@ -97,11 +97,14 @@ def test_it_is_a_dictionary_of_positions(steps):
     assert grouped == sorted(p for p in {*out, *waiting} if p.entry_id % 2)
 
 
-def test_it_is_known_since_when_a_group_is_held():
+def test_it_is_known_since_when_an_entry_and_a_group_are_held():
     table, holder, other = Deliveries(), Holder(), Holder()
     table.group(1, [10, 11, 12], "aba")
     table.hand_over(holder, 1, [10], [1], 3.0)
     table.hand_over(holder, 1, [11, 12], [1, 4], 7.0)
+    held = [table.entry_held_since(holder, Position(1, entry_id)) for entry_id in (10, 11, 13)]
+    assert held == [3.0, 7.0, None]
+    assert table.entry_held_since(other, Position(1, 10)) is None
     assert (table.held_since(holder, "a"), table.held_since(holder, "b")) == (3.0, 7.0)
     table.release(holder, 1, [10])
     assert table.held_since(holder, "a") == 7.0

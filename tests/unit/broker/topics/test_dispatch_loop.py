@@ -58,7 +58,8 @@ async def test_an_entry_that_nobody_can_read_is_acknowledged_whoever_is_served(b
 
 
 async def test_a_subscription_says_why_nothing_is_delivered(open_bench):
-    bench = await open_bench(unacked_per_subscription_max=2)
+    clock = ManualClock()
+    bench = await open_bench(unacked_per_subscription_max=2, clock=clock)
     end, subscription, consumer = await bench.consumer(SubscriptionType.SHARED, "a", permits=1)
     assert subscription.blocked_reason() == Blocked(Why.NOTHING_TO_READ)
     await bench.publish(*"abc")
@@ -68,7 +69,8 @@ async def test_a_subscription_says_why_nothing_is_delivered(open_bench):
     assert subscription.blocked_reason() == Blocked(Why.NOT_WRITABLE, "a")
     end.reads_again()
     await end.until(lambda e: len(e.got()) == 3)
-    assert subscription.blocked_reason() == Blocked(Why.ALL_DELIVERED)
+    await clock.advance(7.0)
+    assert subscription.blocked_reason() == Blocked(Why.AWAITED, "a", held_s=7.0)
     await bench.publish("d")
     assert subscription.blocked_reason() == Blocked(Why.SUBSCRIPTION_UNACKED)
     await bench.topic.leave(subscription, consumer)
