@@ -15,6 +15,8 @@
           InvalidSchema
       Refused
         InvalidName  InvalidValue  MessageTooLarge  NotAllowed  TopicTerminated
+        BacklogQuotaExceeded
+          BacklogQuotaHeld
       Unavailable                   retriable = True
         NotOwner  TopicClosed  Fenced  NotReady  ConnectionLost  TimedOut
       StorageError
@@ -151,6 +153,14 @@ class NotAllowed(Refused):
 
 class TopicTerminated(Refused):
     pass
+
+
+class BacklogQuotaExceeded(Refused):
+    """A topic takes no producers while its backlog exceeds its quota."""
+
+
+class BacklogQuotaHeld(BacklogQuotaExceeded):
+    """The same where the policy is that producers are held back."""
 
 
 class Unavailable(MagnetarError):

@@ -23,7 +23,7 @@ NAME = re.compile(r"(?i)(?:^|_)max(?:_|$)")
 CODE = re.compile(r"`([^`]+)`")
 TEST = re.compile(r"([\w/]+\.py)(?:::(\w+))?")
 UNITS = {"": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
-NUMBER = re.compile(r"([\d,]+)(?: (KiB|MiB|GiB))?")
+NUMBER = re.compile(r"(-?[\d,]+)(?: (KiB|MiB|GiB))?")
 
 
 class Limit(NamedTuple):

@@ -15,7 +15,7 @@ from .cluster.lookup import BrokerAddress
 from .config import Config
 from .connection import SHARED_BUFFER_BYTES, Connection, ConnectionContext
 from .handlers.table import CommandTable
-from .housekeeping import KeepAliveSweep, look_after_topics
+from .housekeeping import KeepAliveSweep, chores, look_after_topics
 from .outbox_budget import OutboxBudget
 from .pending_publishes import PublishBuffer
 from .settings import MIB
@@ -83,8 +83,15 @@ class Broker:
             lambda: Connection(context, loop), sock=self._listener, backlog=BACKLOG
         )
         self._tasks.spawn("keep-alive", self._connections.run())
-        check_s = self._config.storage.retention_check_s
-        self._tasks.spawn("topics", look_after_topics(self.registry, check_s, self._clock))
+        config = self._config
+        for chore in chores(
+            config.housekeeping,
+            self.registry,
+            retention_check_s=config.storage.retention_check_s,
+            inactive_check_s=config.policies.inactive_check_s,
+        ):
+            work = look_after_topics(self.registry, chore, self._clock)
+            self._tasks.spawn(f"topics: {chore.what}", work)
 
     async def stop(self) -> None:
         """Take no more connections, close every topic, then every connection.

@@ -17,7 +17,13 @@ from .other_settings import Fate, OtherSetting, correction_of, judge
 from .properties import parse_properties
 from .pulsar_settings import group_of, pulsar_keys
 from .setting import ENVIRONMENT_PREFIX, section_from, settings_of, text_of, variable_of
-from .settings import ConnectionSettings, PolicySettings, ServerSettings, StorageSettings
+from .settings import (
+    ConnectionSettings,
+    HousekeepingSettings,
+    PolicySettings,
+    ServerSettings,
+    StorageSettings,
+)
 from .topics.settings import TopicSettings
 
 _OTHERS: Final = (f"{ENVIRONMENT_PREFIX}SPARK_", f"{ENVIRONMENT_PREFIX}INNER")
@@ -30,6 +36,7 @@ _SECTIONS: Final = (
     PolicySettings,
     TopicSettings,
     StorageSettings,
+    HousekeepingSettings,
 )
 _KEYS: Final = frozenset(one.key for section in _SECTIONS for one in settings_of(section))
 _KEYS_BY_VARIABLE: Final = {variable_of(key): key for key in _KEYS}
@@ -44,6 +51,7 @@ class Config:
     policies: PolicySettings = field(default_factory=PolicySettings)
     topics: TopicSettings = field(default_factory=TopicSettings)
     storage: StorageSettings = field(default_factory=StorageSettings)
+    housekeeping: HousekeepingSettings = field(default_factory=HousekeepingSettings)
     sources: Mapping[str, str] = field(
         default_factory=dict
     )  # By key; a key at its default is absent.
@@ -94,6 +102,7 @@ class Config:
             policies=section_from(PolicySettings, given, sources),
             topics=section_from(TopicSettings, given, sources),
             storage=section_from(StorageSettings, given, sources),
+            housekeeping=section_from(HousekeepingSettings, given, sources),
             sources=MappingProxyType(sources),
             others=tuple(
                 judge(key, given[key], sources[key], _KEYS) for key in sorted(given.keys() - _KEYS)
@@ -102,7 +111,14 @@ class Config:
 
     def rows(self) -> list[tuple[str, str, str, str]]:
         """Key, value, source and explanation of every setting, in the order of the sections."""
-        sections = (self.server, self.connections, self.policies, self.topics, self.storage)
+        sections = (
+            self.server,
+            self.connections,
+            self.policies,
+            self.topics,
+            self.storage,
+            self.housekeeping,
+        )
         return [
             (
                 one.key,

@@ -1,13 +1,16 @@
-"""What runs on a timer: keep-alive of all connections, trimming and unloading of all topics."""
+"""What runs on a timer: keep-alive of all connections, and what all topics need now and then."""
 
 import logging
-from typing import Final
+from collections.abc import Awaitable, Callable
+from typing import Final, NamedTuple
 
 from magnetar.clock import Clock
 from magnetar.errors import MagnetarError
 
 from .connection import Connection
+from .settings import HousekeepingSettings
 from .topics.registry import TopicRegistry
+from .topics.topic import Topic
 
 log = logging.getLogger(__name__)
 
@@ -50,15 +53,64 @@ class KeepAliveSweep:
             self.sweep()
 
 
-async def look_after_topics(registry: TopicRegistry, interval_s: float, clock: Clock) -> None:
-    """Every so often, roll over old ledgers, delete those not needed, and unload idle topics."""
+class Chore(NamedTuple):
+    """What is done for every open topic, every so often. It raises what the stores raise."""
+
+    what: str
+    interval_s: float
+    do: Callable[[Topic], Awaitable[None]]
+
+
+def chores(
+    settings: HousekeepingSettings,
+    registry: TopicRegistry,
+    *,
+    retention_check_s: float,
+    inactive_check_s: float,
+) -> list[Chore]:
+    """What a broker does for its topics."""
+
+    async def trim(topic: Topic) -> None:
+        """Roll over old ledgers, delete those not needed, and unload idle topics."""
+        await topic.maintain()
+        await registry.unload_if_idle(topic)
+
+    async def expire(topic: Topic) -> None:
+        if topic.stored is not None:
+            await topic.stored.expire_old()
+
+    async def check_backlog(topic: Topic) -> None:
+        if topic.stored is not None:
+            await topic.stored.check_backlog()
+
+    async def drop_unused_subscriptions(topic: Topic) -> None:
+        if topic.stored is not None:
+            await topic.stored.drop_unused_subscriptions()
+
+    found = [
+        Chore("trim", retention_check_s, trim),
+        Chore("expire messages", settings.expiry_check_s, expire),
+        Chore("expire subscriptions", settings.subscription_check_s, drop_unused_subscriptions),
+        Chore("delete unused", inactive_check_s, registry.delete_if_unused),
+    ]
+    if settings.backlog_check:
+        found.append(Chore("check backlog", settings.backlog_check_s, check_backlog))
+    return found
+
+
+async def look_after_topics(registry: TopicRegistry, chore: Chore, clock: Clock) -> None:
+    """Do one chore for every open topic, for ever."""
     while True:
-        await clock.sleep(interval_s)
-        for topic in list(registry.loaded.values()):
-            try:
-                await topic.maintain()
-                await registry.unload_if_idle(topic)
-            except MagnetarError as error:
-                log.warning("ledger.trim_failed topic=%s error=%s", topic.name, error)
-            except Exception:  # One topic's defect must not end trimming for all.
-                log.exception("ledger.trim_failed topic=%s", topic.name)
+        await clock.sleep(chore.interval_s)
+        await do_for_all(registry, chore)
+
+
+async def do_for_all(registry: TopicRegistry, chore: Chore) -> None:
+    """Do one chore for every open topic, once."""
+    for topic in list(registry.loaded.values()):
+        try:
+            await chore.do(topic)
+        except MagnetarError as error:
+            log.warning("chore.failed what=%r topic=%s error=%s", chore.what, topic.name, error)
+        except Exception:  # One topic's defect must not stop what others need.
+            log.exception("chore.failed what=%r topic=%s", chore.what, topic.name)

@@ -19,7 +19,7 @@ class Setting(NamedTuple):
     """A field of a section: its name and type there, its key outside, and what it does."""
 
     name: str
-    kind: Any  # str, int, float, bool, Path, a Literal of texts, or a tuple of such texts.
+    kind: Any  # str, int, int | None, float, bool, Path, a Literal of texts, a tuple of such.
     key: str
     about: str
     minimum: float  # It bounds numbers only.
@@ -34,7 +34,7 @@ class Setting(NamedTuple):
             return self._some_of(text, get_args(get_args(self.kind)[0]), source)
         if self.kind is bool:
             return self._truth(text, source)
-        if self.kind is int or self.kind is float:
+        if self.kind in (int, float, int | None):
             return self._number(text, source)
         if not text:
             raise self._refusal(text, source, "give it a value, or leave the key out")
@@ -58,7 +58,7 @@ class Setting(NamedTuple):
         raise self._refusal(text, source, "use true or false")
 
     def _number(self, text: str, source: str) -> float:
-        kind, what = (int, "a whole number") if self.kind is int else (float, "a number")
+        kind, what = (float, "a number") if self.kind is float else (int, "a whole number")
         low, high = self.minimum, self.maximum
         what += f" of at least {low}" if high is None else f" from {low} to {high}"
         try:
@@ -112,4 +112,6 @@ def text_of(value: object) -> str:
     """A value as it would be written in a file."""
     if isinstance(value, tuple):
         return ",".join(map(text_of, value))
+    if value is None:
+        return ""
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -8,7 +8,11 @@ from magnetar.model.policies import Policies
 from magnetar.model.policy_values import (
     AutoSubscriptionCreationOverride,
     AutoTopicCreationOverride,
+    BacklogQuota,
+    BacklogQuotaPolicy,
     DelayedDeliveryPolicies,
+    InactiveTopicDeleteMode,
+    InactiveTopicPolicies,
     RetentionPolicies,
 )
 from magnetar.model.schemas import SchemaCompatibilityStrategy
@@ -20,6 +24,12 @@ MIB: Final = 1024 * 1024
 Durability = Literal["fsync", "interval", "none"]
 SubscriptionTypeName = Literal["Exclusive", "Shared", "Failover", "Key_Shared"]
 TopicType = Literal["non-partitioned", "partitioned"]
+BacklogPolicyName = Literal[
+    "producer_request_hold", "producer_exception", "consumer_backlog_eviction"
+]
+InactiveTopicModeName = Literal[
+    "delete_when_no_subscriptions", "delete_when_subscriptions_caught_up"
+]
 SchemaStrategy = Literal[
     "ALWAYS_INCOMPATIBLE",
     "ALWAYS_COMPATIBLE",
@@ -219,6 +229,61 @@ class PolicySettings:
         minimum=-1,
     )
 
+    message_ttl_s: int = setting(
+        "ttlDurationDefaultInSeconds",
+        0,
+        "messages older than this count as acknowledged; 0 keeps them",
+    )
+    backlog_bytes_max: int = setting(
+        "backlogQuotaDefaultLimitBytes",
+        -1,
+        "quota of a topic's backlog in bytes; -1 is no limit",
+        minimum=-1,
+    )
+    backlog_gb_max: float = setting(
+        "backlogQuotaDefaultLimitGB",
+        -1.0,
+        "the same in GiB, where it is not given in bytes",
+        minimum=-1,
+    )
+    backlog_age_max_s: int = setting(
+        "backlogQuotaDefaultLimitSecond",
+        -1,
+        "how old the oldest message of a topic's backlog may be; -1 is no limit",
+        minimum=-1,
+    )
+    backlog_quota_policy: BacklogPolicyName = setting(
+        "backlogQuotaDefaultRetentionPolicy",
+        "producer_request_hold",
+        "what happens beyond these quotas: producers are held back or refused, or the oldest "
+        "messages count as acknowledged",
+    )
+    subscription_expiration_minutes: int = setting(
+        "subscriptionExpirationTimeMinutes",
+        0,
+        "a subscription without consumers is deleted after this; 0 is never",
+    )
+    delete_inactive_topics: bool = setting(
+        "brokerDeleteInactiveTopicsEnabled", True, "topics that nobody uses are deleted"
+    )
+    inactive_topic_mode: InactiveTopicModeName = setting(
+        "brokerDeleteInactiveTopicsMode",
+        "delete_when_no_subscriptions",
+        "which: those without subscriptions, or also those whose subscriptions have no backlog",
+    )
+    inactive_topic_s_max: int | None = setting(
+        "brokerDeleteInactiveTopicsMaxInactiveDurationSeconds",
+        None,
+        "after how long without producers and consumers, and not before retention is over; when "
+        "empty, as often as they are looked for",
+    )
+    inactive_check_s: int = setting(
+        "brokerDeleteInactiveTopicsFrequencySeconds",
+        60,
+        "how often topics are looked for that nobody uses",
+        minimum=1,
+    )
+
     schema_compatibility: SchemaStrategy = setting(
         "schemaCompatibilityStrategy",
         "FULL",
@@ -254,6 +319,7 @@ class PolicySettings:
 
     def policies(self) -> Policies:
         """The broker's level: all policies that are in force are set."""
+        quota_policy = BacklogQuotaPolicy(self.backlog_quota_policy)
         same = {field.name for field in fields(self)} & set(Policies.__slots__)
         return Policies(
             auto_topic_creation=AutoTopicCreationOverride(
@@ -264,9 +330,54 @@ class PolicySettings:
                 self.delayed_tick_ms, self.delayed_delivery_enabled, self.delay_ms_max
             ),
             retention=RetentionPolicies(self.retention_minutes, self.retention_mb),
+            backlog_quota_size=BacklogQuota(self._backlog_bytes_max, -1, quota_policy),
+            backlog_quota_age=BacklogQuota(-1, self.backlog_age_max_s, quota_policy),
+            inactive_topics=InactiveTopicPolicies(
+                InactiveTopicDeleteMode(self.inactive_topic_mode),
+                self.inactive_check_s
+                if self.inactive_topic_s_max is None
+                else self.inactive_topic_s_max,
+                self.delete_inactive_topics,
+            ),
             **{name: getattr(self, name) for name in same - {"schema_compatibility"}},
             schema_compatibility=SchemaCompatibilityStrategy(self.schema_compatibility),
         )
+
+    @property
+    def _backlog_bytes_max(self) -> int:
+        if self.backlog_bytes_max >= 0 or self.backlog_gb_max < 0:
+            return self.backlog_bytes_max
+        return int(self.backlog_gb_max * 1024 * MIB)
+
+
+@dataclass(frozen=True, slots=True)
+class HousekeepingSettings:
+    """How often topics are looked after."""
+
+    expiry_check_minutes: float = setting(
+        "messageExpiryCheckIntervalInMinutes",
+        5.0,
+        "how often expired messages are looked for, in minutes; 0.1 is six seconds",
+        minimum=0.001,
+    )
+    subscription_check_minutes: float = setting(
+        "subscriptionExpiryCheckIntervalInMinutes",
+        5.0,
+        "the same for subscriptions that are not used",
+        minimum=0.001,
+    )
+    backlog_check: bool = setting(
+        "backlogQuotaCheckEnabled", True, "backlogs are compared with their quotas"
+    )
+    backlog_check_s: int = setting("backlogQuotaCheckIntervalInSeconds", 60, "how often", minimum=1)
+
+    @property
+    def expiry_check_s(self) -> float:
+        return self.expiry_check_minutes * 60
+
+    @property
+    def subscription_check_s(self) -> float:
+        return self.subscription_check_minutes * 60
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,6 +83,8 @@ class SubscriptionStats:
     last_consumed_ms: int = 0
     last_acked_ms: int = 0
     last_mark_moved_ms: int = 0
+    expired_counter: int = 0
+    last_expired_ms: int = 0
     consumers: list[ConsumerStats] = field(default_factory=list)
     properties: dict[str, str] = field(default_factory=dict)
 
@@ -98,6 +100,8 @@ class TopicStats:
     bytes_out_of_removed: int = 0
     storage_bytes: int = 0
     backlog_bytes: int = 0  # From the oldest entry any durable subscription still needs.
+    backlog_quota_bytes: int = -1
+    backlog_quota_s: int = -1
     created_ms: int = 0
     last_publish_ms: int = 0
     deduplicates: bool = False

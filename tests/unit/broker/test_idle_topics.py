@@ -111,6 +111,7 @@ async def test_a_topic_stays_while_retention_will_delete_something():
         "managedLedgerMaxLedgerRolloverTimeMinutes": 20,
         "defaultRetentionTimeInMinutes": 20,
         "defaultRetentionSizeInMB": -1,
+        "brokerDeleteInactiveTopicsEnabled": "false",
     }
     async with world(**settings) as w:
         await w.publish(3)

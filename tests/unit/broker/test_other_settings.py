@@ -23,10 +23,6 @@ def fate(key: str, value: str) -> Fate:
         ("haProxyProtocolEnabled", "true"),
         ("advertisedListeners", "internal:pulsar://10.0.0.1:6650"),
         ("transactionCoordinatorEnabled", "true"),
-        ("ttlDurationDefaultInSeconds", "60"),
-        ("backlogQuotaDefaultLimitGB", "5"),
-        ("backlogQuotaDefaultLimitSecond", "60"),
-        ("subscriptionExpirationTimeMinutes", "5"),
         ("maxPublishRatePerTopicInMessages", "10"),
         ("dispatchThrottlingRatePerTopicInByte", "1000"),
         ("maxUnackedMessagesPerBroker", "2"),
@@ -50,9 +46,6 @@ def test_what_asks_for_what_is_not_done_is_refused(key, value):
         ("superUserRoles", ""),
         ("tlsKeyStoreType", "JKS"),
         ("webServiceTlsProvider", "Conscrypt"),
-        ("ttlDurationDefaultInSeconds", "0"),
-        ("backlogQuotaDefaultLimitGB", "-1"),
-        ("backlogQuotaDefaultLimitGB", "-1.0"),
         (
             "authorizationProvider",
             "org.apache.pulsar.broker.authorization.PulsarAuthorizationProvider",
@@ -67,7 +60,6 @@ def test_what_asks_for_nothing_passes(key, value):
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ("backlogQuotaDefaultLimitGB", "10"),
         ("managedLedgerDefaultWriteQuorum", "2"),
     ],
 )
@@ -90,9 +82,7 @@ def test_a_refusal_names_key_value_source_and_remedy():
         "authorisation yet: whoever reaches its ports may do everything, so keep others away from "
         "them (bindAddress, a firewall). Take the setting out, or say false"
     )
-    assert judge("backlogQuotaDefaultLimitGB", "5", "s", OWN).text.endswith(
-        "compaction yet. Take the setting out, or say -1 or 0"
-    )
+    assert judge("managedLedgerDefaultWriteQuorum", "5", "s", OWN).text.endswith("or say 1")
     assert judge("superUserRoles", "admin", "s", OWN).text.endswith("a firewall). Take it out")
 
 

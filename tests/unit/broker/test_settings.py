@@ -15,10 +15,13 @@ def test_the_broker_sets_every_policy_that_is_in_force():
         retention_minutes=5,
         retention_mb=6,
         consumers_per_subscription_max=8,
+        backlog_gb_max=0.5,
+        inactive_check_s=7,
     ).policies()
     own = {"key_shared_enabled"}  # No namespace may set it.
     assert broker.given().keys() - own == IN_FORCE - {
         "allowed_clusters",
+        "message_size_max",  # Only topics have it.
         "replication_clusters",
         "schema_auto_update",  # An older word of namespaces only.
     }
@@ -27,6 +30,14 @@ def test_the_broker_sets_every_policy_that_is_in_force():
     assert broker.auto_subscription_creation.allowed is False
     assert broker.retention == RetentionPolicies(5, 6)
     assert broker.consumers_per_subscription_max == 8
+    assert broker.backlog_quota_size.limit_bytes == 512 * 1024 * 1024
+    assert broker.backlog_quota_age.limit_time_s == -1
+    assert broker.inactive_topics.inactive_s_max == 7, "as often as they are looked for"
+
+
+def test_a_quota_in_bytes_comes_before_one_in_gigabytes():
+    given = PolicySettings(backlog_bytes_max=5, backlog_gb_max=1.0).policies()
+    assert given.backlog_quota_size.limit_bytes == 5
 
 
 def test_every_type_of_subscription_can_be_switched_on():

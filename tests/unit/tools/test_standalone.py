@@ -214,8 +214,7 @@ def test_settings_that_are_ignored_are_named_once(start, tmp_path):
 
 
 NOT_DONE = "config.not_done Pulsar's files switch on what Magnetar does not do:"
-ON_IN_BOTH = {"brokerDeleteInactiveTopicsEnabled=true"}
-ON_IN_STANDALONE = {"backlogQuotaDefaultLimitGB=10", "webSocketServiceEnabled=true"}
+ON_IN_STANDALONE = {"webSocketServiceEnabled=true"}
 ON_IN_BROKER = {
     f"managedLedgerDefault{what}=2" for what in ("EnsembleSize", "WriteQuorum", "AckQuorum")
 }
@@ -224,8 +223,8 @@ ON_IN_BROKER = {
 @pytest.mark.parametrize(
     ("name", "switched_on"),
     [
-        ("standalone.conf", ON_IN_BOTH | ON_IN_STANDALONE),
-        ("broker.conf", ON_IN_BOTH | ON_IN_BROKER),
+        ("standalone.conf", ON_IN_STANDALONE),
+        ("broker.conf", ON_IN_BROKER),
     ],
 )
 def test_pulsars_own_file_starts_a_broker_that_names_what_is_not_done(start, name, switched_on):

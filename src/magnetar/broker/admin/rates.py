@@ -27,6 +27,7 @@ class Rates(NamedTuple):
     redelivered: float = 0.0
     acknowledged: float = 0.0
     dropped: float = 0.0
+    expired: float = 0.0
 
     @property
     def average_size(self) -> float:
@@ -158,6 +159,7 @@ def _published(stats: TopicStats | PublisherStats) -> _Totals:
         0,
         0,
         stats.dropped_counter,
+        0,
     )
 
 
@@ -168,7 +170,11 @@ def _delivered(stats: SubscriptionStats | ConsumerStats) -> _Totals:
         stats.chunk_out_counter,
         stats.redelivered_counter,
         stats.acknowledged_counter,
-        stats.dropped_counter if isinstance(stats, SubscriptionStats) else 0,
+        *(
+            (stats.dropped_counter, stats.expired_counter)
+            if isinstance(stats, SubscriptionStats)
+            else (0, 0)
+        ),
     )
 
 

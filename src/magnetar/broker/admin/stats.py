@@ -46,10 +46,6 @@ _SUBSCRIPTION_REST: Final[Mapping[str, int]] = {
     "dispatchThrottledMsgEventsByBrokerLimit": 0,
     "dispatchThrottledBytesEventsByBrokerLimit": 0,
 }
-_TOPIC_QUOTAS: Final[Mapping[str, int]] = {
-    "backlogQuotaLimitSize": -1,
-    "backlogQuotaLimitTime": -1,
-}
 _TOPIC_OFFLOAD: Final[Mapping[str, int]] = {
     "offloadedStorageSize": 0,
     "lastOffloadLedgerId": 0,
@@ -138,7 +134,8 @@ def _sum_json(
         "msgChunkPublished": stats.chunk_in_counter > 0,
         "storageSize": stats.storage_bytes,
         "backlogSize": stats.backlog_bytes,
-        **_TOPIC_QUOTAS,
+        "backlogQuotaLimitSize": stats.backlog_quota_bytes,
+        "backlogQuotaLimitTime": stats.backlog_quota_s,
         "oldestBacklogMessageAgeSeconds": oldest.age_s,
         **({"oldestBacklogMessageSubscriptionName": name} if (name := oldest.subscription) else {}),
         "publishRateLimitedTimes": 0,
@@ -201,9 +198,9 @@ def _subscription(
         "unackedMessages": stats.unacked_messages,
         "type": stats.type.printed if stats.type is not None else "None",
         "activeConsumerName": stats.active_consumer_name,
-        "msgRateExpired": 0.0,
-        "totalMsgExpired": 0,
-        "lastExpireTimestamp": 0,
+        "msgRateExpired": rates.get(subscription_part(name), NO_RATES).expired,
+        "totalMsgExpired": stats.expired_counter,
+        "lastExpireTimestamp": stats.last_expired_ms,
         "lastConsumedFlowTimestamp": stats.last_flow_ms,
         "lastConsumedTimestamp": stats.last_consumed_ms,
         "lastAckedTimestamp": stats.last_acked_ms,

@@ -10,7 +10,7 @@ from magnetar.model.stats import ConsumerStats, PublisherStats, SubscriptionStat
 Part = TypeVar("Part", PublisherStats, ConsumerStats, SubscriptionStats, TopicStats)
 
 _PARTS = frozenset({"publishers", "subscriptions", "consumers"})
-_OWN = frozenset({"producer_id", "consumer_id"})  # These belong to one connection each.
+_OWN = frozenset({"producer_id", "consumer_id", "backlog_quota_bytes", "backlog_quota_s"})
 
 
 def total(partitions: Iterable[TopicStats]) -> TopicStats:

@@ -26,6 +26,9 @@ class TopicAccess:
         if topic not in self._registry.loaded and not await self._resources.topic_exists(topic):
             raise await self._missing(topic)
         await self._ownership.take(topic)
+        loaded = self._registry.loaded.get(topic)
+        if loaded is not None and not loaded.fenced:
+            return loaded  # To look at a topic is not to use it.
         return await self._registry.get(topic, create=False)
 
     async def open_stored(self, topic: TopicName) -> StoredTopic:

@@ -1,5 +1,6 @@
 """Where something is in a topic's log, by what its entries say of themselves."""
 
+from bisect import bisect_left
 from typing import Final
 
 from magnetar.clock import Clock
@@ -33,6 +34,20 @@ async def position_behind(
         if steps % SKIPPED_AT_ONCE_MAX == 0:
             await clock.sleep(0)
     return position
+
+
+def position_before_last(ledger: ManagedLedger, mark: Position, size_bytes: int) -> Position:
+    """The first position from a mark on that about so many bytes follow, or fewer."""
+    layout = ledger.layout
+    acknowledged, count = layout.entries_through(mark), layout.entries_through(layout.last)
+    found = bisect_left(
+        range(acknowledged, count),
+        -size_bytes,
+        key=lambda index: -layout.size_after(layout.position_at(index)),
+    )
+    if layout.size_after(mark) <= size_bytes or acknowledged == count:
+        return mark
+    return layout.position_at(min(acknowledged + found, count - 1))
 
 
 async def publish_time_behind(ledger: ManagedLedger, mark: Position) -> int:

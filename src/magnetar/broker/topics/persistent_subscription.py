@@ -36,6 +36,9 @@ class PersistentSubscription(Subscription):
     ) -> None:
         self.cursor = cursor
         self._delayed: DelayedDelivery | None = None  # Of the last loop.
+        self.expired_count = 0
+        self.last_expired_ms = 0
+        self._left_ms = clock.wall_ms()  # When the last consumer left, or it was loaded.
         super().__init__(
             name, topic=topic, settings=settings, policies=policies, tasks=tasks, clock=clock
         )
@@ -104,6 +107,24 @@ class PersistentSubscription(Subscription):
         consumer.begin_epoch(epoch)
         if self.dispatch is not None and consumer in self.consumers:
             self.dispatch.redeliver(consumer, positions)
+
+    def unused_ms(self, now_ms: int) -> int:
+        """For how long it has had no consumers."""
+        return 0 if self.consumers else now_ms - self._left_ms
+
+    def remove(self, consumer: Consumer) -> None:
+        super().remove(consumer)
+        self._left_ms = self._clock.wall_ms()
+
+    def expire(self, position: Position) -> int:
+        """Acknowledge everything up to ``position``; return how many entries that were."""
+        before = self.cursor.backlog
+        self.cursor.acknowledge_cumulative(position)
+        expired = before - self.cursor.backlog
+        if expired:
+            self.expired_count += expired
+            self.last_expired_ms = self._clock.wall_ms()
+        return expired
 
     async def seek(
         self, target: Callable[[], Awaitable[Position]], ack_set: list[int] | None = None

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 
-from magnetar.broker.topics import log_positions
+from magnetar.broker.topics import backlog_limits, log_positions
 from magnetar.broker.topics.admission import Admission
 from magnetar.broker.topics.backlog import BacklogCount
 from magnetar.broker.topics.client_connection import ClientConnection
@@ -34,6 +34,7 @@ from magnetar.errors import (
 from magnetar.loop_iteration import LoopIteration
 from magnetar.model.names import TopicName
 from magnetar.model.policies import Policies
+from magnetar.model.policy_values import BacklogQuota, InactiveTopicDeleteMode, RetentionPolicies
 from magnetar.model.position import EARLIEST, Position
 from magnetar.storage.managed_ledger.info import ManagedLedgerInfo
 from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
@@ -173,6 +174,10 @@ class PersistentTopic:
     def waiting_producers(self) -> int:
         return self._producers.waiting
 
+    @property
+    def policies(self) -> Policies:
+        return self._admission.policies
+
     def apply(self, policies: Policies) -> None:
         self._admission.policies = policies
         if policies.retention is not None:
@@ -212,6 +217,8 @@ class PersistentTopic:
         self._check_open()
         if name is None:
             name = self._producer_name()
+        if (quota := await self._exceeded_quota()) and (refused := backlog_limits.refusal(quota)):
+            raise refused
         with self._admission.producer(name, encrypted=access.encrypted):
             if initial_subscription and initial_subscription not in self.subscriptions:
                 self._admission.check_first_use(by_producer=True)
@@ -223,7 +230,7 @@ class PersistentTopic:
                     arrival,
                     publish=self.writer.publish,
                     connected_at_ms=self._clock.wall_ms(),
-                    policies=self._admission.policies,
+                    policies=self.policies,
                 )
                 if self.writer.deduplication is not None:
                     producer.last_sequence_id = self.writer.deduplication.ids.last(name)
@@ -331,6 +338,42 @@ class PersistentTopic:
     async def last_message_id(self) -> tuple[Position, int]:
         return await log_positions.last_message_id(self.ledger)
 
+    async def expire(self, subscription: Subscription, before_ms: int) -> int:
+        return await backlog_limits.expire(self.ledger, _own(subscription), before_ms)
+
+    async def expire_old(self) -> None:
+        now_ms, ttl_s = self._clock.wall_ms(), self.policies.message_ttl_s or 0
+        for subscription in list(self.subscriptions.values()) if ttl_s else ():
+            await backlog_limits.expire(self.ledger, subscription, now_ms - ttl_s * 1000)
+
+    async def check_backlog(self) -> None:
+        quota = await self._exceeded_quota()
+        if quota is None:
+            return
+        if backlog_limits.refusal(quota) is None:
+            policies, now_ms = self.policies, self._clock.wall_ms()
+            await backlog_limits.evict(self.ledger, self.subscriptions.values(), policies, now_ms)
+        else:
+            self._producers.disconnect_attached()
+
+    async def drop_unused_subscriptions(self) -> None:
+        unused_max_ms = (self.policies.subscription_expiration_minutes or 0) * 60_000
+        for each in list(self.subscriptions.values()) if unused_max_ms else ():
+            if each.durable and each.unused_ms(self._clock.wall_ms()) > unused_max_ms:
+                log.info("subscription.unused topic=%s name=%s", self.name, each.name)
+                await self._subscriptions.drop(each)
+
+    @property
+    def unused_max_s(self) -> float | None:
+        policies = self.policies
+        rule, retention = policies.inactive_topics, policies.retention or RetentionPolicies()
+        if rule is None or not rule.delete_while_inactive or retention.time_s < 0 or not self.idle:
+            return None
+        caught_up = rule.delete_mode is InactiveTopicDeleteMode.CAUGHT_UP
+        if any(not caught_up or each.backlog for each in self.subscriptions.values()):
+            return None
+        return max(rule.inactive_s_max, retention.time_s)
+
     async def maintain(self) -> None:
         if self._deduplication is not None:
             await self._deduplication.maintain()
@@ -338,6 +381,10 @@ class PersistentTopic:
         await self.ledger.trim()
 
     async def prepare_for_rest(self) -> bool:
+        if self.unused_max_s is not None or backlog_limits.grows_old(
+            self.subscriptions.values(), self.policies
+        ):
+            return False
         if self._deduplication is not None:
             self._deduplication.snapshot()
         return await self.ledger.prepare_for_rest()
@@ -360,6 +407,12 @@ class PersistentTopic:
         await self._subscriptions.close()
         if self._deduplication is not None:
             await self._deduplication.close()
+
+    async def _exceeded_quota(self) -> BacklogQuota | None:
+        policies, now_ms = self.policies, self._clock.wall_ms()
+        return await backlog_limits.exceeded_quota(
+            self.ledger, self.subscriptions.values(), policies, now_ms
+        )
 
     def _write_failed(self) -> None:
         """Disconnect the producers, who try again."""

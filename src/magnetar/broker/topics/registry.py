@@ -103,6 +103,19 @@ class TopicRegistry:
             log.info("topic.unloaded topic=%s idle_s=%d", topic.name, now - used_at)
             await asyncio.shield(self._close(topic, topic.close()))
 
+    async def delete_if_unused(self, topic: Topic) -> None:
+        """Delete a topic that was idle for as long as its policies let it be.
+
+        Raises what the stores raise.
+        """
+        stored, now = topic.stored, self._clock.now()
+        if not topic.idle:
+            topic.used_at = now
+        unused_max_s = None if stored is None else stored.unused_max_s
+        if unused_max_s is not None and now - topic.used_at >= unused_max_s:
+            log.info("topic.unused topic=%s idle_s=%d", topic.name, now - topic.used_at)
+            await self.delete(topic.name)
+
     async def delete(self, name: TopicName, *, force: bool = False) -> None:
         """Delete a topic and its subscriptions.
 

@@ -195,6 +195,29 @@ class StoredTopic(Topic, Protocol):
         Raises what the stores raise.
         """
 
+    @property
+    def policies(self) -> Policies:
+        """Those that hold."""
+
+    async def expire(self, subscription: Subscription, before_ms: int) -> int:
+        """Acknowledge what was published before a time, in ms; return how many entries.
+
+        This and the four below raise what the stores raise.
+        """
+
+    async def expire_old(self) -> None:
+        """Do so for every subscription with what is older than the policies let it become."""
+
+    async def check_backlog(self) -> None:
+        """Where a backlog exceeds its quota, disconnect producers or acknowledge the oldest."""
+
+    async def drop_unused_subscriptions(self) -> None:
+        """Delete those that had no consumer for as long as the policies say."""
+
+    @property
+    def unused_max_s(self) -> float | None:
+        """The topic is deleted when it was idle for so long; None: it is not to be deleted."""
+
     async def last_message_id(self) -> tuple[Position, int]:
         """The last entry, and the index of its last message (-1 outside a batch).
 

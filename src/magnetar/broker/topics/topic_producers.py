@@ -55,6 +55,10 @@ class TopicProducers:
         """Detach everybody and tell them; whoever waits looks the topic up again."""
         if self._access is not None:
             self._access.close()
+        self.disconnect_attached()
+
+    def disconnect_attached(self) -> None:
+        """The same for those who do not wait: they may come back, and are let in or refused."""
         for producer in list(self.attached.values()):
             producer.detach()
             producer.connection.close_producer(producer.producer_id)

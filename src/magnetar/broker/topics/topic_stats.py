@@ -7,6 +7,7 @@ from magnetar.broker.topics.persistent_subscription import PersistentSubscriptio
 from magnetar.broker.topics.producer import Producer
 from magnetar.broker.topics.subscription import Subscription, key_shared_mode
 from magnetar.broker.topics.topic import Topic
+from magnetar.model.policies import NO_POLICIES
 from magnetar.model.stats import ConsumerStats, PublisherStats, SubscriptionStats, TopicStats
 from magnetar.model.subscriptions import SubscriptionType
 
@@ -14,6 +15,8 @@ from magnetar.model.subscriptions import SubscriptionType
 def topic_stats(topic: Topic) -> TopicStats:
     """Totals since the topic was loaded, and what is attached to it now."""
     subscriptions = {name: _subscription(s) for name, s in topic.subscriptions.items()}
+    policies = topic.stored.policies if topic.stored is not None else NO_POLICIES
+    size, age = policies.backlog_quota_size, policies.backlog_quota_age
     return TopicStats(
         msg_in_counter=topic.message_count,
         bytes_in_counter=topic.size_bytes,
@@ -25,6 +28,8 @@ def topic_stats(topic: Topic) -> TopicStats:
         backlog_bytes=max(
             (s.backlog_bytes for s in subscriptions.values() if s.durable), default=0
         ),
+        backlog_quota_bytes=-1 if size is None else size.limit_bytes,
+        backlog_quota_s=-1 if age is None else age.limit_time_s,
         created_ms=topic.loaded_at_ms,
         last_publish_ms=topic.last_publish_ms,
         deduplicates=topic.deduplicates,
@@ -90,6 +95,8 @@ def _subscription(subscription: Subscription) -> SubscriptionStats:
         if subscription.delayed is not None:
             stats.delayed_entries = subscription.delayed.count
             stats.delayed_index_bytes = subscription.delayed.size_bytes
+        stats.expired_counter = subscription.expired_count
+        stats.last_expired_ms = subscription.last_expired_ms
     elif isinstance(subscription, NonPersistentSubscription):
         stats.durable = False  # Nobody finds it again when its topic was unloaded.
         stats.dropped_counter = subscription.dropped_count

@@ -8,6 +8,7 @@ from support.loop import until
 
 from magnetar.broker.topics.producer_access import AccessRequest
 from magnetar.broker.topics.topic_stats import topic_stats
+from magnetar.model.policy_values import BacklogQuota, BacklogQuotaPolicy
 from magnetar.model.position import Position
 from magnetar.model.producers import ProducerAccessMode
 from magnetar.model.subscriptions import SubscriptionType
@@ -104,6 +105,13 @@ async def blocked_topic(bench):
     subscription.redeliver(consumer, [end.positions()[0]])
 
 
+async def expiring_topic(bench):
+    """A topic with quotas, and a message that was too old."""
+    await bench.consumer(SubscriptionType.SHARED, permits=0)
+    await bench.publish("a")
+    await bench.topic.expire_old()
+
+
 async def passing_topic(bench):
     """A topic that drops what is too much at once, and what nobody can take."""
     await bench.consumer(SubscriptionType.SHARED, permits=0)
@@ -120,6 +128,9 @@ async def test_every_field_is_filled_by_what_happens(
     await busy_topic(free, make_entry, client_end)
     limited = await open_bench(unacked_per_consumer_max=4, unacked_per_subscription_max=4)
     await blocked_topic(limited)
+    quota = BacklogQuota(9, 9, BacklogQuotaPolicy.HOLD)
+    expiring = await open_bench(message_ttl_s=1, backlog_quota_size=quota, backlog_quota_age=quota)
+    await expiring_topic(expiring)
     claims = []
     access = AccessRequest(ProducerAccessMode.WAIT_FOR_EXCLUSIVE, waits=claims.append)
     waiting = asyncio.ensure_future(
@@ -136,7 +147,7 @@ async def test_every_field_is_filled_by_what_happens(
             if getattr(part, each.name) != default:
                 filled[type(part)].add(each.name)
 
-    for bench in (free, limited, passing, await open_bench(deduplication=True)):
+    for bench in (free, limited, passing, expiring, await open_bench(deduplication=True)):
         stats = topic_stats(bench.topic)
         look(stats)
         for publisher in stats.publishers:

@@ -3,12 +3,12 @@
 from typing import Final
 
 from magnetar.broker.admin.errors import Rejection
-from magnetar.broker.admin.exchange import Reply, Request, shown, text
+from magnetar.broker.admin.exchange import Reply, Request, done, shown, text
 from magnetar.broker.admin.router import ANY, Route, not_found
 from magnetar.broker.admin.services import AdminServices
 
 # Routes of Pulsar that this broker does not have, and that must not pass for clusters.
-_ABSENT: Final = ("backlog-quota-check", "configuration", "internal-configuration")
+_ABSENT: Final = ("configuration", "internal-configuration")
 
 
 async def names(admin: AdminServices, _: Request) -> Reply:
@@ -42,10 +42,19 @@ async def version(admin: AdminServices, _: Request) -> Reply:
     return text(admin.version)
 
 
+async def check_backlogs(admin: AdminServices, _: Request) -> Reply:
+    """Compare the backlogs of all open topics with their quotas now."""
+    for topic in list(admin.topics.loaded.values()):
+        if topic.stored is not None:
+            await topic.stored.check_backlog()
+    return done()
+
+
 ROUTES: Final = (
     Route("GET", "/admin/v2/brokers", names),
     Route("GET", "/admin/v2/brokers/{cluster}", names_in),
     Route("GET", "/admin/v2/brokers/leaderBroker", leader),
+    Route("GET", "/admin/v2/brokers/backlog-quota-check", check_backlogs),
     Route("GET", "/admin/v2/brokers/health", health, gives=ANY),
     Route("GET", "/admin/v2/brokers/ready", ready, gives=ANY),
     Route("GET", "/admin/v2/brokers/version", version, gives=ANY),

@@ -30,7 +30,6 @@ async def test_too_many_bundles_are_refused(world, count):
     "policy",
     [
         {"persistence": {"bookkeeperEnsemble": 2}},
-        {"message_ttl_in_seconds": 100},
         {"topicDispatchRate": {"standalone": {"dispatchThrottlingRateInMsg": 10}}},
         {"topicDispatchRate": {"elsewhere": {"dispatchThrottlingRateInMsg": 10}}},
         {"backlog_quota_map": {"some_kind": {"limitSize": 5}}},
