@@ -23,7 +23,6 @@ DATA_LEDGER, OTHER_LEDGER = 20, 186  # As recorded, of golden/topics/data and go
 NAMESPACE = "persistent://golden/topics"
 
 NO_PLAIN_PROPERTIES = "topics without partitions have no properties yet, so they are refused"
-NO_POLICIES = "policies that are not applied are refused"
 LISTED = "Pulsar leaves the topic with a slash in its name out of its lists"
 NO_LEDGER_YET = "an empty topic has no ledger before its first message"
 NOT_OURS = "a mistake of the caller's is not a failure of ours"
@@ -33,8 +32,6 @@ JAVA_TLS = "settings of Java's key stores mean nothing here"
 
 DIFFERENCES = {
     ("clusters", "get"): JAVA_TLS,
-    ("namespaces", "create_policies"): NO_POLICIES,
-    ("namespaces", "get_ns5"): NO_POLICIES,
     ("namespaces", "bundles_split"): "bundles cannot be split yet",
     ("namespaces", "bundles_split2"): "bundles cannot be split yet",
     ("ns_policies", 'subscriptionTypesEnabled.set_bad_["Zzz"]'): NOT_OURS,
