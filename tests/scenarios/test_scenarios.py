@@ -19,9 +19,12 @@ from unit.broker.topics.conftest import ClientEnd, entry
 from unit.storage.managed_ledger.logs import append
 
 from magnetar.broker.topics.consumer import SubscribeRequest
+from magnetar.broker.topics.non_persistent_dispatch import PassingRun
+from magnetar.broker.topics.non_persistent_subscription import NonPersistentSubscription
 from magnetar.broker.topics.persistent_subscription import PersistentSubscription
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.errors import MagnetarError
+from magnetar.message.entry import checksum
 from magnetar.message.entry_traits import traits_of
 from magnetar.model.names import TopicName
 from magnetar.model.policies import Policies
@@ -80,6 +83,17 @@ class Story:
         self.subscription = None
 
     async def open(self):
+        shared = {
+            "topic": self.topic,
+            "settings": self.settings,
+            "policies": self.policies,
+            "tasks": self.tasks,
+            "clock": self.clock,
+        }
+        if not self.topic.persistent:
+            first = SubscribeRequest("s", SubscriptionType.SHARED, 0)
+            self.subscription = NonPersistentSubscription(first, **shared)
+            return
         self.ledger = await ManagedLedger.open(
             "public/default/persistent/scenario",
             **self.stores,
@@ -90,20 +104,18 @@ class Story:
         self.subscription = PersistentSubscription(
             "s",
             await self.ledger.open_cursor("s", EARLIEST),
-            topic=self.topic,
-            settings=self.settings,
-            policies=self.policies,
-            tasks=self.tasks,
-            clock=self.clock,
+            **shared,
         )
 
     async def run(self, line):
         """Do what a line says. Returns what came of it, a line each."""
         command, *words = line.split()
         self.heard.clear()
-        if command in ("settings", "topic"):
+        if command in ("settings", "topic", "non-persistent"):
             assert self.subscription is None, f"{command} comes first"
-            if command == "topic":
+            if command == "non-persistent":
+                self.topic = TopicName.parse("non-persistent://public/default/scenario")
+            elif command == "topic":
                 self.topic = TopicName.parse(f"persistent://public/default/{words[0]}")
             else:
                 self.settings = TopicSettings(
@@ -157,6 +169,11 @@ class Story:
 
     async def do_publish(self, *words):
         made = [entry_of(word, self.clock.wall_ms()) for word in words]
+        if not self.topic.persistent:
+            traits = traits_of(made, [0] * len(made))
+            run = PassingRun(0, 0, made, list(map(checksum, made)), traits)
+            self.subscription.publish(run, traits, range(len(made)))
+            return
         ledger_id, first = await append(self.ledger, made, traits_of(made, [0] * len(made)))
         for number, word in enumerate(words):
             self.positions[word.partition(":")[0]] = Position(ledger_id, first + number)
@@ -236,6 +253,8 @@ class Story:
             lines.append(
                 f"{name}: {consumer.permits} permits, {consumer.unacked} unacknowledged{blocked}"
             )
+        if not self.topic.persistent:
+            return "\n".join([*lines, f"{self.subscription.dropped_count} dropped"])
         dispatch = self.subscription.dispatch
         waiting = dispatch.waiting_count if dispatch else 0
         delayed = self.subscription.delayed
@@ -246,7 +265,8 @@ class Story:
     async def close(self):
         if self.subscription is not None:
             self.subscription.close()
-            await self.ledger.close()
+            if self.topic.persistent:
+                await self.ledger.close()
         await self.tasks.close()
 
 
