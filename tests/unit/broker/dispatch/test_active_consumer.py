@@ -1,3 +1,5 @@
+from collections import Counter
+
 import pytest
 from unit.broker.dispatch.receivers import Receiver
 
@@ -46,6 +48,13 @@ def test_the_order_of_arrival_does_not_matter(order):
 )
 def test_a_partition_picks_by_its_index(names, expected):
     assert [active(*names, partition_index=i) for i in range(3)] == expected
+
+
+@pytest.mark.parametrize("count", range(1, 8))
+def test_partitions_are_spread_evenly(count):
+    names = [f"c{number}" for number in range(count)]
+    served = Counter(active(*names, partition_index=index) for index in range(20))
+    assert max(served.values()) - min(served[name] for name in names) <= 1
 
 
 def test_a_partition_uses_the_ring_when_asked_to():
