@@ -84,7 +84,7 @@ def works(size: int, count: int, spread: int) -> dict[str, Callable[[], object]]
     decoder = FrameDecoder()
     checksums = list(map(crc32c, data))
     ids = list(range(FIRST, FIRST + count))
-    run = SendRun(1, ids, data, checksums, [1] * count, [0] * count)
+    run = SendRun.of(1, ids, data, checksums, [1] * count, [0] * count)
     stored = EntryRun(77, FIRST, data, checksums)
     payloads = [bytes([index % 251]) * (size + index * 7 % (spread or 1)) for index in range(count)]
     packed = batch.pack(payloads, first_sequence_id=FIRST)

@@ -124,7 +124,8 @@ def _answer(command: pb.BaseCommand) -> bytes:
 def serve(ends: list[int]) -> None:
     """Until it is killed. ``ends`` are where the frames of each connection's ring end."""
     sequences = list(range(FIRST_SEQUENCE, FIRST_SEQUENCE + RECEIPTS))
-    sends = SendRun(1, sequences, [b""] * RECEIPTS, [0] * RECEIPTS, [1] * RECEIPTS, [0] * RECEIPTS)
+    zeros = [0] * RECEIPTS
+    sends = SendRun.of(1, sequences, [b""] * RECEIPTS, zeros, [1] * RECEIPTS, zeros)
     receipts = memoryview(replies.send_receipts(sends, LEDGER_ID, FIRST_ENTRY_ID))
     receipt_size = len(receipts) // RECEIPTS
     buffer = memoryview(bytearray(READ_SIZE))

@@ -23,7 +23,7 @@ def send_runs(draw):
         sequences = draw(st.lists(NUMBERS, min_size=count, max_size=count))
     highest = draw(st.lists(st.just(0) | NUMBERS, min_size=count, max_size=count))
     entries = [b"entry"] * count
-    return SendRun(draw(NUMBERS), sequences, entries, [0] * count, [1] * count, highest)
+    return SendRun.of(draw(NUMBERS), sequences, entries, [0] * count, [1] * count, highest)
 
 
 @given(send_runs(), NUMBERS, ENTRY_IDS)

@@ -13,25 +13,21 @@ class PublishBuffer:
 
     def __init__(self, bytes_max: int) -> None:
         self._bytes_max = bytes_max
-        self._bytes_free = bytes_max  # What was taken and not given back is missing.
+        self.bytes_free = bytes_max
+        """What was taken and not given back is missing; ``PendingPublishes`` takes it."""
         self._waiting: list[Callable[[], None]] = []
 
     @property
     def used_bytes(self) -> int:
-        return self._bytes_max - self._bytes_free
-
-    def take(self, size_bytes: int) -> bool:
-        """Count bytes that have arrived. False when the caller must pause reading."""
-        self._bytes_free -= size_bytes
-        return self._bytes_free > 0
+        return self._bytes_max - self.bytes_free
 
     def when_free(self, wake: Callable[[], None]) -> None:
         """Call ``wake`` once, when half of the buffer is free."""
         self._waiting.append(wake)
 
     def give_back(self, size_bytes: int) -> None:
-        self._bytes_free += size_bytes
-        assert self._bytes_free <= self._bytes_max, "what is given back was taken"
+        self.bytes_free += size_bytes
+        assert self.bytes_free <= self._bytes_max, "what is given back was taken"
         if self._waiting and self.used_bytes <= self._bytes_max // 2:
             waiting, self._waiting = self._waiting, []
             for wake in waiting:
@@ -78,9 +74,11 @@ class PendingPublishes:
     def add(self, count: int, size_bytes: int) -> None:
         self._count += count
         self._bytes += size_bytes
-        if not self._buffer.take(size_bytes) and not self._buffer_exceeded:
+        buffer = self._buffer
+        buffer.bytes_free -= size_bytes
+        if buffer.bytes_free <= 0 and not self._buffer_exceeded:
             self._buffer_exceeded = True
-            self._buffer.when_free(self._buffer_freed)
+            buffer.when_free(self._buffer_freed)
             self._pause()
         if self._count >= self._count_max or self._bytes >= self._bytes_max:
             self._pause()

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from .entry_traits import EntryTraits, traits_of
 
@@ -18,7 +18,9 @@ class SendRun:
     ``checksums`` their CRC32-C, verified. ``sequences`` are the sequence ids, ``highest`` the
     highest ones, 0 for a send that had none: receipts echo them, deduplication compares them.
     ``message_counts`` is how many messages each entry holds as the command said, 0 where only its
-    metadata can tell. Once somebody asked for its traits, a run is not changed any more.
+    metadata can tell. ``usual`` says that these counts are right and that no entry has anything
+    that ``EntryTraits`` would tell of; False says nothing. Once somebody asked for its traits, a
+    run is not changed any more.
     """
 
     producer_id: int
@@ -27,15 +29,26 @@ class SendRun:
     checksums: list[int]
     message_counts: list[int]
     highest: list[int]
-    size_bytes: int = field(init=False, repr=False, compare=False)
+    size_bytes: int
     """Of all entries."""
-    message_count: int = field(init=False, repr=False, compare=False)
+    message_count: int
     """Of all entries, as the commands said: Pulsar's counters go by it."""
+    usual: bool = field(compare=False)
     _traits: EntryTraits | None = field(default=None, init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        self.size_bytes = sum(map(len, self.data))
-        self.message_count = sum(self.message_counts)
+    @classmethod
+    def of(  # noqa: PLR0917 - they are the lists of a run, in its order
+        cls,
+        producer_id: int,
+        sequences: list[int],
+        data: list[bytes],
+        checksums: list[int],
+        message_counts: list[int],
+        highest: list[int],
+    ) -> Self:
+        """Add up what a run must know of its entries."""
+        sums = sum(map(len, data)), sum(message_counts)
+        return cls(producer_id, sequences, data, checksums, message_counts, highest, *sums, False)
 
     def __len__(self) -> int:
         return len(self.data)
@@ -49,12 +62,14 @@ class SendRun:
         self.highest += following.highest
         self.size_bytes += following.size_bytes
         self.message_count += following.message_count
+        self.usual = self.usual and following.usual
 
     @property
     def traits(self) -> EntryTraits:
         """What the entries are; they are looked at once."""
         if self._traits is None:
-            self._traits = traits_of(self.data, self.message_counts)
+            counts = self.message_counts
+            self._traits = EntryTraits(counts) if self.usual else traits_of(self.data, counts)
         return self._traits
 
     def parted(self, apart: Mapping[int, T]) -> Iterator[tuple[T | None, "SendRun"]]:
@@ -65,13 +80,17 @@ class SendRun:
 
     def part(self, start: int, stop: int) -> "SendRun":
         """Sends ``start`` to ``stop`` - 1, to be stored or answered apart from the others."""
+        data, counts = self.data[start:stop], self.message_counts[start:stop]
         part = SendRun(
             self.producer_id,
             self.sequences[start:stop],
-            self.data[start:stop],
+            data,
             self.checksums[start:stop],
-            self.message_counts[start:stop],
+            counts,
             self.highest[start:stop],
+            sum(map(len, data)),
+            sum(counts),
+            self.usual,
         )
         part._traits = None if self._traits is None else self._traits.part(start, stop)
         return part

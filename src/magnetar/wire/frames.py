@@ -264,7 +264,7 @@ def decode(data: bytes | memoryview, start: int, end: int) -> Frame | SendRun:
     ):
         return Frame(command, entry, found, checksum_ok)
     unclear = send.marker or send.num_messages < 0
-    return SendRun(
+    return SendRun.of(
         send.producer_id,
         [send.sequence_id],
         [entry],

@@ -92,7 +92,7 @@ def test_too_many_producers_on_a_connection_are_refused():
 
 
 def receipts(count, first=100):
-    run = SendRun(
+    run = SendRun.of(
         1,
         list(range(first, first + count)),
         [b""] * count,

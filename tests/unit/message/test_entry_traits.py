@@ -134,7 +134,7 @@ def test_traits_are_cut_and_joined_as_their_run_is():
 
 def test_a_run_of_sends_is_looked_at_once_and_so_are_its_parts():
     data = [entry(), entry(batch=3), entry(deliver_at_time=5)]
-    run = SendRun(3, [1, 2, 3], data, [11, 12, 13], [1, 3, 1], [0, 2, 3])
+    run = SendRun.of(3, [1, 2, 3], data, [11, 12, 13], [1, 3, 1], [0, 2, 3])
     assert run.traits is run.traits
     part = run.part(1, 3)
     assert (part.producer_id, part.sequences, part.data) == (3, [2, 3], data[1:])

@@ -4,12 +4,12 @@ from magnetar.message.send_run import SendRun
 
 
 def test_a_run_counts_its_sends_and_their_bytes():
-    run = SendRun(1, [0, 1], [b"four", b"sixsix"], [0, 0], [1, 1], [0, 0])
+    run = SendRun.of(1, [0, 1], [b"four", b"sixsix"], [0, 0], [1, 1], [0, 0])
     assert (len(run), run.size_bytes) == (2, 10)
 
 
 def test_a_run_is_cut_at_what_is_answered_apart():
-    run = SendRun(
+    run = SendRun.of(
         7, [0, 1, 2, 3], [b"a", b"b", b"c", b"d"], [5, 6, 7, 8], [1, 2, 3, 4], [0, 9, 9, 0]
     )
     parts = list(run.parted({1: "apart", 2: "apart"}))
@@ -18,9 +18,27 @@ def test_a_run_is_cut_at_what_is_answered_apart():
         ("apart", [b"b", b"c"]),
         (None, [b"d"]),
     ]
-    assert parts[1][1] == SendRun(7, [1, 2], [b"b", b"c"], [6, 7], [2, 3], [9, 9])
+    assert parts[1][1] == SendRun.of(7, [1, 2], [b"b", b"c"], [6, 7], [2, 3], [9, 9])
 
 
 def test_a_part_keeps_its_highest_sequence_ids():
-    run = SendRun(7, [0, 1], [b"a", b"b"], [5, 6], [1, 2], [0, 9])
+    run = SendRun.of(7, [0, 1], [b"a", b"b"], [5, 6], [1, 2], [0, 9])
     assert [part.highest for _, part in run.parted({1: "apart"})] == [[0], [9]]
+
+
+def test_a_run_grows_by_what_follows():
+    run = SendRun(7, [0], [b"a"], [5], [1], [0], 1, 1, usual=True)
+    run.extend(SendRun(7, [1], [b"bb"], [6], [2], [9], 2, 2, usual=True))
+    assert run == SendRun.of(7, [0, 1], [b"a", b"bb"], [5, 6], [1, 2], [0, 9])
+    assert run.usual
+    run.extend(SendRun.of(7, [2], [b"c"], [7], [1], [0]))
+    assert not run.usual
+
+
+def test_entries_known_to_be_usual_are_not_looked_into():
+    run = SendRun(7, [0, 1], [b"anything"] * 2, [5, 6], [1, 2], [0, 0], 16, 3, usual=True)
+    part = run.part(1, 2)
+    assert run.traits.message_counts == [1, 2]
+    assert part.traits.message_counts == [2]
+    assert not run.traits.unusual
+    assert SendRun.of(7, [0], [b"anything"], [5], [1], [0]).traits.unusual

@@ -362,7 +362,7 @@ def test_a_broker_can_read_what_a_client_sends():
 
 
 def test_a_client_can_read_what_a_broker_answers():
-    run = SendRun(3, [0x46], [b"entry"], [0], [1], [0])
+    run = SendRun.of(3, [0x46], [b"entry"], [0], [1], [0])
     (frame,) = feed(replies.send_receipts(run, 7, 8))
     receipt = frame.command.send_receipt
     assert (receipt.producer_id, receipt.sequence_id) == (3, 70)

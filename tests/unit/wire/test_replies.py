@@ -155,7 +155,7 @@ def test_permits_may_be_negative():
 
 
 def test_each_send_of_a_run_gets_its_error():
-    run = SendRun(9, [7, 300], [b"a", b"b"], [0, 0], [1, 1], [0, 0])
+    run = SendRun.of(9, [7, 300], [b"a", b"b"], [0, 0], [1, 1], [0, 0])
     error = errors.NotAllowed("no")
     together = replies.send_errors(run, error)
     assert together == replies.send_error(9, 7, error) + replies.send_error(9, 300, error)

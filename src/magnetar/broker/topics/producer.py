@@ -78,13 +78,12 @@ class Producer:
         """Hand a run to the topic; the answer comes through the connection. Dropped after close."""
         if self._closed:
             self.connection.drop_sends(run)
-        elif (run.traits.unusual or self._must_encrypt or self._size_max) and (
+        elif (not run.usual or self._must_encrypt or self._size_max) and (
             refused := self._refused(run)
         ):
             self._publish_others(run, refused)
         else:
-            count = len(run.data)
-            self.entries_pending += count
+            self.entries_pending += len(run.data)
             self._publish(self, run)
 
     def _refused(self, run: SendRun) -> dict[int, MagnetarError]:
@@ -129,7 +128,10 @@ class Producer:
         self.message_count += run.message_count
         self.size_bytes += run.size_bytes
         self.connection.send_receipts(run, ledger_id, first_entry_id)
-        self._settle(len(run.data))
+        if self._refusals or self._settled is not None:
+            self._settle(len(run.data))
+        else:
+            self.entries_pending -= len(run.data)
 
     def stored_before(self, run: SendRun) -> None:
         """The topic had all sends of the run already."""

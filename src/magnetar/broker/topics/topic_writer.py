@@ -103,7 +103,7 @@ class TopicWriter:
     def _take(self, producer: Producer, run: SendRun) -> None:
         self._inbox.append((producer, run))
         self._inbox_size += len(run.data)
-        if not self._will_store and self._may_store():
+        if not self._will_store and (not self._storing or self._may_store()):
             self._will_store = True
             self._iteration.at_end(Phase.APPEND, self._store)
 
@@ -124,15 +124,13 @@ class TopicWriter:
             await asyncio.shield(self._at_rest)
 
     def _may_store(self) -> bool:
-        """Whether what waits is appended now, or when an append under way is answered."""
-        if not self._storing:
-            return True
+        """Whether what waits is appended before an append under way is answered."""
         return self._inbox_size >= AHEAD_MIN and self._ledger.takes_more
 
     def _store(self) -> None:
         """Append all that waits, once, unless it is little and an answer is expected."""
         self._will_store = False
-        if not (self._inbox and self._may_store()):
+        if not self._inbox or (self._storing and not self._may_store()):
             return
         runs, self._inbox, self._inbox_size = self._inbox, [], 0
         self._storing = (*self._storing, runs)

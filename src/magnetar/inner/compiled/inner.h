@@ -258,6 +258,9 @@ void checksum_prepare(void);
 uint32_t checksum_of(const uint8_t *data, size_t size);
 uint32_t checksum_on(uint32_t seed, const uint8_t *data, size_t size); /* Of bytes behind others. */
 
+/* traits.c */
+bool entry_is_usual(Reader entry, uint64_t message_count); /* As plain/traits.py says. */
+
 /* The loops. */
 PyObject *inner_checksum(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *inner_cut_sends(PyObject *, PyObject *const *, Py_ssize_t);

@@ -8,12 +8,15 @@
 typedef struct {
     uint64_t sequence, highest;
     uint32_t message_count, checksum, run;
+    bool usual;
     Reader entry;
 } Send;
 
 typedef struct {
-    uint64_t producer;
+    uint64_t producer, message_count;
     Py_ssize_t count, filled;
+    size_t size;
+    bool usual;
     PyObject *sequences, *data, *checksums, *message_counts, *highest; /* Borrowed from its tuple. */
 } Run;
 
@@ -50,6 +53,7 @@ static bool read_send(Reader *data, uint64_t total_size_max, uint64_t *producer,
         !read_literal(&frame, "\x0e\x01", 2) || !read_u32(&frame, &send->checksum))
         return false;
     send->entry = frame;
+    send->usual = entry_is_usual(frame, send->message_count);
     return left(&frame) > 0 && checksum_of(frame.at, left(&frame)) == send->checksum;
 }
 
@@ -63,8 +67,7 @@ static bool find_run(Cut *cut, uint64_t producer, uint32_t *run) {
     if (cut->run_count == PRODUCERS_MAX) return false;
     *run = cut->run_count++;
     cut->slots[slot] = (uint8_t)(*run + 1);
-    cut->runs[*run].producer = producer;
-    cut->runs[*run].count = cut->runs[*run].filled = 0;
+    cut->runs[*run] = (Run){.producer = producer, .usual = true};
     return true;
 }
 
@@ -79,7 +82,11 @@ static bool add(Cut *cut, const Send *send) {
         cut->room *= 2;
     }
     cut->sends[cut->count++] = *send;
-    cut->runs[send->run].count++;
+    Run *run = &cut->runs[send->run];
+    run->count++;
+    run->size += left(&send->entry); /* All lie one behind the other in memory. */
+    run->message_count += send->message_count;
+    run->usual = run->usual && send->usual;
     return true;
 }
 
@@ -89,16 +96,20 @@ static PyObject *new_list(PyObject *tuple, Py_ssize_t index, Py_ssize_t count) {
     return put_in_tuple(tuple, index, list) ? list : NULL;
 }
 
-/* (producer, sequences, data, checksums, message counts, highest), the lists yet to be filled. */
+/* (producer, sequences, data, checksums, message counts, highest, size, messages, usual), the lists
+ * yet to be filled. */
 static PyObject *new_run(Run *run) {
-    PyObject *tuple = PyTuple_New(6);
+    PyObject *tuple = PyTuple_New(9);
     if (tuple == NULL) return NULL;
     if (put_in_tuple(tuple, 0, PyLong_FromUnsignedLongLong(run->producer)) &&
         (run->sequences = new_list(tuple, 1, run->count)) != NULL &&
         (run->data = new_list(tuple, 2, run->count)) != NULL &&
         (run->checksums = new_list(tuple, 3, run->count)) != NULL &&
         (run->message_counts = new_list(tuple, 4, run->count)) != NULL &&
-        (run->highest = new_list(tuple, 5, run->count)) != NULL)
+        (run->highest = new_list(tuple, 5, run->count)) != NULL &&
+        put_in_tuple(tuple, 6, PyLong_FromSize_t(run->size)) &&
+        put_in_tuple(tuple, 7, PyLong_FromUnsignedLongLong(run->message_count)) &&
+        put_in_tuple(tuple, 8, PyBool_FromLong(run->usual)))
         return tuple;
     Py_DECREF(tuple);
     return NULL;

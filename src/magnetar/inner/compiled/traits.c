@@ -37,24 +37,34 @@ static uint64_t usual_count(Reader metadata) {
     return seen == 7 ? count : 0;
 }
 
-static bool look(const Reader *entry, bool known, uint64_t *count, bool *kept) {
-    Reader rest = *entry, metadata;
+/* The metadata of an entry, or as much of it as there is; then it is not whole. */
+static bool read_metadata(Reader entry, Reader *metadata, bool *whole) {
     uint32_t size;
-    *kept = false;
-    *count = 0;
-    if (!read_u32(&rest, &size)) return true;
-    bool whole = read_part(&rest, size, &metadata);
-    if (!whole) metadata = rest;
-    *kept = known && left(&metadata) > 0 && *metadata.at == 0x0a && !may_be_unusual(&metadata);
-    if (!*kept && whole) *count = usual_count(metadata);
+    *whole = false;
+    if (!read_u32(&entry, &size)) return false;
+    *whole = read_part(&entry, size, metadata);
+    if (!*whole) *metadata = entry;
     return true;
+}
+
+bool entry_is_usual(Reader entry, uint64_t message_count) {
+    Reader metadata;
+    bool whole;
+    return message_count > 0 && read_metadata(entry, &metadata, &whole) && left(&metadata) > 0 &&
+           *metadata.at == 0x0a && !may_be_unusual(&metadata);
+}
+
+/* How many messages an entry holds; 0 where nobody can tell without parsing it. */
+static uint64_t count_of(Reader entry) {
+    Reader metadata;
+    bool whole;
+    return read_metadata(entry, &metadata, &whole) && whole ? usual_count(metadata) : 0;
 }
 
 PyObject *inner_look_into(PyObject *module, PyObject *const *arguments, Py_ssize_t given) {
     Py_ssize_t entries, said;
     uint64_t known, count;
     Reader entry;
-    bool kept;
     if (!argument_count("look_into", given, 2) || !argument_list(arguments[0], &entries) ||
         !argument_list(arguments[1], &said))
         return NULL;
@@ -65,9 +75,9 @@ PyObject *inner_look_into(PyObject *module, PyObject *const *arguments, Py_ssize
     PyObject *counts = Py_NewRef(arguments[1]), *odd = PyList_New(0);
     bool ok = odd != NULL;
     for (Py_ssize_t i = 0; ok && i < entries; i++) {
-        ok = item_bytes(arguments[0], i, &entry) && item_u64(counts, i, &known) &&
-             look(&entry, known != 0, &count, &kept);
-        if (!ok || kept) continue;
+        ok = item_bytes(arguments[0], i, &entry) && item_u64(counts, i, &known);
+        if (!ok || entry_is_usual(entry, known)) continue;
+        count = count_of(entry);
         if (counts == arguments[1]) {
             Py_DECREF(counts);
             ok = (counts = PyList_GetSlice(arguments[1], 0, said)) != NULL;

@@ -16,9 +16,13 @@ from struct import Struct
 from magnetar.inner.varint import VARINT, varint_value
 
 from .checksum import checksum
+from .traits import is_usual
 
-Run = tuple[int, list[int], list[bytes], list[int], list[int], list[int]]
-"""Producer id; and of each send: sequence id, entry, checksum, number of messages, highest id."""
+Run = tuple[int, list[int], list[bytes], list[int], list[int], list[int], int, int, bool]
+"""Producer id; of each send sequence id, entry, checksum, number of messages, highest id; and of
+all the entries' bytes and messages, and whether every entry is usual (``traits.py``)."""
+
+_Sends = tuple[list[int], list[bytes], list[int], list[int], list[int]]
 
 PRODUCERS_MAX = 128  # That have runs in one call.
 _COUNT_MAX = 2**31 - 1
@@ -38,7 +42,7 @@ def cut_sends(data: bytes, position: int, total_size_max: int) -> tuple[int, lis
     """
     if not 0 <= position <= len(data) or total_size_max < 0:
         raise ValueError(f"no position or size: {position}, {total_size_max}")
-    runs: dict[int, Run] = {}
+    runs: dict[int, _Sends] = {}
     while len(data) - position > 8:
         total_size, command_size = _SIZES(data, position)
         end = position + 4 + total_size
@@ -60,11 +64,16 @@ def cut_sends(data: bytes, position: int, total_size_max: int) -> tuple[int, lis
         if run is None:
             if len(runs) == PRODUCERS_MAX:
                 break
-            run = runs[producer_id] = (producer_id, [], [], [], [], [])
-        run[1].append(varint_value(sequence))
-        run[2].append(entry)
-        run[3].append(found)
-        run[4].append(message_count)
-        run[5].append(varint_value(highest or b"\x00"))
+            run = runs[producer_id] = ([], [], [], [], [])
+        run[0].append(varint_value(sequence))
+        run[1].append(entry)
+        run[2].append(found)
+        run[3].append(message_count)
+        run[4].append(varint_value(highest or b"\x00"))
         position = end
-    return position, list(runs.values())
+    return position, [(producer_id, *run, *_sums(run)) for producer_id, run in runs.items()]
+
+
+def _sums(run: _Sends) -> tuple[int, int, bool]:
+    _, data, _, counts, _ = run
+    return sum(map(len, data)), sum(counts), all(map(is_usual, data, counts))

@@ -32,14 +32,9 @@ def look_into(data: list[bytes], counts: list[int]) -> tuple[list[int], list[int
         raise ValueError("not as many counts as entries")
     found, odd = counts, []
     for index, entry in enumerate(data):
-        end = 4 + int.from_bytes(entry[:4])
-        if (
-            counts[index]
-            and end > 4
-            and entry[4:5] == _PRODUCER_NAME
-            and not _UNUSUAL_TAG(entry, 4, end)
-        ):
+        if is_usual(entry, counts[index]):
             continue
+        end = 4 + int.from_bytes(entry[:4])
         if found is counts:
             found = list(counts)
         count = _usual_count(entry, end) if 4 <= len(entry) >= end else 0
@@ -47,6 +42,13 @@ def look_into(data: list[bytes], counts: list[int]) -> tuple[list[int], list[int
         if not count:
             odd.append(index)
     return found, odd
+
+
+def is_usual(entry: bytes, message_count: int) -> bool:
+    """Whether nothing is unusual and the count, which its producer said, need not be looked up."""
+    end = 4 + int.from_bytes(entry[:4])
+    named = end > 4 and entry[4:5] == _PRODUCER_NAME
+    return message_count > 0 and named and not _UNUSUAL_TAG(entry, 4, end)
 
 
 def _usual_count(entry: bytes, end: int) -> int:

@@ -126,7 +126,7 @@ def payload(data):
 
 
 def run_of(*entries, counts=None, producer_id=1):
-    return SendRun(
+    return SendRun.of(
         producer_id=producer_id,
         sequences=[0] * len(entries),
         data=list(entries),

@@ -17,7 +17,7 @@ def run_of(*sends):
     whole = [(*send, 0, 0, 0)[:4] for send in sends]
     data = [_entry(sequence_id, *chunk) for sequence_id, _, *chunk in whole]
     ids, tops = [send[0] for send in whole], [send[1] for send in whole]
-    return SendRun(1, ids, data, [0] * len(data), [1] * len(data), tops)
+    return SendRun.of(1, ids, data, [0] * len(data), [1] * len(data), tops)
 
 
 def _entry(sequence_id, index, count):

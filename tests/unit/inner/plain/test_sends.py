@@ -3,6 +3,7 @@
 import pytest
 from google_crc32c import value as crc32c
 from unit.inner.builds import both_builds
+from unit.inner.plain import test_traits as entries
 from unit.wire.sending import CHECKSUM, framed, send_frame
 
 from magnetar.inner.plain.sends import PRODUCERS_MAX
@@ -207,7 +208,26 @@ def test_numbers_may_have_any_form(loops, size):
     frame = framed(command, CHECKSUM + crc32c(b"entry").to_bytes(4) + b"entry")
     run, end = cut(loops, frame * 3)
     assert end == 3 * len(frame)
-    assert run == SendRun(5, [5] * 3, [b"entry"] * 3, run.checksums, [5] * 3, [5] * 3)
+    assert run == SendRun.of(5, [5] * 3, [b"entry"] * 3, run.checksums, [5] * 3, [5] * 3)
+
+
+def test_a_run_says_how_much_is_in_it(loops):
+    frames = [
+        send_frame(1, 0, entries.USUAL["alone"], num_messages=3),
+        send_frame(1, 1, entries.USUAL["with a key"]),
+    ]
+    run, _ = cut(loops, b"".join(frames))
+    size = len(entries.USUAL["alone"]) + len(entries.USUAL["with a key"])
+    assert (run.size_bytes, run.message_count, run.usual) == (size, 4, True)
+
+
+@pytest.mark.parametrize("name", ["delayed", "a marker", "of a transaction", "a chunk", "empty"])
+def test_a_run_says_whether_all_in_it_is_usual(loops, name):
+    other = entries.ODD[name] or b"x"
+    run, _ = cut(loops, send_frame(1, 0, entries.USUAL["alone"]) + send_frame(1, 1, other))
+    assert (len(run), run.usual) == (2, False)
+    run, _ = cut(loops, send_frame(1, 0, entries.USUAL["alone"], num_messages=0))
+    assert not run.usual
 
 
 def test_what_makes_no_sense_is_refused(loops):

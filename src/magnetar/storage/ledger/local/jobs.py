@@ -46,15 +46,14 @@ class Block:
         checksums: list[int],
         answered: Answered | None,
     ) -> None:
-        count = len(data)
-        assert count == len(checksums) > 0, "a block has entries, and each of them a checksum"
+        assert data, "a block has at least one entry"
         self._ledger = ledger
         self._first = first
         self._data = data
         self._checksums = checksums
-        self._body_size = size = len(data[0]) if count == 1 else sum(map(len, data))
         self.answered = answered
-        self.size = HEAD_SIZE + TABLES_SIZE * count + size
+        self._body_size = size = sum(map(len, data))
+        self.size = HEAD_SIZE + TABLES_SIZE * len(data) + size
 
     @property
     def entries(self) -> int:
