@@ -10,12 +10,21 @@ from fuzz.jsons import Jsons
 from google_crc32c import value as crc32c
 from unit.storage.managed_ledger.logs import acknowledge, append
 
+from magnetar.broker.resource_groups import ResourceGroups
 from magnetar.broker.resources import Resources
 from magnetar.clock import SystemClock
 from magnetar.errors import CorruptEntry, StorageError
 from magnetar.message.entry_traits import EntryTraits
 from magnetar.model.names import NamespaceName, TopicName
+from magnetar.model.policy_values import (
+    BacklogQuota,
+    BacklogQuotaPolicy,
+    DispatchRate,
+    RetentionPolicies,
+    SubscriptionPolicies,
+)
 from magnetar.model.position import EARLIEST, Position
+from magnetar.model.resource_groups import ResourceGroup
 from magnetar.storage.ledger.memory import MemoryLedgerStore
 from magnetar.storage.managed_ledger.cache import EntryCache
 from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger, ManagedLedgerSettings
@@ -46,6 +55,17 @@ class Records:
         resources = Resources(self.metadata)
         await resources.ensure_defaults(*CLUSTER)
         await resources.create_partitioned_topic(TOPIC.partitioned_name, 3, {"p": "q"})
+        await resources.change_topic_policies(
+            TOPIC.partitioned_name,
+            is_global=False,
+            retention=RetentionPolicies(1, 2),
+            backlog_quota_age=BacklogQuota(0, 5, BacklogQuotaPolicy.HOLD),
+            subscription_types=("Shared",),
+            of_subscriptions={"s": SubscriptionPolicies(DispatchRate(messages=1))},
+        )
+        groups = ResourceGroups(self.metadata, resources, self._tasks)
+        await groups.put("g", ResourceGroup(1, 2, 3, 4))
+        groups.close()
         resources.close()
         log = await self.open()
         cursor = await log.open_cursor("s", EARLIEST, properties={"a": "b"})
@@ -111,12 +131,15 @@ class Records:
     async def _ask(self, path: str) -> None:
         """What a client and an administrator would ask for."""
         resources = Resources(self.metadata)
+        groups = ResourceGroups(self.metadata, resources, self._tasks)
         namespace = NamespaceName("public", "default")
         try:
             policies = await resources.namespace(namespace)
             if policies is not None:
                 policies.bundles.range_of(TOPIC)
                 policies.shown()
+            await resources.topic_policies(TOPIC.partitioned_name)
+            await groups.get("g")
             tenant = await resources.tenant("public")
             if tenant is not None:
                 tenant.shown()
@@ -128,4 +151,5 @@ class Records:
             await resources.topics(namespace)
             await resources.ensure_defaults(*CLUSTER)
         finally:
+            groups.close()
             resources.close()

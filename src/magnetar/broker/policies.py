@@ -155,7 +155,7 @@ class PolicyService:
 
     async def forget(self, topic: TopicName) -> None:
         """Remove all that a topic sets itself."""
-        if topic in (await self._namespace(topic.namespace)).topics:
+        if not self.topic_level or topic in (await self._namespace(topic.namespace)).topics:
             await self._resources.delete_topic_policies(topic)
             await asyncio.shield(self._push({topic}))
 

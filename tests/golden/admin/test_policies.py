@@ -6,7 +6,7 @@ played, so that a policy has its answers before it is in force.
 
 import json
 
-from golden.admin.test_admin import HERE, NOT_OURS, differences, make
+from golden.admin.test_admin import HERE, NOT_OURS, make, replay
 from unit.broker.admin.world import open_world
 
 from magnetar.broker.admin.app import ROUTES
@@ -61,21 +61,10 @@ BEFORE = {
 
 
 async def test_policies_are_answered_as_recorded():
-    unexpected, gone = [], []
     rest = set(ROUTES) - set(policies.ROUTES) - set(resource_groups.ROUTES)
     every = (*policies.routes(KINDS), *resource_groups.routes(KINDS))
     async with open_world(routes=(*rest, *every)) as world:
-        for exchange in EXCHANGES:
-            key = exchange["group"], exchange["name"]
-            if key in BEFORE:
-                await BEFORE[key](world)
-            found = await differences(world, exchange)
-            if found and key not in DIFFERENCES:
-                unexpected.append((*key, exchange["method"], exchange["path"], found))
-            if not found and key in DIFFERENCES:
-                gone.append(key)
-    assert not unexpected, "\n" + "\n".join(map(str, unexpected))
-    assert not gone, f"these are answered as recorded now: take them out of DIFFERENCES: {gone}"
+        await replay(world, EXCHANGES, BEFORE, DIFFERENCES)
 
 
 def test_every_difference_and_every_preparation_is_for_an_exchange():
