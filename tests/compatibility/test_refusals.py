@@ -5,16 +5,6 @@ import pytest
 from compatibility.conftest import open_client
 
 
-@pytest.mark.parametrize("kind", [pulsar.ConsumerType.Exclusive, pulsar.ConsumerType.Failover])
-def test_reading_what_is_left_after_compaction_is_refused(official, topic, kind):
-    """The whole topic is not what was asked for."""
-    official.create_producer(topic).send(b"x")
-    with pytest.raises(pulsar.NotAllowedError):
-        official.subscribe(topic, "s", consumer_type=kind, is_read_compacted=True)
-    with pytest.raises(pulsar.NotAllowedError):
-        official.create_reader(topic, pulsar.MessageId.earliest, is_read_compacted=True)
-
-
 @pytest.mark.parametrize(
     "authentication",
     [

@@ -21,7 +21,7 @@ ANYTHING = object()
 
 NOT_THERE_YET = {
     "backlog quotas": ["backlog-quota"],
-    "compaction": ["compaction", "compaction-tombstone"],
+    "delayed delivery": ["delayed"],
     "termination of topics": ["terminate"],
     "transactions": [
         "txn-ack",
@@ -63,7 +63,6 @@ recorded, too:
   the send times out.
 - A delayed message that waits is delivered when it is due, up to a tick early or late. Pulsar
   rounds such times: of two messages due in 3 s and in 1.5 s it delivered both after 2 s.
-- A SUBSCRIBE with `read_compacted` gets `NotAllowedError`, also where Pulsar takes it.
 - A CONNECT with credentials from a client of the C++ library gets CONNECTED, and then
   `AuthenticationError` for whatever it asks: refused at once it would connect again and again, and
   tell its user nothing but that it timed out. Over HTTP an `Authorization` header gets 401.

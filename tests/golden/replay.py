@@ -77,8 +77,7 @@ class Link:
 class Replay:
     """One conversation played once. ``missing``: lines of frames that are known not to come.
 
-    It ends at the first difference that is ``enough``. ``pass_to`` sets the broker's clock to so
-    many milliseconds after the start.
+    It ends at the first difference that is ``enough``.
     """
 
     def __init__(
@@ -90,9 +89,7 @@ class Replay:
         missing: Collection[int] = (),
         answer_timeout_s: float = ANSWER_TIMEOUT_S,
         enough: Callable[[Difference], bool] = lambda _: False,
-        pass_to: Callable[[int], None] = lambda _: None,
     ) -> None:
-        self._pass_to = pass_to
         self._enough = enough
         self._conversation = conversation
         self._missing = missing
@@ -112,8 +109,6 @@ class Replay:
                         return self.differences
                     if step.kind in CLIENT_ACTS and step.ms - before >= QUIET_MS:
                         await self._expect_nothing(step)
-                    if step.kind in CLIENT_ACTS:
-                        self._pass_to(step.ms)
                     if step.kind != "note":
                         before = step.ms
                     await self._play(step)
@@ -148,7 +143,8 @@ class Replay:
     async def _expect(self, step: Step) -> None:
         theirs = decode(step.frame)
         link = self._links[step.connection]
-        ours = await self._find(link, theirs, self._patience_s(step))
+        entry = _entry_id(theirs) if step.number in self._missing else None
+        ours = await self._find(link, theirs, self._patience_s(step), entry)
         if ours is None:
             self._report(step, theirs.command, "", theirs.fields, NOTHING)
             return
@@ -166,10 +162,19 @@ class Replay:
     def _patience_s(self, step: Step) -> float:
         return MISSING_TIMEOUT_S if step.number in self._missing else self._answer_timeout_s
 
-    async def _find(self, link: Link, theirs: Decoded, patience_s: float) -> Decoded | None:
-        """The next frame, or one that arrived before and is what was expected."""
+    async def _find(
+        self, link: Link, theirs: Decoded, patience_s: float, entry: int | None
+    ) -> Decoded | None:
+        """The next frame, or one that arrived before and is what was expected.
+
+        ``entry``: no other entry will do, though it is delivered to the same consumer.
+        """
+
+        def expected(ours: Decoded) -> bool:
+            return _same_subject(ours, theirs) and entry in (None, _entry_id(ours))
+
         for at, early in enumerate(link.early):
-            if _same_subject(early.decoded, theirs):
+            if expected(early.decoded):
                 link.overtaken = link.early[:at]
                 return link.early.pop(at).decoded
         while not link.ended:
@@ -179,7 +184,7 @@ class Replay:
                 return None
             if frame is None:
                 link.ended = True
-            elif _same_subject(frame, theirs):
+            elif expected(frame):
                 link.overtaken = list(link.early)
                 return frame
             else:
@@ -259,6 +264,11 @@ def _ordered(one: Decoded, other: Decoded) -> bool:
     if one.command not in UNASKED or other.command not in UNASKED:
         return True
     return all(one.fields.get(key) == other.fields.get(key) for key in IDENTITY)
+
+
+def _entry_id(decoded: Decoded) -> int | None:
+    place = decoded.fields.get("message_id")
+    return place["entryId"] if isinstance(place, dict) else None
 
 
 def _same_subject(one: Decoded, other: Decoded) -> bool:

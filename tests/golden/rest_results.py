@@ -64,13 +64,6 @@ def _cursor(internal: Any, about: str | None) -> Any:
     return internal["cursors"][about]
 
 
-def _delays(stats: Any, _: str | None) -> Any:
-    return {
-        name: {"msgDelayed": one["msgDelayed"], "backlog": one["msgBacklog"]}
-        for name, one in stats["subscriptions"].items()
-    }
-
-
 def _drops(stats: Any, _: str | None) -> Any:
     subscriptions = {
         name: {"type": one["type"], "drop": one["msgDropRate"], "backlog": one["msgBacklog"]}
@@ -100,6 +93,10 @@ def _marks(internal: Any, _: str | None) -> Any:
     return {**internal, "md": marks}
 
 
+def _compacted(internal: Any, _: str | None) -> Any:
+    return {**internal, "cursors": _backlogs(internal, None)}
+
+
 def _publishers(stats: Any, _: str | None) -> Any:
     return {**stats, "subscriptions": list(stats["subscriptions"])}
 
@@ -119,7 +116,6 @@ def _subscriptions(stats: Any, _: str | None) -> Any:
 _CUTS: list[tuple[set[str], Callable[[Any, str | None], Any]]] = [
     ({"active"}, _active),
     ({"in", "subs"}, _drops),
-    ({"sKey_Shared", "sShared"}, _delays),
     ({"msgBacklog", "unackedMessages"}, _backlog),
     ({"markDeletePosition"}, _cursor),
     ({"publishers"}, _publishers),
@@ -127,6 +123,7 @@ _CUTS: list[tuple[set[str], Callable[[Any, str | None], Any]]] = [
     ({"mode"}, _sticky),
     ({"md"}, _marks),
     ({"s", "e"}, _backlogs),
+    ({"compactedLedger"}, _compacted),
     ({"ex", "fo"}, _subscriptions),
 ]
 

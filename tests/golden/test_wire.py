@@ -17,13 +17,8 @@ async def differences_of(name: str) -> list[Difference]:
     if name not in PLAYED:
         recorded = conversation.load(name)
         async with broker_for(recorded) as broker:
-            PLAYED[name] = await Replay(
-                recorded,
-                broker.port,
-                broker.web_port,
-                missing=missing(name),
-                pass_to=broker.pass_to,
-            ).run()
+            ports = broker.port, broker.web_port
+            PLAYED[name] = await Replay(recorded, *ports, missing=missing(name)).run()
     return PLAYED[name]
 
 

@@ -64,7 +64,7 @@ class Broker:
         return len(self._connections)
 
     async def start(self) -> None:
-        """Take connections, and start keep-alive and trimming."""
+        """Take connections, and start keep-alive, trimming and compaction."""
         loop = asyncio.get_running_loop()
         context = ConnectionContext(
             table=self._table,

@@ -10,7 +10,7 @@ from magnetar.errors import MagnetarError
 from .connection import Connection
 from .settings import HousekeepingSettings
 from .topics.registry import TopicRegistry
-from .topics.topic import Topic
+from .topics.topic import StoredTopic, Topic
 
 log = logging.getLogger(__name__)
 
@@ -75,27 +75,30 @@ def chores(
         await topic.maintain()
         await registry.unload_if_idle(topic)
 
-    async def expire(topic: Topic) -> None:
-        if topic.stored is not None:
-            await topic.stored.expire_old()
-
-    async def check_backlog(topic: Topic) -> None:
-        if topic.stored is not None:
-            await topic.stored.check_backlog()
-
-    async def drop_unused_subscriptions(topic: Topic) -> None:
-        if topic.stored is not None:
-            await topic.stored.drop_unused_subscriptions()
-
+    expire = _if_stored(lambda topic: topic.expire_old())
+    drop_unused_subscriptions = _if_stored(lambda topic: topic.drop_unused_subscriptions())
+    compact = _if_stored(lambda topic: topic.compact_if_due())
     found = [
         Chore("trim", retention_check_s, trim),
         Chore("expire messages", settings.expiry_check_s, expire),
         Chore("expire subscriptions", settings.subscription_check_s, drop_unused_subscriptions),
+        Chore("compact", settings.compaction_check_s, compact),
         Chore("delete unused", inactive_check_s, registry.delete_if_unused),
     ]
     if settings.backlog_check:
+        check_backlog = _if_stored(lambda topic: topic.check_backlog())
         found.append(Chore("check backlog", settings.backlog_check_s, check_backlog))
     return found
+
+
+def _if_stored(do: Callable[[StoredTopic], Awaitable[None]]) -> Callable[[Topic], Awaitable[None]]:
+    """Do it for topics that keep messages."""
+
+    async def do_if_stored(topic: Topic) -> None:
+        if topic.stored is not None:
+            await do(topic.stored)
+
+    return do_if_stored
 
 
 async def look_after_topics(registry: TopicRegistry, chore: Chore, clock: Clock) -> None:

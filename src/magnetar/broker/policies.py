@@ -24,6 +24,7 @@ IN_FORCE: Final = frozenset(
         "auto_topic_creation",
         "backlog_quota_age",
         "backlog_quota_size",
+        "compaction_threshold_bytes",
         "consumers_per_subscription_max",
         "consumers_per_topic_max",
         "delayed_delivery",

@@ -216,6 +216,11 @@ class PolicySettings:
     delay_ms_max: int = setting(
         "delayedDeliveryMaxDelayInMillis", 0, "longest delay of a message; 0 is no limit"
     )
+    compaction_threshold_bytes: int = setting(
+        "brokerServiceCompactionThresholdInBytes",
+        0,
+        "a topic is compacted when so much was published since the last time; 0 is never",
+    )
     retention_minutes: int = setting(
         "defaultRetentionTimeInMinutes",
         0,
@@ -370,6 +375,12 @@ class HousekeepingSettings:
         "backlogQuotaCheckEnabled", True, "backlogs are compared with their quotas"
     )
     backlog_check_s: int = setting("backlogQuotaCheckIntervalInSeconds", 60, "how often", minimum=1)
+    compaction_check_s: int = setting(
+        "brokerServiceCompactionMonitorIntervalInSeconds",
+        60,
+        "how often topics are looked for that are to be compacted",
+        minimum=1,
+    )
 
     @property
     def expiry_check_s(self) -> float:

@@ -137,6 +137,7 @@ class ConsumerConfig:
     total_receiver_queue_size: int = 50_000  # The same for all partitions and topics together.
     ack_group_time_s: float = 0.1  # Acknowledgements leave this much later, together; 0: at once.
     ack_group_max: int = 1000  # So many leave at once.
+    read_compacted: bool = False  # Only what compaction left; for one active consumer.
     batch_index_ack: bool = False  # The broker is told of single messages of a batch, too.
     negative_ack_delay_s: float = 60.0  # What is refused is asked for again after so long.
     ack_timeout_s: float = 0.0  # What is not acknowledged so long is, too; 0: nothing is.
@@ -157,6 +158,11 @@ class ConsumerConfig:
         check_positive("message_size_max", self.message_size_max)
         check_not_negative("priority_level", self.priority_level)
         check_member("type", self.type, SubscriptionType)
+        if self.read_compacted and not self.type.single_active:
+            raise InvalidValue(
+                "read_compacted is for EXCLUSIVE and FAILOVER subscriptions and for readers; "
+                f"take it out, or another type than {self.type.name}"
+            )
         check_member("initial_position", self.initial_position, InitialPosition)
         if self.name is not None:
             check_text("name", self.name)
@@ -175,6 +181,7 @@ class ReaderOptions(TypedDict, total=False):
     chunked_messages_max: int
     chunk_age_max_s: float
     message_size_max: int
+    read_compacted: bool
 
 
 class ConsumerOptions(ReaderOptions, total=False):

@@ -330,6 +330,7 @@ class TopicConsumer:
             metadata=self._config.properties,
             subscription_properties=self._config.subscription_properties,
             consumer_epoch=self._epoch or None,
+            read_compacted=self._config.read_compacted,
         )
 
     async def _ask(self, build: Callable[[int], bytes]) -> Frame:

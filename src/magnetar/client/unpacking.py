@@ -11,7 +11,7 @@ from enum import IntEnum
 from itertools import repeat
 
 from magnetar.errors import CorruptEntry, MessageTooLarge
-from magnetar.message.batch import unpack
+from magnetar.message.batch import bits_left, unpack
 from magnetar.message.chunk import Reassembly
 from magnetar.message.compression import CompressionType, decompress
 from magnetar.message.metadata import ChunkPlace, Metadata, parse
@@ -97,6 +97,7 @@ class Unpacker:
             redeliver=config.redeliver_incomplete,
         )
         self._ordered = config.type.single_active
+        self._compacted = config.read_compacted
         self._size_max = config.message_size_max
         self._now = now
         self._reject = reject
@@ -220,6 +221,8 @@ class Unpacker:
             wanted &= left
         if ack_set:
             wanted &= bits(ack_set)
+        if self._compacted:
+            wanted &= bits_left(heads)
         if self.start is not None:
             wanted &= whole << self.start.skip(delivery.position, count)
         if wanted == whole:

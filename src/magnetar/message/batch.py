@@ -4,7 +4,7 @@ For each message ``size(4) SingleMessageMetadata body``: the size is that of the
 turn tells that of the body. The metadata, here a *head*, says what is a message's own.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from google.protobuf.message import DecodeError, EncodeError
@@ -17,6 +17,8 @@ from .metadata import pairs, text
 
 # Of a head, in the order of ``build_single``.
 _TAGS = [0x0A, 0x12, 0x18, 0x20, 0x28, 0x30, 0x3A, 0x40, 0x48]
+
+_COMPACTED_OUT = b"\x20\x01"
 
 
 @dataclass(slots=True)
@@ -72,6 +74,15 @@ def unpack(payload: bytes, count: int) -> tuple[list[bytes], list[bytes]]:
         heads += some_heads
         bodies += some_bodies
     return heads, bodies
+
+
+def bits_left(heads: Sequence[bytes]) -> int:
+    """Which messages compaction has left, one bit for each. Raises CorruptEntry."""
+    return sum(
+        1 << index
+        for index, head in enumerate(heads)
+        if _COMPACTED_OUT not in head or not parse_single(head).compacted_out
+    )
 
 
 def build_single(single: Single, size: int, sequence_id: int) -> bytes:

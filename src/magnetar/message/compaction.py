@@ -4,9 +4,10 @@ The entries are gone through twice, in the same order: ``note`` learns where the
 each key is, ``sift`` says what is left of each entry. Both are generators, which pause after every
 ``MESSAGES_AT_ONCE`` messages, so that the caller can let others work.
 
-A message without content (a *tombstone*) removes its key. Outside a batch that is one whose
-uncompressed size is said to be 0, also where the payload is compressed or encrypted; in a batch it
-is one with no bytes. The chunks of a message stay or go together. What nobody can look into, such
+A message without content (a *tombstone*) removes its key: its uncompressed size is 0, which may be
+said of a compressed or encrypted payload, or it has no bytes. (Pulsar 4.0.7 keeps one outside a
+batch that is empty and does not say its size, as its own C++ and Python clients send it.) The
+chunks of a message stay or go together. What nobody can look into, such
 as an encrypted batch, stays as it is.
 """
 
@@ -61,7 +62,7 @@ class LastMessages:
         if messages is None:
             self.message_count += 1
             if not found.HasField("num_messages_in_batch"):
-                self._note_single(position, found)
+                self._note_single(position, found, entry)
         else:
             for index, (key, size) in enumerate(map(_key_and_size, messages[0])):
                 if size is not None:
@@ -109,7 +110,7 @@ class LastMessages:
             return None
         return _with_payload(found, b"".join(pieces)) if removed else entry
 
-    def _note_single(self, position: Position, found: pb.MessageMetadata) -> None:
+    def _note_single(self, position: Position, found: pb.MessageMetadata, entry: bytes) -> None:
         place = _place(position, 0)
         if _is_chunk(found):
             if found.chunk_id < found.num_chunks_from_msg - 1:
@@ -119,7 +120,9 @@ class LastMessages:
             self._chunked[found.uuid] = place
         key = _key_of(found)
         if key is not None:
-            empty = found.HasField("uncompressed_size") and not found.uncompressed_size
+            empty = not found.uncompressed_size and (
+                found.HasField("uncompressed_size") or payload_start(entry) == len(entry)
+            )
             self._note(key, place, empty=empty)
 
     def _note(self, key: bytes, place: int, *, empty: bool) -> None:

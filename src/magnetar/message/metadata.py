@@ -231,7 +231,7 @@ def build(
     """The metadata of a message, or of a batch of ``message_count``, as it goes into the entry.
 
     ``key_b64``: the key is bytes, already written as base64. ``uncompressed_size`` is needed with
-    a ``compression``.
+    a ``compression``; without one, 0 says that the message removes its key.
     """
     compressed = compression != CompressionType.NONE
     assert not compressed or uncompressed_size is not None, "compression needs uncompressed_size"
@@ -244,7 +244,7 @@ def build(
             pairs(properties) if properties else None,
             None if key is None else key.encode(),
             compression if compressed else None,
-            uncompressed_size if compressed else None,
+            uncompressed_size,
             message_count,
             event_time_ms,
             key_b64 or None,

@@ -106,6 +106,10 @@ class TopicStats:
     last_publish_ms: int = 0
     deduplicates: bool = False
     waiting_publishers: int = 0
+    compaction_removed: int = 0  # Messages, by the last compaction that succeeded.
+    compaction_succeeded_ms: int = 0
+    compaction_failed_ms: int = 0
+    compaction_duration_ms: int = 0
     publishers: list[PublisherStats] = field(default_factory=list)
     subscriptions: dict[str, SubscriptionStats] = field(default_factory=dict)
 

@@ -164,6 +164,7 @@ def subscribe(
     metadata: Mapping[str, str] | None = None,
     subscription_properties: Mapping[str, str] | None = None,
     consumer_epoch: int | None = None,
+    read_compacted: bool = False,
 ) -> bytes:
     """``start`` is for a subscription that is not durable: the message it begins at."""
     return encode(
@@ -182,6 +183,7 @@ def subscribe(
             force_topic_creation=force_topic_creation,
             subscription_properties=_pairs(subscription_properties),
             consumer_epoch=consumer_epoch,
+            read_compacted=read_compacted or None,
         )
     )
 

@@ -12,6 +12,7 @@ from magnetar.client.config import (
     ProducerOptions,
 )
 from magnetar.errors import InvalidValue
+from magnetar.model.subscriptions import SubscriptionType
 
 
 @pytest.mark.parametrize(
@@ -68,3 +69,10 @@ def test_properties_stay_as_they_were_given(config, setting):
     made = config(**{setting: given})
     given["a"] = 5
     assert getattr(made, setting) == {"a": "b"}
+
+
+@pytest.mark.parametrize("kind", [SubscriptionType.SHARED, SubscriptionType.KEY_SHARED])
+def test_only_one_active_consumer_reads_compacted(kind):
+    assert ConsumerConfig(type=SubscriptionType.FAILOVER, read_compacted=True).read_compacted
+    with pytest.raises(InvalidValue, match="read_compacted"):
+        ConsumerConfig(type=kind, read_compacted=True)

@@ -7,6 +7,7 @@ from magnetar.errors import MessageTooLarge
 from magnetar.message.batch import parse_single, unpack
 from magnetar.message.compression import CompressionType, decompress
 from magnetar.message.metadata import parse
+from magnetar.proto import PulsarApi_pb2 as pb
 from magnetar.wire.frames import FrameDecoder
 
 MEGABYTE = 1 << 20
@@ -95,6 +96,16 @@ def test_one_message_alone_is_no_batch():
     assert (metadata.key, metadata.properties, metadata.event_time_ms) == ("k", {"a": "b"}, 5)
     assert decompress(metadata.compression, payload, 4, size_max=10) == b"data"
     assert (send.message_count, send.batch_size, send.chunked) == (1, 0, None)
+
+
+@pytest.mark.parametrize(("data", "told"), [(b"", True), (b"x", False)])
+def test_a_message_that_removes_its_key_says_that_it_is_empty(data, told):
+    """Pulsar's compaction keeps it otherwise."""
+    message = OutgoingMessage(data, key="k")
+    [send] = encoder(CompressionType.NONE).single(batch(message), MEGABYTE, 77)
+    metadata_bytes = send.pieces[-1][4 : 4 + int.from_bytes(send.pieces[-1][:4])]
+    found = pb.MessageMetadata.FromString(metadata_bytes)
+    assert found.HasField("uncompressed_size") is told
 
 
 def test_what_is_too_large_is_refused_before_it_is_sent():

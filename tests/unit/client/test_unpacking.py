@@ -8,6 +8,7 @@ from magnetar.client.config import ConsumerConfig
 from magnetar.client.encoding import Encoder
 from magnetar.client.message import OutgoingMessage
 from magnetar.client.unpacking import Flaw, Start, Unpacker
+from magnetar.message.batch import Single, pack
 from magnetar.message.compression import CompressionType
 from magnetar.message.entry import checksum, join
 from magnetar.message.metadata import build
@@ -290,3 +291,18 @@ def test_outgoing_keys_come_back(desk):
     batch = Batch(0, 0.0, [b"x"], {0: OutgoingMessage(b"x", key=b"\xff", properties={"a": "b"})})
     [message] = desk.open(encoder.batch(batch, 9999, 0).pieces[-1]).messages
     assert (message.key_bytes, message.properties) == (b"\xff", {"a": "b"})
+
+
+def test_what_compaction_removed_from_a_batch_is_left_out():
+    heads = [Single(key="a"), Single(compacted_out=True), Single(key=" \x01")]
+    payload = pack([b"0", b"", b"2"], first_sequence_id=0, details=dict(enumerate(heads)))
+    entry = join(build("p", 0, 1_000, message_count=3), payload)
+    desk = Desk(read_compacted=True)
+    opened = desk.open(entry)
+    assert [(message.key, message.data) for message in opened.messages] == [
+        ("a", b"0"),
+        (" \x01", b"2"),
+    ]
+    assert opened.permits == 3
+    desk.acks.indexes(AT, [0, 2], 3)
+    assert desk.acknowledged == [AT]

@@ -68,17 +68,18 @@ def test_the_last_message_of_each_key_stays_as_it_is():
 
 
 @pytest.mark.parametrize(
-    ("fields", "removes"),
+    ("payload", "fields", "removes"),
     [
-        ({"uncompressed_size": 0}, True),
-        ({"uncompressed_size": 0, "null_value": True}, True),
-        ({"uncompressed_size": 0, "compression": CompressionType.ZLIB}, True),
-        ({}, False),  # As Pulsar: the field must be there, and its clients always write it.
-        ({"null_value": True}, False),
+        (b"", {}, True),  # As the C++ and the Python client send it.
+        (b"", {"uncompressed_size": 0}, True),  # As the Java client does.
+        (b"", {"null_value": True}, True),
+        (b"", {"uncompressed_size": 0, "null_value": True}, True),
+        (b"x\x9c\x03\0", {"uncompressed_size": 0, "compression": CompressionType.ZLIB}, True),
+        (b"x", {"null_value": True}, False),
+        (b"x", {"uncompressed_size": 1}, False),
     ],
 )
-def test_an_empty_message_removes_its_key(fields, removes):
-    payload = b"x\x9c\x03\x00" if "compression" in fields else b""
+def test_an_empty_message_removes_its_key(payload, fields, removes):
     entries = [entry(partition_key="a"), entry(payload, partition_key="a", **fields)]
     assert compacted(entries) == ({} if removes else {1: entries[1]})
 

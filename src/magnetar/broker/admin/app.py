@@ -14,6 +14,7 @@ from magnetar.broker.admin.router import Route, Router
 from magnetar.broker.admin.routes import (
     brokers,
     clusters,
+    compaction,
     lookup,
     namespaces,
     non_persistent,
@@ -40,6 +41,7 @@ ROUTES: Final = (
     *replication.ROUTES,
     *resource_groups.ROUTES,
     *topics.ROUTES,
+    *compaction.ROUTES,
     *topic_stats.ROUTES,
     *schemas.ROUTES,
     *subscriptions.ROUTES,

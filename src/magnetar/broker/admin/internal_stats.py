@@ -6,18 +6,12 @@ from urllib.parse import quote_plus
 from magnetar.broker.admin.stats import instant
 from magnetar.broker.topics import deduplication
 from magnetar.storage.codec.ledger_list import SealedLedger
-from magnetar.storage.managed_ledger.info import CursorInfo, ManagedLedgerInfo
+from magnetar.storage.managed_ledger.compaction import COMPACTION_CURSOR
+from magnetar.storage.managed_ledger.info import CompactedLedgerInfo, CursorInfo, ManagedLedgerInfo
 
 _STATES: Final = {"open": "LedgerOpened", "fenced": "Fenced", "closed": "Closed"}
 
-# There is no compaction.
-_COMPACTED: Final = {
-    "ledgerId": -1,
-    "entries": -1,
-    "size": -1,
-    "offloaded": False,
-    "underReplicated": False,
-}
+_NEVER_COMPACTED: Final = CompactedLedgerInfo(-1, -1, -1)
 
 
 def internal_stats(info: ManagedLedgerInfo) -> dict[str, Any]:
@@ -38,7 +32,7 @@ def internal_stats(info: ManagedLedgerInfo) -> dict[str, Any]:
             quote_plus(name, safe=""): _cursor(each) for name, each in info.cursors.items()
         },
         "schemaLedgers": [],
-        "compactedLedger": _COMPACTED,
+        "compactedLedger": _compacted(info.compacted or _NEVER_COMPACTED),
     }
 
 
@@ -49,6 +43,16 @@ def _ledger(info: SealedLedger) -> dict[str, Any]:
         "ledgerId": info.ledger_id,
         "entries": info.last_entry_id + 1 if sealed else 0,
         "size": info.size_bytes if sealed else 0,
+        "offloaded": False,
+        "underReplicated": False,
+    }
+
+
+def _compacted(info: CompactedLedgerInfo) -> dict[str, Any]:
+    return {
+        "ledgerId": info.ledger_id,
+        "entries": info.entry_count,
+        "size": info.size_bytes,
         "offloaded": False,
         "underReplicated": False,
     }
@@ -77,9 +81,9 @@ def _cursor(info: CursorInfo) -> dict[str, Any]:
 
 def _mark_properties(info: CursorInfo) -> dict[str, int]:
     """What the broker keeps with the mark of a cursor of its own; subscriptions show elsewhere."""
-    if info.name != deduplication.CURSOR:
+    if info.name not in (deduplication.CURSOR, COMPACTION_CURSOR):
         return {}
-    return {name: int(sequence_id) for name, sequence_id in info.properties.items()}
+    return {name: int(value) for name, value in info.properties.items() if value.isdecimal()}
 
 
 def _ranges(info: CursorInfo) -> str:

@@ -55,12 +55,6 @@ _TOPIC_OFFLOAD: Final[Mapping[str, int]] = {
     "abortedTxnCount": 0,
     "committedTxnCount": 0,
 }
-_COMPACTION: Final[Mapping[str, int]] = {
-    "lastCompactionRemovedEventCount": 0,
-    "lastCompactionSucceedTimestamp": 0,
-    "lastCompactionFailedTimestamp": 0,
-    "lastCompactionDurationTimeInMills": 0,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +153,12 @@ def _sum_json(
             each.acked_ranges_bytes for each in subscriptions
         ),
         "delayedMessageIndexSizeInBytes": sum(each.delayed_index_bytes for each in subscriptions),
-        "compaction": _COMPACTION,
+        "compaction": {
+            "lastCompactionRemovedEventCount": stats.compaction_removed,
+            "lastCompactionSucceedTimestamp": stats.compaction_succeeded_ms,
+            "lastCompactionFailedTimestamp": stats.compaction_failed_ms,
+            "lastCompactionDurationTimeInMills": stats.compaction_duration_ms,
+        },
         "topicCreationTimeStamp": stats.created_ms,
         "lastPublishTimeStamp": stats.last_publish_ms,
     }

@@ -190,7 +190,9 @@ class ConsumeHandler:
 
     async def on_last_message_id(self, session: Session, command: CommandGetLastMessageId) -> None:
         opened = _open(session, command.consumer_id)
-        position, batch_index = await storing(opened.topic).last_message_id()
+        position, batch_index = await storing(opened.topic).last_message_id(
+            compacted=opened.consumer.request.read_compacted
+        )
         session.reply(
             replies.last_message_id(
                 command.request_id,
@@ -245,11 +247,6 @@ def _request(command: CommandSubscribe, metadata_bytes_max: int) -> SubscribeReq
     kind = SubscriptionType(command.subType)
     if command.read_compacted and not kind.single_active:
         raise NotAllowed("readCompacted only allowed on failover or exclusive subscriptions")
-    if command.read_compacted:
-        raise NotAllowed(
-            f"Compaction is not supported by this broker: {command.topic} can be read as a whole "
-            "only; subscribe without read_compacted"
-        )
     metadata = {pair.key: pair.value for pair in command.metadata}
     if sum(len(key) + len(value) for key, value in metadata.items()) > metadata_bytes_max:
         raise InvalidValue(f"metadata has a max size of {metadata_bytes_max} bytes")
@@ -268,6 +265,7 @@ def _request(command: CommandSubscribe, metadata_bytes_max: int) -> SubscribeReq
         metadata=metadata,
         properties={pair.key: pair.value for pair in command.subscription_properties},
         consumer_epoch=command.consumer_epoch if command.HasField("consumer_epoch") else None,
+        read_compacted=command.read_compacted,
     )
 
 

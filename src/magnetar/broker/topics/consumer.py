@@ -34,6 +34,8 @@ class SubscribeRequest:
     metadata: dict[str, str] = field(default_factory=dict)
     properties: dict[str, str] = field(default_factory=dict)
     consumer_epoch: int | None = None
+    read_compacted: bool = False
+    """Read the topic as compaction left it. Only for one active consumer."""
 
 
 @dataclass(slots=True)

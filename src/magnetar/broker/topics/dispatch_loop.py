@@ -357,11 +357,11 @@ class DispatchLoop:
         Those that were ``delayed`` are new to the strategy.
         """
         assert self._table is not None, "nothing waits without a table"
-        if delayed is not None:
-            delayed.taken(due)
-        else:
-            for ledger_id, entry_ids in by_ledger(due).items():
+        for ledger_id, entry_ids in by_ledger(due).items():
+            if delayed is None:
                 self._table.take_up(ledger_id, entry_ids)
+            else:
+                delayed.taken(ledger_id, entry_ids)
         for run, picked in picks:
             self._assign(run, picked, again=delayed is None)
 
@@ -436,6 +436,9 @@ class DispatchLoop:
     def _start_again(self) -> None:
         """Deliver from the mark again; a read under way is dropped."""
         self._rewinds += 1
+        active = self.strategy.active
+        if active is not None:
+            self._cursor.read_compacted(active.request.read_compacted)
         self._cursor.rewind()
         self.wake()
 

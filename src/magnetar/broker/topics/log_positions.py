@@ -5,6 +5,7 @@ from typing import Final
 
 from magnetar.clock import Clock
 from magnetar.message import metadata
+from magnetar.message.compaction import last_index
 from magnetar.model.position import EARLIEST, Position
 from magnetar.storage.managed_ledger.cursor import Cursor
 from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
@@ -60,8 +61,17 @@ async def publish_time_behind(ledger: ManagedLedger, mark: Position) -> int:
     return -1 if run is None else metadata.publish_time_ms(run.data[0])
 
 
-async def last_message_id(ledger: ManagedLedger) -> tuple[Position, int]:
-    """The last entry, and the index of its last message (-1 outside a batch)."""
+async def last_message_id(
+    ledger: ManagedLedger, *, compacted: bool = False
+) -> tuple[Position, int]:
+    """The last entry, and the index of its last message (-1 outside a batch).
+
+    ``compacted``: as compaction left the log, where nothing was published since.
+    """
+    left = ledger.compacted if compacted else None
+    if left is not None and ledger.last_position <= left.horizon:
+        entry = await left.last_entry()
+        return (EARLIEST, -1) if entry is None else (entry.position, last_index(entry.data))
     run = await ledger.read(ledger.last_position, 1, 1) if ledger.entry_count else None
     if run is None:
         return EARLIEST, -1

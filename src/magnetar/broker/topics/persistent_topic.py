@@ -7,6 +7,7 @@ from magnetar.broker.topics import backlog_limits, log_positions
 from magnetar.broker.topics.admission import Admission
 from magnetar.broker.topics.backlog import BacklogCount
 from magnetar.broker.topics.client_connection import ClientConnection
+from magnetar.broker.topics.compaction import TopicCompaction, bytes_to_compact
 from magnetar.broker.topics.consumer import Consumer, DeliveryTotals, SubscribeRequest
 from magnetar.broker.topics.deduplication import CURSOR
 from magnetar.broker.topics.persistent_subscription import PersistentSubscription
@@ -36,6 +37,7 @@ from magnetar.model.names import TopicName
 from magnetar.model.policies import Policies
 from magnetar.model.policy_values import BacklogQuota, InactiveTopicDeleteMode, RetentionPolicies
 from magnetar.model.position import EARLIEST, Position
+from magnetar.storage.managed_ledger.compaction import COMPACTION_CURSOR
 from magnetar.storage.managed_ledger.info import ManagedLedgerInfo
 from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
 
@@ -55,10 +57,12 @@ class PersistentTopic:
         "_closed",
         "_deduplication",
         "_failed",
+        "_new_compaction",
         "_producer_name",
         "_producers",
         "_settings",
         "_subscriptions",
+        "compaction",
         "ledger",
         "loaded_at_ms",
         "name",
@@ -77,6 +81,7 @@ class PersistentTopic:
         iteration: LoopIteration,
         producer_name: Callable[[], str],
         failed: Callable[["PersistentTopic"], None],
+        new_compaction: Callable[[TopicName, ManagedLedger], TopicCompaction],
     ) -> None:
         self.name = name
         self.ledger = ledger
@@ -88,6 +93,8 @@ class PersistentTopic:
         self._closed = False
         self._settings = settings
         self._deduplication: TopicDeduplication | None = None  # Few topics have it.
+        self._new_compaction = new_compaction
+        self.compaction: TopicCompaction | None = None
         subscriptions: dict[str, PersistentSubscription] = {}
         self.writer = TopicWriter(
             name,
@@ -158,7 +165,7 @@ class PersistentTopic:
 
     @property
     def idle(self) -> bool:
-        if self.writer.busy or self.busy:
+        if self.writer.busy or self.busy or self._compacts:
             return False
         return all(each.durable for each in self.subscriptions.values())
 
@@ -276,6 +283,11 @@ class PersistentTopic:
         return await self._subscriptions.open(name, start, properties or {})
 
     async def delete_subscription(self, name: str, *, force: bool = False) -> None:
+        if name == COMPACTION_CURSOR and name in self.ledger.cursors:
+            if self.compaction is not None:
+                await self.compaction.close()
+            await self.ledger.delete_cursor(name)
+            return
         subscription = self.subscriptions.get(name)
         if subscription is None:
             raise SubscriptionNotFound(f"Subscription {name} not found for topic {self.name}")
@@ -335,8 +347,25 @@ class PersistentTopic:
     ) -> BacklogCount:
         return await self._subscriptions.count_backlog(_own(subscription), start)
 
-    async def last_message_id(self) -> tuple[Position, int]:
-        return await log_positions.last_message_id(self.ledger)
+    async def last_message_id(self, *, compacted: bool = False) -> tuple[Position, int]:
+        return await log_positions.last_message_id(self.ledger, compacted=compacted)
+
+    def compact(self) -> None:
+        self._check_open()
+        if self.compaction is None:
+            self.compaction = self._new_compaction(self.name, self.ledger)
+        self.compaction.start()
+
+    async def compact_if_due(self) -> None:
+        threshold = self._admission.policies.compaction_threshold_bytes
+        if not threshold or self._closed or self._compacts:
+            return
+        if bytes_to_compact(self.ledger) > threshold:
+            self.compact()
+
+    @property
+    def _compacts(self) -> bool:
+        return self.compaction is not None and self.compaction.running
 
     async def expire(self, subscription: Subscription, before_ms: int) -> int:
         return await backlog_limits.expire(self.ledger, _own(subscription), before_ms)
@@ -404,6 +433,8 @@ class PersistentTopic:
         self._closed = True
         await self.writer.close()
         self._producers.disconnect()
+        if self.compaction is not None:
+            await self.compaction.close()
         await self._subscriptions.close()
         if self._deduplication is not None:
             await self._deduplication.close()

@@ -3,10 +3,12 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Coroutine
+from functools import partial
 from typing import Any
 
 from magnetar.broker.creation import Creation
 from magnetar.broker.policies import PolicyService
+from magnetar.broker.topics.compaction import TopicCompaction
 from magnetar.broker.topics.deletions import Deletions
 from magnetar.broker.topics.non_persistent_topic import NonPersistentTopic
 from magnetar.broker.topics.persistent_topic import PersistentTopic
@@ -59,6 +61,12 @@ class TopicRegistry:
         self._producer_name = producer_name
         self._deleted = deleted
         self._failed = self._write_failed  # One method object for all topics.
+        self._new_compaction = partial(
+            TopicCompaction,
+            settings=settings,
+            clock=clock,
+            places=asyncio.Semaphore(settings.compactions_at_once_max),
+        )
         self._tasks = Tasks("topics")
         self._closed = False
         policies.govern(self.loaded)
@@ -226,6 +234,7 @@ class TopicRegistry:
             iteration=self._iteration,
             producer_name=self._producer_name,
             failed=self._failed,
+            new_compaction=self._new_compaction,
         )
         try:
             await topic.recover()

@@ -119,6 +119,15 @@ class TopicSettings:
         300,
         "a topic that nobody has used for so long is unloaded until it is used again; 0 is never",
     )
+    compaction_retains_null_key: bool = setting(
+        "topicCompactionRetainNullKey", False, "compaction keeps messages without a key"
+    )
+    compaction_keys_max: int = setting(
+        "compactionKeysMax",
+        5_000_000,
+        "keys of one topic that compaction can hold in memory, at about 200 bytes each",
+        minimum=1,
+    )
     # What follows has no key: it bounds memory and keeps the event loop fair on every broker.
     chunked_messages_max: int = 10_000
     """Messages delivered in part whose owners are known; the rest of the oldest goes to anybody."""
@@ -126,6 +135,8 @@ class TopicSettings:
     """Chunks that wait for a busy owner before nothing new is read."""
     keys_known_max: int = 10_000
     """Keys whose slots are remembered; hashing one takes longer than looking it up."""
+    compactions_at_once_max: int = 2
+    """Topics of a broker that are compacted at the same time; the others wait."""
     iteration_entries_max: int = 1_000
     """Entries delivered before the event loop gets to others; the rest follows by itself."""
     returned_at_once_max: int = 2_000

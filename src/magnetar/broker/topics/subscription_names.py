@@ -4,8 +4,9 @@ from typing import Final
 
 from magnetar.errors import ProducerBusy
 from magnetar.model.names import flaw
+from magnetar.storage.managed_ledger.compaction import COMPACTION_CURSOR
 
-RESERVED_SUBSCRIPTIONS: Final = ("pulsar.repl", "pulsar.dedup")
+RESERVED_SUBSCRIPTIONS: Final = ("pulsar.repl", "pulsar.dedup", COMPACTION_CURSOR)
 
 
 def check_subscription_name(name: str) -> None:

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from magnetar.broker.topics.backlog import BacklogCount
 from magnetar.broker.topics.client_connection import ClientConnection
+from magnetar.broker.topics.compaction import TopicCompaction
 from magnetar.broker.topics.consumer import Consumer, DeliveryTotals, SubscribeRequest
 from magnetar.broker.topics.producer import Producer
 from magnetar.broker.topics.producer_access import SHARED_ACCESS, AccessRequest
@@ -218,11 +219,21 @@ class StoredTopic(Topic, Protocol):
     def unused_max_s(self) -> float | None:
         """The topic is deleted when it was idle for so long; None: it is not to be deleted."""
 
-    async def last_message_id(self) -> tuple[Position, int]:
+    async def last_message_id(self, *, compacted: bool = False) -> tuple[Position, int]:
         """The last entry, and the index of its last message (-1 outside a batch).
 
         ``EARLIEST`` when nothing is stored.
         """
+
+    @property
+    def compaction(self) -> TopicCompaction | None:
+        """How its compaction stands; None when there was none since it was loaded."""
+
+    def compact(self) -> None:
+        """Begin to compact it. Raises AlreadyExists while it is being compacted, TopicClosed."""
+
+    async def compact_if_due(self) -> None:
+        """The same, if so much was published since the last time as its policy says."""
 
     def log_info(self) -> ManagedLedgerInfo:
         """The ledgers and cursors behind the topic, for whoever shows them."""

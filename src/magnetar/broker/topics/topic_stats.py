@@ -17,6 +17,7 @@ def topic_stats(topic: Topic) -> TopicStats:
     subscriptions = {name: _subscription(s) for name, s in topic.subscriptions.items()}
     policies = topic.stored.policies if topic.stored is not None else NO_POLICIES
     size, age = policies.backlog_quota_size, policies.backlog_quota_age
+    compaction = None if topic.stored is None else topic.stored.compaction
     return TopicStats(
         msg_in_counter=topic.message_count,
         bytes_in_counter=topic.size_bytes,
@@ -34,6 +35,10 @@ def topic_stats(topic: Topic) -> TopicStats:
         last_publish_ms=topic.last_publish_ms,
         deduplicates=topic.deduplicates,
         waiting_publishers=topic.waiting_producers,
+        compaction_removed=compaction.removed_count if compaction else 0,
+        compaction_succeeded_ms=compaction.succeeded_ms if compaction else 0,
+        compaction_failed_ms=compaction.failed_ms if compaction else 0,
+        compaction_duration_ms=compaction.duration_ms if compaction else 0,
         publishers=[_publisher(producer) for producer in topic.producers.values()],
         subscriptions=subscriptions,
     )

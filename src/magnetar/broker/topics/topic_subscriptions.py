@@ -15,11 +15,15 @@ from magnetar.errors import Fenced, MagnetarError, TopicClosed
 from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST, LATEST, Position
 from magnetar.model.subscriptions import InitialPosition
+from magnetar.storage.managed_ledger.compaction import COMPACTION_CURSOR
 from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
 from magnetar.tasks import Tasks
 
 ABANDONED_AFTER_S: Final = 60.0
 """How long a non-durable subscription waits for its consumers after a seek closed them."""
+
+_NO_SUBSCRIPTIONS: Final = frozenset({CURSOR, COMPACTION_CURSOR})
+"""The cursors that the broker reads with itself."""
 
 
 class TopicSubscriptions:
@@ -58,9 +62,8 @@ class TopicSubscriptions:
         self._removed_totals: DeliveryTotals | None = None
         self._made_tasks: Tasks | None = None  # Most topics at rest have none.
         for name, cursor in ledger.cursors.items():
-            if name == CURSOR:
-                continue
-            by_name[name] = self._subscription(name)
+            if name not in _NO_SUBSCRIPTIONS:
+                by_name[name] = self._subscription(name)
             assert cursor.durable, "a topic that was just opened has durable cursors only"
 
     @property

@@ -136,6 +136,14 @@ class CompactedLedgerWriter:
         reader.compacted = CompactedLedger(None if empty else self._writer, horizon)
         await compaction.delete_unused()
 
+    async def abandon(self) -> None:
+        """Give up, and delete what was written. Raises what the ledger store raises."""
+        own, cursor = self._writer.ledger_id, self._compaction.cursor
+        await self._writer.close()
+        await self._compaction.ledgers.delete(own)
+        unused = [each for each in unused_of(cursor.properties) if each != own]
+        cursor.properties = _properties(current_of(cursor.properties), unused)
+
 
 def ledgers_of(properties: Mapping[str, str]) -> list[int]:
     """Return every compacted ledger that a cursor has recorded."""

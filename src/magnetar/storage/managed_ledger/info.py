@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from magnetar.model.position import Position
 from magnetar.storage.codec.ledger_list import SealedLedger
+from magnetar.storage.managed_ledger.compacted_ledger import CompactedLedger
 from magnetar.storage.managed_ledger.cursor import Cursor
 from magnetar.storage.managed_ledger.layout import Layout
 
@@ -33,6 +34,14 @@ class CursorInfo:
     properties: dict[str, str]
 
 
+class CompactedLedgerInfo(NamedTuple):
+    """What compaction left."""
+
+    ledger_id: int
+    entry_count: int
+    size_bytes: int
+
+
 @dataclass(slots=True, frozen=True)
 class ManagedLedgerInfo:
     """A snapshot of a managed ledger. Its ``state`` is open, fenced or closed."""
@@ -48,10 +57,17 @@ class ManagedLedgerInfo:
     ledgers: tuple[SealedLedger, ...]
     """The last one has ``sealed_ms`` 0 while it takes appends."""
     cursors: dict[str, CursorInfo]
+    compacted: CompactedLedgerInfo | None = None
 
 
 def describe(
-    layout: Layout, cursors: Iterable[Cursor], *, state: str, entries_added: int, began_ms: int
+    layout: Layout,
+    cursors: Iterable[Cursor],
+    *,
+    state: str,
+    entries_added: int,
+    began_ms: int,
+    compacted: CompactedLedger | None,
 ) -> ManagedLedgerInfo:
     """Take a snapshot."""
     ledgers = list(layout.sealed)
@@ -69,6 +85,9 @@ def describe(
         last_position=layout.last,
         ledgers=tuple(ledgers),
         cursors={cursor.name: _describe_cursor(cursor, layout) for cursor in cursors},
+        compacted=None
+        if compacted is None
+        else CompactedLedgerInfo(compacted.ledger_id, compacted.entry_count, compacted.size_bytes),
     )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from magnetar.errors import CorruptEntry, StorageError
-from magnetar.model.position import Position
+from magnetar.model.position import EARLIEST, Position
 from magnetar.storage.ledger.store import LedgerEntries, LedgerId, LedgerReader, LedgerStore
 from magnetar.storage.managed_ledger.cache import EntryCache, LedgerCache, part_of
 from magnetar.storage.managed_ledger.compacted_ledger import CompactedLedger
@@ -105,7 +105,8 @@ class LogReader:
 
         That may be in a trimmed ledger of which compaction has kept something.
         """
-        if self.compacted is None or position > self.layout.trimmed_to:
+        trimmed_to = self.layout.trimmed_to
+        if self.compacted is None or trimmed_to == EARLIEST or position > trimmed_to:
             return self.layout.mark_before(position)
         return Position(position.ledger_id, max(position.entry_id - 1, -1))
 

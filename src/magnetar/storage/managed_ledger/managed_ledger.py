@@ -415,6 +415,7 @@ class ManagedLedger:
             state="closed" if self._writer.closed else "fenced" if self.fenced else "open",
             entries_added=self._writer.entries_added,
             began_ms=self._writer.began_ms,
+            compacted=self.compacted,
         )
 
     async def close(self) -> None:

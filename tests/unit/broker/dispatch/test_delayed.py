@@ -23,7 +23,8 @@ def taken(delayed, now_ms, segments, count_max=100):
     found, gone = [], []
     while True:
         due = delayed.due(now_ms, count_max)
-        delayed.taken(due)
+        for position in due:
+            delayed.taken(position.ledger_id, [position.entry_id])
         found += due
         bucket = delayed.to_load(now_ms)
         if bucket is None and not due:
@@ -39,7 +40,7 @@ def test_entries_are_due_in_the_order_of_the_log():
     assert delayed.due(9, 10) == []
     assert delayed.due(30, 2) == [Position(1, 6), Position(1, 7)]
     assert delayed.due(30, 9) == [Position(1, 5), Position(1, 6), Position(1, 7)]
-    delayed.taken([Position(1, 6), Position(1, 7)])
+    delayed.taken(1, [6, 7])
     assert delayed.due(30, 9) == [Position(1, 5)]
     assert (delayed.held.count, delayed.next_due_ms) == (1, None)
 

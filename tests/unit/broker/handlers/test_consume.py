@@ -324,6 +324,11 @@ async def test_a_silent_exclusive_consumer_loses_its_place(peer, other):
             "Subscription with reserved subscription name attempted",
         ),
         (
+            {"subscription": "__compaction"},
+            pb.ProducerBusy,
+            "Subscription with reserved subscription name attempted",
+        ),
+        (
             {"topic": "bad://x"},
             pb.InvalidTopicName,
             "Invalid topic name: Invalid topic domain: 'bad'",
@@ -334,12 +339,9 @@ async def test_a_silent_exclusive_consumer_loses_its_place(peer, other):
             "readCompacted only allowed on failover or exclusive subscriptions",
         ),
         (
-            {"read_compacted": True, "durable": False},
+            {"topic": TOPIC.replace("persistent", "non-persistent"), "read_compacted": True},
             pb.NotAllowedError,
-            (
-                f"Compaction is not supported by this broker: {TOPIC} can be read as a whole "
-                "only; subscribe without read_compacted"
-            ),
+            "readCompacted only valid on persistent topics",
         ),
         (
             {"metadata": [pb.KeyValue(key="k", value="v" * 1024)]},

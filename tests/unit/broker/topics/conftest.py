@@ -2,12 +2,14 @@
 
 import asyncio
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from support.loop import until
 
 from magnetar.broker.policies import IN_FORCE
 from magnetar.broker.settings import PolicySettings
+from magnetar.broker.topics.compaction import TopicCompaction
 from magnetar.broker.topics.consumer import Consumer, SubscribeRequest
 from magnetar.broker.topics.non_persistent_topic import NonPersistentTopic
 from magnetar.broker.topics.persistent_topic import PersistentTopic
@@ -209,15 +211,19 @@ async def open_bench():
             settings=ManagedLedgerSettings(),
         )
         bench = None
+        settings = TopicSettings(**{"failover_delay_ms": 10, **settings})
         topic = PersistentTopic(
             TopicName.parse("persistent://public/default/t"),
             ledger,
-            settings=TopicSettings(**{"failover_delay_ms": 10, **settings}),
+            settings=settings,
             policies=replace(PolicySettings().policies(), **limits),
             clock=clock,
             iteration=LoopIteration(asyncio.get_running_loop()),
             producer_name=iter(f"standalone-0-{n}" for n in range(1000)).__next__,
             failed=lambda topic: bench.failed.append(topic),  # noqa: PLW0108 - bench comes later
+            new_compaction=partial(
+                TopicCompaction, settings=settings, clock=clock, places=asyncio.Semaphore(1)
+            ),
         )
         bench = Bench(topic, tasks)
         benches.append(bench)

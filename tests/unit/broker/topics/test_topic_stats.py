@@ -137,6 +137,11 @@ async def test_every_field_is_filled_by_what_happens(
         free.topic.attach_producer(client_end(), 4, "waits", access=access)
     )
     await until(lambda: claims)
+    compacted = await open_bench()
+    await compacted.publish(make_entry("1", key="k"), make_entry("2", key="k"))
+    compacted.topic.compact()
+    await until(lambda: not compacted.topic.compaction.running)
+    compacted.topic.compaction.failed_ms = compacted.topic.compaction.duration_ms = 1
     filled, every = defaultdict(set), {}
 
     def look(part):
@@ -147,7 +152,14 @@ async def test_every_field_is_filled_by_what_happens(
             if getattr(part, each.name) != default:
                 filled[type(part)].add(each.name)
 
-    for bench in (free, limited, passing, expiring, await open_bench(deduplication=True)):
+    for bench in (
+        free,
+        limited,
+        passing,
+        expiring,
+        compacted,
+        await open_bench(deduplication=True),
+    ):
         stats = topic_stats(bench.topic)
         look(stats)
         for publisher in stats.publishers:

@@ -14,6 +14,7 @@ from magnetar.broker.topics.topic import Topic, storing
 from magnetar.errors import AlreadyExists, SubscriptionNotFound
 from magnetar.model.names import TopicName
 from magnetar.model.position import LATEST_MESSAGE
+from magnetar.storage.managed_ledger.compaction import COMPACTION_CURSOR
 
 _AT_THE_END: Final = Place(LATEST_MESSAGE)
 
@@ -22,6 +23,8 @@ async def names(admin: AdminServices, request: Request) -> Reply:
     found: dict[str, None] = {}
     for topic in await _topics(admin, arguments.topic(request)):
         found |= dict.fromkeys(topic.subscriptions)
+        if _has(topic, COMPACTION_CURSOR):
+            found[COMPACTION_CURSOR] = None
     return shown(list(found))
 
 
@@ -39,7 +42,7 @@ async def create(admin: AdminServices, request: Request) -> Reply:
 async def delete(admin: AdminServices, request: Request) -> Reply:
     name, force = arguments.subscription(request), request.flag("force")
     asked = arguments.topic(request)
-    topics = [t for t in await _topics(admin, asked) if name in t.subscriptions]
+    topics = [topic for topic in await _topics(admin, asked) if _has(topic, name)]
     if not topics:
         partitioned = await admin.resources.partitions(asked)
         raise (
@@ -47,7 +50,8 @@ async def delete(admin: AdminServices, request: Request) -> Reply:
             if partitioned
             else no_subscription(name, asked)
         )
-    if not force and any(topic.subscriptions[name].consumers for topic in topics):
+    present = [topic.subscriptions[name] for topic in topics if name in topic.subscriptions]
+    if not force and any(subscription.consumers for subscription in present):
         raise Rejection(412, "Subscription has active connected consumers")
     for topic in topics:
         await topic.delete_subscription(name, force=force)
@@ -127,6 +131,13 @@ async def analyze_backlog(admin: AdminServices, request: Request) -> Reply:
             "lastMessageId": None if found.last is None else str(found.last),
         }
     )
+
+
+def _has(topic: Topic, name: str) -> bool:
+    """Whether it has the subscription, or what compaction reads with where that is meant."""
+    if name != COMPACTION_CURSOR:
+        return name in topic.subscriptions
+    return topic.stored is not None and name in topic.stored.log_info().cursors
 
 
 async def _topics(admin: AdminServices, name: TopicName) -> list[Topic]:

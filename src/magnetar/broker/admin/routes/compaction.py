@@ -1,0 +1,39 @@
+"""Compaction: begun by hand, and how it stands."""
+
+from typing import Final
+
+from magnetar.broker.admin import arguments
+from magnetar.broker.admin.exchange import Reply, Request, done, shown
+from magnetar.broker.admin.router import Route
+from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.topics.compaction import CompactionStatus
+from magnetar.errors import AlreadyExists
+
+
+async def start(admin: AdminServices, request: Request) -> Reply:
+    """Compact a topic, or all partitions of one, though some may be at it already."""
+    topic = arguments.topic(request)
+    await admin.resources.require_namespace(topic.namespace)
+    if not await admin.resources.partitions(topic):
+        (await admin.access.open_stored(topic)).compact()
+        return done()
+    busy: AlreadyExists | None = None
+    for name in await admin.access.created_partitions(topic):
+        try:
+            (await admin.access.open_stored(name)).compact()
+        except AlreadyExists as error:
+            busy = error
+    if busy is not None:
+        raise busy
+    return done()
+
+
+async def status(admin: AdminServices, request: Request) -> Reply:
+    compaction = (await admin.access.open_stored(arguments.topic(request))).compaction
+    if compaction is None:
+        return shown({"status": CompactionStatus.NOT_RUN.value, "lastError": ""})
+    return shown({"status": compaction.status.value, "lastError": compaction.last_error})
+
+
+_PATH: Final = "/admin/v2/persistent/{tenant}/{namespace}/{topic}/compaction"
+ROUTES: Final = (Route("PUT", _PATH, start), Route("GET", _PATH, status))
