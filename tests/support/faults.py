@@ -269,9 +269,12 @@ class _FaultyFile:
     def write(self, pieces: Sequence[bytes], offset: int) -> None:
         data = b"".join(pieces)
         with self._files.powered():
-            growth = offset + len(data) - max(self._file.size(), offset)
+            before = self._file.size()
+            growth = offset + len(data) - max(before, offset)
             size = self._files.about_to_write(self._medium.path, growth, len(data))
             self._file.write([data[:size]], offset)
+            # No zeros in advance: what grows is counted.
+            self._file.truncate(max(before, offset + size))
             touched = range(offset // SECTOR, (offset + size + SECTOR - 1) // SECTOR)
             self._medium.dirty.update(touched)
             self._medium.lost.difference_update(touched)

@@ -71,6 +71,37 @@ def test_large_writes_past_the_cache_are_what_is_read(tmp_path_factory, offset, 
         file.close()
 
 
+def test_small_writes_that_make_a_file_longer_leave_room_for_others(tmp_path):
+    file = RealFiles().open(tmp_path / "log", create=True, direct=True)
+    file.write([b"a" * 10], 0)
+    size = file.size()
+    for at in range(10, size, 1000):
+        file.write([b"b" * min(1000, size - at)], at)
+    assert file.size() == size
+    file.write([b"c"], size)
+    assert file.size() > size + 1
+    assert file.read(0, file.size()).rstrip(b"\0") == b"a" * 10 + b"b" * (size - 10) + b"c"
+    file.truncate(10)
+    file.write([b"d" * 100], 10)
+    assert file.read(0, 1000) == b"a" * 10 + b"d" * 100 + b"\0" * 890
+    file.close()
+
+
+def test_a_disk_without_room_for_more_takes_what_is_to_be_written(tmp_path, monkeypatch):
+    file = RealFiles().open(tmp_path / "log", create=True, direct=True)
+    pwritev = os.pwritev
+
+    def full(fd, pieces, offset):
+        if sum(map(len, pieces)) > 100:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return pwritev(fd, pieces, offset)
+
+    monkeypatch.setattr(os, "pwritev", full)
+    file.write([b"a" * 10], 0)
+    assert file.read(0, 1000) == b"a" * 10
+    file.close()
+
+
 @pytest.mark.skipif(not hasattr(os, "O_DIRECT"), reason="this system has no such writes")
 @pytest.mark.parametrize("fails", ["open", "pwrite"])
 def test_where_the_cache_cannot_be_passed_it_is_used(tmp_path, monkeypatch, fails):
