@@ -7,7 +7,7 @@ whoever has capacity again finds its entries without looking at others'.
 
 from collections import defaultdict
 from collections.abc import Callable, Container, Hashable, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Final, Generic
 
 from magnetar.message import metadata
@@ -112,7 +112,10 @@ class KeyShared(Generic[C]):
         self.table.group(run.ledger_id, map(run.first_entry_id.__add__, indexes), those)
         # What is due was chosen so that nothing of its slot waits before it.
         waiting = () if again else self.table.waiting_groups
-        if self._ordered and (len(self.draining) or waiting):
+        ordered = self._ordered
+        if traits.unusual and not ordered:  # The chunks of a message keep their order, too.
+            ordered = any(map(partial(chunk_at, traits), traits.unusual))
+        if ordered and (len(self.draining) or waiting):
             wanted, left = self._in_order(indexes, those, waiting)
         else:
             wanted, left = defaultdict(list), []
@@ -121,7 +124,7 @@ class KeyShared(Generic[C]):
         picks: list[tuple[C, Sequence[int]]] = []
         for owner, asked in wanted.items():
             count = 0
-            if owner is not None and not (again and self._overtakes(owner, run, asked)):
+            if owner is not None and not (again and ordered and self._overtakes(owner, run, asked)):
                 counts = list(map(traits.message_counts.__getitem__, asked))
                 capacity = owner.capacity
                 count = len(asked) if sum(counts) <= capacity else fitting(counts, capacity)
@@ -162,7 +165,7 @@ class KeyShared(Generic[C]):
     def _overtakes(self, owner: C, run: EntryRun, indexes: Sequence[int]) -> bool:
         """Whether entries that were due are not any more: others came to wait before them."""
         line = self.table.lines.get(owner)
-        if line is None or not self._ordered:
+        if line is None:
             return False
         last = Position(run.ledger_id, run.first_entry_id + indexes[-1])
         return line.first(1)[0] < last

@@ -133,12 +133,23 @@ class Shared(Generic[C]):
         traits: EntryTraits,
         capacities: dict[C, int],
     ) -> Assignment[C]:
-        """Assign each entry by itself: a chunk goes to the owner of its message."""
+        """Assign each entry by itself: a chunk goes to the owner of its message.
+
+        If a consumer left, or asked again, while these were being read, then earlier chunks wait,
+        and go first.
+        """
         picks: dict[C, list[int]] = {}
         left: list[int] = []
         for index in indexes:
             chunk, count = chunk_at(traits, index), traits.message_counts[index]
             owner = self.chunk_owners.get(chunk.uuid) if chunk else None
+            if chunk:
+                entry_id = run.first_entry_id + index
+                self.table.group(run.ledger_id, [entry_id], [chunk.uuid])
+                line = self.table.lines.get(chunk.uuid)
+                if line is not None and line.first(1)[0] < (run.ledger_id, entry_id):
+                    left.append(index)
+                    continue
             if owner is None:
                 owner = next(iter(self._round_robin.assign([index], [count], capacities)[0]), None)
             elif capacities.get(owner, 0) > 0:
@@ -151,8 +162,6 @@ class Shared(Generic[C]):
                     self._chunk_assigned(chunk, owner)
                 continue
             left.append(index)
-            if chunk:
-                self.table.group(run.ledger_id, [run.first_entry_id + index], [chunk.uuid])
         return list(picks.items()), left
 
     def _chunk_assigned(self, chunk: ChunkPlace, owner: C) -> None:
