@@ -204,7 +204,7 @@ class Story:
 
     async def do_expire_until(self, text):
         """What a time to live does, and an administrator who skips or expires messages."""
-        self.subscription.cursor.acknowledge_cumulative(self.positions[text])
+        self.subscription.expire(self.positions[text])
 
     async def do_redeliver(self, name, *texts):
         """Ask for entries again, or for all that the consumer holds."""

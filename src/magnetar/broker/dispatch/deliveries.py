@@ -139,6 +139,14 @@ class Deliveries(Generic[C]):
         self.forget(ledger_id, gone)
         return gone
 
+    def waiting(self) -> dict[int, list[int]]:
+        """What waits in all lines: ledgers, and the entry ids of each, ascending."""
+        found: defaultdict[int, list[int]] = defaultdict(list)
+        for queue in self.lines.values():
+            for ledger_id, entry_ids in queue.by_ledger().items():
+                found[ledger_id] += entry_ids
+        return {ledger_id: sorted(entry_ids) for ledger_id, entry_ids in found.items()}
+
     def line_up_again(self, lines: Iterable[Hashable]) -> None:
         """Queue the entries of these lines again: they may belong in others now."""
         queues = [self.lines.pop(line) for line in lines if line in self.lines]

@@ -131,6 +131,14 @@ class DispatchLoop:
             if freed or self.over_unacked_limit:
                 self.wake()
 
+    def passed_over(self) -> None:
+        """Entries were acknowledged whoever holds them: what waits of them waits no more."""
+        if self._table is not None:
+            for ledger_id, entry_ids in self._table.waiting().items():
+                pending = self._cursor.acks.missing(ledger_id, entry_ids)
+                self._table.take_up(ledger_id, sorted(set(entry_ids).difference(pending)))
+        self.wake()
+
     def redeliver(self, consumer: Consumer, positions: Sequence[Position] | None) -> None:
         """The consumer wants these again; None: all it holds.
 

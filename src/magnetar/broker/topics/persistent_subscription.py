@@ -116,10 +116,16 @@ class PersistentSubscription(Subscription):
         super().remove(consumer)
         self._left_ms = self._clock.wall_ms()
 
-    def expire(self, position: Position) -> int:
-        """Acknowledge everything up to ``position``; return how many entries that were."""
-        before = self.cursor.backlog
+    def pass_over(self, position: Position) -> None:
+        """Acknowledge everything up to ``position``, whoever holds it or waits for it."""
         self.cursor.acknowledge_cumulative(position)
+        if self.dispatch is not None:
+            self.dispatch.passed_over()
+
+    def expire(self, position: Position) -> int:
+        """The same for what is too old; return how many entries that were."""
+        before = self.cursor.backlog
+        self.pass_over(position)
         expired = before - self.cursor.backlog
         if expired:
             self.expired_count += expired

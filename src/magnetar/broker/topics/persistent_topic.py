@@ -335,9 +335,10 @@ class PersistentTopic:
                 self._subscriptions.expect_back(subscription)
 
     async def skip(self, subscription: Subscription, count: int | None = None) -> None:
-        cursor = _own(subscription).cursor
-        behind = await log_positions.position_behind(self.ledger, cursor, count, self._clock)
-        cursor.acknowledge_cumulative(behind)
+        own = _own(subscription)
+        own.pass_over(
+            await log_positions.position_behind(self.ledger, own.cursor, count, self._clock)
+        )
 
     async def oldest_publish_time_ms(self, subscription: Subscription) -> int:
         return await log_positions.publish_time_behind(self.ledger, subscription.mark)

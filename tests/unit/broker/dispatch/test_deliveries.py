@@ -113,6 +113,14 @@ def test_it_is_known_since_when_an_entry_and_a_group_are_held():
     assert table.held_since(other, "a") is None
 
 
+def test_what_waits_in_any_line_is_told_in_log_order():
+    table = Deliveries()
+    table.group(1, range(6), "abcabc")
+    table.wait(1, [0, 1, 4, 5])
+    table.wait(2, [3])
+    assert table.waiting() == {1: [0, 1, 4, 5], 2: [3]}
+
+
 def test_nothing_that_waits_leaves_no_line():
     table = Deliveries()
     table.wait(1, [])
