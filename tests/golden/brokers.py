@@ -3,6 +3,7 @@
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
+import aiohttp
 from golden.conversation import Conversation
 from golden.frames import parse, split
 from google.protobuf.message import DecodeError
@@ -28,6 +29,8 @@ BY_NAME = {
     "keyshared-hash-autosplit": {"subscriptionKeySharedUseConsistentHashing": False},
     "keyshared-draining-autosplit": {"subscriptionKeySharedUseConsistentHashing": False},
 }
+# Namespaces that were there before, each with a topic of so many partitions.
+NAMESPACES = {"watch-topic-list": ("public/g-watch", "part", 2)}
 LOOKUPS = 32  # Four bundles: some of so many names fall into each.
 USED_LEDGERS = 3  # Some recordings name a ledger older than the topic's.
 METADATA = {"producer_name": "p", "sequence_id": 0, "publish_time": 1}
@@ -55,7 +58,16 @@ async def broker_for(recorded: Conversation, data_directory: Path | None = None)
     settings = {**SETTINGS, **BY_NAME.get(recorded.name, {})}
     async with LocalBroker(data_directory, settings=settings, clock=clock) as broker:
         await make_lived_in(broker)
+        if recorded.name in NAMESPACES:
+            await make_namespace(broker, *NAMESPACES[recorded.name])
         yield broker
+
+
+async def make_namespace(broker: LocalBroker, name: str, topic: str, partitions: int) -> None:
+    root = f"http://127.0.0.1:{broker.web_port}/admin/v2"
+    async with aiohttp.ClientSession() as http:
+        await http.put(f"{root}/namespaces/{name}", json={})
+        await http.put(f"{root}/persistent/{name}/{topic}/partitions", json=partitions)
 
 
 async def make_lived_in(broker: LocalBroker) -> None:

@@ -31,7 +31,6 @@ NOT_THERE_YET = {
         "txn-publish",
         "txn-timeout",
     ],
-    "watches of topic lists": ["watch-topic-list"],
 }
 """The conversations about features that we do not have. They differ, and nobody says where."""
 

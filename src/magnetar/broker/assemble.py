@@ -52,12 +52,14 @@ from .handlers.lookup import LookupHandler
 from .handlers.produce import ProduceHandler
 from .handlers.schema import SchemaHandler
 from .handlers.table import CommandTable
+from .handlers.topic_watch import TopicWatchHandler
 from .policies import PolicyService
 from .resource_groups import ResourceGroups
 from .resources import Resources
 from .schema.registry import SchemaRegistry
 from .schema.topic_schemas import TopicSchemas
 from .settings import MIB, StorageSettings
+from .topic_watches import TopicWatches
 from .topics.deletions import Deletions
 from .topics.registry import TopicRegistry
 
@@ -193,8 +195,11 @@ async def _open_services(
 def _command_table(shared: _Shared, services: AdminServices) -> CommandTable:
     settings, topics, ownership = shared.config.connections, services.topics, services.ownership
     schemas = services.schemas
+    watches = TopicWatches(services.resources, clock=shared.clock, tasks=shared.tasks)
     return CommandTable(
-        connect=ConnectHandler(message_size_max=settings.message_size_max),
+        connect=ConnectHandler(
+            message_size_max=settings.message_size_max, topic_watchers=settings.topic_watchers
+        ),
         produce=ProduceHandler(
             topics, ownership, schemas, tasks=shared.tasks, producers_max=settings.producers_max
         ),
@@ -208,6 +213,7 @@ def _command_table(shared: _Shared, services: AdminServices) -> CommandTable:
         ),
         lookup=LookupHandler(services.resources, services.lookup, services.creation),
         schema=SchemaHandler(topics, ownership, services.schema_registry, schemas),
+        topic_watch=TopicWatchHandler(watches, enabled=settings.topic_watchers),
         tasks=shared.tasks,
         requests_running_max=settings.requests_running_max,
     )

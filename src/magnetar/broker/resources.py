@@ -23,7 +23,7 @@ from magnetar.model.policies import NO_POLICIES, Policies
 from magnetar.model.policy_records import NamespacePolicies, TopicPolicies
 from magnetar.model.records import Bundles, ClusterData, Json, PartitionedTopicMetadata, TenantInfo
 from magnetar.storage.metadata import paths
-from magnetar.storage.metadata.store import MetadataStore
+from magnetar.storage.metadata.store import MetadataStore, Watch
 
 DEFAULT_NAMESPACES: Final = (NamespaceName("public", "default"), NamespaceName("pulsar", "system"))
 _WHOLE_RING: Final = Bundles.even(1)
@@ -302,6 +302,20 @@ class Resources:
         if domain != PERSISTENT:
             return self.open_topics.of(namespace)
         return await self._topics_at(paths.managed_ledgers(namespace, domain), namespace, domain)
+
+    def watch_topics(
+        self, namespace: NamespaceName, changed: Callable[[TopicName | None], None]
+    ) -> Watch:
+        """Call ``changed`` when a persistent topic may have come or gone; None: any of them."""
+        prefix = paths.managed_ledgers(namespace, PERSISTENT)
+
+        def noticed(path: str) -> None:
+            local = path[len(prefix) + 1 :]
+            if "/" not in local:  # It is the topic's own record, and not one of a cursor.
+                place = namespace.tenant, namespace.local
+                changed(TopicName(PERSISTENT, *place, paths.decode(local)) if local else None)
+
+        return self._metadata.watch(prefix, noticed)
 
     async def _topics_at(self, path: str, namespace: NamespaceName, domain: str) -> list[TopicName]:
         tenant, local = namespace.tenant, namespace.local

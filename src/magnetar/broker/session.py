@@ -82,6 +82,7 @@ class Session:
         "producers",
         "protocol_version",
         "unwelcome",
+        "watchers",
     )
 
     def __init__(
@@ -104,6 +105,8 @@ class Session:
         self.unwelcome = False  # The client showed credentials, which nobody checks.
         self.producers = Attachments("producer", "maxProducersPerConnection", _detach)
         self.consumers = Attachments("consumer", "maxConsumersPerConnection", OpenConsumer.leave)
+        self.watchers: dict[int, Callable[[], None]] | None = None
+        """What ends each topic list watcher, by its id; None: there never was any."""
         self._address = address
         self._outbox = outbox
         self._read_pause = read_pause
@@ -122,6 +125,11 @@ class Session:
         self._written: asyncio.Event | None = None  # Set when those who wait may look again.
 
     # The connection and the handlers call what follows.
+
+    @property
+    def closed(self) -> bool:
+        """Whether the connection is lost."""
+        return self._closed
 
     @property
     def connected(self) -> bool:
@@ -182,6 +190,8 @@ class Session:
         self._hang_up = self._cut_off = _too_late
         if self._sign_of_life is not None and not self._sign_of_life.done():
             self._sign_of_life.set_result(False)
+        for end in list((self.watchers or {}).values()):
+            end()
         producers, consumers = self.producers.close_all(), self.consumers.close_all()
         for producer in producers:
             producer.detach()

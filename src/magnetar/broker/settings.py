@@ -132,6 +132,11 @@ class ConnectionSettings:
     consumers_max: int = setting(
         "maxConsumersPerConnection", 50_000, "consumers of one connection; 0 is no limit"
     )
+    topic_watchers: bool = setting(
+        "enableBrokerTopicListWatcher",
+        True,
+        "clients may watch which topics of a namespace come and go",
+    )
     # Operators cannot set these two: they let a broker serve all its clients at all times.
     requests_running_max: int = 50_000
     """Requests of all connections at once; Pulsar answers as many lookups."""

@@ -207,6 +207,27 @@ def topics_of_namespace(
     )
 
 
+def watch_topic_list_success(
+    request_id: int, watcher_id: int, topics: Iterable[str], *, topics_hash: str
+) -> bytes:
+    return encode(
+        pb.CommandWatchTopicListSuccess(
+            request_id=request_id, watcher_id=watcher_id, topic=topics, topics_hash=topics_hash
+        )
+    )
+
+
+def watch_topic_update(
+    watcher_id: int, came: Iterable[str], went: Iterable[str], *, topics_hash: str
+) -> bytes:
+    """The hash is that of all topics of the watcher, as they are now."""
+    return encode(
+        pb.CommandWatchTopicUpdate(
+            watcher_id=watcher_id, new_topics=came, deleted_topics=went, topics_hash=topics_hash
+        )
+    )
+
+
 def producer_success(
     request_id: int,
     producer_name: str,
@@ -266,15 +287,7 @@ def send_errors(run: SendRun, error: MagnetarError) -> bytes:
 
 
 def send_receipts(run: SendRun, ledger_id: int, first_entry_id: int) -> bytes:
-    """One SEND_RECEIPT for each send of the run, stored as consecutive entries.
-
-    Ledger and entry -1: duplicates, not stored again.
-    """
-    if ledger_id < 0:
-        return b"".join(
-            send_receipt(run.producer_id, sequence_id, -1, -1, highest_sequence_id=highest)
-            for sequence_id, highest in zip(run.sequences, run.highest, strict=True)
-        )
+    """One SEND_RECEIPT for each send of the run, stored as consecutive entries."""
     return inner.send_receipts(
         run.producer_id, run.sequences, run.highest, ledger_id, first_entry_id
     )

@@ -17,6 +17,7 @@ from magnetar.broker.handlers.lookup import LookupHandler
 from magnetar.broker.handlers.produce import ProduceHandler
 from magnetar.broker.handlers.schema import SchemaHandler
 from magnetar.broker.handlers.table import CommandTable
+from magnetar.broker.handlers.topic_watch import TopicWatchHandler
 from magnetar.broker.outbox_budget import OutboxBudget
 from magnetar.broker.pending_publishes import PublishBuffer
 from magnetar.broker.settings import ConnectionSettings
@@ -227,6 +228,7 @@ async def context():
             consume=ConsumeHandler(None, None, None, None, message_ids_at_once_max=1),
             lookup=LookupHandler(None, None, None),
             schema=SchemaHandler(None, None, None, None),
+            topic_watch=TopicWatchHandler(None),
             tasks=tasks,
             requests_running_max=1,
         ),

@@ -11,6 +11,7 @@ from magnetar.wire.commands import CommandAuthResponse, CommandConnect, CommandP
 from magnetar.wire.handshake import PROTOCOL_VERSION_MAX, SERVER_VERSION
 
 SERVER_FEATURES: Final = ("supports_get_partitioned_metadata_without_auto_creation",)
+TOPIC_WATCHERS: Final = "supports_topic_watchers"
 
 CLIENT_VERSION_LENGTH_MAX: Final = 256  # It is kept for each connection, and shown in stats.
 
@@ -18,8 +19,9 @@ CLIENT_VERSION_LENGTH_MAX: Final = 256  # It is kept for each connection, and sh
 class ConnectHandler:
     """Agrees with a client on a protocol version. No client is asked for credentials."""
 
-    def __init__(self, *, message_size_max: int) -> None:
+    def __init__(self, *, message_size_max: int, topic_watchers: bool = True) -> None:
         self._message_size_max = message_size_max
+        self._features = (*SERVER_FEATURES, *[TOPIC_WATCHERS] * topic_watchers)
 
     def on_connect(self, session: Session, command: CommandConnect) -> None:
         if session.connected:
@@ -36,7 +38,7 @@ class ConnectHandler:
         session.greet(client_version, version)
         session.reply(
             replies.connected(
-                SERVER_VERSION, version, self._message_size_max, features=SERVER_FEATURES
+                SERVER_VERSION, version, self._message_size_max, features=self._features
             )
         )
 

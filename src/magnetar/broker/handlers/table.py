@@ -24,7 +24,7 @@ from magnetar.errors import (
 from magnetar.message.send_run import SendRun
 from magnetar.tasks import Tasks
 from magnetar.wire import replies
-from magnetar.wire.commands import BaseCommand, CommandWatchTopicListClose
+from magnetar.wire.commands import BaseCommand
 from magnetar.wire.frames import Frame
 
 from .connect import ConnectHandler
@@ -33,6 +33,7 @@ from .lookup import LookupHandler
 from .produce import ProduceHandler
 from .request_limiter import RequestLimiter
 from .schema import SchemaHandler
+from .topic_watch import TopicWatchHandler
 
 log = logging.getLogger(__name__)
 
@@ -102,6 +103,7 @@ class CommandTable:
         consume: ConsumeHandler,
         lookup: LookupHandler,
         schema: SchemaHandler,
+        topic_watch: TopicWatchHandler,
         tasks: Tasks,
         requests_running_max: int,
     ) -> None:
@@ -109,7 +111,12 @@ class CommandTable:
         self._running_max = requests_running_max
         self._consume = consume
         self._limiter = RequestLimiter(tasks, work=self._finish, drop=self._drop)
-        rows = (*_rows(connect, produce, consume, lookup), *_schema_rows(schema), *_absent())
+        rows = (
+            *_rows(connect, produce, consume, lookup),
+            *_schema_rows(schema),
+            *_watch_rows(topic_watch),
+            *_absent(),
+        )
         self._rows = {row.kind: row for row in rows}
         self._running = 0  # Requests of all connections that run or wait.
         self.on_sends: Callable[[Session, SendRun], None] = produce.on_sends
@@ -232,12 +239,15 @@ def _schema_rows(schema: SchemaHandler) -> Iterator[Row]:
     )
 
 
+def _watch_rows(topic_watch: TopicWatchHandler) -> Iterator[Row]:
+    kinds = BaseCommand
+    yield Row(kinds.WATCH_TOPIC_LIST, topic_watch.on_watch, beginning=True)
+    yield Row(kinds.WATCH_TOPIC_LIST_CLOSE, topic_watch.on_close)
+
+
 def _absent() -> Iterator[Row]:
     """Commands for what this broker does not do: the client is told, and stays connected."""
     kinds = BaseCommand
-    watchers = "Topic list watchers are not supported by this broker: poll GET_TOPICS_OF_NAMESPACE"
-    yield Row(kinds.WATCH_TOPIC_LIST, _refuses(watchers))
-    yield Row(kinds.WATCH_TOPIC_LIST_CLOSE, _no_watcher)
     for kind in (
         kinds.TC_CLIENT_CONNECT_REQUEST,
         kinds.NEW_TXN,
@@ -255,8 +265,3 @@ def _refuses(text: str) -> Method:
         raise NotAllowed(text)
 
     return refuse
-
-
-def _no_watcher(session: Session, command: CommandWatchTopicListClose) -> None:
-    """Closing a watcher that does not exist succeeds, as in Pulsar."""
-    session.reply(replies.success(command.request_id))

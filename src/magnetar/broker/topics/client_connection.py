@@ -32,13 +32,10 @@ class ClientConnection(Protocol):
         """Ask the client for a sign of life; False when none came in time (and it is cut off)."""
 
     def send_receipts(self, run: SendRun, ledger_id: int, first_entry_id: int) -> None:
-        """Every send of the run is durable, as consecutive entries from ``first_entry_id`` on.
-
-        Ledger and entry -1: all of them had been stored before.
-        """
+        """Every send of the run is durable, as consecutive entries from ``first_entry_id`` on."""
 
     def send_unstored_receipts(self, run: SendRun, *, passed_on: bool) -> None:
-        """The run was passed on, or dropped, and is stored nowhere."""
+        """The run was passed on, or dropped, and is stored nowhere; or it was stored before."""
 
     def send_errors(self, run: SendRun, error: MagnetarError) -> None:
         """No send of the run was stored."""

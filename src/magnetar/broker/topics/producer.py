@@ -10,7 +10,6 @@ from magnetar.errors import CorruptEntry, InvalidValue, MagnetarError, NotAllowe
 from magnetar.message import metadata
 from magnetar.message.send_run import SendRun
 from magnetar.model.policies import NO_POLICIES, Policies
-from magnetar.model.position import EARLIEST
 from magnetar.model.producers import ProducerAccessMode
 
 UNENCRYPTED: Final = InvalidValue("Messages must be encrypted")
@@ -135,7 +134,7 @@ class Producer:
 
     def stored_before(self, run: SendRun) -> None:
         """The topic had all sends of the run already."""
-        self.connection.send_receipts(run, *EARLIEST)
+        self.connection.send_unstored_receipts(run, passed_on=False)
         self._settle(len(run))
 
     def passed_on(self, run: SendRun) -> None:

@@ -13,7 +13,7 @@ async def test_the_older_protocol_version_counts(broker, asked, agreed):
     assert answer.server_version
     flags = answer.feature_flags
     assert flags.supports_get_partitioned_metadata_without_auto_creation
-    assert not flags.supports_topic_watchers
+    assert flags.supports_topic_watchers
     peer.wire.close()
 
 

@@ -58,19 +58,6 @@ async def test_transactions_are_not_enabled(peer, field):
     assert answer.error.message == "Transactions are not enabled."
 
 
-async def test_topics_cannot_be_watched(peer):
-    answer = await peer.ask(
-        "watchTopicList",
-        request_id=8,
-        watcher_id=1,
-        namespace="public/default",
-        topics_pattern="public/default/.*",
-    )
-    assert (answer.error.request_id, answer.error.error) == (8, pb.NotAllowedError)
-    closed = await peer.ask("watchTopicListClose", request_id=9, watcher_id=1)
-    assert closed.success.request_id == 9
-
-
 def broken(*_: object, **__: object) -> None:
     """What a defect of ours may look like."""
     raise ZeroDivisionError("on purpose")

@@ -41,7 +41,8 @@ async def producer(bench, client_end):
 
 def answers(producer):
     """Of each run that was answered: how many sends, and where they were stored."""
-    return [(sent[2], *sent[3:]) for sent in producer.connection.sent if sent[0] == "receipts"]
+    sent = [each for each in producer.connection.sent if each[0] in {"receipts", "unstored"}]
+    return [(each[2], *(each[3:] if each[0] == "receipts" else STORED_BEFORE)) for each in sent]
 
 
 async def answered(producer, count):
