@@ -115,7 +115,8 @@ class Acknowledgements:
     def chunked_done(self, first: Position) -> None:
         """The chunked message is acknowledged or given up: the mark may pass over it."""
         if self._chunked and self._chunked.end(first) and self._held is not None:
-            self._move_mark(*self._held)
+            held, self._held = self._held, None
+            self._move_mark(*held)
 
     def chunks_come_again(self) -> None:
         """The broker sends again what is not acknowledged, and what a held mark would be."""

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from unit.storage.managed_ledger.logs import (
     PATH,
@@ -82,6 +84,20 @@ async def test_redelivery_counts_survive(logs, ledger, cursor):
     assert again.redeliveries_of(0, [2, 5]) == [2, 2], "closing saves what was counted last"
     again.acknowledge_cumulative(Position(0, 5))
     assert again.redeliveries_of(0, range(10)) is None
+
+
+async def test_more_redelivery_counts_than_are_saved_do_not_fit_the_record(logs):
+    logs.settings = replace(logs.settings, cursor_ranges_max=3)
+    ledger = await logs.open()
+    cursor = await ledger.open_cursor("s", EARLIEST)
+    await append(ledger, entries(10))
+    cursor.count_redeliveries(0, [7, 8, 9])
+    assert cursor.fits_its_record
+    cursor.count_redeliveries(0, [1])
+    assert not cursor.fits_its_record
+    await ledger.close()
+    again = (await logs.open()).cursors["s"]
+    assert again.redeliveries_of(0, [1, 7, 8, 9]) == [1, 1, 1, 0], "the oldest are kept"
 
 
 async def test_acknowledgements_are_saved_after_a_while(logs, ledger, cursor):
