@@ -73,6 +73,7 @@ class DispatchLoop:
                 self._table,
                 at_once_max=settings.returned_at_once_max,
                 wake=self.wake,
+                missing=cursor.acks.missing,
                 count_redeliveries=cursor.count_redeliveries,
             )
         self._takeover = None

@@ -14,8 +14,9 @@ class PendingAcks:
     """Entries whose acknowledgement is pending, in the table of a Shared or Key_Shared strategy.
 
     ``at_once_max`` entries are given back before others get the event loop; ``wake`` is called when
-    all that were given back wait to be delivered. ``count_redeliveries`` counts those that a
-    consumer asked for again, by ledger.
+    all that were given back wait to be delivered. ``missing`` says which of ascending entries of a
+    ledger are not acknowledged, whoever did that; ``count_redeliveries`` counts those that a
+    consumer asked for again.
     """
 
     def __init__(
@@ -25,12 +26,14 @@ class PendingAcks:
         *,
         at_once_max: int,
         wake: Callable[[], None],
+        missing: Callable[[int, Sequence[int]], Sequence[int]],
         count_redeliveries: Callable[[int, Sequence[int]], None],
     ) -> None:
         self._strategy = strategy
         self._table = table
         self._at_once_max = at_once_max
         self._wake = wake
+        self._missing = missing
         self._count_redeliveries = count_redeliveries
 
     def acknowledged(self, consumer: Consumer, ledger_id: int, entry_ids: Sequence[int]) -> bool:
@@ -75,9 +78,13 @@ class PendingAcks:
             most -= len(entry_ids)
             if consumer is not None:
                 entry_ids = table.release(consumer, ledger_id, entry_ids)
-                self._count_redeliveries(ledger_id, entry_ids)
                 self._strategy.released(consumer, ledger_id, entry_ids)
-            table.wait(ledger_id, entry_ids)
+            missing = self._missing(ledger_id, sorted(entry_ids))
+            if len(missing) < len(entry_ids):  # They were skipped, or have expired.
+                table.forget(ledger_id, set(entry_ids).difference(missing))
+            if consumer is not None:
+                self._count_redeliveries(ledger_id, missing)
+            table.wait(ledger_id, missing)
         if table.returned:
             asyncio.get_running_loop().call_soon(self._take_back_some)
         else:

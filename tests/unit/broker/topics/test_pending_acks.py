@@ -18,11 +18,13 @@ class World:
         self.strategy, self.woken = Shared(chunked_messages_max=9, waiting_chunks_max=9), 0
         self.table = self.strategy.table
         self.counted = []
+        self.expired = set()
         self.pending = PendingAcks(
             self.strategy,
             self.table,
             at_once_max=at_once_max,
             wake=self.wake,
+            missing=lambda _, entry_ids: [e for e in entry_ids if e not in self.expired],
             count_redeliveries=lambda ledger_id, entry_ids: self.counted.append(
                 (ledger_id, list(entry_ids))
             ),
@@ -83,3 +85,13 @@ async def test_much_is_given_back_in_parts():
     assert (world.table.waiting_count, world.woken) == (4, 0)
     await asyncio.sleep(0)
     assert (world.table.waiting_count, world.woken) == (6, 1)
+
+
+def test_what_was_acknowledged_for_its_consumer_does_not_wait_when_it_is_given_back(world):
+    world.table.group(1, [1, 2], ["uuid", "uuid"])
+    world.expired = {1, 2, 4}
+    world.pending.redeliver(world.a, [Position(1, 2), Position(1, 0)])
+    assert (world.table.waiting(), world.counted) == ({1: [0]}, [(1, [0])])
+    world.pending.give_back(None, world.table.leave(world.a))
+    assert world.table.waiting() == {1: [0, 3, 5]}
+    assert list(world.table.groups_of(1, [1, 2])) == []
