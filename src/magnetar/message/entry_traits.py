@@ -21,7 +21,7 @@ _NOTHING: Final[Mapping[int, metadata.Peek | None]] = MappingProxyType({})
 class EntryTraits:
     """The traits of a run's entries."""
 
-    __slots__ = ("_message_count", "_slots", "message_counts", "unusual")
+    __slots__ = ("_slots", "message_count", "message_counts", "messages_per_entry", "unusual")
 
     def __init__(
         self,
@@ -32,19 +32,10 @@ class EntryTraits:
         """How many messages each entry holds, 1 or more."""
         self.unusual = unusual
         """By index: what is unusual; None for an entry whose metadata nobody can read."""
-        self._message_count = -1  # Until somebody asks, which without consumers nobody does.
-        self._slots: dict[type, list[int]] | None = None
-
-    @property
-    def message_count(self) -> int:
+        self.message_count = sum(message_counts)
         """Of all entries."""
-        if self._message_count < 0:
-            self._message_count = sum(self.message_counts)
-        return self._message_count
-
-    @property
-    def messages_per_entry(self) -> float:
-        return self.message_count / (len(self.message_counts) or 1)
+        self.messages_per_entry = self.message_count / (len(message_counts) or 1)
+        self._slots: dict[type, list[int]] | None = None
 
     @property
     def slots(self) -> dict[type, list[int]]:

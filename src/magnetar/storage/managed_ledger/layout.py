@@ -24,10 +24,10 @@ class Layout:
         "_before",
         "_ends",
         "_ids",
-        "_last",
         "_sealed_size_bytes",
         "_unknown",
         "deleting",
+        "last",
         "open_id",
         "open_size_bytes",
         "properties",
@@ -88,6 +88,7 @@ class Layout:
         assert self.open_id is not None, "only the open ledger grows"
         self._ends[-1] = last_entry_id
         self.open_size_bytes += size_bytes
+        self.last = Position(self.open_id, last_entry_id)
 
     def seal(self, last_entry_id: int, size_bytes: int, now_ms: int) -> None:
         """End the open ledger; an empty one leaves the log."""
@@ -151,13 +152,6 @@ class Layout:
     @property
     def size_bytes(self) -> int:
         return self._sealed_size_bytes + self.open_size_bytes
-
-    @property
-    def last(self) -> Position:
-        """The last entry, even if it was trimmed; (ledger, -1) in a log that never had one."""
-        if self.open_id is not None and (last_entry_id := self._ends[-1]) >= 0:
-            return Position(self.open_id, last_entry_id)
-        return self._last
 
     @property
     def end(self) -> Position:
@@ -253,13 +247,13 @@ class Layout:
         self._ids = tuple(ledger.ledger_id for ledger in self.sealed)
         self._ends = [ledger.last_entry_id for ledger in self.sealed]
         self._sealed_size_bytes = sum(ledger.size_bytes for ledger in self.sealed)
-        self._last = self.trimmed_to  # Before the open ledger, if that has no entries.
+        self.last = self.trimmed_to
         if self.sealed:
-            self._last = Position(self._ids[-1], self._ends[-1])
+            self.last = Position(self._ids[-1], self._ends[-1])
         if self.open_id is not None:
             self._ids = (*self._ids, self.open_id)
             self._ends.append(open_last)
-            if self._last == EARLIEST:
-                self._last = Position(self.open_id, -1)
+            if open_last >= 0 or self.last == EARLIEST:
+                self.last = Position(self.open_id, open_last)
         # These are the numbers of entries before each ledger.
         self._before = tuple(accumulate((end + 1 for end in self._ends), initial=0))[:-1]
