@@ -185,14 +185,18 @@ class PolicyService:
         if name not in known.topics:
             return known.combined
         combined = known.topics[name]
-        if combined is None:
-            combined = known.combined
-            for is_global in (True, False):
-                own = await self._resources.topic_policies(name, is_global=is_global)
-                if own != NO_POLICIES:
-                    combined = combine(combined, Combined.of(Level.TOPIC, own))
-            if changes == self._changes:
-                known.topics[name] = combined
+        if combined is not None:
+            return combined
+        levels = [known.combined]
+        for is_global in (True, False):
+            own = await self._resources.topic_policies(name, is_global=is_global)
+            if own is not None:
+                levels.append(Combined.of(Level.TOPIC, own))
+        combined = combine(*levels) if len(levels) > 1 else known.combined
+        if changes == self._changes:
+            known.topics[name] = combined
+            if combined is known.combined:
+                del known.topics[name]  # Its records are gone.
         return combined
 
     def _noticed(self, path: str) -> None:
@@ -202,10 +206,11 @@ class PolicyService:
 
     def _noticed_topic(self, path: str) -> None:
         topic = paths.topic_with_policies_at(path)
-        if topic is None:  # It is no longer known whose.
+        if topic is not None:
+            self._push({topic})
+        else:  # It is no longer known whose.
             self._known.clear()
-        everywhere = {name.namespace for name in self._topics}
-        self._push(everywhere if topic is None else {topic})
+            self._push({name.namespace for name in self._topics})
 
     def _push(self, changed: Collection[NamespaceName | TopicName]) -> asyncio.Task[None]:
         self._changes += 1

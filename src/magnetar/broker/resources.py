@@ -19,7 +19,7 @@ from magnetar.errors import (
     TopicNotFound,
 )
 from magnetar.model.names import DOMAINS, PERSISTENT, NamespaceName, TopicName
-from magnetar.model.policies import NO_POLICIES, Policies
+from magnetar.model.policies import Policies
 from magnetar.model.policy_records import NamespacePolicies, TopicPolicies
 from magnetar.model.records import Bundles, ClusterData, Json, PartitionedTopicMetadata, TenantInfo
 from magnetar.storage.metadata import paths
@@ -197,12 +197,12 @@ class Resources:
                 found += await self._topics_at(path, namespace, domain)
         return set(found)
 
-    async def topic_policies(self, topic: TopicName, *, is_global: bool = False) -> Policies:
-        """What a topic sets itself: in this cluster, or in all."""
+    async def topic_policies(self, topic: TopicName, *, is_global: bool = False) -> Policies | None:
+        """What a topic sets itself: in this cluster, or in all; None: nothing ever."""
         record = await self._records.get(
             _policies_path(topic, is_global=is_global), TopicPolicies.from_json
         )
-        return NO_POLICIES if record is None else record.policies
+        return None if record is None else record.policies
 
     async def change_topic_policies(
         self, topic: TopicName, *, is_global: bool, **changed: Any

@@ -163,6 +163,8 @@ async def test_a_topic_is_stronger_than_its_namespace(service):
     assert await service.combined_of(other) is await service.combined(DEFAULT)
     await service.change_topic(TOPIC, producers_per_topic_max=None)
     assert (await service.of(TOPIC)).producers_per_topic_max == 2
+    await service.change_topic(TOPIC, producers_per_topic_max=4)
+    assert (await service.of(TOPIC)).producers_per_topic_max == 4
 
 
 async def test_what_holds_in_this_cluster_is_stronger_than_what_holds_in_all(service):

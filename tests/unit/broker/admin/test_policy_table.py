@@ -1,4 +1,7 @@
+from pathlib import Path
+
 from magnetar.broker.admin.policy_table import KINDS, POLICY_ROWS
+from magnetar.broker.policies import IN_FORCE
 from magnetar.model.policies import PLACES, Level
 
 
@@ -17,3 +20,15 @@ def test_what_is_offered_is_what_the_records_keep():
         assert row.name in KINDS
         assert row.namespace is None or row.name in kept[Level.NAMESPACE]
         assert (row.topic is not None) == (row.name in kept[Level.TOPIC])
+
+
+def test_what_can_be_set_is_in_the_document():
+    text = (Path(__file__).parents[4] / "docs" / "admin.md").read_text()
+    offers = [
+        (level, getattr(row, level).path)
+        for level in ("namespace", "topic")
+        for row in POLICY_ROWS
+        if row.name in IN_FORCE and getattr(row, level)
+    ]
+    missing = [f"{path} of a {level}" for level, path in offers if f"`{path}`" not in text]
+    assert not missing

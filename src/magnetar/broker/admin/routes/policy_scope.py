@@ -10,7 +10,7 @@ from magnetar.broker.admin.routes.namespaces import existing
 from magnetar.broker.admin.services import AdminServices
 from magnetar.errors import TopicNotFound
 from magnetar.model.names import NON_PERSISTENT, PERSISTENT, TopicName
-from magnetar.model.policies import Combined, Policies
+from magnetar.model.policies import NO_POLICIES, Combined, Policies
 
 
 class PolicyScope(Protocol):
@@ -58,7 +58,8 @@ class TopicScope:
     async def own(self, admin: AdminServices, request: Request) -> Policies:
         topic = await self.topic(admin, request)
         is_global = request.flag("isGlobal")
-        return await admin.resources.topic_policies(topic, is_global=is_global)
+        found = await admin.resources.topic_policies(topic, is_global=is_global)
+        return found or NO_POLICIES
 
     async def combined(self, admin: AdminServices, request: Request) -> Combined:
         return await admin.policies.combined_of(arguments.topic(request, self._domain))
