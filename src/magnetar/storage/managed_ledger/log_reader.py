@@ -19,6 +19,8 @@ READ_AHEAD_BYTES: Final = 1024 * 1024
 READERS_MAX: Final = 16
 """How many sealed ledgers are kept open for reading."""
 
+_NO_CACHES: Final[dict[int, LedgerCache]] = {}  # Shared by the logs that cached nothing yet.
+
 
 class _DiskReads:
     """What a log needs that is read from its ledgers."""
@@ -54,7 +56,7 @@ class LogReader:
         self.ledgers = ledgers
         self._cache = cache
         self._tasks = tasks
-        self._appended: dict[int, LedgerCache] = {}
+        self._appended = _NO_CACHES
         self._newest: LedgerReader | None = None  # It reads the newest ledger.
         self._disk: _DiskReads | None = None  # Most logs at rest have none.
         self._closed = False
@@ -69,6 +71,8 @@ class LogReader:
         """Cache what was appended to the newest ledger."""
         cache = self._appended.get(run.ledger_id)
         if cache is None:
+            if self._appended is _NO_CACHES:
+                self._appended = {}
             cache = self._appended[run.ledger_id] = LedgerCache(self._cache.appended)
         cache.append(run)
 

@@ -42,6 +42,8 @@ __all__ = ["ManagedLedger", "ManagedLedgerSettings"]
 FAR_AHEAD_MS: Final = 2**62
 """So long no retention is, but the one that is for ever."""
 
+_NO_TASKS: Final[dict[str, asyncio.Task[Cursor | MagnetarError]]] = {}  # Of logs at rest.
+
 
 class ManagedLedger:
     """One log. Who appends waits for the answer before appending again, unless it ``takes_more``.
@@ -89,7 +91,7 @@ class ManagedLedger:
         self._settings = settings
         self._saver = saver
         self._log = LogReader(ledger_list.layout, ledgers=ledgers, cache=cache, tasks=tasks)
-        self._creating: dict[str, asyncio.Task[Cursor | MagnetarError]] = {}
+        self._creating = _NO_TASKS
         self._writer = LogWriter(
             name,
             ledger_list,
@@ -272,6 +274,8 @@ class ManagedLedger:
                 creating = self._tasks.spawn(
                     f"create cursor {name}", self._create_cursor(name, initial, properties or {})
                 )
+                if self._creating is _NO_TASKS:
+                    self._creating = {}
                 self._creating[name] = creating
             created = await asyncio.shield(creating)
             if isinstance(created, MagnetarError):
