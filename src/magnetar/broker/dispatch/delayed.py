@@ -10,15 +10,16 @@ remaining buckets do not have.
 """
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
+from itertools import islice
 from typing import Final
 
 from magnetar.model.position import Position
 
 from .delayed_bucket import Delayed, Footer
-from .entry_queue import EntryQueue
+from .entry_queue import by_ledger
 from .entry_set import EntrySet
 
 RECENT_MAX: Final = 20_000
@@ -46,8 +47,7 @@ class DelayedEntries:
         self.recent: list[Delayed] = []  # A heap.
         self.buckets: list[Bucket] = []  # A heap.
         self._loaded: list[Delayed] = []  # A heap, of buckets.
-        self._ready = EntryQueue()  # They are due. Invariant: they are held, or acknowledged.
-        self.ready_count = 0
+        self.ready: list[Position] = []  # They are due. Invariant: in the order of the log.
 
     @property
     def full(self) -> bool:
@@ -80,15 +80,13 @@ class DelayedEntries:
 
         [] where none is, or one of ``to_load`` goes before all others.
         """
-        while self.ready_count < count_max:
+        wanted = count_max - len(self.ready)
+        if wanted > 0:
             before = min(now_ms + 1, self.buckets[0].next_due_ms if self.buckets else now_ms + 1)
-            heap = min((each for each in (self.recent, self._loaded) if each), default=None)
-            if heap is None or heap[0][0] >= before:
-                break
-            _, ledger_id, entry_id = heappop(heap)
-            if self.held.has(ledger_id, entry_id):
-                self.ready_count += len(self._ready.add(ledger_id, [entry_id]))
-        return self._ready.first(count_max)
+            fresh = list(islice(self._popped(before), wanted))
+            if fresh:
+                self.ready = sorted({*self.ready, *fresh})
+        return self.ready[:count_max]
 
     def to_load(self, now_ms: int) -> Bucket | None:
         """The bucket whose next segment is due, if there is one."""
@@ -108,10 +106,12 @@ class DelayedEntries:
         heappush(self.buckets, bucket)
         return False
 
-    def taken(self, ledger_id: int, entry_ids: Sequence[int]) -> None:
+    def taken(self, positions: Sequence[Position]) -> None:
         """Some that were due are on their way to consumers, or acknowledged."""
-        self.ready_count -= len(self._ready.discard(ledger_id, entry_ids))
-        self.held.discard(ledger_id, entry_ids)
+        gone = set(positions)
+        self.ready = [position for position in self.ready if position not in gone]
+        for ledger_id, entry_ids in by_ledger(positions).items():
+            self.held.discard(ledger_id, entry_ids)
 
     def take_recent(self) -> list[Delayed]:
         """All that is recent, ascending, to be stored: ``add_bucket`` or ``put_back`` follows."""
@@ -140,4 +140,13 @@ class DelayedEntries:
         """None is left."""
         self.held.clear()
         self.recent, self.buckets, self._loaded = [], [], []
-        self._ready, self.ready_count = EntryQueue(), 0
+        self.ready = []
+
+    def _popped(self, before_ms: int) -> Iterator[Position]:
+        """Those in memory that are due before ``before_ms``, the first ones first."""
+        while heap := min((each for each in (self.recent, self._loaded) if each), default=None):
+            if heap[0][0] >= before_ms:
+                return
+            _, ledger_id, entry_id = heappop(heap)
+            if self.held.has(ledger_id, entry_id):
+                yield Position(ledger_id, entry_id)

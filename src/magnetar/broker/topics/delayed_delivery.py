@@ -21,7 +21,6 @@ from magnetar.broker.dispatch.delayed_bucket import (
     encode_bucket,
     footer_of,
 )
-from magnetar.broker.dispatch.entry_queue import by_ledger
 from magnetar.broker.dispatch.entry_set import EntrySet
 from magnetar.clock import Clock
 from magnetar.errors import CorruptEntry, EntryNotFound, LedgerNotFound, MagnetarError, StorageError
@@ -98,7 +97,7 @@ class DelayedDelivery:
     def until_ms(self) -> int | None:
         """When the next entry is due; None where one is, or there is none."""
         due_ms = self.entries.next_due_ms
-        ready = self.entries.ready_count or due_ms is None or due_ms <= self._clock.wall_ms()
+        ready = self.entries.ready or due_ms is None or due_ms <= self._clock.wall_ms()
         return None if ready else due_ms
 
     def serve(self, wake: Callable[[], None]) -> None:
@@ -153,8 +152,7 @@ class DelayedDelivery:
         found: list[Position] = []
         while not found and (due := self.entries.due(self._until_ms, count_max)):
             at = bisect_left(due, self._cursor.read_position)
-            for ledger_id, entry_ids in by_ledger(due[at:]).items():
-                self.taken(ledger_id, entry_ids)
+            self.taken(due[at:])
             found = due[:at]
         if not found:
             bucket = self.entries.to_load(self._until_ms)
@@ -166,9 +164,9 @@ class DelayedDelivery:
                 self._set_timer()
         return found
 
-    def taken(self, ledger_id: int, entry_ids: Sequence[int]) -> None:
-        """These were due, and are not held any more."""
-        self.entries.taken(ledger_id, entry_ids)
+    def taken(self, due: Sequence[Position]) -> None:
+        """These are not held any more."""
+        self.entries.taken(due)
 
     @property
     def _early_ms(self) -> int:

@@ -366,11 +366,11 @@ class DispatchLoop:
         Those that were ``delayed`` are new to the strategy.
         """
         assert self._table is not None, "nothing waits without a table"
-        for ledger_id, entry_ids in by_ledger(due).items():
-            if delayed is None:
+        if delayed is not None:
+            delayed.taken(due)
+        else:
+            for ledger_id, entry_ids in by_ledger(due).items():
                 self._table.take_up(ledger_id, entry_ids)
-            else:
-                delayed.taken(ledger_id, entry_ids)
         for run, picked in picks:
             self._assign(run, picked, again=delayed is None)
 

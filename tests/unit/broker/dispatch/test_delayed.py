@@ -23,8 +23,7 @@ def taken(delayed, now_ms, segments, count_max=100):
     found, gone = [], []
     while True:
         due = delayed.due(now_ms, count_max)
-        for position in due:
-            delayed.taken(position.ledger_id, [position.entry_id])
+        delayed.taken(due)
         found += due
         bucket = delayed.to_load(now_ms)
         if bucket is None and not due:
@@ -40,7 +39,7 @@ def test_entries_are_due_in_the_order_of_the_log():
     assert delayed.due(9, 10) == []
     assert delayed.due(30, 2) == [Position(1, 6), Position(1, 7)]
     assert delayed.due(30, 9) == [Position(1, 5), Position(1, 6), Position(1, 7)]
-    delayed.taken(1, [6, 7])
+    delayed.taken([Position(1, 6), Position(1, 7)])
     assert delayed.due(30, 9) == [Position(1, 5)]
     assert (delayed.held.count, delayed.next_due_ms) == (1, None)
 
