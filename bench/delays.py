@@ -23,8 +23,6 @@ import magnetar.broker.assemble  # noqa: F401 - a broker's memory is part of the
 from bench.machine import describe
 from magnetar.broker.dispatch.delayed import RECENT_MAX
 from magnetar.broker.topics.delayed_delivery import DelayedDelivery
-from magnetar.message.entry_traits import EntryTraits
-from magnetar.message.metadata import Peek
 from magnetar.model.policy_values import DelayedDeliveryPolicies
 from magnetar.model.position import EARLIEST, Position
 from magnetar.storage.ledger.local.store import LocalLedgerStore
@@ -111,23 +109,9 @@ async def fill(folder: Path, entries: int, days: float) -> None:
         began = time.monotonic()
         for start in range(0, entries, RUN):
             ledger, entry_id = divmod(start, LEDGER_ENTRIES)
-            seen = {
-                index: Peek(
-                    is_batch=False,
-                    message_count=1,
-                    producer_name="p",
-                    sequence_id=start + index,
-                    publish_time_ms=0,
-                    compression=0,
-                    chunk=None,
-                    marker_type=None,
-                    deliver_at_ms=first_ms + chance.randrange(span_ms),
-                    transaction=None,
-                )
-                for index in range(RUN)
-            }
+            due_ms = [first_ms + chance.randrange(span_ms) for _ in range(RUN)]
             run = EntryRun(FIRST_LEDGER_ID + ledger, entry_id, [b""] * RUN, [0] * RUN)
-            left = delayed.hold(run, EntryTraits([1] * RUN, seen), range(RUN))
+            left = delayed.hold(run, due_ms, range(RUN))
             assert not left, "none is due"
             delayed.due(1)  # As the dispatch loop does: it has a bucket stored when there is one.
             await log.rest()

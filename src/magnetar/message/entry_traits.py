@@ -1,12 +1,13 @@
 """What a broker must know of entries before it may pass them on. Pure.
 
 Every entry is looked at once: when it is published, or when it was read back from disk. What was
-seen is kept beside the run: how many messages each entry holds, and by index what few entries have:
-a chunk, a marker, a delay, a transaction, or metadata that nobody can read.
+seen is kept beside the run: how many messages each entry holds, when it is to be delivered, and by
+index what few entries have: a chunk, a marker, a transaction, or metadata that nobody can read.
 """
 
+from array import array
 from collections.abc import Container, Mapping, Sequence
-from itertools import chain
+from itertools import chain, repeat
 from types import MappingProxyType
 from typing import Final, Self
 
@@ -21,13 +22,23 @@ _NOTHING: Final[Mapping[int, metadata.Peek | None]] = MappingProxyType({})
 class EntryTraits:
     """The traits of a run's entries."""
 
-    __slots__ = ("_slots", "message_count", "message_counts", "messages_per_entry", "unusual")
+    __slots__ = (
+        "_slots",
+        "due_ms",
+        "message_count",
+        "message_counts",
+        "messages_per_entry",
+        "unusual",
+    )
 
     def __init__(
         self,
         message_counts: list[int],
         unusual: Mapping[int, metadata.Peek | None] = _NOTHING,
+        due_ms: Sequence[int] = (),
     ) -> None:
+        self.due_ms = due_ms
+        """When each entry is to be delivered, 0 for at once; empty where that holds for all."""
         self.message_counts = message_counts
         """How many messages each entry holds, 1 or more."""
         self.unusual = unusual
@@ -54,19 +65,23 @@ class EntryTraits:
     def part(self, start: int, stop: int) -> Self:
         """The traits of entries ``start`` to ``stop`` - 1."""
         unusual = {i - start: u for i, u in self.unusual.items() if start <= i < stop}
-        return type(self)(self.message_counts[start:stop], unusual or _NOTHING)
+        return type(self)(
+            self.message_counts[start:stop], unusual or _NOTHING, self.due_ms[start:stop]
+        )
 
     def joined(self, following: Sequence[Self]) -> Self:
         """The traits of one run that is made of the entries of several."""
         every = (self, *following)
         counts = list(chain.from_iterable(each.message_counts for each in every))
-        if not any(each.unusual for each in every):
+        if not any(each.unusual or each.due_ms for each in every):
             return type(self)(counts)
+        due_ms = array("q")
         unusual, start = {}, 0
         for each in every:
             unusual.update({start + index: its for index, its in each.unusual.items()})
             start += len(each.message_counts)
-        return type(self)(counts, unusual)
+            due_ms.extend(each.due_ms or repeat(0, len(each.message_counts)))
+        return type(self)(counts, unusual, due_ms if any(due_ms) else ())
 
 
 def traits_of(data: list[bytes], message_counts: list[int] | None = None) -> EntryTraits:
@@ -76,6 +91,7 @@ def traits_of(data: list[bytes], message_counts: list[int] | None = None) -> Ent
     """
     counts, odd = inner.look_into(data, message_counts or [0] * len(data))
     unusual: dict[int, metadata.Peek | None] = {}
+    due_ms: array[int] | None = None
     for index in odd:
         seen = None
         try:
@@ -84,6 +100,9 @@ def traits_of(data: list[bytes], message_counts: list[int] | None = None) -> Ent
             counts[index] = 1
         else:
             counts[index] = max(seen.message_count, 1)
+            if seen.deliver_at_ms:
+                due_ms = due_ms or array("q", bytes(8 * len(data)))
+                due_ms[index] = seen.deliver_at_ms
         if seen is None or seen.unusual:
             unusual[index] = seen
-    return EntryTraits(counts, unusual or _NOTHING)
+    return EntryTraits(counts, unusual or _NOTHING, due_ms or ())

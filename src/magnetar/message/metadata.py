@@ -84,19 +84,9 @@ class Peek(NamedTuple):
     transaction: tuple[int, int] | None  # the most and the least significant bits of its id
 
     @property
-    def delay_ms(self) -> int:
-        """How long after it was published it is to be delivered; 0 or less: at once."""
-        return 0 if self.deliver_at_ms is None else self.deliver_at_ms - self.publish_time_ms
-
-    @property
     def unusual(self) -> bool:
-        """Whether a broker must do more with the entry than pass it on."""
-        return (self.chunk, self.marker_type, self.deliver_at_ms, self.transaction) != (
-            None,
-            None,
-            None,
-            None,
-        )
+        """Whether a broker must do more with the entry than pass it on, now or later."""
+        return (self.chunk, self.marker_type, self.transaction) != (None, None, None)
 
 
 def parse(entry: bytes) -> Metadata:

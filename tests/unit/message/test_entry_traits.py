@@ -25,7 +25,6 @@ CORRUPT = b"\0\0\0\x05\xff\xff\xff\xff\xffpayload"
 UNUSUAL = {
     "chunk": {"uuid": "u", "chunk_id": 1, "num_chunks_from_msg": 2},
     "marker_type": {"marker_type": 20},
-    "deliver_at_ms": {"deliver_at_time": 5_000},
     "transaction": {"txnid_most_bits": 1, "txnid_least_bits": 2},
 }
 
@@ -96,7 +95,7 @@ ENTRIES = st.one_of(
     st.builds(
         lambda number, fields: entry(number, **fields),
         NUMBERS,
-        st.sampled_from(list(UNUSUAL.values())),
+        st.sampled_from([*UNUSUAL.values(), {"deliver_at_time": 5_000}]),
     ),
     st.binary(max_size=20),
 )
@@ -114,6 +113,8 @@ def test_a_run_is_seen_as_each_of_its_entries(runs, repeats, counts):
     naive = dict(enumerate(map(seen_in, data)))
     expected = {index: its for index, its in naive.items() if its is None or its.unusual}
     assert dict(traits.unusual) == expected
+    due_ms = [(its and its.deliver_at_ms) or 0 for its in naive.values()]
+    assert list(traits.due_ms) == (due_ms if any(due_ms) else [])
     assert traits.message_counts == [
         1 if its is None else max(its.message_count, 1) for its in naive.values()
     ]
@@ -125,11 +126,10 @@ def test_traits_are_cut_and_joined_as_their_run_is():
     for part in (whole.part(1, 4), traits_of(data[1:2]).joined([traits_of(data[2:])])):
         assert part.message_counts == [1, 3, 1]
         assert part.message_count == 5
-        assert {i: seen and seen.deliver_at_ms for i, seen in part.unusual.items()} == {
-            0: None,
-            2: 5,
-        }
+        assert dict(part.unusual) == {0: None}
+        assert list(part.due_ms) == [0, 0, 5]
     assert not EntryTraits([1]).joined([EntryTraits([2])]).unusual
+    assert whole.part(0, 2).joined([EntryTraits([2])]).due_ms == ()
 
 
 def test_a_run_of_sends_is_looked_at_once_and_so_are_its_parts():
@@ -139,4 +139,4 @@ def test_a_run_of_sends_is_looked_at_once_and_so_are_its_parts():
     part = run.part(1, 3)
     assert (part.producer_id, part.sequences, part.data) == (3, [2, 3], data[1:])
     assert (part.checksums, part.highest) == ([12, 13], [2, 3])
-    assert (part.traits.message_counts, list(part.traits.unusual)) == ([3, 1], [1])
+    assert (part.traits.message_counts, list(part.traits.due_ms)) == ([3, 1], [0, 5])

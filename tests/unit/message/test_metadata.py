@@ -82,7 +82,6 @@ def test_a_broker_sees_what_it_needs():
     ("fields", "name", "value"),
     [
         ({"marker_type": 20}, "marker_type", 20),
-        ({"deliver_at_time": 5_000}, "deliver_at_ms", 5_000),
         ({"txnid_most_bits": 3, "txnid_least_bits": 4}, "transaction", (3, 4)),
     ],
 )
@@ -90,6 +89,13 @@ def test_a_broker_sees_what_it_must_not_just_pass_on(fields, name, value):
     found = pb.MessageMetadata(producer_name="p", sequence_id=0, publish_time=0, **fields)
     seen = peek(join(found.SerializeToString(), b""))
     assert (getattr(seen, name), seen.unusual) == (value, True)
+
+
+def test_a_delay_is_seen_and_is_nothing_unusual():
+    found = pb.MessageMetadata(producer_name="p", sequence_id=0, publish_time=0)
+    found.deliver_at_time = 5_000
+    seen = peek(join(found.SerializeToString(), b""))
+    assert (seen.deliver_at_ms, seen.unusual) == (5_000, False)
 
 
 def test_a_message_in_one_chunk_is_no_chunk():

@@ -25,7 +25,6 @@ from magnetar.broker.dispatch.entry_set import EntrySet
 from magnetar.clock import Clock
 from magnetar.errors import CorruptEntry, EntryNotFound, LedgerNotFound, MagnetarError, StorageError
 from magnetar.message.entry import checksum
-from magnetar.message.entry_traits import EntryTraits
 from magnetar.model.policy_values import DelayedDeliveryPolicies
 from magnetar.model.position import Position
 from magnetar.storage.ledger.store import LedgerWriter
@@ -124,23 +123,21 @@ class DelayedDelivery:
         self._stop_timer()
         self._tick()
 
-    def hold(self, run: EntryRun, traits: EntryTraits, indexes: Sequence[int]) -> Sequence[int]:
-        """Hold back those of these entries that are not due. Returns the others."""
+    def hold(self, run: EntryRun, due_ms: Sequence[int], indexes: Sequence[int]) -> Sequence[int]:
+        """Hold back those of these entries that are not due; ``due_ms`` is of the whole run.
+
+        Returns the others.
+        """
         if not self._policy.active:
             return indexes
         upto = self._clock.wall_ms() + self._early_ms
-        due_ms = {
-            index: seen.deliver_at_ms
-            for index, seen in traits.unusual.items()
-            if seen is not None and seen.deliver_at_ms is not None and seen.deliver_at_ms > upto
-        }
-        held = [index for index in indexes if index in due_ms]
+        held = [index for index in indexes if due_ms[index] > upto]
         if not held:
             return indexes
         entry_ids = list(map(run.first_entry_id.__add__, held))
         self.entries.hold(run.ledger_id, list(map(due_ms.__getitem__, held)), entry_ids)
         self._set_timer()
-        return [index for index in indexes if index not in due_ms]
+        return [index for index in indexes if due_ms[index] <= upto]
 
     def due(self, count_max: int) -> list[Position]:
         """Some entries that are due, in log order. They stay until they are ``taken``.

@@ -27,7 +27,6 @@ from magnetar.broker.topics.takeover import Takeover
 from magnetar.clock import Clock
 from magnetar.errors import StorageError
 from magnetar.message.entry_traits import EntryTraits, traits_of
-from magnetar.message.metadata import Peek
 from magnetar.model.policies import Policies
 from magnetar.model.policy_values import DelayedDeliveryPolicies
 from magnetar.model.position import Position
@@ -391,10 +390,10 @@ class DispatchLoop:
             traits = run.traits = traits_of(run.data)  # It was just read from disk.
         if traits.unusual:
             indexes = self._readable(run, traits, indexes)
-            if self._table is not None and any(map(_is_delayed, traits.unusual.values())):
-                indexes = self._delays().hold(run, traits, indexes)
-            if not indexes:
-                return ()
+        if traits.due_ms and self._table is not None:
+            indexes = self._delays().hold(run, traits.due_ms, indexes)
+        if not indexes:
+            return ()
         self._messages_per_entry = traits.messages_per_entry
         picks, left = self.strategy.assign(run, indexes, traits, again=again)
         for consumer, picked in picks:
@@ -450,10 +449,6 @@ class DispatchLoop:
             self._cursor.read_compacted(active.request.read_compacted)
         self._cursor.rewind()
         self.wake()
-
-
-def _is_delayed(seen: Peek | None) -> bool:
-    return seen is not None and seen.deliver_at_ms is not None
 
 
 def ack_sets_of(

@@ -92,8 +92,9 @@ class Producer:
             too_late = NotAllowed(
                 f"Exceeds max allowed delivery delay of {self._delay_ms_max} milliseconds"
             )
-            for index, seen in run.traits.unusual.items():
-                if seen is not None and seen.delay_ms > self._delay_ms_max:
+            for index, due_ms in enumerate(run.traits.due_ms):
+                latest_ms = metadata.publish_time_ms(run.data[index]) + self._delay_ms_max
+                if due_ms > latest_ms:
                     refused[index] = too_late
         if self._must_encrypt:
             for index, entry in enumerate(run.data):
