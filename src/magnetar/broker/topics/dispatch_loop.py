@@ -311,7 +311,7 @@ class DispatchLoop:
         rewinds = self._rewinds
         try:
             if due:
-                runs = await self._cursor.read_at(due)
+                runs = await self._cursor.read_at(due, apart=delayed is not None)
             else:
                 runs = await self._cursor.read(wanted, self._settings.read_bytes_max)
             if rewinds != self._rewinds:

@@ -71,6 +71,12 @@ class CompactedReader:
             start = max(position.entry_id - run.first_entry_id, 0)
         return part_of(run, start, entries_max, bytes_max)
 
+    async def read_apart(
+        self, position: Position, entries_max: int, bytes_max: int
+    ) -> EntryRun | None:
+        """Read as ``read`` does: what is compacted lies together."""
+        return await self.read(position, entries_max, bytes_max)
+
     async def read(self, position: Position, entries_max: int, bytes_max: int) -> EntryRun | None:
         """Read as ``LogReader.read`` does. Raises what that and ``CompactedLedger`` raise."""
         while (compacted := self.log.compacted) is not None and position <= compacted.horizon:

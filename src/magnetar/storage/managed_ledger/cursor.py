@@ -254,18 +254,22 @@ class Cursor:
                 return runs
         return runs
 
-    async def read_at(self, positions: Sequence[Position]) -> list[EntryRun]:
+    async def read_at(
+        self, positions: Sequence[Position], *, apart: bool = False
+    ) -> list[EntryRun]:
         """Read the entries at ``positions`` that exist and are not acknowledged.
 
-        ``read_position`` does not move. Raises what ``ManagedLedger.read`` raises.
+        ``read_position`` does not move. ``apart``: they may lie anywhere, so that it does not help
+        to read ahead. Raises what ``ManagedLedger.read`` raises.
         """
+        read = self._log.read_apart if apart else self._log.read
         runs: list[EntryRun] = []
         for ledger_id, places in groupby(sorted(positions), _ledger_id_of):
             for first, last in ranges_of(entry_id for _, entry_id in places):
                 entry_id = max(first, 0)
                 while entry_id <= min(last, self._log.last_entry_id(ledger_id)):
                     place, wanted = Position(ledger_id, entry_id), last + 1 - entry_id
-                    run = await self._log.read(place, wanted, _READ_AT_BYTES)
+                    run = await read(place, wanted, _READ_AT_BYTES)
                     if run is None or run.first != place:
                         break  # Its ledger was trimmed.
                     runs += self._unacknowledged(run)

@@ -176,27 +176,36 @@ class LogReader:
         # Invariant: what lies before ``low`` fails, what lies at or after ``high`` passes.
         while (count := layout.entries_before(high) - layout.entries_before(low)) > 0:
             middle = layout.position_at(layout.entries_before(low) + count // 2)
-            entry = await self._entry_at(middle)
-            if entry is None:
+            run = await self.read_apart(middle, 1, 1)
+            if run is None:
                 low = max(low, layout.first)  # It was trimmed meanwhile.
-            elif test(entry):
+            elif test(run.data[0]):
                 high = middle
             else:
                 low = layout.next_position(middle)
         return low
 
-    async def _entry_at(self, position: Position) -> bytes | None:
-        """Read one entry, without reading ahead; None when it is no longer in the log."""
-        run = self.cached(position, 1, 1)
+    async def read_apart(
+        self, position: Position, entries_max: int, bytes_max: int
+    ) -> EntryRun | None:
+        """Read an entry that lies alone, and those behind it, without reading ahead or caching.
+
+        Returns None when it is no longer in the log. Raises as ``read``.
+        """
+        run = self.cached(position, entries_max, bytes_max)
         if run is not None and run.first == position:
-            return run.data[0]
+            return run
+        ledger_id, entry_id = position
         try:
-            reader = await self._reader(position.ledger_id)
-            return (await reader.read(position.entry_id, 1, 1)).data[0]
-        except StorageError:
-            if self.layout.last_entry_id(position.ledger_id) is None:
+            reader = await self._reader(ledger_id)
+            found = await reader.read(entry_id, entries_max, bytes_max)
+        except StorageError as error:
+            if self.layout.last_entry_id(ledger_id) is None:
                 return None
+            if entries_max > 1 and isinstance(error, CorruptEntry):
+                return await self.read_apart(position, 1, 1)  # Perhaps others are damaged.
             raise
+        return EntryRun(ledger_id, entry_id, found.data, found.checksums)
 
     def _fill_over(self, place: Position) -> "asyncio.Task[EntryRun | StorageError] | None":
         """Return a read under way that is likely to bring the entry at ``place``."""

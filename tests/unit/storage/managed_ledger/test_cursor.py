@@ -206,13 +206,25 @@ async def test_entries_that_do_not_exist_are_not_read(ledger, cursor):
     assert data_of(await cursor.read_at(asked)) == entries(2, start=8)
 
 
+@pytest.mark.parametrize("apart", [False, True])
 @pytest.mark.usefixtures("cursor")
-async def test_entries_are_read_from_disk_where_they_are_asked_for(logs, ledger):
+async def test_entries_are_read_from_disk_where_they_are_asked_for(logs, ledger, apart):
     await append(ledger, entries(5000))
     await ledger.close()
     again = (await logs.open(cached=False)).cursors["s"]
     asked = places(5, 1500) + places(4990, 4999)
-    assert data_of(await again.read_at(asked)) == entries(1496, start=5) + entries(10, start=4990)
+    runs = await again.read_at(asked, apart=apart)
+    assert data_of(runs) == entries(1496, start=5) + entries(10, start=4990)
+
+
+@pytest.mark.usefixtures("cursor")
+async def test_entries_that_lie_apart_are_read_alone(logs, ledger):
+    await append(ledger, entries(5000))
+    await ledger.close()
+    again = (await logs.open(cached=False)).cursors["s"]
+    runs = await again.read_at([*places(7, 7), *places(900, 901)], apart=True)
+    assert [(run.first_entry_id, len(run)) for run in runs] == [(7, 1), (900, 2)]
+    assert again.cached_at(0, [8]) is None
 
 
 async def test_entries_that_are_trimmed_while_they_are_read_are_left_out(logs, ledger):
