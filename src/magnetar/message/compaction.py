@@ -27,6 +27,9 @@ from .entry import join, payload_start
 MESSAGES_AT_ONCE: Final = 500
 """After so many messages the caller is asked to let others work; that is about a millisecond."""
 
+MESSAGE_SIZE: Final = 4096
+"""An entry counts as a message for so many bytes, which are to be decompressed and written."""
+
 BATCH_SIZE_MAX: Final = 64 * 1024 * 1024
 """A batch that is larger than this when it is decompressed stays as it is."""
 
@@ -55,6 +58,7 @@ class LastMessages:
 
     def note(self, position: Position, entry: bytes) -> Generator[None, None, None]:
         """Note the messages of an entry. Raises LimitReached when there are too many keys."""
+        self._worked += len(entry) // MESSAGE_SIZE
         found = _parsed(entry)
         if found is None or found.HasField("marker_type"):
             return
@@ -81,6 +85,7 @@ class LastMessages:
 
     def sift(self, position: Position, entry: bytes) -> Generator[None, None, bytes | None]:
         """Return what stays of an entry, None for nothing; the entry itself when all of it does."""
+        self._worked += len(entry) // MESSAGE_SIZE
         if self._pauses():
             yield
         found = _parsed(entry)

@@ -7,6 +7,7 @@ this broker does not have are left out. What clients and others did in between i
 import json
 from pathlib import Path
 
+from support.loop import until
 from unit.broker.admin.world import SilentEnd, open_world
 
 from magnetar.broker.topics.consumer import SubscribeRequest
@@ -117,8 +118,13 @@ async def more_properties(world):
     await world.metadata.put(paths.partitioned_topic(topic), encode(changed.to_json()))
 
 
+async def to_be_compacted(world):
+    await world.publish(f"{NAMESPACE}/comp", *range(12))
+
+
 async def compacted(world):
-    await world.topic(f"{NAMESPACE}/comp")
+    compaction = (await world.topic(f"{NAMESPACE}/comp")).compaction
+    await until(lambda: not compaction.running)
 
 
 async def to_be_deleted(world):
@@ -222,7 +228,8 @@ BEFORE = {
     ("subscriptions", "delete_active"): active_subscription,
     ("subscriptions", "list_after"): back_again,
     ("stats", "partitioned_stats"): more_properties,
-    ("lifecycle", "unload"): compacted,
+    ("lifecycle", "compaction_status_never"): to_be_compacted,
+    ("lifecycle", "compaction_status_done"): compacted,
     ("lifecycle", "delete_with_backlog"): to_be_deleted,
     ("lifecycle", "delete_with_subscription"): disconnected,
     ("root", "accept_text"): tidied,

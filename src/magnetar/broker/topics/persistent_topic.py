@@ -361,8 +361,12 @@ class PersistentTopic:
         threshold = self._admission.policies.compaction_threshold_bytes
         if not threshold or self._closed or self._compacts:
             return
-        if bytes_to_compact(self.ledger) > threshold:
+        if self._to_compact > threshold:
             self.compact()
+
+    @property
+    def _to_compact(self) -> int:
+        return bytes_to_compact(self.ledger)
 
     @property
     def _compacts(self) -> bool:
@@ -400,6 +404,8 @@ class PersistentTopic:
         if rule is None or not rule.delete_while_inactive or retention.time_s < 0 or not self.idle:
             return None
         caught_up = rule.delete_mode is InactiveTopicDeleteMode.CAUGHT_UP
+        if self.ledger.compacted is not None and not (caught_up and not self._to_compact):
+            return None  # For compaction Pulsar has a subscription.
         if any(not caught_up or each.backlog for each in self.subscriptions.values()):
             return None
         return max(rule.inactive_s_max, retention.time_s)

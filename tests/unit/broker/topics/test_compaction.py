@@ -9,6 +9,7 @@ from support.loop import until, until_idle
 from magnetar.broker.topics.compaction import CompactionStatus, bytes_to_compact
 from magnetar.errors import AlreadyExists, ProducerBusy, TopicClosed
 from magnetar.message.compaction import MESSAGES_AT_ONCE
+from magnetar.model.policy_values import InactiveTopicDeleteMode, InactiveTopicPolicies
 from magnetar.model.position import EARLIEST, Position
 from magnetar.model.subscriptions import SubscriptionType
 from magnetar.storage.managed_ledger.compaction import COMPACTION_CURSOR
@@ -210,3 +211,20 @@ async def test_its_cursor_may_be_deleted(bench, make_entry):
 async def test_nobody_subscribes_by_its_name(bench):
     with pytest.raises(ProducerBusy, match="reserved"):
         await bench.consumer(EXCLUSIVE, subscription=COMPACTION_CURSOR)
+
+
+@pytest.mark.parametrize("mode", InactiveTopicDeleteMode)
+async def test_it_counts_as_a_subscription_when_unused_topics_are_deleted(
+    open_bench, make_entry, mode
+):
+    bench = await open_bench(inactive_topics=InactiveTopicPolicies(mode, 7, True))
+    assert bench.topic.unused_max_s == 7
+    await publish(bench, make_entry, ("a", "1"))
+    await compact(bench.topic)
+    bench.topic.producers["bench"].detach()
+    caught_up = mode is InactiveTopicDeleteMode.CAUGHT_UP
+    assert bench.topic.unused_max_s == (7 if caught_up else None)
+    bench._producer = None
+    await publish(bench, make_entry, ("a", "2"))
+    bench.topic.producers["bench"].detach()
+    assert bench.topic.unused_max_s is None
