@@ -1,10 +1,9 @@
 """The compacted ledger of a log, from one to the next.
 
 It is recorded in the cursor ``__compaction``, whose mark is the horizon: what lies behind is not
-deleted before it was compacted. One write of the cursor's record switches to another compacted
-ledger. The record also names the ledgers that are of no use: the one that is being written, until
-the switch, and then the one before. So a crash leaves the old one or the new one, and what it left
-beside that is deleted when the log is opened again.
+deleted before it was compacted. The cursor's record also names the ledger that is being written,
+and one write of it switches to that. So a crash leaves the old one or the new one, and the other is
+deleted when the log is opened again.
 """
 
 import asyncio
@@ -15,9 +14,10 @@ from typing import Final
 from magnetar.errors import LedgerNotFound, StorageError
 from magnetar.model.position import EARLIEST, Position
 from magnetar.storage.codec.compacted_entry import CompactedEntry, encode_compacted
-from magnetar.storage.ledger.store import LedgerId, LedgerStore, LedgerWriter
+from magnetar.storage.ledger.store import LedgerId, LedgerWriter
 from magnetar.storage.managed_ledger.compacted_ledger import CompactedLedger
 from magnetar.storage.managed_ledger.cursor import Cursor
+from magnetar.storage.managed_ledger.cursor_ledgers import CursorLedgers
 from magnetar.storage.managed_ledger.log_reader import LogReader
 
 log = logging.getLogger(__name__)
@@ -25,7 +25,6 @@ log = logging.getLogger(__name__)
 COMPACTION_CURSOR: Final = "__compaction"
 
 CURRENT: Final = "CompactedTopicLedger"  # Pulsar's name for it.
-UNUSED: Final = "UnusedCompactedLedgers"
 
 _NONE_STAYED: Final = -1
 
@@ -34,17 +33,11 @@ class Compaction:
     """Loads the compacted ledger of one log, and begins the next one."""
 
     def __init__(
-        self,
-        cursor: Cursor,
-        reader: LogReader,
-        ledgers: LedgerStore,
-        *,
-        verify: Callable[[], Awaitable[None]],
+        self, cursor: Cursor, reader: LogReader, *, verify: Callable[[], Awaitable[None]]
     ) -> None:
         """``verify`` raises Fenced when another broker has taken the log over."""
         self.cursor = cursor
         self.reader = reader
-        self.ledgers = ledgers
         self.verify = verify
 
     async def load(self) -> None:
@@ -57,7 +50,7 @@ class Compaction:
             self.reader.compacted = CompactedLedger(None, self.cursor.mark)
         elif ledger_id is not None:
             try:
-                opened = await self.ledgers.open(LedgerId(ledger_id))
+                opened = await self.cursor.ledger_store.open(LedgerId(ledger_id))
                 self.reader.compacted = CompactedLedger(opened, self.cursor.mark)
             except LedgerNotFound:
                 log.error(  # noqa: TRY400 the error says it all
@@ -71,24 +64,16 @@ class Compaction:
         await self.delete_unused()
 
     async def begin(self) -> "CompactedLedgerWriter":
-        """Begin a ledger, and record it. Raises what the stores raise."""
-        writer = await self.ledgers.create()
-        # An empty ledger leaves nothing behind, so it need not be recorded before it is there.
-        await self.cursor.set_properties(
-            _properties(
-                current_of(self.cursor.properties),
-                [*unused_of(self.cursor.properties), writer.ledger_id],
-            )
-        )
-        return CompactedLedgerWriter(self, writer)
+        """Begin a ledger, and record it. Raises Fenced, and what the stores raise."""
+        return CompactedLedgerWriter(self, await CursorLedgers(self.cursor).create())
 
     async def delete_unused(self) -> None:
-        """Delete what is of no use. The next save of the cursor leaves it out."""
-        unused = unused_of(self.cursor.properties)
-        for ledger_id in unused:
-            await self.ledgers.delete(LedgerId(ledger_id))
-        if unused:
-            self.cursor.properties = _properties(current_of(self.cursor.properties), [])
+        """Delete all but the current one. The next save of the cursor leaves them out."""
+        cursor, current = self.cursor, current_of(self.cursor.properties)
+        for ledger_id in cursor.ledger_ids:
+            if ledger_id != current:
+                await cursor.ledger_store.delete(LedgerId(ledger_id))
+        cursor.ledger_ids = tuple(each for each in cursor.ledger_ids if each == current)
 
 
 class CompactedLedgerWriter:
@@ -124,46 +109,21 @@ class CompactedLedgerWriter:
         Raises Fenced, and what the stores raise. When the switch failed, nobody knows which of the
         two is recorded, and so both stay.
         """
-        compaction, own = self._compaction, self._writer.ledger_id
-        cursor, reader = compaction.cursor, compaction.reader
+        compaction, reader = self._compaction, self._compaction.reader
         empty = (await self._writer.close()).last_entry_id < 0
-        before = current_of(cursor.properties)
-        unused = [each for each in unused_of(cursor.properties) if empty or each != own]
-        if before is not None and before != _NONE_STAYED:
-            unused.append(before)
-        await cursor.save_with_mark(horizon, _properties(_NONE_STAYED if empty else own, unused))
+        current = _NONE_STAYED if empty else self._writer.ledger_id
+        await compaction.cursor.save_with_mark(horizon, {CURRENT: str(current)})
         await compaction.verify()
         reader.compacted = CompactedLedger(None if empty else self._writer, horizon)
         await compaction.delete_unused()
 
     async def abandon(self) -> None:
-        """Give up, and delete what was written. Raises what the ledger store raises."""
-        own, cursor = self._writer.ledger_id, self._compaction.cursor
+        """Give up, and delete what was written. Raises what the stores raise."""
         await self._writer.close()
-        await self._compaction.ledgers.delete(own)
-        unused = [each for each in unused_of(cursor.properties) if each != own]
-        cursor.properties = _properties(current_of(cursor.properties), unused)
-
-
-def ledgers_of(properties: Mapping[str, str]) -> list[int]:
-    """Return every compacted ledger that a cursor has recorded."""
-    current = current_of(properties)
-    used = [] if current is None or current == _NONE_STAYED else [current]
-    return [*used, *unused_of(properties)]
+        await CursorLedgers(self._compaction.cursor).delete(self._writer.ledger_id)
 
 
 def current_of(properties: Mapping[str, str]) -> int | None:
     """Return the compacted ledger; -1 where nothing stayed, None before the first compaction."""
     ledger_id = properties.get(CURRENT)
     return None if ledger_id is None else int(ledger_id)
-
-
-def unused_of(properties: Mapping[str, str]) -> list[int]:
-    return [int(each) for each in properties.get(UNUSED, "").split(",") if each]
-
-
-def _properties(current: int | None, unused: Sequence[int]) -> dict[str, str]:
-    properties = {} if current is None else {CURRENT: str(current)}
-    if unused:
-        properties[UNUSED] = ",".join(map(str, unused))
-    return properties

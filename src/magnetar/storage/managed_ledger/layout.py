@@ -1,7 +1,7 @@
 """The ledgers that a log is made of, and arithmetic with positions in it. Pure."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from itertools import accumulate
 from typing import Self
 
@@ -123,10 +123,6 @@ class Layout:
         if self.open_id is not None:
             self.seal(self._ends[-1], self.open_size_bytes, 0)
         self.remove(self.ledger_ids)
-
-    def discard(self, ledger_ids: Iterable[int]) -> None:
-        """Let ledgers be deleted that belong to the log and are no part of it."""
-        self.deleting = (*self.deleting, *ledger_ids)
 
     def set_property(self, name: str, value: str) -> None:
         """Keep a value with the log."""

@@ -20,7 +20,6 @@ from magnetar.storage.managed_ledger.compaction import (
     COMPACTION_CURSOR,
     CompactedLedgerWriter,
     Compaction,
-    ledgers_of,
 )
 from magnetar.storage.managed_ledger.cursor import Cursor
 from magnetar.storage.managed_ledger.cursor_saver import CursorSaver
@@ -252,11 +251,7 @@ class ManagedLedger:
         return await self._compaction(cursor).begin()
 
     def _compaction(self, cursor: Cursor) -> Compaction:
-        return Compaction(cursor, self._log, self._ledgers, verify=self._list.verify)
-
-    def _compacted_ledgers(self) -> list[int]:
-        cursor = self.cursors.get(COMPACTION_CURSOR)
-        return [] if cursor is None else ledgers_of(cursor.properties)
+        return Compaction(cursor, self._log, verify=self._list.verify)
 
     async def open_cursor(
         self, name: str, initial: Position, *, properties: dict[str, str] | None = None
@@ -302,15 +297,11 @@ class ManagedLedger:
         With the cursor of compaction goes what that left. Raises what the metadata store raises;
         then the cursor is still there, to be deleted again.
         """
-        cursor = self.cursors.get(name)
+        cursor = self.cursors.pop(name, None)
         if cursor is None:
             return
         if name == COMPACTION_CURSOR:
-            compacted = ledgers_of(cursor.properties)
-            await self._list.change(lambda layout: layout.discard(compacted))
             self._log.compacted = None
-        if self.cursors.pop(name, None) is not cursor:
-            return
         try:
             await cursor.delete()
         except MagnetarError:
@@ -455,13 +446,7 @@ class ManagedLedger:
         """
         with contextlib.suppress(StorageError):  # What cannot be saved is deleted all the same.
             await self.close()
-        compacted = self._compacted_ledgers()
-
-        def clear(layout: Layout) -> None:
-            layout.clear()
-            layout.discard(compacted)
-
-        await self._list.change(clear)
+        await self._list.change(Layout.clear)
         await self._list.delete_removed(self._ledgers)
         for cursor in list(self.cursors.values()):
             await cursor.delete()

@@ -12,8 +12,6 @@ from magnetar.model.position import EARLIEST, Position
 from magnetar.storage.managed_ledger.compaction import (
     COMPACTION_CURSOR,
     CURRENT,
-    UNUSED,
-    ledgers_of,
 )
 
 
@@ -136,7 +134,7 @@ async def test_a_crash_at_any_step_leaves_the_old_or_the_new(logs, ledger, step)
     found = await numbers(again)
     assert found == new if done else found in (old, new)
     await again.trim()
-    used = {*again.layout.ledger_ids, *ledgers_of(again.cursors[COMPACTION_CURSOR].properties)}
+    used = {*again.layout.ledger_ids, *again.cursors[COMPACTION_CURSOR].ledger_ids}
     assert logs.ledgers.existing - used <= {3}, "at most an empty one, which is nothing on disk"
     await compact(again, lambda data: int(data) % 4 == 0)
     assert await numbers(again) == new
@@ -159,7 +157,7 @@ async def test_nothing_is_trimmed_before_the_switch_is_durable(logs, ledger):
     await settle(logs)
     assert await numbers(ledger) == [0, 2, 4, 6, 8]
     assert logs.ledgers.existing == {ledger.compacted.ledger_id}
-    assert UNUSED not in ledger.cursors[COMPACTION_CURSOR].properties
+    assert ledger.cursors[COMPACTION_CURSOR].ledger_ids == (ledger.compacted.ledger_id,)
 
 
 async def test_a_former_owner_deletes_nothing(logs, ledger):
