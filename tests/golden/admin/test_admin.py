@@ -11,6 +11,7 @@ from support.loop import until
 from unit.broker.admin.world import SilentEnd, open_world
 
 from magnetar.broker.topics.consumer import SubscribeRequest
+from magnetar.clock import SystemClock
 from magnetar.model.names import TopicName
 from magnetar.model.records import PartitionedTopicMetadata
 from magnetar.model.subscriptions import InitialPosition, SubscriptionType
@@ -29,6 +30,7 @@ NO_LEDGER_YET = "an empty topic has no ledger before its first message"
 NOT_OURS = "a mistake of the caller's is not a failure of ours"
 SAYS_MORE = "the reason names the namespace and how many topics it has"
 NOTHING_TO_GO_TO = "it keeps no messages to go to, which is not answered with yes"
+FIRST_REFUSAL = "of several subscriptions that are refused, it is the first that is named"
 JAVA_TLS = "settings of Java's key stores mean nothing here"
 
 DIFFERENCES = {
@@ -43,6 +45,10 @@ DIFFERENCES = {
     ("topics", "list_ns_topics_all"): LISTED + "; and there are no system topics",
     ("topics", "list_include_system"): LISTED + "; and there are no system topics",
     ("subscriptions", "reset_id_no_body"): NOT_OURS,
+    ("subscriptions", "expire_negative"): "here the request before it left nothing to expire",
+    ("subscriptions", "expire_id_excluded"): "ours has finished with the one before",
+    ("subscriptions", "expire_all"): FIRST_REFUSAL,
+    ("subscriptions", "expire_all_partitioned"): FIRST_REFUSAL,
     ("messages", "lastMessageId_empty"): NO_LEDGER_YET,
     ("root", "basic_auth_ignored"): "credentials that nobody checks are refused, not ignored",
     ("limits", "max_topics_partitions"): SAYS_MORE,
@@ -170,6 +176,23 @@ async def connected(world, local, subscription, kind):
     await topic.subscribe(request, SilentEnd())
 
 
+async def other_topic_from_its_start(world):
+    await make(world, ("POST", "persistent/golden/ex/t/subscription/s/resetcursor/0", None))
+
+
+async def other_topic_in_use(world):
+    """Its consumer has one message to go, which is two seconds old."""
+    topic = await world.topic("persistent://golden/ex/t")
+    await world.publish("persistent://golden/ex/t", SystemClock().wall_ms() - 2000)
+    await topic.create_subscription("conn", topic.last_position)
+    await topic.subscribe(
+        SubscribeRequest(
+            subscription="conn", type=SubscriptionType.SHARED, consumer_id=1, consumer_name="c"
+        ),
+        SilentEnd(),
+    )
+
+
 async def limited_namespace(world):
     await make(
         world,
@@ -234,6 +257,8 @@ BEFORE = {
     ("lifecycle", "delete_with_subscription"): disconnected,
     ("root", "accept_text"): tidied,
     ("subscriptions", "reset2_id3"): other_topic,
+    ("subscriptions", "expire2_isExcluded"): other_topic_from_its_start,
+    ("subscriptions", "expire_connected_small_backlog_3600"): other_topic_in_use,
     ("schemas", "get_none"): namespace_of_schemas,
     ("schemas", "always_incompatible"): strategy("ALWAYS_INCOMPATIBLE"),
     ("schemas", "always_compatible"): strategy("ALWAYS_COMPATIBLE"),

@@ -375,6 +375,12 @@ class PersistentTopic:
     async def expire(self, subscription: Subscription, before_ms: int) -> int:
         return await backlog_limits.expire(self.ledger, _own(subscription), before_ms)
 
+    def expire_to(
+        self, subscription: Subscription, position: Position, *, excluded: bool = False
+    ) -> int:
+        last = self.ledger.next_position(position) if excluded else position
+        return _own(subscription).expire(last)
+
     async def expire_old(self) -> None:
         now_ms, ttl_s = self._clock.wall_ms(), self.policies.message_ttl_s or 0
         for subscription in list(self.subscriptions.values()) if ttl_s else ():

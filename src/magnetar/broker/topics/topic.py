@@ -206,6 +206,11 @@ class StoredTopic(Topic, Protocol):
         This and the four below raise what the stores raise.
         """
 
+    def expire_to(
+        self, subscription: Subscription, position: Position, *, excluded: bool = False
+    ) -> int:
+        """The same for what is up to a position; ``excluded``: and the one after it."""
+
     async def expire_old(self) -> None:
         """Do so for every subscription with what is older than the policies let it become."""
 

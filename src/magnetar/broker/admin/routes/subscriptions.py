@@ -21,7 +21,7 @@ _AT_THE_END: Final = Place(LATEST_MESSAGE)
 
 async def names(admin: AdminServices, request: Request) -> Reply:
     found: dict[str, None] = {}
-    for topic in await _topics(admin, arguments.topic(request)):
+    for topic in await topics_of(admin, arguments.topic(request)):
         found |= dict.fromkeys(topic.subscriptions)
         if _has(topic, COMPACTION_CURSOR):
             found[COMPACTION_CURSOR] = None
@@ -42,7 +42,7 @@ async def create(admin: AdminServices, request: Request) -> Reply:
 async def delete(admin: AdminServices, request: Request) -> Reply:
     name, force = arguments.subscription(request), request.flag("force")
     asked = arguments.topic(request)
-    topics = [topic for topic in await _topics(admin, asked) if _has(topic, name)]
+    topics = [topic for topic in await topics_of(admin, asked) if _has(topic, name)]
     if not topics:
         partitioned = await admin.resources.partitions(asked)
         raise (
@@ -60,19 +60,19 @@ async def delete(admin: AdminServices, request: Request) -> Reply:
 
 async def properties(admin: AdminServices, request: Request) -> Reply:
     """Those on the first partition that has it, where there are partitions."""
-    _, subscription = (await _all_of(admin, request))[0]
+    _, subscription = (await found_in(admin, request))[0]
     return shown(dict(subscription.properties))
 
 
 async def set_properties(admin: AdminServices, request: Request) -> Reply:
     sent = arguments.string_map(arguments.json_object(request), "properties") or {}
-    for topic, subscription in await _all_of(admin, request):
+    for topic, subscription in await found_in(admin, request):
         await storing(topic).set_properties(subscription, sent)
     return done()
 
 
 async def skip_all(admin: AdminServices, request: Request) -> Reply:
-    for topic, subscription in await _all_of(admin, request):
+    for topic, subscription in await found_in(admin, request):
         await storing(topic).skip(subscription)
     return done()
 
@@ -80,8 +80,8 @@ async def skip_all(admin: AdminServices, request: Request) -> Reply:
 async def skip(admin: AdminServices, request: Request) -> Reply:
     """Skip a number of entries that are not acknowledged yet."""
     count = arguments.integer(request, "count", bits=32)
-    await _refuse_partitioned(admin, request, "Skip messages on a partitioned topic is not allowed")
-    for topic, subscription in await _all_of(admin, request):
+    await refuse_partitioned(admin, request, "Skip messages on a partitioned topic is not allowed")
+    for topic, subscription in await found_in(admin, request):
         await storing(topic).skip(subscription, count)
     return done()
 
@@ -89,17 +89,17 @@ async def skip(admin: AdminServices, request: Request) -> Reply:
 async def reset_to_time(admin: AdminServices, request: Request) -> Reply:
     """Reset to the first message published at a time, or later."""
     time_ms = arguments.integer(request, "timestamp")
-    for topic, subscription in await _all_of(admin, request):
+    for topic, subscription in await found_in(admin, request):
         await storing(topic).seek_to_time(subscription, time_ms)
     return done()
 
 
 async def reset_to_message(admin: AdminServices, request: Request) -> Reply:
     at = arguments.place_to_go(request)
-    await _refuse_partitioned(
+    await refuse_partitioned(
         admin, request, "Reset-cursor at position is not allowed for partitioned-topic"
     )
-    for topic, subscription in await _all_of(admin, request):
+    for topic, subscription in await found_in(admin, request):
         await storing(topic).seek(subscription, at.message.position, excluded=at.excluded)
     return done()
 
@@ -107,13 +107,13 @@ async def reset_to_message(admin: AdminServices, request: Request) -> Reply:
 async def analyze_backlog(admin: AdminServices, request: Request) -> Reply:
     """Count entries and messages of a backlog, by reading it. There are no filters."""
     at = arguments.place(request)
-    await _refuse_partitioned(
+    await refuse_partitioned(
         admin,
         request,
         "Analyze backlog on a partitioned topic is not allowed, please try do it on specific topic "
         "partition",
     )
-    [(topic, subscription)] = await _all_of(admin, request)
+    [(topic, subscription)] = await found_in(admin, request)
     start = None if at is None else at.message.position
     found = await storing(topic).count_backlog(subscription, start)
     return shown(
@@ -140,7 +140,7 @@ def _has(topic: Topic, name: str) -> bool:
     return topic.stored is not None and name in topic.stored.log_info().cursors
 
 
-async def _topics(admin: AdminServices, name: TopicName) -> list[Topic]:
+async def topics_of(admin: AdminServices, name: TopicName) -> list[Topic]:
     """The topic, or its partitions. Raises TopicNotFound."""
     await admin.resources.require_namespace(name.namespace)
     if not await admin.resources.partitions(name):
@@ -156,12 +156,12 @@ async def _topics_to_subscribe(admin: AdminServices, name: TopicName) -> list[To
     return [await admin.access.create(each) for each in names]
 
 
-async def _all_of(admin: AdminServices, request: Request) -> list[tuple[Topic, Subscription]]:
+async def found_in(admin: AdminServices, request: Request) -> list[tuple[Topic, Subscription]]:
     """The subscription, on the topic or on each of its partitions that has it."""
     asked, name = arguments.topic(request), arguments.subscription(request)
     found = [
         (topic, topic.subscriptions[name])
-        for topic in await _topics(admin, asked)
+        for topic in await topics_of(admin, asked)
         if name in topic.subscriptions
     ]
     if not found:
@@ -169,7 +169,7 @@ async def _all_of(admin: AdminServices, request: Request) -> list[tuple[Topic, S
     return found
 
 
-async def _refuse_partitioned(admin: AdminServices, request: Request, reason: str) -> None:
+async def refuse_partitioned(admin: AdminServices, request: Request, reason: str) -> None:
     if await admin.resources.partitions(arguments.topic(request)):
         raise Rejection(405, reason)
 

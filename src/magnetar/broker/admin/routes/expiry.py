@@ -1,0 +1,83 @@
+"""Messages that an administrator declares to be too old: of one subscription, or of all."""
+
+from typing import Final
+
+from magnetar.broker.admin import arguments
+from magnetar.broker.admin.errors import Rejection
+from magnetar.broker.admin.exchange import JSON, Reply, Request, done
+from magnetar.broker.admin.router import Route
+from magnetar.broker.admin.routes.subscriptions import found_in, refuse_partitioned, topics_of
+from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.topics.subscription import Subscription
+from magnetar.broker.topics.topic import Topic, storing
+
+SMALL_BACKLOG: Final = 1_000
+"""Consumers who are there will read so few entries soon: nothing expires unless it is too old."""
+
+
+async def expire(admin: AdminServices, request: Request) -> Reply:
+    """Messages of a subscription that were published so many seconds ago, or earlier."""
+    seconds = arguments.integer(request, "seconds", bits=32)
+    for topic, subscription in await found_in(admin, request):
+        await _expire(admin, topic, subscription, seconds)
+    return done()
+
+
+async def expire_all(admin: AdminServices, request: Request) -> Reply:
+    """The same of all durable subscriptions; what is refused for one is done for the others."""
+    seconds = arguments.integer(request, "seconds", bits=32)
+    refusals = []
+    for topic in await topics_of(admin, arguments.topic(request)):
+        for subscription in [each for each in topic.subscriptions.values() if each.durable]:
+            try:
+                await _expire(admin, topic, subscription, seconds)
+            except Rejection as refusal:
+                refusals.append(refusal)
+    if refusals:
+        raise refusals[0]
+    return done()
+
+
+async def expire_to_message(admin: AdminServices, request: Request) -> Reply:
+    """Messages up to one, with it. ``excluded`` means the next one, too, as in Pulsar."""
+    at = arguments.place_to_go(request)
+    await refuse_partitioned(
+        admin, request, "Expire message at position is not supported for partitioned-topic"
+    )
+    [(topic, subscription)] = await found_in(admin, request)
+    if not storing(topic).expire_to(subscription, at.message.position, excluded=at.excluded):
+        raise Rejection(
+            409,
+            f"Expire message by position not issued on topic {topic.name} for subscription "
+            f"{subscription.name} due to ongoing message expiration not finished or invalid "
+            "message position provided.",
+        )
+    return done()
+
+
+async def _expire(
+    admin: AdminServices, topic: Topic, subscription: Subscription, seconds: int
+) -> None:
+    """As in Pulsar, no message is 0 seconds old. Raises Rejection where nothing can expire."""
+    expired = 0
+    if seconds and subscription.backlog:
+        before_ms = admin.clock.wall_ms() - seconds * 1000
+        expired = await storing(topic).expire(subscription, before_ms)
+    near_the_end = bool(subscription.consumers) and subscription.backlog < SMALL_BACKLOG
+    if not expired and (near_the_end or not subscription.backlog):
+        raise Rejection(
+            409,
+            f"Expire message by timestamp not issued on topic {topic.name} for subscription "
+            f"{subscription.name} due to ongoing message expiration not finished or subscription "
+            "almost catch  up. If it's performed on a partitioned topic operation might succeeded "
+            "on other partitions, please check stats of individual partition.",
+        )
+
+
+_TOPIC = "/admin/v2/persistent/{tenant}/{namespace}/{topic}"
+_ONE = f"{_TOPIC}/subscription/{{subscription}}/expireMessages"
+ROUTES: Final = (
+    Route("POST", f"{_ONE}/{{seconds}}", expire),
+    Route("POST", _ONE, expire_to_message, takes=(JSON,)),
+    Route("POST", f"{_TOPIC}/all_subscription/expireMessages/{{seconds}}", expire_all),
+)
