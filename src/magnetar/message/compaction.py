@@ -24,7 +24,7 @@ from magnetar.proto import PulsarApi_pb2 as pb
 from . import batch, compression
 from .entry import join, payload_start
 
-MESSAGES_AT_ONCE: Final = 500
+MESSAGES_AT_ONCE: Final = 200
 """After so many messages the caller is asked to let others work; that is about a millisecond."""
 
 MESSAGE_SIZE: Final = 4096
