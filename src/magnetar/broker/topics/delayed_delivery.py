@@ -224,13 +224,16 @@ class DelayedDelivery:
         self._wake()
 
     async def _store(self) -> None:
-        """Make a bucket of what is recent."""
+        """Make a bucket of what is recent. It is much at once: others are served in between."""
         delayed = self.entries.take_recent()
+        await self._clock.sleep(0)
         footer = footer_of(delayed)
+        await self._clock.sleep(0)
+        stored = encode_bucket(delayed, footer)
         try:
             writer = await self._ledgers.create()
             try:
-                await _append(writer, encode_bucket(delayed, footer))
+                await _append(writer, stored)
             except StorageError:
                 await self._ledgers.delete(writer.ledger_id)
                 raise

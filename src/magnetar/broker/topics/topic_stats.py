@@ -98,7 +98,8 @@ def _subscription(subscription: Subscription) -> SubscriptionStats:
         stats.acked_ranges_bytes = cursor.acked_ranges_bytes
         stats.last_mark_moved_ms = cursor.mark_moved_ms
         if subscription.delayed is not None:
-            stats.delayed_entries = subscription.delayed.count
+            # What somebody acknowledges before its time is known when that has come.
+            stats.delayed_entries = min(subscription.delayed.count, stats.backlog_entries)
             stats.delayed_index_bytes = subscription.delayed.size_bytes
         stats.expired_counter = subscription.expired_count
         stats.last_expired_ms = subscription.last_expired_ms

@@ -13,6 +13,7 @@ from magnetar.broker.dispatch import delayed_bucket
 from magnetar.broker.dispatch.blocked import Blocked, Why
 from magnetar.broker.topics import delayed_delivery
 from magnetar.broker.topics.delayed_delivery import RETRY_S, SLEEP_MS_MAX
+from magnetar.broker.topics.topic_stats import topic_stats
 from magnetar.errors import WriteFailed
 from magnetar.model.position import EARLIEST
 from magnetar.model.subscriptions import SubscriptionType
@@ -217,3 +218,14 @@ async def test_a_clock_that_is_set_is_noticed(world):
     world.clock.move(3600.0)
     await world.clock.advance(SLEEP_MS_MAX / 1000)
     assert end.got() == ["late"]
+
+
+async def test_what_is_acknowledged_before_its_time_is_no_longer_counted_nor_delivered(world):
+    end, subscription, consumer = await world.bench.consumer(SHARED)
+    await world.publish(texts(3))
+    place = subscription.cursor.mark
+    subscription.acknowledge(consumer, [place._replace(entry_id=1)])
+    told = topic_stats(world.bench.topic).subscriptions["s"]
+    assert (told.backlog_entries, told.delayed_entries) == (2, 2)
+    await world.clock.advance(70.0)
+    assert end.got() == ["m0", "m2"]
