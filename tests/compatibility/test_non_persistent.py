@@ -5,6 +5,7 @@ import json
 import re
 import time
 from collections import defaultdict
+from datetime import timedelta
 from urllib.request import Request, urlopen
 
 import pulsar
@@ -124,6 +125,12 @@ def test_nothing_comes_again(client, topic):
     nothing_more(consumer, 400)
     with pytest.raises(pulsar.PulsarException):
         consumer.seek(pulsar.MessageId.earliest)
+
+
+def test_a_delay_would_mean_to_keep_it(client, topic):
+    consumer = client.subscribe(topic, "s", consumer_type=ConsumerType.Shared)
+    client.create_producer(topic).send(b"now", deliver_after=timedelta(hours=1))
+    assert consumer.receive(5000).data() == b"now"
 
 
 def test_the_next_failover_consumer_takes_over_at_once(broker, client, topic):

@@ -46,7 +46,12 @@ class RecordingClock(SystemClock):
     """The machine's clock, set back to when a conversation was recorded."""
 
     def __init__(self, started_ms: int) -> None:
+        self._started_ms = started_ms
         self._behind_ms = super().wall_ms() - started_ms
+
+    def pass_to(self, ms: int) -> None:
+        """Let it be at least so long after the start: nobody waits as long as they did then."""
+        self._behind_ms -= max(self._started_ms + ms - self.wall_ms(), 0)
 
     def wall_ms(self) -> int:
         return super().wall_ms() - self._behind_ms
@@ -60,6 +65,7 @@ async def broker_for(recorded: Conversation, data_directory: Path | None = None)
         await make_lived_in(broker)
         if recorded.name in NAMESPACES:
             await make_namespace(broker, *NAMESPACES[recorded.name])
+        broker.pass_to = clock.pass_to
         yield broker
 
 

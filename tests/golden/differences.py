@@ -21,7 +21,6 @@ ANYTHING = object()
 
 NOT_THERE_YET = {
     "backlog quotas": ["backlog-quota"],
-    "delayed delivery": ["delayed"],
     "termination of topics": ["terminate"],
     "transactions": [
         "txn-ack",

@@ -77,7 +77,8 @@ class Link:
 class Replay:
     """One conversation played once. ``missing``: lines of frames that are known not to come.
 
-    It ends at the first difference that is ``enough``.
+    It ends at the first difference that is ``enough``. ``pass_to`` sets the broker's clock to so
+    many milliseconds after the start.
     """
 
     def __init__(
@@ -89,7 +90,9 @@ class Replay:
         missing: Collection[int] = (),
         answer_timeout_s: float = ANSWER_TIMEOUT_S,
         enough: Callable[[Difference], bool] = lambda _: False,
+        pass_to: Callable[[int], None] = lambda _: None,
     ) -> None:
+        self._pass_to = pass_to
         self._enough = enough
         self._conversation = conversation
         self._missing = missing
@@ -109,6 +112,8 @@ class Replay:
                         return self.differences
                     if step.kind in CLIENT_ACTS and step.ms - before >= QUIET_MS:
                         await self._expect_nothing(step)
+                    if step.kind in CLIENT_ACTS:
+                        self._pass_to(step.ms)
                     if step.kind != "note":
                         before = step.ms
                     await self._play(step)

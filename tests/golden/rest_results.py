@@ -64,6 +64,13 @@ def _cursor(internal: Any, about: str | None) -> Any:
     return internal["cursors"][about]
 
 
+def _delays(stats: Any, _: str | None) -> Any:
+    return {
+        name: {"msgDelayed": one["msgDelayed"], "backlog": one["msgBacklog"]}
+        for name, one in stats["subscriptions"].items()
+    }
+
+
 def _drops(stats: Any, _: str | None) -> Any:
     subscriptions = {
         name: {"type": one["type"], "drop": one["msgDropRate"], "backlog": one["msgBacklog"]}
@@ -116,6 +123,7 @@ def _subscriptions(stats: Any, _: str | None) -> Any:
 _CUTS: list[tuple[set[str], Callable[[Any, str | None], Any]]] = [
     ({"active"}, _active),
     ({"in", "subs"}, _drops),
+    ({"sKey_Shared", "sShared"}, _delays),
     ({"msgBacklog", "unackedMessages"}, _backlog),
     ({"markDeletePosition"}, _cursor),
     ({"publishers"}, _publishers),

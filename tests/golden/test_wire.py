@@ -17,8 +17,13 @@ async def differences_of(name: str) -> list[Difference]:
     if name not in PLAYED:
         recorded = conversation.load(name)
         async with broker_for(recorded) as broker:
-            ports = broker.port, broker.web_port
-            PLAYED[name] = await Replay(recorded, *ports, missing=missing(name)).run()
+            PLAYED[name] = await Replay(
+                recorded,
+                broker.port,
+                broker.web_port,
+                missing=missing(name),
+                pass_to=broker.pass_to,
+            ).run()
     return PLAYED[name]
 
 
