@@ -3,7 +3,7 @@
 import pytest
 
 from magnetar.errors import CorruptEntry, LimitReached
-from magnetar.message import batch, compression
+from magnetar.message import batch, compaction, compression
 from magnetar.message.compaction import MESSAGES_AT_ONCE, LastMessages, last_index
 from magnetar.message.compression import CompressionType
 from magnetar.message.entry import join, split
@@ -135,6 +135,14 @@ def test_what_nobody_can_look_into_stays():
         entry(partition_key="a"),
     ]
     assert compacted(entries) == dict(enumerate(entries))
+
+
+def test_a_batch_that_would_grow_too_large_stays(monkeypatch):
+    monkeypatch.setattr(compaction, "BATCH_SIZE_MAX", 100)
+    large = batched(("a", b"x" * 100), kind=CompressionType.ZLIB)
+    small = batched(("a", b"x" * 10), kind=CompressionType.ZLIB)
+    entries = [large, small, entry(partition_key="a")]
+    assert compacted(entries) == {0: large, 2: entries[2]}
 
 
 def test_an_encrypted_message_has_its_key_in_clear():
