@@ -5,7 +5,14 @@ from typing import Final
 
 from magnetar.broker.session import Session
 from magnetar.broker.topic_watches import NamespaceTopics, TopicWatches
-from magnetar.errors import InvalidName, InvalidValue, LimitReached, NotAllowed, UnexpectedCommand
+from magnetar.errors import (
+    InvalidName,
+    InvalidValue,
+    LimitReached,
+    NotAllowed,
+    NotReady,
+    UnexpectedCommand,
+)
 from magnetar.model.hashing import topics_hash
 from magnetar.model.names import NamespaceName, TopicName
 from magnetar.wire import replies
@@ -41,12 +48,13 @@ class TopicWatchHandler:
         try:
             watcher.topics = await self._watches.begin(namespace, watcher.changed)
         except BaseException:
-            session.watchers.pop(command.watcher_id, None)
+            if session.watchers.get(command.watcher_id) == watcher.end:
+                del session.watchers[command.watcher_id]
             raise
         watcher.watches = self._watches
         if watcher.ended:
             watcher.end()
-            return
+            raise NotReady(f"watcher {command.watcher_id} was ended before it had begun")
         names = watcher.names()
         known = topics_hash(names)
         shown = [] if known == command.topics_hash else names

@@ -78,6 +78,21 @@ async def test_a_watcher_that_is_closed_or_replaced_hears_nothing(peer, other):
     assert await update(peer) == (1, [name_of("only")], [])
 
 
+async def test_of_two_at_once_with_one_id_the_later_one_watches(peer, other):
+    fields = {"watcher_id": 1, "namespace": "public/default"}
+    peer.tell("watchTopicList", request_id=7, topics_pattern="public/default/a", **fields)
+    peer.tell("watchTopicList", request_id=8, topics_pattern="public/default/b", **fields)
+    answers = [await peer.hear(), await peer.hear()]
+    refused = [each.error.request_id for each in answers if each.HasField("error")]
+    began = [
+        each.watchTopicListSuccess.request_id for each in answers if not each.HasField("error")
+    ]
+    assert (refused, began) in (([7], [8]), ([], [7, 8]))
+    await other.produce(1, topic=name_of("a"))
+    await other.produce(2, topic=name_of("b"))
+    assert await update(peer) == (1, [name_of("b")], [])
+
+
 async def test_an_unknown_namespace_has_no_topics_and_a_bad_one_ends_the_connection(peer):
     assert await watch(peer, namespace="public/nosuch") == ([], "00000000")
     peer.tell("watchTopicList", request_id=1, watcher_id=3, namespace="bad", topics_pattern=ALL)
