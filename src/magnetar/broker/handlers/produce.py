@@ -11,9 +11,16 @@ from magnetar.broker.session import Session
 from magnetar.broker.topics.producer import Producer
 from magnetar.broker.topics.producer_access import SHARED_ACCESS, AccessRequest, Claim
 from magnetar.broker.topics.registry import TopicRegistry
-from magnetar.errors import ChecksumMismatch, MagnetarError, NotAllowed, UnexpectedCommand
+from magnetar.errors import (
+    ChecksumMismatch,
+    InvalidValue,
+    MagnetarError,
+    NotAllowed,
+    UnexpectedCommand,
+)
 from magnetar.message.send_run import SendRun
 from magnetar.model.names import TopicName
+from magnetar.model.position import LONG_MAX
 from magnetar.model.producers import ProducerAccessMode
 from magnetar.tasks import Tasks
 from magnetar.wire import replies
@@ -154,7 +161,7 @@ class ProduceHandler:
             initial_subscription=command.initial_subscription_name,
             access=AccessRequest(
                 _mode(command),
-                command.topic_epoch if command.HasField("topic_epoch") else None,
+                _topic_epoch(command),
                 encrypted=command.encrypted,
                 waits=waits,
             ),
@@ -168,6 +175,16 @@ class ProduceHandler:
             raise UnexpectedCommand("SEND before CONNECT")
         if not session.may_be_late(producer_id):
             raise UnexpectedCommand(f"SEND for producer {producer_id}, which is not open")
+
+
+def _topic_epoch(command: CommandProducer) -> int | None:
+    if not command.HasField("topic_epoch"):
+        return None
+    if command.topic_epoch > LONG_MAX:
+        raise InvalidValue(
+            f"Topic epoch {command.topic_epoch} is out of range: send the one of PRODUCER_SUCCESS"
+        )
+    return command.topic_epoch
 
 
 def _mode(command: CommandProducer) -> ProducerAccessMode:

@@ -206,6 +206,22 @@ async def test_an_exclusive_producer_hears_its_epoch_and_so_does_who_asks_again(
     )
 
 
+@pytest.mark.parametrize("mode", [pb.Exclusive, pb.ExclusiveWithFencing, pb.WaitForExclusive])
+async def test_no_producer_brings_an_epoch_that_has_no_next_one(peer, mode):
+    await peer.produce(7)
+    await peer.ask("close_producer", producer_id=7, request_id=1)
+    wanted = {"producer_access_mode": mode, "producer_id": 1}
+    code, text = await refused(
+        peer, topic_epoch=2**64 - 1, producer_id=2, producer_access_mode=mode
+    )
+    assert (code, str(2**64 - 1) in text) == (pb.MetadataError, True)
+    for epoch in (2**63 - 1, 2**63):  # As asked for, and the one after.
+        asked = {"topic_epoch": epoch} if epoch < 2**63 else {}
+        opened = await peer.ask("producer", topic=TOPIC, request_id=5, **wanted, **asked)
+        assert opened.producer_success.topic_epoch == epoch
+        await peer.ask("close_producer", producer_id=1, request_id=6)
+
+
 async def test_a_producer_that_waits_is_answered_twice_and_is_no_request_meanwhile(peer, other):
     await peer.produce(1, producer_name="owner")
     wanted = {"topic": TOPIC, "producer_access_mode": pb.WaitForExclusive}

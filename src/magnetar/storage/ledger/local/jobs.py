@@ -94,8 +94,11 @@ class Block:
         ledger.add(self._first, len(self._data), segment.base + offset, self._body_size)
         segment.hold(ledger.ledger_id, self.size)
 
-    def failed(self) -> None:
+    def will_fail(self) -> None:
         self._ledger.fence("a write to it failed")
+
+    def failed(self) -> None:
+        self.will_fail()
         self._ledger.fail()
 
     def answer(self, error: WriteFailed | None) -> None:
@@ -116,6 +119,9 @@ class _WithReceipt:
     @property
     def size(self) -> int:
         return HEAD_SIZE
+
+    def will_fail(self) -> None:
+        """What follows does not depend on it."""
 
     def failed(self) -> None:
         """A failed record changes nothing."""

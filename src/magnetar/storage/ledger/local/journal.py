@@ -43,6 +43,9 @@ class Job(Protocol):
     def landed(self, segment: Segment, offset: int) -> None:
         """The record is as durable as the store is set to make it."""
 
+    def will_fail(self) -> None:
+        """Let nothing follow the record in the log: ``failed`` is called later."""
+
     def failed(self) -> None:
         """The record may or may not be on disk, and will not be believed."""
 
@@ -86,6 +89,7 @@ class Journal:
         self._epoch = 0  # It grows by one with each failure.
         self.running = True  # False once it is closing: then append no more.
         self._outgoing: Commit[_Run] | None = None  # What this loop iteration has placed.
+        self._submitted: deque[Commit[_Run]] = deque()  # In the order of their answers.
         self._run: _Run | None = None  # The last run of that; the next job joins it.
         self._pieces: list[bytes] = []  # Of the write that belongs to that run.
         self._pending_bytes = 0
@@ -185,13 +189,19 @@ class Journal:
         self._end_run()
         commit, self._outgoing = self._outgoing, None
         if commit is not None:
-            self._thread.submit(commit)
+            self._submit(commit)
+
+    def _submit(self, commit: Commit[_Run]) -> None:
+        self._submitted.append(commit)
+        self._thread.submit(commit)
 
     def _answered(self, commits: list[Commit[_Run]], error: Exception | None) -> None:
         # What callers append in answer goes to the thread at once, which is idle.
         self._iteration.run(partial(self._tell, commits, error))
 
     def _tell(self, commits: list[Commit[_Run]], error: Exception | None) -> None:
+        for _ in commits:
+            self._submitted.popleft()
         if error is not None:
             self._give_up(commits, error)
             return
@@ -249,6 +259,7 @@ class Journal:
 
     def _give_up(self, commits: list[Commit[_Run]], error: Exception) -> None:
         """Fail everything in these commits, and abandon what was placed behind them."""
+        _put_nothing_behind(commits)  # Whoever is answered first may append to any ledger.
         if commits[0].epoch == self._epoch:
             path = self._active.path if self._active is not None else self._segments.folder
             log.error("storage.write_failed path=%s error=%s", path, error)
@@ -274,7 +285,8 @@ class Journal:
         self._resume = False
         self._epoch += 1
         if unsent is not None:
-            self._thread.submit(unsent)  # Its epoch is over, so it comes back as refused.
+            self._submit(unsent)  # Its epoch is over, so it comes back as refused.
+        _put_nothing_behind(self._submitted)  # They come back as refused, too.
         self._wake()
 
     def _admit_next(self) -> None:
@@ -286,6 +298,13 @@ class Journal:
             if not admission.done():
                 self._admitted += 1
                 admission.set_result(None)
+
+
+def _put_nothing_behind(commits: Iterable[Commit[_Run]]) -> None:
+    for commit in commits:
+        for run in commit.jobs:
+            for job in run.jobs:
+                job.will_fail()
 
 
 def _write_failed(segment: Segment, error: Exception) -> WriteFailed:

@@ -106,6 +106,9 @@ class Forgetful:
     def landed(self, segment, offset):
         raise RuntimeError("not one of ours")
 
+    def will_fail(self):
+        pass
+
     def failed(self):
         raise RuntimeError("not one of ours")
 

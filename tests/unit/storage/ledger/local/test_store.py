@@ -4,6 +4,7 @@ import threading
 
 import pytest
 from support.faults import FaultyFiles
+from support.loop import until
 from unit.storage.ledger.local.support import (
     append,
     erase_records,
@@ -15,7 +16,7 @@ from unit.storage.ledger.local.support import (
     until_upkeep,
 )
 
-from magnetar.errors import StorageError, StoreLocked, WriteFailed
+from magnetar.errors import LedgerFenced, StorageError, StoreLocked, WriteFailed
 from magnetar.storage.ledger.local.segments import SegmentState
 from magnetar.storage.ledger.local.settings import Durability, LocalLedgerSettings
 from magnetar.storage.ledger.local.store import LocalLedgerStore
@@ -166,6 +167,37 @@ async def test_deleting_makes_space_on_a_full_disk(tmp_path):
     copy = snapshot(tmp_path / "a", tmp_path / "copy")
     await store.close()
     assert set(ledgers_in(copy)) == {ledger.ledger_id}
+
+
+async def test_nothing_lands_behind_an_append_that_is_going_to_fail(tmp_path):
+    """Its failure is not heard yet: the write that failed was of another ledger."""
+    files = FaultyFiles()
+    store = await start(tmp_path, files, segments_spare_max=0)
+    early, late = await store.create(), await store.create()
+    await append(late, *run("stored"))
+    answers = []
+
+    def failed(_, error):
+        answers.append(error)
+        late.append(*run("three"), lambda _, error: answers.append(error))
+
+    with files.hold_writes():
+        early.append(*run("one"), failed)
+        await asyncio.sleep(0)  # The end of the iteration: the thread takes it.
+        await asyncio.sleep(0)
+        late.append(*run("two"), lambda _, error: answers.append(error))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        files.fail_writes(errno.EIO, name="segment-")
+    await until(lambda: len(answers) == 3)
+    assert all(isinstance(each, WriteFailed | LedgerFenced) for each in answers), answers
+    assert late.end.last_entry_id == 0
+    again = await store.create()
+    await append(again, *run("a new ledger"))
+    await store.close()
+    store = await start(tmp_path)
+    assert await everything(await store.open(late.ledger_id)) == [b"stored"]
+    await store.close()
 
 
 @pytest.mark.parametrize("times", [1, 3])
