@@ -139,6 +139,23 @@ def test_a_full_disk_costs_nothing_and_passes(client, other, files, caplog):
     assert "Traceback" not in caplog.text
 
 
+def until_write_failed(caplog, producers, fault):
+    """Until what was sent met a fault; how many more each producer sent for that.
+
+    Sealing a segment may meet all faults there are: then there is another one.
+    """
+    more = 0
+    while until_logged(caplog, "storage.write_failed", "storage.upkeep_failed") != (
+        "storage.write_failed"
+    ):
+        caplog.clear()
+        fault()
+        more += 1
+        for sends in producers:
+            sends.send(1)
+    return more
+
+
 def test_our_client_says_that_the_disk_is_full_when_it_gives_up(broker, files):
     with blocking.Client(broker.service_url, backoff_first_s=0.01) as client:
         producer = client.create_producer(OTHER, send_timeout_s=1)
@@ -163,15 +180,7 @@ def test_a_disk_that_returns_eio_costs_nothing_and_passes(  # noqa: PLR0917 - fi
     fault()
     for sends in producers:
         sends.send(SENDS)
-    more = 0
-    while until_logged(caplog, "storage.write_failed", "storage.upkeep_failed") != (
-        "storage.write_failed"
-    ):
-        caplog.clear()  # Sealing a segment met the only fault: another one, for what is sent.
-        fault()
-        more += 1
-        for sends in producers:
-            sends.send(1)
+    more = until_write_failed(caplog, producers, fault)
     other.check(client)
     for sends in producers:
         sends.wait(20 + SENDS + more)
@@ -199,18 +208,23 @@ def test_what_was_answered_before_a_failure_is_there_after_a_restart(tmp_path, c
     files = FaultyFiles()
     with BrokerThread(tmp_path / "data", settings=SETTINGS, files=files) as broker:
         client = open_client(broker)
-        producers = started(client)
+        producers, sent = started(client), 20
         for number in range(6):
-            files.space_left = 20_000 if number % 2 else None
-            if not number % 2:
-                files.fail_syncs(times=2)
+
+            def fault(number=number):
+                if number % 2:
+                    files.space_left = 20_000
+                else:
+                    files.fail_syncs(times=2)
+
+            fault()
             for sends in producers:
                 sends.send(40)
-            until_logged(caplog, "storage.write_failed")
+            sent += 40 + until_write_failed(caplog, producers, fault)
             caplog.clear()
             files.repair()
             for sends in producers:
-                sends.wait(20 + 40 * (number + 1))
+                sends.wait(sent)
         client.close()
     with BrokerThread(tmp_path / "data", settings=SETTINGS) as broker:
         client = open_client(broker)
