@@ -5,6 +5,7 @@ from unit.broker.admin.world import SilentEnd, open_world
 from unit.broker.peer import Peer
 
 from magnetar.broker.settings import PolicySettings
+from magnetar.broker.topics.backlog import count_backlog
 from magnetar.broker.topics.consumer import SubscribeRequest
 from magnetar.broker.topics.log_positions import SKIPPED_AT_ONCE_MAX
 from magnetar.broker.topics.topic_subscriptions import ABANDONED_AFTER_S
@@ -254,3 +255,19 @@ async def test_a_backlog_is_counted_in_entries_and_messages(world):
     assert await counted(message(positions[4])) == (2, 6, str(positions[4]), str(positions[5]))
     await world.ask("POST", f"{S}/skip_all")
     assert await counted() == (0, 0, None, None)
+
+
+@pytest.mark.parametrize(("limits", "entries"), [((3, 60), 3), ((4, 60), 4), ((4, 0), 0)])
+async def test_a_backlog_is_counted_up_to_so_many_entries_and_for_so_long(world, limits, entries):
+    await world.publish(NAME, *range(4))
+    await world.ask("PUT", S, "earliest")
+    topic = await world.topic(NAME)
+    found = await count_backlog(
+        topic.ledger,
+        topic.subscriptions["s"].cursor,
+        None,
+        entries_max=limits[0],
+        time_s_max=limits[1],
+        clock=ManualClock(),
+    )
+    assert (found.entries, found.aborted) == (entries, entries < 4)

@@ -148,7 +148,9 @@ def test_every_cut_of_the_last_record_leaves_the_rest(last_record, tmp_path, cap
         result = found(copy)
         assert result.ledgers[ledger_id].next_entry_id == 4
         assert result.active.tail == segment(copy).stat().st_size == offset
-        assert bool([r for r in caplog.records if "tail_cut" in r.message]) == (cut > offset)
+        # Zeros are space, and a salt may begin with them.
+        left = segment(whole).read_bytes()[offset:cut].strip(b"\0")
+        assert bool([r for r in caplog.records if "tail_cut" in r.message]) == bool(left)
 
 
 @pytest.mark.parametrize("garbage", [b"\xff", b"\x00", b"M"])
