@@ -62,6 +62,7 @@ from .settings import MIB, StorageSettings
 from .topic_watches import TopicWatches
 from .topics.deletions import Deletions
 from .topics.registry import TopicRegistry
+from .topics.shared_rates import SharedRates
 
 _SYSTEM_CLOCK: Final = SystemClock()
 
@@ -144,7 +145,7 @@ async def _open_services(
     policies = PolicyService(
         resources,
         metadata,
-        broker=config.policies.policies(),
+        broker=replace(config.policies.policies(), **config.rates.policies().given()),
         tasks=shared.tasks,
         topic_level=config.policies.topic_level,
     )
@@ -167,6 +168,12 @@ async def _open_services(
         clock=shared.clock,
         iteration=shared.iteration,
         producer_name=lambda: f"{cluster}-{starts}-{next(numbers)}",
+        shared_rates=SharedRates(
+            resource_groups,
+            shared.clock,
+            publish=config.rates.shared_publish,
+            dispatch=config.rates.shared_dispatch,
+        ),
         deleted=(schemas.topic_deleted, policies.topic_deleted),
     )
     await topics.finish_deletions()

@@ -16,6 +16,7 @@ from magnetar.errors import InvalidValue
 from .other_settings import Fate, OtherSetting, correction_of, judge
 from .properties import parse_properties
 from .pulsar_settings import group_of, pulsar_keys
+from .rate_settings import RateSettings
 from .setting import ENVIRONMENT_PREFIX, section_from, settings_of, text_of, variable_of
 from .settings import (
     ConnectionSettings,
@@ -34,6 +35,7 @@ _SECTIONS: Final = (
     ServerSettings,
     ConnectionSettings,
     PolicySettings,
+    RateSettings,
     TopicSettings,
     StorageSettings,
     HousekeepingSettings,
@@ -49,6 +51,7 @@ class Config:
     server: ServerSettings = field(default_factory=ServerSettings)
     connections: ConnectionSettings = field(default_factory=ConnectionSettings)
     policies: PolicySettings = field(default_factory=PolicySettings)
+    rates: RateSettings = field(default_factory=RateSettings)
     topics: TopicSettings = field(default_factory=TopicSettings)
     storage: StorageSettings = field(default_factory=StorageSettings)
     housekeeping: HousekeepingSettings = field(default_factory=HousekeepingSettings)
@@ -100,6 +103,7 @@ class Config:
             server=section_from(ServerSettings, given, sources),
             connections=section_from(ConnectionSettings, given, sources),
             policies=section_from(PolicySettings, given, sources),
+            rates=section_from(RateSettings, given, sources),
             topics=section_from(TopicSettings, given, sources),
             storage=section_from(StorageSettings, given, sources),
             housekeeping=section_from(HousekeepingSettings, given, sources),
@@ -115,6 +119,7 @@ class Config:
             self.server,
             self.connections,
             self.policies,
+            self.rates,
             self.topics,
             self.storage,
             self.housekeeping,

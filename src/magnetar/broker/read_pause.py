@@ -10,10 +10,14 @@ class PauseReason(Flag):
     PENDING_SENDS = auto()  # Too many of its sends are not stored yet.
     PENDING_REQUESTS = auto()  # Too many of its requests are not answered yet.
     UNREAD_ANSWERS = auto()  # It does not read what the broker answers.
+    PUBLISH_RATE = auto()  # It publishes faster than it may.
     MANY_COMMANDS = auto()  # It sent many commands at once: other clients are served first.
 
 
 _NO_REASON: Final = PauseReason(0)
+_BY_BROKER: Final = (
+    PauseReason.PENDING_SENDS | PauseReason.PENDING_REQUESTS | PauseReason.PUBLISH_RATE
+)
 
 
 class Readable(Protocol):
@@ -36,8 +40,8 @@ class ReadPause:
 
     @property
     def caused_by_broker(self) -> bool:
-        """Whether reading waits for the broker, which has not stored or answered enough."""
-        return bool(self._reasons & (PauseReason.PENDING_SENDS | PauseReason.PENDING_REQUESTS))
+        """Whether reading waits for the broker, and not for the client."""
+        return bool(self._reasons & _BY_BROKER)
 
     def pause(self, reason: PauseReason) -> None:
         if not self._reasons and not self._closed:

@@ -70,6 +70,7 @@ class Session:
         "_hang_up",
         "_liveness_timeout_s",
         "_outbox",
+        "_rates",
         "_read_pause",
         "_requests_pending",
         "_sends",
@@ -122,6 +123,8 @@ class Session:
         self._closed_producers: dict[int, float] = {}
         self._sign_of_life: asyncio.Future[bool] | None = None
         self._closed = False
+        # Each says for how long the client must wait before more is read.
+        self._rates: set[Callable[[], float]] | None = None
         self._written: asyncio.Event | None = None  # Set when those who wait may look again.
 
     # The connection and the handlers call what follows.
@@ -221,6 +224,14 @@ class Session:
     def when_writable(self, wake: Callable[[], None]) -> None:
         self._outbox.when_writable(wake)
 
+    def read_later(self, wait_s: Callable[[], float]) -> None:
+        if self._rates is None:
+            self._rates = {wait_s}
+            self._read_pause.pause(PauseReason.PUBLISH_RATE)
+            self._tasks.spawn("publish rate", self._wait_for_rates(self._rates))
+        else:
+            self._rates.add(wait_s)
+
     async def alive(self) -> bool:
         """Ask whether the client is there; one that the broker keeps waiting counts as alive."""
         if self._closed:
@@ -299,6 +310,12 @@ class Session:
             self._hang_up("its subscription closed, and it is too old to be told")
         else:
             self._outbox.put(replies.close_consumer(consumer_id))
+
+    async def _wait_for_rates(self, rates: set[Callable[[], float]]) -> None:
+        while not self._closed and (longest := max(wait_s() for wait_s in rates)):
+            await self._clock.sleep(longest)
+        self._rates = None
+        self._read_pause.resume(PauseReason.PUBLISH_RATE)
 
     async def _give_up_without(self, sign: asyncio.Future[bool]) -> None:
         await self._clock.sleep(self._liveness_timeout_s)

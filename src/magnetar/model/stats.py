@@ -3,6 +3,7 @@
 Totals count from when the topic was loaded. Rates are computed by those who show them.
 """
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 from magnetar.model.producers import ProducerAccessMode
@@ -77,6 +78,8 @@ class SubscriptionStats:
     delayed_index_bytes: int = 0  # Memory that says when.
     blocked_on_unacked: bool = False
     blocked_reason: str | None = None  # Why its backlog does not move; None: it does, or is empty.
+    # How often it waited for a limit on its rate: the limit's name, and "Msg" or "Bytes".
+    rate_waits: Counter[tuple[str, str]] = field(default_factory=Counter)
     acked_ranges: int = 0  # Ranges of acknowledgements beyond the mark.
     acked_ranges_bytes: int = 0
     last_flow_ms: int = 0
@@ -104,6 +107,7 @@ class TopicStats:
     backlog_quota_s: int = -1
     created_ms: int = 0
     last_publish_ms: int = 0
+    publish_limited_count: int = 0  # How often a producer waited for a limit on the rate.
     deduplicates: bool = False
     waiting_publishers: int = 0
     compaction_removed: int = 0  # Messages, by the last compaction that succeeded.

@@ -179,3 +179,35 @@ async def test_an_attachment_that_comes_too_late_is_undone():
         await until(lambda: not topic.producers)
         assert await third.produce(1, producer_name="p") == "p"
         third.wire.close()
+
+
+async def test_a_client_that_publishes_too_fast_is_read_again_when_every_rate_allows_it(client):
+    waits = {"a": 1.0, "b": 0.5}
+
+    def rate_of(name):
+        return lambda: waits[name]
+
+    a, b = rate_of("a"), rate_of("b")
+    for rate in (a, b, a):
+        client.session.read_later(rate)
+    await client.clock.until_asleep()
+    assert client.turns == ["pause"]
+    assert await client.session.alive(), "it cannot answer while it is not read"
+    waits.update(a=0.0, b=0.25)
+    await client.clock.advance(1.0)
+    assert client.turns == ["pause"]
+    waits.update(b=0.0)
+    await client.clock.advance(0.25)
+    assert client.turns == ["pause", "resume"]
+    waits.update(a=1.0)
+    client.session.read_later(a)
+    await client.clock.until_asleep()
+    assert client.turns == ["pause", "resume", "pause"]
+
+
+async def test_nobody_waits_for_the_rate_of_a_client_that_is_gone(client):
+    client.session.read_later(lambda: 1.0)
+    await client.clock.until_asleep()
+    await client.session.close()
+    await client.clock.advance(1.0)
+    assert not client.clock.sleepers

@@ -1,6 +1,7 @@
 from typing import get_args
 
 from magnetar.broker.policies import IN_FORCE
+from magnetar.broker.rate_settings import RateSettings
 from magnetar.broker.settings import PolicySettings, SubscriptionTypeName
 from magnetar.model.policy_values import RetentionPolicies
 from magnetar.model.subscriptions import SubscriptionType
@@ -22,7 +23,10 @@ def test_the_broker_sets_every_policy_that_is_in_force():
     assert broker.given().keys() - own == IN_FORCE - {
         "allowed_clusters",
         "message_size_max",  # Only topics have it.
+        "of_subscriptions",
+        *RateSettings(publish_messages_max=1).policies().given(),
         "replication_clusters",
+        "resource_group",
         "schema_auto_update",  # An older word of namespaces only.
     }
     assert broker.auto_topic_creation.allowed is False

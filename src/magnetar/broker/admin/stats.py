@@ -39,12 +39,6 @@ _SUBSCRIPTION_REST: Final[Mapping[str, int]] = {
     "filterAcceptedMsgCount": 0,
     "filterRejectedMsgCount": 0,
     "filterRescheduledMsgCount": 0,
-    "dispatchThrottledMsgEventsBySubscriptionLimit": 0,
-    "dispatchThrottledBytesEventsBySubscriptionLimit": 0,
-    "dispatchThrottledMsgEventsByTopicLimit": 0,
-    "dispatchThrottledBytesEventsByTopicLimit": 0,
-    "dispatchThrottledMsgEventsByBrokerLimit": 0,
-    "dispatchThrottledBytesEventsByBrokerLimit": 0,
 }
 _TOPIC_OFFLOAD: Final[Mapping[str, int]] = {
     "offloadedStorageSize": 0,
@@ -132,7 +126,7 @@ def _sum_json(
         "backlogQuotaLimitTime": stats.backlog_quota_s,
         "oldestBacklogMessageAgeSeconds": oldest.age_s,
         **({"oldestBacklogMessageSubscriptionName": name} if (name := oldest.subscription) else {}),
-        "publishRateLimitedTimes": 0,
+        "publishRateLimitedTimes": stats.publish_limited_count,
         "earliestMsgPublishTimeInBacklogs": (
             earliest_of(earliest.values()) if wanted.earliest_in_backlog else 0
         ),
@@ -220,6 +214,11 @@ def _subscription(
         "delayedMessageIndexSizeInBytes": stats.delayed_index_bytes,
         "subscriptionProperties": stats.properties,
         **_SUBSCRIPTION_REST,
+        **{
+            f"dispatchThrottled{what}EventsBy{whose.title()}Limit": stats.rate_waits[whose, what]
+            for whose in ("subscription", "topic", "broker")
+            for what in ("Msg", "Bytes")
+        },
         "durable": stats.durable,
         "replicated": False,
     }

@@ -1,5 +1,6 @@
 """The stats of a partitioned topic, summed over its partitions. Pure."""
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import fields
 from enum import Enum
@@ -62,6 +63,6 @@ def _combined(name: str, mine: Any, theirs: Any) -> Any:
         return theirs
     if name.endswith("_ms"):
         return max(mine, theirs)
-    if isinstance(mine, int) and not isinstance(mine, Enum):
+    if isinstance(mine, int | Counter) and not isinstance(mine, Enum):
         return mine + theirs
     return mine

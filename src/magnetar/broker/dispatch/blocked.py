@@ -34,6 +34,7 @@ class Why(Enum):
     CHUNK_OWNER = "the other chunks of a message went to consumer {consumer}, which takes no more"
     SLOT_DRAINS = "consumer {consumer} has held entries of hash slot {slot} for {held_s:.0f} s"
     SLOT_UNOWNED = "no consumer has declared hash slot {slot}"
+    RATE = "the dispatch rate of the {limit} is used up for the moment"
     DELAYED = "what is left is delayed, the next message until {until}"
     READING = "entries are being read from disk"
     READ_FAILED = "entries could not be read, which is tried again soon"
@@ -48,11 +49,16 @@ class Blocked:
     slot: int = -1
     held_s: float = 0.0
     until_ms: int = 0
+    limit: str = ""
 
     def __str__(self) -> str:
         until = datetime.fromtimestamp(self.until_ms / 1000, UTC).isoformat(timespec="milliseconds")
         return self.why.value.format(
-            consumer=self.consumer, slot=self.slot, held_s=self.held_s, until=until
+            consumer=self.consumer,
+            slot=self.slot,
+            held_s=self.held_s,
+            until=until,
+            limit=self.limit,
         )
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from magnetar.broker.topics.consumer import SubscribeRequest
 from magnetar.broker.topics.producer import Producer
+from magnetar.broker.topics.subscribe_throttle import SubscribeThrottle
 from magnetar.broker.topics.subscription import Subscription
 from magnetar.errors import (
     ConsumerBusy,
@@ -40,7 +41,7 @@ class _Arriving:
 class Admission:
     """The places of one topic. ``policies`` may be replaced; a lower limit sends nobody away."""
 
-    __slots__ = ("_arrivals", "_producers", "_subscriptions", "_topic", "policies")
+    __slots__ = ("_arrivals", "_producers", "_subscribes", "_subscriptions", "_topic", "policies")
 
     def __init__(
         self,
@@ -55,6 +56,7 @@ class Admission:
         self._producers = producers
         self._subscriptions = subscriptions
         self._arrivals: _Arriving | None = None  # Nobody is being attached.
+        self._subscribes: SubscribeThrottle | None = None
 
     @contextmanager
     def producer(self, name: str, *, encrypted: bool = False) -> Iterator[None]:
@@ -94,6 +96,17 @@ class Admission:
                 raise ConsumerBusy("Subscription reached max consumers limit")
         with self._held(arriving, arriving.consumers, name):
             yield
+
+    def check_subscribe_rate(self, request: SubscribeRequest, address: str, now: float) -> None:
+        """Count how often a consumer at ``address`` subscribes. Raises NotAllowed."""
+        rate = self.policies.subscribe_rate
+        if rate is None or rate.per_consumer <= 0:
+            self._subscribes = None
+            return
+        if self._subscribes is None or self._subscribes.rate != rate:
+            self._subscribes = SubscribeThrottle(rate)
+        host = address.rpartition(":")[0]
+        self._subscribes.admit((host, request.consumer_name, request.consumer_id), now)
 
     @contextmanager
     def subscription(self, name: str) -> Iterator[None]:

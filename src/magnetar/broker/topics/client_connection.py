@@ -28,6 +28,9 @@ class ClientConnection(Protocol):
     def when_writable(self, wake: Callable[[], None]) -> None:
         """Call ``wake`` once, when ``writable`` turns True."""
 
+    def read_later(self, wait_s: Callable[[], float]) -> None:
+        """Read nothing from the client until ``wait_s``, which is asked now and again, says 0."""
+
     async def alive(self) -> bool:
         """Ask the client for a sign of life; False when none came in time (and it is cut off)."""
 

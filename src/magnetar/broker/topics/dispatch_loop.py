@@ -5,8 +5,8 @@ when somebody wakes it, as far as entries in memory go, at once and without a ta
 be read from disk is awaited in a task.
 
 An iteration first hands out what waits to be delivered again, then what is new. ``_capacity`` says
-how much may go out at all: what limits dispatch to a rate belongs there. ``_assign`` looks at the
-traits of entries before a strategy does: there entries are held back until they are due
+how much may go out at all, by permits and by rates (``dispatch_throttle.py``). ``_assign`` looks at
+the traits of entries before a strategy does: there entries are held back until they are due
 (``delayed_delivery.py``).
 """
 
@@ -21,6 +21,7 @@ from magnetar.broker.dispatch.single import Single
 from magnetar.broker.dispatch.strategy import Strategy
 from magnetar.broker.topics.consumer import Consumer, entry_ids_of, messages_of
 from magnetar.broker.topics.delayed_delivery import DelayedDelivery
+from magnetar.broker.topics.dispatch_throttle import DispatchThrottle
 from magnetar.broker.topics.pending_acks import PendingAcks
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.broker.topics.takeover import Takeover
@@ -36,6 +37,8 @@ from magnetar.tasks import Tasks
 
 log = logging.getLogger(__name__)
 
+CAUGHT_UP_ENTRIES_MAX: Final = 1_000
+"""With a smaller backlog a subscription counts as caught up, and may be spared the limits."""
 READ_RETRY_S: Final = 15.0
 """How long a subscription waits before it tries again to read what could not be read."""
 
@@ -55,6 +58,7 @@ class DispatchLoop:
         *,
         announce: bool = False,
         delayed: DelayedDelivery | None = None,
+        throttle: DispatchThrottle | None = None,
         settings: TopicSettings,
         tasks: Tasks,
         clock: Clock,
@@ -90,6 +94,8 @@ class DispatchLoop:
         self._messages_per_entry = 1.0
         self._rewinds = 0  # What was read before a rewind is dropped.
         self._closed = False
+        self.throttle = throttle
+        """Limits on its rate, where there are any."""
         self.delayed = delayed
         """What is held back until it is due, where there was any; it outlives this loop."""
         self._delay_policy = DelayedDeliveryPolicies()
@@ -163,6 +169,8 @@ class DispatchLoop:
         self._closed = True
         if self._takeover is not None:
             self._takeover.close()
+        if self.throttle is not None:
+            self.throttle.rest()
         if self._table is not None:
             self._table.returned.clear()
         if self.delayed is not None:
@@ -197,6 +205,8 @@ class DispatchLoop:
             yield Blocked(Why.READING)
         if table is not None and self._check_unacked_limit():
             yield Blocked(Why.SUBSCRIPTION_UNACKED)
+        if self.throttle is not None and self._throttled:
+            yield self.throttle.blocked()
         yield self.strategy.blocked(now)
 
     def _all_delayed(self, delayed: DelayedDelivery) -> Blocked | None:
@@ -229,7 +239,15 @@ class DispatchLoop:
                 capacity += its
             elif not consumer.connection.writable:
                 consumer.connection.when_writable(self.wake)
+        if self.throttle is not None and capacity > 0 and self._throttled:
+            return self.throttle.capacity(capacity, self.wake)
         return capacity
+
+    @property
+    def _throttled(self) -> bool:
+        """Whether its limits hold for what it has to deliver."""
+        everybody = self._settings.throttle_caught_up
+        return everybody or self._cursor.backlog >= CAUGHT_UP_ENTRIES_MAX
 
     def _check_unacked_limit(self) -> bool:
         """Once it is reached, half of it must be acknowledged; a limit of 1 as a whole."""
@@ -289,7 +307,10 @@ class DispatchLoop:
         # So many entries are likely to take up the permits.
         likely = int(capacity / self._messages_per_entry) + 1
         wanted = min(likely, capacity, settings.read_entries_max)
-        runs = self._cursor.cached(wanted, settings.read_bytes_max)
+        bytes_max = settings.read_bytes_max
+        if self.throttle is not None and self._throttled:
+            bytes_max = self.throttle.bytes_max(bytes_max)
+        runs = self._cursor.cached(wanted, bytes_max)
         if runs is None:
             self._reading = self._tasks.spawn("read", self._read(wanted, []))
             return 0
@@ -398,6 +419,8 @@ class DispatchLoop:
         picks, left = self.strategy.assign(run, indexes, traits, again=again)
         for consumer, picked in picks:
             self._hand_over(consumer, run, traits, picked)
+            if self.throttle is not None and self._throttled:
+                self.throttle.count(run, traits, picked)
         if left and self._table is not None:
             self._table.wait(run.ledger_id, list(map(run.first_entry_id.__add__, left)))
         return left

@@ -11,9 +11,11 @@ from magnetar.broker.topics.non_persistent_subscription import NonPersistentSubs
 from magnetar.broker.topics.producer import Producer
 from magnetar.broker.topics.producer_access import SHARED_ACCESS, AccessRequest, Arrival
 from magnetar.broker.topics.settings import TopicSettings
+from magnetar.broker.topics.shared_rates import SharedRates
 from magnetar.broker.topics.subscription import Subscription
 from magnetar.broker.topics.subscription_names import check_subscription_name
 from magnetar.broker.topics.topic_producers import TopicProducers
+from magnetar.broker.topics.topic_rates import TopicRates, limited
 from magnetar.clock import Clock
 from magnetar.errors import (
     ConsumerBusy,
@@ -50,6 +52,7 @@ class NonPersistentTopic:
         policies: Policies,
         clock: Clock,
         producer_name: Callable[[], str],
+        shared_rates: SharedRates | None = None,
     ) -> None:
         self.name = name
         self.loaded_at_ms = clock.wall_ms()
@@ -70,6 +73,9 @@ class NonPersistentTopic:
         self._producer_name = producer_name
         self._tasks = Tasks(f"topic {name}")
         self._closed = False
+        self._shared_rates = shared_rates
+        self._rates: TopicRates | None = None
+        self._limit_rates(policies)
 
     @property
     def producers(self) -> Mapping[str, Producer]:
@@ -88,6 +94,10 @@ class NonPersistentTopic:
         return False
 
     @property
+    def publish_limited_count(self) -> int:
+        return 0 if self._rates is None else self._rates.throttle.limited_count
+
+    @property
     def waiting_producers(self) -> int:
         return self._producers.waiting
 
@@ -101,10 +111,23 @@ class NonPersistentTopic:
 
     def apply(self, policies: Policies) -> None:
         self._admission.policies = policies
+        self._limit_rates(policies)
         for producer in self.producers.values():
             producer.apply(policies)
         for subscription in self._by_name.values():
             subscription.apply(policies)
+
+    def _limit_rates(self, policies: Policies) -> None:
+        """What is published is limited; nothing waits here that could be delivered later."""
+        if self._rates is None and limited(policies, self._shared_rates):
+            self._rates = TopicRates(
+                self.publish,
+                lambda: (self.message_count, self.size_bytes),
+                self._shared_rates,
+                self._clock,
+            )
+        if self._rates is not None:
+            self._rates.apply(policies, self.producers.values())
 
     def publish(self, producer: Producer, run: SendRun) -> None:
         """Pass a run on, and answer it."""
@@ -171,7 +194,7 @@ class NonPersistentTopic:
                 self._check_open()
                 return self._producers.attach(
                     arrival,
-                    publish=self.publish,
+                    publish=self.publish if self._rates is None else self._rates.publish,
                     connected_at_ms=self._clock.wall_ms(),
                     policies=self._admission.policies,
                 )
@@ -181,6 +204,7 @@ class NonPersistentTopic:
     ) -> tuple[NonPersistentSubscription, Consumer]:
         self._check_open()
         check_subscription_name(request.subscription)
+        self._admission.check_subscribe_rate(request, connection.address, self._clock.now())
         with self._admission.consumer(request):
             subscription = self._by_name.get(request.subscription)
             if subscription is None:

@@ -6,8 +6,10 @@ from magnetar.broker.dispatch.entry_queue import by_ledger
 from magnetar.broker.topics.consumer import Consumer, SubscribeRequest, pending_in
 from magnetar.broker.topics.delayed_delivery import DelayedDelivery
 from magnetar.broker.topics.dispatch_loop import DispatchLoop
+from magnetar.broker.topics.dispatch_throttle import DispatchThrottle
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.broker.topics.subscription import Subscription
+from magnetar.broker.topics.topic_rates import TopicRates
 from magnetar.clock import Clock
 from magnetar.errors import Fenced
 from magnetar.model.names import TopicName
@@ -36,12 +38,24 @@ class PersistentSubscription(Subscription):
     ) -> None:
         self.cursor = cursor
         self._delayed: DelayedDelivery | None = None  # Of the last loop.
+        self.throttle: DispatchThrottle | None = None
+        """Where its topic has limits on rates."""
         self.expired_count = 0
         self.last_expired_ms = 0
         self._left_ms = clock.wall_ms()  # When the last consumer left, or it was loaded.
         super().__init__(
             name, topic=topic, settings=settings, policies=policies, tasks=tasks, clock=clock
         )
+
+    def limit_rates(self, rates: TopicRates | None, policies: Policies) -> None:
+        """Hold what it delivers to the limits of its topic and its own; ``apply`` goes on."""
+        if rates is None:
+            return
+        if self.throttle is None:
+            self.throttle = DispatchThrottle(self._tasks, self._clock)
+        self.throttle.apply(policies.dispatch_rate_of(self.name), rates)
+        if self.dispatch is not None:
+            self.dispatch.throttle = self.throttle or None
 
     @property
     def durable(self) -> bool:
@@ -185,6 +199,7 @@ class PersistentSubscription(Subscription):
             self._strategy_for(request),
             announce=request.type is SubscriptionType.FAILOVER,
             delayed=self._delayed,
+            throttle=self.throttle or None,
             settings=self._settings,
             tasks=self._tasks,
             clock=self._clock,

@@ -18,10 +18,12 @@ from magnetar.broker.topics.producer_access import (
     Arrival,
 )
 from magnetar.broker.topics.settings import TopicSettings
+from magnetar.broker.topics.shared_rates import SharedRates
 from magnetar.broker.topics.subscription import Subscription
 from magnetar.broker.topics.subscription_names import check_subscription_name
 from magnetar.broker.topics.topic_deduplication import TopicDeduplication
 from magnetar.broker.topics.topic_producers import TopicProducers
+from magnetar.broker.topics.topic_rates import TopicRates, limited
 from magnetar.broker.topics.topic_subscriptions import TopicSubscriptions
 from magnetar.broker.topics.topic_writer import TopicWriter
 from magnetar.clock import Clock
@@ -60,7 +62,9 @@ class PersistentTopic:
         "_new_compaction",
         "_producer_name",
         "_producers",
+        "_rates",
         "_settings",
+        "_shared_rates",
         "_subscriptions",
         "compaction",
         "ledger",
@@ -82,6 +86,7 @@ class PersistentTopic:
         producer_name: Callable[[], str],
         failed: Callable[["PersistentTopic"], None],
         new_compaction: Callable[[TopicName, ManagedLedger], TopicCompaction],
+        shared_rates: SharedRates | None = None,
     ) -> None:
         self.name = name
         self.ledger = ledger
@@ -93,6 +98,8 @@ class PersistentTopic:
         self._closed = False
         self._settings = settings
         self._deduplication: TopicDeduplication | None = None  # Few topics have it.
+        self._shared_rates = shared_rates
+        self._rates: TopicRates | None = None
         self._new_compaction = new_compaction
         self.compaction: TopicCompaction | None = None
         subscriptions: dict[str, PersistentSubscription] = {}
@@ -178,6 +185,10 @@ class PersistentTopic:
         return self.writer.deduplication is not None
 
     @property
+    def publish_limited_count(self) -> int:
+        return 0 if self._rates is None else self._rates.throttle.limited_count
+
+    @property
     def waiting_producers(self) -> int:
         return self._producers.waiting
 
@@ -189,6 +200,7 @@ class PersistentTopic:
         self._admission.policies = policies
         if policies.retention is not None:
             self.ledger.retain(policies.retention.time_s, policies.retention.size_bytes)
+        self._limit_rates(policies)
         producers: list[Producer | Subscription] = list(self.producers.values())
         for each in [*producers, *self.subscriptions.values()]:
             each.apply(policies)
@@ -204,6 +216,19 @@ class PersistentTopic:
             )
         if self._deduplication is not None:
             self._deduplication.apply(policies)
+
+    def _limit_rates(self, policies: Policies) -> None:
+        if self._rates is None and limited(policies, self._shared_rates):
+            self._rates = self._subscriptions.rates = TopicRates(
+                self.writer.publish, self._published, self._shared_rates, self._clock
+            )
+        if self._rates is not None:
+            self._rates.apply(policies, self.producers.values())
+            for subscription in self.subscriptions.values():
+                subscription.limit_rates(self._rates, policies)
+
+    def _published(self) -> tuple[int, int]:
+        return self.writer.message_count, self.writer.size_bytes
 
     async def recover(self) -> None:
         """Learn what was stored, before anybody uses the topic. Raises what the stores raise."""
@@ -235,7 +260,7 @@ class PersistentTopic:
                 self._check_open()
                 producer = self._producers.attach(
                     arrival,
-                    publish=self.writer.publish,
+                    publish=self.writer.publish if self._rates is None else self._rates.publish,
                     connected_at_ms=self._clock.wall_ms(),
                     policies=self.policies,
                 )
@@ -248,6 +273,7 @@ class PersistentTopic:
     ) -> tuple[PersistentSubscription, Consumer]:
         self._check_open()
         check_subscription_name(request.subscription)
+        self._admission.check_subscribe_rate(request, connection.address, self._clock.now())
         with self._admission.consumer(request):
             subscription = self.subscriptions.get(request.subscription)
             if subscription is None:

@@ -73,6 +73,10 @@ class Producer:
         delays = policies.delayed_delivery
         self._delay_ms_max = delays.delay_ms_max if delays is not None and delays.active else 0
 
+    def publish_through(self, publish: Callable[["Producer", SendRun], None]) -> None:
+        """Hand runs to this from now on."""
+        self._publish = publish
+
     def publish(self, run: SendRun) -> None:
         """Hand a run to the topic; the answer comes through the connection. Dropped after close."""
         if self._closed:

@@ -13,6 +13,7 @@ from magnetar.broker.topics.deletions import Deletions
 from magnetar.broker.topics.non_persistent_topic import NonPersistentTopic
 from magnetar.broker.topics.persistent_topic import PersistentTopic
 from magnetar.broker.topics.settings import TopicSettings
+from magnetar.broker.topics.shared_rates import SharedRates
 from magnetar.broker.topics.topic import Topic
 from magnetar.clock import Clock
 from magnetar.errors import (
@@ -45,6 +46,7 @@ class TopicRegistry:
         clock: Clock,
         iteration: LoopIteration,
         producer_name: Callable[[], str],
+        shared_rates: SharedRates | None = None,
         deleted: Collection[Callable[[TopicName], Awaitable[None]]] = (),
     ) -> None:
         """``deleted`` remove what others keep for a topic whose log is deleted."""
@@ -59,6 +61,7 @@ class TopicRegistry:
         self._clock = clock
         self._iteration = iteration
         self._producer_name = producer_name
+        self._shared_rates = shared_rates
         self._deleted = deleted
         self._failed = self._write_failed  # One method object for all topics.
         self._new_compaction = partial(
@@ -235,6 +238,7 @@ class TopicRegistry:
             producer_name=self._producer_name,
             failed=self._failed,
             new_compaction=self._new_compaction,
+            shared_rates=self._shared_rates,
         )
         try:
             await topic.recover()
@@ -254,6 +258,7 @@ class TopicRegistry:
             policies=policies,
             clock=self._clock,
             producer_name=self._producer_name,
+            shared_rates=self._shared_rates,
         )
 
     def _check_domain(self, name: TopicName) -> None:

@@ -77,6 +77,12 @@ class TopicSettings:
         "sends of one producer to a non-persistent topic taken from one read of its socket; the "
         "rest is dropped; 0 is no limit",
     )
+    throttle_caught_up: bool = setting(
+        "dispatchThrottlingOnNonBacklogConsumerEnabled",
+        True,
+        "limits on the rate of delivery also hold for subscriptions with a backlog of less than "
+        "1,000 entries",
+    )
     delayed_strict: bool = setting(
         "isDelayedDeliveryDeliverAtTimeStrict",
         False,

@@ -53,6 +53,10 @@ class Topic(Protocol):
         """What a producer sends again is not stored again."""
 
     @property
+    def publish_limited_count(self) -> int:
+        """How often a producer had to wait for a limit on the rate."""
+
+    @property
     def waiting_producers(self) -> int:
         """Producers that wait until they may have it for themselves."""
 

@@ -33,6 +33,7 @@ def topic_stats(topic: Topic) -> TopicStats:
         backlog_quota_s=-1 if age is None else age.limit_time_s,
         created_ms=topic.loaded_at_ms,
         last_publish_ms=topic.last_publish_ms,
+        publish_limited_count=topic.publish_limited_count,
         deduplicates=topic.deduplicates,
         waiting_publishers=topic.waiting_producers,
         compaction_removed=compaction.removed_count if compaction else 0,
@@ -101,6 +102,8 @@ def _subscription(subscription: Subscription) -> SubscriptionStats:
             # What somebody acknowledges before its time is known when that has come.
             stats.delayed_entries = min(subscription.delayed.count, stats.backlog_entries)
             stats.delayed_index_bytes = subscription.delayed.size_bytes
+        if subscription.throttle is not None:
+            stats.rate_waits += subscription.throttle.waits
         stats.expired_counter = subscription.expired_count
         stats.last_expired_ms = subscription.last_expired_ms
     elif isinstance(subscription, NonPersistentSubscription):

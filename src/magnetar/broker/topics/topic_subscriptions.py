@@ -10,6 +10,7 @@ from magnetar.broker.topics.deduplication import CURSOR
 from magnetar.broker.topics.persistent_subscription import PersistentSubscription
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.broker.topics.subscription import Subscription
+from magnetar.broker.topics.topic_rates import TopicRates
 from magnetar.clock import Clock
 from magnetar.errors import Fenced, MagnetarError, TopicClosed
 from magnetar.model.names import TopicName
@@ -39,6 +40,7 @@ class TopicSubscriptions:
         "_settings",
         "_topic",
         "by_name",
+        "rates",
     )
 
     def __init__(
@@ -53,6 +55,8 @@ class TopicSubscriptions:
         check_open: Callable[[], None],
     ) -> None:
         self.by_name = by_name
+        self.rates: TopicRates | None = None
+        """The limits of the topic, where there are any."""
         self._topic = topic
         self._ledger = ledger
         self._admission = admission
@@ -152,7 +156,7 @@ class TopicSubscriptions:
         return self.by_name[name]
 
     def _subscription(self, name: str) -> PersistentSubscription:
-        return PersistentSubscription(
+        subscription = PersistentSubscription(
             name,
             self._ledger.cursors[name],
             topic=self._topic,
@@ -161,6 +165,8 @@ class TopicSubscriptions:
             tasks=self._tasks,
             clock=self._clock,
         )
+        subscription.limit_rates(self.rates, self._admission.policies)
+        return subscription
 
     async def _drop_if_abandoned(self, subscription: Subscription) -> None:
         await self._clock.sleep(ABANDONED_AFTER_S)

@@ -42,6 +42,10 @@ class ClientEnd:
         self.answers.set()
         self.sent = []
         self.waiting = []
+        self.held_back_by = []  # Who wants nothing to be read of it for a while.
+
+    def read_later(self, wait_s):
+        self.held_back_by.append(wait_s)
 
     def _note(self, *what):
         self.sent.append(what)
@@ -194,7 +198,13 @@ async def open_bench():
     benches = []
 
     async def open_one(
-        *, cache_bytes=1024 * 1024, clock=None, metadata=None, ledgers=None, **asked
+        *,
+        cache_bytes=1024 * 1024,
+        clock=None,
+        metadata=None,
+        ledgers=None,
+        shared_rates=None,
+        **asked,
     ):
         limits = {name: value for name, value in asked.items() if name in IN_FORCE}
         settings = {name: value for name, value in asked.items() if name not in limits}
@@ -224,6 +234,7 @@ async def open_bench():
             new_compaction=partial(
                 TopicCompaction, settings=settings, clock=clock, places=asyncio.Semaphore(1)
             ),
+            shared_rates=shared_rates,
         )
         bench = Bench(topic, tasks)
         benches.append(bench)
@@ -240,7 +251,7 @@ async def open_passing():
     """Opens benches with a non-persistent topic; all are closed after the test."""
     topics = []
 
-    def open_one(clock=None, **asked):
+    def open_one(clock=None, shared_rates=None, **asked):
         limits = {name: value for name, value in asked.items() if name in IN_FORCE}
         settings = {name: value for name, value in asked.items() if name not in limits}
         topic = NonPersistentTopic(
@@ -249,6 +260,7 @@ async def open_passing():
             policies=replace(PolicySettings().policies(), **limits),
             clock=clock or SystemClock(),
             producer_name=iter(f"standalone-0-{n}" for n in range(1000)).__next__,
+            shared_rates=shared_rates,
         )
         topics.append(topic)
         return Bench(topic, None)

@@ -8,7 +8,12 @@ from support.loop import until
 
 from magnetar.broker.topics.producer_access import AccessRequest
 from magnetar.broker.topics.topic_stats import topic_stats
-from magnetar.model.policy_values import BacklogQuota, BacklogQuotaPolicy
+from magnetar.model.policy_values import (
+    BacklogQuota,
+    BacklogQuotaPolicy,
+    DispatchRate,
+    PublishRate,
+)
 from magnetar.model.position import Position
 from magnetar.model.producers import ProducerAccessMode
 from magnetar.model.subscriptions import SubscriptionType
@@ -137,6 +142,9 @@ async def test_every_field_is_filled_by_what_happens(
         free.topic.attach_producer(client_end(), 4, "waits", access=access)
     )
     await until(lambda: claims)
+    slow = await open_bench(publish_rate=PublishRate(2), subscription_dispatch_rate=DispatchRate(1))
+    await slow.consumer(SubscriptionType.SHARED)
+    await slow.publish("a", "b", "c")
     compacted = await open_bench()
     await compacted.publish(make_entry("1", key="k"), make_entry("2", key="k"))
     compacted.topic.compact()
@@ -157,6 +165,7 @@ async def test_every_field_is_filled_by_what_happens(
         limited,
         passing,
         expiring,
+        slow,
         compacted,
         await open_bench(deduplication=True),
     ):

@@ -30,7 +30,6 @@ async def test_too_many_bundles_are_refused(world, count):
     "policy",
     [
         {"persistence": {"bookkeeperEnsemble": 2}},
-        {"topicDispatchRate": {"standalone": {"dispatchThrottlingRateInMsg": 10}}},
         {"topicDispatchRate": {"elsewhere": {"dispatchThrottlingRateInMsg": 10}}},
         {"backlog_quota_map": {"some_kind": {"limitSize": 5}}},
         {"auth_policies": {"namespace_auth": {"bob": ["produce"]}}},
@@ -41,7 +40,6 @@ async def test_too_many_bundles_are_refused(world, count):
         {"offload_threshold_in_seconds": 5},
         {"offload_deletion_lag_ms": 5},
         {"dispatcherPauseOnAckStatePersistentEnabled": True},
-        {"resource_group_name": "g"},
         {"properties": {"a": "b"}},
         {"allowed_topic_properties_for_metrics": ["a"]},
         {"deleted": True},

@@ -13,7 +13,17 @@ RETENTION = {"retentionTimeInMinutes": 10, "retentionSizeInMB": 20}
 
 NAMESPACE_ROWS = [row for row in POLICY_ROWS if row.name in IN_FORCE and row.namespace]
 TOPIC_ROWS = [row for row in POLICY_ROWS if row.name in IN_FORCE and row.topic]
+RATE = {
+    "dispatchThrottlingRateInMsg": 10,
+    "dispatchThrottlingRateInByte": 1000,
+    "relativeToPublishRate": True,
+    "ratePeriodInSecond": 2,
+}
 SENT = {
+    "dispatch_rate": RATE,
+    "subscription_dispatch_rate": RATE,
+    "publish_rate": {"publishThrottlingRateInMsg": 10, "publishThrottlingRateInByte": 1000},
+    "subscribe_rate": {"subscribeThrottlingRatePerConsumer": 5, "ratePeriodInSecond": 10},
     "retention": RETENTION,
     "auto_topic_creation": {"allowAutoTopicCreation": True, "topicType": "non-partitioned"},
     "auto_subscription_creation": {"allowAutoSubscriptionCreation": False},
@@ -38,6 +48,8 @@ def test_what_is_in_force_can_be_set():
         "allowed_clusters",
         "backlog_quota_age",  # test_backlog_quotas.py
         "backlog_quota_size",
+        "of_subscriptions",  # test_subscription_dispatch_rate.py
+        "resource_group",  # test_resource_groups.py
         "replication_clusters",
     }
 
@@ -165,7 +177,7 @@ async def test_what_is_no_value_of_a_policy_is_refused(world, path, body, status
 
 
 async def test_a_policy_that_is_not_in_force_has_no_route(world):
-    for path in ("subscribeRate", "dispatchRate"):
+    for path in ("persistence", "replicatorDispatchRate"):
         assert (await world.ask("POST", f"{NAMESPACE}/{path}", 5)).status in (404, 405)
 
 
