@@ -15,7 +15,11 @@ from magnetar.testing.local_broker import BrokerThread
 pytestmark = pytest.mark.compatibility
 
 TOPIC = "persistent://public/default/idle"
-SETTINGS = {"topicUnloadAfterIdleSeconds": 1, "retentionCheckIntervalInSeconds": 1}
+SETTINGS = {
+    "topicUnloadAfterIdleSeconds": 1,
+    "retentionCheckIntervalInSeconds": 1,
+    "brokerDeleteInactiveTopicsEnabled": "false",  # What is to be deleted stays loaded until then.
+}
 
 
 @pytest.fixture
