@@ -75,8 +75,8 @@ def chores(
         await topic.maintain()
         await registry.unload_if_idle(topic)
 
-    expire = _if_stored(lambda topic: topic.expire_old())
-    drop_unused_subscriptions = _if_stored(lambda topic: topic.drop_unused_subscriptions())
+    expire = _if_stored(lambda topic: topic.upkeep.expire_old())
+    drop_unused_subscriptions = _if_stored(lambda topic: topic.upkeep.drop_unused_subscriptions())
     compact = _if_stored(lambda topic: topic.compact_if_due())
     found = [
         Chore("trim", retention_check_s, trim),
@@ -86,7 +86,7 @@ def chores(
         Chore("delete unused", inactive_check_s, registry.delete_if_unused),
     ]
     if settings.backlog_check:
-        check_backlog = _if_stored(lambda topic: topic.check_backlog())
+        check_backlog = _if_stored(lambda topic: topic.upkeep.check_backlog())
         found.append(Chore("check backlog", settings.backlog_check_s, check_backlog))
     return found
 

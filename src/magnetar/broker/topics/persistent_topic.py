@@ -25,6 +25,7 @@ from magnetar.broker.topics.topic_deduplication import TopicDeduplication
 from magnetar.broker.topics.topic_producers import TopicProducers
 from magnetar.broker.topics.topic_rates import TopicRates, limited
 from magnetar.broker.topics.topic_subscriptions import TopicSubscriptions
+from magnetar.broker.topics.topic_upkeep import TopicUpkeep, own
 from magnetar.broker.topics.topic_writer import TopicWriter
 from magnetar.clock import Clock
 from magnetar.errors import (
@@ -37,7 +38,7 @@ from magnetar.errors import (
 from magnetar.loop_iteration import LoopIteration
 from magnetar.model.names import TopicName
 from magnetar.model.policies import Policies
-from magnetar.model.policy_values import BacklogQuota, InactiveTopicDeleteMode, RetentionPolicies
+from magnetar.model.policy_values import InactiveTopicDeleteMode, RetentionPolicies
 from magnetar.model.position import EARLIEST, Position
 from magnetar.storage.managed_ledger.compaction import COMPACTION_CURSOR
 from magnetar.storage.managed_ledger.info import ManagedLedgerInfo
@@ -249,7 +250,8 @@ class PersistentTopic:
         self._check_open()
         if name is None:
             name = self._producer_name()
-        if (quota := await self._exceeded_quota()) and (refused := backlog_limits.refusal(quota)):
+        quota = await self.upkeep.exceeded_quota()
+        if quota is not None and (refused := backlog_limits.refusal(quota)):
             raise refused
         with self._admission.producer(name, encrypted=access.encrypted):
             if initial_subscription and initial_subscription not in self.subscriptions:
@@ -328,7 +330,7 @@ class PersistentTopic:
         await self._subscriptions.drop(subscription)
 
     async def set_properties(self, subscription: Subscription, properties: dict[str, str]) -> None:
-        await _own(subscription).cursor.set_properties(properties)
+        await own(subscription).cursor.set_properties(properties)
 
     async def seek(
         self,
@@ -355,15 +357,15 @@ class PersistentTopic:
         ack_set: list[int] | None,
     ) -> None:
         try:
-            await _own(subscription).seek(target, ack_set)
+            await own(subscription).seek(target, ack_set)
         finally:
             if not self._closed:
                 self._subscriptions.expect_back(subscription)
 
     async def skip(self, subscription: Subscription, count: int | None = None) -> None:
-        own = _own(subscription)
-        own.pass_over(
-            await log_positions.position_behind(self.ledger, own.cursor, count, self._clock)
+        its = own(subscription)
+        its.pass_over(
+            await log_positions.position_behind(self.ledger, its.cursor, count, self._clock)
         )
 
     async def oldest_publish_time_ms(self, subscription: Subscription) -> int:
@@ -372,7 +374,7 @@ class PersistentTopic:
     async def count_backlog(
         self, subscription: Subscription, start: Position | None = None
     ) -> BacklogCount:
-        return await self._subscriptions.count_backlog(_own(subscription), start)
+        return await self._subscriptions.count_backlog(own(subscription), start)
 
     async def last_message_id(self, *, compacted: bool = False) -> tuple[Position, int]:
         return await log_positions.last_message_id(self.ledger, compacted=compacted)
@@ -398,36 +400,16 @@ class PersistentTopic:
     def _compacts(self) -> bool:
         return self.compaction is not None and self.compaction.running
 
-    async def expire(self, subscription: Subscription, before_ms: int) -> int:
-        return await backlog_limits.expire(self.ledger, _own(subscription), before_ms)
-
-    def expire_to(
-        self, subscription: Subscription, position: Position, *, excluded: bool = False
-    ) -> int:
-        last = self.ledger.next_position(position) if excluded else position
-        return _own(subscription).expire(last)
-
-    async def expire_old(self) -> None:
-        now_ms, ttl_s = self._clock.wall_ms(), self.policies.message_ttl_s or 0
-        for subscription in list(self.subscriptions.values()) if ttl_s else ():
-            await backlog_limits.expire(self.ledger, subscription, now_ms - ttl_s * 1000)
-
-    async def check_backlog(self) -> None:
-        quota = await self._exceeded_quota()
-        if quota is None:
-            return
-        if backlog_limits.refusal(quota) is None:
-            policies, now_ms = self.policies, self._clock.wall_ms()
-            await backlog_limits.evict(self.ledger, self.subscriptions.values(), policies, now_ms)
-        else:
-            self._producers.disconnect_attached()
-
-    async def drop_unused_subscriptions(self) -> None:
-        unused_max_ms = (self.policies.subscription_expiration_minutes or 0) * 60_000
-        for each in list(self.subscriptions.values()) if unused_max_ms else ():
-            if each.durable and each.unused_ms(self._clock.wall_ms()) > unused_max_ms:
-                log.info("subscription.unused topic=%s name=%s", self.name, each.name)
-                await self._subscriptions.drop(each)
+    @property
+    def upkeep(self) -> TopicUpkeep:
+        return TopicUpkeep(
+            self.name,
+            self.ledger,
+            self._subscriptions,
+            self._producers,
+            self.policies,
+            self._clock,
+        )
 
     @property
     def unused_max_s(self) -> float | None:
@@ -478,12 +460,6 @@ class PersistentTopic:
         if self._deduplication is not None:
             await self._deduplication.close()
 
-    async def _exceeded_quota(self) -> BacklogQuota | None:
-        policies, now_ms = self.policies, self._clock.wall_ms()
-        return await backlog_limits.exceeded_quota(
-            self.ledger, self.subscriptions.values(), policies, now_ms
-        )
-
     def _write_failed(self) -> None:
         """Disconnect the producers, who try again."""
         self._closed = True
@@ -493,8 +469,3 @@ class PersistentTopic:
     def _check_open(self) -> None:
         if self._closed:
             raise TopicClosed(f"Topic {self.name} is being closed here; look it up again")
-
-
-def _own(subscription: Subscription) -> PersistentSubscription:
-    assert isinstance(subscription, PersistentSubscription), f"{subscription.name} has no cursor"
-    return subscription

@@ -10,6 +10,7 @@ from magnetar.broker.topics.consumer import Consumer, DeliveryTotals, SubscribeR
 from magnetar.broker.topics.producer import Producer
 from magnetar.broker.topics.producer_access import SHARED_ACCESS, AccessRequest
 from magnetar.broker.topics.subscription import Subscription
+from magnetar.broker.topics.topic_upkeep import TopicUpkeep
 from magnetar.errors import NotAllowed
 from magnetar.model.names import TopicName
 from magnetar.model.policies import Policies
@@ -204,25 +205,9 @@ class StoredTopic(Topic, Protocol):
     def policies(self) -> Policies:
         """Those that hold."""
 
-    async def expire(self, subscription: Subscription, before_ms: int) -> int:
-        """Acknowledge what was published before a time, in ms; return how many entries.
-
-        This and the four below raise what the stores raise.
-        """
-
-    def expire_to(
-        self, subscription: Subscription, position: Position, *, excluded: bool = False
-    ) -> int:
-        """The same for what is up to a position; ``excluded``: and the one after it."""
-
-    async def expire_old(self) -> None:
-        """Do so for every subscription with what is older than the policies let it become."""
-
-    async def check_backlog(self) -> None:
-        """Where a backlog exceeds its quota, disconnect producers or acknowledge the oldest."""
-
-    async def drop_unused_subscriptions(self) -> None:
-        """Delete those that had no consumer for as long as the policies say."""
+    @property
+    def upkeep(self) -> TopicUpkeep:
+        """What time brings; made when it is asked for, so that a topic at rest has none."""
 
     @property
     def unused_max_s(self) -> float | None:

@@ -114,7 +114,7 @@ async def expiring_topic(bench):
     """A topic with quotas, and a message that was too old."""
     await bench.consumer(SubscriptionType.SHARED, permits=0)
     await bench.publish("a")
-    await bench.topic.expire_old()
+    await bench.topic.upkeep.expire_old()
 
 
 async def passing_topic(bench):

@@ -46,7 +46,7 @@ async def check_backlogs(admin: AdminServices, _: Request) -> Reply:
     """Compare the backlogs of all open topics with their quotas now."""
     for topic in list(admin.topics.loaded.values()):
         if topic.stored is not None:
-            await topic.stored.check_backlog()
+            await topic.stored.upkeep.check_backlog()
     return done()
 
 

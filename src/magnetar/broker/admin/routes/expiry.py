@@ -45,7 +45,7 @@ async def expire_to_message(admin: AdminServices, request: Request) -> Reply:
         admin, request, "Expire message at position is not supported for partitioned-topic"
     )
     [(topic, subscription)] = await found_in(admin, request)
-    if not storing(topic).expire_to(subscription, at.message.position, excluded=at.excluded):
+    if not storing(topic).upkeep.expire_to(subscription, at.message.position, excluded=at.excluded):
         raise Rejection(
             409,
             f"Expire message by position not issued on topic {topic.name} for subscription "
@@ -62,7 +62,7 @@ async def _expire(
     expired = 0
     if seconds and subscription.backlog:
         before_ms = admin.clock.wall_ms() - seconds * 1000
-        expired = await storing(topic).expire(subscription, before_ms)
+        expired = await storing(topic).upkeep.expire(subscription, before_ms)
     near_the_end = bool(subscription.consumers) and subscription.backlog < SMALL_BACKLOG
     if not expired and (near_the_end or not subscription.backlog):
         raise Rejection(

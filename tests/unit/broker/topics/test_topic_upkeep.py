@@ -41,11 +41,11 @@ async def test_what_is_older_than_the_ttl_counts_as_acknowledged(open_bench, mak
     for name in ("a", "b"):
         await bench.topic.create_subscription(name, EARLIEST)
     await publish_over_time(bench, make_entry, clock)
-    await bench.topic.expire_old()
+    await bench.topic.upkeep.expire_old()
     stats = {name: (each.backlog, each.expired_count) for name, each in
              bench.topic.subscriptions.items()}  # fmt: skip
     assert stats == {"a": (5, 5), "b": (5, 5)}
-    await bench.topic.expire_old()
+    await bench.topic.upkeep.expire_old()
     assert bench.topic.subscriptions["a"].expired_count == 5
 
 
@@ -54,7 +54,7 @@ async def test_without_a_ttl_nothing_expires(open_bench, make_entry, clock):
     subscription = await bench.topic.create_subscription("a", EARLIEST)
     await publish_over_time(bench, make_entry, clock)
     clock.move(10**6)
-    await bench.topic.expire_old()
+    await bench.topic.upkeep.expire_old()
     assert subscription.backlog == 10
 
 
@@ -62,7 +62,7 @@ async def test_a_consumer_gets_what_has_not_expired(open_bench, make_entry, cloc
     bench = await open_bench(clock=clock, message_ttl_s=3)
     await bench.topic.create_subscription("s", EARLIEST)
     await publish_over_time(bench, make_entry, clock)
-    await bench.topic.expire_old()
+    await bench.topic.upkeep.expire_old()
     end, _, _ = await bench.consumer(EXCLUSIVE)
     await end.until(lambda e: e.got() == ["7", "8", "9"])
 
@@ -78,10 +78,10 @@ async def test_producers_are_sent_away_until_the_backlog_is_smaller(
     subscription = await bench.topic.create_subscription("s", EARLIEST)
     end = client_end()
     await bench.topic.attach_producer(end, 7, "p")
-    await bench.topic.check_backlog()
+    await bench.topic.upkeep.check_backlog()
     assert not end.sent
     await bench.publish(*(make_entry("x" * 100) for _ in range(10)))
-    await bench.topic.check_backlog()
+    await bench.topic.upkeep.check_backlog()
     assert end.sent == [("close_producer", 7)]
     with pytest.raises(BacklogQuotaExceeded, match="Cannot create producer on topic with") as found:
         await bench.topic.attach_producer(client_end(), 7, "p")
@@ -97,11 +97,11 @@ async def test_the_oldest_are_evicted_from_whoever_is_behind(open_bench, make_en
     fast = await bench.topic.create_subscription("fast", EARLIEST)
     await bench.publish(*(make_entry("x" * 100) for _ in range(100)))
     await bench.topic.skip(fast, 80)
-    await bench.topic.check_backlog()
+    await bench.topic.upkeep.check_backlog()
     assert fast.backlog == 20
     assert 0.8 * 5000 < slow.cursor.backlog_bytes <= LEFT_BY_EVICTION * 5000
     before = slow.backlog
-    await bench.topic.check_backlog()
+    await bench.topic.upkeep.check_backlog()
     assert slow.backlog == before
     await bench.publish("a producer is let in all the same")
 
@@ -110,7 +110,7 @@ async def test_a_backlog_may_only_become_so_old(open_bench, make_entry, clock, c
     bench = await open_bench(clock=clock, backlog_quota_age=BacklogQuota(-1, 5, EVICTION))
     subscription = await bench.topic.create_subscription("s", EARLIEST)
     await publish_over_time(bench, make_entry, clock)
-    await bench.topic.check_backlog()
+    await bench.topic.upkeep.check_backlog()
     assert subscription.backlog == 5
     clock.move(1)
     bench.topic.apply(replace(bench.topic.policies, backlog_quota_age=BacklogQuota(-1, 5, HOLD)))
@@ -124,17 +124,17 @@ async def test_a_subscription_that_nobody_uses_is_dropped(open_bench, clock):
     await topic.create_subscription("unused", EARLIEST)
     _, used, consumer = await bench.consumer(EXCLUSIVE, subscription="used")
     clock.move(5 * 60)
-    await topic.drop_unused_subscriptions()
+    await topic.upkeep.drop_unused_subscriptions()
     assert set(topic.subscriptions) == {"unused", "used"}
     clock.move(1)
-    await topic.drop_unused_subscriptions()
+    await topic.upkeep.drop_unused_subscriptions()
     assert set(topic.subscriptions) == {"used"}
     await topic.leave(used, consumer)
     clock.move(5 * 60)
-    await topic.drop_unused_subscriptions()
+    await topic.upkeep.drop_unused_subscriptions()
     assert set(topic.subscriptions) == {"used"}
     clock.move(1)
-    await topic.drop_unused_subscriptions()
+    await topic.upkeep.drop_unused_subscriptions()
     assert not topic.subscriptions
 
 
