@@ -32,7 +32,7 @@ from .shared_frames import SharedFrames
 log = logging.getLogger(__name__)
 
 SHARED_BUFFER_BYTES: Final = 256 * 1024
-SMALL_READ_BYTES: Final = 4 * 1024  # For clients that send many commands; sends need more.
+SMALL_READ_BYTES: Final = 4 * 1024  # For clients that send many commands, or more than they may.
 COMMANDS_PER_READ_MAX: Final = 64  # After more, each loop iteration does one small read.
 FRAME_PADDING: Final = FRAME_SIZE_MAX - MESSAGE_SIZE_MAX  # Room for command and metadata.
 PING_SINCE: Final = 1  # The protocol version from which a client understands PING.
@@ -166,8 +166,9 @@ class Connection(asyncio.BufferedProtocol):
                     return
             if self._decoder.failure is not None:
                 raise self._decoder.failure
-            self._small_reads = commands > COMMANDS_PER_READ_MAX
-            if self._small_reads:
+            self._small_reads = session.too_fast
+            if commands > COMMANDS_PER_READ_MAX:
+                self._small_reads = True
                 self._read_pause.pause(PauseReason.MANY_COMMANDS)
                 self._loop.call_soon(self._read_pause.resume, PauseReason.MANY_COMMANDS)
         except ProtocolError as error:

@@ -70,18 +70,19 @@ class Session:
         "_hang_up",
         "_liveness_timeout_s",
         "_outbox",
-        "_rates",
         "_read_pause",
         "_requests_pending",
         "_sends",
         "_shared_frames",
         "_sign_of_life",
         "_tasks",
+        "_waits",
         "_written",
         "client_version",
         "consumers",
         "producers",
         "protocol_version",
+        "too_fast",
         "unwelcome",
         "watchers",
     )
@@ -123,8 +124,8 @@ class Session:
         self._closed_producers: dict[int, float] = {}
         self._sign_of_life: asyncio.Future[bool] | None = None
         self._closed = False
-        # Each says for how long the client must wait before more is read.
-        self._rates: set[Callable[[], float]] | None = None
+        self.too_fast = False  # The client published more than it may, and is not read.
+        self._waits: set[Callable[[], float]] | None = None  # Why, and for how long.
         self._written: asyncio.Event | None = None  # Set when those who wait may look again.
 
     # The connection and the handlers call what follows.
@@ -225,12 +226,12 @@ class Session:
         self._outbox.when_writable(wake)
 
     def read_later(self, wait_s: Callable[[], float]) -> None:
-        if self._rates is None:
-            self._rates = {wait_s}
+        if self._waits is None:
+            self._waits, self.too_fast = {wait_s}, True
             self._read_pause.pause(PauseReason.PUBLISH_RATE)
-            self._tasks.spawn("publish rate", self._wait_for_rates(self._rates))
+            self._tasks.spawn("publish rate", self._wait_for_rates(self._waits))
         else:
-            self._rates.add(wait_s)
+            self._waits.add(wait_s)
 
     async def alive(self) -> bool:
         """Ask whether the client is there; one that the broker keeps waiting counts as alive."""
@@ -311,10 +312,10 @@ class Session:
         else:
             self._outbox.put(replies.close_consumer(consumer_id))
 
-    async def _wait_for_rates(self, rates: set[Callable[[], float]]) -> None:
-        while not self._closed and (longest := max(wait_s() for wait_s in rates)):
+    async def _wait_for_rates(self, waits: set[Callable[[], float]]) -> None:
+        while not self._closed and (longest := max(wait_s() for wait_s in waits)):
             await self._clock.sleep(longest)
-        self._rates = None
+        self._waits, self.too_fast = None, False
         self._read_pause.resume(PauseReason.PUBLISH_RATE)
 
     async def _give_up_without(self, sign: asyncio.Future[bool]) -> None:

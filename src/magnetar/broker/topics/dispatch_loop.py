@@ -94,8 +94,7 @@ class DispatchLoop:
         self._messages_per_entry = 1.0
         self._rewinds = 0  # What was read before a rewind is dropped.
         self._closed = False
-        self.throttle = throttle
-        """Limits on its rate, where there are any."""
+        self.limit_rates(throttle)
         self.delayed = delayed
         """What is held back until it is due, where there was any; it outlives this loop."""
         self._delay_policy = DelayedDeliveryPolicies()
@@ -164,13 +163,18 @@ class DispatchLoop:
         self.over_unacked_limit = False  # ``wake`` looks at the new limit.
         self.wake()
 
+    def limit_rates(self, throttle: DispatchThrottle | None) -> None:
+        """Deliver no faster than this allows from now on."""
+        self._throttle = throttle
+        self._read_bytes_max = self._settings.read_bytes_max
+
     def close(self) -> None:
         """Deliver nothing more. A read under way is dropped."""
         self._closed = True
         if self._takeover is not None:
             self._takeover.close()
-        if self.throttle is not None:
-            self.throttle.rest()
+        if self._throttle is not None:
+            self._throttle.rest()
         if self._table is not None:
             self._table.returned.clear()
         if self.delayed is not None:
@@ -205,8 +209,8 @@ class DispatchLoop:
             yield Blocked(Why.READING)
         if table is not None and self._check_unacked_limit():
             yield Blocked(Why.SUBSCRIPTION_UNACKED)
-        if self.throttle is not None and self._throttled:
-            yield self.throttle.blocked()
+        if self._throttle is not None:
+            yield self._throttle.blocked()
         yield self.strategy.blocked(now)
 
     def _all_delayed(self, delayed: DelayedDelivery) -> Blocked | None:
@@ -239,15 +243,18 @@ class DispatchLoop:
                 capacity += its
             elif not consumer.connection.writable:
                 consumer.connection.when_writable(self.wake)
-        if self.throttle is not None and capacity > 0 and self._throttled:
-            return self.throttle.capacity(capacity, self.wake)
+        if self._throttle is not None and capacity > 0:
+            return self._within_rates(capacity, self._throttle)
         return capacity
 
-    @property
-    def _throttled(self) -> bool:
-        """Whether its limits hold for what it has to deliver."""
-        everybody = self._settings.throttle_caught_up
-        return everybody or self._cursor.backlog >= CAUGHT_UP_ENTRIES_MAX
+    def _within_rates(self, capacity: int, throttle: DispatchThrottle) -> int:
+        settings = self._settings
+        if settings.throttle_caught_up or self._cursor.backlog >= CAUGHT_UP_ENTRIES_MAX:
+            capacity = throttle.capacity(capacity, self.wake)
+        else:
+            throttle.spare()
+        self._read_bytes_max = int(min(settings.read_bytes_max, throttle.bytes_left))
+        return capacity
 
     def _check_unacked_limit(self) -> bool:
         """Once it is reached, half of it must be acknowledged; a limit of 1 as a whole."""
@@ -307,10 +314,7 @@ class DispatchLoop:
         # So many entries are likely to take up the permits.
         likely = int(capacity / self._messages_per_entry) + 1
         wanted = min(likely, capacity, settings.read_entries_max)
-        bytes_max = settings.read_bytes_max
-        if self.throttle is not None and self._throttled:
-            bytes_max = self.throttle.bytes_max(bytes_max)
-        runs = self._cursor.cached(wanted, bytes_max)
+        runs = self._cursor.cached(wanted, self._read_bytes_max)
         if runs is None:
             self._reading = self._tasks.spawn("read", self._read(wanted, []))
             return 0
@@ -334,7 +338,7 @@ class DispatchLoop:
             if due:
                 runs = await self._cursor.read_at(due, apart=delayed is not None)
             else:
-                runs = await self._cursor.read(wanted, self._settings.read_bytes_max)
+                runs = await self._cursor.read(wanted, self._read_bytes_max)
             if rewinds != self._rewinds:
                 self._cursor.rewind()
             elif self._capacity() <= 0:
@@ -419,8 +423,8 @@ class DispatchLoop:
         picks, left = self.strategy.assign(run, indexes, traits, again=again)
         for consumer, picked in picks:
             self._hand_over(consumer, run, traits, picked)
-            if self.throttle is not None and self._throttled:
-                self.throttle.count(run, traits, picked)
+            if self._throttle is not None:
+                self._throttle.count(run, traits, picked)
         if left and self._table is not None:
             self._table.wait(run.ledger_id, list(map(run.first_entry_id.__add__, left)))
         return left

@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from magnetar.broker.dispatch.blocked import Blocked, Why
 from magnetar.broker.topics import rate_limit
@@ -13,6 +14,8 @@ from magnetar.message.entry_traits import EntryTraits
 from magnetar.model.policy_values import DispatchRate
 from magnetar.storage.managed_ledger.run import EntryRun
 from magnetar.tasks import Tasks
+
+_INFINITE: Final = float("inf")
 
 
 class DispatchThrottle:
@@ -25,6 +28,9 @@ class DispatchThrottle:
         self._clock = clock
         self._own = RateLimit("subscription", clock.now())
         self._limits: Sequence[RateLimit] = ()
+        self._counted: Sequence[RateLimit] = ()
+        self.bytes_left = _INFINITE
+        """How many bytes may go, as of when ``capacity`` was asked."""
         self._used_up = ""  # The limit that it waits for, or did.
         self._waiting: asyncio.Task[None] | None = None
 
@@ -39,30 +45,34 @@ class DispatchThrottle:
 
     def capacity(self, wanted: int, wake: Callable[[], None]) -> int:
         """How many messages of those wanted may go now; where none, ``wake`` is called later."""
+        self._counted = self._limits
         now = self._clock.now()
         most: float = wanted
+        bytes_left = _INFINITE
         for limit in self._limits:
-            messages = limit.messages_left(now)
-            if messages < 1 or limit.bytes_left(now) < 1:
-                self._wake_later(wake, limit.name, "Msg" if messages < 1 else "Bytes")
+            limit.refill(now)
+            if limit.messages < 1 or limit.size_bytes < 1:
+                self._wake_later(wake, limit.name, "Msg" if limit.messages < 1 else "Bytes")
                 return 0
-            most = min(most, messages)
+            most = min(most, limit.messages)
+            bytes_left = min(bytes_left, limit.size_bytes)
+        self.bytes_left = bytes_left
         return int(most)
 
-    def bytes_max(self, most: int) -> int:
-        """How many bytes of those may be read to be delivered now."""
-        now = self._clock.now()
-        return int(min(most, *(max(limit.bytes_left(now), 1) for limit in self._limits)))
+    def spare(self) -> None:
+        """What is delivered next counts for no limit."""
+        self._counted = ()
+        self.bytes_left = _INFINITE
 
     def count(self, run: EntryRun, traits: EntryTraits, indexes: Sequence[int]) -> None:
-        """These entries of a run are delivered."""
+        """These entries of a run are delivered; ``capacity`` or ``spare`` was asked before."""
         messages, size_bytes = traits.message_count, run.size_bytes
         if len(indexes) < len(run.data):
             messages = sum(map(traits.message_counts.__getitem__, indexes))
             size_bytes = sum(map(len, map(run.data.__getitem__, indexes)))
-        now = self._clock.now()
-        for limit in self._limits:
-            limit.take(messages, size_bytes, now)
+        for limit in self._counted:
+            limit.messages -= messages
+            limit.size_bytes -= size_bytes
 
     def blocked(self) -> Blocked | None:
         """The limit that it waits for, if it does."""

@@ -55,7 +55,7 @@ class PersistentSubscription(Subscription):
             self.throttle = DispatchThrottle(self._tasks, self._clock)
         self.throttle.apply(policies.dispatch_rate_of(self.name), rates)
         if self.dispatch is not None:
-            self.dispatch.throttle = self.throttle or None
+            self.dispatch.limit_rates(self.throttle or None)
 
     @property
     def durable(self) -> bool:

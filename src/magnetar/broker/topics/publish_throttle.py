@@ -25,10 +25,11 @@ class PublishThrottle:
 
     def publish(self, producer: Producer, run: SendRun) -> None:
         """Count a run, which was read already, and let its client wait if that is too much."""
-        now = self._clock.now()
+        now, messages, used_up = self._clock.now(), run.message_count, False
         for limit in self.limits:
-            limit.take(run.message_count, run.size_bytes, now)
-        if self.wait_s():
+            if limit.take(messages, run.size_bytes, now):
+                used_up = True
+        if used_up:
             self.limited_count += 1
             producer.connection.read_later(self.wait_s)
         self.unlimited(producer, run)

@@ -20,41 +20,37 @@ Counters = Callable[[], tuple[int, int]]
 """Tells messages and bytes published up to now."""
 
 
-class _Bucket:
-    """Tokens for a period, refilled steadily; overdrawn below 0."""
-
-    __slots__ = ("amount", "tokens")
-
-    def __init__(self) -> None:
-        self.amount = 0.0  # In a period; 0: no limit.
-        self.tokens = 0.0
-
-    def set(self, amount: int) -> None:
-        """Keep what is left, or is to be made up for, of an amount before."""
-        self.tokens = min(self.tokens, amount) if self.amount else amount
-        self.amount = max(amount, 0)
-
-    def refill(self, periods: float, extra: float) -> None:
-        """``extra`` comes on top in a period."""
-        most = self.amount + extra
-        self.tokens = min(self.tokens + periods * most, most)
-
-    def wait(self, extra: float) -> float:
-        """Periods until there is a token."""
-        return (1 - self.tokens) / (self.amount + extra) if self.amount and self.tokens < 1 else 0.0
-
-
 class RateLimit:
-    """A limit, which is none until it is set. ``name`` tells whose it is."""
+    """A limit, which is none until it is set. ``name`` tells whose it is.
 
-    __slots__ = ("_at", "_bytes", "_messages", "_period_s", "_published", "name")
+    ``messages`` and ``size_bytes`` may go, as of the last look at the time; below 0 they are to be
+    made up for. They and their bounds are infinite where nothing is limited, so that whatever is
+    done for each run needs no questions.
+    """
+
+    __slots__ = (
+        "_at",
+        "_bytes_max",
+        "_bytes_per_s",
+        "_given",
+        "_messages_max",
+        "_messages_per_s",
+        "_published",
+        "messages",
+        "name",
+        "size_bytes",
+    )
 
     def __init__(self, name: str, now: float) -> None:
         self.name = name
+        self.messages = _INFINITE
+        self.size_bytes = _INFINITE
         self._at = now
-        self._period_s = 1.0
-        self._messages = _Bucket()
-        self._bytes = _Bucket()
+        self._messages_max = _INFINITE
+        self._bytes_max = _INFINITE
+        self._messages_per_s = 0.0
+        self._bytes_per_s = 0.0
+        self._given = 0, 0, 1.0  # Messages, bytes, and the period.
         self._published: _Published | None = None
 
     def set(
@@ -68,59 +64,68 @@ class RateLimit:
     ) -> None:
         """So many in a period from now on; 0 or less is no limit.
 
-        ``above``: and as many more as are published meanwhile.
+        What is to be made up for stays to be made up for. ``above``: and as many more as are
+        published meanwhile.
         """
-        self._refill(now)
-        self._messages.set(messages)
-        self._bytes.set(size_bytes)
-        self._period_s = max(period_s, 1)
+        self.refill(now)
+        self._given = messages, size_bytes, max(period_s, 1)
         if above is None:
             self._published = None
         elif self._published is None:
             self._published = _Published(above, now)
+        self._find_bounds()
+        self.messages = min(self.messages, self._messages_max) if messages > 0 else _INFINITE
+        self.size_bytes = min(self.size_bytes, self._bytes_max) if size_bytes > 0 else _INFINITE
 
     def __bool__(self) -> bool:
         """Whether it limits anything."""
-        return bool(self._messages.amount or self._bytes.amount)
+        return self._messages_per_s > 0 or self._bytes_per_s > 0
 
-    def take(self, messages: int, size_bytes: int, now: float) -> None:
-        """So much goes."""
-        self._refill(now)
-        self._messages.tokens -= messages
-        self._bytes.tokens -= size_bytes
+    def take(self, messages: int, size_bytes: int, now: float) -> bool:
+        """So much goes. True: it is used up then."""
+        self.refill(now)
+        self.messages -= messages
+        self.size_bytes -= size_bytes
+        return self.messages < 1 or self.size_bytes < 1
 
-    def messages_left(self, now: float) -> float:
-        """How many may go."""
-        self._refill(now)
-        return self._messages.tokens if self._messages.amount else _INFINITE
-
-    def bytes_left(self, now: float) -> float:
-        self._refill(now)
-        return self._bytes.tokens if self._bytes.amount else _INFINITE
+    def refill(self, now: float) -> None:
+        """Look at the time."""
+        elapsed = now - self._at
+        if elapsed > 0:
+            self._at = now
+            if self._published is not None and self._published.measure(now):
+                self._find_bounds()
+            if self._messages_per_s:
+                more = elapsed * self._messages_per_s
+                self.messages = min(self.messages + more, self._messages_max)
+            if self._bytes_per_s:
+                self.size_bytes = min(
+                    self.size_bytes + elapsed * self._bytes_per_s, self._bytes_max
+                )
 
     def wait_s(self, now: float) -> float:
         """How long until more may go; 0: at once."""
-        self._refill(now)
-        messages, size_bytes = self._extra()
-        return self._period_s * max(self._messages.wait(messages), self._bytes.wait(size_bytes))
+        self.refill(now)
+        wait_s = 0.0
+        if self.messages < 1:
+            wait_s = (1 - self.messages) / self._messages_per_s
+        if self.size_bytes < 1:
+            wait_s = max(wait_s, (1 - self.size_bytes) / self._bytes_per_s)
+        return wait_s
 
-    def _refill(self, now: float) -> None:
-        periods = (now - self._at) / self._period_s
-        if periods > 0:
-            self._at = now
-            if self._published is not None:
-                self._published.measure(now)
-            messages, size_bytes = self._extra()
-            self._messages.refill(periods, messages)
-            self._bytes.refill(periods, size_bytes)
-
-    def _extra(self) -> tuple[float, float]:
-        if self._published is None:
-            return 0.0, 0.0
-        return (
-            self._published.messages_per_s * self._period_s,
-            self._published.bytes_per_s * self._period_s,
-        )
+    def _find_bounds(self) -> None:
+        messages, size_bytes, period_s = self._given
+        published = self._published
+        self._messages_per_s = self._bytes_per_s = 0.0
+        self._messages_max = self._bytes_max = _INFINITE
+        if messages > 0:
+            more = 0.0 if published is None else published.messages_per_s
+            self._messages_per_s = messages / period_s + more
+            self._messages_max = self._messages_per_s * period_s
+        if size_bytes > 0:
+            more = 0.0 if published is None else published.bytes_per_s
+            self._bytes_per_s = size_bytes / period_s + more
+            self._bytes_max = self._bytes_per_s * period_s
 
 
 class _Published:
@@ -135,13 +140,16 @@ class _Published:
         self.messages_per_s = 0.0
         self.bytes_per_s = 0.0
 
-    def measure(self, now: float) -> None:
+    def measure(self, now: float) -> bool:
+        """Look at the counters when it is time to. True: the rates are new."""
         elapsed = now - self._at
-        if elapsed >= MEASURED_S:
-            before, self._before = self._before, self._counters()
-            self.messages_per_s = (self._before[0] - before[0]) / elapsed
-            self.bytes_per_s = (self._before[1] - before[1]) / elapsed
-            self._at = now
+        if elapsed < MEASURED_S:
+            return False
+        before, self._before = self._before, self._counters()
+        self.messages_per_s = (self._before[0] - before[0]) / elapsed
+        self.bytes_per_s = (self._before[1] - before[1]) / elapsed
+        self._at = now
+        return True
 
 
 def wait_s(limits: Sequence[RateLimit], now: float) -> float:

@@ -28,6 +28,7 @@ class SubscribeThrottle:
             limit.set(self.rate.per_consumer, 0, now, period_s=self.rate.period_s)
             if len(self._limits) > CONSUMERS_KNOWN_MAX:
                 del self._limits[next(iter(self._limits))]
-        if limit.messages_left(now) < 1:
+        limit.refill(now)
+        if limit.messages < 1:
             raise NotAllowed("Subscribe limited by subscribe rate limit per consumer.")
         limit.take(1, 0, now)

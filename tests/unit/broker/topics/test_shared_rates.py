@@ -56,8 +56,8 @@ async def test_a_group_is_followed(world):
     await world.groups.put("g", ResourceGroup(publish_messages=7, dispatch_bytes=8))
     await until(lambda: bool(group))
     [dispatch] = rates.dispatch(GROUP)
-    assert group.messages_left(world.clock.now()) == 7
-    assert dispatch.bytes_left(world.clock.now()) == 8
+    assert group.messages == 7
+    assert dispatch.size_bytes == 8
     await world.groups.delete("g")
     await until(lambda: not group)
     assert not dispatch
