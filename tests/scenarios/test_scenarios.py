@@ -23,12 +23,13 @@ from magnetar.broker.topics.non_persistent_dispatch import PassingRun
 from magnetar.broker.topics.non_persistent_subscription import NonPersistentSubscription
 from magnetar.broker.topics.persistent_subscription import PersistentSubscription
 from magnetar.broker.topics.settings import TopicSettings
+from magnetar.broker.topics.topic_rates import TopicRates
 from magnetar.errors import MagnetarError
 from magnetar.message.entry import checksum
 from magnetar.message.entry_traits import traits_of
 from magnetar.model.names import TopicName
 from magnetar.model.policies import Policies
-from magnetar.model.policy_values import DelayedDeliveryPolicies
+from magnetar.model.policy_values import DelayedDeliveryPolicies, DispatchRate
 from magnetar.model.position import EARLIEST, Position
 from magnetar.model.subscriptions import SubscriptionType
 from magnetar.storage.ledger.memory import MemoryLedgerStore
@@ -188,6 +189,14 @@ class Story:
             )
         )
         self.subscription.apply(self.policies)
+
+    async def do_rate(self, messages, period_s="1"):
+        """What is delivered in a period from now on; 0 is no limit."""
+        rate = DispatchRate(int(messages), period_s=int(period_s))
+        policies = Policies(subscription_dispatch_rate=rate)
+        rates = TopicRates(lambda *_: None, lambda: (0, 0), None, self.clock)
+        self.subscription.limit_rates(rates, policies)
+        self.subscription.apply(policies)
 
     async def do_ack(self, name, *texts):
         """Acknowledge entries; ``text/011`` the first message of the batch of three alone."""

@@ -267,3 +267,22 @@ async def test_who_sends_many_commands_is_read_in_small_parts_a_turn_each(contex
     assert wire.reading
     assert take(command("ping")) == (SMALL_READ_BYTES if small else SHARED_BUFFER_BYTES)
     assert take(command("ping")) == SHARED_BUFFER_BYTES
+
+
+async def test_who_published_too_fast_is_read_again_in_small_parts(context):
+    wire, connection = Wire(), Connection(context, asyncio.get_running_loop())
+    connection.connection_made(wire)
+
+    def take(data):
+        context.buffer[: len(data)] = data
+        connection.buffer_updated(len(data))
+        return len(connection.get_buffer(-1))
+
+    connect = command("connect", client_version="test", protocol_version=21)
+    assert take(connect) == SHARED_BUFFER_BYTES
+    connection._session.read_later(lambda: 1.0 if context.clock.now() < 1001 else 0.0)
+    assert take(command("ping")) == SMALL_READ_BYTES
+    assert not wire.reading
+    await context.clock.advance(1.0)
+    assert wire.reading
+    assert take(command("ping")) == SHARED_BUFFER_BYTES
