@@ -62,4 +62,5 @@ class Admin:
 
 
 def path_of(topic: str) -> str:
-    return f"/persistent/{NAMESPACE}/{quote(topic.rpartition('/')[2], safe='')}"
+    domain = topic.partition("://")[0]
+    return f"/{domain}/{NAMESPACE}/{quote(topic.rpartition('/')[2], safe='')}"

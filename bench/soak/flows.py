@@ -33,6 +33,9 @@ class Flow:
     slow: bool = False  # One more consumer that takes a few a second.
     dying: bool = False  # One more, a process that takes, never acknowledges, and is killed.
     compressed: bool = False
+    meddled: bool = False  # Something else is done to it every few seconds.
+    lossy: bool = False  # Messages may go without being delivered.
+    domain: str = "persistent"
 
     @property
     def ordered(self) -> bool:
@@ -40,7 +43,7 @@ class Flow:
         return self.type is not Type.SHARED and not self.partitions
 
     def topic(self, index: int) -> str:
-        return f"persistent://{NAMESPACE}/{self.name}-{index}"
+        return f"{self.domain}://{NAMESPACE}/{self.name}-{index}"
 
     @property
     def all_topics(self) -> list[str]:

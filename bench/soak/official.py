@@ -61,11 +61,12 @@ class OfficialFlow:
     def start(self) -> None:
         flow = self.flow
         for topic, consumers in self._consumers.items():
-            consumers += [self._subscribe(topic) for _ in range(flow.consumers)]
+            for _ in range(flow.consumers):
+                consumers.append(self._subscribe(topic))
         for topic in flow.all_topics:
             self._renew_producer(topic)
         self._spawn(self._produce)
-        if flow.renewed or flow.seeks or flow.dying:
+        if flow.renewed or flow.seeks or flow.dying or flow.meddled:
             self._spawn(self._keep_up)
         if flow.slow:
             self._spawn(self._consume_slowly)
@@ -90,6 +91,38 @@ class OfficialFlow:
         thread.start()
         self._threads.append(thread)
 
+    # What features add; by default, nothing.
+
+    def producer_options(self) -> dict[str, Any]:
+        return {}
+
+    def consumer_options(self) -> dict[str, Any]:
+        return {}
+
+    def send_options(self, stream: Stream, number: int) -> dict[str, Any]:
+        return {}
+
+    def content(self, stream: Stream, number: int) -> Any:
+        return stream.body(number)
+
+    def data(self, message: Any) -> bytes:
+        return bytes(message.data())
+
+    def refuses(self, message: Any, number: int) -> bool:
+        return self._chance.random() < self.flow.refused_share
+
+    def acknowledge(self, consumer: Any, message: Any) -> None:
+        consumer.acknowledge(message)
+
+    def new_stream(self, name: str) -> Stream:
+        flow = self.flow
+        return self._tally.stream(
+            name, flow.sizes, {SUBSCRIPTION: flow.ordered}, lanes=flow.lanes, lossy=flow.lossy
+        )
+
+    def meddle(self) -> None:
+        """Now and then, where the flow is meddled with."""
+
     # Producing.
 
     def _renew_producer(self, topic: str) -> None:
@@ -110,13 +143,9 @@ class OfficialFlow:
             compression_type=(
                 pulsar.CompressionType.LZ4 if flow.compressed else pulsar.CompressionType.NONE
             ),
+            **self.producer_options(),
         )
-        stream = self._tally.stream(
-            f"{topic.rpartition('/')[2]}.{next(self._numbers)}",
-            flow.sizes,
-            {SUBSCRIPTION: flow.ordered},
-            lanes=flow.lanes,
-        )
+        stream = self.new_stream(f"{topic.rpartition('/')[2]}.{next(self._numbers)}")
         self._producers[topic] = producer, stream
 
     def _produce(self) -> None:
@@ -130,9 +159,10 @@ class OfficialFlow:
             return False  # It is being renewed.
         number = stream.sent
         options = {"partition_key": stream.key(number)} if stream.lanes > 1 else {}
+        options |= self.send_options(stream, number)
         try:
             producer.send_async(
-                stream.body(number), partial(self._answer, stream, number), **options
+                self.content(stream, number), partial(self._answer, stream, number), **options
             )
         except pulsar.PulsarException as error:
             self._tally.expected(f"send: {type(error).__name__}")
@@ -157,18 +187,22 @@ class OfficialFlow:
             consumer_type=KINDS[self.flow.type],
             initial_position=pulsar.InitialPosition.Earliest,
             negative_ack_redelivery_delay_ms=REFUSED_AGAIN_MS,
+            **self.consumer_options(),
             **options,
         )
 
     def _take(self, consumer: Any, message: Any) -> None:
-        self._tally.take(SUBSCRIPTION, message.data(), message.topic_name())
+        taken = self._tally.take(SUBSCRIPTION, self.data(message), message.topic_name())
+        if taken is None:
+            return
         self._published_ms[message.topic_name()] = message.publish_timestamp()
         try:
-            if self._chance.random() < self.flow.refused_share:
+            if self.refuses(message, taken[1]):
                 consumer.negative_acknowledge(message)
                 self._tally.did("negative acknowledgements")
             else:
-                consumer.acknowledge(message)
+                self.acknowledge(consumer, message)
+                self._tally.on_acknowledgement(SUBSCRIPTION, *taken)
         except pulsar.PulsarException:
             self._tally.expected("acknowledge")
 
@@ -192,6 +226,8 @@ class OfficialFlow:
                     back_ms = int(self._chance.uniform(0, SEEK_BACK_S) * 1000)
                     self._consumers[topic][0].seek(self._published_ms[topic] - back_ms)
                     self._tally.did("seeks")
+                elif self.flow.meddled:
+                    self.meddle()
                 elif self.flow.renewed and self._chance.random() < 0.3:
                     self._renew_producer(topic)
                 elif self.flow.renewed:
@@ -225,7 +261,7 @@ class OfficialFlow:
             self._child.wait()
             self._tally.did("consumers killed")
         command = [sys.executable, "-m", "bench.soak.dying", self._url]
-        command += [self.flow.topic(1), SUBSCRIPTION]
+        command += [self.flow.all_topics[-1], SUBSCRIPTION]
         self._child = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )

@@ -195,11 +195,18 @@ class OurFlow:
         try:
             while True:
                 messages = await consumer.receive_many(100)
+                refused = []
+                accepted = []
                 for message in messages:
-                    self._tally.take(SUBSCRIPTION, message.data, consumer.topic)
+                    taken = self._tally.take(SUBSCRIPTION, message.data, consumer.topic)
                     self._published_ms[topic] = message.publish_time_ms
-                refused = [each for each in messages if self._chance.random() < refused_share]
-                consumer.acknowledge([each for each in messages if each not in refused])
+                    if self._chance.random() < refused_share:
+                        refused.append(message)
+                        continue
+                    accepted.append(message)
+                    if taken is not None:
+                        self._tally.on_acknowledgement(SUBSCRIPTION, *taken)
+                consumer.acknowledge(accepted)
                 if refused:
                     await consumer.redeliver_unacknowledged(refused)
                     self._tally.did("negative acknowledgements", len(refused))

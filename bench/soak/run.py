@@ -178,9 +178,9 @@ class Soak:
         for ours in self._our_flows:
             self._loop.run(ours.stop_sending())
         stopped = time.monotonic()
-        _until(lambda: self._unanswered() == 0, ANSWERS_S_MAX)
+        until(lambda: self._unanswered() == 0, ANSWERS_S_MAX)
         self._churn.delete_leftovers()
-        _until(lambda: watch.backlog() == 0, DRAIN_S_MAX)
+        until(lambda: watch.backlog() == 0, DRAIN_S_MAX)
         drained_s = time.monotonic() - stopped
         backlog = watch.backlog()
         self._churn.close()
@@ -188,14 +188,14 @@ class Soak:
             flow.close()
         for ours in self._our_flows:
             self._loop.run(ours.close())
-        _until(lambda: self._fds(watch) <= fds_before, IDLE_S)
+        until(lambda: self._fds(watch) <= fds_before, IDLE_S)
         fds_after = self._fds(watch)
         for each in OFFICIAL:
             for topic in each.all_topics if each.partitions else []:
                 admin.delete(topic, partitioned=True)
         for topic in admin.topics():
             admin.delete(topic)
-        _until(lambda: disk_mb(self._data) <= DISK_LEFT_MB_MAX, DELETE_S_MAX)
+        until(lambda: disk_mb(self._data) <= DISK_LEFT_MB_MAX, DELETE_S_MAX)
         disk = disk_mb(self._data)
         watch.close()
         watch.process_ends()
@@ -216,7 +216,7 @@ class Soak:
         return sample.fds
 
 
-def _until(true: Any, seconds_max: float) -> None:
+def until(true: Any, seconds_max: float) -> None:
     """Look again and again; the outside has no event to wait on."""
     end = time.monotonic() + seconds_max
     while time.monotonic() < end:

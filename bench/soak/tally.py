@@ -31,9 +31,12 @@ class Complaints:
 class Stream:
     """What one producer sends. ``lanes``: order holds among every lanes-th message (keys)."""
 
-    def __init__(self, name: str, sizes: tuple[int, ...], lanes: int = 1) -> None:
+    def __init__(
+        self, name: str, sizes: tuple[int, ...], lanes: int = 1, *, lossy: bool = False
+    ) -> None:
         self.name = name
         self.lanes = lanes
+        self.lossy = lossy
         self._sizes = sizes
         self._answered = bytearray()  # By number; grows by doubling.
         self.sent = 0
@@ -61,34 +64,64 @@ class Stream:
 class Reading:
     """What one subscription saw of one stream. Only who is ``ordered`` promises an order."""
 
-    def __init__(self, stream: Stream, *, ordered: bool) -> None:
+    def __init__(self, stream: Stream, *, ordered: bool, every: int = 1) -> None:
+        """``every``: so many of the stream's messages are to be seen, the others may be."""
         self.stream = stream
         self._ordered = ordered
+        self._every = every
         self._seen = bytearray()
         self._highest = [-1] * stream.lanes
+        self._acknowledged = bytearray()
         self.delivered = 0
         self.repeated = 0
+        self.disordered = 0
+        self.excused: set[int] = set()  # Expired or evicted, as was asked for.
+
+    @property
+    def distinct(self) -> int:
+        return self.delivered - self.repeated
+
+    @property
+    def answered(self) -> int:
+        """Of what is to be seen."""
+        return sum(map(self.stream.was_answered, range(0, self.stream.sent, self._every)))
+
+    @property
+    def acknowledged(self) -> int:
+        return sum(self._acknowledged)
+
+    def on_acknowledgement(self, number: int) -> None:
+        _mark(self._acknowledged, number)
+
+    def was_seen(self, number: int) -> bool:
+        return number < len(self._seen) and bool(self._seen[number])
 
     def on_message(self, number: int) -> bool:
         """Count it. False: it came for the first time, after one that was sent later."""
         self.delivered += 1
-        if number < len(self._seen) and self._seen[number]:
+        if self.was_seen(number):
             self.repeated += 1
             return True
         _mark(self._seen, number)
         lane = number % self.stream.lanes
         if number < self._highest[lane]:
+            self.disordered += self._ordered
             return not self._ordered
         self._highest[lane] = number
         return True
 
     def missing(self) -> list[int]:
         """Answered, and never delivered."""
+        return [] if self.stream.lossy else self.unseen()
+
+    def unseen(self) -> list[int]:
+        """The same, also where it may be."""
         return [
             number
-            for number in range(self.stream.sent)
+            for number in range(0, self.stream.sent, self._every)
             if self.stream.was_answered(number)
-            and not (number < len(self._seen) and self._seen[number])
+            and not self.was_seen(number)
+            and number not in self.excused
         ]
 
 
@@ -109,10 +142,11 @@ class Tally:
         subscriptions: dict[str, bool],
         *,
         lanes: int = 1,
+        lossy: bool = False,
     ) -> Stream:
         """A new one; ``subscriptions``: who is to see all of it, and whether in order."""
         assert name not in self.streams, name
-        stream = self.streams[name] = Stream(name, sizes, lanes)
+        stream = self.streams[name] = Stream(name, sizes, lanes, lossy=lossy)
         for subscription, ordered in subscriptions.items():
             self.readings[name, subscription] = Reading(stream, ordered=ordered)
         return stream
@@ -133,6 +167,9 @@ class Tally:
         if reading is not None and not reading.on_message(number):
             self.complaints.add("out of order", f"{name}/{number} on {where}, {subscription}")
         return stream, number
+
+    def on_acknowledgement(self, subscription: str, stream: Stream, number: int) -> None:
+        self.readings[stream.name, subscription].on_acknowledgement(number)
 
     def missing(self) -> dict[tuple[str, str], list[int]]:
         """By stream and subscription: what was answered and not delivered."""

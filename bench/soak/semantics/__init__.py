@@ -1,0 +1,1 @@
+"""``make soak-semantics``: every feature of Pulsar's messaging in use at once, with faults."""
