@@ -52,7 +52,7 @@ generate: $(READY) ## rewrite client/blocking.py from the asyncio client
 BENCH := .venv/.bench
 SOAK := .venv/.soak
 MINUTES := 20
-.PHONY: bench bench-pulsar bench-guard soak fuzz
+.PHONY: bench bench-pulsar bench-guard soak soak-semantics fuzz
 
 $(BENCH): $(READY)
 	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[bench]'
@@ -73,6 +73,9 @@ $(SOAK): $(READY)
 
 soak: $(SOAK)    ## MINUTES (20) of mixed load with kills: memory, descriptors and backlog stay flat
 	$(PY) -m bench.soak --minutes $(MINUTES) $(ARGS)
+
+soak-semantics: $(SOAK) ## every feature at once for 10 minutes, with kills: what became of each message
+	$(PY) -m bench.soak.semantics $(ARGS)
 
 fuzz: $(READY)   ## a million random and mutated frames, and everything else that is read; 20 minutes
 	PYTHONPATH=tests $(PY) -m fuzz.run $(ARGS)

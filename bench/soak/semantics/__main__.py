@@ -7,6 +7,7 @@ acknowledged. Exit code 1 when something was lost, out of order, or stays in a b
 feature did not keep what it promises. ``--save`` keeps the report in bench/results.
 """
 
+import faulthandler
 import random
 import signal
 import sys
@@ -35,6 +36,7 @@ REPORT = Path(__file__).parents[3] / "bench" / "results" / "soak-semantics.txt"
 def main(*, minutes: float, seed: int | None, data_dir: Path | None, save: bool) -> None:
     """Run, show, judge."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # So that the broker ends with us.
+    faulthandler.register(signal.SIGUSR1)  # Where every thread is, for whoever sees it hang.
     seed = random.SystemRandom().randrange(1 << 32) if seed is None else seed
     console = Console()
     console.print(f"all features for {minutes:g} minutes, --seed {seed}")

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from bench.soak.flows import KIB, MIB, SMALL, Flow
 from magnetar.model.subscriptions import SubscriptionType as Type
 
-from . import features, visits
-from .features import FeatureFlow
+from . import contents, dispatch, policies, visits
+from .feature_flow import FeatureFlow
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ OFFICIAL = [
     Use(
         _one("exclusive", Type.EXCLUSIVE),
         "Exclusive, acknowledged cumulatively",
-        features.Cumulative,
+        dispatch.Cumulative,
     ),
     Use(
         _one("failover", Type.FAILOVER, consumers=2, batching=True, renewed=True),
@@ -54,33 +54,33 @@ OFFICIAL = [
     Use(
         _one("sticky", Type.KEY_SHARED, consumers=3, lanes=7, renewed=True),
         "Key_Shared sticky; consumers join and leave",
-        features.StickyRanges,
+        dispatch.StickyRanges,
     ),
     Use(
         _one("pattern", Type.EXCLUSIVE, topics=3),
         "one consumer for a pattern of topics",
-        features.Pattern,
+        dispatch.Pattern,
     ),
     Use(_one("partitions", Type.SHARED, 40, consumers=2, partitions=4), "4 partitions, Shared"),
     Use(
         _one("indexes", Type.SHARED, 50, consumers=2, batching=True, refused_share=0.05),
         "batches, acknowledged and refused by index",
-        features.BatchIndexes,
+        dispatch.BatchIndexes,
     ),
     Use(
         _one("dead", Type.SHARED, 10, consumers=2),
         "a tenth refused: dead letters",
-        features.DeadLetters,
+        dispatch.DeadLetters,
     ),
     Use(
         _one("delayed", Type.SHARED, consumers=2, renewed=True),
         "delays of up to 15 s, none early",
-        features.Delayed,
+        dispatch.Delayed,
     ),
     Use(
         _one("deduplicated", Type.EXCLUSIVE, sizes=(100,), renewed=True),
         "deduplication, sent again: stored once",
-        features.Deduplicated,
+        contents.Deduplicated,
     ),
     Use(
         _one("in-memory", Type.SHARED, lossy=True, domain="non-persistent"),
@@ -89,22 +89,27 @@ OFFICIAL = [
     Use(
         _one("compacted", Type.EXCLUSIVE, sizes=(100, 300), lanes=20, meddled=True),
         "compaction, compacted readers",
-        features.Compacted,
+        contents.Compacted,
     ),
     Use(
         _one("json", Type.EXCLUSIVE, sizes=TEXT, renewed=True),
         "JSON schemas, two versions",
-        features.WithSchema,
+        contents.WithSchema,
     ),
     Use(
         _one("avro", Type.KEY_SHARED, sizes=TEXT, renewed=True, consumers=2, lanes=5),
         "Avro schemas, two versions; Key_Shared",
-        features.WithAvro,
+        contents.WithAvro,
     ),
     Use(
         _one("policies", Type.SHARED, consumers=2, meddled=True),
         "policies of the topic set and removed",
-        features.Policies,
+        policies.Policies,
+    ),
+    Use(
+        _one("rates", Type.SHARED, meddled=True),
+        "publish and dispatch rates, below and above what is sent",
+        policies.Rates,
     ),
     Use(
         _one("expiring", Type.EXCLUSIVE, 10, sizes=(100,)),

@@ -14,7 +14,8 @@ from bench.soak.tally import Tally
 from magnetar.testing.processes import BrokerProcess
 
 from .account import Row, row_of
-from .features import DEAD_LETTERS, TICK_S, DeadLetters, FeatureFlow
+from .dispatch import DEAD_LETTERS, TICK_S, DeadLetters
+from .feature_flow import FeatureFlow
 from .leadership import TOPIC as LED_TOPIC
 from .leadership import Leadership
 from .plan import OFFICIAL, OUR_FLOWS, OURS
@@ -163,14 +164,21 @@ class Semantics:
             self._loop.run(ours.stop_sending())
         stopped = time.monotonic()
         until(lambda: self._unanswered() == 0, ANSWERS_S_MAX)
+        answered_s = time.monotonic() - stopped
         until(lambda: sum(self._backlogs().values()) == 0, DRAIN_S_MAX)
+        drained_s = time.monotonic() - stopped
         for flow in self._flows.values():
             flow.finish()
         backlogs = self._backlogs()
-        self._console.print(f"backlog zero {time.monotonic() - stopped:.1f} s after the last send")
+        self._console.print(
+            f"after the last send: all answered in {answered_s:.1f} s, "
+            f"backlog zero in {drained_s:.1f} s"
+        )
         rows = self._rows(backlogs)
-        if self._unanswered():
-            self.tally.complaints.add("send", f"{self._unanswered()} neither answered nor refused")
+        for stream in self.tally.streams.values():
+            if unanswered := stream.sent - stream.answered - stream.failed:
+                what = f"{unanswered} of {stream.name} neither answered nor refused"
+                self.tally.complaints.add("send", what)
         for flow in self._flows.values():
             flow.close()
         self._leadership.close()

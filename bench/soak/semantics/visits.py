@@ -12,11 +12,12 @@ from bench.soak.flows import SUBSCRIPTION
 from bench.soak.official import KINDS
 from bench.soak.tally import Stream
 
-from .features import FeatureFlow, Nobody
+from .feature_flow import FeatureFlow, Nobody
 
 RECEIVE_MS = 500
 UP_TO_DATE_S = 1.0
 TTL_S = 5
+DRAIN_S_MAX = 30.0
 QUOTA_BYTES = 60_000
 
 
@@ -53,7 +54,8 @@ class Visited(FeatureFlow):
 
     def finish(self) -> None:
         """What went between the visits is excused."""
-        self.drained.wait(60)
+        if not self.drained.wait(DRAIN_S_MAX):
+            self.complain("visits", f"not done {DRAIN_S_MAX:g} s after the last send")
         for (name, subscription), reading in self._tally.readings.items():
             if name.startswith(f"{self.flow.name}-") and subscription == SUBSCRIPTION:
                 reading.excused |= {n for n in reading.unseen() if self._may_be_gone(name, n)}
