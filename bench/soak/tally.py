@@ -124,6 +124,16 @@ class Reading:
             and number not in self.excused
         ]
 
+    def held(self) -> list[int]:
+        """Answered and delivered, and never acknowledged."""
+        return [
+            number
+            for number in range(0, self.stream.sent, self._every)
+            if self.stream.was_answered(number)
+            and self.was_seen(number)
+            and not (number < len(self._acknowledged) and self._acknowledged[number])
+        ]
+
 
 class Tally:
     """All streams and readings of a run."""

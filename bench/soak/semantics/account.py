@@ -34,11 +34,11 @@ class Row:
     lost: int
     disordered: int
     backlog: int
+    held: int = 0  # Answered and delivered, and never acknowledged.
 
     @property
     def fine(self) -> bool:
-        complete = self.acknowledged + self.excused >= self.answered
-        return complete and not (self.lost or self.disordered or self.backlog)
+        return not (self.lost or self.disordered or self.backlog or self.held)
 
     @property
     def cells(self) -> list[str]:
@@ -76,6 +76,7 @@ def row_of(
         lost=sum(len(reading.missing()) for reading in readings),
         disordered=sum(reading.disordered for reading in readings),
         backlog=backlog,
+        held=sum(len(reading.held()) for reading in readings),
     )
 
 
