@@ -26,6 +26,7 @@ class Case:
     acks: str = ""  # What consumers acknowledge: nothing, "each" alone, in a "list", "cumulative".
     keys: int = 0  # So many sticky keys, drawn evenly; 0 for none.
     properties: int = 0  # So many on each entry, with values of 8 to 24 characters.
+    delayed: int = 0  # One of so many entries is delayed for longer than the case lasts.
     recorded: str = ""  # Sends of this recording (bench/recordings) instead of entries of our own.
     official: int = 0  # So many producers of the official Python client, which send by themselves.
     rate: int = 0
@@ -112,6 +113,11 @@ ACKNOWLEDGE = [
         for how, acks in (("each acknowledged", "each"), ("acknowledged in lists", "list"))
     ),
 ]
+DELAYED = [
+    replace(case, name=f"{case.name}, one of 1000 delayed", delayed=1000)
+    for case in ACKNOWLEDGE
+    if case.kind is SubscriptionType.SHARED and case.acks == "list"
+]
 OFFICIAL = [Case("16 producers of the official client, 1 KiB", size=KIB, official=16)]
 # What Apache Pulsar publishes for its releases, with its sizes: they do not vary.
 RELEASE = [
@@ -137,7 +143,17 @@ _NUMBERS = (
     "keys", "properties", "rate",
 )  # fmt: skip
 
-ALL = [*PUBLISH, *RECORDED, *TOPICS, *CONSUME, *ACKNOWLEDGE, *OFFICIAL, *RELEASE, *LATENCY]
+ALL = [
+    *PUBLISH,
+    *RECORDED,
+    *TOPICS,
+    *CONSUME,
+    *ACKNOWLEDGE,
+    *DELAYED,
+    *OFFICIAL,
+    *RELEASE,
+    *LATENCY,
+]
 
 # Where the question is what syncing costs.
 SYNCED = [

@@ -21,6 +21,7 @@ HEAD_SIZE = 10  # totalSize(4) commandSize(4) 08 type
 
 SEND_RECEIPT, MESSAGE = 7, 9
 PUBLISH_TIME_MS = 1_700_000_000_000
+FAR_AHEAD_MS = 4_000_000_000_000  # In the year 2096.
 SEED = 20_261_122  # Every broker, and every run, gets the same bytes.
 
 _SIZE = Struct(">I").unpack_from
@@ -68,6 +69,12 @@ def ring(case: Case) -> Ring:
     first = entry_of(case, chance)
     rounds = min(RING_FRAMES_MAX, RING_BYTES_MAX // len(first)) // producers or 1
     entries = [first, *(entry_of(case, chance) for _ in range(rounds * producers - 1))]
+    if case.delayed:
+        late = range(case.delayed - 1, len(entries), case.delayed)
+        if not late:
+            raise ValueError(f"{case.name}: there are only {len(entries)} different entries")
+        for number in late:
+            entries[number] = entry_of(case, chance, deliver_at_ms=FAR_AHEAD_MS)
     return Ring(
         [
             b"".join(
@@ -96,9 +103,11 @@ def _recorded(frames: list[bytes]) -> Ring:
     return Ring(frames, sorted({command.producer_id for command in commands}), messages)
 
 
-def entry_of(case: Case, chance: Random) -> bytes:
+def entry_of(case: Case, chance: Random, *, deliver_at_ms: int | None = None) -> bytes:
     """An entry of about ``case.size`` bytes in all; or a batch of messages, each of that size."""
     metadata = pb.MessageMetadata(producer_name="load", sequence_id=0, publish_time=PUBLISH_TIME_MS)
+    if deliver_at_ms is not None:
+        metadata.deliver_at_time = deliver_at_ms
     if case.keys:
         metadata.partition_key = f"{chance.randrange(case.keys):06}"
     for number in range(case.properties):

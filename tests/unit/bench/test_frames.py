@@ -151,3 +151,16 @@ def test_frames_of_another_kind_in_between_end_a_stretch():
     other = bytearray(one)
     other[9] = 9
     assert alike(one * 3 + other + one, 0, len(one), 5) == 3
+
+
+def test_one_of_so_many_entries_is_delayed():
+    case = Case("some", size=200, delayed=1000)
+    frames = ring(case)
+    (run,) = FrameDecoder().feed(frames.data)
+    late = [number for number, due_ms in enumerate(run.traits.due_ms) if due_ms]
+    assert late == list(range(999, len(frames), 1000))
+
+
+def test_a_ring_without_a_delayed_entry_is_refused():
+    with pytest.raises(ValueError, match="only 50 different"):
+        ring(Case("large", size=64 * 1024, delayed=1000))
