@@ -27,6 +27,8 @@ log = logging.getLogger(__name__)
 
 REQUESTS_PENDING_MAX: Final = 1000
 LATE_SENDS_S: Final = 30.0  # How long sends to a producer that the broker closed may still come.
+RATE_PAUSE_S_MAX: Final = 20.0
+"""A client that is faster than its rate is read a little after so long: it may be gone."""
 _CLOSE_COMMANDS_SINCE: Final = 5  # Protocol versions: what an older client does not understand.
 _ACTIVE_CHANGE_SINCE: Final = 12
 CPP_CLIENT: Final = "Pulsar-CPP"
@@ -313,7 +315,11 @@ class Session:
             self._outbox.put(replies.close_consumer(consumer_id))
 
     async def _wait_for_rates(self, waits: set[Callable[[], float]]) -> None:
-        while not self._closed and (longest := max(wait_s() for wait_s in waits)):
+        until = self._clock.now() + RATE_PAUSE_S_MAX
+        while not self._closed and self._clock.now() < until:
+            longest = max(wait_s() for wait_s in waits)
+            if not longest:
+                break
             await self._clock.sleep(longest)
         self._waits, self.too_fast = None, False
         self._read_pause.resume(PauseReason.PUBLISH_RATE)

@@ -9,7 +9,7 @@ from magnetar.broker.outbox import Outbox
 from magnetar.broker.outbox_budget import OutboxBudget
 from magnetar.broker.pending_publishes import PendingPublishes, PublishBuffer
 from magnetar.broker.read_pause import ReadPause
-from magnetar.broker.session import LATE_SENDS_S, REQUESTS_PENDING_MAX, Session
+from magnetar.broker.session import LATE_SENDS_S, RATE_PAUSE_S_MAX, REQUESTS_PENDING_MAX, Session
 from magnetar.broker.shared_frames import SharedFrames
 from magnetar.loop_iteration import LoopIteration
 from magnetar.model.names import TopicName
@@ -211,3 +211,11 @@ async def test_nobody_waits_for_the_rate_of_a_client_that_is_gone(client):
     await client.session.close()
     await client.clock.advance(1.0)
     assert not client.clock.sleepers
+
+
+async def test_a_client_that_was_much_too_fast_is_read_now_and_then_since_it_may_be_gone(client):
+    client.session.read_later(lambda: 1.0)
+    await client.clock.advance(RATE_PAUSE_S_MAX - 0.5)
+    assert client.turns == ["pause"]
+    await client.clock.advance(0.5)
+    assert client.turns == ["pause", "resume"]
