@@ -189,6 +189,14 @@ class PolicySettings:
         get_args(SubscriptionTypeName),
         "types of subscription that consumers may ask for",
     )
+    producers_per_address_max: int = setting(
+        "maxSameAddressProducersPerTopic",
+        0,
+        "producers of a topic from one host; 0 is no limit",
+    )
+    consumers_per_address_max: int = setting(
+        "maxSameAddressConsumersPerTopic", 0, "the same for consumers"
+    )
     key_shared_enabled: bool = setting(
         "subscriptionKeySharedEnable",
         True,

@@ -155,7 +155,10 @@ class Policies:
     message_size_max: int | None = of_topics("maxMessageSize")
     shadow_topics: tuple[str, ...] | None = of_topics("shadowTopics")
     of_subscriptions: Mapping[str, SubscriptionPolicies] | None = of_topics("subscriptionPolicies")
-    key_shared_enabled: bool | None = None  # Only the broker has it.
+    # Only the broker has these.
+    key_shared_enabled: bool | None = None
+    producers_per_address_max: int | None = None
+    consumers_per_address_max: int | None = None
 
     def dispatch_rate_of(self, subscription: str) -> DispatchRate | None:
         """The limit on what a subscription is delivered, if there is one."""

@@ -19,7 +19,8 @@ def test_the_broker_sets_every_policy_that_is_in_force():
         backlog_gb_max=0.5,
         inactive_check_s=7,
     ).policies()
-    own = {"key_shared_enabled"}  # No namespace may set it.
+    # No namespace may set these.
+    own = {"key_shared_enabled", "producers_per_address_max", "consumers_per_address_max"}
     assert broker.given().keys() - own == IN_FORCE - {
         "allowed_clusters",
         "message_size_max",  # Only topics have it.

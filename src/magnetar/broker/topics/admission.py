@@ -5,11 +5,11 @@ several who come at once, none sees fewer than there will be.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 
-from magnetar.broker.topics.consumer import SubscribeRequest
+from magnetar.broker.topics.consumer import Consumer, SubscribeRequest
 from magnetar.broker.topics.producer import Producer
 from magnetar.broker.topics.subscribe_throttle import SubscribeThrottle
 from magnetar.broker.topics.subscription import Subscription
@@ -33,9 +33,13 @@ class _Arriving:
     producers: Counter[str] = field(default_factory=Counter)
     consumers: Counter[str] = field(default_factory=Counter)
     subscriptions: Counter[str] = field(default_factory=Counter)
+    # By the host of their client, only where there is a limit.
+    producer_hosts: Counter[str] = field(default_factory=Counter)
+    consumer_hosts: Counter[str] = field(default_factory=Counter)
 
     def __bool__(self) -> bool:
-        return bool(self.producers or self.consumers or self.subscriptions)
+        named = self.producers or self.consumers or self.subscriptions
+        return bool(named or self.producer_hosts or self.consumer_hosts)
 
 
 class Admission:
@@ -59,8 +63,8 @@ class Admission:
         self._subscribes: SubscribeThrottle | None = None
 
     @contextmanager
-    def producer(self, name: str, *, encrypted: bool = False) -> Iterator[None]:
-        """Let a producer in; it may replace one of its name.
+    def producer(self, name: str, *, address: str = "", encrypted: bool = False) -> Iterator[None]:
+        """Let a producer of a client at ``address`` in; it may replace one of its name.
 
         Raises ProducerBusy; InvalidValue for one that does not encrypt where it must.
         """
@@ -71,12 +75,25 @@ class Admission:
                 raise ProducerBusy(f"Topic '{self._topic}' reached max producers limit")
         if self.policies.encryption_required and not encrypted:
             raise InvalidValue(f"Encryption is required in {self._topic}")
-        with self._held(arriving, arriving.producers, name):
+        host, limit = host_of(address), self.policies.producers_per_address_max
+        if limit:
+            others = [each for each in self._producers.values() if each.name != name]
+            if _from_host(host, others) + arriving.producer_hosts[host] >= limit:
+                raise ProducerBusy(
+                    f"Topic '{self._topic}' reached max same address producers limit"
+                )
+        with (
+            self._held(arriving, arriving.producers, name),
+            self._held(arriving, arriving.producer_hosts, host) if limit else nullcontext(),
+        ):
             yield
 
     @contextmanager
-    def consumer(self, request: SubscribeRequest) -> Iterator[None]:
-        """Let a consumer in. Raises ConsumerBusy; NotAllowed for a type that is not enabled."""
+    def consumer(self, request: SubscribeRequest, *, address: str = "") -> Iterator[None]:
+        """Let a consumer of a client at ``address`` in.
+
+        Raises ConsumerBusy; NotAllowed for a type that is not enabled.
+        """
         policies, name, arriving = self.policies, request.subscription, self._arriving()
         if request.type is SubscriptionType.KEY_SHARED and policies.key_shared_enabled is False:
             raise NotAllowed("Key_Shared subscription is disabled by broker.")
@@ -94,7 +111,15 @@ class Admission:
             here = 0 if present is None else len(present.consumers)
             if here + arriving.consumers[name] >= limit:
                 raise ConsumerBusy("Subscription reached max consumers limit")
-        with self._held(arriving, arriving.consumers, name):
+        host, limit = host_of(address), policies.consumers_per_address_max
+        if limit:
+            present_ones = [each for one in self._subscriptions.values() for each in one.consumers]
+            if _from_host(host, present_ones) + arriving.consumer_hosts[host] >= limit:
+                raise ConsumerBusy("Topic reached max same address consumers limit")
+        with (
+            self._held(arriving, arriving.consumers, name),
+            self._held(arriving, arriving.consumer_hosts, host) if limit else nullcontext(),
+        ):
             yield
 
     def check_subscribe_rate(self, request: SubscribeRequest, address: str, now: float) -> None:
@@ -105,8 +130,7 @@ class Admission:
             return
         if self._subscribes is None or self._subscribes.rate != rate:
             self._subscribes = SubscribeThrottle(rate)
-        host = address.rpartition(":")[0]
-        self._subscribes.admit((host, request.consumer_name, request.consumer_id), now)
+        self._subscribes.admit((host_of(address), request.consumer_name, request.consumer_id), now)
 
     @contextmanager
     def subscription(self, name: str) -> Iterator[None]:
@@ -153,3 +177,12 @@ class Admission:
                 del places[name]
             if not arriving:
                 self._arrivals = None
+
+
+def host_of(address: str) -> str:
+    """The host of a client's ``host:port``."""
+    return address.rpartition(":")[0]
+
+
+def _from_host(host: str, attached: Iterable[Producer | Consumer]) -> int:
+    return sum(host_of(each.connection.address) == host for each in attached)

@@ -189,7 +189,9 @@ class NonPersistentTopic:
             metadata or {},
             access,
         )
-        with self._admission.producer(arrival.name, encrypted=access.encrypted):
+        with self._admission.producer(
+            arrival.name, address=connection.address, encrypted=access.encrypted
+        ):
             async with self._producers.access.admitted(arrival):
                 self._check_open()
                 return self._producers.attach(
@@ -205,7 +207,7 @@ class NonPersistentTopic:
         self._check_open()
         check_subscription_name(request.subscription)
         self._admission.check_subscribe_rate(request, connection.address, self._clock.now())
-        with self._admission.consumer(request):
+        with self._admission.consumer(request, address=connection.address):
             subscription = self._by_name.get(request.subscription)
             if subscription is None:
                 subscription = self._new_subscription(request)

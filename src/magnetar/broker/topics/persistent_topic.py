@@ -253,7 +253,7 @@ class PersistentTopic:
         quota = await self.upkeep.exceeded_quota()
         if quota is not None and (refused := backlog_limits.refusal(quota)):
             raise refused
-        with self._admission.producer(name, encrypted=access.encrypted):
+        with self._admission.producer(name, address=connection.address, encrypted=access.encrypted):
             if initial_subscription and initial_subscription not in self.subscriptions:
                 self._admission.check_first_use(by_producer=True)
                 await self.create_subscription(initial_subscription, EARLIEST)
@@ -276,7 +276,7 @@ class PersistentTopic:
         self._check_open()
         check_subscription_name(request.subscription)
         self._admission.check_subscribe_rate(request, connection.address, self._clock.now())
-        with self._admission.consumer(request):
+        with self._admission.consumer(request, address=connection.address):
             subscription = self.subscriptions.get(request.subscription)
             if subscription is None:
                 subscription = await self._subscriptions.open_for(request)

@@ -1,4 +1,4 @@
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -144,3 +144,29 @@ def test_other_policies_hold_for_the_next_one():
     places.admission.policies = Policies(producers_per_topic_max=2)
     with places.admission.producer("b"):
         pass
+
+
+async def test_a_host_may_have_so_many_producers(bench, client_end):
+    topic = bench.topic
+    topic.apply(replace(topic.policies, producers_per_address_max=2))
+    for number, port in enumerate((1000, 1001)):
+        await topic.attach_producer(client_end(f"10.0.0.1:{port}"), 1, f"p{number}")
+    with pytest.raises(ProducerBusy, match="reached max same address producers limit"):
+        await topic.attach_producer(client_end("10.0.0.1:1002"), 1, "p2")
+    await topic.attach_producer(client_end("10.0.0.2:1000"), 1, "p3")
+    topic.producers["p0"].detach()
+    await topic.attach_producer(client_end("10.0.0.1:1002"), 1, "p2")
+
+
+async def test_a_host_may_have_so_many_consumers(bench, client_end):
+    topic = bench.topic
+    topic.apply(replace(topic.policies, consumers_per_address_max=2))
+    for number, name in enumerate(("a", "b")):
+        end = client_end(f"10.0.0.1:{number}")
+        await bench.consumer(SubscriptionType.SHARED, subscription=name, end=end)
+    with pytest.raises(ConsumerBusy, match="reached max same address consumers limit"):
+        await bench.consumer(
+            SubscriptionType.SHARED, subscription="a", end=client_end("10.0.0.1:9")
+        )
+    end = client_end("10.0.0.2:1")
+    await bench.consumer(SubscriptionType.SHARED, subscription="a", end=end)
