@@ -22,8 +22,8 @@ wheel: $(READY)  ## a wheel in dist, with the compiled inner loops
 run: $(READY)    ## the main job: flights through a broker and a Spark pipeline, reconciled
 	.venv/bin/magnetar quickstart $(ARGS)
 
-test: $(READY)   ## all tests
-	$(PY) -m pytest $(ARGS)
+test: $(READY)   ## all tests, in two processes; ARGS="-n 0 tests/..." runs some in one
+	$(PY) -m pytest -n 2 $(ARGS)
 
 scenarios: $(READY)  ## what dispatch does, told as text; REWRITE=1 writes down what happens today
 	$(PY) -m pytest tests/scenarios $(ARGS)

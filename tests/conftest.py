@@ -14,7 +14,7 @@ from support.loop import WatchedLoop
 settings.register_profile("magnetar", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("magnetar")
 
-pytest_plugins = ["magnetar.testing.plugin"]
+pytest_plugins = ["magnetar.testing.plugin", "support.workers"]
 
 
 def pytest_asyncio_loop_factories():

@@ -304,7 +304,10 @@ def test_a_second_time_while_it_runs_is_refused(broker, client, topic):
 
 
 def test_kills_leave_the_old_or_the_new(tmp_path):
-    """Whatever a compacted reader gets, the latest values are complete, life after life."""
+    """Whatever a compacted reader gets, the latest values are complete, life after life.
+
+    Takes seconds: each life is a process.
+    """
     topic, values = "persistent://public/default/killed", {}
     settings = SETTINGS | {"managedLedgerMaxEntriesPerLedger": 200}
     with BrokerProcess(tmp_path / "data", settings=settings) as broker:

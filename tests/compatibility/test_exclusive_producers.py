@@ -1,6 +1,7 @@
 """One writer at a time: the official client's access modes, in processes that are lost."""
 
 import asyncio
+import contextlib
 import os
 import signal
 import sys
@@ -46,7 +47,8 @@ class Candidate:
 
     async def end(self):
         if self._process.returncode is None:
-            self.signal(signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # It has ended just now.
+                self.signal(signal.SIGKILL)
         await self._process.wait()
 
 

@@ -255,6 +255,7 @@ async def test_a_broker_that_restarts_keeps_messages_and_places(tmp_path, kind):
 
 
 async def test_nothing_receipted_is_lost_when_the_broker_is_killed(tmp_path):
+    # Takes seconds: processes are killed and start again, and the client waits before it retries.
     topic = "persistent://public/default/killed"
     with BrokerProcess(tmp_path / "data") as broker:
         async with Client(broker.service_url, backoff_max_s=0.5) as ours:

@@ -110,6 +110,7 @@ def started(client):
 
 
 def test_a_disk_that_is_really_full(disk):
+    # Takes seconds: a client tries for a while to subscribe before it gives up.
     broker = BrokerProcess(disk / "data", settings=SETTINGS, beside=disk.parent)
     ballast = Ballast(disk)
     try:

@@ -68,6 +68,7 @@ TEARS = {
 
 @pytest.mark.parametrize("tear", TEARS)
 async def test_a_log_torn_at_every_byte_of_its_last_record(tmp_path, tear):
+    # Takes seconds: a log is recovered for each byte.
     results, end = await torn_everywhere(tmp_path, TEARS[tear])
     for at, found in results.items():
         assert found in ([], LAST), f"torn at {at}, the last append is there in part"

@@ -102,7 +102,7 @@ def payloads(draw):
 
 
 @given(mutated(payloads()) | st.binary(max_size=60), st.integers(0, 70))
-@settings(max_examples=400)
+@settings(max_examples=400)  # Takes seconds: payloads that are not quite wrong are made slowly.
 def test_unpack(payload, count):
     same("unpack", payload, 0, count)
 

@@ -4,6 +4,7 @@ import json
 from datetime import UTC, datetime
 
 import pytest
+from support.flights import first_flights
 
 from magnetar.tools.quickstart import flights as data_set
 from magnetar.tools.quickstart.figures import by_carrier_and_day
@@ -11,14 +12,17 @@ from magnetar.tools.quickstart.pipeline import cancelled, carrier_days, to_resul
 from magnetar.tools.quickstart.reconcile import Counts, reconcile
 from magnetar.tools.quickstart.results import parse_window
 
-FLIGHTS = data_set.load(2000).flights
+
+def two_thousand():
+    return first_flights()[:2000]
 
 
 @pytest.fixture(scope="module")
 def messages(spark):
+    flights = two_thousand()
     rows = [
         (one.carrier.encode(), data_set.content(one), datetime.fromtimestamp(ms / 1000, UTC))
-        for one, ms in zip(FLIGHTS, data_set.event_times_ms(FLIGHTS), strict=True)
+        for one, ms in zip(flights, data_set.event_times_ms(flights), strict=True)
     ]
     return spark.createDataFrame(rows, "key binary, value binary, event_time timestamp")
 
@@ -27,10 +31,11 @@ def test_the_figures_are_those_of_plain_python(messages):
     rows = to_results(carrier_days(messages)).collect()
     windows = dict(parse_window(row.value.encode()) for row in rows)
     ids = [json.loads(bytes(row.value))["id"] for row in cancelled(messages).collect()]
-    counts = Counts(len(FLIGHTS), len(FLIGHTS), len(FLIGHTS))
-    outcome = reconcile(FLIGHTS, by_carrier_and_day(FLIGHTS), counts, windows, ids)
+    flights = two_thousand()
+    counts = Counts(len(flights), len(flights), len(flights))
+    outcome = reconcile(flights, by_carrier_and_day(flights), counts, windows, ids)
     assert outcome.adds_up, outcome.examples
-    assert outcome.in_cancelled == sum(one.cancelled for one in FLIGHTS) > 0
+    assert outcome.in_cancelled == sum(one.cancelled for one in flights) > 0
 
 
 def test_a_result_is_named_by_its_window(messages):

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.flights import first_flights
 
 from magnetar.client.message import OutgoingMessage
 from magnetar.tools.quickstart import flights
@@ -90,7 +91,7 @@ def polluted(broker, client):
 
 
 def test_a_flight_that_is_there_twice_does_not_add_up(tmp_path, polluted):
-    some = flights.load(1).flights
+    some = first_flights()[:1]
     message = OutgoingMessage(
         flights.content(some[0]),
         key=some[0].carrier,

@@ -2,9 +2,11 @@
 
 import json
 
+from support.flights import first_flights
+
 from magnetar.tools.quickstart import flights, pipeline
 
 
 def test_the_pipeline_asks_for_what_a_message_has():
     names = [column.split()[0] for column in pipeline.FLIGHT.split(", ")]
-    assert set(names) <= json.loads(flights.content(flights.load(1).flights[0])).keys()
+    assert set(names) <= json.loads(flights.content(first_flights()[0])).keys()

@@ -1,6 +1,7 @@
 import json
 
 import pytest
+from support.flights import first_flights
 
 from magnetar.model.names import TopicName
 from magnetar.spark.offsets import NOTHING_READ
@@ -13,7 +14,7 @@ from magnetar.tools.quickstart.topics import create_partitioned_topic
 
 
 def test_each_flight_is_a_message_with_its_carrier_and_time():
-    some = flights.load(20).flights
+    some = first_flights()[:20]
     messages = to_messages(some)
     assert [one.key for one in messages] == [flight.carrier for flight in some]
     assert [json.loads(one.data)["id"] for one in messages] == [one.flight_id for one in some]
@@ -27,7 +28,7 @@ def test_every_message_is_published_and_the_ends_are_known(
     topic = TopicName.parse(f"public/default/published-{partitions}")
     if partitions:
         create_partitioned_topic(magnetar_broker.web_url, topic, partitions)
-    messages = to_messages(flights.load(6000).flights)
+    messages = to_messages(first_flights())
     stage = board.published
     ends = publish(client, topic, messages, stage, ThreadGroup())
     assert stage.count == 6000
@@ -47,7 +48,7 @@ def test_publishing_stops_when_asked(client, board):
     threads = ThreadGroup()
     threads.stopping.set()
     stage = board.published
-    messages = to_messages(flights.load(10).flights)
+    messages = to_messages(first_flights()[:10])
     topic = TopicName.parse("public/default/unpublished")
     with pytest.raises(Stopped):
         publish(client, topic, messages, stage, threads)

@@ -1,35 +1,43 @@
 import copy
+from functools import cache
 
 import pytest
+from support.flights import first_flights
 
-from magnetar.tools.quickstart import flights
 from magnetar.tools.quickstart.figures import CarrierDay, Figures, by_carrier_and_day
 from magnetar.tools.quickstart.reconcile import EXAMPLES_MAX, Counts, Window, reconcile
 
-FLIGHTS = flights.load(1000).flights
-EXPECTED = by_carrier_and_day(FLIGHTS)
 COUNTS = Counts(1000, 1000, 1000)
 SOMEWHERE = CarrierDay("UA", "2013-01-01")
+
+
+def thousand():
+    return first_flights()[:1000]
+
+
+@cache
+def expected():
+    return by_carrier_and_day(thousand())
 
 
 @pytest.fixture
 def windows():
     """What a pipeline without a fault says."""
     found = {}
-    for one in FLIGHTS:
+    for one in thousand():
         if not one.cancelled:
             where = CarrierDay(one.carrier, f"{one.year}-{one.month:02}-{one.day:02}")
-            found.setdefault(where, Window(EXPECTED[where], [])).flight_ids.append(one.flight_id)
+            found.setdefault(where, Window(expected()[where], [])).flight_ids.append(one.flight_id)
     return copy.deepcopy(found)
 
 
 @pytest.fixture
 def cancelled():
-    return [one.flight_id for one in FLIGHTS if one.cancelled]
+    return [one.flight_id for one in thousand() if one.cancelled]
 
 
 def outcome(windows, cancelled, counts=COUNTS):
-    return reconcile(FLIGHTS, EXPECTED, counts, windows, cancelled)
+    return reconcile(thousand(), expected(), counts, windows, cancelled)
 
 
 def test_results_without_a_fault_add_up(windows, cancelled):
@@ -85,13 +93,14 @@ def test_a_flight_that_nobody_published_is_noticed(windows, cancelled):
 @pytest.mark.parametrize(
     "wrong",
     [
-        Figures(1, 1.0, 1, 1.0, 1),
-        EXPECTED[SOMEWHERE]._replace(mean_departure_delay=1e9),
-        EXPECTED[SOMEWHERE]._replace(worst_departure_delay=None),
+        Figures(1, 1.0, 1, 1.0, 1)._asdict(),
+        {"mean_departure_delay": 1e9},
+        {"worst_departure_delay": None},
     ],
 )
 def test_a_figure_that_differs_is_enough(windows, cancelled, wrong):
-    windows[SOMEWHERE] = Window(wrong, windows[SOMEWHERE].flight_ids)
+    figures = windows[SOMEWHERE].figures._replace(**wrong)
+    windows[SOMEWHERE] = Window(figures, windows[SOMEWHERE].flight_ids)
     found = outcome(windows, cancelled)
     assert found.windows_differing == 1
     assert "UA on 2013-01-01" in found.examples[0]

@@ -1,0 +1,34 @@
+"""How ``make test`` divides the tests among its processes: by file, what takes longest first."""
+
+import pytest
+from xdist.scheduler import LoadScopeScheduling
+
+TOGETHER = ("tests/spark/", "tests/faults/", "tests/unit/tools/quickstart/")
+"""Folders whose tests share what takes long to start or to make."""
+
+FIRST = ("tests/spark/", "tests/crash/", "tests/compatibility/", "tests/limits/", "tests/faults/")
+"""Their tests wait for processes. Begun last, a long one would be all that still runs."""
+
+
+class ByFile(LoadScopeScheduling):
+    """Tests of one file share a broker, so one process runs them."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        return next((folder for folder in TOGETHER if file.startswith(folder)), file)
+
+
+def pytest_xdist_make_scheduler(config, log):
+    config.option.loadscopereorder = False  # They are in order already.
+    return ByFile(config, log)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config, items):
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: _turn(item.nodeid))
+
+
+def _turn(nodeid: str) -> int:
+    places = (place for place, folder in enumerate(FIRST) if nodeid.startswith(folder))
+    return next(places, len(FIRST))
