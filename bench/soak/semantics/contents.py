@@ -16,6 +16,7 @@ RESENT_SHARE = 0.05
 RESENT_MAX = 20
 COMPACTION_S_MAX = 60.0
 COMPACTION_LOOK_S = 0.2
+DECODE_AGAIN_S = 0.5
 
 
 class Deduplicated(FeatureFlow):
@@ -165,7 +166,14 @@ class WithSchema(FeatureFlow):
         return self._record(text=stream.body(number).decode())
 
     def data(self, message: Any) -> bytes:
-        return str(message.value().text).encode()
+        """Patient: it may have to ask a broker that is away for the schema of the writer."""
+        while True:
+            try:
+                return str(message.value().text).encode()
+            except Exception as error:
+                self._tally.expected(f"decode: {type(error).__name__}")
+                if self._closed.wait(DECODE_AGAIN_S):
+                    raise
 
 
 class WithAvro(WithSchema):
