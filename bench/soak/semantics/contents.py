@@ -154,6 +154,7 @@ class WithSchema(FeatureFlow):
         super().__init__(*arguments)
         self._turns = count()
         self._record: Any = Draft
+        self._records: dict[str, Any] = {}  # By stream: what its producer takes.
 
     def producer_options(self) -> dict[str, Any]:
         self._record = (Draft, Note)[next(self._turns) % 2]
@@ -162,8 +163,12 @@ class WithSchema(FeatureFlow):
     def consumer_options(self) -> dict[str, Any]:
         return {"schema": self.KIND(Note)}
 
+    def new_stream(self, name: str) -> Stream:
+        self._records[name] = self._record
+        return super().new_stream(name)
+
     def content(self, stream: Stream, number: int) -> Any:
-        return self._record(text=stream.body(number).decode())
+        return self._records[stream.name](text=stream.body(number).decode())
 
     def data(self, message: Any) -> bytes:
         """Patient: it may have to ask a broker that is away for the schema of the writer."""
