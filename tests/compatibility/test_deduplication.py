@@ -1,13 +1,11 @@
 """What a producer sends again is stored once: the official client, ours, and the bare protocol."""
 
 import asyncio
-import json
 from itertools import count
-from urllib.request import Request, urlopen
 
 import pulsar
 import pytest
-from compatibility.conftest import Receipts, nothing_more, open_client, receive_all
+from compatibility.conftest import Receipts, ask, nothing_more, open_client, receive_all
 from support.loop import until
 from support.network import WireConnection
 
@@ -41,18 +39,6 @@ def client(broker):
     client = open_client(broker.service_url)
     yield client
     client.close()
-
-
-def ask(broker, method, path, value=None):
-    request = Request(
-        f"{broker.web_url}/admin/v2/{path}",
-        method=method,
-        data=None if value is None else json.dumps(value).encode(),
-        headers={"Content-Type": "application/json"},
-    )
-    with urlopen(request, timeout=20) as response:
-        answer = response.read()
-    return json.loads(answer) if answer else None
 
 
 def stats_of(broker, topic, kind="stats"):

@@ -1,16 +1,14 @@
 """Non-persistent topics, for the official client and for ours."""
 
 import asyncio
-import json
 import re
 import time
 from collections import defaultdict
 from datetime import timedelta
-from urllib.request import Request, urlopen
 
 import pulsar
 import pytest
-from compatibility.conftest import Inbox, Receipts, nothing_more, open_client
+from compatibility.conftest import Inbox, Receipts, ask, nothing_more, open_client
 from pulsar import ConsumerType, KeySharedMode, RegexSubscriptionMode
 from pulsar.schema import AvroSchema, Integer, Record, String
 from support.draining import data, drained
@@ -46,18 +44,6 @@ def client(broker):
 @pytest.fixture
 def topic(topic):
     return f"non-{topic}"
-
-
-def ask(broker, method, path, value=None):
-    request = Request(
-        f"{broker.web_url}/admin/v2/{path}",
-        method=method,
-        data=None if value is None else json.dumps(value).encode(),
-        headers={"Content-Type": "application/json"},
-    )
-    with urlopen(request, timeout=20) as response:
-        answer = response.read()
-    return json.loads(answer) if answer else None
 
 
 def path_of(topic):

@@ -1,13 +1,11 @@
 """A policy set over REST acts on topics that are in use, for the official client."""
 
-import json
 from contextlib import contextmanager
 from itertools import count
-from urllib.request import Request, urlopen
 
 import pulsar
 import pytest
-from compatibility.conftest import nothing_more, open_client, receive_all
+from compatibility.conftest import ask, nothing_more, open_client, receive_all
 from pulsar import ConsumerType, InitialPosition
 
 from magnetar.testing.processes import BrokerProcess
@@ -34,15 +32,7 @@ class Namespace:
         self.ask("PUT", f"namespaces/public/{self.local}")
 
     def ask(self, method, path, value=None):
-        request = Request(
-            f"{self._broker.web_url}/admin/v2/{path}",
-            method=method,
-            data=None if value is None else json.dumps(value).encode(),
-            headers={"Content-Type": "application/json"},
-        )
-        with urlopen(request, timeout=20) as response:
-            answer = response.read()
-        return json.loads(answer) if answer else None
+        return ask(self._broker, method, path, value)
 
     def set(self, policy, value):
         self.ask("POST", f"namespaces/public/{self.local}/{policy}", value)

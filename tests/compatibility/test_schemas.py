@@ -3,11 +3,10 @@
 import json
 from itertools import count
 from urllib.error import HTTPError
-from urllib.request import Request, urlopen
 
 import pulsar
 import pytest
-from compatibility.conftest import open_client, receive_all
+from compatibility.conftest import ask, open_client, receive_all
 from pulsar.schema import AvroSchema, Float, Integer, JsonSchema, Record, String, StringSchema
 
 from magnetar.testing.processes import BrokerProcess
@@ -57,18 +56,6 @@ def namespace(broker):
 @pytest.fixture
 def topic(namespace):
     return f"persistent://public/{namespace}/orders"
-
-
-def ask(broker, method, path, value=None):
-    request = Request(
-        f"{broker.web_url}/admin/v2/{path}",
-        method=method,
-        data=None if value is None else json.dumps(value).encode(),
-        headers={"Content-Type": "application/json"},
-    )
-    with urlopen(request, timeout=20) as response:
-        answer = response.read()
-    return json.loads(answer) if answer else None
 
 
 def versions(broker, namespace):
