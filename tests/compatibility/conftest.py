@@ -25,6 +25,14 @@ def official(magnetar_broker):
     client.close()
 
 
+@pytest.fixture
+def client(broker):
+    """The official client, connected to the broker of the file's own fixture."""
+    client = open_client(broker.service_url)
+    yield client
+    client.close()
+
+
 def open_client(service_url, **options):
     quiet = pulsar.ConsoleLogger(pulsar.LoggerLevel.Error)
     return pulsar.Client(service_url, logger=quiet, **options)

@@ -31,13 +31,6 @@ def broker(tmp_path_factory):
         yield broker
 
 
-@pytest.fixture
-def client(broker):
-    client = open_client(broker.service_url)
-    yield client
-    client.close()
-
-
 def subscribe(client, topics, name="s", kind=ConsumerType.Shared, **options):
     earliest = InitialPosition.Earliest
     return client.subscribe(topics, name, consumer_type=kind, initial_position=earliest, **options)

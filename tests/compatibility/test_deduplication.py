@@ -34,13 +34,6 @@ def broker(tmp_path_factory):
         yield process
 
 
-@pytest.fixture
-def client(broker):
-    client = open_client(broker.service_url)
-    yield client
-    client.close()
-
-
 def stats_of(broker, topic, kind="stats"):
     return ask(broker, "GET", f"{topic.replace('://', '/')}/{kind}")
 

@@ -30,13 +30,6 @@ def broker(tmp_path_factory):
         yield broker
 
 
-@pytest.fixture
-def client(broker):
-    client = open_client(broker.service_url)
-    yield client
-    client.close()
-
-
 def subscribe(client, topic, kind=ConsumerType.Shared, name="s"):
     earliest = InitialPosition.Earliest
     return client.subscribe(topic, name, consumer_type=kind, initial_position=earliest)

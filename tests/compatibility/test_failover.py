@@ -37,13 +37,6 @@ def other_broker(tmp_path_factory):
 
 
 @pytest.fixture
-def client(broker):
-    client = open_client(broker.service_url)
-    yield client
-    client.close()
-
-
-@pytest.fixture
 def other_client(other_broker):
     client = open_client(other_broker.service_url)
     yield client

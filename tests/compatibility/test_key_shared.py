@@ -25,13 +25,6 @@ def broker(tmp_path_factory):
         yield broker
 
 
-@pytest.fixture
-def client(broker):
-    client = open_client(broker.service_url)
-    yield client
-    client.close()
-
-
 class Member:
     """A consumer of the subscription, and how many messages it has received."""
 

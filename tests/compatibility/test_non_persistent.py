@@ -35,13 +35,6 @@ def broker(tmp_path_factory):
 
 
 @pytest.fixture
-def client(broker):
-    client = open_client(broker.service_url)
-    yield client
-    client.close()
-
-
-@pytest.fixture
 def topic(topic):
     return f"non-{topic}"
 

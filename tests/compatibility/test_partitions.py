@@ -6,7 +6,7 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import pytest
-from compatibility.conftest import open_client, receive_all
+from compatibility.conftest import receive_all
 from support.loop import until
 
 from magnetar import Client, HashingScheme, InitialPosition
@@ -27,13 +27,6 @@ KEYS = [f"key-{number}" for number in range(40)]
 def broker(tmp_path_factory):
     with BrokerProcess(tmp_path_factory.mktemp("partitions"), settings=SETTINGS) as process:
         yield process
-
-
-@pytest.fixture
-def client(broker):
-    client = open_client(broker.service_url)
-    yield client
-    client.close()
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import threading
 import urllib.request
 
 import pytest
-from compatibility.conftest import open_client
 from pulsar import InitialPosition, MessageId
 
 from magnetar.testing.local_broker import BrokerThread
@@ -54,13 +53,6 @@ def passed_over():
 def broker(tmp_path):
     with BrokerThread(tmp_path / "data", settings=SETTINGS) as broker:
         yield broker
-
-
-@pytest.fixture
-def client(broker):
-    client = open_client(broker.service_url)
-    yield client
-    client.close()
 
 
 def publish(client):

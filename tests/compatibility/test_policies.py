@@ -62,13 +62,6 @@ def namespace(broker):
     return Namespace(broker)
 
 
-@pytest.fixture
-def client(broker):
-    client = open_client(broker.service_url)
-    yield client
-    client.close()
-
-
 @contextmanager
 def limited(namespace, policy, value=1):
     """While the block runs, a topic that is in use has this policy."""

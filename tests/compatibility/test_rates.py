@@ -30,13 +30,6 @@ def namespace(broker):
     return Namespace(broker)
 
 
-@pytest.fixture
-def client(broker):
-    client = open_client(broker.service_url)
-    yield client
-    client.close()
-
-
 def publish_rate(messages):
     return {"publishThrottlingRateInMsg": messages, "publishThrottlingRateInByte": -1}
 

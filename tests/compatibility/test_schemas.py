@@ -40,13 +40,6 @@ def broker(tmp_path_factory):
 
 
 @pytest.fixture
-def client(broker):
-    client = open_client(broker.service_url)
-    yield client
-    client.close()
-
-
-@pytest.fixture
 def namespace(broker):
     name = f"schemas{next(NAMES)}"
     ask(broker, "PUT", f"namespaces/public/{name}")

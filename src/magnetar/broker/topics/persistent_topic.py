@@ -386,7 +386,7 @@ class PersistentTopic:
         self.compaction.start()
 
     async def compact_if_due(self) -> None:
-        threshold = self._admission.policies.compaction_threshold_bytes
+        threshold = self.policies.compaction_threshold_bytes
         if not threshold or self._closed or self._compacts:
             return
         if self._to_compact > threshold:
