@@ -39,11 +39,13 @@ from typing import Self, Unpack
 from magnetar.model.position import EARLIEST_MESSAGE, MessageId
 
 from . import client as client_module
-from . import consumer as consumer_module
-from . import producer as producer_module
-from . import reader as reader_module
-from . import receiver as receiver_module
-from .config import ClientOptions, ConsumerOptions, ProducerOptions, ReaderOptions
+from .consumers import consumer as consumer_module
+from .consumers import reader as reader_module
+from .consumers import receiver as receiver_module
+from .producers import producer as producer_module
+from .config import ClientOptions
+from .consumers.config import ConsumerOptions, ReaderOptions
+from .producers.config import ProducerOptions
 from .loop_thread import LoopThread, loop_thread
 from .message import Message, MessageDetails, OutgoingMessage, outgoing
 '''
@@ -105,7 +107,7 @@ def twin(name: str) -> str:
 
 def definition(name: str) -> ast.ClassDef:
     """The asyncio client's class of this name."""
-    body = ast.parse((CLIENT / f"{name.lower()}.py").read_text()).body
+    body = ast.parse(next(CLIENT.rglob(f"{name.lower()}.py")).read_text()).body
     return next(node for node in body if isinstance(node, ast.ClassDef) and node.name == name)
 
 

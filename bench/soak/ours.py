@@ -12,7 +12,7 @@ from random import Random
 from typing import Any, TypeVar
 
 from magnetar import Client, InitialPosition
-from magnetar.client.consumer import Consumer
+from magnetar.client.consumers.consumer import Consumer
 from magnetar.errors import MagnetarError
 from magnetar.message.compression import CompressionType
 from tests.support.network import Proxy

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from magnetar import errors
     from magnetar.client.client import Client
-    from magnetar.client.consumer import Consumer
+    from magnetar.client.consumers.consumer import Consumer
+    from magnetar.client.consumers.reader import Reader
     from magnetar.client.message import Message, OutgoingMessage
-    from magnetar.client.producer import Producer
-    from magnetar.client.reader import Reader
-    from magnetar.client.routing import HashingScheme, RoutingMode
+    from magnetar.client.producers.producer import Producer
+    from magnetar.client.producers.routing import HashingScheme, RoutingMode
     from magnetar.message.compression import CompressionType
     from magnetar.model.position import EARLIEST_MESSAGE, LATEST_MESSAGE, MessageId
     from magnetar.model.subscriptions import InitialPosition, SubscriptionType
@@ -47,15 +47,15 @@ _HOMES: Final = {
     "LATEST_MESSAGE": "magnetar.model.position",
     "Client": "magnetar.client.client",
     "CompressionType": "magnetar.message.compression",
-    "Consumer": "magnetar.client.consumer",
-    "HashingScheme": "magnetar.client.routing",
+    "Consumer": "magnetar.client.consumers.consumer",
+    "HashingScheme": "magnetar.client.producers.routing",
     "InitialPosition": "magnetar.model.subscriptions",
     "Message": "magnetar.client.message",
     "MessageId": "magnetar.model.position",
     "OutgoingMessage": "magnetar.client.message",
-    "Producer": "magnetar.client.producer",
-    "Reader": "magnetar.client.reader",
-    "RoutingMode": "magnetar.client.routing",
+    "Producer": "magnetar.client.producers.producer",
+    "Reader": "magnetar.client.consumers.reader",
+    "RoutingMode": "magnetar.client.producers.routing",
     "SubscriptionType": "magnetar.model.subscriptions",
 }
 

@@ -10,7 +10,7 @@ from compatibility.conftest import receive_all
 from support.loop import until
 
 from magnetar import Client, HashingScheme, InitialPosition
-from magnetar.client.routing import key_hash
+from magnetar.client.producers.routing import key_hash
 from magnetar.testing.processes import BrokerProcess
 
 pytestmark = pytest.mark.compatibility

@@ -10,9 +10,9 @@ from unit.storage.ledger.local.support import append
 from magnetar.broker.broker import Broker
 from magnetar.broker.connection import FRAME_PADDING
 from magnetar.broker.handlers.topic_patterns import PATTERN_LENGTH_MAX, REPEATS_MAX, TopicPattern
-from magnetar.client import lookup
-from magnetar.client.acknowledgements import Acknowledgements
 from magnetar.client.client import Client
+from magnetar.client.connections import lookup
+from magnetar.client.consumers.acknowledgements import Acknowledgements
 from magnetar.errors import InvalidValue
 from magnetar.model.hashing import murmur3_32
 from magnetar.model.position import Position

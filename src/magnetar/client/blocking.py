@@ -15,12 +15,14 @@ from typing import Self, Unpack
 from magnetar.model.position import EARLIEST_MESSAGE, MessageId
 
 from . import client as client_module
-from . import consumer as consumer_module
-from . import producer as producer_module
-from . import receiver as receiver_module
-from .config import ClientOptions, ConsumerOptions, ProducerOptions, ReaderOptions
+from .config import ClientOptions
+from .consumers import consumer as consumer_module
+from .consumers import receiver as receiver_module
+from .consumers.config import ConsumerOptions, ReaderOptions
 from .loop_thread import LoopThread, loop_thread
 from .message import Message, MessageDetails, OutgoingMessage, outgoing
+from .producers import producer as producer_module
+from .producers.config import ProducerOptions
 
 
 class Producer:

@@ -3,47 +3,31 @@
 import itertools
 import secrets
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
-from typing import Any, Final, Self, TypeVar, Unpack
+from typing import Any, Self, Unpack
 
 from magnetar.clock import Clock, SystemClock
 from magnetar.errors import InvalidValue, NotAllowed
 from magnetar.model.names import NamespaceName, TopicName
-from magnetar.model.position import EARLIEST, EARLIEST_MESSAGE, LATEST, LATEST_MESSAGE, MessageId
+from magnetar.model.position import EARLIEST_MESSAGE, LATEST_MESSAGE, MessageId
 from magnetar.model.subscriptions import InitialPosition
 from magnetar.tasks import Closing
 
-from .backoff import Backoff
 from .checks import check_text
-from .config import (
-    ClientConfig,
-    ClientOptions,
-    ConsumerConfig,
-    ConsumerOptions,
-    ProducerConfig,
-    ProducerOptions,
-    ReaderOptions,
-)
-from .consumer import Consumer
+from .config import ClientConfig, ClientOptions
+from .connections.backoff import Backoff
+from .connections.lookup import Lookup
+from .connections.pool import ConnectionPool
+from .consumers.config import ConsumerConfig, ConsumerOptions, ReaderOptions
+from .consumers.consumer import Consumer
+from .consumers.opening import made_up_name, open_receiver, start_on
+from .consumers.reader import Reader
+from .consumers.receiver import Receiver
+from .context import ClientContext
 from .gather_all import gather_all
-from .lookup import Lookup
-from .partition_watch import watch_partitions
-from .pool import ConnectionPool
-from .producer import Producer
-from .reader import Reader
-from .receiver import Receiver
-from .routing import CallableRouter, RoundRobinRouter, Router, RoutingMode, SingleRouter
-from .topic_consumer import Subscribing, TopicConsumer
-from .topic_producer import TopicProducer
-from .unpacking import Start
-
-NAME_SIZE: Final = 5  # Random bytes in a name that the client makes up: ten hex digits.
-PARTITIONS_MAX: Final = 1 << 31  # A router begins at any of them; no topic has more.
-
-
-P = TypeVar("P", TopicProducer, TopicConsumer)
-R = TypeVar("R", bound=Receiver)
+from .producers.config import ProducerConfig, ProducerOptions
+from .producers.opening import open_producer
+from .producers.producer import Producer
 
 
 class Client:
@@ -64,12 +48,17 @@ class Client:
 
         ``clock``, and ``chance`` with its numbers in [0, 1), are for tests and simulations.
         """
-        self._config = ClientConfig(service_url=service_url, **options)
-        self._clock = clock or SystemClock()
-        self._chance = chance or secrets.SystemRandom().random
-        self._ids = itertools.count()
-        self._pool = ConnectionPool(self._config, self._clock)
-        self._lookup = Lookup(self._config, self._pool, self._clock, self._backoff)
+        config = ClientConfig(service_url=service_url, **options)
+        clock = clock or SystemClock()
+        chance = chance or secrets.SystemRandom().random
+        backoff = partial(
+            Backoff, chance, first_s=config.backoff_first_s, max_s=config.backoff_max_s
+        )
+        self._pool = ConnectionPool(config, clock)
+        self._lookup = Lookup(config, self._pool, clock, backoff)
+        self._context = ClientContext(
+            config, self._lookup, clock, chance, itertools.count(), backoff
+        )
         self._open: dict[Producer | Receiver, None] = {}
         self._closed = False
         self._closing = Closing("client", self._close)
@@ -82,25 +71,7 @@ class Client:
         """
         config = ProducerConfig(**options)
         name = self._parse(topic)
-        count = await self._lookup.partitions(str(name))
-
-        def make(topic: TopicName) -> TopicProducer:
-            return TopicProducer(
-                topic,
-                next(self._ids),
-                config,
-                lookup=self._lookup,
-                backoff=self._backoff(),
-                clock=self._clock,
-                operation_timeout_s=self._config.operation_timeout_s,
-            )
-
-        parts = [make(topic) for topic in _topics_of(name, count)]
-        await _start(parts)
-        router = self._router(config) if count else None
-        producer = Producer(str(name), parts, router, clock=self._clock, closed=self._forget)
-        if count:
-            producer.watch(self._watch(name, count, make, producer.add))
+        producer = await open_producer(self._context, name, config, self._forget)
         self._open[producer] = None
         return producer
 
@@ -118,7 +89,12 @@ class Client:
         names = [self._parse(each) for each in several]
         if not names:
             raise InvalidValue("no topic to subscribe to")
-        return await self._receiver(Consumer, list(dict.fromkeys(names)), subscription, config)
+        names = list(dict.fromkeys(names))
+        consumer = await open_receiver(
+            self._context, Consumer, names, subscription, config, closed=self._forget
+        )
+        self._open[consumer] = None
+        return consumer
 
     async def create_reader(
         self,
@@ -137,10 +113,16 @@ class Client:
         Raises as ``subscribe``.
         """
         config = ConsumerConfig(initial_position=InitialPosition.EARLIEST, **options)
-        subscription = f"reader-{secrets.token_hex(NAME_SIZE)}"
-        reader = await self._receiver(
-            Reader, [self._parse(topic)], subscription, config, start, inclusive=inclusive
+        reader = await open_receiver(
+            self._context,
+            Reader,
+            [self._parse(topic)],
+            f"reader-{made_up_name()}",
+            config,
+            closed=self._forget,
+            start=partial(start_on, start=start, inclusive=inclusive),
         )
+        self._open[reader] = None
         if inclusive and start == LATEST_MESSAGE:
             try:
                 await reader.seek_last()
@@ -180,106 +162,6 @@ class Client:
     async def __aexit__(self, *exc: object) -> None:
         await self.close()
 
-    async def _receiver(
-        self,
-        kind: type[R],
-        names: list[TopicName],
-        subscription: str,
-        config: ConsumerConfig,
-        start: MessageId | Mapping[int, MessageId] | None = None,
-        *,
-        inclusive: bool = False,
-    ) -> R:
-        receiver = kind(
-            ",".join(map(str, names)),
-            subscription,
-            config.name or secrets.token_hex(NAME_SIZE),
-            config.type,
-            closed=self._forget,
-        )
-        counts = await gather_all(
-            self._lookup.partitions(str(name), auto_create=config.create_topic) for name in names
-        )
-        total = sum(max(count, 1) for count in counts)
-        queue_size = min(
-            config.receiver_queue_size, max(config.total_receiver_queue_size // total, 1)
-        )
-
-        def make(topic: TopicName, config: ConsumerConfig) -> TopicConsumer:
-            return TopicConsumer(
-                Subscribing(
-                    topic,
-                    subscription,
-                    receiver.name,
-                    queue_size,
-                    None if start is None else Start(_start_on(topic, start), inclusive=inclusive),
-                ),
-                next(self._ids),
-                config,
-                arrived=receiver.arrived,
-                lookup=self._lookup,
-                backoff=self._backoff(),
-                clock=self._clock,
-                operation_timeout_s=self._config.operation_timeout_s,
-            )
-
-        counted = list(zip(names, counts, strict=True))
-        parts = [make(topic, config) for each in counted for topic in _topics_of(*each)]
-        await _start(parts)
-        for part in parts:
-            receiver.add(part)
-        later = partial(make, config=replace(config, initial_position=InitialPosition.EARLIEST))
-        for name, count in counted:
-            if count:
-                receiver.watch(self._watch(name, count, later, receiver.add))
-        self._open[receiver] = None
-        return receiver
-
-    def _router(self, config: ProducerConfig) -> Router:
-        if config.routing is RoutingMode.SINGLE:
-            return SingleRouter(int(self._chance() * PARTITIONS_MAX), config.hashing)
-        if config.routing is RoutingMode.ROUND_ROBIN:
-            return RoundRobinRouter(
-                int(self._chance() * PARTITIONS_MAX),
-                config.hashing,
-                messages_max=config.batch_messages_max if config.batching else 1,
-                bytes_max=config.batch_bytes_max,
-                delay_s=config.batch_delay_s,
-            )
-        return CallableRouter(config.routing)
-
-    async def _watch(
-        self,
-        name: TopicName,
-        count: int,
-        make: Callable[[TopicName], P],
-        add: Callable[[P], None],
-    ) -> None:
-        """Make and add a part for each partition that the topic gets beyond ``count``."""
-
-        async def grow(indexes: range) -> None:
-            parts = [make(name.partition(index)) for index in indexes]
-            await _start(parts)
-            for part in parts:
-                add(part)
-
-        if self._config.partitions_refresh_s:
-            await watch_partitions(
-                str(name),
-                count,
-                grow,
-                lookup=self._lookup,
-                clock=self._clock,
-                interval_s=self._config.partitions_refresh_s,
-            )
-
-    def _backoff(self) -> Backoff:
-        return Backoff(
-            self._chance,
-            first_s=self._config.backoff_first_s,
-            max_s=self._config.backoff_max_s,
-        )
-
     def _parse(self, topic: str) -> TopicName:
         if self._closed:
             raise NotAllowed("the client is closed")
@@ -288,28 +170,3 @@ class Client:
 
     def _forget(self, closed: Producer | Receiver) -> None:
         self._open.pop(closed, None)
-
-
-def _topics_of(name: TopicName, count: int) -> list[TopicName]:
-    """The ``count`` partitions of a topic; the topic itself when it has none."""
-    return [name.partition(index) for index in range(count)] or [name]
-
-
-def _start_on(topic: TopicName, start: MessageId | Mapping[int, MessageId]) -> MessageId:
-    """Where a reader begins on one topic or partition. Raises InvalidValue."""
-    if isinstance(start, Mapping):
-        return start.get(topic.partition_index, EARLIEST_MESSAGE)
-    if start.position not in (EARLIEST, LATEST) and topic.partition_index != start.partition:
-        raise InvalidValue(
-            f"{start} is a place in one partition, not in {topic}: give a start for each partition"
-        )
-    return start
-
-
-async def _start(parts: Sequence[TopicProducer | TopicConsumer]) -> None:
-    """Start all; when one fails, or this is cancelled, close them all again."""
-    try:
-        await gather_all(part.start() for part in parts)
-    except BaseException:
-        await gather_all(part.close() for part in parts)
-        raise

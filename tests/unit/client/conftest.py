@@ -5,11 +5,11 @@ from unit.client.local import PARTITIONS
 from unit.client.peer import Peer
 
 from magnetar.client import blocking
-from magnetar.client.backoff import Backoff
 from magnetar.client.client import Client
 from magnetar.client.config import ClientConfig
-from magnetar.client.lookup import Lookup
-from magnetar.client.pool import ConnectionPool
+from magnetar.client.connections.backoff import Backoff
+from magnetar.client.connections.lookup import Lookup
+from magnetar.client.connections.pool import ConnectionPool
 from magnetar.clock import SystemClock
 from magnetar.testing.local_broker import BrokerThread, LocalBroker
 

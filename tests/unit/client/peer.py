@@ -12,7 +12,7 @@ from contextlib import suppress
 
 from support.loop import until
 
-from magnetar.client.receiver import Receiver
+from magnetar.client.consumers.receiver import Receiver
 from magnetar.errors import MagnetarError
 from magnetar.message.metadata import message_count
 from magnetar.message.send_run import SendRun

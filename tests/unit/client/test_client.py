@@ -1,19 +1,15 @@
 import asyncio
 import gc
-import itertools
 import weakref
 
 import pytest
 from support.loop import pass_time, until
-from unit.client.peer import refuse
 
 from magnetar.client.client import Client
 from magnetar.errors import (
     InvalidName,
     InvalidValue,
     NotAllowed,
-    NotAuthorized,
-    ProducerBusy,
     TopicNotFound,
 )
 from magnetar.testing.local_broker import LocalBroker
@@ -73,38 +69,6 @@ async def test_a_broker_that_knows_no_such_question_is_told_when_subscribing(pee
     assert asked == [False, True]
 
 
-async def test_topics_named_twice_are_subscribed_once(client):
-    consumer = await client.subscribe(["t", "persistent://public/default/t"], "s")
-    assert consumer.topics == ["persistent://public/default/t"]
-
-
-async def test_partitions_share_the_queue(peer, client):
-    peer.partitions = 4
-    await client.subscribe("t", "s", receiver_queue_size=1000, total_receiver_queue_size=100)
-    flows = [await peer.saw(BaseCommand.FLOW, count) for count in range(1, 5)]
-    assert {command.flow.messagePermits for command in flows} == {25}
-
-
-async def test_when_one_partition_refuses_the_others_are_closed_again(peer, client):
-    peer.partitions = 3
-    peer.script(
-        BaseCommand.PRODUCER,
-        peer.as_always,
-        refuse("producer", ProducerBusy("taken")),
-    )
-    with pytest.raises(ProducerBusy, match="taken"):
-        await client.create_producer("t")
-    assert len(peer.of(BaseCommand.CLOSE_PRODUCER)) >= 2
-    peer.script(
-        BaseCommand.SUBSCRIBE,
-        peer.as_always,
-        refuse("subscribe", NotAuthorized("no")),
-    )
-    with pytest.raises(NotAuthorized, match="no"):
-        await client.subscribe("t", "s")
-    assert len(peer.of(BaseCommand.CLOSE_CONSUMER)) >= 2
-
-
 async def test_closing_closes_everything_and_refuses_anything_new(peer):
     client = Client(peer.url)
     producer = await client.create_producer("t", batch_delay_s=60)
@@ -158,12 +122,3 @@ async def test_ids_are_never_used_twice(peer, client):
     ids = [c.producer.producer_id for c in peer.of(BaseCommand.PRODUCER)]
     ids += [c.subscribe.consumer_id for c in peer.of(BaseCommand.SUBSCRIBE)]
     assert len(set(ids)) == 6
-
-
-async def test_chance_and_clock_may_be_given(peer):
-    numbers = itertools.cycle([0.0, 0.5])
-    peer.partitions = 2
-    async with Client(peer.url, chance=lambda: next(numbers)) as client:
-        producer = await client.create_producer("t", batching=False)
-        await producer.send(b"x")
-    assert len(peer.entries) == 1

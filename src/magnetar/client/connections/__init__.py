@@ -1,0 +1,1 @@
+"""How the client reaches brokers: lookup, connections, and what keeps an owner attached."""

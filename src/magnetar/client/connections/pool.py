@@ -1,0 +1,83 @@
+"""The connections of a client: opened when they are needed, and shared by all."""
+
+import asyncio
+import itertools
+import logging
+
+from magnetar.client.config import ClientConfig
+from magnetar.clock import Clock
+from magnetar.errors import MagnetarError, NotAllowed
+from magnetar.tasks import Tasks
+
+from .connection import READ_SIZE, Connection, Endpoint
+
+log = logging.getLogger(__name__)
+
+
+class ConnectionPool:
+    """Returns open connections. Callers that ask for the same one wait for one attempt."""
+
+    def __init__(self, config: ClientConfig, clock: Clock) -> None:
+        self._config = config
+        self._clock = clock
+        self._tasks = Tasks("client.pool")
+        self._opening: dict[tuple[Endpoint, int], asyncio.Future[Connection]] = {}
+        self._open: dict[tuple[Endpoint, int], Connection] = {}
+        self._turn = itertools.count()
+        self._request_ids = itertools.count(1)
+        self._read_buffer = memoryview(bytearray(READ_SIZE))
+        self._closed = False
+
+    async def connect(self, endpoint: Endpoint) -> Connection:
+        """Return an open connection. Raises ConnectionLost, TimedOut, the broker's error."""
+        key = (endpoint, next(self._turn) % self._config.connections_per_broker)
+        connection = self._open.get(key)
+        if connection is not None and not connection.closed:
+            return connection
+        if self._closed:
+            raise NotAllowed("the client is closed")
+        opening = self._opening.get(key)
+        if opening is None:
+            opening = asyncio.get_running_loop().create_future()
+            opening.add_done_callback(_seen)
+            self._opening[key] = opening
+            self._tasks.spawn(f"connect {endpoint.physical}", self._connect(key, opening))
+        # One caller's cancellation must not end the attempt the others wait for.
+        return await asyncio.shield(opening)
+
+    async def close(self) -> None:
+        """Close every connection, and those that are being opened."""
+        self._closed = True
+        await self._tasks.close()
+        connections = [connection for connection in self._open.values() if not connection.closed]
+        self._open.clear()
+        await asyncio.gather(*(connection.close() for connection in connections))
+
+    async def _connect(
+        self, key: tuple[Endpoint, int], opening: asyncio.Future[Connection]
+    ) -> None:
+        try:
+            connection = Connection(
+                key[0],
+                keep_alive_interval_s=self._config.keep_alive_interval_s,
+                read_buffer=self._read_buffer,
+                next_request_id=self._request_ids.__next__,
+                clock=self._clock,
+            )
+            await connection.open(self._config.connection_timeout_s)
+            log.info("connection.opened broker=%s", key[0].physical)
+            self._open = {k: c for k, c in self._open.items() if not c.closed}
+            self._open[key] = connection
+            opening.set_result(connection)
+        except MagnetarError as error:
+            opening.set_exception(error)
+        finally:
+            self._opening.pop(key, None)
+            if not opening.done():
+                opening.set_exception(NotAllowed("the client was closed while it connected"))
+
+
+def _seen(opening: asyncio.Future[Connection]) -> None:
+    """Retrieve the failure: callers raise it, unless all of them were cancelled."""
+    if not opening.cancelled():
+        opening.exception()

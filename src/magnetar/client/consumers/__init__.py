@@ -1,0 +1,1 @@
+"""Receiving: permits, entries to messages, acknowledgements, and what is asked for again."""

@@ -1,0 +1,105 @@
+"""The consumer that an application holds: it receives, and acknowledges."""
+
+from collections.abc import Iterable
+from itertools import groupby
+
+from magnetar.client.gather_all import gather_all
+from magnetar.client.message import Message
+from magnetar.errors import NotAllowed
+from magnetar.model.position import MessageId
+
+from .receiver import Receiver
+from .topic_consumer import ORDERED, TopicConsumer
+
+
+class Consumer(Receiver):
+    """Receives the messages of one subscription. Made by ``Client.subscribe``."""
+
+    @property
+    def subscription(self) -> str:
+        return self._subscription
+
+    @property
+    def active(self) -> bool:
+        """A Failover consumer: it is the active one of some topic. The others are always."""
+        return any(part.active for part in self._topics.values())
+
+    @property
+    def reached_end(self) -> bool:
+        """Every topic was terminated, and the broker has sent all there was."""
+        return all(part.reached_end for part in self._topics.values())
+
+    def acknowledge(self, messages: Message | MessageId | Iterable[Message | MessageId]) -> None:
+        """The application is done with these: the broker need not deliver them again.
+
+        Leaves with others after ``ack_group_time_s``. An entry is acknowledged when all its
+        messages are, or message by message with ``batch_index_ack``. Raises InvalidValue for the
+        bare id of a message that may be of several topics.
+        """
+        if isinstance(messages, (Message, MessageId)):
+            self._part_of(messages).acks.acknowledge_one(messages)
+            return
+        given = list(messages)
+        if len(self._topics) == 1:
+            next(iter(self._topics.values())).acks.acknowledge(given)
+            return
+        for part, group in groupby(given, self._part_of):
+            part.acks.acknowledge(list(group))
+
+    def acknowledge_cumulative(self, message: Message | MessageId) -> None:
+        """The application is done with this one and all before it on its topic.
+
+        Raises NotAllowed on a Shared or Key_Shared subscription.
+        """
+        if self._type not in ORDERED:
+            raise NotAllowed(
+                f"cumulative acknowledgement on a {self._type.name} subscription: acknowledge "
+                "messages one by one"
+            )
+        self._part_of(message).acks.acknowledge_cumulative(message)
+
+    def negative_acknowledge(
+        self, messages: Message | MessageId | Iterable[Message | MessageId]
+    ) -> None:
+        """The application cannot process these now: they come again.
+
+        They are asked for after ``negative_ack_delay_s``, entry by entry, without the messages of
+        a batch that are acknowledged. An Exclusive or Failover subscription starts again behind its
+        mark then. Raises InvalidValue as ``acknowledge``.
+        """
+        given = [messages] if isinstance(messages, (Message, MessageId)) else list(messages)
+        for part, group in groupby(given, self._part_of):
+            part.redeliveries.refuse(group)
+
+    async def flush(self) -> None:
+        """Send the acknowledgements that wait; they are with the socket when it returns.
+
+        Without a connection they go on waiting for the next one.
+        """
+        for part in self._topics.values():
+            part.flush()
+
+    async def redeliver_unacknowledged(
+        self, messages: Iterable[Message | MessageId] | None = None
+    ) -> None:
+        """Ask for what was delivered and not acknowledged once more, or only for ``messages``.
+
+        An Exclusive or Failover subscription always starts again behind its mark.
+        """
+        if messages is None:
+            for part in self._topics.values():
+                part.redeliver(None)
+            return
+        wanted: dict[TopicConsumer, list[Message | MessageId]] = {}
+        for message in messages:
+            wanted.setdefault(self._part_of(message), []).append(message)
+        for part, group in wanted.items():
+            part.redeliver(group)
+
+    async def unsubscribe(self, *, force: bool = False) -> None:
+        """Delete the subscription and close; ``force``: even when others are connected to it.
+
+        Raises TimedOut or the broker's error; then the consumer goes on.
+        """
+        await gather_all(part.unsubscribe(force=force) for part in self._topics.values())
+        await self.close()

@@ -1,0 +1,99 @@
+"""The messages that the broker sent ahead of the application, and their permits. Pure.
+
+The broker sends as many messages as it has permits for, then waits. The queue starts with ``size``
+permits and gives back those of consumed messages when they make half of it: that is seldom enough
+to be cheap, and early enough that the broker need not pause. Entries are opened when the
+application asks for messages.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from magnetar.client.message import Message
+from magnetar.wire.frames import Frame
+
+
+@dataclass(slots=True)
+class Opened:
+    """An opened entry: its messages to deliver, and the permits that it took."""
+
+    messages: list[Message]
+    permits: int
+
+
+class ReceiveQueue:
+    """The queue of one consumer. The permits that the broker has bound it."""
+
+    def __init__(self, size: int, open_entry: Callable[[Frame], Opened]) -> None:
+        self._size = size
+        self._enough = max(size // 2, 1)
+        self._open_entry = open_entry
+        self._arrived: deque[Frame] = deque()
+        self._messages: list[Message] = []  # Those of the entry that was opened last.
+        self._next = 0  # Invariant: the application has those before this index.
+        self._consumed = 0
+
+    @property
+    def waiting(self) -> bool:
+        """Whether there are messages, or entries that may have some."""
+        return self._next < len(self._messages) or bool(self._arrived)
+
+    def put(self, frame: Frame) -> None:
+        self._arrived.append(frame)
+
+    def pop(self) -> Message | None:
+        if self._next == len(self._messages) and not self.open():
+            return None
+        message = self._messages[self._next]
+        self._next += 1
+        self._consumed += 1
+        return message
+
+    def take(self, count_max: int) -> list[Message]:
+        taken: list[Message] = []
+        while len(taken) < count_max and (self._next < len(self._messages) or self.open()):
+            start = self._next
+            stop = min(start + count_max - len(taken), len(self._messages))
+            taken += self._messages[start:stop]
+            self._next = stop
+            self._consumed += stop - start
+        return taken
+
+    def open(self) -> bool:
+        """Open entries until there is a message to deliver. Returns False when there is none."""
+        while self._next == len(self._messages):
+            if not self._arrived:
+                self._messages, self._next = [], 0
+                return False
+            opened = self._open_entry(self._arrived.popleft())
+            self._messages, self._next = opened.messages, 0
+            self._consumed += opened.permits - len(opened.messages)
+        return True
+
+    def give_back(self, permits: int) -> None:
+        """Count the permits of messages that were dropped before they entered the queue."""
+        self._consumed += permits
+
+    @property
+    def wants_more(self) -> bool:
+        """Whether so much was consumed that the broker should get permits."""
+        return self._consumed >= self._enough
+
+    def take_permits(self) -> int:
+        """Take the permits of what was consumed, to give them to the broker."""
+        permits, self._consumed = self._consumed, 0
+        return permits
+
+    def restart(self) -> int:
+        """Drop everything, for a new subscription. Returns the permits to begin with."""
+        self._arrived.clear()
+        self._messages, self._next = [], 0
+        self._consumed = 0
+        return self._size
+
+    def drop(self, permits_of: Callable[[Frame], int]) -> None:
+        """Drop what waits, because the broker sends it again. Its permits count as consumed."""
+        self._consumed += sum(map(permits_of, self._arrived)) + len(self._messages) - self._next
+        self._arrived.clear()
+        self._messages, self._next = [], 0

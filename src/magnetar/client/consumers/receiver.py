@@ -1,0 +1,225 @@
+"""What consumers and readers have in common: they receive, and have a place in the log."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Coroutine
+from typing import Any, Final, Self
+
+from magnetar.client.gather_all import gather_all
+from magnetar.client.message import Message
+from magnetar.errors import InvalidValue, NotAllowed, TimedOut
+from magnetar.model.position import EARLIEST, LATEST, MessageId
+from magnetar.model.subscriptions import SubscriptionType
+from magnetar.tasks import Closing, Tasks
+
+from .topic_consumer import TopicConsumer
+
+MESSAGES_PER_TOPIC_MAX: Final = 100  # Messages taken from one topic before the next one.
+
+
+class Receiver:
+    """Receives the messages of one subscription, of one topic or of many, fairly.
+
+    Calls that wait are coroutines and may be cancelled at any time: no message is lost by it.
+    The others return at once. All may only be called on the client's event loop.
+    """
+
+    def __init__(
+        self,
+        topic: str,
+        subscription: str,
+        name: str,
+        subscription_type: SubscriptionType,
+        *,
+        closed: Callable[["Receiver"], None],
+    ) -> None:
+        """``closed`` is called once, when the receiver has been closed."""
+        self._topic = topic
+        self._subscription = subscription
+        self._name = name
+        self._type = subscription_type
+        self._on_closed = closed
+        self._topics: dict[str, TopicConsumer] = {}
+        self._ready: deque[TopicConsumer] = deque()  # Invariant: no topic twice.
+        self._signal = asyncio.Event()
+        self._closed = False
+        self._tasks = Tasks(f"consumer of {topic}")
+        self._closing = Closing(f"consumer of {topic}", self._close)
+
+    @property
+    def topic(self) -> str:
+        """The full name of the topic; of several, all names joined by commas."""
+        return self._topic
+
+    @property
+    def topics(self) -> list[str]:
+        """The full names of what is received from: topics, and partitions one by one."""
+        return list(self._topics)
+
+    @property
+    def name(self) -> str:
+        """Its own name, as given or made up."""
+        return self._name
+
+    @property
+    def connected(self) -> bool:
+        """It is attached to the brokers of all its topics now."""
+        return not self._closed and all(part.connected for part in self._topics.values())
+
+    async def receive(self, timeout_s: float | None = None) -> Message:
+        """The next message, waiting for it up to ``timeout_s`` seconds (None: for ever).
+
+        Raises TimedOut, NotAllowed when closed, or why the broker refuses it from now on.
+        """
+        if len(self._ready) == 1:  # The usual case, without a list.
+            message = self._ready[0].pop()
+            if not self._ready[0].waiting:
+                self._ready.popleft()
+            if message is not None:
+                return message
+        taken = self._take(1) or await self._wait(1, timeout_s)
+        if not taken:
+            raise TimedOut(f"no message from {self._topic} within {timeout_s:g} s")
+        return taken[0]
+
+    async def receive_many(
+        self, count_max: int = 1000, timeout_s: float | None = None
+    ) -> list[Message]:
+        """What there is, at most ``count_max``; waits for the first, [] when the time is up.
+
+        The cheapest way to receive. Raises as ``receive``, but for TimedOut.
+        """
+        return self._take(count_max) or await self._wait(count_max, timeout_s)
+
+    async def __aiter__(self) -> AsyncIterator[Message]:
+        """Messages for ever; ends when it is closed."""
+        while True:
+            try:
+                messages = await self.receive_many(1)
+            except NotAllowed:
+                if self._closed:
+                    return
+                raise
+            yield messages[0]
+
+    async def seek(self, message_id: MessageId, *, inclusive: bool = True) -> None:
+        """Go to a message: it is received next, or with ``inclusive=False`` the one after it.
+
+        Moves the whole subscription, with all its consumers. EARLIEST_MESSAGE and LATEST_MESSAGE
+        move every topic; an id moves the partition it belongs to. Raises TimedOut or the broker's
+        error. Cancelled, it may or may not have happened.
+        """
+        if message_id.position in (EARLIEST, LATEST):
+            parts = list(self._topics.values())
+        else:
+            parts = [self._part_of(message_id)]
+        await gather_all(part.seek(message_id, inclusive=inclusive) for part in parts)
+
+    async def seek_time(self, publish_time_ms: int) -> None:
+        """Go to the first message published at or after this time. Raises as ``seek``."""
+        await gather_all(part.seek_time(publish_time_ms) for part in self._topics.values())
+
+    async def seek_last(self) -> None:
+        """Go to the last message there is, on each topic that has one. Raises as ``seek``."""
+        await gather_all(part.seek_last() for part in self._topics.values())
+
+    async def last_message_id(self) -> MessageId | None:
+        """The id of the topic's last message; None when it has none.
+
+        Of several topics or partitions the greatest. Raises TimedOut or the broker's error.
+        """
+        found = await gather_all(part.last() for part in self._topics.values())
+        return max((last for last, _ in found if last is not None), default=None)
+
+    async def has_message_available(self) -> bool:
+        """Whether ``receive`` would return without another message being published."""
+        return any(await gather_all(part.has_message_available() for part in self._topics.values()))
+
+    def close(self) -> Coroutine[Any, Any, None]:
+        """Send the acknowledgements that wait, and detach. May be called again.
+
+        Waiting receivers get NotAllowed. It begins with the call; cancelled, it goes on without
+        who waited for it, and another call waits for its end.
+        """
+        return self._closing()
+
+    async def _close(self) -> None:
+        self._closed = True
+        self._ready.clear()
+        self._signal.set()
+        try:
+            await self._tasks.close()
+            await gather_all(part.close() for part in self._topics.values())
+        finally:
+            self._on_closed(self)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.close()
+
+    def add(self, part: TopicConsumer) -> None:
+        """Receive from one more topic."""
+        self._topics[part.topic] = part
+        if part.waiting:
+            self.arrived(part)
+
+    def watch(self, partitions: Coroutine[Any, Any, None]) -> None:
+        """Run what adds new partitions, until this receiver is closed."""
+        self._tasks.spawn("partitions", partitions)
+
+    def arrived(self, part: TopicConsumer) -> None:
+        """A topic has something, or is over."""
+        if part not in self._ready:
+            self._ready.append(part)
+        self._signal.set()
+
+    def _take(self, count_max: int) -> list[Message]:
+        if len(self._ready) == 1:
+            taken = self._ready[0].take(count_max)
+            if not self._ready[0].waiting:
+                self._ready.popleft()
+            return taken
+        taken = []
+        while self._ready and len(taken) < count_max:
+            part = self._ready[0]
+            taken += part.take(min(MESSAGES_PER_TOPIC_MAX, count_max - len(taken)))
+            self._ready.rotate(-1)
+            if not part.waiting:
+                self._ready.pop()
+        return taken
+
+    async def _wait(self, count_max: int, timeout_s: float | None) -> list[Message]:
+        try:
+            async with asyncio.timeout(timeout_s):
+                while not (taken := self._take(count_max)):
+                    self._raise_if_over()
+                    self._signal.clear()
+                    await self._signal.wait()
+        except TimeoutError:
+            return []
+        return taken
+
+    def _raise_if_over(self) -> None:
+        if self._closed:
+            raise NotAllowed(f"the consumer of {self._topic} is closed")
+        for part in self._topics.values():
+            if part.over is not None:
+                raise part.over
+
+    def _part_of(self, message: Message | MessageId) -> TopicConsumer:
+        if isinstance(message, Message):
+            part = self._topics.get(message.topic)
+            if part is not None:
+                return part
+            raise InvalidValue(f"{message} does not come from this consumer of {self._topic}")
+        parts = list(self._topics.values())
+        if len(parts) > 1:
+            parts = [part for part in parts if part.partition == message.partition]
+        if len(parts) != 1:
+            raise InvalidValue(
+                f"message id {message} does not tell which of {len(self._topics)} topics it is "
+                "from: pass the message itself"
+            )
+        return parts[0]

@@ -1,0 +1,455 @@
+"""One topic's part of a consumer or reader: permits, messages, and the place in the log."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, TypeVar
+
+from magnetar.client.connections.attachment import Attachment
+from magnetar.client.connections.backoff import Backoff
+from magnetar.client.connections.connection import Connection, position_of
+from magnetar.client.connections.lookup import Lookup
+from magnetar.client.consumers.config import ConsumerConfig
+from magnetar.client.message import ChunkedMessageId, Message, entries_of
+from magnetar.clock import Clock
+from magnetar.errors import ConnectionLost, MagnetarError, NotAllowed, TimedOut
+from magnetar.message.metadata import message_count
+from magnetar.model.names import TopicName
+from magnetar.model.position import EARLIEST_MESSAGE, LATEST, MessageId, Position
+from magnetar.model.subscriptions import SubscriptionType
+from magnetar.tasks import Closing
+from magnetar.wire import requests
+from magnetar.wire.frames import Frame
+
+from .ack_sender import AckSender
+from .acknowledgements import bits
+from .receive_queue import ReceiveQueue
+from .redeliveries import Redeliveries
+from .unpacking import Start, Unpacker
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+ORDERED: Final = (SubscriptionType.EXCLUSIVE, SubscriptionType.FAILOVER)
+
+
+@dataclass(frozen=True, slots=True)
+class Subscribing:
+    """The subscription to make. ``start`` is set for one that is not durable."""
+
+    topic: TopicName
+    subscription: str
+    consumer_name: str
+    receiver_queue_size: int
+    start: Start | None
+
+
+class TopicConsumer:
+    """One topic's, or one partition's, part of a ``Receiver``."""
+
+    acks: AckSender
+    redeliveries: Redeliveries
+    active: bool  # Whether it gets messages: of Failover consumers one, of others all.
+    reached_end: bool  # The topic was terminated, and the broker has sent all there was.
+    over: MagnetarError | None  # Why no more messages will come; None while they may.
+
+    def __init__(
+        self,
+        subscribing: Subscribing,
+        consumer_id: int,
+        config: ConsumerConfig,
+        *,
+        arrived: Callable[["TopicConsumer"], None],
+        lookup: Lookup,
+        backoff: Backoff,
+        clock: Clock,
+        operation_timeout_s: float,
+    ) -> None:
+        """``arrived`` is called when ``take`` may find something, and when no more will come."""
+        self.topic = str(subscribing.topic)
+        self.partition = subscribing.topic.partition_index
+        self.active = config.type is not SubscriptionType.FAILOVER
+        self.reached_end = False
+        self.over = None
+        self._subscribing = subscribing
+        self._start = subscribing.start  # Where the next subscription begins.
+        self._id = consumer_id
+        self._config = config
+        self._arrived = arrived
+        self._timeout_s = operation_timeout_s
+        self._attachment = Attachment(
+            self.topic,
+            self._attach,
+            self._fail,
+            lookup=lookup,
+            backoff=backoff,
+            clock=clock,
+            owner=f"consumer {consumer_id} of {self.topic}",
+        )
+        self._kept = subscribing.topic.persistent  # The topic keeps what was published.
+        acknowledges = self._kept and subscribing.start is None
+        self.redeliveries = Redeliveries(config, clock, self._ask_again, acknowledges=acknowledges)
+        self.acks = AckSender(
+            consumer_id,
+            config,
+            clock,
+            lambda: self._attachment.connection,
+            kept=self._kept,
+            unacked=self.redeliveries.unacked,
+        )
+        self._unpacker = Unpacker(
+            self.topic,
+            self.partition,
+            self.acks.state,
+            config,
+            now=clock.now,
+            reject=self.acks.reject,
+            send_soon=self.acks.send_soon,
+            expire_at=self._expire_chunks_at,
+        )
+        self._clock = clock
+        self._chunk_timer: asyncio.TimerHandle | None = None
+        self._queue = ReceiveQueue(subscribing.receiver_queue_size, self._unpacker.open)
+        self._receiving = False  # Messages from before a seek or reconnection are not taken.
+        self._closed = False
+        self._close_request = partial(requests.close_consumer, consumer_id)
+        self._closing = Closing(f"consumer {consumer_id} of {self.topic}", self._close)
+        self._epoch = 0
+        self._seen: Message | None = None  # The last message taken from this subscription.
+
+    async def start(self) -> None:
+        """Subscribe. Raises the broker's error or TimedOut; then no trace is left."""
+        await self._attachment.start(self._timeout_s)
+
+    @property
+    def connected(self) -> bool:
+        return self._attachment.connection is not None
+
+    @property
+    def waiting(self) -> bool:
+        """Whether ``take`` may find something."""
+        return self._queue.waiting
+
+    def pop(self) -> Message | None:
+        message = self._queue.pop()
+        if message is not None:
+            self._seen = message
+            if self.redeliveries.unacked is not None:
+                self.redeliveries.taken((message,))
+        self._ask_for_more()
+        return message
+
+    def take(self, count_max: int) -> list[Message]:
+        """Take the messages that are there, at most ``count_max``."""
+        taken = self._queue.take(count_max)
+        if taken:
+            self._seen = taken[-1]
+            if self.redeliveries.unacked is not None:
+                self.redeliveries.taken(taken)
+        self._ask_for_more()
+        return taken
+
+    def flush(self) -> None:
+        self.acks.send()
+        if self._attachment.connection is not None:
+            self._attachment.connection.flush()
+
+    def redeliver(self, messages: Iterable[Message | MessageId] | None) -> None:
+        """Ask for unacknowledged messages again; None for all of them."""
+        self.acks.send()
+        connection = self._attachment.connection
+        if connection is None or not self._kept:
+            return  # The next connection brings what is not acknowledged, if anything does.
+        if messages is not None and self._config.type not in ORDERED:
+            self._redeliver_entries(place for message in messages for place in entries_of(message))
+            return
+        epoch = None
+        if self._config.type in ORDERED:
+            self._epoch += 1
+            epoch = self._epoch
+        self._remember_seen()
+        self.redeliveries.clear()
+        self._queue.drop(_permits_of)
+        self._unpacker.clear()
+        connection.write(requests.redeliver(self._id, None, consumer_epoch=epoch))
+        self._ask_for_more()
+
+    def _ask_again(self, positions: Iterable[Position]) -> None:
+        """Ask for entries again; Exclusive and Failover subscriptions begin behind their mark."""
+        self.acks.send()
+        if self._config.type in ORDERED:
+            self.redeliver(None)
+        else:
+            self._redeliver_entries(positions)
+
+    def _redeliver_entries(self, positions: Iterable[Position]) -> None:
+        connection = self._attachment.connection
+        if connection is not None:
+            connection.write(requests.redeliver(self._id, sorted(set(positions))))
+
+    def _expire_chunks_at(self, due: float) -> None:
+        if self._chunk_timer is None and not self._closed:
+            wait_s = max(due - self._clock.now(), 0.0)
+            self._chunk_timer = asyncio.get_running_loop().call_later(wait_s, self._expire_chunks)
+
+    def _expire_chunks(self) -> None:
+        """Give up chunked messages that took too long. A reader cannot ask for any again."""
+        self._chunk_timer = None
+        again = self._unpacker.expire()
+        if not again or self._start is not None:
+            return
+        log.info("consumer.chunks_again topic=%s entries=%d", self.topic, len(again))
+        self._ask_again(again)
+
+    async def seek(self, message_id: MessageId, *, inclusive: bool) -> None:
+        """Begin at a message. Raises TimedOut or the broker's error."""
+        start = Start(message_id, inclusive=inclusive)
+        await self._move(partial(requests.seek, self._id, message_id=_entry_of(start)), start)
+
+    async def seek_time(self, publish_time_ms: int) -> None:
+        """Begin at the first message published at or after a time. Raises as ``seek``."""
+        await self._move(
+            partial(requests.seek, self._id, publish_time_ms=publish_time_ms),
+            Start(EARLIEST_MESSAGE, inclusive=True),
+            time_ms=publish_time_ms,
+        )
+
+    async def seek_last(self) -> None:
+        """Begin at the last message there is, if there is one. Raises as ``seek``."""
+        last, _ = await self.last()
+        if last is not None:
+            await self.seek(last, inclusive=True)
+
+    async def last(self) -> tuple[MessageId | None, Position]:
+        """The topic's last message, if it has one, and the subscription's mark-delete position."""
+        answer = await self._ask(partial(requests.last_message_id, self._id))
+        found = answer.command.getLastMessageIdResponse
+        mark = position_of(found.consumer_mark_delete_position)
+        last = position_of(found.last_message_id)
+        if last.entry_id < 0:
+            return None, mark
+        index = found.last_message_id.batch_index  # The last message is the last one of its batch.
+        return MessageId(*last, self.partition, index, index + 1), mark
+
+    async def has_message_available(self) -> bool:
+        """Whether there is a message that the application has not received."""
+        if self._queue.open():
+            return True
+        if not self._kept:
+            return False
+        last, mark = await self.last()
+        here = self._queue.open()  # A message may have come while the broker was asked.
+        self._ask_for_more()
+        return here or (last is not None and self._is_ahead(last, mark))
+
+    async def unsubscribe(self, *, force: bool) -> None:
+        """Delete the subscription; the consumer is over. Raises TimedOut, the broker's error."""
+        self.acks.send()
+        await self._ask(partial(requests.unsubscribe, self._id, force=force))
+        await self._end(ask_broker=False)
+
+    def close(self) -> Coroutine[Any, Any, None]:
+        """Send the acknowledgements that wait, and detach. As ``Consumer.close``."""
+        return self._closing()
+
+    async def _close(self) -> None:
+        if self._closed:  # Its subscription was deleted.
+            return
+        try:
+            self.acks.send()
+            connection = self._attachment.connection
+            if connection is not None:
+                await connection.request(self._close_request, self._timeout_s)
+                connection.consumers.pop(self._id, None)
+        except MagnetarError as error:
+            log.warning("consumer.close_incomplete topic=%s error=%r", self.topic, error)
+        finally:
+            await self._end(ask_broker=True)
+
+    def on_message(self, frame: Frame) -> None:
+        if not self._receiving:
+            return
+        message = frame.command.message
+        if message.HasField("consumer_epoch") and message.consumer_epoch < self._epoch:
+            self._queue.give_back(_permits_of(frame))  # The broker sends it again.
+            self._ask_for_more()
+            return
+        was_waiting = self._queue.waiting
+        self._queue.put(frame)
+        if not was_waiting:
+            self._arrived(self)
+
+    def on_active_change(self, frame: Frame) -> None:
+        self.active = frame.command.active_consumer_change.is_active
+
+    def on_end_of_topic(self) -> None:
+        self.reached_end = True
+
+    def on_detached(self, connection: Connection, error: MagnetarError | None) -> None:
+        if connection is self._attachment.connection:
+            self._receiving = False
+            self._remember_seen()
+            self.redeliveries.clear()
+            self._queue.restart()
+            self._unpacker.clear()
+            if error is None:
+                self.acks.state.forget_sent()
+            else:
+                self.acks.state.connection_lost()
+        self._attachment.lost(connection)
+
+    async def _attach(self, connection: Connection) -> None:
+        connection.consumers[self._id] = self
+        try:
+            await connection.request(self._subscribe_request, self._timeout_s)
+        except BaseException:
+            connection.detach(connection.consumers, self._id, self._close_request)
+            raise
+        self.acks.send_to(connection)
+        self._receiving = True
+        connection.write(requests.flow(self._id, self._queue.restart()))
+
+    def _subscribe_request(self, request_id: int) -> bytes:
+        start = self._start
+        if start is not None:
+            self._unpacker.start = start
+        return requests.subscribe(
+            self._id,
+            request_id,
+            self.topic,
+            self._subscribing.subscription,
+            self._config.type,
+            durable=self._subscribing.start is None,
+            consumer_name=self._subscribing.consumer_name,
+            start=None if start is None else _entry_of(start),
+            initial_position=self._config.initial_position,
+            force_topic_creation=self._config.create_topic,
+            priority_level=self._config.priority_level,
+            metadata=self._config.properties,
+            subscription_properties=self._config.subscription_properties,
+            consumer_epoch=self._epoch or None,
+            read_compacted=self._config.read_compacted,
+        )
+
+    async def _ask(self, build: Callable[[int], bytes]) -> Frame:
+        """Ask the broker. Raises TimedOut or the broker's error."""
+
+        async def ask(connection: Connection) -> Frame:
+            return await connection.request(build, self._timeout_s)
+
+        return await self._until_answered(ask)
+
+    async def _move(
+        self, build: Callable[[int], bytes], start: Start, *, time_ms: int | None = None
+    ) -> None:
+        """Seek. The broker detaches the consumer for it; it is attached again at the new place."""
+
+        async def move(connection: Connection) -> None:
+            self._attachment.hold()
+            try:
+                await connection.request(build, self._timeout_s)
+                self._begin_at(start, time_ms)
+            finally:
+                self._attachment.release()
+            await self._attachment.attached()
+
+        self.acks.send()
+        await self._until_answered(move)
+
+    async def _until_answered(self, ask: Callable[[Connection], Awaitable[T]]) -> T:
+        """Ask, again when the connection is lost, until the operation timeout."""
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                while True:
+                    connection = await self._attachment.attached()
+                    try:
+                        return await ask(connection)
+                    except ConnectionLost:
+                        log.info("consumer.asks_again topic=%s", self.topic)
+        except TimeoutError:
+            raise TimedOut(f"{self.topic} did not answer within {self._timeout_s:g} s") from None
+
+    def _begin_at(self, start: Start, time_ms: int | None) -> None:
+        self.acks.state.clear()
+        self._unpacker.clear()
+        self._unpacker.seen_before = None
+        self._unpacker.start = start
+        self._unpacker.time_start_ms = None
+        self._seen = None
+        self.redeliveries.clear()
+        self._queue.drop(_permits_of)
+        self._ask_for_more()
+        if self._start is not None:
+            self._start = start
+            self._unpacker.time_start_ms = time_ms
+
+    def _is_ahead(self, last: MessageId, mark: Position) -> bool:
+        """Whether the application has not received the topic's last message."""
+        if self._seen is not None:
+            return _order(last) > _order(self._seen.message_id)
+        if last.position <= mark:
+            return False
+        if self._start is None or self._start.message_id.position == LATEST:
+            return True
+        if self._start.inclusive:
+            return _order(last) >= _order(self._start.message_id)
+        return _order(last) > _order(self._start.message_id)
+
+    def _remember_seen(self) -> None:
+        """Mark what the application has received, since it may come again."""
+        if self._seen is None or not self._kept:
+            return
+        seen = self._seen.message_id
+        if self._start is not None:
+            self._start = Start(seen, inclusive=False)
+        elif self._config.type in ORDERED:
+            before = self._unpacker.seen_before or seen.position
+            self._unpacker.seen_before = max(before, seen.position)
+        self._seen = None
+
+    def _ask_for_more(self) -> None:
+        connection = self._attachment.connection
+        if self._queue.wants_more and connection is not None:
+            connection.write(requests.flow(self._id, self._queue.take_permits()))
+
+    def _fail(self, error: MagnetarError) -> None:
+        if self.over is None:
+            self.over = error
+        self._receiving = False
+        self._arrived(self)
+
+    async def _end(self, *, ask_broker: bool) -> None:
+        self._closed = True
+        self._fail(NotAllowed(f"the consumer of {self.topic} is closed"))
+        self._queue.restart()
+        self.acks.close()
+        self.redeliveries.close()
+        if self._chunk_timer is not None:
+            self._chunk_timer.cancel()
+        connection = self._attachment.connection
+        if connection is not None:
+            if not ask_broker:
+                connection.consumers.pop(self._id, None)
+            connection.detach(connection.consumers, self._id, self._close_request)
+        await self._attachment.close(str(self.over))
+
+
+def _order(message_id: MessageId) -> tuple[int, int, int]:
+    return message_id.ledger_id, message_id.entry_id, message_id.batch_index
+
+
+def _entry_of(start: Start) -> MessageId:
+    """Name the entry that the broker begins with: the first chunk of a message that was split."""
+    message_id = start.message_id
+    if start.inclusive and isinstance(message_id, ChunkedMessageId):
+        return MessageId(*message_id.first_chunk, message_id.partition)
+    return message_id
+
+
+def _permits_of(frame: Frame) -> int:
+    """The permits that an entry takes: its messages, less those acknowledged before."""
+    if ack_set := frame.command.message.ack_set:
+        return bits(ack_set).bit_count()
+    return message_count(frame.entry) if frame.entry else 1

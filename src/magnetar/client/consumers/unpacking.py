@@ -1,0 +1,271 @@
+"""Turns entries into messages. Pure but for its log.
+
+What cannot be read is acknowledged with the reason, so that it does not come back for ever, and
+logged once per reason. What the application has seen already, or must not see, is left out.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from itertools import repeat
+
+from magnetar.client.consumers.config import ConsumerConfig
+from magnetar.client.message import Delivery, Message
+from magnetar.errors import CorruptEntry, MessageTooLarge
+from magnetar.message.batch import bits_left, unpack
+from magnetar.message.chunk import Reassembly
+from magnetar.message.compression import CompressionType, decompress
+from magnetar.message.metadata import ChunkPlace, Metadata, parse
+from magnetar.model.position import MessageId, Position
+from magnetar.wire.frames import Frame
+
+from .acknowledgements import Acknowledgements, bits
+from .receive_queue import Opened
+
+log = logging.getLogger(__name__)
+
+
+class Flaw(IntEnum):
+    """Why an entry cannot be read, with the numbers of the wire."""
+
+    UNCOMPRESSED_SIZE = 0
+    DECOMPRESSION = 1
+    CHECKSUM = 2
+    BATCH = 3
+    DECRYPTION = 4
+
+
+class Unreadable(Exception):
+    """An entry that cannot be turned into messages."""
+
+    def __init__(self, flaw: Flaw, text: object) -> None:
+        super().__init__(str(text))
+        self.flaw = flaw
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """The message to begin with; the broker begins with its entry."""
+
+    message_id: MessageId
+    inclusive: bool
+
+    def skip(self, position: Position, batch_size: int) -> int:
+        """How many messages of this entry come before the start."""
+        if position != self.message_id.position:
+            return 0
+        if self.message_id.batch_index < 0:
+            return 0 if self.inclusive else batch_size
+        return min(self.message_id.batch_index + (not self.inclusive), batch_size)
+
+
+class Unpacker:
+    """Opens the entries of one consumer of one topic."""
+
+    start: Start | None  # Set while a part of the first entry may have to be left out.
+    time_start_ms: int | None  # Set until a message published at this time or later comes.
+    seen_before: Position | None  # The application may have received entries up to here.
+
+    def __init__(
+        self,
+        topic: str,
+        partition: int,
+        acknowledged: Acknowledgements,
+        config: ConsumerConfig,
+        *,
+        now: Callable[[], float],
+        reject: Callable[[Position, int], None],
+        send_soon: Callable[[], None],
+        expire_at: Callable[[float], None],
+    ) -> None:
+        """``reject`` tells the broker that an entry cannot be read.
+
+        ``send_soon`` is called when there is something to acknowledge, ``expire_at`` with the time
+        when ``expire`` is to be called.
+        """
+        self.start = None
+        self.time_start_ms = None
+        self.seen_before = None
+        self._topic = topic
+        self._partition = partition
+        self._acknowledged = acknowledged
+        self._chunks = Reassembly(
+            messages_max=config.chunked_messages_max,
+            age_max_s=config.chunk_age_max_s,
+            size_max=config.message_size_max,
+            redeliver=config.redeliver_incomplete,
+        )
+        self._ordered = config.type.single_active
+        self._compacted = config.read_compacted
+        self._size_max = config.message_size_max
+        self._now = now
+        self._reject = reject
+        self._send_soon = send_soon
+        self._expire_at = expire_at
+        self._reported: set[Flaw] = set()
+
+    def open(self, frame: Frame) -> Opened:
+        """The messages of an entry that the application should get, and its cost in permits."""
+        command = frame.command.message
+        place = command.message_id
+        position = Position(place.ledgerId, place.entryId)
+        if frame.entry is None or not frame.checksum_ok:
+            self._refuse(position, Flaw.CHECKSUM, "the checksum does not match")
+            return Opened([], 1)
+        permits = 1
+        try:
+            metadata = parse(frame.entry)
+            permits = max(metadata.message_count, 1)
+            if command.ack_set:
+                permits = bits(command.ack_set).bit_count()
+            return Opened(self._messages(frame, frame.entry, position, metadata), permits)
+        except Unreadable as error:
+            self._refuse(position, error.flaw, error)
+        except CorruptEntry as error:
+            self._refuse(position, Flaw.BATCH, error)
+        return Opened([], permits)
+
+    def clear(self) -> None:
+        """Forget the chunks that came so far: the broker sends them again."""
+        self._chunks.clear()
+        self._acknowledged.chunks_come_again()
+
+    def expire(self) -> list[Position]:
+        """Give up chunked messages that took too long. Returns the entries to ask for again."""
+        self._chunks.expire(self._now())
+        self._give_up_chunks()
+        again = self._chunks.take_again(self._now())
+        self._watch_chunks()
+        return again
+
+    def _messages(
+        self, frame: Frame, entry: bytes, position: Position, metadata: Metadata
+    ) -> list[Message]:
+        if self._acknowledged.covers(position):
+            self._done(position)  # The broker does not know it yet, or has forgotten it.
+            return []
+        if metadata.encrypted:
+            raise Unreadable(Flaw.DECRYPTION, "the message is encrypted")
+        if self._too_early(metadata):
+            self._done(position)
+            return []
+        delivery = Delivery(
+            self._topic,
+            position,
+            self._partition,
+            metadata.message_count if metadata.is_batch else 0,
+            metadata,
+            frame.command.message.redelivery_count,
+            redelivered=frame.command.message.redelivery_count > 0
+            or (self.seen_before is not None and position <= self.seen_before),
+        )
+        body = entry[metadata.payload_start :]
+        if metadata.chunk is not None:
+            whole = self._add_chunk(metadata.chunk, body, position)
+            if whole is None:
+                return []
+            body, delivery.chunks = whole
+        payload = self._decompressed(metadata, body)
+        if metadata.is_batch:
+            return self._batch(delivery, payload, frame.command.message.ack_set)
+        if self.start is not None and self.start.skip(position, 1):
+            for place in delivery.chunks or (position,):
+                self._done(place)
+                self._acknowledged.chunked_done(place)
+            return []
+        return [Message(delivery, -1, b"", payload)]
+
+    def _add_chunk(
+        self, place: ChunkPlace, part: bytes, position: Position
+    ) -> tuple[bytes, tuple[Position, ...]] | None:
+        """Add a chunk; return the payload and the positions of a message that is complete."""
+        try:
+            whole = self._chunks.add(place, part, position, self._now())
+        finally:
+            self._give_up_chunks()
+        if self._ordered and place.index == 0 and self._chunks.first(place.uuid) == position:
+            self._acknowledged.chunked(position)
+        if whole is None:
+            self._watch_chunks()
+        elif self._ordered:
+            self._acknowledged.chunked(whole[1][0], whole[1][-1])
+        return whole
+
+    def _watch_chunks(self) -> None:
+        due = self._chunks.due
+        if due is not None:
+            self._expire_at(due)
+
+    def _give_up_chunks(self) -> None:
+        dropped = self._chunks.take_dropped()
+        if dropped:
+            log.warning(
+                "consumer.chunks_given_up topic=%s positions=%s",
+                self._topic,
+                ",".join(map(str, dropped)),
+            )
+        for given_up in dropped:
+            self._done(given_up)
+            self._acknowledged.chunked_done(given_up)
+
+    def _batch(self, delivery: Delivery, payload: bytes, ack_set: Sequence[int]) -> list[Message]:
+        count = delivery.batch_size
+        if count < 1:
+            raise CorruptEntry(f"a batch of {count} messages")
+        heads, payloads = unpack(payload, count)
+        messages = map(Message._make, zip(repeat(delivery), range(count), heads, payloads))
+        wanted = whole = (1 << count) - 1
+        left = self._acknowledged.remaining(delivery.position)
+        if left is not None:
+            wanted &= left
+        if ack_set:
+            wanted &= bits(ack_set)
+        if self._compacted:
+            wanted &= bits_left(heads)
+        if self.start is not None:
+            wanted &= whole << self.start.skip(delivery.position, count)
+        if wanted == whole:
+            return list(messages)
+        if not wanted:
+            self._done(delivery.position)
+            return []
+        self._acknowledged.left(delivery.position, wanted)
+        return [message for message in messages if wanted >> message.batch_index & 1]
+
+    def _decompressed(self, metadata: Metadata, body: bytes) -> bytes:
+        if metadata.compression == CompressionType.NONE:
+            return body
+        try:
+            return decompress(
+                metadata.compression, body, metadata.uncompressed_size, size_max=self._size_max
+            )
+        except MessageTooLarge as error:
+            raise Unreadable(Flaw.UNCOMPRESSED_SIZE, error) from error
+        except CorruptEntry as error:
+            raise Unreadable(Flaw.DECOMPRESSION, error) from error
+
+    def _too_early(self, metadata: Metadata) -> bool:
+        if self.time_start_ms is None:
+            return False
+        if metadata.publish_time_ms < self.time_start_ms:
+            return True
+        self.time_start_ms = None
+        return False
+
+    def _done(self, position: Position) -> None:
+        """Acknowledge an entry that has nothing for the application."""
+        self._acknowledged.entry(position)
+        self._send_soon()
+
+    def _refuse(self, position: Position, flaw: Flaw, error: object) -> None:
+        if flaw not in self._reported:
+            self._reported.add(flaw)
+            log.warning(
+                "consumer.unreadable topic=%s position=%s flaw=%s error=%s",
+                self._topic,
+                position,
+                flaw.name,
+                error,
+            )
+        self._reject(position, flaw)

@@ -1,0 +1,66 @@
+"""What everything that one client makes has in common."""
+
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from magnetar.clock import Clock
+from magnetar.model.names import TopicName
+
+from .config import ClientConfig
+from .connections.backoff import Backoff
+from .connections.lookup import Lookup
+from .connections.partition_watch import watch_partitions
+from .gather_all import gather_all
+
+
+class Part(Protocol):
+    """One topic's part of a producer or consumer."""
+
+    async def start(self) -> None: ...
+
+    def close(self) -> Coroutine[Any, Any, None]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ClientContext:
+    """The client's settings and doors, for the producers and consumers that it makes."""
+
+    config: ClientConfig
+    lookup: Lookup
+    clock: Clock
+    chance: Callable[[], float]  # In [0, 1).
+    ids: Iterator[int]  # Of producers and consumers, on all connections.
+    backoff: Callable[[], Backoff]
+
+    async def watch_partitions(
+        self, name: TopicName, count: int, grow: Callable[[list[TopicName]], Awaitable[None]]
+    ) -> None:
+        """Call ``grow`` with the partitions that the topic gets beyond ``count``."""
+
+        async def more(indexes: range) -> None:
+            await grow([name.partition(index) for index in indexes])
+
+        if self.config.partitions_refresh_s:
+            await watch_partitions(
+                str(name),
+                count,
+                more,
+                lookup=self.lookup,
+                clock=self.clock,
+                interval_s=self.config.partitions_refresh_s,
+            )
+
+
+def partitions_of(name: TopicName, count: int) -> list[TopicName]:
+    """The ``count`` partitions of a topic; the topic itself when it has none."""
+    return [name.partition(index) for index in range(count)] or [name]
+
+
+async def start_all(parts: Sequence[Part]) -> None:
+    """Start all; when one fails, or this is cancelled, close them all again."""
+    try:
+        await gather_all(part.start() for part in parts)
+    except BaseException:
+        await gather_all(part.close() for part in parts)
+        raise

@@ -1,0 +1,1 @@
+"""Sending: routing, batches, and the sends that wait for their receipts."""

@@ -1,0 +1,81 @@
+"""The settings of a producer: values, defaults, checks.
+
+The ``...Options`` are the same settings as keyword arguments; a test holds them to the dataclasses.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypedDict
+
+from magnetar.client.checks import (
+    check_member,
+    check_not_negative,
+    check_positive,
+    check_text,
+    copy_properties,
+    whole_number,
+)
+from magnetar.errors import InvalidValue
+from magnetar.message.compression import CompressionType
+
+from .routing import CustomRouter, HashingScheme, RoutingMode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProducerConfig:
+    """How a producer sends. Raises InvalidValue."""
+
+    name: str | None = None  # None: the broker makes one up.
+    properties: Mapping[str, str] = field(default_factory=dict)  # Shown in the topic's stats.
+    batching: bool = True
+    batch_messages_max: int = 1000
+    batch_bytes_max: int = 128 * 1024  # A message this big or bigger goes alone.
+    batch_delay_s: float = 0.001  # A batch leaves this long after its first message.
+    batch_by_key: bool = False  # One batch per key: what Key_Shared consumers need.
+    compression: CompressionType = CompressionType.NONE
+    chunking: bool = False  # Split a message beyond the broker's maximum over several entries.
+    max_pending_messages: int = 50_000  # Per partition; beyond it send() waits.
+    max_pending_bytes: int = 64 * 1024 * 1024  # The same in bytes.
+    send_timeout_s: float = 30.0  # A message without receipt by then has failed; 0 for never.
+    initial_sequence_id: int | None = None  # None: after the last one the broker knows.
+    routing: RoutingMode | CustomRouter = RoutingMode.ROUND_ROBIN
+    hashing: HashingScheme = HashingScheme.JAVA_STRING
+
+    def __post_init__(self) -> None:
+        check_positive("batch_messages_max", self.batch_messages_max)
+        check_positive("batch_bytes_max", self.batch_bytes_max)
+        check_positive("max_pending_messages", self.max_pending_messages)
+        check_positive("max_pending_bytes", self.max_pending_bytes)
+        check_not_negative("batch_delay_s", self.batch_delay_s)
+        check_not_negative("send_timeout_s", self.send_timeout_s)
+        check_member("compression", self.compression, CompressionType)
+        check_member("hashing", self.hashing, HashingScheme)
+        if not callable(self.routing):
+            check_member("routing", self.routing, RoutingMode)
+        if self.name is not None:
+            check_text("name", self.name)
+        if self.name == "":
+            raise InvalidValue("a producer's name may not be empty; leave it out to get one")
+        object.__setattr__(self, "properties", copy_properties("properties", self.properties))
+        if self.initial_sequence_id is not None:
+            whole_number("initial_sequence_id", self.initial_sequence_id)
+
+
+class ProducerOptions(TypedDict, total=False):
+    """The keyword arguments of ``create_producer``; ``ProducerConfig`` says what they mean."""
+
+    name: str | None
+    properties: Mapping[str, str]
+    batching: bool
+    batch_messages_max: int
+    batch_bytes_max: int
+    batch_delay_s: float
+    batch_by_key: bool
+    compression: CompressionType
+    chunking: bool
+    max_pending_messages: int
+    max_pending_bytes: int
+    send_timeout_s: float
+    initial_sequence_id: int | None
+    routing: RoutingMode | CustomRouter
+    hashing: HashingScheme

@@ -1,0 +1,64 @@
+"""Opens a producer: one part for each partition, and a router among them."""
+
+from collections.abc import Callable
+from typing import Final
+
+from magnetar.client.context import ClientContext, partitions_of, start_all
+from magnetar.model.names import TopicName
+
+from .config import ProducerConfig
+from .producer import Producer
+from .routing import CallableRouter, RoundRobinRouter, Router, RoutingMode, SingleRouter
+from .topic_producer import TopicProducer
+
+PARTITIONS_MAX: Final = 1 << 31  # A router begins at any of them; no topic has more.
+
+
+async def open_producer(
+    context: ClientContext,
+    name: TopicName,
+    config: ProducerConfig,
+    closed: Callable[[Producer], None],
+) -> Producer:
+    """Attach a producer to all partitions of a topic. Raises the broker's error or TimedOut."""
+    count = await context.lookup.partitions(str(name))
+
+    def make(topic: TopicName) -> TopicProducer:
+        return TopicProducer(
+            topic,
+            next(context.ids),
+            config,
+            lookup=context.lookup,
+            backoff=context.backoff(),
+            clock=context.clock,
+            operation_timeout_s=context.config.operation_timeout_s,
+        )
+
+    parts = [make(topic) for topic in partitions_of(name, count)]
+    await start_all(parts)
+    router = _router(config, context.chance) if count else None
+    producer = Producer(str(name), parts, router, clock=context.clock, closed=closed)
+
+    async def grow(topics: list[TopicName]) -> None:
+        more = [make(topic) for topic in topics]
+        await start_all(more)
+        for part in more:
+            producer.add(part)
+
+    if count:
+        producer.watch(context.watch_partitions(name, count, grow))
+    return producer
+
+
+def _router(config: ProducerConfig, chance: Callable[[], float]) -> Router:
+    if config.routing is RoutingMode.SINGLE:
+        return SingleRouter(int(chance() * PARTITIONS_MAX), config.hashing)
+    if config.routing is RoutingMode.ROUND_ROBIN:
+        return RoundRobinRouter(
+            int(chance() * PARTITIONS_MAX),
+            config.hashing,
+            messages_max=config.batch_messages_max if config.batching else 1,
+            bytes_max=config.batch_bytes_max,
+            delay_s=config.batch_delay_s,
+        )
+    return CallableRouter(config.routing)

@@ -1,0 +1,226 @@
+"""The producer that an application holds, of one topic or of all partitions of a topic."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from typing import Any, Self, Unpack
+
+from magnetar.client.checks import check_data
+from magnetar.client.gather_all import gather_all
+from magnetar.client.message import MessageDetails, OutgoingMessage, as_sequence, prepare
+from magnetar.clock import Clock
+from magnetar.errors import InvalidValue
+from magnetar.model.position import MessageId
+from magnetar.tasks import Closing, Tasks
+
+from .encoding import key_text
+from .receipts import ManyReceipts
+from .routing import Router
+from .send_queue import SendQueue
+from .topic_producer import TopicProducer
+
+
+class Producer:
+    """Sends messages to one topic. Made by ``Client.create_producer``.
+
+    Calls that wait are coroutines and may be cancelled at any time; the others return at once. All
+    may only be called on the client's event loop.
+
+    At most ``max_pending_messages`` and ``max_pending_bytes`` wait for their receipts, per
+    partition. A message is stored behind those that were sent before it to the same partition,
+    also across reconnections; after a reconnection it may be stored twice.
+    """
+
+    def __init__(
+        self,
+        topic: str,
+        parts: list[TopicProducer],
+        router: Router | None,
+        *,
+        clock: Clock,
+        closed: Callable[["Producer"], None],
+    ) -> None:
+        """``parts`` are attached; ``router`` chooses among them, and is None without partitions.
+
+        ``closed`` is called once, when the producer has been closed.
+        """
+        self._topic = topic
+        self._parts = parts
+        self._router = router
+        self._clock = clock
+        self._on_closed = closed
+        self._loop = asyncio.get_running_loop()
+        self._tasks = Tasks(f"producer of {topic}")
+        self._closing = Closing(f"producer of {topic}", self._close)
+
+    @property
+    def topic(self) -> str:
+        """The full name of the topic; without the partition on a partitioned one."""
+        return self._topic
+
+    @property
+    def name(self) -> str:
+        """The producer's name: as given, or as the broker made it up."""
+        return self._parts[0].name
+
+    @property
+    def last_sequence_id(self) -> int:
+        """The highest sequence id that has a receipt; -1 before the first."""
+        return max(part.queue.last_sequence_id for part in self._parts)
+
+    @property
+    def connected(self) -> bool:
+        """It is attached to its brokers now. It need not be: sends wait for the reconnection."""
+        return all(part.connected for part in self._parts)
+
+    @property
+    def partitions(self) -> int:
+        """How many partitions it sends to; 0 when the topic is not partitioned."""
+        return 0 if self._router is None else len(self._parts)
+
+    async def send(
+        self, value: bytes | OutgoingMessage, **details: Unpack[MessageDetails]
+    ) -> MessageId:
+        """Send one message, and return its id when the broker has stored it.
+
+        Waits for room in the queue, too. ``MessageDetails`` says what the keyword arguments mean;
+        what they refer to may be changed as soon as this has begun. Raises NotAllowed when closed,
+        MessageTooLarge, InvalidValue for what no message can carry, the broker's error, or
+        TimedOut after ``send_timeout_s`` seconds, whose ``__cause__`` is what kept the broker from
+        storing it, if that is known. Cancelled, the message may be sent all the same.
+        """
+        data, message = prepare(value, details)
+        queue = self._route(data, message)
+        if queue.full:
+            await queue.ready()
+        receipt: asyncio.Future[MessageId] = self._loop.create_future()
+        queue.put(data, message, receipt)
+        return await receipt
+
+    def submit(
+        self, value: bytes | OutgoingMessage, **details: Unpack[MessageDetails]
+    ) -> asyncio.Future[MessageId]:
+        """Send one message without waiting; the future brings what ``send`` returns or raises.
+
+        Raises at once: NotReady when the queue is full (await ``ready``), NotAllowed when closed,
+        MessageTooLarge, InvalidValue. A message whose future is cancelled is sent all the same.
+        """
+        data, message = prepare(value, details)
+        receipt: asyncio.Future[MessageId] = self._loop.create_future()
+        self._route(data, message).put(data, message, receipt)
+        return receipt
+
+    def send_nowait(
+        self, value: bytes | OutgoingMessage, **details: Unpack[MessageDetails]
+    ) -> None:
+        """The same without a future; what goes wrong later is raised by ``flush``."""
+        data, message = prepare(value, details)
+        self._route(data, message).put(data, message, None)
+
+    async def send_many(self, values: Iterable[bytes | OutgoingMessage]) -> Sequence[MessageId]:
+        """Send messages, waiting for room as needed; their ids, in the same order.
+
+        The cheapest way to send. Raises the first error, after everything that was taken has been
+        settled. When cancelled, the messages already taken are sent all the same.
+        """
+        messages = as_sequence(values)
+        receipts = ManyReceipts()
+        at = 0
+        while at < len(messages):
+            try:
+                queue, count = self._route_run(messages, at)
+            except InvalidValue as error:
+                receipts.part().settle(error)
+                at += 1
+                continue
+            await queue.put_many(messages[at : at + count], receipts)
+            at += count
+        for part in self._parts:
+            part.queue.close_batches()
+        return await receipts.ids()
+
+    async def enqueue(self, values: Iterable[bytes | OutgoingMessage]) -> None:
+        """Send messages, and return when the queue has taken them: receipts come later.
+
+        What goes wrong later is raised by ``flush``. Raises NotAllowed when closed; InvalidValue
+        or MessageTooLarge for one of them, when those before it have been taken.
+        """
+        for value in values:
+            data, message = prepare(value)
+            queue = self._route(data, message)
+            if queue.full:
+                await queue.ready()
+            queue.put(data, message, None)
+
+    async def ready(self) -> None:
+        """Return when there is room for a message. Raises NotAllowed when closed.
+
+        It waits for room in every partition, since the next message may go to any of them.
+        """
+        for part in self._parts:
+            await part.queue.ready()
+
+    async def flush(self) -> None:
+        """Send what waits in batches, and return when all that was sent has been settled.
+
+        Raises the first error of what it waited for, or of a ``send_nowait`` since the last flush.
+        """
+        await gather_all(part.queue.flush() for part in self._parts)
+
+    def close(self) -> Coroutine[Any, Any, None]:
+        """Flush for at most the operation timeout, and detach. May be called again.
+
+        What is then still without receipt fails with NotAllowed. It begins with the call;
+        cancelled, it goes on without who waited for it, and another call waits for its end.
+        """
+        return self._closing()
+
+    async def _close(self) -> None:
+        try:
+            await self._tasks.close()
+            await gather_all(part.close() for part in self._parts)
+        finally:
+            self._on_closed(self)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.close()
+
+    def watch(self, partitions: Coroutine[Any, Any, None]) -> None:
+        """Run what adds new partitions, until this producer is closed."""
+        self._tasks.spawn("partitions", partitions)
+
+    def add(self, part: TopicProducer) -> None:
+        """Send to one more partition."""
+        self._parts.append(part)
+
+    def _route(self, data: bytes, message: OutgoingMessage | None) -> SendQueue:
+        """Which queue takes what ``prepare`` returned. Raises InvalidValue."""
+        if self._router is None:
+            return self._parts[0].queue
+        check_data(data)
+        key = key_text(message.key) if message is not None else None
+        count, now = len(self._parts), self._clock.now()
+        return self._parts[self._router.choose(key, len(data), count, now)].queue
+
+    def _route_run(
+        self, messages: Sequence[bytes | OutgoingMessage], at: int
+    ) -> tuple[SendQueue, int]:
+        """Which queue takes the message at ``at``, and how many with it. Raises InvalidValue."""
+        if self._router is None:
+            return self._parts[0].queue, len(messages)
+        first = messages[at]
+        if isinstance(first, OutgoingMessage):
+            return self._route(*prepare(first)), 1
+        check_data(first)
+        now = self._clock.now()
+        index, count_max, size_max = self._router.room(len(self._parts), now)
+        count, size = 0, 0
+        for message in messages[at : at + max(count_max, 1)]:
+            if type(message) is not bytes or (count and size + len(message) > size_max):
+                break
+            count += 1
+            size += len(message)
+        self._router.took(count, size)
+        return self._parts[index].queue, count

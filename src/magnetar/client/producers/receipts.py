@@ -1,0 +1,137 @@
+"""What the application gets back for what it sent."""
+
+import asyncio
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import repeat
+from typing import overload
+
+from magnetar.client.message import ChunkedMessageId
+from magnetar.errors import MagnetarError
+from magnetar.model.position import MessageId, Position
+
+
+@dataclass(slots=True)
+class Stored:
+    """Consecutive messages of one entry: ``count`` of them, from index ``first`` in the batch.
+
+    ``batch_size`` 0 says that the entry is no batch; ``first`` is then -1. ``first_chunk`` is set
+    when the message was split over several entries, of which this is the last.
+    """
+
+    ledger_id: int
+    entry_id: int
+    partition: int
+    first: int
+    count: int
+    batch_size: int
+    first_chunk: Position | None = None
+
+    def ids(self) -> Iterator[MessageId]:
+        if self.count == 1:
+            return iter((self.id_at(0),))
+        indexes = range(self.first, self.first + self.count)
+        places = zip(
+            repeat(self.ledger_id),
+            repeat(self.entry_id),
+            repeat(self.partition),
+            indexes,
+            repeat(self.batch_size),
+            strict=False,
+        )
+        return map(MessageId._make, places)
+
+    def id_at(self, index: int) -> MessageId:
+        if self.first_chunk is not None:
+            return ChunkedMessageId.of(
+                self.ledger_id, self.entry_id, self.partition, first_chunk=self.first_chunk
+            )
+        return MessageId(
+            self.ledger_id, self.entry_id, self.partition, self.first + index, self.batch_size
+        )
+
+
+class SentIds(Sequence[MessageId]):
+    """The ids of many sent messages, in their order; each is made when it is looked at."""
+
+    def __init__(self, stored: list[Stored]) -> None:
+        self._stored = stored
+        self._ends: list[int] = []
+        end = 0
+        for span in stored:
+            end += span.count
+            self._ends.append(end)
+
+    def __len__(self) -> int:
+        return self._ends[-1] if self._ends else 0
+
+    def __iter__(self) -> Iterator[MessageId]:
+        for span in self._stored:
+            yield from span.ids()
+
+    @overload
+    def __getitem__(self, index: int) -> MessageId: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[MessageId]: ...
+
+    def __getitem__(self, index: int | slice) -> MessageId | list[MessageId]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        place = index + len(self) if index < 0 else index
+        if not 0 <= place < len(self):
+            raise IndexError(f"message {index} of {len(self)}")
+        at = bisect_right(self._ends, place)
+        span = self._stored[at]
+        return span.id_at(place - (self._ends[at] - span.count))
+
+
+class ManyReceipts:
+    """Collects the receipts of one ``send_many``."""
+
+    def __init__(self) -> None:
+        self._stored: list[Stored | None] = []
+        self._missing = 0
+        self._error: MagnetarError | None = None
+        self._all: asyncio.Future[None] | None = None  # Set while the application waits.
+
+    def part(self) -> "ReceiptPart":
+        """Expect one more receipt, of the next run of messages."""
+        self._stored.append(None)
+        self._missing += 1
+        return ReceiptPart(self, len(self._stored) - 1)
+
+    async def ids(self) -> SentIds:
+        """Wait for every receipt. Raises the first error, once all are settled."""
+        if self._missing:
+            self._all = asyncio.get_running_loop().create_future()
+            await self._all
+        if self._error is not None:
+            raise self._error
+        return SentIds([span for span in self._stored if span is not None])
+
+    def settled(self, slot: int, outcome: Stored | MagnetarError) -> None:
+        if isinstance(outcome, Stored):
+            self._stored[slot] = outcome
+        elif self._error is None:
+            self._error = outcome
+        self._missing -= 1
+        if not self._missing and self._all is not None and not self._all.done():
+            self._all.set_result(None)
+
+
+class ReceiptPart:
+    """The receipt of one run of messages of a ``send_many``, all in one entry."""
+
+    __slots__ = ("_many", "_slot")
+
+    def __init__(self, many: ManyReceipts, slot: int) -> None:
+        self._many = many
+        self._slot = slot
+
+    def settle(self, outcome: Stored | MagnetarError) -> None:
+        self._many.settled(self._slot, outcome)
+
+
+Waiter = asyncio.Future[MessageId] | ReceiptPart

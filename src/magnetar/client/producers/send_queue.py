@@ -1,0 +1,384 @@
+"""The send queue of one producer: open batches, then the sends that have no receipt yet.
+
+One bound on messages and one on bytes hold for both parts together. Two timers run while they
+have something to wait for: one for the open batches, one for the deadline of the oldest send.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Final, TypeVar
+
+from magnetar.client.checks import check_data
+from magnetar.client.message import OutgoingMessage, prepare
+from magnetar.client.producers.config import ProducerConfig
+from magnetar.clock import Clock
+from magnetar.errors import MagnetarError, NotReady, TimedOut, UnknownFailure
+from magnetar.model.position import Position
+
+from .batching import Batch, BatchPerKey, OneBatch, OpenBatches, fitting, renumber
+from .encoding import Encoder
+from .pending import PendingSend, PendingSends
+from .receipts import ManyReceipts, ReceiptPart, Stored, Waiter
+
+log = logging.getLogger(__name__)
+S = TypeVar("S")
+
+MESSAGE_SIZE_DEFAULT: Final = 5 * 1024 * 1024  # Until the broker has said otherwise.
+
+
+@dataclass(slots=True, eq=False)
+class _Flush:
+    """A caller that waits until the sends up to a number are settled."""
+
+    until: float  # The number; infinity while it is not known yet.
+    settled: asyncio.Future[None]
+    error: MagnetarError | None = None  # The first error of a send that it waits for.
+
+
+class SendQueue:
+    """Takes messages from the application, and hands frames to the connection."""
+
+    size_max: int  # The bytes of payload that the broker takes in one entry.
+    next_sequence_id: int
+    last_sequence_id: int  # The highest that has a receipt; -1 before the first.
+    closed: MagnetarError | None  # Why the queue takes nothing more.
+    trouble: MagnetarError | None  # Why there is no receipt; None after a receipt.
+    unreported: MagnetarError | None  # The first error that the application has not been told.
+
+    def __init__(
+        self,
+        topic: str,
+        partition: int,
+        config: ProducerConfig,
+        encoder: Encoder,
+        *,
+        clock: Clock,
+        write: Callable[[list[bytes]], None],
+    ) -> None:
+        """``write`` gets each frame once; it drops what it cannot send now."""
+        self.size_max = MESSAGE_SIZE_DEFAULT
+        self.next_sequence_id = 0
+        self.last_sequence_id = -1
+        self.closed = None
+        self.trouble = None
+        self.unreported = None
+        self._topic = topic
+        self._partition = partition
+        self._config = config
+        self._encoder = encoder
+        self._clock = clock
+        self._write = write
+        self._loop = asyncio.get_running_loop()
+        self._timeout_s = config.send_timeout_s or float("inf")
+        self._batches: OpenBatches[Waiter] = BatchPerKey() if config.batch_by_key else OneBatch()
+        self._batch_size_max = config.batch_bytes_max if config.batching else 0
+        self._batch_timer: asyncio.TimerHandle | None = None
+        self._pending: PendingSends[Waiter] = PendingSends(
+            messages_max=config.max_pending_messages, bytes_max=config.max_pending_bytes
+        )
+        self._deadline_timer: asyncio.TimerHandle | None = None
+        self._room = asyncio.Event()
+        self._flushes: list[_Flush] = []  # In the order of their numbers.
+
+    @property
+    def full(self) -> bool:
+        """``put`` would refuse a message."""
+        return self._pending.full
+
+    def put(self, data: bytes, details: OutgoingMessage | None, waiter: Waiter | None) -> None:
+        """Take one message, as ``message.prepare`` returned it.
+
+        Raises NotReady when full, the reason when closed, InvalidValue, MessageTooLarge.
+        """
+        if self.closed is not None:
+            raise self.closed
+        if self._pending.full:
+            raise NotReady(
+                f"the queue to {self._topic} is full ({self._pending.messages} messages, "
+                f"{self._pending.size_bytes} bytes): await ready() before sending more"
+            )
+        if type(data) is not bytes:
+            check_data(data)
+        size = len(data) if details is None else details.size
+        if size >= self._batch_size_max or (details is not None and details.delayed):
+            self.close_batches()
+            self._put_single(data, details, size, waiter)
+            return
+        if self._batches.size_bytes + size > self._batch_size_max:
+            self.close_batches()
+        sequence_id = self._take_sequence_ids(1, details)
+        batch = self._batch_for(None if details is None else details.key, sequence_id)
+        index = len(batch.payloads)
+        if details is not None and details.sequence_id is not None:
+            batch.ids_given = True
+        if sequence_id != batch.first_sequence_id + index:
+            details = details or OutgoingMessage(data)
+            details.sequence_id = sequence_id
+        if details is not None:
+            batch.details[index] = details
+        if waiter is not None:
+            batch.waiters.append((index, 1, waiter))
+        batch.payloads.append(data)
+        self._added(batch, 1, size)
+
+    async def put_many(
+        self, messages: Sequence[bytes | OutgoingMessage], receipts: ManyReceipts
+    ) -> None:
+        """Take all messages, waiting for room; the last batch may still be open afterwards.
+
+        The error of a message goes to its receipt. Raises the reason when the queue is closed.
+        """
+        if self._batch_size_max and set(map(type, messages)) <= {bytes}:
+            await self._put_plain(messages, receipts)  # type: ignore[arg-type]  # Just checked.
+            return
+        for message in messages:
+            if self._pending.full:
+                await self.ready()
+            self._put_one(message, receipts)
+
+    async def ready(self) -> None:
+        """Return when there is room. Raises the reason when the queue is closed."""
+        while self.closed is None and self._pending.full:
+            self._room.clear()
+            self.close_batches()  # What cannot be encoded makes room at once.
+            await self._room.wait()
+        if self.closed is not None:
+            raise self.closed
+
+    def close_batches(self) -> None:
+        """Send what waits in open batches."""
+        if self._batch_timer is not None:
+            self._batch_timer.cancel()
+            self._batch_timer = None
+        if not self._batches.messages:
+            return
+        batches = self._batches.take()
+        renumber(batches)
+        for batch in batches:
+            try:
+                send = self._encoded(self._encoder.batch, batch)
+            except MagnetarError as error:
+                self._fail_batch(batch, error)
+                self._progress()
+            else:
+                self._send(send)
+
+    def unanswered(self) -> Iterator[list[bytes]]:
+        """The frames that have no receipt yet, in order: a new connection gets them again."""
+        return (send.pieces for send in self._pending)
+
+    async def settled(self) -> MagnetarError | None:
+        """Wait until all that was put has a receipt or has failed; return the first error."""
+        flush = _Flush(float("inf"), self._loop.create_future())
+        self._flushes.append(flush)
+        self.close_batches()
+        flush.until = self._pending.appended
+        self._progress()
+        await flush.settled
+        return flush.error
+
+    async def flush(self) -> None:
+        """As ``settled``. Raises an error that the application has not been told, or the first."""
+        failed = await self.settled()
+        error, self.unreported = self.unreported or failed, None
+        if error is not None:
+            raise error
+
+    def stored(self, sequence_id: int, position: Position) -> bool:
+        """Take a receipt. Returns False when receipts do not come in the order of sends."""
+        send = self._pending.answered(sequence_id)
+        if send is None:
+            return not self._pending.out_of_order(sequence_id)
+        first_chunk = None
+        if send.chunked is not None:
+            send.chunked.first = send.chunked.first or position
+            first_chunk = send.chunked.first
+        self.last_sequence_id = max(self.last_sequence_id, send.last_sequence_id)
+        self.trouble = None
+        for first, count, waiter in send.waiters:
+            index = first if send.batch_size else -1
+            place = Stored(*position, self._partition, index, count, send.batch_size, first_chunk)
+            if isinstance(waiter, ReceiptPart):
+                waiter.settle(place)
+            elif not waiter.done():
+                waiter.set_result(place.id_at(0))
+        self._progress()
+        return True
+
+    def refused(self, sequence_id: int, error: MagnetarError) -> None:
+        """Fail a message that the broker will never store."""
+        self._fail_sends(self._pending.refused(sequence_id), error)
+        self._progress()
+
+    def fail_all(self, error: MagnetarError) -> None:
+        """Fail all that was put, and take nothing more."""
+        self.closed = self.closed or error
+        if self._batch_timer is not None:
+            self._batch_timer.cancel()
+        if self._deadline_timer is not None:
+            self._deadline_timer.cancel()
+        for batch in self._batches.take():
+            self._fail_batch(batch, error)
+        self._fail_sends(self._pending.expired(float("inf")), error)
+        self._progress()
+        self._room.set()
+
+    async def _put_plain(self, messages: Sequence[bytes], receipts: ManyReceipts) -> None:
+        ends = list(accumulate(map(len, messages), initial=0))
+        at = 0
+        while at < len(messages):
+            if self._pending.full or self.closed is not None:
+                await self.ready()
+            messages_left = self._config.batch_messages_max - self._batches.messages
+            bytes_left = self._batch_size_max - 1 - self._batches.size_bytes
+            stop = fitting(ends, at, min(messages_left, self._pending.room), bytes_left)
+            if stop == at:  # It is too big for what is left of the batch, or for any.
+                self._put_one(messages[at], receipts)
+                at += 1
+                continue
+            self._put_run(messages[at:stop], ends[stop] - ends[at], receipts.part())
+            at = stop
+
+    def _put_run(self, run: Sequence[bytes], size: int, waiter: Waiter) -> None:
+        batch = self._batches.batch_for(None)
+        if batch and self.next_sequence_id != batch.first_sequence_id + len(batch):
+            self.close_batches()  # A message with an id or a key of its own came in between.
+        batch = self._batch_for(None, self._take_sequence_ids(len(run), None))
+        batch.waiters.append((len(batch), len(run), waiter))
+        batch.payloads += run
+        self._added(batch, len(run), size)
+
+    def _put_one(self, message: bytes | OutgoingMessage, receipts: ManyReceipts) -> None:
+        part = receipts.part()
+        try:
+            self.put(*prepare(message), part)
+        except MagnetarError as error:
+            part.settle(error)
+
+    def _put_single(
+        self, data: bytes, details: OutgoingMessage | None, size: int, waiter: Waiter | None
+    ) -> None:
+        before = self.next_sequence_id
+        batch: Batch[Waiter] = Batch(
+            self._take_sequence_ids(1, details), self._clock.now() + self._timeout_s, [data]
+        )
+        batch.size_bytes = size
+        if details is not None:
+            batch.details[0] = details
+        if waiter is not None:
+            batch.waiters.append((0, 1, waiter))
+        try:
+            sends = self._encoded(self._encoder.single, batch)
+        except MagnetarError:
+            self.next_sequence_id = before
+            raise
+        self._pending.admit(1, size)
+        for send in sends:
+            self._send(send)
+
+    def _batch_for(self, key: str | bytes | None, sequence_id: int) -> Batch[Waiter]:
+        batch = self._batches.batch_for(key)
+        if batch is None:
+            batch = Batch(sequence_id, self._clock.now() + self._timeout_s)
+            self._batches.open(key, batch)
+        return batch
+
+    def _take_sequence_ids(self, count: int, details: OutgoingMessage | None) -> int:
+        first = self.next_sequence_id
+        if details is not None and details.sequence_id is not None:
+            first = details.sequence_id
+        self.next_sequence_id = first + count
+        return first
+
+    def _added(self, batch: Batch[Waiter], messages: int, size: int) -> None:
+        self._pending.admit(messages, size)
+        batch.size_bytes += size
+        self._batches.messages += messages
+        self._batches.size_bytes += size
+        if (
+            self._batches.messages >= self._config.batch_messages_max
+            or self._batches.size_bytes >= self._batch_size_max
+        ):
+            self.close_batches()
+        elif self._batch_timer is None:
+            self._batch_timer = self._loop.call_later(
+                self._config.batch_delay_s, self.close_batches
+            )
+
+    def _encoded(self, encode: Callable[[Batch[Waiter], int, int], S], batch: Batch[Waiter]) -> S:
+        """Encode a batch. Raises MessageTooLarge, and UnknownFailure for a mistake of ours."""
+        try:
+            return encode(batch, self.size_max, self._clock.wall_ms())
+        except MagnetarError:
+            raise
+        except Exception as error:
+            log.exception("producer.encoding_failed topic=%s messages=%d", self._topic, len(batch))
+            raise UnknownFailure(
+                f"{len(batch)} messages to {self._topic} could not be encoded: {error!r}"
+            ) from error
+
+    def _send(self, send: PendingSend[Waiter]) -> None:
+        self._pending.append(send)
+        self._write(send.pieces)
+        if self._deadline_timer is None and self._config.send_timeout_s:
+            self._deadline_timer = self._loop.call_later(self._timeout_s, self._check_deadlines)
+
+    def _check_deadlines(self) -> None:
+        self._deadline_timer = None
+        now = self._clock.now()
+        self._fail_sends(self._pending.expired(now), self._timed_out())
+        self._progress()
+        if len(self._pending):
+            wait_s = max(self._pending.first_deadline - now, 0.0)
+            self._deadline_timer = self._loop.call_later(wait_s, self._check_deadlines)
+
+    def _timed_out(self) -> TimedOut:
+        because = "" if self.trouble is None else f"; the last error was: {self.trouble}"
+        error = TimedOut(
+            f"no receipt from {self._topic} within {self._timeout_s:g} s; "
+            f"the message may have been stored all the same{because}"
+        )
+        error.__cause__ = self.trouble
+        return error
+
+    def _fail_batch(self, batch: Batch[Waiter], error: MagnetarError) -> None:
+        self._pending.release(len(batch), batch.size_bytes)
+        self._fail(batch.waiters, len(batch), error, self._pending.appended + 1)
+
+    def _fail_sends(self, sends: list[PendingSend[Waiter]], error: MagnetarError) -> None:
+        for send in sends:
+            self._fail(send.waiters, send.message_count, error, send.number)
+
+    def _fail(
+        self,
+        waiters: list[tuple[int, int, Waiter]],
+        message_count: int,
+        error: MagnetarError,
+        number: int,
+    ) -> None:
+        """Tell the error to all who wait for these messages, or flush the send of this number."""
+        told = 0
+        for _, count, waiter in waiters:
+            if isinstance(waiter, ReceiptPart):
+                waiter.settle(error)
+            elif not waiter.done():
+                waiter.set_exception(error)
+            elif waiter.cancelled():
+                continue
+            told += count
+        if told < message_count:
+            self.unreported = self.unreported or error
+        for flush in self._flushes:
+            if number <= flush.until:
+                flush.error = flush.error or error
+
+    def _progress(self) -> None:
+        if not self._pending.full:
+            self._room.set()
+        while self._flushes and self._flushes[0].until <= self._pending.settled:
+            flush = self._flushes.pop(0)
+            if not flush.settled.done():
+                flush.settled.set_result(None)

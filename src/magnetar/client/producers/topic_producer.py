@@ -1,0 +1,168 @@
+"""One topic's part of a producer: keeps its queue attached, and takes the broker's answers."""
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from functools import partial
+from typing import Any
+
+from magnetar.client.connections.attachment import Attachment
+from magnetar.client.connections.backoff import Backoff
+from magnetar.client.connections.connection import Connection, position_of
+from magnetar.client.connections.lookup import Lookup
+from magnetar.client.producers.config import ProducerConfig
+from magnetar.clock import Clock
+from magnetar.errors import ConnectionLost, MagnetarError, NotAllowed, Refused
+from magnetar.model.names import TopicName
+from magnetar.tasks import Closing
+from magnetar.wire import requests
+from magnetar.wire.errors import from_code
+from magnetar.wire.frames import Frame
+
+from .encoding import Encoder
+from .send_queue import SendQueue
+
+log = logging.getLogger(__name__)
+
+
+class TopicProducer:
+    """One topic's, or one partition's, part of a ``Producer``."""
+
+    queue: SendQueue
+
+    def __init__(
+        self,
+        topic: TopicName,
+        producer_id: int,
+        config: ProducerConfig,
+        *,
+        lookup: Lookup,
+        backoff: Backoff,
+        clock: Clock,
+        operation_timeout_s: float,
+    ) -> None:
+        self._topic = str(topic)
+        self._id = producer_id
+        self._config = config
+        self._timeout_s = operation_timeout_s
+        self._name = config.name
+        self._epoch = 0
+        self._encoder = Encoder(producer_id, config.compression, chunking=config.chunking)
+        self.queue = SendQueue(
+            self._topic,
+            topic.partition_index,
+            config,
+            self._encoder,
+            clock=clock,
+            write=self._write,
+        )
+        self._attachment = Attachment(
+            self._topic,
+            self._attach,
+            self.queue.fail_all,
+            refused=self._refused,
+            lookup=lookup,
+            backoff=backoff,
+            clock=clock,
+            owner=f"producer {producer_id} of {topic}",
+        )
+        self._close_request = partial(requests.close_producer, producer_id)
+        self._closing = Closing(f"producer {producer_id} of {topic}", self._close)
+
+    async def start(self) -> None:
+        """Attach for the first time. Raises the broker's error or TimedOut; no trace is left."""
+        await self._attachment.start(self._timeout_s)
+
+    @property
+    def name(self) -> str:
+        return self._name or ""
+
+    @property
+    def connected(self) -> bool:
+        return self._attachment.connection is not None
+
+    def close(self) -> Coroutine[Any, Any, None]:
+        """Flush for at most the operation timeout, and detach. As ``Producer.close``."""
+        return self._closing()
+
+    async def _close(self) -> None:
+        reason = f"producer {self.name} on {self._topic} is closed"
+        closed = NotAllowed(reason)
+        self.queue.closed = self.queue.closed or closed
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                await self.queue.settled()
+                connection = self._attachment.connection
+                if connection is not None:
+                    await connection.request(self._close_request, self._timeout_s)
+                    connection.producers.pop(self._id, None)
+        except (TimeoutError, MagnetarError) as error:
+            log.warning("producer.close_incomplete topic=%s error=%r", self._topic, error)
+        finally:
+            connection = self._attachment.connection
+            if connection is not None:
+                connection.detach(connection.producers, self._id, self._close_request)
+            self.queue.fail_all(closed)
+            await self._attachment.close(reason)
+            if self.queue.unreported is not None:
+                lost = self.queue.unreported
+                log.warning("producer.closed_unreported topic=%s error=%s", self._topic, lost)
+
+    def on_receipt(self, frame: Frame) -> None:
+        receipt = frame.command.send_receipt
+        if not self.queue.stored(receipt.sequence_id, position_of(receipt.message_id)):
+            self._reconnect(f"receipt for {receipt.sequence_id} is out of order")
+
+    def on_send_error(self, frame: Frame) -> None:
+        refusal = frame.command.send_error
+        error = from_code(refusal.error, refusal.message)
+        if isinstance(error, Refused):
+            self.queue.refused(refusal.sequence_id, error)
+        else:
+            self._refused(error)
+            self._reconnect(f"send {refusal.sequence_id} failed: {error}")
+
+    def on_detached(self, connection: Connection, error: MagnetarError | None) -> None:
+        self._attachment.lost(connection)
+
+    async def _attach(self, connection: Connection) -> None:
+        epoch, self._epoch = self._epoch, self._epoch + 1
+        connection.producers[self._id] = self
+        try:
+            answer = await connection.request(
+                lambda request_id: requests.producer(
+                    self._id,
+                    request_id,
+                    self._topic,
+                    name=self._name,
+                    user_provided_name=self._config.name is not None,
+                    epoch=epoch,
+                    metadata=self._config.properties,
+                ),
+                self._timeout_s,
+            )
+        except BaseException:
+            connection.detach(connection.producers, self._id, self._close_request)
+            raise
+        success = answer.command.producer_success
+        if epoch == 0 or not self._encoder.producer_name:
+            start = self._config.initial_sequence_id
+            last = max(success.last_sequence_id, -1)  # -1 is the least a broker has reason to say.
+            self.queue.next_sequence_id = last + 1 if start is None else start
+            self.queue.last_sequence_id = last
+        self._name = self._encoder.producer_name = success.producer_name
+        self.queue.size_max = connection.max_message_size
+        for pieces in self.queue.unanswered():
+            connection.write_pieces(pieces)
+
+    def _write(self, pieces: list[bytes]) -> None:
+        if self._attachment.connection is not None:
+            self._attachment.connection.write_pieces(pieces)
+
+    def _refused(self, error: MagnetarError) -> None:
+        self.queue.trouble = error
+
+    def _reconnect(self, reason: str) -> None:
+        log.warning("producer.reconnects topic=%s reason=%s", self._topic, reason)
+        if self._attachment.connection is not None:
+            self._attachment.connection.abort(ConnectionLost(reason))

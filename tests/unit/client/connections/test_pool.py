@@ -1,0 +1,79 @@
+import asyncio
+
+import pytest
+from support.loop import until
+from unit.client.peer import hang_up, silence
+
+from magnetar.client.config import ClientConfig
+from magnetar.client.connections.connection import Endpoint
+from magnetar.client.connections.pool import ConnectionPool
+from magnetar.clock import SystemClock
+from magnetar.errors import ConnectionLost, NotAllowed
+from magnetar.wire.commands import BaseCommand
+
+
+@pytest.fixture
+def endpoint(peer):
+    return Endpoint(peer.address, peer.address)
+
+
+async def test_one_connection_serves_all(peer, pool, endpoint):
+    first, second = await asyncio.gather(pool.connect(endpoint), pool.connect(endpoint))
+    assert first is second
+    assert await pool.connect(endpoint) is first
+    assert len(peer.connections) == 1
+
+
+async def test_another_address_behind_a_proxy_is_another_connection(peer, pool, endpoint):
+    direct = await pool.connect(endpoint)
+    assert await pool.connect(Endpoint("broker-7:6650", peer.address)) is not direct
+
+
+async def test_more_connections_take_turns(peer, endpoint):
+    config = ClientConfig(service_url=peer.url, connections_per_broker=2)
+    pool = ConnectionPool(config, SystemClock())
+    first, second, third = [await pool.connect(endpoint) for _ in range(3)]
+    assert first is not second
+    assert third is first
+    await pool.close()
+
+
+async def test_a_lost_connection_is_replaced(pool, endpoint):
+    first = await pool.connect(endpoint)
+    first.abort(ConnectionLost("test"))
+    second = await pool.connect(endpoint)
+    assert second is not first
+    assert not second.closed
+
+
+async def test_a_failure_is_everyones_and_the_next_try_is_a_new_one(peer, pool, endpoint):
+    peer.script(BaseCommand.CONNECT, hang_up)
+    outcomes = await asyncio.gather(
+        pool.connect(endpoint), pool.connect(endpoint), return_exceptions=True
+    )
+    assert [type(outcome) for outcome in outcomes] == [ConnectionLost] * 2
+    assert not (await pool.connect(endpoint)).closed
+
+
+async def test_one_callers_cancellation_is_not_the_others(peer, pool, endpoint):
+    peer.script(BaseCommand.CONNECT, silence)
+    first = asyncio.ensure_future(pool.connect(endpoint))
+    second = asyncio.ensure_future(pool.connect(endpoint))
+    await peer.saw(BaseCommand.CONNECT)
+    first.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await first
+    peer.connections[0].write(peer.hello())
+    assert not (await second).closed
+
+
+async def test_closing_ends_attempts_and_refuses_new_ones(peer, pool, endpoint):
+    peer.script(BaseCommand.CONNECT, silence)
+    opening = asyncio.ensure_future(pool.connect(endpoint))
+    await peer.saw(BaseCommand.CONNECT)
+    await pool.close()
+    with pytest.raises(NotAllowed, match="closed while it connected"):
+        await opening
+    with pytest.raises(NotAllowed, match="the client is closed"):
+        await pool.connect(endpoint)
+    await until(lambda: not peer.connections)

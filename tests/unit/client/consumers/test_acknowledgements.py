@@ -1,0 +1,261 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from magnetar.client.consumers.acknowledgements import SENT_PERIOD_S, Acknowledgements, bits, words
+from magnetar.model.position import Position
+
+P = Position
+
+
+def acks(*, group_max=1000, batch_index=False, **bounds):
+    return Acknowledgements(group_max=group_max, batch_index=batch_index, **bounds)
+
+
+def test_whole_entries_are_sent_once():
+    state = acks()
+    state.entry(P(1, 1))
+    state.entry(P(1, 2))
+    state.entry(P(1, 1))
+    assert state.count == 2
+    batch = state.drain(0.0)
+    assert batch.positions == [P(1, 1), P(1, 2)]
+    assert batch.sets is None
+    assert batch.cumulative is None
+    assert state.count == 0
+
+
+def test_an_entry_is_acknowledged_with_its_last_message():
+    state = acks()
+    state.indexes(P(1, 1), [0, 2], 4)
+    state.indexes(P(1, 1), [2, 3], 4)
+    assert state.count == 0
+    assert state.remaining(P(1, 1)) == 0b0010
+    state.indexes(P(1, 1), [1], 4)
+    assert state.drain(0.0).positions == [P(1, 1)]
+    assert state.remaining(P(1, 1)) is None
+
+
+def test_with_batch_index_every_step_is_told_as_the_set_of_what_is_left():
+    state = acks(batch_index=True)
+    state.entry(P(1, 0))
+    state.indexes(P(1, 1), [0], 70)
+    batch = state.drain(0.0)
+    assert batch.positions == [P(1, 0), P(1, 1)]
+    assert batch.sets is not None
+    assert batch.sets[0] == []
+    assert bits(batch.sets[1]) == (1 << 70) - 2
+    assert state.drain(0.0).positions == []
+    state.indexes(P(1, 1), range(1, 70), 70)
+    batch = state.drain(0.0)
+    assert (batch.positions, batch.sets) == ([P(1, 1)], None)
+
+
+def test_cumulative_takes_in_everything_before_it():
+    state = acks()
+    state.entry(P(1, 1))
+    state.entry(P(1, 9))
+    state.indexes(P(1, 3), [0], 2)
+    state.cumulative(P(1, 5), -1, 0)
+    batch = state.drain(0.0)
+    assert batch.positions == [P(1, 9)]
+    assert (batch.cumulative, batch.cumulative_set) == (P(1, 5), [])
+    assert state.remaining(P(1, 3)) is None
+    assert state.covers(P(1, 4))
+    assert not state.covers(P(1, 6))
+
+
+def test_a_lower_cumulative_acknowledgement_changes_nothing():
+    state = acks()
+    state.cumulative(P(2, 5), -1, 0)
+    state.drain(0.0)
+    state.cumulative(P(2, 4), -1, 0)
+    assert state.count == 0
+
+
+def test_cumulative_inside_a_batch_acknowledges_the_entry_before_and_the_batch_message_by_message():
+    state = acks()
+    state.cumulative(P(1, 5), 1, 3)
+    batch = state.drain(0.0)
+    assert (batch.cumulative, batch.cumulative_set) == (P(1, 4), [])
+    assert state.remaining(P(1, 5)) == 0b100
+    state.indexes(P(1, 5), [2], 3)
+    assert state.drain(0.0).positions == [P(1, 5)]
+
+
+def test_cumulative_inside_a_batch_with_batch_index_names_what_is_left():
+    state = acks(batch_index=True)
+    state.cumulative(P(1, 5), 1, 3)
+    batch = state.drain(0.0)
+    assert (batch.cumulative, batch.cumulative_set) == (P(1, 5), [0b100])
+    assert not state.covers(P(1, 5))
+    assert state.remaining(P(1, 5)) == 0b100
+    state.cumulative(P(1, 5), 2, 3)
+    batch = state.drain(0.0)
+    assert (batch.cumulative, batch.cumulative_set) == (P(1, 5), [])
+    assert state.covers(P(1, 5))
+
+
+def test_cumulative_at_the_last_message_of_a_batch_is_the_whole_entry():
+    state = acks()
+    state.cumulative(P(1, 5), 2, 3)
+    assert state.drain(0.0).cumulative == P(1, 5)
+
+
+def test_cumulative_does_not_pass_over_a_chunked_message_that_is_not_acknowledged():
+    state = acks()
+    state.chunked(P(1, 3))
+    state.cumulative(P(1, 5), -1, 0)
+    assert state.drain(0.0).cumulative == P(1, 2)
+    state.chunked(P(1, 3), P(1, 7))
+    state.cumulative(P(1, 6), -1, 0)
+    state.cumulative(P(1, 4), -1, 0)
+    assert state.drain(0.0).cumulative is None
+    for place in (P(1, 3), P(1, 7)):
+        state.entry(place)
+    state.chunked_done(P(1, 3))
+    assert state.drain(0.0).cumulative == P(1, 6)
+    state.chunked_done(P(1, 3))
+    assert state.drain(0.0).cumulative is None
+
+
+def test_cumulative_passes_over_a_chunked_message_that_ends_before_it():
+    state = acks(batch_index=True)
+    state.chunked(P(1, 3))
+    state.chunked(P(1, 4))
+    state.chunked(P(1, 3), P(1, 7))
+    state.cumulative(P(1, 8), 0, 2)
+    assert state.drain(0.0).cumulative == P(1, 3), "the first message is acknowledged"
+    state.chunked(P(1, 4), P(1, 6))
+    state.cumulative(P(1, 8), 0, 2)
+    batch = state.drain(0.0)
+    assert (batch.cumulative, batch.cumulative_set) == (P(1, 8), [0b10])
+
+
+def test_what_comes_again_holds_up_no_mark():
+    state = acks()
+    state.chunked(P(1, 3))
+    state.cumulative(P(1, 5), -1, 0)
+    state.chunks_come_again()
+    state.chunked_done(P(1, 3))
+    assert state.drain(0.0).cumulative == P(1, 2), "what lies behind it comes again as well"
+    state.chunked(P(1, 3))
+    state.clear()
+    state.cumulative(P(1, 5), -1, 0)
+    assert state.drain(0.0).cumulative == P(1, 5)
+
+
+def test_it_is_due_at_the_size_of_a_group():
+    state = acks(group_max=2)
+    state.entry(P(1, 1))
+    assert not state.due
+    state.cumulative(P(1, 0), -1, 0)
+    assert state.due
+
+
+def test_what_was_sent_lately_is_known_for_a_while():
+    state = acks()
+    state.entry(P(1, 1))
+    state.drain(100.0)
+    state.entry(P(1, 2))
+    state.drain(100.0 + SENT_PERIOD_S)
+    assert state.covers(P(1, 1))
+    state.entry(P(1, 3))
+    state.drain(100.0 + 2 * SENT_PERIOD_S)
+    assert not state.covers(P(1, 1))
+    assert state.covers(P(1, 2))
+
+
+def test_a_lost_connection_sends_the_mark_again_and_keeps_what_was_sent_in_mind():
+    state = acks()
+    state.entry(P(1, 8))
+    state.cumulative(P(1, 5), -1, 0)
+    state.drain(0.0)
+    state.connection_lost()
+    assert state.covers(P(1, 8))
+    assert state.drain(0.0).cumulative == P(1, 5)
+
+
+def test_a_lost_connection_sends_bit_sets_again():
+    state = acks(batch_index=True)
+    state.indexes(P(1, 1), [0], 2)
+    state.drain(0.0)
+    state.connection_lost()
+    assert state.drain(0.0).sets == [[0b10]]
+
+
+def test_a_broker_that_lets_go_may_send_everything_again():
+    state = acks()
+    state.entry(P(1, 8))
+    state.cumulative(P(1, 5), -1, 0)
+    state.drain(0.0)
+    state.entry(P(1, 9))
+    state.forget_sent()
+    assert not state.covers(P(1, 8))
+    assert not state.covers(P(1, 5))
+    assert state.drain(0.0).positions == [P(1, 9)]
+
+
+def test_clear_forgets_all():
+    state = acks(batch_index=True)
+    state.entry(P(1, 1))
+    state.indexes(P(1, 2), [0], 2)
+    state.cumulative(P(1, 0), -1, 0)
+    state.clear()
+    assert state.count == 0
+    assert not state.covers(P(1, 0))
+    assert state.remaining(P(1, 2)) is None
+
+
+@pytest.mark.parametrize("batch_index", [False, True])
+def test_half_acknowledged_entries_are_bounded(batch_index):
+    state = acks(batch_index=batch_index, partial_max=2)
+    for entry in range(3):
+        state.indexes(P(1, entry), [0], 2)
+    assert state.remaining(P(1, 0)) is None
+    assert state.remaining(P(1, 1)) == 0b10
+    assert state.drain(0.0).positions == ([P(1, 1), P(1, 2)] if batch_index else [])
+
+
+@given(st.integers(0, 1 << 200))
+def test_bit_sets_survive_the_wire(number):
+    found = words(number)
+    assert all(-(1 << 63) <= word < 1 << 63 for word in found)
+    assert bits(found) == number
+
+
+SIZES = {P(1, entry): (entry % 3) + 1 for entry in range(6)}
+STEP = st.one_of(
+    st.tuples(st.just("index"), st.integers(0, 5), st.integers(0, 2)),
+    st.tuples(st.just("upto"), st.integers(0, 5), st.integers(0, 2)),
+    st.tuples(st.just("drain"), st.just(0), st.just(0)),
+)
+
+
+@given(st.lists(STEP, max_size=40))
+def test_exactly_the_entries_that_are_complete_are_acknowledged(steps):
+    """Against a plain set of acknowledged messages."""
+    state = acks()
+    done: set[tuple[Position, int]] = set()
+    told: set[Position] = set()
+
+    def drain():
+        batch = state.drain(0.0)
+        told.update(batch.positions)
+        if batch.cumulative is not None:
+            told.update(p for p in SIZES if p <= batch.cumulative)
+
+    for kind, entry, index in steps:
+        position = P(1, entry)
+        size = SIZES[position]
+        at = min(index, size - 1)
+        if kind == "index":
+            state.indexes(position, [at], size)
+            done.add((position, at))
+        elif kind == "upto":
+            state.cumulative(position, at if size > 1 else -1, size if size > 1 else 0)
+            done |= {(p, i) for p in SIZES for i in range(SIZES[p]) if (p, i) <= (position, at)}
+        else:
+            drain()
+    drain()
+    assert told == {p for p in SIZES if all((p, i) in done for i in range(SIZES[p]))}

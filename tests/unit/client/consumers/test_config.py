@@ -1,0 +1,43 @@
+from dataclasses import fields
+
+import pytest
+
+from magnetar.client.consumers.config import ConsumerConfig, ConsumerOptions
+from magnetar.errors import InvalidValue
+from magnetar.model.subscriptions import SubscriptionType
+
+
+def test_the_keyword_arguments_are_the_settings():
+    settings = {field.name: field.type for field in fields(ConsumerConfig)}
+    assert settings == ConsumerOptions.__annotations__
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("receiver_queue_size", 0),
+        ("ack_group_time_s", -0.1),
+        ("type", "Shared"),
+        ("initial_position", 0),
+        ("name", b"name"),
+        ("subscription_properties", ["a"]),
+    ],
+)
+def test_a_setting_out_of_range_is_refused_by_name(setting, value):
+    with pytest.raises(InvalidValue, match=setting if value != "" else "name"):
+        ConsumerConfig(**{setting: value})
+
+
+@pytest.mark.parametrize("setting", ["properties", "subscription_properties"])
+def test_properties_stay_as_they_were_given(setting):
+    given = {"a": "b"}
+    made = ConsumerConfig(**{setting: given})
+    given["a"] = 5
+    assert getattr(made, setting) == {"a": "b"}
+
+
+@pytest.mark.parametrize("kind", [SubscriptionType.SHARED, SubscriptionType.KEY_SHARED])
+def test_only_one_active_consumer_reads_compacted(kind):
+    assert ConsumerConfig(type=SubscriptionType.FAILOVER, read_compacted=True).read_compacted
+    with pytest.raises(InvalidValue, match="read_compacted"):
+        ConsumerConfig(type=kind, read_compacted=True)

@@ -1,0 +1,95 @@
+from magnetar.client.consumers.receive_queue import Opened, ReceiveQueue
+
+
+def queue(size=10, opened=None):
+    """Entries are just lists of messages here; an entry's permits are its length."""
+    log = opened if opened is not None else []
+
+    def open_entry(entry):
+        log.append(entry)
+        return Opened([m for m in entry if m is not None], len(entry))
+
+    return ReceiveQueue(size, open_entry)
+
+
+def test_messages_come_in_order_over_the_entries():
+    received = queue()
+    for entry in ([1, 2], [3], [4, 5, 6]):
+        received.put(entry)
+    assert received.take(4) == [1, 2, 3, 4]
+    assert received.pop() == 5
+    assert received.take(4) == [6]
+    assert received.take(4) == []
+    assert received.pop() is None
+
+
+def test_entries_are_opened_when_they_are_wanted():
+    opened = []
+    received = queue(opened=opened)
+    received.put([1, 2])
+    received.put([3])
+    assert opened == []
+    received.take(2)
+    assert opened == [[1, 2]]
+
+
+def test_permits_are_given_back_by_halves():
+    received = queue(size=6)
+    assert received.restart() == 6
+    received.put([1, 2, 3, 4])
+    received.take(2)
+    assert not received.wants_more
+    received.pop()
+    assert received.wants_more
+    assert received.take_permits() == 3
+    assert not received.wants_more
+
+
+def test_a_queue_of_one_asks_after_every_message():
+    received = queue(size=1)
+    received.put([1])
+    received.pop()
+    assert received.wants_more
+
+
+def test_what_is_not_delivered_gives_its_permits_back_too():
+    received = queue(size=6)
+    received.put([None, None])
+    received.put([None, 1])
+    assert received.open()
+    assert received.take_permits() == 3
+    assert received.pop() == 1
+    assert received.take_permits() == 1
+
+
+def test_waiting_tells_without_opening():
+    received = queue()
+    assert not received.waiting
+    received.put([1, 2])
+    assert received.waiting
+    received.pop()
+    assert received.waiting
+    received.pop()
+    assert not received.waiting
+
+
+def test_restart_drops_all_and_begins_with_every_permit():
+    received = queue(size=6)
+    received.put([1, 2, 3])
+    received.put([4])
+    received.take(2)
+    assert received.restart() == 6
+    assert not received.waiting
+    assert received.take_permits() == 0
+
+
+def test_dropping_counts_as_consuming():
+    received = queue(size=100)
+    received.put([1, 2, 3])
+    received.put([4, 5])
+    received.pop()
+    received.drop(len)
+    assert not received.waiting
+    assert received.take_permits() == 5
+    received.give_back(2)
+    assert received.take_permits() == 2
