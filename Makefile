@@ -3,8 +3,9 @@
 PYTHON_FILES := src tests bench examples generate setup.py
 PY := .venv/bin/python
 READY := .venv/.ready
+BENCH := .venv/.bench
 
-.PHONY: help setup wheel run test scenarios crash check format generate proto all clean
+.PHONY: help setup wheel run test test-pulsar scenarios crash check format generate proto all clean
 
 help:            ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -24,6 +25,9 @@ run: $(READY)    ## the main job: flights through a broker and a Spark pipeline,
 
 test: $(READY)   ## all tests, in two processes; ARGS="-n 0 tests/..." runs some in one
 	$(PY) -m pytest -n 2 $(ARGS)
+
+test-pulsar: $(BENCH)  ## the tests of our client against Apache Pulsar itself (Maven fetches it)
+	MAGNETAR_WITH_PULSAR=1 $(PY) -m pytest tests/client $(ARGS)
 
 scenarios: $(READY)  ## what dispatch does, told as text; REWRITE=1 writes down what happens today
 	$(PY) -m pytest tests/scenarios $(ARGS)
@@ -49,7 +53,6 @@ proto: $(READY)  ## regenerate src/magnetar/proto from proto/
 generate: $(READY) ## rewrite client/blocking.py from the asyncio client
 	$(PY) generate/blocking.py
 
-BENCH := .venv/.bench
 SOAK := .venv/.soak
 MINUTES := 20
 .PHONY: bench bench-pulsar bench-guard soak soak-semantics fuzz

@@ -3,7 +3,7 @@
 import json
 import threading
 from itertools import count
-from urllib.request import Request, urlopen
+from urllib.request import urlopen
 
 import pulsar
 import pytest
@@ -36,19 +36,6 @@ def client(broker):
 def open_client(service_url, **options):
     quiet = pulsar.ConsoleLogger(pulsar.LoggerLevel.Error)
     return pulsar.Client(service_url, logger=quiet, **options)
-
-
-def ask(broker, method, path, value=None):
-    """What the admin API answers, as an administrator asks it. Raises HTTPError."""
-    request = Request(
-        f"{broker.web_url}/admin/v2/{path}",
-        method=method,
-        data=None if value is None else json.dumps(value).encode(),
-        headers={"Content-Type": "application/json"},
-    )
-    with urlopen(request, timeout=20) as response:
-        answer = response.read()
-    return json.loads(answer) if answer else None
 
 
 def stats(broker, topic, query="", kind="stats"):

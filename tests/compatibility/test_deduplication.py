@@ -5,7 +5,8 @@ from itertools import count
 
 import pulsar
 import pytest
-from compatibility.conftest import Receipts, ask, nothing_more, open_client, receive_all
+from compatibility.conftest import Receipts, nothing_more, open_client, receive_all
+from support.admin import ask
 from support.loop import until
 from support.network import WireConnection
 

@@ -8,9 +8,10 @@ from datetime import timedelta
 
 import pulsar
 import pytest
-from compatibility.conftest import Inbox, Receipts, ask, nothing_more, open_client
+from compatibility.conftest import Inbox, Receipts, nothing_more, open_client
 from pulsar import ConsumerType, KeySharedMode, RegexSubscriptionMode
 from pulsar.schema import AvroSchema, Integer, Record, String
+from support.admin import ask
 from support.draining import data, drained
 
 import magnetar

@@ -5,8 +5,9 @@ from itertools import count
 
 import pulsar
 import pytest
-from compatibility.conftest import ask, nothing_more, open_client, receive_all
+from compatibility.conftest import nothing_more, open_client, receive_all
 from pulsar import ConsumerType, InitialPosition
+from support.admin import ask
 
 from magnetar.testing.processes import BrokerProcess
 

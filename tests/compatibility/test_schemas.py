@@ -6,8 +6,9 @@ from urllib.error import HTTPError
 
 import pulsar
 import pytest
-from compatibility.conftest import ask, open_client, receive_all
+from compatibility.conftest import open_client, receive_all
 from pulsar.schema import AvroSchema, Float, Integer, JsonSchema, Record, String, StringSchema
+from support.admin import ask
 
 from magnetar.testing.processes import BrokerProcess
 

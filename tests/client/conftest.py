@@ -1,0 +1,49 @@
+"""One service for the tests of our client: our own broker, or Apache Pulsar.
+
+With ``MAGNETAR_WITH_PULSAR=1`` the same tests run against a Pulsar standalone, which Maven fetches
+(``bench/pulsar_standalone.py``); they are skipped with the reason where it cannot be had.
+"""
+
+import os
+import sys
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from magnetar import Client
+from magnetar.testing.local_broker import BrokerThread
+
+WITH_PULSAR = bool(os.environ.get("MAGNETAR_WITH_PULSAR"))
+NAMES = count()
+
+
+@pytest.fixture(scope="session")
+def broker(tmp_path_factory):
+    """It has ``service_url`` and ``web_url``; ``support.admin.ask`` asks its admin API."""
+    if not WITH_PULSAR:
+        with BrokerThread() as ours:
+            yield ours
+        return
+    sys.path.insert(0, str(Path(__file__).parents[2]))
+    from bench.pulsar_standalone import Missing, PulsarStandalone, fetch  # noqa: PLC0415
+
+    try:
+        jars = fetch()
+    except Missing as error:
+        pytest.skip(f"no Apache Pulsar to test against: {error}")
+    with PulsarStandalone(jars, tmp_path_factory.mktemp("pulsar"), fsync=False) as pulsar:
+        pulsar.service_url = pulsar.url
+        yield pulsar
+
+
+@pytest.fixture
+async def client(broker):
+    async with Client(broker.service_url, operation_timeout_s=10) as client:
+        yield client
+
+
+@pytest.fixture
+def topic(request):
+    """A topic nobody used before."""
+    return f"persistent://public/default/{request.node.originalname}-{next(NAMES)}"
