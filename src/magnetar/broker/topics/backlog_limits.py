@@ -78,13 +78,16 @@ async def evict(
     ledger: ManagedLedger,
     subscriptions: Iterable[PersistentSubscription],
     policies: Policies,
+    quota: BacklogQuota,
     now_ms: int,
 ) -> None:
-    """Acknowledge the oldest messages, until no durable subscription exceeds a quota by far."""
-    size, age = policies.backlog_quota_size, policies.backlog_quota_age
+    """Acknowledge the oldest messages, until no durable subscription exceeds ``quota`` by far.
+
+    It is the one of the policies that is exceeded: the other may ask for something else.
+    """
     for each in [each for each in subscriptions if each.durable]:
-        if size is not None and 0 < size.limit_bytes <= each.cursor.backlog_bytes:
-            left = int(size.limit_bytes * LEFT_BY_EVICTION)
+        if quota is policies.backlog_quota_age:
+            await expire(ledger, each, now_ms - quota.limit_time_s * 1000)
+        elif each.cursor.backlog_bytes >= quota.limit_bytes:
+            left = int(quota.limit_bytes * LEFT_BY_EVICTION)
             each.expire(log_positions.position_before_last(ledger, each.mark, left))
-        if age is not None and age.limit_time_s > 0:
-            await expire(ledger, each, now_ms - age.limit_time_s * 1000)

@@ -62,7 +62,7 @@ class TopicUpkeep:
             return
         if backlog_limits.refusal(quota) is None:
             now_ms = self.clock.wall_ms()
-            await backlog_limits.evict(self.ledger, self._all(), self.policies, now_ms)
+            await backlog_limits.evict(self.ledger, self._all(), self.policies, quota, now_ms)
         else:
             self.producers.disconnect_attached()
 

@@ -118,6 +118,22 @@ async def test_a_backlog_may_only_become_so_old(open_bench, make_entry, clock, c
         await bench.topic.attach_producer(client_end(), 7, "p")
 
 
+async def test_eviction_for_its_size_spares_what_is_only_too_old(open_bench, make_entry, clock):
+    bench = await open_bench(clock=clock)
+    subscription = await bench.topic.create_subscription("s", EARLIEST)
+    await publish_over_time(bench, make_entry, clock, count=100)
+    size = BacklogQuota(subscription.cursor.backlog_bytes, -1, EVICTION)
+    bench.topic.apply(
+        replace(
+            bench.topic.policies,
+            backlog_quota_size=size,
+            backlog_quota_age=BacklogQuota(-1, 5, HOLD),
+        )
+    )
+    await bench.topic.upkeep.check_backlog()
+    assert subscription.backlog == pytest.approx(100 * LEFT_BY_EVICTION, abs=1)
+
+
 async def test_a_subscription_that_nobody_uses_is_dropped(open_bench, clock):
     bench = await open_bench(clock=clock, subscription_expiration_minutes=5)
     topic = bench.topic
