@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from magnetar.client.producers.routing import HashingScheme, RoutingMode
     from magnetar.message.compression import CompressionType
     from magnetar.model.position import EARLIEST_MESSAGE, LATEST_MESSAGE, MessageId
+    from magnetar.model.producers import ProducerAccessMode
     from magnetar.model.subscriptions import InitialPosition, SubscriptionType
 
 __version__ = "0.1.0"
@@ -36,6 +37,7 @@ __all__ = [
     "MessageId",
     "OutgoingMessage",
     "Producer",
+    "ProducerAccessMode",
     "Reader",
     "RoutingMode",
     "SubscriptionType",
@@ -54,6 +56,7 @@ _HOMES: Final = {
     "MessageId": "magnetar.model.position",
     "OutgoingMessage": "magnetar.client.message",
     "Producer": "magnetar.client.producers.producer",
+    "ProducerAccessMode": "magnetar.model.producers",
     "Reader": "magnetar.client.consumers.reader",
     "RoutingMode": "magnetar.client.producers.routing",
     "SubscriptionType": "magnetar.model.subscriptions",

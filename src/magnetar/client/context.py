@@ -57,10 +57,16 @@ def partitions_of(name: TopicName, count: int) -> list[TopicName]:
     return [name.partition(index) for index in range(count)] or [name]
 
 
-async def start_all(parts: Sequence[Part]) -> None:
-    """Start all; when one fails, or this is cancelled, close them all again."""
+async def start_all(parts: Sequence[Part], *, one_first: bool = False) -> None:
+    """Start all; when one fails, or this is cancelled, close them all again.
+
+    With ``one_first`` the others follow the first one: of two who wait for all partitions, neither
+    then waits for what the other has.
+    """
     try:
-        await gather_all(part.start() for part in parts)
+        if one_first:
+            await parts[0].start()
+        await gather_all(part.start() for part in (parts[1:] if one_first else parts))
     except BaseException:
         await gather_all(part.close() for part in parts)
         raise

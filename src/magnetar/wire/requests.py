@@ -6,6 +6,7 @@ from typing import cast
 
 from magnetar import inner
 from magnetar.model.position import MessageId, Position
+from magnetar.model.producers import ProducerAccessMode
 from magnetar.model.subscriptions import InitialPosition, SubscriptionType
 from magnetar.proto import PulsarApi_pb2 as pb
 
@@ -101,8 +102,14 @@ def producer(
     epoch: int = 0,
     metadata: Mapping[str, str] | None = None,
     initial_subscription: str | None = None,
+    access_mode: ProducerAccessMode = ProducerAccessMode.SHARED,
+    topic_epoch: int | None = None,
+    encrypted: bool = False,
 ) -> bytes:
-    """``epoch`` rises with each reconnection, so that the broker lets go of what was before."""
+    """``epoch`` rises with each reconnection, so that the broker lets go of what was before.
+
+    ``topic_epoch`` is what the broker gave the producer when it became the owner of the topic.
+    """
     return encode(
         pb.CommandProducer(
             topic=topic,
@@ -113,6 +120,9 @@ def producer(
             epoch=epoch,
             metadata=_pairs(metadata),
             initial_subscription_name=initial_subscription,
+            producer_access_mode=pb.ProducerAccessMode.Name(access_mode),
+            topic_epoch=topic_epoch,
+            encrypted=encrypted or None,
         )
     )
 

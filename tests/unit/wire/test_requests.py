@@ -4,6 +4,7 @@ import pytest
 from unit.wire.vectors import entry_of, frames
 
 from magnetar.model.position import EARLIEST_MESSAGE, MessageId, Position
+from magnetar.model.producers import ProducerAccessMode
 from magnetar.model.subscriptions import InitialPosition, SubscriptionType
 from magnetar.wire import requests
 from magnetar.wire.commands import parse
@@ -122,8 +123,14 @@ def test_a_producer_says_who_it_is():
         epoch=4,
         metadata={"a": "b"},
         initial_subscription="s",
+        access_mode=ProducerAccessMode.EXCLUSIVE,
+        topic_epoch=0,
+        encrypted=True,
     )
     command = parse(frame[8:]).producer
+    assert command.producer_access_mode == ProducerAccessMode.EXCLUSIVE
+    assert command.HasField("topic_epoch")
+    assert command.encrypted
     assert (command.producer_id, command.request_id, command.topic) == (1, 2, "t")
     assert (command.producer_name, command.epoch) == ("p", 4)
     assert not command.user_provided_producer_name

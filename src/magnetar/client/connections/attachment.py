@@ -103,20 +103,30 @@ class Attachment:
         self._attached = asyncio.Event()
         self._since = 0.0  # When it was attached last, in seconds of the clock.
         self._tried: Connection | None = None  # The connection of the current attempt.
+        self._limit: asyncio.Timeout | None = None  # Of ``start``, while that runs.
 
     async def start(self, timeout_s: float) -> None:
         """Attach for the first time, trying again for at most ``timeout_s`` seconds.
 
         Raises the broker's error, or the last one seen when time runs out. Cancellation safe.
         """
-        await retry(
-            self._try,
-            timeout_s=timeout_s,
-            timed_out=f"{self._owner} was not attached within {timeout_s:g} s",
-            backoff=self._backoff,
-            clock=self._clock,
-        )
+        self._limit = asyncio.timeout(timeout_s)
+        try:
+            await retry(
+                self._try,
+                limit=self._limit,
+                timed_out=f"{self._owner} was not attached within {timeout_s:g} s",
+                backoff=self._backoff,
+                clock=self._clock,
+            )
+        finally:
+            self._limit = None
         self._backoff.reset()
+
+    def in_line(self) -> None:
+        """Let ``start`` take as long as it takes: the broker attaches the owner in its turn."""
+        if self._limit is not None:
+            self._limit.reschedule(None)
 
     async def attached(self) -> Connection:
         """Wait for a connection. Raises what ended the attachment."""

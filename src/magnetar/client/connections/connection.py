@@ -32,7 +32,6 @@ JOIN_SIZE_MAX: Final = 256 * 1024  # Up to this size one joined write is cheaper
 
 _request_id_of: Final[Mapping[int, Callable[[object], int]]] = {
     BaseCommand.SUCCESS: attrgetter("success.request_id"),
-    BaseCommand.PRODUCER_SUCCESS: attrgetter("producer_success.request_id"),
     BaseCommand.LOOKUP_RESPONSE: attrgetter("lookupTopicResponse.request_id"),
     BaseCommand.PARTITIONED_METADATA_RESPONSE: attrgetter("partitionMetadataResponse.request_id"),
     BaseCommand.GET_LAST_MESSAGE_ID_RESPONSE: attrgetter("getLastMessageIdResponse.request_id"),
@@ -116,6 +115,7 @@ class Connection(asyncio.BufferedProtocol):
             BaseCommand.ERROR: self._on_error,
             BaseCommand.PING: self._on_ping,
             BaseCommand.PONG: self._on_pong,
+            BaseCommand.PRODUCER_SUCCESS: self._on_producer_success,
             BaseCommand.SEND_ERROR: self._on_send_error,
             BaseCommand.CLOSE_PRODUCER: self._on_close_producer,
             BaseCommand.CLOSE_CONSUMER: self._on_close_consumer,
@@ -155,14 +155,20 @@ class Connection(asyncio.BufferedProtocol):
         """The bytes of payload that the broker takes in one entry."""
         return self._handshake.max_message_size
 
-    async def request(self, build: Callable[[int], bytes], timeout_s: float) -> Frame:
+    async def request(
+        self,
+        build: Callable[[int], bytes],
+        timeout_s: float,
+        postponed: Callable[[], None] | None = None,
+    ) -> Frame:
         """Send the request ``build(request_id)``; return the broker's answer, or raise its error.
 
-        Raises TimedOut, ConnectionLost.
+        ``postponed`` is called when the broker says that it will answer later, which takes the time
+        limit away. Raises TimedOut, ConnectionLost.
         """
         if self._cause is not None:
             raise ConnectionLost(str(self._cause))
-        return await self._requests.ask(build, self.write, timeout_s)
+        return await self._requests.ask(build, self.write, timeout_s, postponed)
 
     def post(self, build: Callable[[int], bytes]) -> None:
         """Send a request, and do not wait for the answer."""
@@ -289,6 +295,13 @@ class Connection(asyncio.BufferedProtocol):
 
     def _on_pong(self, frame: Frame) -> None:
         """Do nothing: ``buffer_updated`` has noted that the broker is alive."""
+
+    def _on_producer_success(self, frame: Frame) -> None:
+        success = frame.command.producer_success
+        if success.producer_ready:
+            self._requests.answered(success.request_id, frame)
+        else:  # It waits in line for its topic, and is answered again when it is its turn.
+            self._requests.postponed(success.request_id)
 
     def _on_send_error(self, frame: Frame) -> None:
         producer = self.producers.get(frame.command.send_error.producer_id)

@@ -1,5 +1,6 @@
 """Which broker owns a topic, how many partitions it has, and what topics a namespace has."""
 
+import asyncio
 import itertools
 import logging
 from collections.abc import Awaitable, Callable
@@ -132,7 +133,7 @@ class Lookup:
 
         return await retry(
             attempt,
-            timeout_s=self._config.operation_timeout_s,
+            limit=asyncio.timeout(self._config.operation_timeout_s),
             timed_out="no broker answered in time",
             backoff=self._backoff(),
             clock=self._clock,

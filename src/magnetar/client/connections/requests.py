@@ -2,12 +2,22 @@
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from magnetar.errors import MagnetarError, TimedOut
 from magnetar.wire.frames import Frame
 
 REQUESTS_PENDING_MAX: Final = 50_000  # A Pulsar broker answers as many at once.
+
+
+@dataclass(slots=True)
+class _Asked:
+    """A request that has no answer yet."""
+
+    answer: asyncio.Future[Frame]
+    limit: asyncio.Timeout
+    postponed: Callable[[], None] | None
 
 
 class Requests:
@@ -20,24 +30,30 @@ class Requests:
     ) -> None:
         self.next_id = next_id
         self._pending_max = pending_max
-        self._waiting: dict[int, asyncio.Future[Frame]] = {}
+        self._waiting: dict[int, _Asked] = {}
 
     async def ask(
-        self, build: Callable[[int], bytes], write: Callable[[bytes], None], timeout_s: float
+        self,
+        build: Callable[[int], bytes],
+        write: Callable[[bytes], None],
+        timeout_s: float,
+        postponed: Callable[[], None] | None = None,
     ) -> Frame:
         """Send ``build(request_id)`` and return the answer.
 
-        Raises the broker's error, TimedOut after ``timeout_s`` seconds, or what ``fail_all`` was
-        given. When it is cancelled, a late answer is ignored.
+        ``postponed`` is called when the broker says that it will answer later; from then on the
+        request has no time limit. Raises the broker's error, TimedOut after ``timeout_s`` seconds,
+        or what ``fail_all`` was given. When it is cancelled, a late answer is ignored.
         """
         if len(self._waiting) >= self._pending_max:
             raise TimedOut(f"{self._pending_max} requests wait on this connection; try later")
         request_id = self.next_id()
         answer: asyncio.Future[Frame] = asyncio.get_running_loop().create_future()
-        self._waiting[request_id] = answer
+        limit = asyncio.timeout(timeout_s)
+        self._waiting[request_id] = _Asked(answer, limit, postponed)
         try:
             write(build(request_id))
-            async with asyncio.timeout(timeout_s):
+            async with limit:
                 return await answer
         except TimeoutError:
             raise TimedOut(f"no answer to request {request_id} within {timeout_s:g} s") from None
@@ -46,18 +62,26 @@ class Requests:
 
     def answered(self, request_id: int, frame: Frame) -> None:
         """Hand on an answer, if its request has not been given up."""
-        answer = self._waiting.get(request_id)
-        if answer is not None and not answer.done():
-            answer.set_result(frame)
+        asked = self._waiting.get(request_id)
+        if asked is not None and not asked.answer.done():
+            asked.answer.set_result(frame)
+
+    def postponed(self, request_id: int) -> None:
+        """Wait for the answer for as long as it takes."""
+        asked = self._waiting.get(request_id)
+        if asked is not None and not asked.answer.done():
+            asked.limit.reschedule(None)
+            if asked.postponed is not None:
+                asked.postponed()
 
     def failed(self, request_id: int, error: MagnetarError) -> None:
         """Fail the request that the broker refused."""
-        answer = self._waiting.get(request_id)
-        if answer is not None and not answer.done():
-            answer.set_exception(error)
+        asked = self._waiting.get(request_id)
+        if asked is not None and not asked.answer.done():
+            asked.answer.set_exception(error)
 
     def fail_all(self, error: MagnetarError) -> None:
         """Fail every request, because the connection is gone."""
-        for answer in self._waiting.values():
-            if not answer.done():
-                answer.set_exception(error)
+        for asked in self._waiting.values():
+            if not asked.answer.done():
+                asked.answer.set_exception(error)

@@ -5,7 +5,14 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from magnetar.clock import Clock
-from magnetar.errors import Conflict, MagnetarError, StorageError, TimedOut, UnknownFailure
+from magnetar.errors import (
+    Conflict,
+    MagnetarError,
+    ProducerFenced,
+    StorageError,
+    TimedOut,
+    UnknownFailure,
+)
 
 from .backoff import Backoff
 
@@ -17,28 +24,29 @@ def worth_retrying(error: MagnetarError, *, attached_before: bool = False) -> bo
 
     An owner that was attached before also waits for its name or its subscription to become free:
     what holds it is most likely its own last connection, which the broker has not yet given up.
+    One that is fenced has lost its topic to another for good.
     """
     if isinstance(error, Conflict):
-        return attached_before
+        return attached_before and not isinstance(error, ProducerFenced)
     return error.retriable or isinstance(error, StorageError | UnknownFailure)
 
 
 async def retry(
     attempt: Callable[[], Awaitable[T]],
     *,
-    timeout_s: float,
+    limit: asyncio.Timeout,
     timed_out: str,
     backoff: Backoff,
     clock: Clock,
 ) -> T:
-    """Repeat ``attempt`` until it succeeds, for at most ``timeout_s`` seconds.
+    """Repeat ``attempt`` until it succeeds, within the time ``limit``.
 
     Raises its error when trying again will not help, and its last error when the time is up;
     TimedOut(``timed_out``) when there was none. Cancellation safe.
     """
     last: MagnetarError = TimedOut(timed_out)
     try:
-        async with asyncio.timeout(timeout_s):
+        async with limit:
             while True:
                 try:
                     return await attempt()

@@ -17,6 +17,7 @@ from magnetar.client.checks import (
 )
 from magnetar.errors import InvalidValue
 from magnetar.message.compression import CompressionType
+from magnetar.model.producers import ProducerAccessMode
 
 from .routing import CustomRouter, HashingScheme, RoutingMode
 
@@ -27,6 +28,7 @@ class ProducerConfig:
 
     name: str | None = None  # None: the broker makes one up.
     properties: Mapping[str, str] = field(default_factory=dict)  # Shown in the topic's stats.
+    access_mode: ProducerAccessMode = ProducerAccessMode.SHARED  # Who else may send to the topic.
     batching: bool = True
     batch_messages_max: int = 1000
     batch_bytes_max: int = 128 * 1024  # A message this big or bigger goes alone.
@@ -50,6 +52,7 @@ class ProducerConfig:
         check_not_negative("send_timeout_s", self.send_timeout_s)
         check_member("compression", self.compression, CompressionType)
         check_member("hashing", self.hashing, HashingScheme)
+        check_member("access_mode", self.access_mode, ProducerAccessMode)
         if not callable(self.routing):
             check_member("routing", self.routing, RoutingMode)
         if self.name is not None:
@@ -66,6 +69,7 @@ class ProducerOptions(TypedDict, total=False):
 
     name: str | None
     properties: Mapping[str, str]
+    access_mode: ProducerAccessMode
     batching: bool
     batch_messages_max: int
     batch_bytes_max: int

@@ -5,6 +5,7 @@ from typing import Final
 
 from magnetar.client.context import ClientContext, partitions_of, start_all
 from magnetar.model.names import TopicName
+from magnetar.model.producers import ProducerAccessMode
 
 from .config import ProducerConfig
 from .producer import Producer
@@ -35,7 +36,7 @@ async def open_producer(
         )
 
     parts = [make(topic) for topic in partitions_of(name, count)]
-    await start_all(parts)
+    await start_all(parts, one_first=config.access_mode is ProducerAccessMode.WAIT_FOR_EXCLUSIVE)
     router = _router(config, context.chance) if count else None
     producer = Producer(str(name), parts, router, clock=context.clock, closed=closed)
 

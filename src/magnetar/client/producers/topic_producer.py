@@ -47,6 +47,7 @@ class TopicProducer:
         self._timeout_s = operation_timeout_s
         self._name = config.name
         self._epoch = 0
+        self._topic_epoch: int | None = None  # As the broker said; of an exclusive producer.
         self._encoder = Encoder(producer_id, config.compression, chunking=config.chunking)
         self.queue = SendQueue(
             self._topic,
@@ -138,8 +139,11 @@ class TopicProducer:
                     user_provided_name=self._config.name is not None,
                     epoch=epoch,
                     metadata=self._config.properties,
+                    access_mode=self._config.access_mode,
+                    topic_epoch=self._topic_epoch,
                 ),
                 self._timeout_s,
+                self._attachment.in_line,
             )
         except BaseException:
             connection.detach(connection.producers, self._id, self._close_request)
@@ -150,6 +154,8 @@ class TopicProducer:
             last = max(success.last_sequence_id, -1)  # -1 is the least a broker has reason to say.
             self.queue.next_sequence_id = last + 1 if start is None else start
             self.queue.last_sequence_id = last
+        if success.HasField("topic_epoch"):
+            self._topic_epoch = success.topic_epoch
         self._name = self._encoder.producer_name = success.producer_name
         self.queue.size_max = connection.max_message_size
         for pieces in self.queue.unanswered():

@@ -2,6 +2,7 @@ import asyncio
 import itertools
 
 import pytest
+from support.loop import pass_time
 
 from magnetar.client.connections.requests import Requests
 from magnetar.errors import ConnectionLost, NotReady, TimedOut
@@ -65,6 +66,19 @@ async def test_it_times_out_and_ignores_a_late_answer(requests):
         await requests.ask(build, drop, 0.01)
     requests.answered(1, ANSWER)
     await has_room(requests)
+
+
+async def test_an_answer_that_is_postponed_may_come_at_any_time(requests):
+    told = []
+    asking = asyncio.ensure_future(requests.ask(build, drop, 60.0, lambda: told.append("later")))
+    await asyncio.sleep(0)
+    requests.postponed(1)
+    await pass_time(61.0)
+    assert told == ["later"]
+    assert not asking.done()
+    requests.answered(1, ANSWER)
+    assert await asking is ANSWER
+    requests.postponed(1)  # It is over.
 
 
 async def test_a_cancelled_question_is_forgotten(requests):

@@ -14,6 +14,7 @@ from magnetar.errors import (
     NotAuthorized,
     NotReady,
     ProducerBusy,
+    ProducerFenced,
     TimedOut,
     TopicNotFound,
     UnknownFailure,
@@ -39,6 +40,10 @@ def test_who_was_attached_waits_for_its_own_last_connection_to_be_given_up(error
     assert worth_retrying(error("x"), attached_before=True)
 
 
+def test_who_is_fenced_does_not_come_back():
+    assert not worth_retrying(ProducerFenced("another"), attached_before=True)
+
+
 def failing(*errors):
     """Raises these, one each time; then it succeeds."""
     left = list(errors)
@@ -54,7 +59,7 @@ def failing(*errors):
 async def tried(attempt, *, timeout_s=5.0, clock=None):
     return await retry(
         attempt,
-        timeout_s=timeout_s,
+        limit=asyncio.timeout(timeout_s),
         timed_out="nothing happened in time",
         backoff=Backoff(lambda: 0.0, first_s=0.001, max_s=0.01),
         clock=clock or SystemClock(),

@@ -22,6 +22,7 @@ def test_the_keyword_arguments_are_the_settings():
         ("compression", "lz4"),
         ("hashing", None),
         ("routing", "single"),
+        ("access_mode", "EXCLUSIVE"),
         ("batch_delay_s", "1"),
         ("properties", {"a": None}),
     ],

@@ -18,6 +18,7 @@ from magnetar.errors import (
     NotAllowed,
     NotReady,
     ProducerBusy,
+    ProducerFenced,
     TimedOut,
     TopicTerminated,
     UnknownFailure,
@@ -26,6 +27,7 @@ from magnetar.errors import (
 from magnetar.message.metadata import parse
 from magnetar.model.names import TopicName
 from magnetar.model.position import MessageId
+from magnetar.model.producers import ProducerAccessMode
 from magnetar.wire import replies
 from magnetar.wire.commands import BaseCommand
 
@@ -132,6 +134,45 @@ async def test_it_waits_for_its_name_to_be_free_after_a_reconnection(peer, clien
     peer.connections[0].drop()
     await producer.send(b"x")
     assert len(peer.of(BaseCommand.PRODUCER)) == 5
+
+
+async def test_an_owner_shows_its_epoch_when_it_comes_back(peer, client):
+    def owns(connection, frame):
+        asked = frame.command.producer.request_id
+        connection.write(replies.producer_success(asked, "p", topic_epoch=7))
+
+    peer.script(BaseCommand.PRODUCER, owns)
+    producer = await client.create_producer("t", access_mode=ProducerAccessMode.EXCLUSIVE)
+    peer.connections[0].drop()
+    await producer.send(b"x")
+    first, again = (command.producer for command in peer.of(BaseCommand.PRODUCER))
+    assert first.producer_access_mode == ProducerAccessMode.EXCLUSIVE
+    assert not first.HasField("topic_epoch")
+    assert again.topic_epoch == 7
+
+
+async def test_an_owner_that_another_has_fenced_ends(peer, client):
+    producer = await client.create_producer("t", access_mode=ProducerAccessMode.EXCLUSIVE)
+    peer.script(BaseCommand.PRODUCER, refuse("producer", ProducerFenced("another")))
+    peer.connections[0].drop()
+    with pytest.raises(ProducerFenced, match="another"):
+        await producer.send(b"x")
+
+
+async def test_who_loses_its_place_in_line_stands_in_line_again(peer, client):
+    def in_line(connection, frame):
+        asked = frame.command.producer.request_id
+        connection.write(replies.producer_success(asked, "p", producer_ready=False))
+
+    peer.script(BaseCommand.PRODUCER, in_line, in_line)
+    waits = ProducerAccessMode.WAIT_FOR_EXCLUSIVE
+    opening = asyncio.ensure_future(client.create_producer("t", access_mode=waits))
+    await peer.saw(BaseCommand.PRODUCER)
+    peer.connections[0].drop()
+    await peer.saw(BaseCommand.PRODUCER, 2)
+    request = peer.of(BaseCommand.PRODUCER)[1].producer.request_id
+    peer.connections[0].write(replies.producer_success(request, "p"))
+    assert (await opening).connected
 
 
 async def test_a_receipt_out_of_order_means_a_new_connection(peer, client):
