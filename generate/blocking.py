@@ -42,6 +42,7 @@ from . import client as client_module
 from .consumers import consumer as consumer_module
 from .consumers import reader as reader_module
 from .consumers import receiver as receiver_module
+from .consumers.entry import Entry
 from .producers import producer as producer_module
 from .config import ClientOptions
 from .consumers.config import ConsumerOptions, ReaderOptions

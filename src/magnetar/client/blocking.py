@@ -17,8 +17,10 @@ from magnetar.model.position import EARLIEST_MESSAGE, MessageId
 from . import client as client_module
 from .config import ClientOptions
 from .consumers import consumer as consumer_module
+from .consumers import reader as reader_module
 from .consumers import receiver as receiver_module
 from .consumers.config import ConsumerOptions, ReaderOptions
+from .consumers.entry import Entry
 from .loop_thread import LoopThread, loop_thread
 from .message import Message, MessageDetails, OutgoingMessage, outgoing
 from .producers import producer as producer_module
@@ -283,6 +285,17 @@ class Consumer(Receiver):
 
 class Reader(Receiver):
     """``magnetar.Reader`` for threads."""
+
+    def __init__(self, reader: reader_module.Reader, thread: LoopThread) -> None:
+        super().__init__(reader, thread)
+        self._reader = reader
+
+    def receive_entries(self, count_max: int = 1000, timeout_s: float | None = None) -> list[Entry]:
+        """Whole entries, until they have ``count_max`` messages; waits as ``receive_many``.
+
+        For who takes many messages apart at once, such as into columns.
+        """
+        return self._thread.run(self._reader.receive_entries(count_max, timeout_s))
 
 
 class Client:

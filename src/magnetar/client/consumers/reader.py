@@ -2,7 +2,9 @@
 
 from magnetar.client.message import Message
 
+from .entry import Entry
 from .receiver import Receiver
+from .topic_consumer import TopicConsumer
 
 
 class Reader(Receiver):
@@ -28,3 +30,15 @@ class Reader(Receiver):
         for message in last:
             self._part_of(message).acks.acknowledge_cumulative(message)
         return messages
+
+    async def receive_entries(
+        self, count_max: int = 1000, timeout_s: float | None = None
+    ) -> list[Entry]:
+        """Whole entries, until they have ``count_max`` messages; waits as ``receive_many``.
+
+        For who takes many messages apart at once, such as into columns.
+        """
+        entries = await self._wait(count_max, timeout_s, TopicConsumer.take_entries)
+        for topic, last in {entry.delivery.topic: entry for entry in entries}.items():
+            self._topics[topic].acks.acknowledge_cumulative(last.last_id)
+        return entries

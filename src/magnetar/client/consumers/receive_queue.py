@@ -13,12 +13,23 @@ from dataclasses import dataclass
 from magnetar.client.message import Message
 from magnetar.wire.frames import Frame
 
+from .entry import Entry
+
 
 @dataclass(slots=True)
 class Opened:
     """An opened entry: its messages to deliver, and the permits that it took."""
 
     messages: list[Message]
+    permits: int
+    entry: Entry | None = None
+
+
+@dataclass(slots=True)
+class OpenedEntry:
+    """An entry that was not taken apart, None where it has no message; and its permits."""
+
+    entry: Entry | None
     permits: int
 
 
@@ -30,7 +41,8 @@ class ReceiveQueue:
         self._enough = max(size // 2, 1)
         self._open_entry = open_entry
         self._arrived: deque[Frame] = deque()
-        self._messages: list[Message] = []  # Those of the entry that was opened last.
+        self._entry: Entry | None = None  # The one that was opened last, and its messages.
+        self._messages: list[Message] = []
         self._next = 0  # Invariant: the application has those before this index.
         self._consumed = 0
 
@@ -60,14 +72,32 @@ class ReceiveQueue:
             self._consumed += stop - start
         return taken
 
+    def take_entries(
+        self, count_max: int, open_entry: Callable[[Frame], OpenedEntry]
+    ) -> list[Entry]:
+        """Take entries whole, until they have ``count_max`` messages or more."""
+        taken: list[Entry] = []
+        if self._entry is not None and self._next < len(self._messages):
+            taken.append(self._entry.only(self._messages[self._next :]))
+            self._consumed += len(self._messages) - self._next
+            self._next = len(self._messages)
+        count = sum(entry.count for entry in taken)
+        while count < count_max and self._arrived:
+            opened = open_entry(self._arrived.popleft())
+            self._consumed += opened.permits
+            if opened.entry is not None:
+                taken.append(opened.entry)
+                count += opened.entry.count
+        return taken
+
     def open(self) -> bool:
         """Open entries until there is a message to deliver. Returns False when there is none."""
         while self._next == len(self._messages):
             if not self._arrived:
-                self._messages, self._next = [], 0
+                self._entry, self._messages, self._next = None, [], 0
                 return False
             opened = self._open_entry(self._arrived.popleft())
-            self._messages, self._next = opened.messages, 0
+            self._entry, self._messages, self._next = opened.entry, opened.messages, 0
             self._consumed += opened.permits - len(opened.messages)
         return True
 

@@ -3,7 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 
 from magnetar.client.gather_all import gather_all
 from magnetar.client.message import Message
@@ -13,6 +13,8 @@ from magnetar.model.subscriptions import SubscriptionType
 from magnetar.tasks import Closing, Tasks
 
 from .topic_consumer import TopicConsumer
+
+T = TypeVar("T")
 
 MESSAGES_PER_TOPIC_MAX: Final = 100  # Messages taken from one topic before the next one.
 
@@ -77,7 +79,7 @@ class Receiver:
                 self._ready.popleft()
             if message is not None:
                 return message
-        taken = self._take(1) or await self._wait(1, timeout_s)
+        taken = await self._wait(1, timeout_s, TopicConsumer.take)
         if not taken:
             raise TimedOut(f"no message from {self._topic} within {timeout_s:g} s")
         return taken[0]
@@ -89,7 +91,7 @@ class Receiver:
 
         The cheapest way to receive. Raises as ``receive``, but for TimedOut.
         """
-        return self._take(count_max) or await self._wait(count_max, timeout_s)
+        return await self._wait(count_max, timeout_s, TopicConsumer.take)
 
     async def __aiter__(self) -> AsyncIterator[Message]:
         """Messages for ever; ends when it is closed."""
@@ -175,25 +177,33 @@ class Receiver:
             self._ready.append(part)
         self._signal.set()
 
-    def _take(self, count_max: int) -> list[Message]:
+    def _take(self, count_max: int, take: Callable[[TopicConsumer, int], list[T]]) -> list[T]:
         if len(self._ready) == 1:
-            taken = self._ready[0].take(count_max)
+            taken = take(self._ready[0], count_max)
             if not self._ready[0].waiting:
                 self._ready.popleft()
             return taken
         taken = []
         while self._ready and len(taken) < count_max:
             part = self._ready[0]
-            taken += part.take(min(MESSAGES_PER_TOPIC_MAX, count_max - len(taken)))
+            taken += take(part, min(MESSAGES_PER_TOPIC_MAX, count_max - len(taken)))
             self._ready.rotate(-1)
             if not part.waiting:
                 self._ready.pop()
         return taken
 
-    async def _wait(self, count_max: int, timeout_s: float | None) -> list[Message]:
+    async def _wait(
+        self,
+        count_max: int,
+        timeout_s: float | None,
+        take: Callable[[TopicConsumer, int], list[T]],
+    ) -> list[T]:
+        """Take what there is; wait for the first. [] when the time is up."""
+        if taken := self._take(count_max, take):
+            return taken
         try:
             async with asyncio.timeout(timeout_s):
-                while not (taken := self._take(count_max)):
+                while not (taken := self._take(count_max, take)):
                     self._raise_if_over()
                     self._signal.clear()
                     await self._signal.wait()

@@ -25,6 +25,7 @@ from magnetar.wire.frames import Frame
 
 from .ack_sender import AckSender
 from .acknowledgements import bits
+from .entry import Entry
 from .receive_queue import ReceiveQueue
 from .redeliveries import Redeliveries
 from .unpacking import Start, Unpacker
@@ -117,7 +118,7 @@ class TopicConsumer:
         self._close_request = partial(requests.close_consumer, consumer_id)
         self._closing = Closing(f"consumer {consumer_id} of {self.topic}", self._close)
         self._epoch = 0
-        self._seen: Message | None = None  # The last message taken from this subscription.
+        self._seen: Message | MessageId | None = None  # The last message taken from it.
 
     async def start(self) -> None:
         """Subscribe. Raises the broker's error or TimedOut; then no trace is left."""
@@ -148,6 +149,14 @@ class TopicConsumer:
             self._seen = taken[-1]
             if self.redeliveries.unacked is not None:
                 self.redeliveries.taken(taken)
+        self._ask_for_more()
+        return taken
+
+    def take_entries(self, count_max: int) -> list[Entry]:
+        """The same, entry by entry; the last one may have more messages than were asked for."""
+        taken = self._queue.take_entries(count_max, self._unpacker.open_entry)
+        if taken:
+            self._seen = taken[-1].last_id
         self._ask_for_more()
         return taken
 
@@ -388,7 +397,7 @@ class TopicConsumer:
     def _is_ahead(self, last: MessageId, mark: Position) -> bool:
         """Whether the application has not received the topic's last message."""
         if self._seen is not None:
-            return _order(last) > _order(self._seen.message_id)
+            return _order(last) > _order(_id_of(self._seen))
         if last.position <= mark:
             return False
         if self._start is None or self._start.message_id.position == LATEST:
@@ -401,7 +410,7 @@ class TopicConsumer:
         """Mark what the application has received, since it may come again."""
         if self._seen is None or not self._kept:
             return
-        seen = self._seen.message_id
+        seen = _id_of(self._seen)
         if self._start is not None:
             self._start = Start(seen, inclusive=False)
         elif self._config.type in ORDERED:
@@ -438,6 +447,10 @@ class TopicConsumer:
 
 def _order(message_id: MessageId) -> tuple[int, int, int]:
     return message_id.ledger_id, message_id.entry_id, message_id.batch_index
+
+
+def _id_of(message: Message | MessageId) -> MessageId:
+    return message.message_id if isinstance(message, Message) else message
 
 
 def _entry_of(start: Start) -> MessageId:

@@ -8,10 +8,9 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from itertools import repeat
 
 from magnetar.client.consumers.config import ConsumerConfig
-from magnetar.client.message import Delivery, Message
+from magnetar.client.message import Delivery
 from magnetar.errors import CorruptEntry, MessageTooLarge
 from magnetar.message.batch import bits_left, unpack
 from magnetar.message.chunk import Reassembly
@@ -21,7 +20,8 @@ from magnetar.model.position import MessageId, Position
 from magnetar.wire.frames import Frame
 
 from .acknowledgements import Acknowledgements, bits
-from .receive_queue import Opened
+from .entry import Entry
+from .receive_queue import Opened, OpenedEntry
 
 log = logging.getLogger(__name__)
 
@@ -107,24 +107,35 @@ class Unpacker:
 
     def open(self, frame: Frame) -> Opened:
         """The messages of an entry that the application should get, and its cost in permits."""
+        opened = self.open_entry(frame)
+        if opened.entry is None:
+            return Opened([], opened.permits)
+        try:
+            return Opened(opened.entry.messages(), opened.permits, opened.entry)
+        except CorruptEntry as error:
+            self._refuse(opened.entry.delivery.position, Flaw.BATCH, error)
+        return Opened([], opened.permits)
+
+    def open_entry(self, frame: Frame) -> OpenedEntry:
+        """An entry that the application should get messages of, and its cost in permits."""
         command = frame.command.message
         place = command.message_id
         position = Position(place.ledgerId, place.entryId)
         if frame.entry is None or not frame.checksum_ok:
             self._refuse(position, Flaw.CHECKSUM, "the checksum does not match")
-            return Opened([], 1)
+            return OpenedEntry(None, 1)
         permits = 1
         try:
             metadata = parse(frame.entry)
             permits = max(metadata.message_count, 1)
             if command.ack_set:
                 permits = bits(command.ack_set).bit_count()
-            return Opened(self._messages(frame, frame.entry, position, metadata), permits)
+            return OpenedEntry(self._entry(frame, frame.entry, position, metadata), permits)
         except Unreadable as error:
             self._refuse(position, error.flaw, error)
         except CorruptEntry as error:
             self._refuse(position, Flaw.BATCH, error)
-        return Opened([], permits)
+        return OpenedEntry(None, permits)
 
     def clear(self) -> None:
         """Forget the chunks that came so far: the broker sends them again."""
@@ -139,17 +150,17 @@ class Unpacker:
         self._watch_chunks()
         return again
 
-    def _messages(
+    def _entry(
         self, frame: Frame, entry: bytes, position: Position, metadata: Metadata
-    ) -> list[Message]:
+    ) -> Entry | None:
         if self._acknowledged.covers(position):
             self._done(position)  # The broker does not know it yet, or has forgotten it.
-            return []
+            return None
         if metadata.encrypted:
             raise Unreadable(Flaw.DECRYPTION, "the message is encrypted")
         if self._too_early(metadata):
             self._done(position)
-            return []
+            return None
         delivery = Delivery(
             self._topic,
             position,
@@ -164,7 +175,7 @@ class Unpacker:
         if metadata.chunk is not None:
             whole = self._add_chunk(metadata.chunk, body, position)
             if whole is None:
-                return []
+                return None
             body, delivery.chunks = whole
         payload = self._decompressed(metadata, body)
         if metadata.is_batch:
@@ -173,8 +184,8 @@ class Unpacker:
             for place in delivery.chunks or (position,):
                 self._done(place)
                 self._acknowledged.chunked_done(place)
-            return []
-        return [Message(delivery, -1, b"", payload)]
+            return None
+        return Entry(delivery, payload)
 
     def _add_chunk(
         self, place: ChunkPlace, part: bytes, position: Position
@@ -209,12 +220,10 @@ class Unpacker:
             self._done(given_up)
             self._acknowledged.chunked_done(given_up)
 
-    def _batch(self, delivery: Delivery, payload: bytes, ack_set: Sequence[int]) -> list[Message]:
+    def _batch(self, delivery: Delivery, payload: bytes, ack_set: Sequence[int]) -> Entry | None:
         count = delivery.batch_size
         if count < 1:
             raise CorruptEntry(f"a batch of {count} messages")
-        heads, payloads = unpack(payload, count)
-        messages = map(Message._make, zip(repeat(delivery), range(count), heads, payloads))
         wanted = whole = (1 << count) - 1
         left = self._acknowledged.remaining(delivery.position)
         if left is not None:
@@ -222,16 +231,16 @@ class Unpacker:
         if ack_set:
             wanted &= bits(ack_set)
         if self._compacted:
-            wanted &= bits_left(heads)
+            wanted &= bits_left(unpack(payload, count)[0])
         if self.start is not None:
             wanted &= whole << self.start.skip(delivery.position, count)
         if wanted == whole:
-            return list(messages)
+            return Entry(delivery, payload)
         if not wanted:
             self._done(delivery.position)
-            return []
+            return None
         self._acknowledged.left(delivery.position, wanted)
-        return [message for message in messages if wanted >> message.batch_index & 1]
+        return Entry(delivery, payload, wanted)
 
     def _decompressed(self, metadata: Metadata, body: bytes) -> bytes:
         if metadata.compression == CompressionType.NONE:
