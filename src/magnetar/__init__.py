@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from magnetar.message.compression import CompressionType
     from magnetar.model.position import EARLIEST_MESSAGE, LATEST_MESSAGE, MessageId
     from magnetar.model.producers import ProducerAccessMode
-    from magnetar.model.subscriptions import InitialPosition, SubscriptionType
+    from magnetar.model.subscriptions import InitialPosition, KeySharedPolicy, SubscriptionType
 
 __version__ = "0.1.0"
 
@@ -33,6 +33,7 @@ __all__ = [
     "Consumer",
     "HashingScheme",
     "InitialPosition",
+    "KeySharedPolicy",
     "Message",
     "MessageId",
     "OutgoingMessage",
@@ -52,6 +53,7 @@ _HOMES: Final = {
     "Consumer": "magnetar.client.consumers.consumer",
     "HashingScheme": "magnetar.client.producers.routing",
     "InitialPosition": "magnetar.model.subscriptions",
+    "KeySharedPolicy": "magnetar.model.subscriptions",
     "Message": "magnetar.client.message",
     "MessageId": "magnetar.model.position",
     "OutgoingMessage": "magnetar.client.message",

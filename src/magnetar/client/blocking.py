@@ -161,16 +161,43 @@ class Receiver:
         """
         return self._thread.run(self._receiver.receive(timeout_s))
 
-    def receive_many(self, count_max: int = 1000, timeout_s: float | None = None) -> list[Message]:
+    def receive_many(
+        self,
+        count_max: int = 1000,
+        timeout_s: float | None = None,
+        *,
+        count_min: int = 1,
+        bytes_max: int | None = None,
+    ) -> list[Message]:
         """What there is, at most ``count_max``; waits for the first, [] when the time is up.
 
+        With ``count_min`` it waits for so many, and returns what there is when the time is up.
+        Payloads of more than ``bytes_max`` bytes together are left to the next call, but for a
+        first message that has more by itself.
         The cheapest way to receive. Raises as ``receive``, but for TimedOut.
         """
-        return self._thread.run(self._receiver.receive_many(count_max, timeout_s))
+        return self._thread.run(
+            self._receiver.receive_many(
+                count_max, timeout_s, count_min=count_min, bytes_max=bytes_max
+            )
+        )
 
     def __iter__(self) -> Iterator[Message]:
         """Messages for ever; ends when it is closed."""
         return self._thread.iterate(self._receiver)
+
+    @property
+    def paused(self) -> bool:
+        """It was paused, and not resumed."""
+        return self._receiver.paused
+
+    def pause(self) -> None:
+        """Have the brokers send no more; what they have sent already is still received."""
+        self._thread.call(self._receiver.pause)
+
+    def resume(self) -> None:
+        """Have the brokers send again."""
+        self._thread.call(self._receiver.resume)
 
     def seek(self, message_id: MessageId, *, inclusive: bool = True) -> None:
         """Go to a message: it is received next, or with ``inclusive=False`` the one after it.

@@ -1,6 +1,14 @@
 """How a subscription shares its messages, and where a new one starts. Pure."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import IntEnum
+from itertools import pairwise
+from typing import Final
+
+from magnetar.errors import InvalidValue
+
+HASH_SLOT_MAX: Final = 65_535  # Keys are hashed to the slots 0 to this one.
 
 
 class SubscriptionType(IntEnum):
@@ -27,3 +35,29 @@ class InitialPosition(IntEnum):
 
     LATEST = 0  # After the last message.
     EARLIEST = 1  # At the first message still stored.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeySharedPolicy:
+    """How a Key_Shared subscription chooses the consumer of a key. Raises InvalidValue.
+
+    The broker splits the slots of hashed keys among the consumers (AUTO_SPLIT in Pulsar). A
+    consumer with ``sticky_ranges`` declares which slots it takes, both ends included (STICKY).
+    All consumers of a subscription must agree on that, and on ``allow_out_of_order_delivery``.
+    """
+
+    sticky_ranges: Sequence[tuple[int, int]] = ()
+    allow_out_of_order_delivery: bool = False  # A stuck consumer does not hold its keys back.
+
+    def __post_init__(self) -> None:
+        ranges = tuple((start, end) for start, end in self.sticky_ranges)
+        for start, end in ranges:
+            if not 0 <= start <= end <= HASH_SLOT_MAX:
+                raise InvalidValue(
+                    f"sticky_ranges: {start} to {end} is no range of slots: they go from 0 to "
+                    f"{HASH_SLOT_MAX}, the first one first"
+                )
+        for one, other in pairwise(sorted(ranges)):
+            if other[0] <= one[1]:
+                raise InvalidValue(f"sticky_ranges: {one} and {other} overlap: keep them apart")
+        object.__setattr__(self, "sticky_ranges", ranges)

@@ -7,7 +7,7 @@ from typing import cast
 from magnetar import inner
 from magnetar.model.position import MessageId, Position
 from magnetar.model.producers import ProducerAccessMode
-from magnetar.model.subscriptions import InitialPosition, SubscriptionType
+from magnetar.model.subscriptions import InitialPosition, KeySharedPolicy, SubscriptionType
 from magnetar.proto import PulsarApi_pb2 as pb
 
 from .frames import encode
@@ -175,6 +175,8 @@ def subscribe(
     subscription_properties: Mapping[str, str] | None = None,
     consumer_epoch: int | None = None,
     read_compacted: bool = False,
+    key_shared_policy: KeySharedPolicy | None = None,
+    replicate_state: bool | None = None,
 ) -> bytes:
     """``start`` is for a subscription that is not durable: the message it begins at."""
     return encode(
@@ -194,7 +196,18 @@ def subscribe(
             subscription_properties=_pairs(subscription_properties),
             consumer_epoch=consumer_epoch,
             read_compacted=read_compacted or None,
+            keySharedMeta=None if key_shared_policy is None else _key_shared(key_shared_policy),
+            replicate_subscription_state=replicate_state,
         )
+    )
+
+
+def _key_shared(policy: KeySharedPolicy) -> pb.KeySharedMeta:
+    ranges = policy.sticky_ranges
+    return pb.KeySharedMeta(
+        keySharedMode=pb.KeySharedMode.STICKY if ranges else pb.KeySharedMode.AUTO_SPLIT,
+        hashRanges=[pb.IntRange(start=start, end=end) for start, end in ranges],
+        allowOutOfOrderDelivery=policy.allow_out_of_order_delivery,
     )
 
 

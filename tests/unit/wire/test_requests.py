@@ -5,7 +5,7 @@ from unit.wire.vectors import entry_of, frames
 
 from magnetar.model.position import EARLIEST_MESSAGE, MessageId, Position
 from magnetar.model.producers import ProducerAccessMode
-from magnetar.model.subscriptions import InitialPosition, SubscriptionType
+from magnetar.model.subscriptions import InitialPosition, KeySharedPolicy, SubscriptionType
 from magnetar.wire import requests
 from magnetar.wire.commands import parse
 
@@ -90,6 +90,10 @@ def test_a_subscription_says_everything():
         metadata={"a": "b"},
         subscription_properties={"c": "d"},
         consumer_epoch=0,
+        key_shared_policy=KeySharedPolicy(
+            sticky_ranges=[(0, 5), (9, 9)], allow_out_of_order_delivery=True
+        ),
+        replicate_state=True,
     )
     command = parse(frame[8:]).subscribe
     assert (command.consumer_id, command.request_id) == (1, 2)
@@ -100,6 +104,10 @@ def test_a_subscription_says_everything():
     assert [(pair.key, pair.value) for pair in command.metadata] == [("a", "b")]
     assert [(pair.key, pair.value) for pair in command.subscription_properties] == [("c", "d")]
     assert command.durable
+    assert command.replicate_subscription_state
+    policy = command.keySharedMeta
+    assert (policy.keySharedMode, policy.allowOutOfOrderDelivery) == (1, True)
+    assert [(each.start, each.end) for each in policy.hashRanges] == [(0, 5), (9, 9)]
     assert command.HasField("consumer_epoch")
     assert not command.HasField("start_message_id")
 

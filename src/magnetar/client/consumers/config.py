@@ -15,7 +15,7 @@ from magnetar.client.checks import (
     copy_properties,
 )
 from magnetar.errors import InvalidValue
-from magnetar.model.subscriptions import InitialPosition, SubscriptionType
+from magnetar.model.subscriptions import InitialPosition, KeySharedPolicy, SubscriptionType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +29,10 @@ class ConsumerConfig:
     properties: Mapping[str, str] = field(default_factory=dict)  # Shown in the topic's stats.
     subscription_properties: Mapping[str, str] = field(default_factory=dict)
     priority_level: int = 0  # 0 is served first; Shared and Failover.
-    receiver_queue_size: int = 1000  # Messages the broker may send ahead of the application.
+    key_shared_policy: KeySharedPolicy | None = None  # None: the broker splits the keys.
+    replicate_subscription_state: bool = False  # To other clusters, where the broker does that.
+    start_paused: bool = False  # Nothing is sent before ``resume``.
+    receiver_queue_size: int = 1000  # Messages the broker may send ahead; 0: one, on demand.
     total_receiver_queue_size: int = 50_000  # The same for all partitions and topics together.
     ack_group_time_s: float = 0.1  # Acknowledgements leave this much later, together; 0: at once.
     ack_group_max: int = 1000  # So many leave at once.
@@ -43,7 +46,7 @@ class ConsumerConfig:
     message_size_max: int = 256 * 1024 * 1024  # Bytes, after decompression and reassembly.
 
     def __post_init__(self) -> None:
-        check_positive("receiver_queue_size", self.receiver_queue_size)
+        check_not_negative("receiver_queue_size", self.receiver_queue_size)
         check_positive("total_receiver_queue_size", self.total_receiver_queue_size)
         check_not_negative("ack_group_time_s", self.ack_group_time_s)
         check_positive("ack_group_max", self.ack_group_max)
@@ -59,6 +62,11 @@ class ConsumerConfig:
                 "read_compacted is for EXCLUSIVE and FAILOVER subscriptions and for readers; "
                 f"take it out, or another type than {self.type.name}"
             )
+        if self.key_shared_policy is not None and self.type is not SubscriptionType.KEY_SHARED:
+            raise InvalidValue(
+                "key_shared_policy is for KEY_SHARED subscriptions; take it out, or another type "
+                f"than {self.type.name}"
+            )
         check_member("initial_position", self.initial_position, InitialPosition)
         if self.name is not None:
             check_text("name", self.name)
@@ -72,6 +80,7 @@ class ReaderOptions(TypedDict, total=False):
     create_topic: bool
     name: str | None
     properties: Mapping[str, str]
+    start_paused: bool
     receiver_queue_size: int
     total_receiver_queue_size: int
     chunked_messages_max: int
@@ -87,6 +96,8 @@ class ConsumerOptions(ReaderOptions, total=False):
     initial_position: InitialPosition
     subscription_properties: Mapping[str, str]
     priority_level: int
+    key_shared_policy: KeySharedPolicy | None
+    replicate_subscription_state: bool
     ack_group_time_s: float
     ack_group_max: int
     batch_index_ack: bool

@@ -42,16 +42,22 @@ async def open_receiver(
         subscription,
         config.name or made_up_name(),
         config.type,
+        paused=config.start_paused,
         closed=closed,
     )
     counts = await gather_all(
         context.lookup.partitions(str(name), auto_create=config.create_topic) for name in names
     )
     total = sum(max(count, 1) for count in counts)
+    if not config.receiver_queue_size and (total > 1 or any(counts)):
+        raise InvalidValue(
+            "receiver_queue_size=0 is for one topic without partitions: each message would wait "
+            "for somebody on every topic; use 1"
+        )
     queue_size = min(config.receiver_queue_size, max(config.total_receiver_queue_size // total, 1))
 
     def make(topic: TopicName, config: ConsumerConfig) -> TopicConsumer:
-        return TopicConsumer(
+        part = TopicConsumer(
             Subscribing(
                 topic,
                 subscription,
@@ -67,6 +73,8 @@ async def open_receiver(
             clock=context.clock,
             operation_timeout_s=context.config.operation_timeout_s,
         )
+        part.paused = receiver.paused
+        return part
 
     async def add(topics: list[TopicName], config: ConsumerConfig) -> None:
         parts = [make(topic, config) for topic in topics]

@@ -21,9 +21,16 @@ class Reader(Receiver):
         return message
 
     async def receive_many(
-        self, count_max: int = 1000, timeout_s: float | None = None
+        self,
+        count_max: int = 1000,
+        timeout_s: float | None = None,
+        *,
+        count_min: int = 1,
+        bytes_max: int | None = None,
     ) -> list[Message]:
-        messages = await super().receive_many(count_max, timeout_s)
+        messages = await super().receive_many(
+            count_max, timeout_s, count_min=count_min, bytes_max=bytes_max
+        )
         last = messages[-1:]
         if len(self._topics) > 1:
             last = list({message.topic: message for message in messages}.values())

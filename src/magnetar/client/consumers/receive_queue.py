@@ -4,11 +4,14 @@ The broker sends as many messages as it has permits for, then waits. The queue s
 permits and gives back those of consumed messages when they make half of it: that is seldom enough
 to be cheap, and early enough that the broker need not pause. Entries are opened when the
 application asks for messages.
+
+A queue of size 0 gives the broker its one permit when somebody waits, and not before.
 """
 
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 
 from magnetar.client.message import Message
 from magnetar.wire.frames import Frame
@@ -38,7 +41,7 @@ class ReceiveQueue:
 
     def __init__(self, size: int, open_entry: Callable[[Frame], Opened]) -> None:
         self._size = size
-        self._enough = max(size // 2, 1)
+        self._enough = max(size // 2, 1) if size else inf
         self._open_entry = open_entry
         self._arrived: deque[Frame] = deque()
         self._entry: Entry | None = None  # The one that was opened last, and its messages.
@@ -106,21 +109,30 @@ class ReceiveQueue:
         self._consumed += permits
 
     @property
+    def on_demand(self) -> bool:
+        """Whether messages come only when somebody waits for them."""
+        return not self._size
+
+    @property
     def wants_more(self) -> bool:
         """Whether so much was consumed that the broker should get permits."""
         return self._consumed >= self._enough
+
+    @property
+    def wants_one(self) -> bool:
+        """Whether somebody who waits for a message has to ask for it."""
+        return not self._size and self._consumed > 0 and not self.waiting
 
     def take_permits(self) -> int:
         """Take the permits of what was consumed, to give them to the broker."""
         permits, self._consumed = self._consumed, 0
         return permits
 
-    def restart(self) -> int:
-        """Drop everything, for a new subscription. Returns the permits to begin with."""
+    def restart(self) -> None:
+        """Drop everything, for a new subscription, which has no permits yet."""
         self._arrived.clear()
         self._messages, self._next = [], 0
-        self._consumed = 0
-        return self._size
+        self._consumed = self._size or 1
 
     def drop(self, permits_of: Callable[[Frame], int]) -> None:
         """Drop what waits, because the broker sends it again. Its permits count as consumed."""

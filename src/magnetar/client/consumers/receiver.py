@@ -2,7 +2,9 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from itertools import accumulate
+from math import inf
 from typing import Any, Final, Self, TypeVar
 
 from magnetar.client.gather_all import gather_all
@@ -33,6 +35,7 @@ class Receiver:
         name: str,
         subscription_type: SubscriptionType,
         *,
+        paused: bool,
         closed: Callable[["Receiver"], None],
     ) -> None:
         """``closed`` is called once, when the receiver has been closed."""
@@ -43,7 +46,10 @@ class Receiver:
         self._on_closed = closed
         self._topics: dict[str, TopicConsumer] = {}
         self._ready: deque[TopicConsumer] = deque()  # Invariant: no topic twice.
+        self._held: list[Message] = []  # Taken for a call that was cancelled, or had enough.
+        self._on_demand: TopicConsumer | None = None  # The only topic, of a queue of size 0.
         self._signal = asyncio.Event()
+        self._paused = paused
         self._closed = False
         self._tasks = Tasks(f"consumer of {topic}")
         self._closing = Closing(f"consumer of {topic}", self._close)
@@ -73,6 +79,8 @@ class Receiver:
 
         Raises TimedOut, NotAllowed when closed, or why the broker refuses it from now on.
         """
+        if self._held:
+            return self._held.pop(0)
         if len(self._ready) == 1:  # The usual case, without a list.
             message = self._ready[0].pop()
             if not self._ready[0].waiting:
@@ -85,12 +93,22 @@ class Receiver:
         return taken[0]
 
     async def receive_many(
-        self, count_max: int = 1000, timeout_s: float | None = None
+        self,
+        count_max: int = 1000,
+        timeout_s: float | None = None,
+        *,
+        count_min: int = 1,
+        bytes_max: int | None = None,
     ) -> list[Message]:
         """What there is, at most ``count_max``; waits for the first, [] when the time is up.
 
+        With ``count_min`` it waits for so many, and returns what there is when the time is up.
+        Payloads of more than ``bytes_max`` bytes together are left to the next call, but for a
+        first message that has more by itself.
         The cheapest way to receive. Raises as ``receive``, but for TimedOut.
         """
+        if count_min > 1 or bytes_max is not None or self._held:
+            return await self._collect(count_max, count_min, bytes_max, timeout_s)
         return await self._wait(count_max, timeout_s, TopicConsumer.take)
 
     async def __aiter__(self) -> AsyncIterator[Message]:
@@ -104,6 +122,23 @@ class Receiver:
                 raise
             yield messages[0]
 
+    @property
+    def paused(self) -> bool:
+        """It was paused, and not resumed."""
+        return self._paused
+
+    def pause(self) -> None:
+        """Have the brokers send no more; what they have sent already is still received."""
+        self._paused = True
+        for part in self._topics.values():
+            part.pause(paused=True)
+
+    def resume(self) -> None:
+        """Have the brokers send again."""
+        self._paused = False
+        for part in self._topics.values():
+            part.pause(paused=False)
+
     async def seek(self, message_id: MessageId, *, inclusive: bool = True) -> None:
         """Go to a message: it is received next, or with ``inclusive=False`` the one after it.
 
@@ -116,10 +151,12 @@ class Receiver:
         else:
             parts = [self._part_of(message_id)]
         await gather_all(part.seek(message_id, inclusive=inclusive) for part in parts)
+        self._held = [each for each in self._held if self._part_of(each) not in parts]
 
     async def seek_time(self, publish_time_ms: int) -> None:
         """Go to the first message published at or after this time. Raises as ``seek``."""
         await gather_all(part.seek_time(publish_time_ms) for part in self._topics.values())
+        self._held.clear()
 
     async def seek_last(self) -> None:
         """Go to the last message there is, on each topic that has one. Raises as ``seek``."""
@@ -135,6 +172,8 @@ class Receiver:
 
     async def has_message_available(self) -> bool:
         """Whether ``receive`` would return without another message being published."""
+        if self._held:
+            return True
         return any(await gather_all(part.has_message_available() for part in self._topics.values()))
 
     def close(self) -> Coroutine[Any, Any, None]:
@@ -147,6 +186,7 @@ class Receiver:
 
     async def _close(self) -> None:
         self._closed = True
+        self._held.clear()
         self._ready.clear()
         self._signal.set()
         try:
@@ -164,6 +204,8 @@ class Receiver:
     def add(self, part: TopicConsumer) -> None:
         """Receive from one more topic."""
         self._topics[part.topic] = part
+        self._on_demand = part if part.on_demand else None
+        part.pause(paused=self._paused)
         if part.waiting:
             self.arrived(part)
 
@@ -204,11 +246,43 @@ class Receiver:
         try:
             async with asyncio.timeout(timeout_s):
                 while not (taken := self._take(count_max, take)):
-                    self._raise_if_over()
-                    self._signal.clear()
-                    await self._signal.wait()
+                    await self._until_more()
         except TimeoutError:
             return []
+        return taken
+
+    async def _until_more(self) -> None:
+        self._raise_if_over()
+        if self._on_demand is not None:
+            self._on_demand.want()
+        self._signal.clear()
+        await self._signal.wait()
+
+    async def _collect(
+        self, count_max: int, count_min: int, bytes_max: int | None, timeout_s: float | None
+    ) -> list[Message]:
+        """Wait for ``count_min`` messages, or ``bytes_max`` bytes; hold what is too much."""
+        taken, self._held = self._held[:count_max], self._held[count_max:]
+        size = sum(len(message.data) for message in taken)
+        enough = inf if bytes_max is None else bytes_max
+        try:
+            async with asyncio.timeout(timeout_s):
+                while len(taken) < min(count_min, count_max) and size < enough:
+                    more = self._take(count_max - len(taken), TopicConsumer.take)
+                    if more:
+                        taken += more
+                        size += sum(len(message.data) for message in more)
+                    else:
+                        await self._until_more()
+        except TimeoutError:
+            pass
+        except BaseException:
+            self._held = taken + self._held
+            raise
+        if size > enough:
+            fitting = _fitting(taken, enough)
+            self._held = taken[fitting:] + self._held
+            del taken[fitting:]
         return taken
 
     def _raise_if_over(self) -> None:
@@ -233,3 +307,9 @@ class Receiver:
                 "from: pass the message itself"
             )
         return parts[0]
+
+
+def _fitting(messages: Sequence[Message], bytes_max: float) -> int:
+    """How many of the messages have ``bytes_max`` bytes together; at least one."""
+    sizes = accumulate(len(message.data) for message in messages)
+    return max(sum(size <= bytes_max for size in sizes), 1)

@@ -55,6 +55,7 @@ class TopicConsumer:
     active: bool  # Whether it gets messages: of Failover consumers one, of others all.
     reached_end: bool  # The topic was terminated, and the broker has sent all there was.
     over: MagnetarError | None  # Why no more messages will come; None while they may.
+    paused: bool  # The broker gets no permits.
 
     def __init__(
         self,
@@ -74,6 +75,7 @@ class TopicConsumer:
         self.active = config.type is not SubscriptionType.FAILOVER
         self.reached_end = False
         self.over = None
+        self.paused = False
         self._subscribing = subscribing
         self._start = subscribing.start  # Where the next subscription begins.
         self._id = consumer_id
@@ -132,6 +134,22 @@ class TopicConsumer:
     def waiting(self) -> bool:
         """Whether ``take`` may find something."""
         return self._queue.waiting
+
+    @property
+    def on_demand(self) -> bool:
+        """Whether nothing is sent ahead: each message comes for somebody who waits for it."""
+        return self._queue.on_demand
+
+    def want(self) -> None:
+        """Somebody waits for a message."""
+        if self._queue.wants_one:
+            self._give_permits(self._attachment.connection)
+
+    def pause(self, *, paused: bool) -> None:
+        """Give the broker no more permits, or go on doing so."""
+        self.paused = paused
+        if not paused:
+            self._ask_anew(self._attachment.connection)
 
     def pop(self) -> Message | None:
         message = self._queue.pop()
@@ -318,7 +336,8 @@ class TopicConsumer:
             raise
         self.acks.send_to(connection)
         self._receiving = True
-        connection.write(requests.flow(self._id, self._queue.restart()))
+        self._queue.restart()
+        self._ask_anew(connection)
 
     def _subscribe_request(self, request_id: int) -> bytes:
         start = self._start
@@ -340,6 +359,8 @@ class TopicConsumer:
             subscription_properties=self._config.subscription_properties,
             consumer_epoch=self._epoch or None,
             read_compacted=self._config.read_compacted,
+            key_shared_policy=self._config.key_shared_policy,
+            replicate_state=self._config.replicate_subscription_state or None,
         )
 
     async def _ask(self, build: Callable[[int], bytes]) -> Frame:
@@ -419,8 +440,17 @@ class TopicConsumer:
         self._seen = None
 
     def _ask_for_more(self) -> None:
-        connection = self._attachment.connection
-        if self._queue.wants_more and connection is not None:
+        if self._queue.wants_more:
+            self._give_permits(self._attachment.connection)
+
+    def _ask_anew(self, connection: Connection | None) -> None:
+        if self._queue.wants_more:
+            self._give_permits(connection)
+        elif self.on_demand:
+            self._arrived(self)  # Whoever waits asks for a message again.
+
+    def _give_permits(self, connection: Connection | None) -> None:
+        if connection is not None and not self.paused:
             connection.write(requests.flow(self._id, self._queue.take_permits()))
 
     def _fail(self, error: MagnetarError) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from magnetar.client.consumers.config import ConsumerConfig, ConsumerOptions
 from magnetar.errors import InvalidValue
-from magnetar.model.subscriptions import SubscriptionType
+from magnetar.model.subscriptions import KeySharedPolicy, SubscriptionType
 
 
 def test_the_keyword_arguments_are_the_settings():
@@ -15,7 +15,7 @@ def test_the_keyword_arguments_are_the_settings():
 @pytest.mark.parametrize(
     ("setting", "value"),
     [
-        ("receiver_queue_size", 0),
+        ("receiver_queue_size", -1),
         ("ack_group_time_s", -0.1),
         ("type", "Shared"),
         ("initial_position", 0),
@@ -41,3 +41,11 @@ def test_only_one_active_consumer_reads_compacted(kind):
     assert ConsumerConfig(type=SubscriptionType.FAILOVER, read_compacted=True).read_compacted
     with pytest.raises(InvalidValue, match="read_compacted"):
         ConsumerConfig(type=kind, read_compacted=True)
+
+
+def test_only_key_shared_subscriptions_have_a_policy_of_keys():
+    policy = KeySharedPolicy(allow_out_of_order_delivery=True)
+    made = ConsumerConfig(type=SubscriptionType.KEY_SHARED, key_shared_policy=policy)
+    assert made.key_shared_policy is policy
+    with pytest.raises(InvalidValue, match="key_shared_policy"):
+        ConsumerConfig(type=SubscriptionType.SHARED, key_shared_policy=policy)

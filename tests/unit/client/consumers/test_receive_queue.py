@@ -35,7 +35,8 @@ def test_entries_are_opened_when_they_are_wanted():
 
 def test_permits_are_given_back_by_halves():
     received = queue(size=6)
-    assert received.restart() == 6
+    received.restart()
+    assert received.take_permits() == 6
     received.put([1, 2, 3, 4])
     received.take(2)
     assert not received.wants_more
@@ -78,7 +79,8 @@ def test_restart_drops_all_and_begins_with_every_permit():
     received.put([1, 2, 3])
     received.put([4])
     received.take(2)
-    assert received.restart() == 6
+    received.restart()
+    assert received.take_permits() == 6
     assert not received.waiting
     assert received.take_permits() == 0
 
@@ -93,3 +95,19 @@ def test_dropping_counts_as_consuming():
     assert received.take_permits() == 5
     received.give_back(2)
     assert received.take_permits() == 2
+
+
+def test_a_queue_of_none_asks_for_a_message_when_somebody_waits():
+    received = queue(size=0)
+    received.restart()
+    assert received.on_demand
+    assert received.wants_one
+    assert received.take_permits() == 1
+    assert not received.wants_one
+    received.put([1, 2, 3])
+    assert received.take(2) == [1, 2]
+    assert not received.wants_one
+    assert received.pop() == 3
+    assert not received.wants_more
+    assert received.wants_one
+    assert received.take_permits() == 3
