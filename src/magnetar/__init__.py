@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from magnetar.client.client import Client
     from magnetar.client.consumers.consumer import Consumer
     from magnetar.client.consumers.reader import Reader
+    from magnetar.client.consumers.redelivery_backoff import RedeliveryBackoff
     from magnetar.client.message import Message, OutgoingMessage
     from magnetar.client.producers.producer import Producer
     from magnetar.client.producers.routing import HashingScheme, RoutingMode
@@ -40,6 +41,7 @@ __all__ = [
     "Producer",
     "ProducerAccessMode",
     "Reader",
+    "RedeliveryBackoff",
     "RoutingMode",
     "SubscriptionType",
     "errors",
@@ -60,6 +62,7 @@ _HOMES: Final = {
     "Producer": "magnetar.client.producers.producer",
     "ProducerAccessMode": "magnetar.model.producers",
     "Reader": "magnetar.client.consumers.reader",
+    "RedeliveryBackoff": "magnetar.client.consumers.redelivery_backoff",
     "RoutingMode": "magnetar.client.producers.routing",
     "SubscriptionType": "magnetar.model.subscriptions",
 }

@@ -38,8 +38,9 @@ class Reassembly:
 
     Holds at most ``messages_max`` incomplete ones, each for at most ``age_max_s`` seconds and of
     at most ``size_max`` bytes; the oldest goes first. One that had to make room is not lost: its
-    chunks stay unacknowledged, and it is put together when they are delivered again. So it is with
-    one that took too long, where ``redeliver`` is set; else its chunks are dropped.
+    chunks stay unacknowledged, and it is put together when they are delivered again; with
+    ``drop_oldest`` they are dropped. One that took too long is dropped, or with ``redeliver`` comes
+    again.
     """
 
     _beginnings: dict[str, _Beginning]  # By uuid, the oldest first.
@@ -51,12 +52,14 @@ class Reassembly:
         age_max_s: float,
         size_max: int,
         redeliver: bool = False,
+        drop_oldest: bool = False,
         evicted_max: int = EVICTED_MAX,
     ) -> None:
         self._messages_max = messages_max
         self._age_max_s = age_max_s
         self._size_max = size_max
         self._redeliver = redeliver
+        self._drop_oldest = drop_oldest
         self._beginnings = {}
         self._dropped: list[Position] = []
         self._evicted_max = evicted_max
@@ -147,7 +150,11 @@ class Reassembly:
                 self._drop(place.uuid)
         self._evicted.pop(place.uuid, None)
         while len(self._beginnings) >= self._messages_max:
-            self._evict(next(iter(self._beginnings)), now, self._age_max_s)
+            oldest = next(iter(self._beginnings))
+            if self._drop_oldest:
+                self._drop(oldest)
+            else:
+                self._evict(oldest, now, self._age_max_s)
         self._beginnings[place.uuid] = _Beginning(place, [], [], 0, now)
 
     def expire(self, now: float) -> None:

@@ -133,6 +133,18 @@ def test_what_had_to_make_room_is_not_acknowledged_and_is_put_together_when_it_c
     assert receiver.dropped == []
 
 
+def test_the_oldest_may_be_dropped_to_make_room():
+    receiver = Receiver(messages_max=1, drop_oldest=True)
+    receiver.add("a", 0)
+    receiver.add("a", 1)
+    receiver.add("b", 0)
+    assert receiver.dropped == [0, 1]
+    receiver.add("a", 2)  # Its rest is of no use either.
+    assert receiver.dropped == [3]
+    receiver.now = 100.0
+    assert receiver.assembly.take_again(receiver.now) == []
+
+
 def test_a_message_does_not_wait_for_ever():
     receiver = Receiver(age_max_s=60)
     receiver.add("a", 0)

@@ -14,7 +14,9 @@ from magnetar.model.position import MessageId, Position
 from magnetar.wire import requests
 
 from .acknowledgements import Acknowledgements
-from .due_entries import DueEntries
+from .timer_wheel import TimerWheel
+
+IDS_MAX: Final = 1000  # Entries that one command names, so that no frame grows too large.
 
 _delivery: Final = itemgetter(0)
 _index: Final = itemgetter(1)
@@ -33,15 +35,15 @@ class AckSender:
         connection: Callable[[], Connection | None],
         *,
         kept: bool = True,
-        unacked: DueEntries | None = None,
+        wheel: TimerWheel | None = None,
     ) -> None:
         """``connection`` returns the connection to use now, or None when there is none.
 
         ``kept`` False: the topic keeps no messages, so that acknowledgements mean nothing.
-        ``unacked`` loses the entries that are acknowledged.
+        ``wheel`` loses the entries that are acknowledged.
         """
         self.state = Acknowledgements(
-            group_max=config.ack_group_max, batch_index=config.batch_index_ack, unacked=unacked
+            group_max=config.ack_group_max, batch_index=config.batch_index_ack, wheel=wheel
         )
         self._id = consumer_id
         self._kept = kept
@@ -110,8 +112,10 @@ class AckSender:
         if not self.state.count:
             return
         batch = self.state.drain(self._clock.now())
-        if batch.positions:
-            connection.write(requests.ack(self._id, batch.positions, ack_sets=batch.sets))
+        for at in range(0, len(batch.positions), IDS_MAX):
+            part = slice(at, at + IDS_MAX)
+            sets = None if batch.sets is None else batch.sets[part]
+            connection.write(requests.ack(self._id, batch.positions[part], ack_sets=sets))
         if batch.cumulative is not None:
             sets = [batch.cumulative_set] if batch.cumulative_set else None
             connection.write(

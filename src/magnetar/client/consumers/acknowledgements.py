@@ -12,7 +12,7 @@ from typing import Final
 from magnetar.model.position import Position
 
 from .chunk_spans import ChunkSpans
-from .due_entries import DueEntries
+from .timer_wheel import TimerWheel
 
 SENT_MAX: Final = 50_000  # Entries that are remembered as acknowledged, in each of two periods.
 SENT_PERIOD_S: Final = 5.0  # A broker that crashes forgets a second or so of acknowledgements.
@@ -38,14 +38,14 @@ class Acknowledgements:
         *,
         group_max: int,
         batch_index: bool,
-        unacked: DueEntries | None = None,
+        wheel: TimerWheel | None = None,
         partial_max: int = PARTIAL_MAX,
         sent_max: int = SENT_MAX,
     ) -> None:
-        """``unacked`` loses the entries that are acknowledged."""
+        """``wheel`` loses the entries that are acknowledged."""
         self._group_max = group_max
         self._batch_index = batch_index
-        self._unacked = unacked
+        self._wheel = wheel or TimerWheel()
         self._partial_max = partial_max
         self._sent_max = sent_max
         self._whole: dict[Position, None] = {}  # Entries to be sent.
@@ -66,8 +66,8 @@ class Acknowledgements:
         """Acknowledge a whole entry."""
         self._partial.pop(position, None)
         self._changed.pop(position, None)
-        if self._unacked is not None:
-            self._unacked.discard(position)
+        if self._wheel.entries:
+            self._wheel.discard(position)
         if self._mark is None or position > self._mark:
             self._whole[position] = None
 
@@ -137,8 +137,8 @@ class Acknowledgements:
         if self._mark is not None and (position, -left) <= (self._mark, -self._mark_set):
             return
         self._mark, self._mark_set, self._mark_unsent = position, left, True
-        if self._unacked is not None:
-            self._unacked.discard_through(position)
+        if self._wheel.entries:
+            self._wheel.discard_through(position)
         for kept in (self._whole, self._changed, self._partial):
             for done in [other for other in kept if other < position]:
                 del kept[done]

@@ -17,6 +17,8 @@ from magnetar.client.checks import (
 from magnetar.errors import InvalidValue
 from magnetar.model.subscriptions import InitialPosition, KeySharedPolicy, SubscriptionType
 
+from .redelivery_backoff import RedeliveryBackoff
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerConfig:
@@ -39,8 +41,12 @@ class ConsumerConfig:
     read_compacted: bool = False  # Only what compaction left; for one active consumer.
     batch_index_ack: bool = False  # The broker is told of single messages of a batch, too.
     negative_ack_delay_s: float = 60.0  # What is refused is asked for again after so long.
+    negative_ack_backoff: RedeliveryBackoff | None = None  # Instead of the same delay each time.
     ack_timeout_s: float = 0.0  # What is not acknowledged so long is, too; 0: nothing is.
-    chunked_messages_max: int = 100  # Chunked messages put together at the same time.
+    ack_timeout_tick_s: float = 1.0  # How much later that may be; at most ``ack_timeout_s``.
+    ack_timeout_backoff: RedeliveryBackoff | None = None  # Waited after ``ack_timeout_s``.
+    chunked_messages_max: int = 100  # Chunked messages put together at the same time. For one more
+    ack_oldest_incomplete: bool = False  # the oldest is asked for again, or (True) acknowledged.
     chunk_age_max_s: float = 60.0  # A chunked message not complete by then is given up:
     redeliver_incomplete: bool = False  # acknowledged, or (True) asked for again.
     message_size_max: int = 256 * 1024 * 1024  # Bytes, after decompression and reassembly.
@@ -52,6 +58,14 @@ class ConsumerConfig:
         check_positive("ack_group_max", self.ack_group_max)
         check_not_negative("negative_ack_delay_s", self.negative_ack_delay_s)
         check_not_negative("ack_timeout_s", self.ack_timeout_s)
+        check_positive("ack_timeout_tick_s", self.ack_timeout_tick_s)
+        if 0 < self.ack_timeout_s < self.ack_timeout_tick_s:
+            raise InvalidValue(
+                f"ack_timeout_s is {self.ack_timeout_s:g}; it must be 0 for none, or at least "
+                f"ack_timeout_tick_s, which is {self.ack_timeout_tick_s:g}"
+            )
+        _check_backoff("negative_ack_backoff", self.negative_ack_backoff)
+        _check_backoff("ack_timeout_backoff", self.ack_timeout_backoff)
         check_positive("chunked_messages_max", self.chunked_messages_max)
         check_positive("chunk_age_max_s", self.chunk_age_max_s)
         check_positive("message_size_max", self.message_size_max)
@@ -102,8 +116,17 @@ class ConsumerOptions(ReaderOptions, total=False):
     ack_group_max: int
     batch_index_ack: bool
     negative_ack_delay_s: float
+    negative_ack_backoff: RedeliveryBackoff | None
     ack_timeout_s: float
+    ack_timeout_tick_s: float
+    ack_timeout_backoff: RedeliveryBackoff | None
     redeliver_incomplete: bool
+    ack_oldest_incomplete: bool
+
+
+def _check_backoff(name: str, backoff: object) -> None:
+    if backoff is not None and not isinstance(backoff, RedeliveryBackoff):
+        raise InvalidValue(f"{name} is {backoff!a}; it must be a RedeliveryBackoff, or left out")
 
 
 def _own_properties(config: ConsumerConfig, name: str) -> None:

@@ -1,7 +1,8 @@
 """Asks for entries again when their time has come: refused, or not acknowledged in time."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from math import inf
 from typing import Final
 
 from magnetar.client.consumers.config import ConsumerConfig
@@ -9,55 +10,22 @@ from magnetar.client.message import Message, entries_of
 from magnetar.clock import Clock
 from magnetar.model.position import MessageId, Position
 
-from .due_entries import DueEntries
+from .timer_wheel import TimerWheel
 
-TIMES_PER_DELAY: Final = 3
-"""How often in one delay entries are asked for, at most: those that are due then go together."""
-
-
-class RedeliveryTimer:
-    """Calls ``ask_again`` with the entries that are due. It has a timer while there are some."""
-
-    entries: DueEntries
-
-    def __init__(
-        self, delay_s: float, clock: Clock, ask_again: Callable[[list[Position]], None]
-    ) -> None:
-        self.entries = DueEntries(delay_s)
-        self._pause_s = delay_s / TIMES_PER_DELAY
-        self._clock = clock
-        self._ask_again = ask_again
-        self._timer: asyncio.TimerHandle | None = None
-
-    def add(self, positions: Iterable[Position]) -> None:
-        """Ask for these after the delay."""
-        self.entries.add(positions, self._clock.now())
-        if self._timer is None:
-            self._wait(0.0)
-
-    def close(self) -> None:
-        self.entries.clear()
-        if self._timer is not None:
-            self._timer.cancel()
-
-    def _wait(self, least_s: float) -> None:
-        first = self.entries.first
-        if first is not None:
-            wait_s = max(first - self._clock.now(), least_s)
-            self._timer = asyncio.get_running_loop().call_later(wait_s, self._come_due)
-
-    def _come_due(self) -> None:
-        self._timer = None
-        taken = self.entries.take(self._clock.now())
-        if taken:
-            self._ask_again(taken)
-        self._wait(self._pause_s)
+TICKS_PER_DELAY: Final = 3
+"""Refused messages are asked for so often in one delay, and those that are due then together."""
+TICK_MIN_S: Final = 0.033  # But not more often than this,
+TICK_MAX_S: Final = 1.0  # and not later than this after a message is due.
+WAIT_MIN_S: Final = 0.001  # A timer that the loop calls a bit early waits again.
+COUNTED_MAX: Final = 10_000
+"""Entries whose redeliveries are counted here, where the broker does not; then the oldest goes."""
 
 
 class Redeliveries:
     """What one consumer asks for again: messages that were refused, or not acknowledged in time."""
 
-    unacked: DueEntries | None  # What the application has; None where it may keep it for ever.
+    wheel: TimerWheel  # Loses the entries that are acknowledged.
+    times_out: bool  # Whether messages that the application took are to be acknowledged in time.
 
     def __init__(
         self,
@@ -66,38 +34,97 @@ class Redeliveries:
         ask_again: Callable[[list[Position]], None],
         *,
         acknowledges: bool,
+        counted_max: int = COUNTED_MAX,
     ) -> None:
         """``acknowledges`` False: a reader, or a topic that keeps no messages, asks for nothing."""
+        self.wheel = TimerWheel()
+        self.times_out = acknowledges and config.ack_timeout_s > 0
         self._acknowledges = acknowledges
-        self._refused = RedeliveryTimer(config.negative_ack_delay_s, clock, ask_again)
-        self._unacked: RedeliveryTimer | None = None
-        self.unacked = None
-        if config.ack_timeout_s and acknowledges:
-            self._unacked = RedeliveryTimer(config.ack_timeout_s, clock, ask_again)
-            self.unacked = self._unacked.entries
+        self._timeout_s = config.ack_timeout_s
+        self._timeout_tick_s = config.ack_timeout_tick_s
+        self._timeout_backoff = config.ack_timeout_backoff
+        self._delay_s = config.negative_ack_delay_s
+        self._refused_backoff = config.negative_ack_backoff
+        shortest = self._refused_backoff.min_s if self._refused_backoff else self._delay_s
+        self._tick_s = min(max(shortest / TICKS_PER_DELAY, TICK_MIN_S), TICK_MAX_S)
+        self._clock = clock
+        self._ask_again = ask_again
+        self._timer: asyncio.TimerHandle | None = None
+        self._wakes_at = inf
+        # The broker counts the redeliveries of Shared and Key_Shared subscriptions only.
+        counts = self._timeout_backoff is not None or self._refused_backoff is not None
+        self._counts: dict[Position, int] | None = None
+        if counts and config.type.single_active:
+            self._counts = {}
+        self._counted_max = counted_max
 
-    def taken(self, messages: Iterable[Message]) -> None:
-        """The application got these."""
-        if self._unacked is not None:
-            self._unacked.add(place for message in messages for place in entries_of(message))
+    def taken(self, messages: Sequence[Message]) -> None:
+        """The application got these. Call it where ``times_out`` only."""
+        due = self._clock.now() + self._timeout_s
+        if self._timeout_backoff is None:
+            places = (place for message in messages for place in entries_of(message))
+            self._wake_at(self.wheel.add(places, due, self._timeout_tick_s))
+            return
+        for message in messages:
+            later = due + self._timeout_backoff.delay_s(self._count(message))
+            self._wake_at(self.wheel.add(entries_of(message), later, self._timeout_tick_s))
 
     def refuse(self, messages: Iterable[Message | MessageId]) -> None:
         """The application cannot process these now."""
         if not self._acknowledges:
             return
-        positions = [place for message in messages for place in entries_of(message)]
-        self._refused.add(positions)
-        if self.unacked is not None:
-            for position in positions:
-                self.unacked.discard(position)
+        now = self._clock.now()
+        if self._refused_backoff is None:
+            places = (place for message in messages for place in entries_of(message))
+            self._wake_at(self.wheel.move(places, now + self._delay_s, self._tick_s))
+            return
+        for message in messages:
+            due = now + self._refused_backoff.delay_s(self._count(message))
+            self._wake_at(self.wheel.move(entries_of(message), due, self._tick_s))
+
+    def asked(self, positions: Iterable[Position]) -> None:
+        """These have been asked for."""
+        for position in positions:
+            self.wheel.discard(position)
 
     def clear(self) -> None:
         """The broker sends again what is not acknowledged."""
-        self._refused.entries.clear()
-        if self.unacked is not None:
-            self.unacked.clear()
+        self.wheel.clear()
 
     def close(self) -> None:
-        self._refused.close()
-        if self._unacked is not None:
-            self._unacked.close()
+        self.wheel.clear()
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _count(self, message: Message | MessageId) -> int:
+        """How often it was delivered before."""
+        if self._counts is not None:
+            return self._counts.get(entries_of(message)[-1], 0)
+        return message.redelivery_count if isinstance(message, Message) else 0
+
+    def _wake_at(self, due: float) -> None:
+        if due >= self._wakes_at:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        wait_s = max(due - self._clock.now(), WAIT_MIN_S)
+        self._timer = asyncio.get_running_loop().call_later(wait_s, self._wake)
+        self._wakes_at = due
+
+    def _wake(self) -> None:
+        self._timer, self._wakes_at = None, inf
+        taken = self.wheel.take(self._clock.now())
+        if taken:
+            self._note(taken)
+            self._ask_again(taken)
+        first = self.wheel.first
+        if first is not None:
+            self._wake_at(first)
+
+    def _note(self, positions: list[Position]) -> None:
+        if self._counts is None:
+            return
+        for position in positions:
+            self._counts[position] = self._counts.pop(position, 0) + 1
+        while len(self._counts) > self._counted_max:
+            del self._counts[next(iter(self._counts))]

@@ -23,7 +23,7 @@ from magnetar.tasks import Closing
 from magnetar.wire import requests
 from magnetar.wire.frames import Frame
 
-from .ack_sender import AckSender
+from .ack_sender import IDS_MAX, AckSender
 from .acknowledgements import bits
 from .entry import Entry
 from .receive_queue import ReceiveQueue
@@ -100,7 +100,7 @@ class TopicConsumer:
             clock,
             lambda: self._attachment.connection,
             kept=self._kept,
-            unacked=self.redeliveries.unacked,
+            wheel=self.redeliveries.wheel,
         )
         self._unpacker = Unpacker(
             self.topic,
@@ -155,7 +155,7 @@ class TopicConsumer:
         message = self._queue.pop()
         if message is not None:
             self._seen = message
-            if self.redeliveries.unacked is not None:
+            if self.redeliveries.times_out:
                 self.redeliveries.taken((message,))
         self._ask_for_more()
         return message
@@ -165,7 +165,7 @@ class TopicConsumer:
         taken = self._queue.take(count_max)
         if taken:
             self._seen = taken[-1]
-            if self.redeliveries.unacked is not None:
+            if self.redeliveries.times_out:
                 self.redeliveries.taken(taken)
         self._ask_for_more()
         return taken
@@ -190,7 +190,9 @@ class TopicConsumer:
         if connection is None or not self._kept:
             return  # The next connection brings what is not acknowledged, if anything does.
         if messages is not None and self._config.type not in ORDERED:
-            self._redeliver_entries(place for message in messages for place in entries_of(message))
+            asked = [place for message in messages for place in entries_of(message)]
+            self.redeliveries.asked(asked)
+            self._redeliver_entries(asked)
             return
         epoch = None
         if self._config.type in ORDERED:
@@ -213,8 +215,11 @@ class TopicConsumer:
 
     def _redeliver_entries(self, positions: Iterable[Position]) -> None:
         connection = self._attachment.connection
-        if connection is not None:
-            connection.write(requests.redeliver(self._id, sorted(set(positions))))
+        if connection is None:
+            return
+        wanted = sorted(set(positions))
+        for at in range(0, len(wanted), IDS_MAX):
+            connection.write(requests.redeliver(self._id, wanted[at : at + IDS_MAX]))
 
     def _expire_chunks_at(self, due: float) -> None:
         if self._chunk_timer is None and not self._closed:

@@ -95,6 +95,7 @@ class Unpacker:
             age_max_s=config.chunk_age_max_s,
             size_max=config.message_size_max,
             redeliver=config.redeliver_incomplete,
+            drop_oldest=config.ack_oldest_incomplete,
         )
         self._ordered = config.type.single_active
         self._compacted = config.read_compacted

@@ -21,6 +21,10 @@ def test_the_keyword_arguments_are_the_settings():
         ("initial_position", 0),
         ("name", b"name"),
         ("subscription_properties", ["a"]),
+        ("ack_timeout_s", 0.9),
+        ("ack_timeout_tick_s", 0),
+        ("ack_timeout_backoff", 2.0),
+        ("negative_ack_backoff", "2"),
     ],
 )
 def test_a_setting_out_of_range_is_refused_by_name(setting, value):

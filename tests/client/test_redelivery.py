@@ -1,20 +1,17 @@
-"""Messages that our client refuses, or does not acknowledge in time, come again."""
+"""Messages that our client refuses, or does not acknowledge in time, come again.
+
+The system's clock tells that none comes early.
+"""
+
+import time
 
 import pytest
 from support.draining import data, drained
 
-from magnetar import Client, SubscriptionType
-
-pytestmark = pytest.mark.compatibility
+from magnetar import RedeliveryBackoff, SubscriptionType
 
 SHARED, EXCLUSIVE = SubscriptionType.SHARED, SubscriptionType.EXCLUSIVE
 PAYLOADS = [b"%d" % number for number in range(6)]
-
-
-@pytest.fixture
-async def client(magnetar_broker):
-    async with Client(magnetar_broker.service_url) as client:
-        yield client
 
 
 async def published(client, topic, *, batch, **options):
@@ -58,7 +55,8 @@ async def test_an_exclusive_consumer_gets_all_again_that_it_did_not_acknowledge(
 
 @pytest.mark.parametrize("kind", [SHARED, EXCLUSIVE])
 async def test_what_is_not_acknowledged_in_time_comes_again(client, topic, kind):
-    consumer, messages = await published(client, topic, batch=1, type=kind, ack_timeout_s=0.3)
+    options = {"type": kind, "ack_timeout_s": 0.3, "ack_timeout_tick_s": 0.1}
+    consumer, messages = await published(client, topic, batch=1, **options)
     consumer.acknowledge(messages[:3])
     if kind is EXCLUSIVE:
         consumer.acknowledge_cumulative(messages[4])
@@ -68,3 +66,25 @@ async def test_what_is_not_acknowledged_in_time_comes_again(client, topic, kind)
     assert (again.data, again.redelivered) == (PAYLOADS[5], True)
     consumer.acknowledge(again)
     assert await consumer.receive_many(1, 0.6) == []
+
+
+@pytest.mark.parametrize("kind", [SHARED, EXCLUSIVE])
+async def test_what_is_refused_again_and_again_comes_later_each_time(client, topic, kind):
+    options = {"type": kind, "negative_ack_backoff": RedeliveryBackoff(min_s=0.1, max_s=0.4)}
+    consumer, [message, *rest] = await published(client, topic, batch=1, **options)
+    consumer.acknowledge(rest)
+    for least_s in (0.1, 0.2, 0.4, 0.4):
+        refused = time.monotonic()
+        consumer.negative_acknowledge(message)
+        [message] = await drained(consumer, 1)
+        assert time.monotonic() - refused >= least_s
+
+
+async def test_what_waits_in_the_client_does_not_time_out(client, topic):
+    options = {"type": SHARED, "ack_timeout_s": 0.2, "ack_timeout_tick_s": 0.1}
+    consumer = await client.subscribe(topic, "s", **options)
+    producer = await client.create_producer(topic, batching=False)
+    await producer.send_many(PAYLOADS)
+    first = await consumer.receive()
+    [again] = [each for each in await drained(consumer, 6) if each.redelivered]
+    assert again.message_id == first.message_id
