@@ -1,8 +1,6 @@
 """Asks for entries again when their time has come: refused, or not acknowledged in time."""
 
-import asyncio
 from collections.abc import Callable, Iterable, Sequence
-from math import inf
 from typing import Final
 
 from magnetar.client.consumers.config import ConsumerConfig
@@ -10,13 +8,13 @@ from magnetar.client.message import Message, entries_of
 from magnetar.clock import Clock
 from magnetar.model.position import MessageId, Position
 
+from .alarm import Alarm
 from .timer_wheel import TimerWheel
 
 TICKS_PER_DELAY: Final = 3
 """Refused messages are asked for so often in one delay, and those that are due then together."""
 TICK_MIN_S: Final = 0.033  # But not more often than this,
 TICK_MAX_S: Final = 1.0  # and not later than this after a message is due.
-WAIT_MIN_S: Final = 0.001  # A timer that the loop calls a bit early waits again.
 COUNTED_MAX: Final = 10_000
 """Entries whose redeliveries are counted here, where the broker does not; then the oldest goes."""
 
@@ -49,8 +47,7 @@ class Redeliveries:
         self._tick_s = min(max(shortest / TICKS_PER_DELAY, TICK_MIN_S), TICK_MAX_S)
         self._clock = clock
         self._ask_again = ask_again
-        self._timer: asyncio.TimerHandle | None = None
-        self._wakes_at = inf
+        self._alarm = Alarm(clock, self._ask)
         # The broker counts the redeliveries of Shared and Key_Shared subscriptions only.
         counts = self._timeout_backoff is not None or self._refused_backoff is not None
         self._counts: dict[Position, int] | None = None
@@ -63,11 +60,11 @@ class Redeliveries:
         due = self._clock.now() + self._timeout_s
         if self._timeout_backoff is None:
             places = (place for message in messages for place in entries_of(message))
-            self._wake_at(self.wheel.add(places, due, self._timeout_tick_s))
+            self._alarm.set(self.wheel.add(places, due, self._timeout_tick_s))
             return
         for message in messages:
             later = due + self._timeout_backoff.delay_s(self._count(message))
-            self._wake_at(self.wheel.add(entries_of(message), later, self._timeout_tick_s))
+            self._alarm.set(self.wheel.add(entries_of(message), later, self._timeout_tick_s))
 
     def refuse(self, messages: Iterable[Message | MessageId]) -> None:
         """The application cannot process these now."""
@@ -76,11 +73,11 @@ class Redeliveries:
         now = self._clock.now()
         if self._refused_backoff is None:
             places = (place for message in messages for place in entries_of(message))
-            self._wake_at(self.wheel.move(places, now + self._delay_s, self._tick_s))
+            self._alarm.set(self.wheel.move(places, now + self._delay_s, self._tick_s))
             return
         for message in messages:
             due = now + self._refused_backoff.delay_s(self._count(message))
-            self._wake_at(self.wheel.move(entries_of(message), due, self._tick_s))
+            self._alarm.set(self.wheel.move(entries_of(message), due, self._tick_s))
 
     def asked(self, positions: Iterable[Position]) -> None:
         """These have been asked for."""
@@ -93,8 +90,7 @@ class Redeliveries:
 
     def close(self) -> None:
         self.wheel.clear()
-        if self._timer is not None:
-            self._timer.cancel()
+        self._alarm.close()
 
     def _count(self, message: Message | MessageId) -> int:
         """How often it was delivered before."""
@@ -102,24 +98,14 @@ class Redeliveries:
             return self._counts.get(entries_of(message)[-1], 0)
         return message.redelivery_count if isinstance(message, Message) else 0
 
-    def _wake_at(self, due: float) -> None:
-        if due >= self._wakes_at:
-            return
-        if self._timer is not None:
-            self._timer.cancel()
-        wait_s = max(due - self._clock.now(), WAIT_MIN_S)
-        self._timer = asyncio.get_running_loop().call_later(wait_s, self._wake)
-        self._wakes_at = due
-
-    def _wake(self) -> None:
-        self._timer, self._wakes_at = None, inf
+    def _ask(self) -> None:
         taken = self.wheel.take(self._clock.now())
         if taken:
             self._note(taken)
             self._ask_again(taken)
         first = self.wheel.first
         if first is not None:
-            self._wake_at(first)
+            self._alarm.set(first)
 
     def _note(self, positions: list[Position]) -> None:
         if self._counts is None:

@@ -25,6 +25,7 @@ from magnetar.wire.frames import Frame
 
 from .ack_sender import IDS_MAX, AckSender
 from .acknowledgements import bits
+from .alarm import Alarm
 from .entry import Entry
 from .receive_queue import ReceiveQueue
 from .redeliveries import Redeliveries
@@ -102,6 +103,7 @@ class TopicConsumer:
             kept=self._kept,
             wheel=self.redeliveries.wheel,
         )
+        self._chunk_alarm = Alarm(clock, self._expire_chunks)
         self._unpacker = Unpacker(
             self.topic,
             self.partition,
@@ -110,10 +112,8 @@ class TopicConsumer:
             now=clock.now,
             reject=self.acks.reject,
             send_soon=self.acks.send_soon,
-            expire_at=self._expire_chunks_at,
+            expire_at=self._chunk_alarm.set,
         )
-        self._clock = clock
-        self._chunk_timer: asyncio.TimerHandle | None = None
         self._queue = ReceiveQueue(subscribing.receiver_queue_size, self._unpacker.open)
         self._receiving = False  # Messages from before a seek or reconnection are not taken.
         self._closed = False
@@ -221,14 +221,8 @@ class TopicConsumer:
         for at in range(0, len(wanted), IDS_MAX):
             connection.write(requests.redeliver(self._id, wanted[at : at + IDS_MAX]))
 
-    def _expire_chunks_at(self, due: float) -> None:
-        if self._chunk_timer is None and not self._closed:
-            wait_s = max(due - self._clock.now(), 0.0)
-            self._chunk_timer = asyncio.get_running_loop().call_later(wait_s, self._expire_chunks)
-
     def _expire_chunks(self) -> None:
         """Give up chunked messages that took too long. A reader cannot ask for any again."""
-        self._chunk_timer = None
         again = self._unpacker.expire()
         if not again or self._start is not None:
             return
@@ -470,8 +464,7 @@ class TopicConsumer:
         self._queue.restart()
         self.acks.close()
         self.redeliveries.close()
-        if self._chunk_timer is not None:
-            self._chunk_timer.cancel()
+        self._chunk_alarm.close()
         connection = self._attachment.connection
         if connection is not None:
             if not ask_broker:
