@@ -16,10 +16,10 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from enum import Enum, auto
-from typing import Final
+from typing import Final, TypeVar
 
 from magnetar.clock import Clock
-from magnetar.errors import ConnectionLost, MagnetarError, NotAllowed, UnknownFailure
+from magnetar.errors import ConnectionLost, MagnetarError, NotAllowed, TimedOut, UnknownFailure
 from magnetar.tasks import Tasks
 
 from .backoff import Backoff
@@ -28,6 +28,7 @@ from .lookup import Lookup
 from .retry import retry, worth_retrying
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 # An attachment that ends sooner does not reset the backoff: an owner that is detached again at once
 # (because of an entry that the broker cannot store, and that is sent again) comes back more seldom.
@@ -136,6 +137,22 @@ class Attachment:
             self._attached.clear()
             await self._attached.wait()
         return self.connection
+
+    async def ask(self, request: Callable[[Connection], Awaitable[T]], timeout_s: float) -> T:
+        """Ask the broker, again when the connection is lost.
+
+        Raises the broker's error, TimedOut after ``timeout_s`` seconds, what ended the attachment.
+        """
+        try:
+            async with asyncio.timeout(timeout_s):
+                while True:
+                    connection = await self.attached()
+                    try:
+                        return await request(connection)
+                    except ConnectionLost:
+                        log.info("client.asks_again owner=%s", self._owner)
+        except TimeoutError:
+            raise TimedOut(f"{self._topic} did not answer within {timeout_s:g} s") from None
 
     def lost(self, connection: Connection) -> None:
         """Attach again, because ``connection`` serves the owner no longer."""

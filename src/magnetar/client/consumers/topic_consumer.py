@@ -1,23 +1,22 @@
 """One topic's part of a consumer or reader: permits, messages, and the place in the log."""
 
-import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from magnetar.client.connections.attachment import Attachment
 from magnetar.client.connections.backoff import Backoff
 from magnetar.client.connections.connection import Connection, position_of
 from magnetar.client.connections.lookup import Lookup
 from magnetar.client.consumers.config import ConsumerConfig
-from magnetar.client.message import ChunkedMessageId, Message, entries_of
+from magnetar.client.message import Message, entries_of
 from magnetar.clock import Clock
-from magnetar.errors import ConnectionLost, MagnetarError, NotAllowed, TimedOut
+from magnetar.errors import MagnetarError, NotAllowed
 from magnetar.message.metadata import message_count
 from magnetar.model.names import TopicName
-from magnetar.model.position import EARLIEST_MESSAGE, LATEST, MessageId, Position
+from magnetar.model.position import EARLIEST_MESSAGE, MessageId, Position
 from magnetar.model.subscriptions import SubscriptionType
 from magnetar.tasks import Closing
 from magnetar.wire import requests
@@ -27,12 +26,12 @@ from .ack_sender import IDS_MAX, AckSender
 from .acknowledgements import bits
 from .alarm import Alarm
 from .entry import Entry
+from .place import Place, entry_of
 from .receive_queue import ReceiveQueue
 from .redeliveries import Redeliveries
 from .unpacking import Start, Unpacker
 
 log = logging.getLogger(__name__)
-T = TypeVar("T")
 
 ORDERED: Final = (SubscriptionType.EXCLUSIVE, SubscriptionType.FAILOVER)
 
@@ -78,7 +77,7 @@ class TopicConsumer:
         self.over = None
         self.paused = False
         self._subscribing = subscribing
-        self._start = subscribing.start  # Where the next subscription begins.
+        self._place = Place(subscribing.start)
         self._id = consumer_id
         self._config = config
         self._arrived = arrived
@@ -120,7 +119,6 @@ class TopicConsumer:
         self._close_request = partial(requests.close_consumer, consumer_id)
         self._closing = Closing(f"consumer {consumer_id} of {self.topic}", self._close)
         self._epoch = 0
-        self._seen: Message | MessageId | None = None  # The last message taken from it.
 
     async def start(self) -> None:
         """Subscribe. Raises the broker's error or TimedOut; then no trace is left."""
@@ -154,7 +152,7 @@ class TopicConsumer:
     def pop(self) -> Message | None:
         message = self._queue.pop()
         if message is not None:
-            self._seen = message
+            self._place.seen = message
             if self.redeliveries.times_out:
                 self.redeliveries.taken((message,))
         self._ask_for_more()
@@ -164,7 +162,7 @@ class TopicConsumer:
         """Take the messages that are there, at most ``count_max``."""
         taken = self._queue.take(count_max)
         if taken:
-            self._seen = taken[-1]
+            self._place.seen = taken[-1]
             if self.redeliveries.times_out:
                 self.redeliveries.taken(taken)
         self._ask_for_more()
@@ -174,7 +172,7 @@ class TopicConsumer:
         """The same, entry by entry; the last one may have more messages than were asked for."""
         taken = self._queue.take_entries(count_max, self._unpacker.open_entry)
         if taken:
-            self._seen = taken[-1].last_id
+            self._place.seen = taken[-1].last_id
         self._ask_for_more()
         return taken
 
@@ -224,7 +222,7 @@ class TopicConsumer:
     def _expire_chunks(self) -> None:
         """Give up chunked messages that took too long. A reader cannot ask for any again."""
         again = self._unpacker.expire()
-        if not again or self._start is not None:
+        if not again or self._place.start is not None:
             return
         log.info("consumer.chunks_again topic=%s entries=%d", self.topic, len(again))
         self._ask_again(again)
@@ -232,7 +230,7 @@ class TopicConsumer:
     async def seek(self, message_id: MessageId, *, inclusive: bool) -> None:
         """Begin at a message. Raises TimedOut or the broker's error."""
         start = Start(message_id, inclusive=inclusive)
-        await self._move(partial(requests.seek, self._id, message_id=_entry_of(start)), start)
+        await self._move(partial(requests.seek, self._id, message_id=entry_of(start)), start)
 
     async def seek_time(self, publish_time_ms: int) -> None:
         """Begin at the first message published at or after a time. Raises as ``seek``."""
@@ -268,7 +266,7 @@ class TopicConsumer:
         last, mark = await self.last()
         here = self._queue.open()  # A message may have come while the broker was asked.
         self._ask_for_more()
-        return here or (last is not None and self._is_ahead(last, mark))
+        return here or (last is not None and self._place.is_behind(last, mark))
 
     async def unsubscribe(self, *, force: bool) -> None:
         """Delete the subscription; the consumer is over. Raises TimedOut, the broker's error."""
@@ -339,7 +337,7 @@ class TopicConsumer:
         self._ask_anew(connection)
 
     def _subscribe_request(self, request_id: int) -> bytes:
-        start = self._start
+        start = self._place.start
         if start is not None:
             self._unpacker.start = start
         return requests.subscribe(
@@ -350,7 +348,7 @@ class TopicConsumer:
             self._config.type,
             durable=self._subscribing.start is None,
             consumer_name=self._subscribing.consumer_name,
-            start=None if start is None else _entry_of(start),
+            start=None if start is None else entry_of(start),
             initial_position=self._config.initial_position,
             force_topic_creation=self._config.create_topic,
             priority_level=self._config.priority_level,
@@ -368,7 +366,7 @@ class TopicConsumer:
         async def ask(connection: Connection) -> Frame:
             return await connection.request(build, self._timeout_s)
 
-        return await self._until_answered(ask)
+        return await self._attachment.ask(ask, self._timeout_s)
 
     async def _move(
         self, build: Callable[[int], bytes], start: Start, *, time_ms: int | None = None
@@ -385,20 +383,7 @@ class TopicConsumer:
             await self._attachment.attached()
 
         self.acks.send()
-        await self._until_answered(move)
-
-    async def _until_answered(self, ask: Callable[[Connection], Awaitable[T]]) -> T:
-        """Ask, again when the connection is lost, until the operation timeout."""
-        try:
-            async with asyncio.timeout(self._timeout_s):
-                while True:
-                    connection = await self._attachment.attached()
-                    try:
-                        return await ask(connection)
-                    except ConnectionLost:
-                        log.info("consumer.asks_again topic=%s", self.topic)
-        except TimeoutError:
-            raise TimedOut(f"{self.topic} did not answer within {self._timeout_s:g} s") from None
+        await self._attachment.ask(move, self._timeout_s)
 
     def _begin_at(self, start: Start, time_ms: int | None) -> None:
         self.acks.state.clear()
@@ -406,37 +391,20 @@ class TopicConsumer:
         self._unpacker.seen_before = None
         self._unpacker.start = start
         self._unpacker.time_start_ms = None
-        self._seen = None
+        self._place.move(start)
         self.redeliveries.clear()
         self._queue.drop(_permits_of)
         self._ask_for_more()
-        if self._start is not None:
-            self._start = start
+        if self._place.start is not None:
             self._unpacker.time_start_ms = time_ms
-
-    def _is_ahead(self, last: MessageId, mark: Position) -> bool:
-        """Whether the application has not received the topic's last message."""
-        if self._seen is not None:
-            return _order(last) > _order(_id_of(self._seen))
-        if last.position <= mark:
-            return False
-        if self._start is None or self._start.message_id.position == LATEST:
-            return True
-        if self._start.inclusive:
-            return _order(last) >= _order(self._start.message_id)
-        return _order(last) > _order(self._start.message_id)
 
     def _remember_seen(self) -> None:
         """Mark what the application has received, since it may come again."""
-        if self._seen is None or not self._kept:
+        if not self._kept:
             return
-        seen = _id_of(self._seen)
-        if self._start is not None:
-            self._start = Start(seen, inclusive=False)
-        elif self._config.type in ORDERED:
-            before = self._unpacker.seen_before or seen.position
-            self._unpacker.seen_before = max(before, seen.position)
-        self._seen = None
+        seen = self._place.detached()
+        if seen is not None and self._place.start is None and self._config.type in ORDERED:
+            self._unpacker.seen_before = max(self._unpacker.seen_before or seen, seen)
 
     def _ask_for_more(self) -> None:
         if self._queue.wants_more:
@@ -471,22 +439,6 @@ class TopicConsumer:
                 connection.consumers.pop(self._id, None)
             connection.detach(connection.consumers, self._id, self._close_request)
         await self._attachment.close(str(self.over))
-
-
-def _order(message_id: MessageId) -> tuple[int, int, int]:
-    return message_id.ledger_id, message_id.entry_id, message_id.batch_index
-
-
-def _id_of(message: Message | MessageId) -> MessageId:
-    return message.message_id if isinstance(message, Message) else message
-
-
-def _entry_of(start: Start) -> MessageId:
-    """Name the entry that the broker begins with: the first chunk of a message that was split."""
-    message_id = start.message_id
-    if start.inclusive and isinstance(message_id, ChunkedMessageId):
-        return MessageId(*message_id.first_chunk, message_id.partition)
-    return message_id
 
 
 def _permits_of(frame: Frame) -> int:

@@ -1,0 +1,61 @@
+"""How far the application is in one topic's log. Pure."""
+
+from magnetar.client.message import ChunkedMessageId, Message
+from magnetar.model.position import LATEST, MessageId, Position
+
+from .unpacking import Start
+
+
+class Place:
+    """What the application has received, and where a subscription begins that is not durable."""
+
+    start: Start | None  # Invariant: None exactly where the broker keeps the place.
+    seen: Message | MessageId | None  # The last message received since the consumer was attached.
+
+    def __init__(self, start: Start | None) -> None:
+        self.start = start
+        self.seen = None
+
+    def move(self, start: Start) -> None:
+        """Begin there, after a seek."""
+        self.seen = None
+        if self.start is not None:
+            self.start = start
+
+    def detached(self) -> Position | None:
+        """Begin behind what was received, which is returned: the broker may deliver it again."""
+        if self.seen is None:
+            return None
+        seen = _id_of(self.seen)
+        self.seen = None
+        if self.start is not None:
+            self.start = Start(seen, inclusive=False)
+        return seen.position
+
+    def is_behind(self, last: MessageId, mark: Position) -> bool:
+        """Whether the topic's last message was not received; ``mark`` is the subscription's."""
+        if self.seen is not None:
+            return _order(last) > _order(_id_of(self.seen))
+        if last.position <= mark:
+            return False
+        if self.start is None or self.start.message_id.position == LATEST:
+            return True
+        if self.start.inclusive:
+            return _order(last) >= _order(self.start.message_id)
+        return _order(last) > _order(self.start.message_id)
+
+
+def entry_of(start: Start) -> MessageId:
+    """Name the entry that the broker begins with: the first chunk of a message that was split."""
+    message_id = start.message_id
+    if start.inclusive and isinstance(message_id, ChunkedMessageId):
+        return MessageId(*message_id.first_chunk, message_id.partition)
+    return message_id
+
+
+def _id_of(message: Message | MessageId) -> MessageId:
+    return message.message_id if isinstance(message, Message) else message
+
+
+def _order(message_id: MessageId) -> tuple[int, int, int]:
+    return message_id.ledger_id, message_id.entry_id, message_id.batch_index
