@@ -34,7 +34,7 @@ message: where speed counts, use those two.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from typing import Self, Unpack
+from typing import Any, Generic, Self, Unpack
 
 from magnetar.model.position import EARLIEST_MESSAGE, MessageId
 
@@ -49,16 +49,17 @@ from .consumers.config import ConsumerOptions, ReaderOptions
 from .producers.config import ProducerOptions
 from .loop_thread import LoopThread, loop_thread
 from .message import Message, MessageDetails, OutgoingMessage, outgoing
+from .schemas.schema import Schema, T, T_co
 '''
 
 INIT: Final = """\
-    def __init__(self, {lower}: {lower}_module.{name}, thread: LoopThread) -> None:
+    def __init__(self, {lower}: {lower}_module.{name}{of}, thread: LoopThread) -> None:
         self._{lower} = {lower}
         self._thread = thread
 """
 
 DERIVED_INIT: Final = """\
-    def __init__(self, {lower}: {lower}_module.{name}, thread: LoopThread) -> None:
+    def __init__(self, {lower}: {lower}_module.{name}{of}, thread: LoopThread) -> None:
         super().__init__({lower}, thread)
         self._{lower} = {lower}
 """
@@ -90,7 +91,9 @@ def twin(name: str) -> str:
     """The class for threads."""
     lower = name.lower()
     node = definition(name)
-    base = next((ast.unparse(one) for one in node.bases), "")
+    generic = next((ast.unparse(one) for one in node.bases), "")  # As Generic[T], Receiver[T].
+    base, bracket, of = generic.partition("[")
+    base = "" if base == "Generic" else base
     inherited = {one.name for one in methods(definition(base))} if base else set()
     members = [
         method(one, f"_{lower}")
@@ -101,8 +104,8 @@ def twin(name: str) -> str:
     ]
     if members:
         init = CLIENT_INIT if name == "Client" else DERIVED_INIT if base else INIT
-        members.insert(0, init.format(name=name, lower=lower))
-    head = f'class {name}({base}):\n    """``magnetar.{name}`` for threads."""\n'
+        members.insert(0, init.format(name=name, lower=lower, of=bracket + of))
+    head = f'class {name}({generic}):\n    """``magnetar.{name}`` for threads."""\n'
     return "\n".join([head, *members])
 
 
@@ -130,13 +133,14 @@ def method(node: ast.FunctionDef | ast.AsyncFunctionDef, inner: str) -> str:
     if returns.startswith("asyncio.Future["):
         returns = returns.removeprefix("asyncio.")
         return define(node, returns, f"return self._thread.submit({', '.join([target, *given])})")
+    made = returns.partition("[")[0]
     if isinstance(node, ast.AsyncFunctionDef):
-        run = "make" if returns in MADE else "run"
+        run = "make" if made in MADE else "run"
         call = f"self._thread.{run}({target}({', '.join(given)}))"
     else:
         call = f"self._thread.call({', '.join([target, *given])})"
-    if returns in MADE:
-        return define(node, returns, f"return {returns}({call}, self._thread)")
+    if made in MADE:
+        return define(node, returns, f"return {made}({call}, self._thread)")
     return define(node, returns, call if returns == "None" else f"return {call}")
 
 
@@ -166,7 +170,7 @@ SPECIAL: Final = {
     # Nobody else sends while this thread waits: send_many lets the batch leave at once.
     "send": '''\
     def send(
-        self, value: bytes | OutgoingMessage, **details: Unpack[MessageDetails]
+        self, value: T | OutgoingMessage[T], **details: Unpack[MessageDetails]
     ) -> MessageId:
         """Send one message, and return its id when the broker has stored it.
 
@@ -183,7 +187,7 @@ SPECIAL: Final = {
         self.close()
 """,
     "__aiter__": '''\
-    def __iter__(self) -> Iterator[Message]:
+    def __iter__(self) -> Iterator[Message[T_co]]:
         """Messages for ever; ends when it is closed."""
         return self._thread.iterate(self.{inner})
 ''',

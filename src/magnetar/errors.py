@@ -4,6 +4,7 @@
       ProtocolError                 the peer broke the protocol: log a reason, hang up
         MalformedFrame  FrameTooLarge  UnexpectedCommand
       ChecksumMismatch              the bytes are not those that were sent; the connection stays
+      UndecodableValue              the bytes of a message are not what its schema says
       AccessError
         NotAuthenticated  NotAuthorized
       NotFound
@@ -53,6 +54,10 @@ class UnexpectedCommand(ProtocolError):
 
 class ChecksumMismatch(MagnetarError):
     """The bytes that arrived are not the bytes that were sent."""
+
+
+class UndecodableValue(MagnetarError):
+    """A message has no value of its consumer's schema. Its bytes can still be read."""
 
 
 class AccessError(MagnetarError):

@@ -10,7 +10,7 @@ message: where speed counts, use those two.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from typing import Self, Unpack
+from typing import Any, Generic, Self, Unpack
 
 from magnetar.model.position import EARLIEST_MESSAGE, MessageId
 
@@ -25,12 +25,13 @@ from .loop_thread import LoopThread, loop_thread
 from .message import Message, MessageDetails, OutgoingMessage, outgoing
 from .producers import producer as producer_module
 from .producers.config import ProducerOptions
+from .schemas.schema import Schema, T, T_co
 
 
-class Producer:
+class Producer(Generic[T]):
     """``magnetar.Producer`` for threads."""
 
-    def __init__(self, producer: producer_module.Producer, thread: LoopThread) -> None:
+    def __init__(self, producer: producer_module.Producer[T], thread: LoopThread) -> None:
         self._producer = producer
         self._thread = thread
 
@@ -59,7 +60,7 @@ class Producer:
         """How many partitions it sends to; 0 when the topic is not partitioned."""
         return self._producer.partitions
 
-    def send(self, value: bytes | OutgoingMessage, **details: Unpack[MessageDetails]) -> MessageId:
+    def send(self, value: T | OutgoingMessage[T], **details: Unpack[MessageDetails]) -> MessageId:
         """Send one message, and return its id when the broker has stored it.
 
         Waits for room in the queue, too. Raises as ``magnetar.Producer.send``.
@@ -67,7 +68,7 @@ class Producer:
         return self.send_many([outgoing(value, details)])[0]
 
     def submit(
-        self, value: bytes | OutgoingMessage, **details: Unpack[MessageDetails]
+        self, value: T | OutgoingMessage[T], **details: Unpack[MessageDetails]
     ) -> Future[MessageId]:
         """Send one message without waiting; the future brings what ``send`` returns or raises.
 
@@ -76,13 +77,11 @@ class Producer:
         """
         return self._thread.submit(self._producer.submit, value, **details)
 
-    def send_nowait(
-        self, value: bytes | OutgoingMessage, **details: Unpack[MessageDetails]
-    ) -> None:
+    def send_nowait(self, value: T | OutgoingMessage[T], **details: Unpack[MessageDetails]) -> None:
         """The same without a future; what goes wrong later is raised by ``flush``."""
         self._thread.call(self._producer.send_nowait, value, **details)
 
-    def send_many(self, values: Iterable[bytes | OutgoingMessage]) -> Sequence[MessageId]:
+    def send_many(self, values: Iterable[T | OutgoingMessage[T]]) -> Sequence[MessageId]:
         """Send messages, waiting for room as needed; their ids, in the same order.
 
         The cheapest way to send. Raises the first error, after everything that was taken has been
@@ -90,7 +89,7 @@ class Producer:
         """
         return self._thread.run(self._producer.send_many(values))
 
-    def enqueue(self, values: Iterable[bytes | OutgoingMessage]) -> None:
+    def enqueue(self, values: Iterable[T | OutgoingMessage[T]]) -> None:
         """Send messages, and return when the queue has taken them: receipts come later.
 
         What goes wrong later is raised by ``flush``. Raises NotAllowed when closed; InvalidValue
@@ -127,10 +126,10 @@ class Producer:
         self.close()
 
 
-class Receiver:
+class Receiver(Generic[T_co]):
     """``magnetar.Receiver`` for threads."""
 
-    def __init__(self, receiver: receiver_module.Receiver, thread: LoopThread) -> None:
+    def __init__(self, receiver: receiver_module.Receiver[T_co], thread: LoopThread) -> None:
         self._receiver = receiver
         self._thread = thread
 
@@ -154,7 +153,7 @@ class Receiver:
         """It is attached to the brokers of all its topics now."""
         return self._receiver.connected
 
-    def receive(self, timeout_s: float | None = None) -> Message:
+    def receive(self, timeout_s: float | None = None) -> Message[T_co]:
         """The next message, waiting for it up to ``timeout_s`` seconds (None: for ever).
 
         Raises TimedOut, NotAllowed when closed, or why the broker refuses it from now on.
@@ -168,7 +167,7 @@ class Receiver:
         *,
         count_min: int = 1,
         bytes_max: int | None = None,
-    ) -> list[Message]:
+    ) -> list[Message[T_co]]:
         """What there is, at most ``count_max``; waits for the first, [] when the time is up.
 
         With ``count_min`` it waits for so many, and returns what there is when the time is up.
@@ -182,7 +181,7 @@ class Receiver:
             )
         )
 
-    def __iter__(self) -> Iterator[Message]:
+    def __iter__(self) -> Iterator[Message[T_co]]:
         """Messages for ever; ends when it is closed."""
         return self._thread.iterate(self._receiver)
 
@@ -238,10 +237,10 @@ class Receiver:
         self.close()
 
 
-class Consumer(Receiver):
+class Consumer(Receiver[T_co]):
     """``magnetar.Consumer`` for threads."""
 
-    def __init__(self, consumer: consumer_module.Consumer, thread: LoopThread) -> None:
+    def __init__(self, consumer: consumer_module.Consumer[T_co], thread: LoopThread) -> None:
         super().__init__(consumer, thread)
         self._consumer = consumer
 
@@ -259,7 +258,9 @@ class Consumer(Receiver):
         """Every topic was terminated, and the broker has sent all there was."""
         return self._consumer.reached_end
 
-    def acknowledge(self, messages: Message | MessageId | Iterable[Message | MessageId]) -> None:
+    def acknowledge(
+        self, messages: Message[Any] | MessageId | Iterable[Message[Any] | MessageId]
+    ) -> None:
         """The application is done with these: the broker need not deliver them again.
 
         Leaves with others after ``ack_group_time_s``. An entry is acknowledged when all its
@@ -268,7 +269,7 @@ class Consumer(Receiver):
         """
         self._thread.call(self._consumer.acknowledge, messages)
 
-    def acknowledge_cumulative(self, message: Message | MessageId) -> None:
+    def acknowledge_cumulative(self, message: Message[Any] | MessageId) -> None:
         """The application is done with this one and all before it on its topic.
 
         Raises NotAllowed on a Shared or Key_Shared subscription.
@@ -276,7 +277,7 @@ class Consumer(Receiver):
         self._thread.call(self._consumer.acknowledge_cumulative, message)
 
     def negative_acknowledge(
-        self, messages: Message | MessageId | Iterable[Message | MessageId]
+        self, messages: Message[Any] | MessageId | Iterable[Message[Any] | MessageId]
     ) -> None:
         """The application cannot process these now: they come again.
 
@@ -294,7 +295,7 @@ class Consumer(Receiver):
         self._thread.run(self._consumer.flush())
 
     def redeliver_unacknowledged(
-        self, messages: Iterable[Message | MessageId] | None = None
+        self, messages: Iterable[Message[Any] | MessageId] | None = None
     ) -> None:
         """Ask for what was delivered and not acknowledged once more, or only for ``messages``.
 
@@ -310,10 +311,10 @@ class Consumer(Receiver):
         self._thread.run(self._consumer.unsubscribe(force=force))
 
 
-class Reader(Receiver):
+class Reader(Receiver[T_co]):
     """``magnetar.Reader`` for threads."""
 
-    def __init__(self, reader: reader_module.Reader, thread: LoopThread) -> None:
+    def __init__(self, reader: reader_module.Reader[T_co], thread: LoopThread) -> None:
         super().__init__(reader, thread)
         self._reader = reader
 
@@ -333,26 +334,41 @@ class Client:
         self._thread = loop_thread()
         self._client = self._thread.call(client_module.Client, service_url, **options)
 
-    def create_producer(self, topic: str, **options: Unpack[ProducerOptions]) -> Producer:
+    def create_producer(
+        self, topic: str, *, schema: Schema[T] | None = None, **options: Unpack[ProducerOptions]
+    ) -> Producer[T]:
         """A producer for ``topic``; ``ProducerConfig`` says what the keyword arguments mean.
 
-        On a partitioned topic it sends to all partitions. Raises InvalidName, InvalidValue, the
-        broker's error, or TimedOut when the broker did not let it in within the operation timeout.
+        It takes values of ``schema``, or bytes, and on a partitioned topic sends to all
+        partitions. Raises InvalidName, InvalidValue, IncompatibleSchema when the topic does not
+        take the schema, another error of the broker, or TimedOut when the broker did not let it
+        in within the operation timeout.
         """
         return Producer(
-            self._thread.make(self._client.create_producer(topic, **options)), self._thread
+            self._thread.make(self._client.create_producer(topic, schema=schema, **options)),
+            self._thread,
         )
 
     def subscribe(
-        self, topic: str | Sequence[str], subscription: str, **options: Unpack[ConsumerOptions]
-    ) -> Consumer:
+        self,
+        topic: str | Sequence[str],
+        subscription: str,
+        *,
+        schema: Schema[T] | None = None,
+        **options: Unpack[ConsumerOptions],
+    ) -> Consumer[T]:
         """A consumer of ``topic``, or of several; ``ConsumerConfig`` explains the arguments.
 
-        Creates the subscription where it does not exist. Raises InvalidName, InvalidValue, the
-        broker's error, or TimedOut when the broker did not let it in within the operation timeout.
+        Its messages have values of ``schema``, or bytes. Creates the subscription where it does
+        not exist. Raises InvalidName, InvalidValue, IncompatibleSchema when a topic does not go
+        with the schema, another error of the broker, or TimedOut when the broker did not let it
+        in within the operation timeout.
         """
         return Consumer(
-            self._thread.make(self._client.subscribe(topic, subscription, **options)), self._thread
+            self._thread.make(
+                self._client.subscribe(topic, subscription, schema=schema, **options)
+            ),
+            self._thread,
         )
 
     def create_reader(
@@ -361,8 +377,9 @@ class Client:
         start: MessageId | Mapping[int, MessageId] = EARLIEST_MESSAGE,
         *,
         inclusive: bool = False,
+        schema: Schema[T] | None = None,
         **options: Unpack[ReaderOptions],
-    ) -> Reader:
+    ) -> Reader[T]:
         """A reader of ``topic`` from ``start`` on: it keeps no place at the broker.
 
         The first message is the one after ``start``, or with ``inclusive`` that one itself;
@@ -373,7 +390,9 @@ class Client:
         """
         return Reader(
             self._thread.make(
-                self._client.create_reader(topic, start, inclusive=inclusive, **options)
+                self._client.create_reader(
+                    topic, start, inclusive=inclusive, schema=schema, **options
+                )
             ),
             self._thread,
         )

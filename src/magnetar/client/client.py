@@ -28,6 +28,7 @@ from .gather_all import gather_all
 from .producers.config import ProducerConfig, ProducerOptions
 from .producers.opening import open_producer
 from .producers.producer import Producer
+from .schemas.schema import Schema, T
 
 
 class Client:
@@ -59,29 +60,40 @@ class Client:
         self._context = ClientContext(
             config, self._lookup, clock, chance, itertools.count(), backoff
         )
-        self._open: dict[Producer | Receiver, None] = {}
+        self._open: dict[Producer[Any] | Receiver[Any], None] = {}
         self._closed = False
         self._closing = Closing("client", self._close)
 
-    async def create_producer(self, topic: str, **options: Unpack[ProducerOptions]) -> Producer:
+    async def create_producer(
+        self, topic: str, *, schema: Schema[T] | None = None, **options: Unpack[ProducerOptions]
+    ) -> Producer[T]:
         """A producer for ``topic``; ``ProducerConfig`` says what the keyword arguments mean.
 
-        On a partitioned topic it sends to all partitions. Raises InvalidName, InvalidValue, the
-        broker's error, or TimedOut when the broker did not let it in within the operation timeout.
+        It takes values of ``schema``, or bytes, and on a partitioned topic sends to all
+        partitions. Raises InvalidName, InvalidValue, IncompatibleSchema when the topic does not
+        take the schema, another error of the broker, or TimedOut when the broker did not let it
+        in within the operation timeout.
         """
         config = ProducerConfig(**options)
         name = self._parse(topic)
-        producer = await open_producer(self._context, name, config, self._forget)
+        producer = await open_producer(self._context, name, config, self._forget, schema)
         self._open[producer] = None
         return producer
 
     async def subscribe(
-        self, topic: str | Sequence[str], subscription: str, **options: Unpack[ConsumerOptions]
-    ) -> Consumer:
+        self,
+        topic: str | Sequence[str],
+        subscription: str,
+        *,
+        schema: Schema[T] | None = None,
+        **options: Unpack[ConsumerOptions],
+    ) -> Consumer[T]:
         """A consumer of ``topic``, or of several; ``ConsumerConfig`` explains the arguments.
 
-        Creates the subscription where it does not exist. Raises InvalidName, InvalidValue, the
-        broker's error, or TimedOut when the broker did not let it in within the operation timeout.
+        Its messages have values of ``schema``, or bytes. Creates the subscription where it does
+        not exist. Raises InvalidName, InvalidValue, IncompatibleSchema when a topic does not go
+        with the schema, another error of the broker, or TimedOut when the broker did not let it
+        in within the operation timeout.
         """
         config = ConsumerConfig(**options)
         check_text("subscription", subscription)
@@ -90,8 +102,8 @@ class Client:
         if not names:
             raise InvalidValue("no topic to subscribe to")
         names = list(dict.fromkeys(names))
-        consumer = await open_receiver(
-            self._context, Consumer, names, subscription, config, closed=self._forget
+        consumer: Consumer[T] = await open_receiver(
+            self._context, Consumer, names, subscription, config, closed=self._forget, schema=schema
         )
         self._open[consumer] = None
         return consumer
@@ -102,8 +114,9 @@ class Client:
         start: MessageId | Mapping[int, MessageId] = EARLIEST_MESSAGE,
         *,
         inclusive: bool = False,
+        schema: Schema[T] | None = None,
         **options: Unpack[ReaderOptions],
-    ) -> Reader:
+    ) -> Reader[T]:
         """A reader of ``topic`` from ``start`` on: it keeps no place at the broker.
 
         The first message is the one after ``start``, or with ``inclusive`` that one itself;
@@ -113,13 +126,14 @@ class Client:
         Raises as ``subscribe``.
         """
         config = ConsumerConfig(initial_position=InitialPosition.EARLIEST, **options)
-        reader = await open_receiver(
+        reader: Reader[T] = await open_receiver(
             self._context,
             Reader,
             [self._parse(topic)],
             f"reader-{made_up_name()}",
             config,
             closed=self._forget,
+            schema=schema,
             start=partial(start_on, start=start, inclusive=inclusive),
         )
         self._open[reader] = None
@@ -168,5 +182,5 @@ class Client:
         check_text("topic", topic)
         return TopicName.parse(topic)
 
-    def _forget(self, closed: Producer | Receiver) -> None:
+    def _forget(self, closed: Producer[Any] | Receiver[Any]) -> None:
         self._open.pop(closed, None)

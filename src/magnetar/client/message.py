@@ -1,9 +1,9 @@
 """Messages as the application sends and receives them. Pure."""
 
 from base64 import b64decode
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple, TypedDict
+from typing import Any, Final, Generic, NamedTuple, TypedDict, cast
 
 from magnetar.errors import InvalidValue
 from magnetar.message.batch import Single, parse_single
@@ -11,6 +11,7 @@ from magnetar.message.metadata import Metadata
 from magnetar.model.position import MessageId, Position
 
 from .checks import check_bytes, check_key, check_number, copy_properties, whole_number
+from .schemas.schema import Schema, T, T_co
 
 DELAY_S_MAX: Final = 3_153_600_000
 """No message is delayed for longer than a century."""
@@ -36,10 +37,10 @@ class MessageDetails(TypedDict, total=False):
 
 
 @dataclass(slots=True)
-class OutgoingMessage:
-    """A message to send that has more than a payload. ``MessageDetails`` explains the fields."""
+class OutgoingMessage(Generic[T]):
+    """A message to send that is more than its value. ``MessageDetails`` explains the fields."""
 
-    data: bytes
+    value: T  # The payload in bytes; what the producer's schema takes, when it has one.
     key: str | bytes | None = None
     ordering_key: bytes | None = None
     properties: Mapping[str, str] | None = None
@@ -60,17 +61,17 @@ class OutgoingMessage:
         return now_ms + round(self.deliver_after_s * 1000)
 
     @property
-    def size(self) -> int:
-        """The bytes it counts: its payload, keys and properties."""
-        size = len(self.data) + len(self.key or "") + len(self.ordering_key or b"")
+    def more_size(self) -> int:
+        """The bytes it counts beside its payload: its keys and properties."""
+        size = len(self.key or "") + len(self.ordering_key or b"")
         if self.properties:
             size += sum(len(name) + len(value) for name, value in self.properties.items())
         return size
 
-    def checked(self) -> "OutgoingMessage | None":
+    def checked(self, data: bytes) -> "OutgoingMessage | None":
         """Check and copy it, so that the application cannot change it; None for just a payload.
 
-        The payload is left to the queue. Raises InvalidValue.
+        ``data`` is the payload, which is left to the queue. Raises InvalidValue.
         """
         key, properties = self.key, self.properties
         event_time_ms, sequence_id = self.event_time_ms, self.sequence_id
@@ -94,7 +95,7 @@ class OutgoingMessage:
         if sequence_id is not None:
             sequence_id = whole_number("sequence_id", sequence_id)
         return OutgoingMessage(
-            self.data,
+            data,
             key,
             self.ordering_key,
             properties,
@@ -117,7 +118,7 @@ class OutgoingMessage:
 _NO_DETAILS: Final[MessageDetails] = {}
 
 
-def outgoing(value: bytes | OutgoingMessage, details: MessageDetails) -> bytes | OutgoingMessage:
+def outgoing(value: T | OutgoingMessage[T], details: MessageDetails) -> T | OutgoingMessage[T]:
     """Join the arguments of a call that sends into one value. Raises InvalidValue."""
     if not details:
         return value
@@ -127,28 +128,42 @@ def outgoing(value: bytes | OutgoingMessage, details: MessageDetails) -> bytes |
 
 
 def prepare(
-    value: bytes | OutgoingMessage, details: MessageDetails = _NO_DETAILS
+    value: T | OutgoingMessage[T],
+    details: MessageDetails = _NO_DETAILS,
+    schema: Schema[T] | None = None,
 ) -> tuple[bytes, OutgoingMessage | None]:
     """Return the payload, and the message if it has more than that. Raises InvalidValue.
 
     Every message that is sent comes through here, whatever call sends it: this is where a schema
-    will encode its value, and interceptors will see it.
+    encodes its value, and interceptors will see it. Without a schema values are bytes.
     """
     value = outgoing(value, details)
     if isinstance(value, OutgoingMessage):
-        return value.data, value.checked()
-    return value, None
+        data = _data(value.value, schema)
+        return data, value.checked(data)
+    return _data(value, schema), None
 
 
-def as_sequence(
-    values: Iterable[bytes | OutgoingMessage] | bytes | str,
+def prepare_many(
+    values: Iterable[T | OutgoingMessage[T]] | bytes | str, schema: Schema[T] | None = None
 ) -> Sequence[bytes | OutgoingMessage]:
-    """Return the messages as a list or tuple. Raises InvalidValue for a single payload."""
+    """Return the messages, their values encoded. Raises InvalidValue, also for a single payload."""
     if isinstance(values, bytes | str):
         raise InvalidValue(
             f"many messages are wanted, not one: put the {type(values).__name__} into a list"
         )
-    return values if isinstance(values, list | tuple) else list(values)
+    if schema is None:
+        given = values if isinstance(values, list | tuple) else list(values)
+        return cast("Sequence[bytes | OutgoingMessage]", given)
+    found = []
+    for value in values:
+        data, message = prepare(value, _NO_DETAILS, schema)
+        found.append(message or data)
+    return found
+
+
+def _data(value: T, schema: Schema[T] | None) -> bytes:
+    return cast("bytes", value) if schema is None else schema.encode(value)
 
 
 class ChunkedMessageId(MessageId):
@@ -187,10 +202,11 @@ class Delivery:
     redelivery_count: int
     redelivered: bool
     chunks: tuple[Position, ...] = ()  # All entries of a message that was split.
+    decode: "Callable[[Message[Any]], object] | None" = None  # To the value; None: it is ``data``.
 
 
-class Message(NamedTuple):
-    """A received message. ``data`` is its payload; the properties say the rest.
+class Message(NamedTuple, Generic[T_co]):
+    """A received message. ``value`` is what was sent, ``data`` the bytes of it.
 
     It is a tuple, because making one must cost next to nothing.
     """
@@ -199,6 +215,15 @@ class Message(NamedTuple):
     batch_index: int  # 0-based; -1 outside a batch.
     head: bytes  # The metadata of this message in its batch; b"" outside a batch.
     data: bytes
+
+    @property
+    def value(self) -> T_co:
+        """What was sent: ``data``, decoded by the schema with each access. Keep what you get.
+
+        Raises UndecodableValue.
+        """
+        decode = self.delivery.decode
+        return cast("T_co", self.data if decode is None else decode(self))
 
     @property
     def message_id(self) -> MessageId:
@@ -284,7 +309,12 @@ class Message(NamedTuple):
         return parse_single(self.head) if self.batch_index >= 0 else self.delivery.metadata
 
 
-def entries_of(message: Message | MessageId) -> tuple[Position, ...]:
+def decoding(decode: Callable[[bytes], object]) -> Callable[[Message[Any]], object]:
+    """What ``Delivery.decode`` is for a schema that needs the payload only."""
+    return lambda message: decode(message.data)
+
+
+def entries_of(message: Message[Any] | MessageId) -> tuple[Position, ...]:
     """The entries that a message lies in: one, or one for each of its chunks."""
     if isinstance(message, Message):
         return message.delivery.chunks or (message.delivery.position,)

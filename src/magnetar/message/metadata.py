@@ -21,7 +21,7 @@ _PRODUCER_NAME = 0x0A  # likewise
 
 # Of what ``build`` writes, in its order.
 _TAGS = [0x0A, 0x10, 0x18, 0x22, 0x32, 0x40, 0x48, 0x58, 0x60]
-_TAGS += [136, 146, 152, 192, 200, 210, 216, 224, 232]
+_TAGS += [130, 136, 146, 152, 192, 200, 210, 216, 224, 232]
 
 # Sequence id, publish time and the size of the key, which in most metadata follow the producer's
 # name; and fields that are numbers and may follow the key: none of them says what key is meant.
@@ -67,6 +67,7 @@ class Metadata:
     null_value: bool
     chunk: ChunkPlace | None
     encrypted: bool
+    schema_version: bytes | None  # as the broker told the producer
 
 
 class Peek(NamedTuple):
@@ -110,6 +111,7 @@ def parse(entry: bytes) -> Metadata:
         found.null_value,
         _chunk_place(found),
         bool(found.encryption_keys),
+        found.schema_version if found.HasField("schema_version") else None,
     )
 
 
@@ -217,6 +219,7 @@ def build(
     uncompressed_size: int | None = None,
     null_value: bool = False,
     chunk: ChunkPlace | None = None,
+    schema_version: bytes | None = None,
 ) -> bytes:
     """The metadata of a message, or of a batch of ``message_count``, as it goes into the entry.
 
@@ -237,6 +240,7 @@ def build(
             uncompressed_size,
             message_count,
             event_time_ms,
+            schema_version,
             key_b64 or None,
             ordering_key,
             deliver_at_ms,

@@ -70,7 +70,7 @@ def to_messages(rows: pa.RecordBatch, topic: str | None) -> dict[str, list[Outgo
         if value is None:
             raise InvalidValue(f"a row for {target} has no value: filter it out, or give it one")
         message = OutgoingMessage(
-            data=value,
+            value,
             key=key,
             ordering_key=ordering_key,
             properties=_properties(properties),

@@ -7,6 +7,7 @@ from typing import cast
 from magnetar import inner
 from magnetar.model.position import MessageId, Position
 from magnetar.model.producers import ProducerAccessMode
+from magnetar.model.schemas import SchemaInfo
 from magnetar.model.subscriptions import InitialPosition, KeySharedPolicy, SubscriptionType
 from magnetar.proto import PulsarApi_pb2 as pb
 
@@ -105,6 +106,7 @@ def producer(
     access_mode: ProducerAccessMode = ProducerAccessMode.SHARED,
     topic_epoch: int | None = None,
     encrypted: bool = False,
+    schema: SchemaInfo | None = None,
 ) -> bytes:
     """``epoch`` rises with each reconnection, so that the broker lets go of what was before.
 
@@ -123,6 +125,7 @@ def producer(
             producer_access_mode=pb.ProducerAccessMode.Name(access_mode),
             topic_epoch=topic_epoch,
             encrypted=encrypted or None,
+            schema=_schema(schema),
         )
     )
 
@@ -177,6 +180,7 @@ def subscribe(
     read_compacted: bool = False,
     key_shared_policy: KeySharedPolicy | None = None,
     replicate_state: bool | None = None,
+    schema: SchemaInfo | None = None,
 ) -> bytes:
     """``start`` is for a subscription that is not durable: the message it begins at."""
     return encode(
@@ -198,6 +202,7 @@ def subscribe(
             read_compacted=read_compacted or None,
             keySharedMeta=None if key_shared_policy is None else _key_shared(key_shared_policy),
             replicate_subscription_state=replicate_state,
+            schema=_schema(schema),
         )
     )
 
@@ -310,6 +315,17 @@ def _message_id(message_id: MessageId) -> pb.MessageIdData:
         partition=message_id.partition if message_id.partition >= 0 else None,
         batch_index=message_id.batch_index if batched else None,
         batch_size=message_id.batch_size if batched else None,
+    )
+
+
+def _schema(schema: SchemaInfo | None) -> pb.Schema | None:
+    if schema is None:
+        return None
+    return pb.Schema(
+        name=schema.type.name,
+        schema_data=schema.data,
+        type=cast("pb.Schema.Type", schema.type),
+        properties=_pairs(schema.properties),
     )
 
 

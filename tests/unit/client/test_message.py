@@ -6,9 +6,11 @@ from magnetar.client.message import (
     Delivery,
     Message,
     OutgoingMessage,
-    as_sequence,
+    decoding,
     prepare,
+    prepare_many,
 )
+from magnetar.client.schemas.primitives import StringSchema
 from magnetar.errors import InvalidValue
 from magnetar.message.batch import Single, build_single
 from magnetar.message.entry import join
@@ -128,10 +130,27 @@ def test_a_delay_is_checked():
 
 
 def test_one_payload_is_not_many_messages():
-    assert as_sequence(iter([b"a", b"b"])) == [b"a", b"b"]
+    assert prepare_many(iter([b"a", b"b"])) == [b"a", b"b"]
     with pytest.raises(InvalidValue, match="put the bytes into a list"):
-        as_sequence(b"ab")
+        prepare_many(b"ab")
 
 
 def test_an_outgoing_message_counts_all_that_is_written():
-    assert OutgoingMessage(b"12345", "abc", b"de", {"f": "gh"}).size == 13
+    assert OutgoingMessage(b"12345", "abc", b"de", {"f": "gh"}).more_size == 8
+
+
+def test_a_schema_encodes_the_value():
+    schema = StringSchema()
+    assert prepare("x", {}, schema) == (b"x", None)
+    assert prepare("x", {"key": "k"}, schema) == (b"x", OutgoingMessage(b"x", "k"))
+    many = prepare_many(iter(["x", OutgoingMessage("y", "k")]), schema)
+    assert many == [b"x", OutgoingMessage(b"y", "k")]
+    with pytest.raises(InvalidValue, match="must be str"):
+        prepare_many(["x", 1], schema)
+
+
+def test_a_value_is_decoded_by_the_schema_and_without_it_the_payload():
+    message = Message(delivery(), -1, b"", b"x")
+    assert message.value == b"x"
+    message.delivery.decode = decoding(StringSchema().decode)
+    assert message.value == "x"

@@ -78,7 +78,7 @@ def batch(**columns):
 def test_rows_become_messages_by_topic_in_their_order():
     rows = batch(value=["1", "2", "3"], topic=["a", None, "a"])
     found = to_messages(rows, "b")
-    assert {topic: [one.data for one in many] for topic, many in found.items()} == {
+    assert {topic: [one.value for one in many] for topic, many in found.items()} == {
         "a": [b"1", b"3"],
         "b": [b"2"],
     }

@@ -15,6 +15,7 @@ from magnetar.errors import MagnetarError
 STATUSES: Final[dict[type[MagnetarError], int]] = {
     errors.ProtocolError: 400,
     errors.ChecksumMismatch: 400,
+    errors.UndecodableValue: 400,
     errors.AccessError: 403,
     errors.NotAuthenticated: 401,
     errors.NotFound: 404,

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from itertools import groupby
 from operator import itemgetter
-from typing import Final
+from typing import Any, Final
 
 from magnetar.client.connections.connection import Connection
 from magnetar.client.consumers.config import ConsumerConfig
@@ -53,7 +53,7 @@ class AckSender:
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
 
-    def acknowledge(self, messages: Sequence[Message | MessageId]) -> None:
+    def acknowledge(self, messages: Sequence[Message[Any] | MessageId]) -> None:
         if not self._kept:
             return
         if set(map(type, messages)) == {Message}:
@@ -64,7 +64,7 @@ class AckSender:
             for message in messages:
                 self.acknowledge_one(message)
 
-    def acknowledge_one(self, message: Message | MessageId) -> None:
+    def acknowledge_one(self, message: Message[Any] | MessageId) -> None:
         if not self._kept:
             return
         if isinstance(message, Message):
@@ -77,7 +77,7 @@ class AckSender:
             self.state.indexes(message.position, (message.batch_index,), message.batch_size)
         self.send_soon()
 
-    def acknowledge_cumulative(self, message: Message | MessageId) -> None:
+    def acknowledge_cumulative(self, message: Message[Any] | MessageId) -> None:
         if not self._kept:
             return
         message_id = message.message_id if isinstance(message, Message) else message

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable
 from itertools import groupby
+from typing import Any
 
 from magnetar.client.gather_all import gather_all
 from magnetar.client.message import Message
+from magnetar.client.schemas.schema import T_co
 from magnetar.errors import NotAllowed
 from magnetar.model.position import MessageId
 
@@ -12,7 +14,7 @@ from .receiver import Receiver
 from .topic_consumer import ORDERED, TopicConsumer
 
 
-class Consumer(Receiver):
+class Consumer(Receiver[T_co]):
     """Receives the messages of one subscription. Made by ``Client.subscribe``."""
 
     @property
@@ -29,7 +31,9 @@ class Consumer(Receiver):
         """Every topic was terminated, and the broker has sent all there was."""
         return all(part.reached_end for part in self._topics.values())
 
-    def acknowledge(self, messages: Message | MessageId | Iterable[Message | MessageId]) -> None:
+    def acknowledge(
+        self, messages: Message[Any] | MessageId | Iterable[Message[Any] | MessageId]
+    ) -> None:
         """The application is done with these: the broker need not deliver them again.
 
         Leaves with others after ``ack_group_time_s``. An entry is acknowledged when all its
@@ -46,7 +50,7 @@ class Consumer(Receiver):
         for part, group in groupby(given, self._part_of):
             part.acks.acknowledge(list(group))
 
-    def acknowledge_cumulative(self, message: Message | MessageId) -> None:
+    def acknowledge_cumulative(self, message: Message[Any] | MessageId) -> None:
         """The application is done with this one and all before it on its topic.
 
         Raises NotAllowed on a Shared or Key_Shared subscription.
@@ -59,7 +63,7 @@ class Consumer(Receiver):
         self._part_of(message).acks.acknowledge_cumulative(message)
 
     def negative_acknowledge(
-        self, messages: Message | MessageId | Iterable[Message | MessageId]
+        self, messages: Message[Any] | MessageId | Iterable[Message[Any] | MessageId]
     ) -> None:
         """The application cannot process these now: they come again.
 
@@ -80,7 +84,7 @@ class Consumer(Receiver):
             part.flush()
 
     async def redeliver_unacknowledged(
-        self, messages: Iterable[Message | MessageId] | None = None
+        self, messages: Iterable[Message[Any] | MessageId] | None = None
     ) -> None:
         """Ask for what was delivered and not acknowledged once more, or only for ``messages``.
 
@@ -90,7 +94,7 @@ class Consumer(Receiver):
             for part in self._topics.values():
                 part.redeliver(None)
             return
-        wanted: dict[TopicConsumer, list[Message | MessageId]] = {}
+        wanted: dict[TopicConsumer, list[Message[Any] | MessageId]] = {}
         for message in messages:
             wanted.setdefault(self._part_of(message), []).append(message)
         for part, group in wanted.items():

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import repeat
+from typing import Any
 
 from magnetar.client.message import Delivery, Message
 from magnetar.message.batch import unpack
@@ -31,18 +32,19 @@ class Entry:
             last = self.wanted.bit_length() - 1
         return Message(self.delivery, last, b"", b"").message_id
 
-    def messages(self) -> list[Message]:
+    def messages(self) -> list[Message[Any]]:
         """Raises CorruptEntry."""
         count = self.delivery.batch_size
         if not count:
             return [Message(self.delivery, -1, b"", self.payload)]
         heads, payloads = unpack(self.payload, count)
-        messages = map(Message._make, zip(repeat(self.delivery), range(count), heads, payloads))
+        made = zip(repeat(self.delivery), range(count), heads, payloads)
+        messages: Iterable[Message[Any]] = map(Message._make, made)
         if self.wanted is None:
             return list(messages)
         return [message for message in messages if self.wanted >> message.batch_index & 1]
 
-    def only(self, messages: Iterable[Message]) -> "Entry":
+    def only(self, messages: Iterable[Message[Any]]) -> "Entry":
         """The entry with none but these of its messages."""
         if not self.delivery.batch_size:
             return self

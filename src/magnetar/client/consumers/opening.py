@@ -3,10 +3,11 @@
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from magnetar.client.context import ClientContext, partitions_of, start_all
 from magnetar.client.gather_all import gather_all
+from magnetar.client.schemas.schema import Schema
 from magnetar.errors import InvalidValue
 from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST, EARLIEST_MESSAGE, LATEST, MessageId
@@ -19,7 +20,7 @@ from .unpacking import Start
 
 NAME_SIZE: Final = 5  # Random bytes in a name that the client makes up: ten hex digits.
 
-R = TypeVar("R", bound=Receiver)
+R = TypeVar("R", bound=Receiver[Any])
 
 
 async def open_receiver(
@@ -29,7 +30,8 @@ async def open_receiver(
     subscription: str,
     config: ConsumerConfig,
     *,
-    closed: Callable[[Receiver], None],
+    closed: Callable[[Receiver[Any]], None],
+    schema: Schema[Any] | None = None,
     start: Callable[[TopicName], Start] | None = None,
 ) -> R:
     """Attach a consumer or reader to its topics. Raises the broker's error or TimedOut.
@@ -64,6 +66,7 @@ async def open_receiver(
                 receiver.name,
                 queue_size,
                 None if start is None else start(topic),
+                schema,
             ),
             next(context.ids),
             config,

@@ -1,5 +1,7 @@
 """How far the application is in one topic's log. Pure."""
 
+from typing import Any
+
 from magnetar.client.message import ChunkedMessageId, Message
 from magnetar.model.position import LATEST, MessageId, Position
 
@@ -10,7 +12,7 @@ class Place:
     """What the application has received, and where a subscription begins that is not durable."""
 
     start: Start | None  # Invariant: None exactly where the broker keeps the place.
-    seen: Message | MessageId | None  # The last message received since the consumer was attached.
+    seen: Message[Any] | MessageId | None  # The last message received since it was attached.
 
     def __init__(self, start: Start | None) -> None:
         self.start = start
@@ -53,7 +55,7 @@ def entry_of(start: Start) -> MessageId:
     return message_id
 
 
-def _id_of(message: Message | MessageId) -> MessageId:
+def _id_of(message: Message[Any] | MessageId) -> MessageId:
     return message.message_id if isinstance(message, Message) else message
 
 

@@ -1,13 +1,14 @@
 """A reader: goes through a topic from any place, and leaves no trace at the broker."""
 
 from magnetar.client.message import Message
+from magnetar.client.schemas.schema import T_co
 
 from .entry import Entry
 from .receiver import Receiver
 from .topic_consumer import TopicConsumer
 
 
-class Reader(Receiver):
+class Reader(Receiver[T_co]):
     """Made by ``Client.create_reader``. Like a consumer, but nothing needs acknowledging.
 
     After a reconnection it goes on behind the last message it gave to the application. It reads
@@ -15,7 +16,7 @@ class Reader(Receiver):
     read may be deleted while it is connected.
     """
 
-    async def receive(self, timeout_s: float | None = None) -> Message:
+    async def receive(self, timeout_s: float | None = None) -> Message[T_co]:
         message = await super().receive(timeout_s)
         self._part_of(message).acks.acknowledge_cumulative(message)
         return message
@@ -27,7 +28,7 @@ class Reader(Receiver):
         *,
         count_min: int = 1,
         bytes_max: int | None = None,
-    ) -> list[Message]:
+    ) -> list[Message[T_co]]:
         messages = await super().receive_many(
             count_max, timeout_s, count_min=count_min, bytes_max=bytes_max
         )

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
+from typing import Any
 
 from magnetar.client.message import Message
 from magnetar.wire.frames import Frame
@@ -23,7 +24,7 @@ from .entry import Entry
 class Opened:
     """An opened entry: its messages to deliver, and the permits that it took."""
 
-    messages: list[Message]
+    messages: list[Message[Any]]
     permits: int
     entry: Entry | None = None
 
@@ -45,7 +46,7 @@ class ReceiveQueue:
         self._open_entry = open_entry
         self._arrived: deque[Frame] = deque()
         self._entry: Entry | None = None  # The one that was opened last, and its messages.
-        self._messages: list[Message] = []
+        self._messages: list[Message[Any]] = []
         self._next = 0  # Invariant: the application has those before this index.
         self._consumed = 0
 
@@ -57,7 +58,7 @@ class ReceiveQueue:
     def put(self, frame: Frame) -> None:
         self._arrived.append(frame)
 
-    def pop(self) -> Message | None:
+    def pop(self) -> Message[Any] | None:
         if self._next == len(self._messages) and not self.open():
             return None
         message = self._messages[self._next]
@@ -65,8 +66,8 @@ class ReceiveQueue:
         self._consumed += 1
         return message
 
-    def take(self, count_max: int) -> list[Message]:
-        taken: list[Message] = []
+    def take(self, count_max: int) -> list[Message[Any]]:
+        taken: list[Message[Any]] = []
         while len(taken) < count_max and (self._next < len(self._messages) or self.open()):
             start = self._next
             stop = min(start + count_max - len(taken), len(self._messages))

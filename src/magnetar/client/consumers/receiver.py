@@ -5,10 +5,11 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from itertools import accumulate
 from math import inf
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, Generic, Self, TypeVar
 
 from magnetar.client.gather_all import gather_all
 from magnetar.client.message import Message
+from magnetar.client.schemas.schema import T_co
 from magnetar.errors import InvalidValue, NotAllowed, TimedOut
 from magnetar.model.position import EARLIEST, LATEST, MessageId
 from magnetar.model.subscriptions import SubscriptionType
@@ -21,7 +22,7 @@ T = TypeVar("T")
 MESSAGES_PER_TOPIC_MAX: Final = 100  # Messages taken from one topic before the next one.
 
 
-class Receiver:
+class Receiver(Generic[T_co]):
     """Receives the messages of one subscription, of one topic or of many, fairly.
 
     Calls that wait are coroutines and may be cancelled at any time: no message is lost by it.
@@ -36,7 +37,7 @@ class Receiver:
         subscription_type: SubscriptionType,
         *,
         paused: bool,
-        closed: Callable[["Receiver"], None],
+        closed: Callable[["Receiver[Any]"], None],
     ) -> None:
         """``closed`` is called once, when the receiver has been closed."""
         self._topic = topic
@@ -46,7 +47,7 @@ class Receiver:
         self._on_closed = closed
         self._topics: dict[str, TopicConsumer] = {}
         self._ready: deque[TopicConsumer] = deque()  # Invariant: no topic twice.
-        self._held: list[Message] = []  # Taken for a call that was cancelled, or had enough.
+        self._held: list[Message[Any]] = []  # Taken for a call that was cancelled, or had enough.
         self._on_demand: TopicConsumer | None = None  # The only topic, of a queue of size 0.
         self._signal = asyncio.Event()
         self._paused = paused
@@ -74,7 +75,7 @@ class Receiver:
         """It is attached to the brokers of all its topics now."""
         return not self._closed and all(part.connected for part in self._topics.values())
 
-    async def receive(self, timeout_s: float | None = None) -> Message:
+    async def receive(self, timeout_s: float | None = None) -> Message[T_co]:
         """The next message, waiting for it up to ``timeout_s`` seconds (None: for ever).
 
         Raises TimedOut, NotAllowed when closed, or why the broker refuses it from now on.
@@ -99,7 +100,7 @@ class Receiver:
         *,
         count_min: int = 1,
         bytes_max: int | None = None,
-    ) -> list[Message]:
+    ) -> list[Message[T_co]]:
         """What there is, at most ``count_max``; waits for the first, [] when the time is up.
 
         With ``count_min`` it waits for so many, and returns what there is when the time is up.
@@ -111,7 +112,7 @@ class Receiver:
             return await self._collect(count_max, count_min, bytes_max, timeout_s)
         return await self._wait(count_max, timeout_s, TopicConsumer.take)
 
-    async def __aiter__(self) -> AsyncIterator[Message]:
+    async def __aiter__(self) -> AsyncIterator[Message[T_co]]:
         """Messages for ever; ends when it is closed."""
         while True:
             try:
@@ -260,7 +261,7 @@ class Receiver:
 
     async def _collect(
         self, count_max: int, count_min: int, bytes_max: int | None, timeout_s: float | None
-    ) -> list[Message]:
+    ) -> list[Message[T_co]]:
         """Wait for ``count_min`` messages, or ``bytes_max`` bytes; hold what is too much."""
         taken, self._held = self._held[:count_max], self._held[count_max:]
         size = sum(len(message.data) for message in taken)
@@ -292,7 +293,7 @@ class Receiver:
             if part.over is not None:
                 raise part.over
 
-    def _part_of(self, message: Message | MessageId) -> TopicConsumer:
+    def _part_of(self, message: Message[Any] | MessageId) -> TopicConsumer:
         if isinstance(message, Message):
             part = self._topics.get(message.topic)
             if part is not None:
@@ -309,7 +310,7 @@ class Receiver:
         return parts[0]
 
 
-def _fitting(messages: Sequence[Message], bytes_max: float) -> int:
+def _fitting(messages: Sequence[Message[Any]], bytes_max: float) -> int:
     """How many of the messages have ``bytes_max`` bytes together; at least one."""
     sizes = accumulate(len(message.data) for message in messages)
     return max(sum(size <= bytes_max for size in sizes), 1)

@@ -1,7 +1,7 @@
 """Asks for entries again when their time has come: refused, or not acknowledged in time."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final
+from typing import Any, Final
 
 from magnetar.client.consumers.config import ConsumerConfig
 from magnetar.client.message import Message, entries_of
@@ -55,7 +55,7 @@ class Redeliveries:
             self._counts = {}
         self._counted_max = counted_max
 
-    def taken(self, messages: Sequence[Message]) -> None:
+    def taken(self, messages: Sequence[Message[Any]]) -> None:
         """The application got these. Call it where ``times_out`` only."""
         due = self._clock.now() + self._timeout_s
         if self._timeout_backoff is None:
@@ -66,7 +66,7 @@ class Redeliveries:
             later = due + self._timeout_backoff.delay_s(self._count(message))
             self._alarm.set(self.wheel.add(entries_of(message), later, self._timeout_tick_s))
 
-    def refuse(self, messages: Iterable[Message | MessageId]) -> None:
+    def refuse(self, messages: Iterable[Message[Any] | MessageId]) -> None:
         """The application cannot process these now."""
         if not self._acknowledges:
             return
@@ -92,7 +92,7 @@ class Redeliveries:
         self.wheel.clear()
         self._alarm.close()
 
-    def _count(self, message: Message | MessageId) -> int:
+    def _count(self, message: Message[Any] | MessageId) -> int:
         """How often it was delivered before."""
         if self._counts is not None:
             return self._counts.get(entries_of(message)[-1], 0)

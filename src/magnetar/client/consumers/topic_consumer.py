@@ -12,6 +12,7 @@ from magnetar.client.connections.connection import Connection, position_of
 from magnetar.client.connections.lookup import Lookup
 from magnetar.client.consumers.config import ConsumerConfig
 from magnetar.client.message import Message, entries_of
+from magnetar.client.schemas.schema import Schema
 from magnetar.clock import Clock
 from magnetar.errors import MagnetarError, NotAllowed
 from magnetar.message.metadata import message_count
@@ -45,6 +46,7 @@ class Subscribing:
     consumer_name: str
     receiver_queue_size: int
     start: Start | None
+    schema: Schema[Any] | None = None
 
 
 class TopicConsumer:
@@ -112,6 +114,7 @@ class TopicConsumer:
             reject=self.acks.reject,
             send_soon=self.acks.send_soon,
             expire_at=self._chunk_alarm.set,
+            schema=subscribing.schema,
         )
         self._queue = ReceiveQueue(subscribing.receiver_queue_size, self._unpacker.open)
         self._receiving = False  # Messages from before a seek or reconnection are not taken.
@@ -149,7 +152,7 @@ class TopicConsumer:
         if not paused:
             self._ask_anew(self._attachment.connection)
 
-    def pop(self) -> Message | None:
+    def pop(self) -> Message[Any] | None:
         message = self._queue.pop()
         if message is not None:
             self._place.seen = message
@@ -158,7 +161,7 @@ class TopicConsumer:
         self._ask_for_more()
         return message
 
-    def take(self, count_max: int) -> list[Message]:
+    def take(self, count_max: int) -> list[Message[Any]]:
         """Take the messages that are there, at most ``count_max``."""
         taken = self._queue.take(count_max)
         if taken:
@@ -181,7 +184,7 @@ class TopicConsumer:
         if self._attachment.connection is not None:
             self._attachment.connection.flush()
 
-    def redeliver(self, messages: Iterable[Message | MessageId] | None) -> None:
+    def redeliver(self, messages: Iterable[Message[Any] | MessageId] | None) -> None:
         """Ask for unacknowledged messages again; None for all of them."""
         self.acks.send()
         connection = self._attachment.connection
@@ -340,6 +343,7 @@ class TopicConsumer:
         start = self._place.start
         if start is not None:
             self._unpacker.start = start
+        schema = self._subscribing.schema
         return requests.subscribe(
             self._id,
             request_id,
@@ -358,6 +362,7 @@ class TopicConsumer:
             read_compacted=self._config.read_compacted,
             key_shared_policy=self._config.key_shared_policy,
             replicate_state=self._config.replicate_subscription_state or None,
+            schema=None if schema is None else schema.info,
         )
 
     async def _ask(self, build: Callable[[int], bytes]) -> Frame:

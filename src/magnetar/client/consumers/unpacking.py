@@ -8,9 +8,11 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Any
 
 from magnetar.client.consumers.config import ConsumerConfig
-from magnetar.client.message import Delivery
+from magnetar.client.message import Delivery, decoding
+from magnetar.client.schemas.schema import Schema
 from magnetar.errors import CorruptEntry, MessageTooLarge
 from magnetar.message.batch import bits_left, unpack
 from magnetar.message.chunk import Reassembly
@@ -78,6 +80,7 @@ class Unpacker:
         reject: Callable[[Position, int], None],
         send_soon: Callable[[], None],
         expire_at: Callable[[float], None],
+        schema: Schema[Any] | None = None,
     ) -> None:
         """``reject`` tells the broker that an entry cannot be read.
 
@@ -104,6 +107,7 @@ class Unpacker:
         self._reject = reject
         self._send_soon = send_soon
         self._expire_at = expire_at
+        self._decode = None if schema is None else decoding(schema.decode)
         self._reported: set[Flaw] = set()
 
     def open(self, frame: Frame) -> Opened:
@@ -171,6 +175,7 @@ class Unpacker:
             frame.command.message.redelivery_count,
             redelivered=frame.command.message.redelivery_count > 0
             or (self.seen_before is not None and position <= self.seen_before),
+            decode=self._decode,
         )
         body = entry[metadata.payload_start :]
         if metadata.chunk is not None:

@@ -29,6 +29,7 @@ class Encoder:
 
     def __init__(self, producer_id: int, compression: CompressionType, *, chunking: bool) -> None:
         self.producer_name = ""  # Known once the broker has answered; part of every entry.
+        self.schema_version: bytes | None = None  # Likewise; None without a schema.
         self._producer_id = producer_id
         self._compression = compression
         self._chunking = chunking
@@ -57,6 +58,7 @@ class Encoder:
             ordering_key=first.ordering_key if first else None,
             compression=self._compression,
             uncompressed_size=self._original_size(packed),
+            schema_version=self.schema_version,
         )
         data = entry.join(head, payload)
         self._check_frame(data, size_max)
@@ -95,7 +97,9 @@ class Encoder:
             return self._chunks(batch, payload, size_max, now_ms)
         sequence_id = batch.first_sequence_id
         if message is None and self._compression is CompressionType.NONE:
-            head = metadata.build(self.producer_name, sequence_id, now_ms)
+            head = metadata.build(
+                self.producer_name, sequence_id, now_ms, schema_version=self.schema_version
+            )
         else:
             head = self._head(batch, now_ms, None)
         data = entry.join(head, payload)
@@ -159,6 +163,7 @@ class Encoder:
             compression=self._compression,
             uncompressed_size=self._original_size(batch.payloads[0]),
             chunk=place,
+            schema_version=self.schema_version,
         )
 
     def _original_size(self, payload: bytes) -> int | None:

@@ -1,9 +1,10 @@
 """Opens a producer: one part for each partition, and a router among them."""
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from magnetar.client.context import ClientContext, partitions_of, start_all
+from magnetar.client.schemas.schema import Schema, T
 from magnetar.model.names import TopicName
 from magnetar.model.producers import ProducerAccessMode
 
@@ -19,8 +20,9 @@ async def open_producer(
     context: ClientContext,
     name: TopicName,
     config: ProducerConfig,
-    closed: Callable[[Producer], None],
-) -> Producer:
+    closed: Callable[[Producer[Any]], None],
+    schema: Schema[T] | None = None,
+) -> Producer[T]:
     """Attach a producer to all partitions of a topic. Raises the broker's error or TimedOut."""
     count = await context.lookup.partitions(str(name))
 
@@ -33,12 +35,13 @@ async def open_producer(
             backoff=context.backoff(),
             clock=context.clock,
             operation_timeout_s=context.config.operation_timeout_s,
+            schema=None if schema is None else schema.info,
         )
 
     parts = [make(topic) for topic in partitions_of(name, count)]
     await start_all(parts, one_first=config.access_mode is ProducerAccessMode.WAIT_FOR_EXCLUSIVE)
     router = _router(config, context.chance) if count else None
-    producer = Producer(str(name), parts, router, clock=context.clock, closed=closed)
+    producer = Producer(str(name), parts, router, clock=context.clock, closed=closed, schema=schema)
 
     async def grow(topics: list[TopicName]) -> None:
         more = [make(topic) for topic in topics]

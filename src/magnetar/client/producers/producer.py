@@ -2,11 +2,12 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Sequence
-from typing import Any, Self, Unpack
+from typing import Any, Generic, Self, Unpack
 
 from magnetar.client.checks import check_data
 from magnetar.client.gather_all import gather_all
-from magnetar.client.message import MessageDetails, OutgoingMessage, as_sequence, prepare
+from magnetar.client.message import MessageDetails, OutgoingMessage, prepare, prepare_many
+from magnetar.client.schemas.schema import Schema, T
 from magnetar.clock import Clock
 from magnetar.errors import InvalidValue
 from magnetar.model.position import MessageId
@@ -19,8 +20,8 @@ from .send_queue import SendQueue
 from .topic_producer import TopicProducer
 
 
-class Producer:
-    """Sends messages to one topic. Made by ``Client.create_producer``.
+class Producer(Generic[T]):
+    """Sends values of type ``T`` to one topic. Made by ``Client.create_producer``.
 
     Calls that wait are coroutines and may be cancelled at any time; the others return at once. All
     may only be called on the client's event loop.
@@ -37,17 +38,20 @@ class Producer:
         router: Router | None,
         *,
         clock: Clock,
-        closed: Callable[["Producer"], None],
+        closed: Callable[["Producer[Any]"], None],
+        schema: Schema[T] | None = None,
     ) -> None:
         """``parts`` are attached; ``router`` chooses among them, and is None without partitions.
 
-        ``closed`` is called once, when the producer has been closed.
+        Without ``schema`` values are bytes. ``closed`` is called once, when the producer has been
+        closed.
         """
         self._topic = topic
         self._parts = parts
         self._router = router
         self._clock = clock
         self._on_closed = closed
+        self._schema = schema
         self._loop = asyncio.get_running_loop()
         self._tasks = Tasks(f"producer of {topic}")
         self._closing = Closing(f"producer of {topic}", self._close)
@@ -78,7 +82,7 @@ class Producer:
         return 0 if self._router is None else len(self._parts)
 
     async def send(
-        self, value: bytes | OutgoingMessage, **details: Unpack[MessageDetails]
+        self, value: T | OutgoingMessage[T], **details: Unpack[MessageDetails]
     ) -> MessageId:
         """Send one message, and return its id when the broker has stored it.
 
@@ -88,7 +92,7 @@ class Producer:
         TimedOut after ``send_timeout_s`` seconds, whose ``__cause__`` is what kept the broker from
         storing it, if that is known. Cancelled, the message may be sent all the same.
         """
-        data, message = prepare(value, details)
+        data, message = prepare(value, details, self._schema)
         queue = self._route(data, message)
         if queue.full:
             await queue.ready()
@@ -97,32 +101,30 @@ class Producer:
         return await receipt
 
     def submit(
-        self, value: bytes | OutgoingMessage, **details: Unpack[MessageDetails]
+        self, value: T | OutgoingMessage[T], **details: Unpack[MessageDetails]
     ) -> asyncio.Future[MessageId]:
         """Send one message without waiting; the future brings what ``send`` returns or raises.
 
         Raises at once: NotReady when the queue is full (await ``ready``), NotAllowed when closed,
         MessageTooLarge, InvalidValue. A message whose future is cancelled is sent all the same.
         """
-        data, message = prepare(value, details)
+        data, message = prepare(value, details, self._schema)
         receipt: asyncio.Future[MessageId] = self._loop.create_future()
         self._route(data, message).put(data, message, receipt)
         return receipt
 
-    def send_nowait(
-        self, value: bytes | OutgoingMessage, **details: Unpack[MessageDetails]
-    ) -> None:
+    def send_nowait(self, value: T | OutgoingMessage[T], **details: Unpack[MessageDetails]) -> None:
         """The same without a future; what goes wrong later is raised by ``flush``."""
-        data, message = prepare(value, details)
+        data, message = prepare(value, details, self._schema)
         self._route(data, message).put(data, message, None)
 
-    async def send_many(self, values: Iterable[bytes | OutgoingMessage]) -> Sequence[MessageId]:
+    async def send_many(self, values: Iterable[T | OutgoingMessage[T]]) -> Sequence[MessageId]:
         """Send messages, waiting for room as needed; their ids, in the same order.
 
         The cheapest way to send. Raises the first error, after everything that was taken has been
         settled. When cancelled, the messages already taken are sent all the same.
         """
-        messages = as_sequence(values)
+        messages = prepare_many(values, self._schema)
         receipts = ManyReceipts()
         at = 0
         while at < len(messages):
@@ -138,14 +140,14 @@ class Producer:
             part.queue.close_batches()
         return await receipts.ids()
 
-    async def enqueue(self, values: Iterable[bytes | OutgoingMessage]) -> None:
+    async def enqueue(self, values: Iterable[T | OutgoingMessage[T]]) -> None:
         """Send messages, and return when the queue has taken them: receipts come later.
 
         What goes wrong later is raised by ``flush``. Raises NotAllowed when closed; InvalidValue
         or MessageTooLarge for one of them, when those before it have been taken.
         """
         for value in values:
-            data, message = prepare(value)
+            data, message = prepare(value, schema=self._schema)
             queue = self._route(data, message)
             if queue.full:
                 await queue.ready()

@@ -14,6 +14,7 @@ from magnetar.client.producers.config import ProducerConfig
 from magnetar.clock import Clock
 from magnetar.errors import ConnectionLost, MagnetarError, NotAllowed, Refused
 from magnetar.model.names import TopicName
+from magnetar.model.schemas import SchemaInfo
 from magnetar.tasks import Closing
 from magnetar.wire import requests
 from magnetar.wire.errors import from_code
@@ -40,10 +41,12 @@ class TopicProducer:
         backoff: Backoff,
         clock: Clock,
         operation_timeout_s: float,
+        schema: SchemaInfo | None = None,
     ) -> None:
         self._topic = str(topic)
         self._id = producer_id
         self._config = config
+        self._schema = schema
         self._timeout_s = operation_timeout_s
         self._name = config.name
         self._epoch = 0
@@ -141,6 +144,7 @@ class TopicProducer:
                     metadata=self._config.properties,
                     access_mode=self._config.access_mode,
                     topic_epoch=self._topic_epoch,
+                    schema=self._schema,
                 ),
                 self._timeout_s,
                 self._attachment.in_line,
@@ -157,6 +161,7 @@ class TopicProducer:
         if success.HasField("topic_epoch"):
             self._topic_epoch = success.topic_epoch
         self._name = self._encoder.producer_name = success.producer_name
+        self._encoder.schema_version = success.schema_version or None
         self.queue.size_max = connection.max_message_size
         for pieces in self.queue.unanswered():
             connection.write_pieces(pieces)

@@ -15,7 +15,7 @@ SLICE = 5_000
 def to_messages(flights: list[Flight]) -> list[OutgoingMessage]:
     """One message per flight, in the same order."""
     return [
-        OutgoingMessage(data=content(flight), key=flight.carrier, event_time_ms=event_time_ms)
+        OutgoingMessage(content(flight), key=flight.carrier, event_time_ms=event_time_ms)
         for flight, event_time_ms in zip(flights, event_times_ms(flights), strict=True)
     ]
 

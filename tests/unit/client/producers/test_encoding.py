@@ -32,7 +32,7 @@ def batch(*messages, first=10):
     for index, message in enumerate(messages):
         if isinstance(message, OutgoingMessage):
             made.details[index] = message
-            made.payloads.append(message.data)
+            made.payloads.append(message.value)
         else:
             made.payloads.append(message)
     made.size_bytes = sum(map(len, made.payloads))

@@ -17,7 +17,7 @@ def test_each_flight_is_a_message_with_its_carrier_and_time():
     some = first_flights()[:20]
     messages = to_messages(some)
     assert [one.key for one in messages] == [flight.carrier for flight in some]
-    assert [json.loads(one.data)["id"] for one in messages] == [one.flight_id for one in some]
+    assert [json.loads(one.value)["id"] for one in messages] == [one.flight_id for one in some]
     assert [one.event_time_ms for one in messages] == flights.event_times_ms(some)
 
 
@@ -40,7 +40,7 @@ def test_every_message_is_published_and_the_ends_are_known(
             ids += [json.loads(one.data)["id"] for one in part]
             for one in part:
                 carriers.setdefault(one.key, set()).add(name)
-    assert sorted(ids) == sorted(json.loads(one.data)["id"] for one in messages)
+    assert sorted(ids) == sorted(json.loads(one.value)["id"] for one in messages)
     assert all(len(names) == 1 for names in carriers.values())  # A carrier has one partition.
 
 

@@ -1,0 +1,1 @@
+"""Schemas: application values to bytes and back, and what the broker is told of them."""

@@ -1,0 +1,36 @@
+"""What every schema can do: values to bytes and back, and what the broker is told of it. Pure."""
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, ClassVar, Generic
+
+from magnetar.model.schemas import SchemaInfo
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar  # A type checker brings it along.
+
+    T = TypeVar("T", default=bytes)
+    T_co = TypeVar("T_co", default=bytes, covariant=True)
+else:
+    from typing import TypeVar
+
+    T = TypeVar("T")
+    T_co = TypeVar("T_co", covariant=True)
+
+
+class Schema(ABC, Generic[T]):
+    """Turns the values of one topic into bytes and back.
+
+    ``T`` is the type of the values; everywhere in the client it is ``bytes`` when left out:
+    ``Producer`` is ``Producer[bytes]``.
+    """
+
+    info: SchemaInfo | None  # What the broker is told; None for nothing.
+    keyed: ClassVar[bool] = False  # A part of the value travels as the message's key.
+
+    @abstractmethod
+    def encode(self, value: T) -> bytes:
+        """The payload. Raises InvalidValue for a value that does not fit."""
+
+    @abstractmethod
+    def decode(self, data: bytes) -> T:
+        """The value of a payload. Raises UndecodableValue."""

@@ -1,0 +1,45 @@
+"""Schemas: values on both sides, and what the broker makes of them."""
+
+import pytest
+
+from magnetar.errors import IncompatibleSchema, InvalidValue, UndecodableValue
+from magnetar.schemas import Int32Schema, StringSchema
+
+
+async def test_values_are_sent_and_received(client, topic):
+    consumer = await client.subscribe(topic, "s", schema=StringSchema())
+    producer = await client.create_producer(topic, schema=StringSchema())
+    await producer.send("one", key="k")
+    await producer.send_many(["two", "three"])
+    found = [await consumer.receive(10) for _ in range(3)]
+    assert [message.value for message in found] == ["one", "two", "three"]
+    assert (found[0].data, found[0].key) == (b"one", "k")
+
+
+async def test_a_value_that_does_not_fit_is_refused_before_any_is_sent(client, topic):
+    producer = await client.create_producer(topic, schema=Int32Schema())
+    with pytest.raises(InvalidValue, match="INT32"):
+        await producer.send_many([1, 2, "three"])
+    with pytest.raises(InvalidValue, match="INT32"):
+        await producer.send("four")
+    await producer.send(5)
+    reader = await client.create_reader(topic, schema=Int32Schema())
+    assert (await reader.receive(10)).value == 5
+
+
+async def test_a_schema_that_clashes_is_refused(client, topic):
+    await client.create_producer(topic, schema=StringSchema())
+    with pytest.raises(IncompatibleSchema):
+        await client.create_producer(topic, schema=Int32Schema())
+    with pytest.raises(IncompatibleSchema):
+        await client.subscribe(topic, "s", schema=Int32Schema())
+
+
+async def test_bytes_that_are_no_value_can_be_read_all_the_same(client, topic):
+    consumer = await client.subscribe(topic, "s", schema=Int32Schema())
+    producer = await client.create_producer(topic)
+    await producer.send(b"abc")
+    message = await consumer.receive(10)
+    with pytest.raises(UndecodableValue, match="3 bytes that are no INT32"):
+        _ = message.value
+    assert message.data == b"abc"

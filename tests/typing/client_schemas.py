@@ -1,0 +1,45 @@
+"""What an application writes with schemas: the type of the values follows the schema's."""
+
+from typing import assert_type
+
+from magnetar import Client, Consumer, Message, MessageId, OutgoingMessage, Producer, Reader
+from magnetar.client import blocking
+from magnetar.schemas import Int64Schema, StringSchema
+
+
+async def infer(client: Client) -> None:
+    producer = await client.create_producer("texts", schema=StringSchema())
+    assert_type(producer, Producer[str])
+    assert_type(await producer.send("one", key="k"), MessageId)
+    await producer.send_many(["two", OutgoingMessage("three", key="k")])
+    await producer.send(b"four")  # type: ignore[arg-type]
+    consumer = await client.subscribe("numbers", "s", schema=Int64Schema())
+    assert_type(consumer, Consumer[int])
+    async for message in consumer:
+        assert_type(message, Message[int])
+        assert_type(message.value, int)
+        assert_type(message.data, bytes)
+        consumer.acknowledge(message)
+    reader = await client.create_reader("texts", schema=StringSchema())
+    assert_type(await reader.receive_many(), list[Message[str]])
+
+
+async def without(client: Client) -> None:
+    assert_type(await client.create_producer("orders"), Producer[bytes])
+    assert_type(await client.create_reader("orders"), Reader[bytes])
+    consumer = await client.subscribe("orders", "s")
+    assert_type((await consumer.receive()).value, bytes)
+
+
+def annotate(producer: Producer, message: Message[object], texts: Message[str]) -> Message[object]:
+    """Without a type they are of bytes; a message of texts is one of objects, too."""
+    assert_type(producer, Producer[bytes])
+    return texts if message.data else message
+
+
+def block(client: blocking.Client) -> None:
+    with client.create_producer("texts", schema=StringSchema()) as producer:
+        assert_type(producer, blocking.Producer[str])
+        producer.send("one")
+    for message in client.subscribe("texts", "s", schema=StringSchema()):
+        assert_type(message.value, str)

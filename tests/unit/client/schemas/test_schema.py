@@ -1,0 +1,8 @@
+import pytest
+
+from magnetar.client.schemas.schema import Schema
+
+
+def test_a_schema_says_how_to_encode_and_decode():
+    with pytest.raises(TypeError, match="abstract"):
+        Schema()

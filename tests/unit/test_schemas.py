@@ -1,0 +1,21 @@
+import subprocess
+import sys
+
+import pytest
+
+from magnetar import schemas
+from magnetar.client.schemas.schema import Schema
+
+
+@pytest.mark.parametrize("name", schemas.__all__)
+def test_every_name_is_a_schema(name):
+    assert issubclass(getattr(schemas, name), Schema)
+
+
+def test_they_bring_no_library_along():
+    heavy = ("fastavro", "pydantic", "msgspec", "google.protobuf.json_format")
+    program = f"import sys, magnetar.schemas; print([n for n in {heavy} if n in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"
