@@ -66,7 +66,7 @@ DERIVED_INIT: Final = """\
 
 CLIENT_INIT: Final = '''\
     def __init__(self, service_url: str, **options: Unpack[ClientOptions]) -> None:
-        """``service_url`` is ``pulsar://host[:6650][,host...]``. Raises as ``magnetar.Client``."""
+        """As ``magnetar.Client``."""
         self._thread = loop_thread()
         self._client = self._thread.call(client_module.Client, service_url, **options)
 '''

@@ -12,6 +12,10 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from magnetar import errors
+    from magnetar.client.authentication.authentication import Authentication
+    from magnetar.client.authentication.basic import AuthenticationBasic
+    from magnetar.client.authentication.tls import AuthenticationTls
+    from magnetar.client.authentication.token import AuthenticationToken
     from magnetar.client.client import Client
     from magnetar.client.consumers.consumer import Consumer
     from magnetar.client.consumers.reader import Reader
@@ -29,6 +33,10 @@ __version__ = "0.1.0"
 __all__ = [
     "EARLIEST_MESSAGE",
     "LATEST_MESSAGE",
+    "Authentication",
+    "AuthenticationBasic",
+    "AuthenticationTls",
+    "AuthenticationToken",
     "Client",
     "CompressionType",
     "Consumer",
@@ -50,6 +58,10 @@ __all__ = [
 _HOMES: Final = {
     "EARLIEST_MESSAGE": "magnetar.model.position",
     "LATEST_MESSAGE": "magnetar.model.position",
+    "Authentication": "magnetar.client.authentication.authentication",
+    "AuthenticationBasic": "magnetar.client.authentication.basic",
+    "AuthenticationTls": "magnetar.client.authentication.tls",
+    "AuthenticationToken": "magnetar.client.authentication.token",
     "Client": "magnetar.client.client",
     "CompressionType": "magnetar.message.compression",
     "Consumer": "magnetar.client.consumers.consumer",

@@ -19,7 +19,9 @@
         BacklogQuotaExceeded
           BacklogQuotaHeld
       Unavailable                   retriable = True
-        NotOwner  TopicClosed  Fenced  NotReady  ConnectionLost  TimedOut
+        NotOwner  TopicClosed  Fenced  NotReady  TimedOut
+        ConnectionLost
+          Unreachable           retriable = False
       StorageError
         LedgerNotFound  EntryNotFound  LedgerFenced  CorruptEntry  WriteFailed
         VersionMismatch  StoreLocked
@@ -192,6 +194,15 @@ class NotReady(Unavailable):
 
 class ConnectionLost(Unavailable):
     pass
+
+
+class Unreachable(ConnectionLost):
+    """No broker could be reached, and none ever was: the address is wrong, or nobody is there.
+
+    A client does not try again by itself then, and says what it found.
+    """
+
+    retriable = False
 
 
 class TimedOut(Unavailable):

@@ -92,6 +92,12 @@ def check_member(name: str, value: object, kind: type[Enum]) -> None:
         raise InvalidValue(f"{name} is {value!a}; it must be one of {choice}")
 
 
+def check_flag(name: str, value: object) -> None:
+    """Accept True or False: a number or a text that seems to be one would be misread."""
+    if not isinstance(value, bool):
+        raise InvalidValue(f"{name} is {value!a}; it must be True or False")
+
+
 def check_positive(name: str, value: object) -> None:
     if not (_is_real(name, value) > 0):  # Not ``<= 0``, which is false for NaN.
         raise InvalidValue(f"{name} is {value}; it must be more than 0")

@@ -16,6 +16,7 @@ from magnetar.tasks import Closing
 from .checks import check_text
 from .config import ClientConfig, ClientOptions
 from .connections.backoff import Backoff
+from .connections.cluster import Cluster
 from .connections.lookup import Lookup
 from .connections.pool import ConnectionPool
 from .consumers.config import ConsumerConfig, ConsumerOptions, ReaderOptions
@@ -45,7 +46,9 @@ class Client:
         chance: Callable[[], float] | None = None,
         **options: Unpack[ClientOptions],
     ) -> None:
-        """``service_url`` is ``pulsar://host[:6650][,host...]``. Raises InvalidValue, NotAllowed.
+        """``service_url`` is ``pulsar://host[:6650][,host...]`` or ``pulsar+ssl://...``, for TLS.
+
+        Raises InvalidValue.
 
         ``clock``, and ``chance`` with its numbers in [0, 1), are for tests and simulations.
         """
@@ -55,7 +58,7 @@ class Client:
         backoff = partial(
             Backoff, chance, first_s=config.backoff_first_s, max_s=config.backoff_max_s
         )
-        self._pool = ConnectionPool(config, clock)
+        self._pool = ConnectionPool(config, Cluster(config, backoff, chance), clock)
         self._lookup = Lookup(config, self._pool, clock, backoff)
         self._context = ClientContext(
             config, self._lookup, clock, chance, itertools.count(), backoff

@@ -11,8 +11,8 @@ SERVER_VERSION = f"Magnetar {__version__}"
 CLIENT_VERSION = f"Magnetar-Python-{__version__}"
 
 # What a broker may count on with this client: fields of FeatureFlags. Entries with broker metadata
-# in front are understood; credentials are never refreshed, since there are none.
-CLIENT_FEATURES = ("supports_broker_entry_metadata",)
+# in front are understood, and new credentials are shown when the broker asks for them.
+CLIENT_FEATURES = ("supports_auth_refresh", "supports_broker_entry_metadata")
 
 
 class ClientHandshake:
@@ -23,20 +23,31 @@ class ClientHandshake:
     protocol_version: int  # what both speak; 0 until connected
     max_message_size: int  # bytes of payload the broker takes in one entry
 
-    def __init__(self, *, proxy_to_broker_url: str | None = None) -> None:
+    def __init__(
+        self, *, proxy_to_broker_url: str | None = None, auth_method: str = "none"
+    ) -> None:
         """``proxy_to_broker_url`` is the broker's host:port when a proxy stands in between."""
         self.connected = False
         self.server_version = ""
         self.protocol_version = 0
         self.max_message_size = MESSAGE_SIZE_MAX
         self._proxy_to_broker_url = proxy_to_broker_url
+        self._auth_method = auth_method
 
-    def hello(self) -> bytes:
+    def hello(self, auth_data: bytes | None = None) -> bytes:
         return requests.connect(
             CLIENT_VERSION,
             PROTOCOL_VERSION_MAX,
             features=CLIENT_FEATURES,
             proxy_to_broker_url=self._proxy_to_broker_url,
+            auth_method=self._auth_method,
+            auth_data=auth_data,
+        )
+
+    def answer(self, auth_data: bytes | None) -> bytes:
+        """What answers an AUTH_CHALLENGE, which may come at any time."""
+        return requests.auth_response(
+            CLIENT_VERSION, PROTOCOL_VERSION_MAX, self._auth_method, auth_data or b""
         )
 
     def received(self, frame: Frame) -> None:

@@ -46,23 +46,45 @@ def connect(
     *,
     features: Iterable[str] = (),
     proxy_to_broker_url: str | None = None,
+    auth_method: str = "none",
+    auth_data: bytes | None = None,
 ) -> bytes:
     """``features`` names the fields of FeatureFlags to be set."""
     return encode(
         pb.CommandConnect(
             client_version=client_version,
             protocol_version=protocol_version,
-            auth_method_name="none",
+            auth_method_name=auth_method,
+            auth_data=auth_data,
             proxy_to_broker_url=proxy_to_broker_url,
             feature_flags=pb.FeatureFlags(**dict.fromkeys(features, True)),
         )
     )
 
 
-def lookup(request_id: int, topic: str, *, authoritative: bool = False) -> bytes:
+def auth_response(
+    client_version: str, protocol_version: int, auth_method: str, auth_data: bytes
+) -> bytes:
+    return encode(
+        pb.CommandAuthResponse(
+            client_version=client_version,
+            response=pb.AuthData(auth_method_name=auth_method, auth_data=auth_data),
+            protocol_version=protocol_version,
+        )
+    )
+
+
+def lookup(
+    request_id: int, topic: str, *, authoritative: bool = False, listener_name: str | None = None
+) -> bytes:
     """``authoritative``: as the redirection that led here said."""
     return encode(
-        pb.CommandLookupTopic(topic=topic, request_id=request_id, authoritative=authoritative)
+        pb.CommandLookupTopic(
+            topic=topic,
+            request_id=request_id,
+            authoritative=authoritative,
+            advertised_listener_name=listener_name,
+        )
     )
 
 

@@ -8,6 +8,7 @@ from magnetar.client import blocking
 from magnetar.client.client import Client
 from magnetar.client.config import ClientConfig
 from magnetar.client.connections.backoff import Backoff
+from magnetar.client.connections.cluster import Cluster
 from magnetar.client.connections.lookup import Lookup
 from magnetar.client.connections.pool import ConnectionPool
 from magnetar.clock import SystemClock
@@ -28,9 +29,24 @@ async def client(peer):
         yield client
 
 
+def quick_backoff():
+    return Backoff(lambda: 0.0, first_s=0.001, max_s=1.0)
+
+
 @pytest.fixture
-async def pool(peer):
-    pool = ConnectionPool(ClientConfig(service_url=peer.url), SystemClock())
+def open_pool(peer):
+    """Makes a pool of connections to the peer; the keyword arguments are settings."""
+
+    def make(**settings):
+        config = ClientConfig(**{"service_url": peer.url, **settings})
+        return ConnectionPool(config, Cluster(config, quick_backoff, lambda: 0.0), SystemClock())
+
+    return make
+
+
+@pytest.fixture
+async def pool(open_pool):
+    pool = open_pool()
     yield pool
     await pool.close()
 
@@ -38,9 +54,7 @@ async def pool(peer):
 @pytest.fixture
 def lookup(peer, pool):
     config = ClientConfig(service_url=peer.url, lookup_redirects_max=3)
-    return Lookup(
-        config, pool, SystemClock(), lambda: Backoff(lambda: 0.0, first_s=0.001, max_s=1.0)
-    )
+    return Lookup(config, pool, SystemClock(), quick_backoff)
 
 
 @pytest.fixture

@@ -2,6 +2,8 @@ from dataclasses import fields
 
 import pytest
 
+from magnetar.client.authentication.tls import AuthenticationTls
+from magnetar.client.authentication.token import AuthenticationToken
 from magnetar.client.config import ClientConfig, ClientOptions
 from magnetar.errors import InvalidValue
 
@@ -22,3 +24,44 @@ def test_the_keyword_arguments_are_the_settings():
 def test_a_setting_out_of_range_is_refused_by_name(setting, value):
     with pytest.raises(InvalidValue, match=setting if value != "" else "name"):
         ClientConfig(service_url="pulsar://h", **{setting: value})
+
+
+CERTIFICATE = {"tls_certificate_file": "c.pem", "tls_key_file": "k.pem"}
+
+
+@pytest.mark.parametrize(
+    ("url", "settings", "reason"),
+    [
+        ("pulsar://h", {"tls_trust_certs_file": "ca.pem"}, r"use pulsar\+ssl"),
+        ("pulsar://h", CERTIFICATE, r"use pulsar\+ssl"),
+        ("pulsar://h", {"authentication": AuthenticationTls("c", "k")}, "needs TLS"),
+        ("pulsar+ssl://h", {"tls_certificate_file": "c.pem"}, "go together"),
+        ("pulsar+ssl://h", {"tls_minimum_version": "SSLv3"}, "one of TLSv1.2, TLSv1.3"),
+        ("pulsar+ssl://h", {"tls_verify_hostname": "no"}, "True or False"),
+        ("pulsar+ssl://h", {"tls_allow_insecure": 0}, "True or False"),
+        (
+            "pulsar+ssl://h",
+            {"authentication": AuthenticationTls("c", "k"), **CERTIFICATE},
+            "twice",
+        ),
+        ("pulsar://h", {"authentication": "token:s3cret"}, "authentication is str"),
+        ("pulsar://me:s3cret@h", {}, "authentication="),
+        ("pulsar://h", {"listener_name": 5}, "listener_name"),
+    ],
+)
+def test_a_setting_of_security_is_never_ignored(url, settings, reason):
+    with pytest.raises(InvalidValue, match=reason) as raised:
+        ClientConfig(service_url=url, **settings)
+    assert "s3cret" not in str(raised.value)
+
+
+def test_a_configuration_shows_no_secret():
+    config = ClientConfig(service_url="pulsar://h", authentication=AuthenticationToken("s3cret"))
+    assert "s3cret" not in repr(config)
+
+
+def test_the_certificate_is_that_of_either_way():
+    shown = AuthenticationTls("c.pem", "k.pem")
+    for settings in (CERTIFICATE, {"authentication": shown}):
+        config = ClientConfig(service_url="pulsar+ssl://h", **settings)
+        assert config.certificate == ("c.pem", "k.pem")

@@ -29,6 +29,16 @@ def test_a_client_tells_a_proxy_where_it_wants_to_go():
     assert parse(hello[8:]).connect.proxy_to_broker_url == "broker:6650"
 
 
+def test_a_client_shows_its_credentials_at_first_and_when_it_is_asked():
+    shake = ClientHandshake(auth_method="token")
+    shown = parse(shake.hello(b"abc")[8:]).connect
+    assert (shown.auth_method_name, shown.auth_data) == ("token", b"abc")
+    assert shown.feature_flags.supports_auth_refresh
+    answer = parse(shake.answer(b"def")[8:]).authResponse
+    assert (answer.response.auth_method_name, answer.response.auth_data) == ("token", b"def")
+    assert answer.client_version == handshake.CLIENT_VERSION
+
+
 def test_the_answer_says_what_both_speak():
     shake = ClientHandshake()
     assert (shake.connected, shake.max_message_size) == (False, MESSAGE_SIZE_MAX)

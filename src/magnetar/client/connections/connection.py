@@ -12,9 +12,16 @@ from operator import attrgetter
 from typing import Final, Protocol, TypeVar, cast
 
 from magnetar.clock import Clock
-from magnetar.errors import ConnectionLost, MagnetarError, ProtocolError, TimedOut
+from magnetar.errors import (
+    ConnectionLost,
+    MagnetarError,
+    NotAuthenticated,
+    ProtocolError,
+    TimedOut,
+)
 from magnetar.message.send_run import SendRun
 from magnetar.model.position import Position
+from magnetar.tasks import Tasks
 from magnetar.wire.commands import BaseCommand, MessageIdData
 from magnetar.wire.errors import from_code
 from magnetar.wire.frames import Frame, FrameDecoder
@@ -22,7 +29,10 @@ from magnetar.wire.handshake import ClientHandshake
 from magnetar.wire.keepalive import KeepAlive
 from magnetar.wire.requests import ping, pong
 
+from .credentials import Credentials
 from .requests import Requests
+from .tls import Tls, refuses_certificate
+from .transport import open_transport, stranger
 
 log = logging.getLogger(__name__)
 
@@ -82,6 +92,7 @@ class Connection(asyncio.BufferedProtocol):
 
     producers: dict[int, ProducerSide]  # By producer id; they get receipts.
     consumers: dict[int, ConsumerSide]  # By consumer id; they get messages.
+    on_lost: Callable[[MagnetarError], None]  # Called when it ends, but not by ``close``.
 
     def __init__(
         self,
@@ -91,17 +102,29 @@ class Connection(asyncio.BufferedProtocol):
         read_buffer: memoryview,
         next_request_id: Callable[[], int],
         clock: Clock,
+        idle_max_s: float = 0.0,
+        tls: Tls | None = None,
+        credentials: Credentials | None = None,
     ) -> None:
         self.endpoint = endpoint
         self.producers = {}
         self.consumers = {}
+        self.on_lost = _nobody
         proxied = endpoint.logical if endpoint.logical != endpoint.physical else None
-        self._handshake = ClientHandshake(proxy_to_broker_url=proxied)
+        self._tls = tls
+        self._credentials = credentials or Credentials()
+        self._handshake = ClientHandshake(
+            proxy_to_broker_url=proxied, auth_method=self._credentials.method
+        )
+        self._hello = b""
+        self._answering: asyncio.Task[None] | None = None  # To an AUTH_CHALLENGE.
         self._decoder = FrameDecoder()
         self._read_buffer = read_buffer
         self._reads_big = False
         self._requests = Requests(next_request_id)
         self._clock = clock
+        self._idle_max_s = idle_max_s  # Nobody has used it so long: it is closed. 0: never.
+        self._idle_since: float | None = None
         self._loop = asyncio.get_running_loop()
         self._keep_alive = KeepAlive(keep_alive_interval_s, clock.now())
         self._keep_alive_timer: asyncio.TimerHandle | None = None
@@ -113,6 +136,7 @@ class Connection(asyncio.BufferedProtocol):
         self._rare: Mapping[int, Callable[[Frame], None]] = {
             BaseCommand.CONNECTED: self._on_connected,
             BaseCommand.ERROR: self._on_error,
+            BaseCommand.AUTH_CHALLENGE: self._on_challenge,
             BaseCommand.PING: self._on_ping,
             BaseCommand.PONG: self._on_pong,
             BaseCommand.PRODUCER_SUCCESS: self._on_producer_success,
@@ -126,21 +150,21 @@ class Connection(asyncio.BufferedProtocol):
     async def open(self, timeout_s: float) -> None:
         """Connect and shake hands.
 
-        Raises ConnectionLost, TimedOut after ``timeout_s`` seconds, or the broker's own error.
-        Nothing stays open when it fails or is cancelled.
+        Raises ConnectionLost, NotAuthenticated, TimedOut after ``timeout_s`` seconds, InvalidValue
+        for files of TLS that cannot be used, or the broker's own error. Nothing stays open when it
+        fails or is cancelled.
         """
         address = self.endpoint.physical
-        host, _, port = address.rpartition(":")
         opened = False
         try:
             async with asyncio.timeout(timeout_s):
-                await self._loop.create_connection(lambda: self, host.strip("[]"), int(port))
+                self._hello = self._handshake.hello(await self._credentials.data())
+                context = None if self._tls is None else self._tls.context()
+                await open_transport(lambda: self, address, context, timeout_s)
                 await self._connected
             opened = True
         except TimeoutError:
             raise TimedOut(f"{address} did not answer within {timeout_s:g} s") from None
-        except OSError as error:
-            raise ConnectionLost(f"cannot connect to {address}: {error}") from error
         finally:
             if not opened:
                 self.abort(ConnectionLost("the connection was not completed"))
@@ -149,6 +173,10 @@ class Connection(asyncio.BufferedProtocol):
     def closed(self) -> bool:
         """Whether nothing can be sent or received any more."""
         return self._cause is not None
+
+    def keep(self) -> None:
+        """Do not take it for idle yet: somebody is about to use it."""
+        self._idle_since = None
 
     @property
     def max_message_size(self) -> int:
@@ -206,6 +234,7 @@ class Connection(asyncio.BufferedProtocol):
     async def close(self) -> None:
         """Send what was written, then close the socket, after a second at the latest."""
         self.flush()
+        self.on_lost = _nobody
         self._end(ConnectionLost("the client closed the connection"))
         if self._transport is None:
             return
@@ -229,7 +258,8 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.abort()
             return
         self._watch_peer()
-        self.write(self._handshake.hello())
+        self.write(self._hello)
+        self._hello = b""
 
     def get_buffer(self, sizehint: int) -> memoryview:
         big = self._decoder.buffer(sizehint)
@@ -248,14 +278,32 @@ class Connection(asyncio.BufferedProtocol):
             if self._decoder.failure is not None:
                 raise self._decoder.failure
         except ProtocolError as error:
-            log.warning("connection.protocol_error broker=%s error=%s", self.endpoint, error)
-            self.abort(ConnectionLost(f"{self.endpoint.physical} broke the protocol: {error}"))
+            address = self.endpoint.physical
+            if self._handshake.connected:
+                self.abort(ConnectionLost(f"{address} broke the protocol: {error}"))
+                return
+            first = bytes(self._read_buffer[:16])
+            why = stranger(first) or f"it is no Pulsar broker, its first bytes are {first!r}"
+            self.abort(ConnectionLost(f"cannot connect to {address}: {why}"))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        reason = f": {exc}" if exc else ""
-        self._end(ConnectionLost(f"{self.endpoint.physical} closed the connection{reason}"))
+        self._end(self._why_closed(exc))
         if not self._lost.done():
             self._lost.set_result(None)
+
+    def _why_closed(self, exc: Exception | None) -> MagnetarError:
+        address = self.endpoint.physical
+        reason = f": {exc}" if exc else ""
+        if refuses_certificate(exc):
+            return NotAuthenticated(
+                f"{address} refused the client's certificate, method tls{reason}"
+            )
+        if not self._handshake.connected:
+            hint = "does it want a client certificate" if self._tls else "is it for pulsar+ssl://"
+            return ConnectionLost(
+                f"{address} closed the connection in place of an answer{reason}; {hint}?"
+            )
+        return ConnectionLost(f"{address} closed the connection{reason}")
 
     def _on_frame(self, frame: Frame | SendRun) -> None:
         if isinstance(frame, SendRun):
@@ -287,8 +335,21 @@ class Connection(asyncio.BufferedProtocol):
         error = from_code(refusal.error, refusal.message)
         if self._connected.done():
             self._requests.failed(refusal.request_id, error)
+        elif isinstance(error, NotAuthenticated):
+            self.abort(self._credentials.refusal(self.endpoint.physical, error))
         else:
             self.abort(error)
+
+    def _on_challenge(self, frame: Frame) -> None:
+        """Show who the client is, as it is now: the broker asks when what it was shown expires."""
+        if self._answering is None or self._answering.done():
+            self._answering = Tasks("connection").spawn("authenticate", self._answer_challenge())
+
+    async def _answer_challenge(self) -> None:
+        try:
+            self.write(self._handshake.answer(await self._credentials.data()))
+        except MagnetarError as error:
+            self.abort(ConnectionLost(f"{self.endpoint.physical} wants new credentials: {error}"))
 
     def _on_ping(self, frame: Frame) -> None:
         self.write(pong())
@@ -333,9 +394,24 @@ class Connection(asyncio.BufferedProtocol):
         if verdict == "close":
             self.abort(ConnectionLost(f"{self.endpoint.physical} does not answer any more"))
             return
+        if self._idle_too_long():
+            log.info("connection.idle broker=%s", self.endpoint.physical)
+            self.on_lost = _nobody
+            self.abort(ConnectionLost("the connection was idle"))
+            return
         if verdict == "ping":
             self.write(ping())
         self._watch_peer()
+
+    def _idle_too_long(self) -> bool:
+        """Looked at as often as the broker's keep-alive is."""
+        if self.producers or self.consumers or len(self._requests) or not self._idle_max_s:
+            self._idle_since = None
+        elif self._idle_since is None:
+            self._idle_since = self._clock.now()
+        else:
+            return self._clock.now() - self._idle_since >= self._idle_max_s
+        return False
 
     def _watch_peer(self) -> None:
         wait_s = max(self._keep_alive.due - self._clock.now(), 0.0)
@@ -351,12 +427,20 @@ class Connection(asyncio.BufferedProtocol):
         if not self._connected.done():
             self._connected.set_exception(error)
             self._connected.exception()  # Retrieved, even when nobody waits for it any more.
+        if self._answering is not None:
+            self._answering.cancel()
+        if self._handshake.connected:
+            self.on_lost(error)
         self._requests.fail_all(error)
         attached: list[Detachable] = [*self.producers.values(), *self.consumers.values()]
         for each in attached:
             each.on_detached(self, error)
         self.producers.clear()
         self.consumers.clear()
+
+
+def _nobody(_: MagnetarError) -> None:
+    """Nobody wants to know that the connection ended."""
 
 
 def position_of(message_id: MessageIdData) -> Position:

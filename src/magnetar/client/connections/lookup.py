@@ -1,15 +1,24 @@
 """Which broker owns a topic, how many partitions it has, and what topics a namespace has."""
 
 import asyncio
-import itertools
 import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Final, TypeVar
 
 from magnetar.client.config import ClientConfig
+from magnetar.client.service_url import ServiceUrl
 from magnetar.clock import Clock
-from magnetar.errors import InvalidValue, MagnetarError, NotAllowed, NotReady
+from magnetar.errors import (
+    ConnectionLost,
+    InvalidValue,
+    MagnetarError,
+    NotAllowed,
+    NotReady,
+    TimedOut,
+    Unavailable,
+    Unreachable,
+)
 from magnetar.wire import requests
 from magnetar.wire.errors import from_code
 
@@ -21,32 +30,10 @@ from .retry import retry
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 
-PORT_DEFAULT: Final = 6650
 PARTITIONS_MAX: Final = 10_000  # Each partition is a producer or a consumer of its own.
 _REDIRECT: Final = 0  # LookupType in a LOOKUP_RESPONSE.
 _FAILED: Final = 2
 _METADATA_FAILED: Final = 1  # LookupType in a PARTITIONED_METADATA_RESPONSE.
-
-
-def addresses(service_url: str) -> list[str]:
-    """The ``host:port`` addresses of ``pulsar://host[:port][,host[:port]...]``.
-
-    Raises InvalidValue, and NotAllowed for a scheme that this client does not speak.
-    """
-    scheme, separator, rest = service_url.partition("://")
-    if not separator or not rest.strip("/"):
-        raise InvalidValue(f"service URL {service_url!r} is not of the form pulsar://host:6650")
-    if scheme != "pulsar":
-        raise NotAllowed(f"service URL {service_url!r}: only pulsar:// is supported")
-    found = []
-    for address in rest.rstrip("/").split(","):
-        host, colon, port = address.rpartition(":")
-        if not colon or address.endswith("]"):
-            host, port = address, str(PORT_DEFAULT)
-        if not host or not port.isdecimal() or not 0 < int(port) < 65536:
-            raise InvalidValue(f"service URL {service_url!r}: {address!r} is not host:port")
-        found.append(f"{host}:{port}")
-    return found
 
 
 class Lookup:
@@ -63,24 +50,35 @@ class Lookup:
         self._pool = pool
         self._clock = clock
         self._backoff = backoff
-        self._service = itertools.cycle(addresses(config.service_url))
+        if pool.cluster.url.http:
+            raise NotAllowed(
+                f"service URL {pool.cluster.url}: only pulsar:// and pulsar+ssl:// yet"
+            )
 
     async def connect(self, topic: str) -> Connection:
         """Connect to the broker that owns ``topic``, in one attempt."""
-        service = next(self._service)
-        target = Endpoint(service, service)
+        cluster = self._pool.cluster
+        connection = await self._reach()
+        service = connection.endpoint.physical
         authoritative = False
         for _ in range(self._config.lookup_redirects_max + 1):
-            connection = await self._pool.connect(target)
-            ask = partial(requests.lookup, topic=topic, authoritative=authoritative)
+            ask = partial(
+                requests.lookup,
+                topic=topic,
+                authoritative=authoritative,
+                listener_name=self._config.listener_name,
+            )
             answer = await connection.request(ask, self._config.operation_timeout_s)
             found = answer.command.lookupTopicResponse
             if found.response == _FAILED:
+                cluster.addresses.skip(service)
                 raise from_code(found.error, found.message)
-            owner = addresses(found.brokerServiceUrl)[0]
+            url = found.brokerServiceUrlTls if cluster.url.tls else found.brokerServiceUrl
+            owner = _address(url, topic, tls=cluster.url.tls)
             target = Endpoint(owner, service if found.proxy_through_service_url else owner)
+            connection = await self._pool.connect(target)
             if found.response != _REDIRECT:
-                return await self._pool.connect(target)
+                return connection
             authoritative = found.authoritative
         raise NotReady(
             f"no owner of {topic} after {self._config.lookup_redirects_max} redirects; try later"
@@ -122,13 +120,37 @@ class Lookup:
 
         return await self._until_answered(ask)
 
+    async def _reach(self) -> Connection:
+        """A connection to the first address of the service URL that answers.
+
+        Raises Unreachable when none does and none ever has, and after that ConnectionLost, for a
+        broker that was there is likely to come back.
+        """
+        cluster = self._pool.cluster
+        failures: list[MagnetarError] = []
+        for address in cluster.addresses.in_turn(self._clock.now()):
+            try:
+                connection = await self._pool.connect(Endpoint(address, address))
+            except Unavailable as error:
+                cluster.addresses.failed(address, self._clock.now())
+                failures.append(error)
+            else:
+                cluster.addresses.worked(address)
+                cluster.reached = True
+                return connection
+        if cluster.reached or not all(isinstance(e, ConnectionLost | TimedOut) for e in failures):
+            raise failures[-1]
+        raise Unreachable("; ".join(map(str, failures))) from failures[-1]
+
     async def _until_answered(self, ask: Callable[[Connection], Awaitable[T]]) -> T:
         async def attempt() -> T:
-            service = next(self._service)
+            connection = await self._reach()
             try:
-                return await ask(await self._pool.connect(Endpoint(service, service)))
+                return await ask(connection)
             except MagnetarError as error:
+                service = connection.endpoint.physical
                 log.info("client.lookup_failed broker=%s error=%s", service, error)
+                self._pool.cluster.addresses.skip(service)
                 raise
 
         return await retry(
@@ -138,3 +160,10 @@ class Lookup:
             backoff=self._backoff(),
             clock=self._clock,
         )
+
+
+def _address(url: str, topic: str, *, tls: bool) -> str:
+    if not url:
+        kind = "pulsar+ssl://" if tls else "pulsar://"
+        raise InvalidValue(f"the owner of {topic} has no {kind} address: it was asked over {kind}")
+    return ServiceUrl.parse(url).addresses[0]

@@ -3,21 +3,29 @@
 import asyncio
 import itertools
 import logging
+from functools import partial
+from typing import Final
 
 from magnetar.client.config import ClientConfig
 from magnetar.clock import Clock
 from magnetar.errors import MagnetarError, NotAllowed
 from magnetar.tasks import Tasks
 
+from .cluster import Cluster
 from .connection import READ_SIZE, Connection, Endpoint
 
 log = logging.getLogger(__name__)
+
+LOST_MAX: Final = 1_000  # Brokers that are gone, and of which it is said when they are back.
 
 
 class ConnectionPool:
     """Returns open connections. Callers that ask for the same one wait for one attempt."""
 
-    def __init__(self, config: ClientConfig, clock: Clock) -> None:
+    cluster: Cluster  # The one that is connected to.
+
+    def __init__(self, config: ClientConfig, cluster: Cluster, clock: Clock) -> None:
+        self.cluster = cluster
         self._config = config
         self._clock = clock
         self._tasks = Tasks("client.pool")
@@ -26,13 +34,15 @@ class ConnectionPool:
         self._turn = itertools.count()
         self._request_ids = itertools.count(1)
         self._read_buffer = memoryview(bytearray(READ_SIZE))
+        self._lost: dict[str, float] = {}  # Since when brokers are gone, by address.
         self._closed = False
 
     async def connect(self, endpoint: Endpoint) -> Connection:
-        """Return an open connection. Raises ConnectionLost, TimedOut, the broker's error."""
+        """Return an open connection. Raises as ``Connection.open``."""
         key = (endpoint, next(self._turn) % self._config.connections_per_broker)
         connection = self._open.get(key)
         if connection is not None and not connection.closed:
+            connection.keep()
             return connection
         if self._closed:
             raise NotAllowed("the client is closed")
@@ -56,6 +66,7 @@ class ConnectionPool:
     async def _connect(
         self, key: tuple[Endpoint, int], opening: asyncio.Future[Connection]
     ) -> None:
+        cluster, address = self.cluster, key[0].physical
         try:
             connection = Connection(
                 key[0],
@@ -63,9 +74,13 @@ class ConnectionPool:
                 read_buffer=self._read_buffer,
                 next_request_id=self._request_ids.__next__,
                 clock=self._clock,
+                idle_max_s=self._config.connection_idle_max_s,
+                tls=cluster.tls,
+                credentials=cluster.credentials,
             )
             await connection.open(self._config.connection_timeout_s)
-            log.info("connection.opened broker=%s", key[0].physical)
+            self._opened(address)
+            connection.on_lost = partial(self._gone, address)
             self._open = {k: c for k, c in self._open.items() if not c.closed}
             self._open[key] = connection
             opening.set_result(connection)
@@ -75,6 +90,23 @@ class ConnectionPool:
             self._opening.pop(key, None)
             if not opening.done():
                 opening.set_exception(NotAllowed("the client was closed while it connected"))
+
+    def _opened(self, address: str) -> None:
+        since = self._lost.pop(address, None)
+        if since is None:
+            log.info("connection.opened broker=%s", address)
+        else:
+            gone_s = self._clock.now() - since
+            log.warning("connection.back broker=%s after_s=%.1f", address, gone_s)
+
+    def _gone(self, address: str, error: MagnetarError) -> None:
+        """Say it once, however many connections there were, until it is back."""
+        if address in self._lost:
+            return
+        log.warning("connection.lost broker=%s error=%s", address, error)
+        if len(self._lost) >= LOST_MAX:
+            del self._lost[next(iter(self._lost))]
+        self._lost[address] = self._clock.now()
 
 
 def _seen(opening: asyncio.Future[Connection]) -> None:

@@ -32,6 +32,9 @@ class Requests:
         self._pending_max = pending_max
         self._waiting: dict[int, _Asked] = {}
 
+    def __len__(self) -> int:
+        return len(self._waiting)
+
     async def ask(
         self,
         build: Callable[[int], bytes],

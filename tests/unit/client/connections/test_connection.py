@@ -5,7 +5,9 @@ import pytest
 from support.loop import pass_time, until
 from unit.client.peer import hang_up, refuse, silence
 
+from magnetar.client.authentication.token import AuthenticationToken
 from magnetar.client.connections.connection import CLOSE_TIMEOUT_S, READ_SIZE, Connection, Endpoint
+from magnetar.client.connections.credentials import Credentials
 from magnetar.clock import SystemClock
 from magnetar.errors import (
     ConnectionLost,
@@ -16,17 +18,20 @@ from magnetar.errors import (
 from magnetar.message.entry import checksum, join
 from magnetar.message.metadata import build
 from magnetar.model.position import Position
+from magnetar.proto.PulsarApi_pb2 import AuthData, CommandAuthChallenge
 from magnetar.wire import replies, requests
 from magnetar.wire.commands import BaseCommand
+from magnetar.wire.frames import encode
 
 
-async def connect(peer, *, timeout_s=5.0, keep_alive_interval_s=30.0, logical=None):
+async def connect(peer, *, timeout_s=5.0, keep_alive_interval_s=30.0, logical=None, **others):
     connection = Connection(
         Endpoint(logical or peer.address, peer.address),
         keep_alive_interval_s=keep_alive_interval_s,
         read_buffer=memoryview(bytearray(READ_SIZE)),
         next_request_id=itertools.count(1).__next__,
         clock=SystemClock(),
+        **others,
     )
     await connection.open(timeout_s)
     return connection
@@ -66,6 +71,14 @@ class Side:
         self.detached.set()
 
 
+def challenge():
+    return encode(
+        CommandAuthChallenge(
+            challenge=AuthData(auth_method_name="token", auth_data=b"PulsarAuthRefresh")
+        )
+    )
+
+
 def lookup(request_id):
     return requests.lookup(request_id, "persistent://public/default/t")
 
@@ -91,6 +104,73 @@ async def test_a_refused_handshake_is_raised_as_what_it_is(peer):
     )
     with pytest.raises(NotAuthenticated, match="who are you"):
         await connect(peer)
+
+
+async def test_credentials_are_shown_and_their_refusal_names_the_method(peer):
+    credentials = Credentials(AuthenticationToken("s3cret"))
+    await (await connect(peer, credentials=credentials)).close()
+    shown = peer.of(BaseCommand.CONNECT)[0].connect
+    assert (shown.auth_method_name, shown.auth_data) == ("token", b"s3cret")
+    assert shown.feature_flags.supports_auth_refresh
+    peer.script(
+        BaseCommand.CONNECT,
+        lambda c, _: c.write(replies.error(2**64 - 1, NotAuthenticated("Failed to authenticate"))),
+    )
+    with pytest.raises(NotAuthenticated, match="method 'token'") as raised:
+        await connect(peer, credentials=credentials)
+    assert "s3cret" not in str(raised.value)
+
+
+async def test_new_credentials_are_shown_when_the_broker_asks(peer):
+    tokens = [b"one", b"two", b"three"]
+    credentials = Credentials(AuthenticationToken(lambda: tokens.pop(0).decode()))
+    connection = await connect(peer, credentials=credentials)
+    for expected in (b"two", b"three"):
+        peer.connections[0].write(challenge())
+        answer = (await peer.saw(BaseCommand.AUTH_RESPONSE)).authResponse
+        peer.commands.clear()
+        assert (answer.response.auth_method_name, answer.response.auth_data) == ("token", expected)
+        assert answer.client_version.startswith("Magnetar")
+    side = Side()
+    connection.producers[1] = side
+    peer.connections[0].write(challenge())  # There is no fourth token.
+    await asyncio.wait_for(side.detached.wait(), 5)
+    assert "wants new credentials" in str(side.told[0][1])
+
+
+async def test_a_challenge_before_the_answer_is_met_too(peer):
+    peer.script(BaseCommand.CONNECT, lambda c, _: c.write(challenge()))
+    peer.script(BaseCommand.AUTH_RESPONSE, lambda c, _: c.write(peer.hello()))
+    connection = await connect(peer, credentials=Credentials(AuthenticationToken("t")))
+    assert not connection.closed
+    await connection.close()
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "it speaks HTTP"),
+        (b"\x15\x03\x01\0\x02\x02\x46", "it speaks TLS: use pulsar.ssl"),
+        (b"SSH-2.0-OpenSSH_9.2\r\n", "no Pulsar broker.*SSH-2.0"),
+    ],
+)
+async def test_what_is_no_broker_is_told_by_what_it_says(peer, answer, reason):
+    peer.script(BaseCommand.CONNECT, lambda c, _: c.write(answer))
+    with pytest.raises(ConnectionLost, match=f"cannot connect to {peer.address}: .*{reason}"):
+        await connect(peer)
+
+
+async def test_one_that_nobody_uses_is_closed(peer):
+    connection = await connect(peer, idle_max_s=0.05, keep_alive_interval_s=0.02)
+    told = []
+    connection.on_lost = told.append
+    connection.producers[1] = Side()
+    await peer.saw(BaseCommand.PING, 5)
+    assert not connection.closed
+    connection.producers.clear()
+    await until(lambda: connection.closed)
+    assert told == []
+    await until(lambda: not peer.connections)
 
 
 async def test_a_silent_broker_times_out_and_leaves_no_socket(peer):

@@ -2,14 +2,14 @@ import pytest
 from unit.client.peer import Peer, hang_up, refuse
 
 from magnetar.client.client import Client
-from magnetar.client.connections.lookup import addresses
+from magnetar.client.connections.lookup import _address
 from magnetar.errors import (
     ConnectionLost,
     InvalidValue,
-    NotAllowed,
     NotAuthorized,
     NotReady,
     TopicNotFound,
+    Unreachable,
 )
 from magnetar.wire import replies
 from magnetar.wire.commands import BaseCommand
@@ -25,32 +25,6 @@ def redirect(peer, *, authoritative=False):
 
 def fail(error):
     return lambda c, f: c.write(replies.lookup_failed(f.command.lookupTopic.request_id, error))
-
-
-@pytest.mark.parametrize(
-    ("url", "expected"),
-    [
-        ("pulsar://host", ["host:6650"]),
-        ("pulsar://host:7000/", ["host:7000"]),
-        ("pulsar://a:1,b,c:3", ["a:1", "b:6650", "c:3"]),
-        ("pulsar://[::1]:7000", ["[::1]:7000"]),
-        ("pulsar://[::1]", ["[::1]:6650"]),
-    ],
-)
-def test_service_urls_are_read(url, expected):
-    assert addresses(url) == expected
-
-
-@pytest.mark.parametrize("url", ["localhost:6650", "pulsar://", "pulsar://h:x", "pulsar://h:70000"])
-def test_what_is_no_service_url_is_refused(url):
-    with pytest.raises(InvalidValue, match="service URL"):
-        addresses(url)
-
-
-@pytest.mark.parametrize("url", ["http://h:8080", "pulsar+ssl://h:6651"])
-def test_other_schemes_are_refused_by_name(url):
-    with pytest.raises(NotAllowed, match=r"only pulsar://"):
-        addresses(url)
 
 
 async def test_a_redirect_is_followed_with_the_authority_it_gives(peer, client):
@@ -129,21 +103,59 @@ async def test_retries_end_with_the_last_error_at_the_operation_timeout(peer):
             await client.partitions("t")
 
 
-async def test_no_broker_at_all_is_told_as_such(peer):
+async def test_where_no_broker_ever_was_the_first_attempt_says_so(peer):
     await peer.stop()
     try:
-        async with Client(peer.url, operation_timeout_s=0.1, backoff_first_s=0.01) as client:
-            with pytest.raises(ConnectionLost, match=f"cannot connect to {peer.address}"):
+        async with Client(f"{peer.url},127.0.0.1:1", backoff_first_s=60) as client:
+            with pytest.raises(Unreachable) as raised:
                 await client.partitions("t")
+            for address in (peer.address, "127.0.0.1:1"):
+                assert f"cannot connect to {address}: connection refused" in str(raised.value)
+            with pytest.raises(Unreachable):
+                await client.create_producer("t")
     finally:
         await peer.start()
 
 
+async def test_a_broker_that_was_there_is_waited_for(peer):
+    async with Client(peer.url, operation_timeout_s=0.1, backoff_first_s=0.01) as client:
+        await client.partitions("t")
+        await peer.stop()
+        with pytest.raises(ConnectionLost, match=f"cannot connect to {peer.address}") as raised:
+            await client.partitions("t")
+        assert raised.value.retriable
+        await peer.start()
+        await client.partitions("t")
+
+
 async def test_several_addresses_are_tried_in_turn(peer):
-    async with Client(
-        f"pulsar://127.0.0.1:1,{peer.address}", operation_timeout_s=5, backoff_first_s=0.01
-    ) as client:
+    async with Client(f"pulsar://127.0.0.1:1,{peer.address}", operation_timeout_s=5) as client:
         assert await client.partitions("t") == 0
+
+
+async def test_one_that_cannot_help_is_left_for_the_next(peer):
+    other = Peer()
+    await other.start()
+    async with Client(
+        f"{peer.url},{other.address}", backoff_first_s=0.01, chance=lambda: 0.0
+    ) as ours:
+        for one in (peer, other):
+            one.script(BaseCommand.LOOKUP, fail(NotReady("starting")))
+        await ours.create_producer("t")
+    assert [len(one.of(BaseCommand.LOOKUP)) for one in (peer, other)] == [2, 1]
+    await other.stop()
+
+
+async def test_the_listener_that_is_meant_is_named(peer):
+    async with Client(peer.url, listener_name="external") as client:
+        await client.create_producer("t")
+    assert peer.of(BaseCommand.LOOKUP)[0].lookupTopic.advertised_listener_name == "external"
+
+
+async def test_over_tls_an_owner_has_a_tls_address():
+    assert _address("pulsar+ssl://h:6651", "t", tls=True) == "h:6651"
+    with pytest.raises(InvalidValue, match=r"the owner of t has no pulsar\+ssl:// address"):
+        _address("", "t", tls=True)
 
 
 async def test_partitions_and_topics_are_told(peer, client):

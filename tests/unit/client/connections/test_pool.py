@@ -1,13 +1,12 @@
 import asyncio
+import logging
 
 import pytest
 from support.loop import until
 from unit.client.peer import hang_up, silence
 
-from magnetar.client.config import ClientConfig
 from magnetar.client.connections.connection import Endpoint
-from magnetar.client.connections.pool import ConnectionPool
-from magnetar.clock import SystemClock
+from magnetar.client.connections.pool import LOST_MAX
 from magnetar.errors import ConnectionLost, NotAllowed
 from magnetar.wire.commands import BaseCommand
 
@@ -29,9 +28,8 @@ async def test_another_address_behind_a_proxy_is_another_connection(peer, pool, 
     assert await pool.connect(Endpoint("broker-7:6650", peer.address)) is not direct
 
 
-async def test_more_connections_take_turns(peer, endpoint):
-    config = ClientConfig(service_url=peer.url, connections_per_broker=2)
-    pool = ConnectionPool(config, SystemClock())
+async def test_more_connections_take_turns(open_pool, endpoint):
+    pool = open_pool(connections_per_broker=2)
     first, second, third = [await pool.connect(endpoint) for _ in range(3)]
     assert first is not second
     assert third is first
@@ -77,3 +75,30 @@ async def test_closing_ends_attempts_and_refuses_new_ones(peer, pool, endpoint):
     with pytest.raises(NotAllowed, match="the client is closed"):
         await pool.connect(endpoint)
     await until(lambda: not peer.connections)
+
+
+async def test_a_broker_that_is_lost_is_told_once_and_once_when_it_is_back(
+    peer, open_pool, endpoint, caplog
+):
+    pool = open_pool(connections_per_broker=2)
+    both = [await pool.connect(endpoint) for _ in range(2)]
+    with caplog.at_level(logging.WARNING):
+        await peer.stop()
+        await until(lambda: all(one.closed for one in both))
+        for _ in range(3):
+            with pytest.raises(ConnectionLost):
+                await pool.connect(endpoint)
+        await peer.start()
+        for _ in range(4):
+            await pool.connect(endpoint)
+        await pool.close()
+    assert [record.message.partition(" error=")[0] for record in caplog.records] == [
+        f"connection.lost broker={peer.address}",
+        f"connection.back broker={peer.address} after_s=0.0",
+    ]
+
+
+async def test_of_many_lost_brokers_the_first_are_forgotten(pool):
+    for number in range(LOST_MAX + 10):
+        pool._gone(f"h{number}:1", ConnectionLost("x"))
+    assert len(pool._lost) == LOST_MAX

@@ -1,0 +1,1 @@
+"""Who the client says it is: one class for each of Pulsar's methods, and a protocol for others."""
