@@ -17,10 +17,13 @@ if TYPE_CHECKING:
     from magnetar.client.authentication.tls import AuthenticationTls
     from magnetar.client.authentication.token import AuthenticationToken
     from magnetar.client.client import Client
+    from magnetar.client.consumers.config import ConsumerCryptoFailureAction
     from magnetar.client.consumers.consumer import Consumer
     from magnetar.client.consumers.reader import Reader
     from magnetar.client.consumers.redelivery_backoff import RedeliveryBackoff
-    from magnetar.client.message import Message, OutgoingMessage
+    from magnetar.client.encryption.keys import CryptoKeyReader, EncryptionKey, FileKeyReader
+    from magnetar.client.message import EncryptionContext, Message, OutgoingMessage
+    from magnetar.client.producers.config import ProducerCryptoFailureAction
     from magnetar.client.producers.producer import Producer
     from magnetar.client.producers.routing import HashingScheme, RoutingMode
     from magnetar.message.compression import CompressionType
@@ -40,6 +43,11 @@ __all__ = [
     "Client",
     "CompressionType",
     "Consumer",
+    "ConsumerCryptoFailureAction",
+    "CryptoKeyReader",
+    "EncryptionContext",
+    "EncryptionKey",
+    "FileKeyReader",
     "HashingScheme",
     "InitialPosition",
     "KeySharedPolicy",
@@ -48,6 +56,7 @@ __all__ = [
     "OutgoingMessage",
     "Producer",
     "ProducerAccessMode",
+    "ProducerCryptoFailureAction",
     "Reader",
     "RedeliveryBackoff",
     "RoutingMode",
@@ -65,6 +74,11 @@ _HOMES: Final = {
     "Client": "magnetar.client.client",
     "CompressionType": "magnetar.message.compression",
     "Consumer": "magnetar.client.consumers.consumer",
+    "ConsumerCryptoFailureAction": "magnetar.client.consumers.config",
+    "CryptoKeyReader": "magnetar.client.encryption.keys",
+    "EncryptionContext": "magnetar.client.message",
+    "EncryptionKey": "magnetar.client.encryption.keys",
+    "FileKeyReader": "magnetar.client.encryption.keys",
     "HashingScheme": "magnetar.client.producers.routing",
     "InitialPosition": "magnetar.model.subscriptions",
     "KeySharedPolicy": "magnetar.model.subscriptions",
@@ -73,6 +87,7 @@ _HOMES: Final = {
     "OutgoingMessage": "magnetar.client.message",
     "Producer": "magnetar.client.producers.producer",
     "ProducerAccessMode": "magnetar.model.producers",
+    "ProducerCryptoFailureAction": "magnetar.client.producers.config",
     "Reader": "magnetar.client.consumers.reader",
     "RedeliveryBackoff": "magnetar.client.consumers.redelivery_backoff",
     "RoutingMode": "magnetar.client.producers.routing",

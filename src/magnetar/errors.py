@@ -15,7 +15,7 @@
         LimitReached  IncompatibleSchema
           InvalidSchema
       Refused
-        InvalidName  InvalidValue  MessageTooLarge  NotAllowed  TopicTerminated
+        InvalidName  InvalidValue  MessageTooLarge  NotAllowed  TopicTerminated  CryptoFailed
         BacklogQuotaExceeded
           BacklogQuotaHeld
       Unavailable                   retriable = True
@@ -160,6 +160,10 @@ class NotAllowed(Refused):
 
 class TopicTerminated(Refused):
     pass
+
+
+class CryptoFailed(Refused):
+    """A message could not be encrypted or decrypted with the keys there are."""
 
 
 class BacklogQuotaExceeded(Refused):

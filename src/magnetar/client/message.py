@@ -7,7 +7,7 @@ from typing import Any, Final, Generic, NamedTuple, TypedDict, cast
 
 from magnetar.errors import InvalidValue
 from magnetar.message.batch import Single, parse_single
-from magnetar.message.metadata import Metadata
+from magnetar.message.metadata import EncryptedKey, Metadata
 from magnetar.model.position import MessageId, Position
 
 from .checks import check_bytes, check_key, check_number, copy_properties, whole_number
@@ -190,6 +190,24 @@ class ChunkedMessageId(MessageId):
         return made
 
 
+@dataclass(frozen=True, slots=True)
+class EncryptionContext:
+    """How a message was encrypted: what it takes to decrypt it.
+
+    When it could not be decrypted (``decrypted`` is False), ``Message.data`` is the payload of its
+    whole entry: to be decrypted with one of the keys, then decompressed, then taken apart into
+    ``batch_size`` messages if it is a batch.
+    """
+
+    keys: tuple[EncryptedKey, ...]
+    param: bytes  # The initialisation vector of AES-GCM.
+    algorithm: str
+    compression: int  # A CompressionType.
+    uncompressed_size: int
+    batch_size: int  # 0 when the entry is no batch.
+    decrypted: bool
+
+
 @dataclass(slots=True, eq=False)
 class Delivery:
     """One entry as it reached a consumer. The messages in it share it."""
@@ -203,6 +221,7 @@ class Delivery:
     redelivered: bool
     chunks: tuple[Position, ...] = ()  # All entries of a message that was split.
     decode: "Callable[[Message[Any]], object] | None" = None  # To the value; None: it is ``data``.
+    decrypted: bool = True  # False: the payload is that of the entry, as it came.
 
 
 class Message(NamedTuple, Generic[T_co]):
@@ -291,6 +310,22 @@ class Message(NamedTuple, Generic[T_co]):
         """The number that its producer gave it."""
         own = self._own().sequence_id
         return self.delivery.metadata.sequence_id + self.batch_index if own is None else own
+
+    @property
+    def encryption_context(self) -> EncryptionContext | None:
+        """How it was encrypted; None when it was not."""
+        metadata = self.delivery.metadata
+        if metadata.encryption is None:
+            return None
+        return EncryptionContext(
+            metadata.encryption.keys,
+            metadata.encryption.param,
+            metadata.encryption.algorithm,
+            metadata.compression,
+            metadata.uncompressed_size,
+            metadata.message_count if metadata.is_batch else 0,
+            decrypted=self.delivery.decrypted,
+        )
 
     @property
     def redelivery_count(self) -> int:

@@ -2,7 +2,7 @@
 
 import re
 from base64 import b64decode
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -44,6 +44,24 @@ class ChunkPlace:
         return self.index == self.count - 1
 
 
+@dataclass(frozen=True, slots=True)
+class EncryptedKey:
+    """The key that a payload is encrypted with, itself encrypted for the owner of ``name``."""
+
+    name: str
+    value: bytes
+    metadata: Mapping[str, str]  # As the sender's key reader gave it.
+
+
+@dataclass(frozen=True, slots=True)
+class Encryption:
+    """How a payload is encrypted, and for whom."""
+
+    keys: tuple[EncryptedKey, ...]
+    param: bytes  # The initialisation vector.
+    algorithm: str  # As the sender says, which most leave out.
+
+
 @dataclass(slots=True)
 class Metadata:
     """What a consumer wants to know of an entry.
@@ -66,7 +84,7 @@ class Metadata:
     uncompressed_size: int
     null_value: bool
     chunk: ChunkPlace | None
-    encrypted: bool
+    encryption: Encryption | None
     schema_version: bytes | None  # as the broker told the producer
 
 
@@ -110,7 +128,7 @@ def parse(entry: bytes) -> Metadata:
         found.uncompressed_size,
         found.null_value,
         _chunk_place(found),
-        bool(found.encryption_keys),
+        _encryption(found) if found.encryption_keys else None,
         found.schema_version if found.HasField("schema_version") else None,
     )
 
@@ -254,6 +272,26 @@ def build(
     )
 
 
+def build_encryption(keys: Iterable[EncryptedKey]) -> bytes:
+    """What metadata says of the keys of an encrypted payload, to be put at its end."""
+    return inner.write_fields(
+        [0x6A],
+        [
+            [
+                inner.write_fields(
+                    [0x0A, 0x12, 0x1A], [key.name.encode(), key.value, pairs(key.metadata)]
+                )
+                for key in keys
+            ]
+        ],
+    )
+
+
+def build_iv(iv: bytes) -> bytes:
+    """The same of the initialisation vector."""
+    return inner.write_fields([0x7A], [iv])
+
+
 def pairs(properties: Mapping[str, str]) -> list[bytes]:
     """Properties as KeyValues."""
     return [
@@ -274,6 +312,21 @@ def _parsed(data: bytes) -> pb.MessageMetadata:
     except (DecodeError, EncodeError) as error:
         raise CorruptEntry(f"metadata that cannot be read: {error}") from error
     return metadata
+
+
+def _encryption(found: pb.MessageMetadata) -> Encryption:
+    return Encryption(
+        tuple(
+            EncryptedKey(
+                text(key.key),
+                key.value,
+                {text(pair.key): text(pair.value) for pair in key.metadata},
+            )
+            for key in found.encryption_keys
+        ),
+        found.encryption_param,
+        text(found.encryption_algo),
+    )
 
 
 def _chunk_place(found: pb.MessageMetadata) -> ChunkPlace | None:

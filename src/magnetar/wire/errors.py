@@ -61,6 +61,10 @@ _ERRORS: dict[int, type[errors.MagnetarError]] = {
 }
 
 
+# Of all that MetadataError stands for, what will not pass: Pulsar has no code of its own for it.
+_UNENCRYPTED = ("Encryption is required", "Messages must be encrypted")
+
+
 def to_code(error: errors.MagnetarError) -> pb.ServerError:
     """The code a peer is told."""
     return next(_CODES[kind] for kind in type(error).__mro__ if kind in _CODES)
@@ -68,6 +72,8 @@ def to_code(error: errors.MagnetarError) -> pb.ServerError:
 
 def from_code(code: int, message: str) -> errors.MagnetarError:
     """The error a peer's code stands for, to be raised; an unknown code is an UnknownFailure."""
+    if code == pb.MetadataError and any(text in message for text in _UNENCRYPTED):
+        return errors.CryptoFailed(f"{message}: make the producer with encryption_keys")
     if code not in _ERRORS:
         return errors.UnknownFailure(f"error code {code}: {message}")
     return _ERRORS[code](message or pb.ServerError.Name(pb.ServerError.ValueType(code)))

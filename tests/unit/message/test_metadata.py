@@ -9,7 +9,11 @@ from magnetar.message.compression import CompressionType
 from magnetar.message.entry import join
 from magnetar.message.metadata import (
     ChunkPlace,
+    EncryptedKey,
+    Encryption,
     build,
+    build_encryption,
+    build_iv,
     message_count,
     parse,
     peek,
@@ -31,7 +35,7 @@ def test_an_entry_says_who_sent_it_and_when():
     assert entry()[found.payload_start :] == b"payload"
     assert (found.is_batch, found.message_count) == (False, 1)
     assert (found.key, found.ordering_key, found.event_time_ms, found.chunk) == (None,) * 4
-    assert (found.properties, found.encrypted, found.null_value) == ({}, False, False)
+    assert (found.properties, found.encryption, found.null_value) == ({}, None, False)
     assert (found.compression, found.uncompressed_size) == (CompressionType.NONE, 0)
 
 
@@ -64,10 +68,10 @@ def test_a_batch_of_one_is_a_batch():
     assert (found.is_batch, found.message_count) == (True, 1)
 
 
-def test_an_encrypted_entry_says_so():
-    metadata = pb.MessageMetadata(producer_name="p", sequence_id=0, publish_time=0)
-    metadata.encryption_keys.add(key="k", value=b"v")
-    assert parse(join(metadata.SerializeToString(), b"")).encrypted
+def test_an_encrypted_entry_says_for_whom():
+    keys = (EncryptedKey("k", b"v", {"version": "1"}), EncryptedKey("l", b"w", {}))
+    head = build("p", 7, 1000) + build_encryption(keys) + build_iv(b"iv")
+    assert parse(join(head, b"")).encryption == Encryption(keys, b"iv", "")
 
 
 def test_a_broker_sees_what_it_needs():

@@ -203,6 +203,6 @@ class Producer:
 
 def _encrypted(entry: bytes) -> bool:
     try:
-        return metadata.parse(entry).encrypted
+        return metadata.parse(entry).encryption is not None
     except CorruptEntry:
         return False

@@ -5,6 +5,7 @@ The ``...Options`` are the same settings as keyword arguments; a test holds them
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import TypedDict
 
 from magnetar.client.checks import (
@@ -14,10 +15,19 @@ from magnetar.client.checks import (
     check_text,
     copy_properties,
 )
+from magnetar.client.encryption.keys import CryptoKeyReader
 from magnetar.errors import InvalidValue
 from magnetar.model.subscriptions import InitialPosition, KeySharedPolicy, SubscriptionType
 
 from .redelivery_backoff import RedeliveryBackoff
+
+
+class ConsumerCryptoFailureAction(Enum):
+    """What becomes of messages that cannot be decrypted."""
+
+    FAIL = "fail"  # They are held back and stay unacknowledged.
+    DISCARD = "discard"  # They are acknowledged, with the reason, and gone.
+    CONSUME = "consume"  # The application gets them as they are: ``Message.encryption_context``.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +60,8 @@ class ConsumerConfig:
     chunk_age_max_s: float = 60.0  # A chunked message not complete by then is given up:
     redeliver_incomplete: bool = False  # acknowledged, or (True) asked for again.
     message_size_max: int = 256 * 1024 * 1024  # Bytes, after decompression and reassembly.
+    crypto_key_reader: CryptoKeyReader | None = None  # Finds private keys for encrypted messages.
+    crypto_failure_action: ConsumerCryptoFailureAction = ConsumerCryptoFailureAction.FAIL
 
     def __post_init__(self) -> None:
         check_not_negative("receiver_queue_size", self.receiver_queue_size)
@@ -71,6 +83,9 @@ class ConsumerConfig:
         check_positive("message_size_max", self.message_size_max)
         check_not_negative("priority_level", self.priority_level)
         check_member("type", self.type, SubscriptionType)
+        check_member(
+            "crypto_failure_action", self.crypto_failure_action, ConsumerCryptoFailureAction
+        )
         if self.read_compacted and not self.type.single_active:
             raise InvalidValue(
                 "read_compacted is for EXCLUSIVE and FAILOVER subscriptions and for readers; "
@@ -101,6 +116,8 @@ class ReaderOptions(TypedDict, total=False):
     chunk_age_max_s: float
     message_size_max: int
     read_compacted: bool
+    crypto_key_reader: CryptoKeyReader | None
+    crypto_failure_action: ConsumerCryptoFailureAction
 
 
 class ConsumerOptions(ReaderOptions, total=False):

@@ -66,6 +66,12 @@ class Redeliveries:
             later = due + self._timeout_backoff.delay_s(self._count(message))
             self._alarm.set(self.wheel.add(entries_of(message), later, self._timeout_tick_s))
 
+    def withheld(self, position: Position) -> None:
+        """The application does not get this entry, which may be read later."""
+        if self.times_out:
+            due = self._clock.now() + self._timeout_s
+            self._alarm.set(self.wheel.add((position,), due, self._timeout_tick_s))
+
     def refuse(self, messages: Iterable[Message[Any] | MessageId]) -> None:
         """The application cannot process these now."""
         if not self._acknowledges:

@@ -15,7 +15,6 @@ from magnetar.client.message import Message, entries_of
 from magnetar.client.schemas.schema import Schema
 from magnetar.clock import Clock
 from magnetar.errors import MagnetarError, NotAllowed
-from magnetar.message.metadata import message_count
 from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST_MESSAGE, MessageId, Position
 from magnetar.model.subscriptions import SubscriptionType
@@ -24,13 +23,12 @@ from magnetar.wire import requests
 from magnetar.wire.frames import Frame
 
 from .ack_sender import IDS_MAX, AckSender
-from .acknowledgements import bits
 from .alarm import Alarm
 from .entry import Entry
 from .place import Place, entry_of
 from .receive_queue import ReceiveQueue
 from .redeliveries import Redeliveries
-from .unpacking import Start, Unpacker
+from .unpacking import Start, Unpacker, permits_of
 
 log = logging.getLogger(__name__)
 
@@ -113,6 +111,7 @@ class TopicConsumer:
             now=clock.now,
             reject=self.acks.reject,
             send_soon=self.acks.send_soon,
+            withhold=self.redeliveries.withheld,
             expire_at=self._chunk_alarm.set,
             schema=subscribing.schema,
         )
@@ -201,7 +200,8 @@ class TopicConsumer:
             epoch = self._epoch
         self._remember_seen()
         self.redeliveries.clear()
-        self._queue.drop(_permits_of)
+        self._queue.drop(permits_of)
+        self._queue.give_back(sum(self._unpacker.withheld.values()))
         self._unpacker.clear()
         connection.write(requests.redeliver(self._id, None, consumer_epoch=epoch))
         self._ask_for_more()
@@ -221,6 +221,8 @@ class TopicConsumer:
         wanted = sorted(set(positions))
         for at in range(0, len(wanted), IDS_MAX):
             connection.write(requests.redeliver(self._id, wanted[at : at + IDS_MAX]))
+        self._queue.give_back(sum(self._unpacker.withheld.pop(each, 0) for each in wanted))
+        self._ask_for_more()
 
     def _expire_chunks(self) -> None:
         """Give up chunked messages that took too long. A reader cannot ask for any again."""
@@ -300,7 +302,7 @@ class TopicConsumer:
             return
         message = frame.command.message
         if message.HasField("consumer_epoch") and message.consumer_epoch < self._epoch:
-            self._queue.give_back(_permits_of(frame))  # The broker sends it again.
+            self._queue.give_back(permits_of(frame))  # The broker sends it again.
             self._ask_for_more()
             return
         was_waiting = self._queue.waiting
@@ -398,7 +400,7 @@ class TopicConsumer:
         self._unpacker.time_start_ms = None
         self._place.move(start)
         self.redeliveries.clear()
-        self._queue.drop(_permits_of)
+        self._queue.drop(permits_of)
         self._ask_for_more()
         if self._place.start is not None:
             self._unpacker.time_start_ms = time_ms
@@ -444,10 +446,3 @@ class TopicConsumer:
                 connection.consumers.pop(self._id, None)
             connection.detach(connection.consumers, self._id, self._close_request)
         await self._attachment.close(str(self.over))
-
-
-def _permits_of(frame: Frame) -> int:
-    """The permits that an entry takes: its messages, less those acknowledged before."""
-    if ack_set := frame.command.message.ack_set:
-        return bits(ack_set).bit_count()
-    return message_count(frame.entry) if frame.entry else 1

@@ -10,14 +10,15 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
-from magnetar.client.consumers.config import ConsumerConfig
+from magnetar.client.consumers.config import ConsumerConfig, ConsumerCryptoFailureAction
+from magnetar.client.encryption.data_keys import Decryptor
 from magnetar.client.message import Delivery, decoding
 from magnetar.client.schemas.schema import Schema
-from magnetar.errors import CorruptEntry, MessageTooLarge
+from magnetar.errors import CorruptEntry, CryptoFailed, MessageTooLarge
 from magnetar.message.batch import bits_left, unpack
 from magnetar.message.chunk import Reassembly
 from magnetar.message.compression import CompressionType, decompress
-from magnetar.message.metadata import ChunkPlace, Metadata, parse
+from magnetar.message.metadata import ChunkPlace, Encryption, Metadata, message_count, parse
 from magnetar.model.position import MessageId, Position
 from magnetar.wire.frames import Frame
 
@@ -68,6 +69,7 @@ class Unpacker:
     start: Start | None  # Set while a part of the first entry may have to be left out.
     time_start_ms: int | None  # Set until a message published at this time or later comes.
     seen_before: Position | None  # The application may have received entries up to here.
+    withheld: dict[Position, int]  # Entries that cannot be decrypted, and their permits.
 
     def __init__(
         self,
@@ -79,17 +81,19 @@ class Unpacker:
         now: Callable[[], float],
         reject: Callable[[Position, int], None],
         send_soon: Callable[[], None],
+        withhold: Callable[[Position], None],
         expire_at: Callable[[float], None],
         schema: Schema[Any] | None = None,
     ) -> None:
         """``reject`` tells the broker that an entry cannot be read.
 
-        ``send_soon`` is called when there is something to acknowledge, ``expire_at`` with the time
-        when ``expire`` is to be called.
+        ``send_soon`` is called when there is something to acknowledge, ``withhold`` with an entry
+        that stays unacknowledged, ``expire_at`` with the time when ``expire`` is to be called.
         """
         self.start = None
         self.time_start_ms = None
         self.seen_before = None
+        self.withheld = {}
         self._topic = topic
         self._partition = partition
         self._acknowledged = acknowledged
@@ -106,6 +110,9 @@ class Unpacker:
         self._now = now
         self._reject = reject
         self._send_soon = send_soon
+        self._withhold = withhold
+        self._decryptor = Decryptor(config.crypto_key_reader) if config.crypto_key_reader else None
+        self._crypto_failure_action = config.crypto_failure_action
         self._expire_at = expire_at
         self._decode = None if schema is None else decoding(schema.decode)
         self._reported: set[Flaw] = set()
@@ -138,6 +145,9 @@ class Unpacker:
             return OpenedEntry(self._entry(frame, frame.entry, position, metadata), permits)
         except Unreadable as error:
             self._refuse(position, error.flaw, error)
+        except CryptoFailed as error:
+            self._hold_back(position, permits, error)
+            return OpenedEntry(None, 0)
         except CorruptEntry as error:
             self._refuse(position, Flaw.BATCH, error)
         return OpenedEntry(None, permits)
@@ -145,6 +155,7 @@ class Unpacker:
     def clear(self) -> None:
         """Forget the chunks that came so far: the broker sends them again."""
         self._chunks.clear()
+        self.withheld.clear()
         self._acknowledged.chunks_come_again()
 
     def expire(self) -> list[Position]:
@@ -161,8 +172,6 @@ class Unpacker:
         if self._acknowledged.covers(position):
             self._done(position)  # The broker does not know it yet, or has forgotten it.
             return None
-        if metadata.encrypted:
-            raise Unreadable(Flaw.DECRYPTION, "the message is encrypted")
         if self._too_early(metadata):
             self._done(position)
             return None
@@ -178,6 +187,15 @@ class Unpacker:
             decode=self._decode,
         )
         body = entry[metadata.payload_start :]
+        if metadata.encryption is not None:
+            try:
+                body = self._decrypted(metadata.encryption, body)
+            except CryptoFailed as error:
+                if self._crypto_failure_action is ConsumerCryptoFailureAction.DISCARD:
+                    raise Unreadable(Flaw.DECRYPTION, error) from error
+                if self._crypto_failure_action is ConsumerCryptoFailureAction.FAIL:
+                    raise
+                return self._undecrypted(delivery, body)
         if metadata.chunk is not None:
             whole = self._add_chunk(metadata.chunk, body, position)
             if whole is None:
@@ -186,12 +204,34 @@ class Unpacker:
         payload = self._decompressed(metadata, body)
         if metadata.is_batch:
             return self._batch(delivery, payload, frame.command.message.ack_set)
+        return self._single(delivery, payload)
+
+    def _single(self, delivery: Delivery, payload: bytes) -> Entry | None:
+        position = delivery.position
         if self.start is not None and self.start.skip(position, 1):
             for place in delivery.chunks or (position,):
                 self._done(place)
                 self._acknowledged.chunked_done(place)
             return None
         return Entry(delivery, payload)
+
+    def _undecrypted(self, delivery: Delivery, body: bytes) -> Entry | None:
+        """An entry, whole and as it is, be it a batch or a chunk."""
+        delivery.batch_size, delivery.decrypted = 0, False
+        return self._single(delivery, body)
+
+    def _decrypted(self, encryption: Encryption, body: bytes) -> bytes:
+        if self._decryptor is None:
+            raise CryptoFailed("it is encrypted, and the consumer has no crypto_key_reader")
+        return self._decryptor.decrypt(encryption, body)
+
+    def _hold_back(self, position: Position, permits: int, error: CryptoFailed) -> None:
+        """Leave an entry unacknowledged, and do not ask for others in its place."""
+        self._report(Flaw.DECRYPTION, position, error)
+        self.withheld[position] = permits
+        self._withhold(position)
+        if self._ordered:
+            self._acknowledged.chunked(position)  # No cumulative acknowledgement takes it in.
 
     def _add_chunk(
         self, place: ChunkPlace, part: bytes, position: Position
@@ -274,6 +314,10 @@ class Unpacker:
         self._send_soon()
 
     def _refuse(self, position: Position, flaw: Flaw, error: object) -> None:
+        self._report(flaw, position, error)
+        self._reject(position, flaw)
+
+    def _report(self, flaw: Flaw, position: Position, error: object) -> None:
         if flaw not in self._reported:
             self._reported.add(flaw)
             log.warning(
@@ -283,4 +327,10 @@ class Unpacker:
                 flaw.name,
                 error,
             )
-        self._reject(position, flaw)
+
+
+def permits_of(frame: Frame) -> int:
+    """The permits that an entry takes: its messages, less those acknowledged before."""
+    if ack_set := frame.command.message.ack_set:
+        return bits(ack_set).bit_count()
+    return message_count(frame.entry) if frame.entry else 1

@@ -3,8 +3,9 @@
 The ``...Options`` are the same settings as keyword arguments; a test holds them to the dataclasses.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import TypedDict
 
 from magnetar.client.checks import (
@@ -15,11 +16,19 @@ from magnetar.client.checks import (
     copy_properties,
     whole_number,
 )
+from magnetar.client.encryption.keys import CryptoKeyReader
 from magnetar.errors import InvalidValue
 from magnetar.message.compression import CompressionType
 from magnetar.model.producers import ProducerAccessMode
 
 from .routing import CustomRouter, HashingScheme, RoutingMode
+
+
+class ProducerCryptoFailureAction(Enum):
+    """What becomes of messages that cannot be encrypted, since a public key is not to be had."""
+
+    FAIL = "fail"  # The producer is refused: CryptoFailed.
+    SEND = "send"  # They are sent in clear, with a warning in the log.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +51,9 @@ class ProducerConfig:
     initial_sequence_id: int | None = None  # None: after the last one the broker knows.
     routing: RoutingMode | CustomRouter = RoutingMode.ROUND_ROBIN
     hashing: HashingScheme = HashingScheme.JAVA_STRING
+    encryption_keys: Sequence[str] = ()  # The names of those who may read; none: in clear.
+    crypto_key_reader: CryptoKeyReader | None = None  # Finds their public keys.
+    crypto_failure_action: ProducerCryptoFailureAction = ProducerCryptoFailureAction.FAIL
 
     def __post_init__(self) -> None:
         check_positive("batch_messages_max", self.batch_messages_max)
@@ -62,6 +74,22 @@ class ProducerConfig:
         object.__setattr__(self, "properties", copy_properties("properties", self.properties))
         if self.initial_sequence_id is not None:
             whole_number("initial_sequence_id", self.initial_sequence_id)
+        check_member(
+            "crypto_failure_action", self.crypto_failure_action, ProducerCryptoFailureAction
+        )
+        self._check_encryption()
+
+    def _check_encryption(self) -> None:
+        if isinstance(self.encryption_keys, str):
+            raise InvalidValue("encryption_keys are several names: put the one into a list")
+        object.__setattr__(self, "encryption_keys", tuple(self.encryption_keys))
+        for name in self.encryption_keys:
+            check_text("a name in encryption_keys", name)
+        if bool(self.encryption_keys) != (self.crypto_key_reader is not None):
+            raise InvalidValue(
+                "encryption_keys and crypto_key_reader belong together: without both nothing "
+                "would be encrypted; give both, or leave both out"
+            )
 
 
 class ProducerOptions(TypedDict, total=False):
@@ -83,3 +111,6 @@ class ProducerOptions(TypedDict, total=False):
     initial_sequence_id: int | None
     routing: RoutingMode | CustomRouter
     hashing: HashingScheme
+    encryption_keys: Sequence[str]
+    crypto_key_reader: CryptoKeyReader | None
+    crypto_failure_action: ProducerCryptoFailureAction

@@ -1,4 +1,4 @@
-"""Turns messages into frames: packs, compresses, splits them, and adds the metadata. Pure.
+"""Turns messages into frames: packs, compresses, splits, encrypts them, and adds the metadata.
 
 A message that does not fit into one entry, and may not be split, is refused here: a broker closes
 the connection on a frame that is too large.
@@ -7,6 +7,7 @@ the connection on a frame that is too large.
 from base64 import b64encode
 from typing import Final, TypeVar
 
+from magnetar.client.encryption.data_keys import Encryptor
 from magnetar.client.message import OutgoingMessage
 from magnetar.errors import MessageTooLarge
 from magnetar.message import batch as batches
@@ -27,12 +28,20 @@ METADATA_RESERVE: Final = 256  # What a chunk adds to the metadata of its messag
 class Encoder:
     """Makes the frames of one producer."""
 
-    def __init__(self, producer_id: int, compression: CompressionType, *, chunking: bool) -> None:
+    def __init__(
+        self,
+        producer_id: int,
+        compression: CompressionType,
+        *,
+        chunking: bool,
+        encryptor: Encryptor | None = None,
+    ) -> None:
         self.producer_name = ""  # Known once the broker has answered; part of every entry.
         self.schema_version: bytes | None = None  # Likewise; None without a schema.
         self._producer_id = producer_id
         self._compression = compression
         self._chunking = chunking
+        self._encryptor = encryptor
 
     def batch(self, batch: Batch[W], size_max: int, now_ms: int) -> PendingSend[W]:
         """Encode a batch as one entry of at most ``size_max`` bytes. Raises MessageTooLarge."""
@@ -40,7 +49,7 @@ class Encoder:
         packed = batches.pack(
             batch.payloads, first_sequence_id=batch.first_sequence_id, details=_singles(batch)
         )
-        payload = compress(self._compression, packed)
+        payload, secret = self._encrypted(compress(self._compression, packed))
         if len(payload) > size_max:
             raise MessageTooLarge(
                 f"a batch of {len(batch)} messages takes {len(payload)} bytes, the broker takes "
@@ -60,7 +69,7 @@ class Encoder:
             uncompressed_size=self._original_size(packed),
             schema_version=self.schema_version,
         )
-        data = entry.join(head, payload)
+        data = entry.join(head + secret, payload)
         self._check_frame(data, size_max)
         pieces = requests.send(
             self._producer_id,
@@ -88,7 +97,8 @@ class Encoder:
         """
         message = batch.details.get(0)
         payload = compress(self._compression, batch.payloads[0])
-        if len(payload) > size_max:
+        overhead = self._encryptor.tag_size if self._encryptor else 0
+        if len(payload) + overhead > size_max:
             if not self._chunking:
                 raise MessageTooLarge(
                     f"a message of {len(payload)} bytes, the broker takes {size_max}: "
@@ -102,7 +112,8 @@ class Encoder:
             )
         else:
             head = self._head(batch, now_ms, None)
-        data = entry.join(head, payload)
+        payload, secret = self._encrypted(payload)
+        data = entry.join(head + secret, payload)
         self._check_frame(data, size_max)
         pieces = requests.send(self._producer_id, sequence_id, data, entry.checksum(data))
         return [
@@ -124,6 +135,8 @@ class Encoder:
         sequence_id = batch.first_sequence_id
         uuid = f"{self.producer_name}-{sequence_id}"
         room = size_max - METADATA_RESERVE - (batch.size_bytes - len(batch.payloads[0]))
+        if self._encryptor is not None:
+            room -= self._encryptor.overhead
         if room <= 0:
             raise MessageTooLarge(
                 f"the key and properties of a message leave no room in {size_max} bytes"
@@ -133,7 +146,8 @@ class Encoder:
         sends: list[PendingSend[W]] = []
         for index, part in enumerate(parts):
             place = metadata.ChunkPlace(uuid, index, len(parts), len(payload))
-            data = entry.join(self._head(batch, now_ms, place), part)
+            body, secret = self._encrypted(part)
+            data = entry.join(self._head(batch, now_ms, place) + secret, body)
             pieces = requests.send(
                 self._producer_id, sequence_id, data, entry.checksum(data), is_chunk=True
             )
@@ -165,6 +179,12 @@ class Encoder:
             chunk=place,
             schema_version=self.schema_version,
         )
+
+    def _encrypted(self, payload: bytes) -> tuple[bytes, bytes]:
+        """The payload as it travels, and what the metadata must say of that."""
+        if self._encryptor is None:
+            return payload, b""
+        return self._encryptor.encrypt(payload)
 
     def _original_size(self, payload: bytes) -> int | None:
         # An empty message removes its key in a topic that Pulsar compacts only if it says so.

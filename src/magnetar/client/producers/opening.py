@@ -4,11 +4,12 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from magnetar.client.context import ClientContext, partitions_of, start_all
+from magnetar.client.encryption.data_keys import encryptor
 from magnetar.client.schemas.schema import Schema, T
 from magnetar.model.names import TopicName
 from magnetar.model.producers import ProducerAccessMode
 
-from .config import ProducerConfig
+from .config import ProducerConfig, ProducerCryptoFailureAction
 from .producer import Producer
 from .routing import CallableRouter, RoundRobinRouter, Router, RoutingMode, SingleRouter
 from .topic_producer import TopicProducer
@@ -23,7 +24,16 @@ async def open_producer(
     closed: Callable[[Producer[Any]], None],
     schema: Schema[T] | None = None,
 ) -> Producer[T]:
-    """Attach a producer to all partitions of a topic. Raises the broker's error or TimedOut."""
+    """Attach a producer to all partitions of a topic.
+
+    Raises the broker's error, TimedOut, or CryptoFailed for a key that cannot be had.
+    """
+    sealing = encryptor(
+        config.encryption_keys,
+        config.crypto_key_reader,
+        context.clock.now,
+        required=config.crypto_failure_action is ProducerCryptoFailureAction.FAIL,
+    )
     count = await context.lookup.partitions(str(name))
 
     def make(topic: TopicName) -> TopicProducer:
@@ -31,6 +41,7 @@ async def open_producer(
             topic,
             next(context.ids),
             config,
+            sealing,
             lookup=context.lookup,
             backoff=context.backoff(),
             clock=context.clock,

@@ -10,6 +10,7 @@ from magnetar.client.connections.attachment import Attachment
 from magnetar.client.connections.backoff import Backoff
 from magnetar.client.connections.connection import Connection, position_of
 from magnetar.client.connections.lookup import Lookup
+from magnetar.client.encryption.data_keys import Encryptor
 from magnetar.client.producers.config import ProducerConfig
 from magnetar.clock import Clock
 from magnetar.errors import ConnectionLost, MagnetarError, NotAllowed, Refused
@@ -36,6 +37,7 @@ class TopicProducer:
         topic: TopicName,
         producer_id: int,
         config: ProducerConfig,
+        encryptor: Encryptor | None = None,
         *,
         lookup: Lookup,
         backoff: Backoff,
@@ -51,7 +53,10 @@ class TopicProducer:
         self._name = config.name
         self._epoch = 0
         self._topic_epoch: int | None = None  # As the broker said; of an exclusive producer.
-        self._encoder = Encoder(producer_id, config.compression, chunking=config.chunking)
+        self._encrypted = encryptor is not None
+        self._encoder = Encoder(
+            producer_id, config.compression, chunking=config.chunking, encryptor=encryptor
+        )
         self.queue = SendQueue(
             self._topic,
             topic.partition_index,
@@ -145,6 +150,7 @@ class TopicProducer:
                     access_mode=self._config.access_mode,
                     topic_epoch=self._topic_epoch,
                     schema=self._schema,
+                    encrypted=self._encrypted,
                 ),
                 self._timeout_s,
                 self._attachment.in_line,

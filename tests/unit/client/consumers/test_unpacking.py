@@ -3,7 +3,7 @@
 import pytest
 
 from magnetar.client.consumers.acknowledgements import Acknowledgements, words
-from magnetar.client.consumers.config import ConsumerConfig
+from magnetar.client.consumers.config import ConsumerConfig, ConsumerCryptoFailureAction
 from magnetar.client.consumers.unpacking import Flaw, Start, Unpacker
 from magnetar.client.message import OutgoingMessage
 from magnetar.client.producers.batching import Batch
@@ -11,7 +11,7 @@ from magnetar.client.producers.encoding import Encoder
 from magnetar.message.batch import Single, pack
 from magnetar.message.compression import CompressionType
 from magnetar.message.entry import checksum, join
-from magnetar.message.metadata import build
+from magnetar.message.metadata import EncryptedKey, build, build_encryption
 from magnetar.model.position import LATEST_MESSAGE, MessageId, Position
 from magnetar.wire import replies
 from magnetar.wire.frames import FrameDecoder
@@ -47,6 +47,7 @@ class Desk:
     def __init__(self, **options):
         self.now = 0.0
         self.rejected = []
+        self.withheld = []
         self.expirations = []
         self.due = []  # How much waited when it was said that something does.
         self.acks = Acknowledgements(group_max=1000, batch_index=False)
@@ -58,6 +59,7 @@ class Desk:
             now=lambda: self.now,
             reject=lambda position, flaw: self.rejected.append((position, flaw)),
             send_soon=lambda: self.due.append(self.acks.count),
+            withhold=self.withheld.append,
             expire_at=self.expirations.append,
         )
 
@@ -306,3 +308,26 @@ def test_what_compaction_removed_from_a_batch_is_left_out():
     assert opened.permits == 3
     desk.acks.indexes(AT, [0, 2], 3)
     assert desk.acknowledged == [AT]
+
+
+SEALED = build("p", 1, 0, message_count=3) + build_encryption([EncryptedKey("k", b"v", {})])
+
+
+def test_what_cannot_be_decrypted_is_held_back_with_its_permits(desk):
+    opened = desk.open(join(SEALED, b"secret"))
+    assert (opened.messages, opened.permits) == ([], 0)
+    assert desk.withheld == [AT]
+    assert desk.unpacker.withheld == {AT: 3}
+    assert desk.rejected == []
+    desk.acks.cumulative(Position(7, 9), -1, 0)
+    assert desk.acks.drain(0.0).cumulative == Position(7, 2)
+    desk.unpacker.clear()
+    assert desk.unpacker.withheld == {}
+
+
+def test_a_reader_that_was_told_to_take_it_as_it_is_gets_the_entry_whole():
+    desk = Desk(crypto_failure_action=ConsumerCryptoFailureAction.CONSUME)
+    opened = desk.open(join(SEALED, b"secret"))
+    [message] = opened.messages
+    assert (message.data, message.message_id, opened.permits) == (b"secret", MessageId(*AT), 3)
+    assert message.encryption_context.batch_size == 3

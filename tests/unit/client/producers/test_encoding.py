@@ -1,3 +1,5 @@
+import random
+
 import pytest
 
 from magnetar.client.message import OutgoingMessage
@@ -6,7 +8,7 @@ from magnetar.client.producers.encoding import FRAME_PADDING, Encoder, key_text
 from magnetar.errors import MessageTooLarge
 from magnetar.message.batch import parse_single, unpack
 from magnetar.message.compression import CompressionType, decompress
-from magnetar.message.metadata import parse
+from magnetar.message.metadata import EncryptedKey, build_encryption, parse
 from magnetar.proto import PulsarApi_pb2 as pb
 from magnetar.wire.frames import FrameDecoder
 
@@ -148,3 +150,38 @@ def test_a_large_message_is_split_over_entries_of_one_number():
 
 def test_keys_are_hashed_and_written_as_text():
     assert (key_text("a"), key_text(b"\xff"), key_text(None)) == ("a", "/w==", None)
+
+
+class Sealed:
+    """Encrypts in a way that anybody can undo."""
+
+    tag_size = 16
+    overhead = 40
+
+    def encrypt(self, payload):
+        return payload[::-1] + bytes(16), build_encryption([EncryptedKey("k", b"v", {})])
+
+
+def test_what_travels_is_compressed_then_split_then_encrypted():
+    made = Encoder(1, CompressionType.ZLIB, chunking=True, encryptor=Sealed())
+    made.producer_name = "p"
+    payload = random.Random(1).randbytes(3000)
+    sends = made.single(batch(payload), 1500, 1000)
+    found = [sent(send.pieces) for send in sends]
+    bodies = [body for _, _, body in found]
+    assert len(bodies) == 3
+    assert all(len(body) <= 1500 for body in bodies)
+    assert all(body[-16:] == bytes(16) for body in bodies)
+    whole = b"".join(body[:-16][::-1] for body in bodies)
+    assert decompress(CompressionType.ZLIB, whole, 3000, size_max=3000) == payload
+    [key] = found[0][1].encryption.keys
+    assert key.name == "k"
+
+
+def test_the_limit_is_on_the_encrypted_payload():
+    made = Encoder(1, CompressionType.NONE, chunking=False, encryptor=Sealed())
+    made.single(batch(bytes(84)), 100, 1000)
+    with pytest.raises(MessageTooLarge):
+        made.single(batch(bytes(85)), 100, 1000)
+    with pytest.raises(MessageTooLarge):
+        made.batch(batch(bytes(60)), 64, 1000)

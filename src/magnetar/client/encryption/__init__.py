@@ -1,0 +1,1 @@
+"""Encrypted messages, as Pulsar's clients write them: keys, and what is encrypted with them."""
