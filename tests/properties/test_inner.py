@@ -107,6 +107,18 @@ def test_unpack(payload, count):
     same("unpack", payload, 0, count)
 
 
+INDEXES = st.integers(-1, 70)
+
+
+@given(
+    st.lists(st.tuples(mutated(payloads()), st.integers(0, 9), INDEXES, INDEXES), max_size=3),
+    st.integers(0, 63),
+)
+@settings(max_examples=400)
+def test_columns(parts, wanted):
+    same("columns", *([part[place] for part in parts] for place in range(4)), wanted)
+
+
 values = st.none() | NUMBERS | st.binary(max_size=300) | st.lists(st.binary(max_size=9), max_size=3)
 
 

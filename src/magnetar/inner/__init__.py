@@ -12,6 +12,7 @@ from magnetar.errors import InvalidValue
 
 from .plain import (
     checksum,
+    columns,
     cut_acks,
     cut_entries,
     cut_records,
@@ -28,6 +29,7 @@ from .plain import (
 __all__ = [
     "BUILD",
     "checksum",
+    "columns",
     "cut_acks",
     "cut_entries",
     "cut_records",
@@ -52,6 +54,7 @@ if _wanted != "plain":
     try:
         from ._compiled import (
             checksum,
+            columns,
             cut_acks,
             cut_entries,
             cut_records,

@@ -1,6 +1,7 @@
 from typing import Final
 
 from .plain import checksum as checksum
+from .plain import columns as columns
 from .plain import cut_acks as cut_acks
 from .plain import cut_entries as cut_entries
 from .plain import cut_records as cut_records

@@ -52,8 +52,7 @@ def pack(
     start = 0
     for index in sorted(details):
         pieces.append(inner.pack(payloads[start:index], first_sequence_id + start))
-        head = build_single(details[index], len(payloads[index]), first_sequence_id + index)
-        pieces += [len(head).to_bytes(4), head, payloads[index]]
+        pieces += framed(details[index], payloads[index], first_sequence_id + index)
         start = index + 1
     pieces.append(inner.pack(payloads[start:], first_sequence_id + start))
     return b"".join(pieces)
@@ -76,6 +75,35 @@ def unpack(payload: bytes, count: int) -> tuple[list[bytes], list[bytes]]:
     return heads, bodies
 
 
+def columns(
+    payloads: list[bytes], counts: list[int], firsts: list[int], stops: list[int], wanted: int
+) -> tuple[int, list[bytes]]:
+    """Of several payloads the messages from one index to before another, column by column.
+
+    ``inner.columns`` tells the buffers of each. Raises CorruptEntry, ValueError for 2 GiB in one.
+    """
+    found = inner.columns(payloads, counts, firsts, stops, wanted)
+    if found is None:  # Some head has an unusual form.
+        again = list(map(_rewritten, payloads, counts))
+        found = inner.columns(again, counts, firsts, stops, wanted)
+        assert found is not None, "heads as they are written here have the usual form"
+    return found
+
+
+def _rewritten(payload: bytes, count: int) -> bytes:
+    """The same messages, with heads as ``build_single`` writes them."""
+    pieces: list[bytes] = []
+    for head, body in zip(*unpack(payload, count), strict=True):
+        pieces += framed(parse_single(head), body, None)
+    return b"".join(pieces)
+
+
+def framed(single: Single, body: bytes, sequence_id: int | None) -> list[bytes]:
+    """A message as it is in a batch, in pieces; its own sequence id goes first."""
+    head = build_single(single, len(body), sequence_id)
+    return [len(head).to_bytes(4), head, body]
+
+
 def bits_left(heads: Sequence[bytes]) -> int:
     """Which messages compaction has left, one bit for each. Raises CorruptEntry."""
     return sum(
@@ -85,7 +113,7 @@ def bits_left(heads: Sequence[bytes]) -> int:
     )
 
 
-def build_single(single: Single, size: int, sequence_id: int) -> bytes:
+def build_single(single: Single, size: int, sequence_id: int | None) -> bytes:
     """The head of a message with a body of ``size`` bytes; its own sequence id goes first."""
     return inner.write_fields(
         _TAGS,

@@ -10,11 +10,11 @@ from pyspark.sql.types import StructType
 
 from magnetar.errors import TopicNotFound
 from magnetar.spark import topics
+from magnetar.spark.columns import parts, to_rows
 from magnetar.spark.connections import client_for
 from magnetar.spark.options import EARLIEST, LATEST, ReadOptions
 from magnetar.spark.planning import Range, ranges, resolve
 from magnetar.spark.range_read import RangeReader
-from magnetar.spark.rows import parts, to_rows
 from magnetar.spark.schema import check_read
 
 
@@ -64,6 +64,8 @@ def rows_of(
     if not isinstance(partition, RangePartition):
         return
     arrow_schema = to_arrow_schema(schema, timezone="UTC")
-    for messages in RangeReader.of(options).read(partition.wanted):
-        for part in parts(messages):
-            yield to_rows(part, arrow_schema)
+    for entries in RangeReader.of(options).read(partition.wanted):
+        for part in parts(entries):
+            rows = to_rows(part, arrow_schema)
+            for start in range(0, rows.num_rows, options.rows_per_batch):
+                yield rows.slice(start, options.rows_per_batch)

@@ -1,18 +1,11 @@
 """How far a read of a range has come: what belongs to it, and when nothing more can. Pure."""
 
-import operator
-from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from magnetar.client.message import Message
+from magnetar.client.consumers.entry import Entry
 from magnetar.spark.offsets import Offset
 from magnetar.spark.planning import Range
-
-
-def offset_of(message: Message) -> Offset:
-    """The message's place in its partition, as offsets are written."""
-    return Offset(*message.delivery.position, message.batch_index)
 
 
 @dataclass(slots=True)
@@ -24,18 +17,30 @@ class RangeProgress:
     reached: Offset | None = None  # The last message received. Invariant: never moves back.
     found_end: bool = False  # The very message that ends the range was received.
 
-    def take(self, messages: Sequence[Message]) -> Sequence[Message]:
-        """Those of ``messages``, never empty, that are in the range and did not come before."""
-        offsets = list(map(offset_of, messages))
-        if not all(map(operator.lt, offsets, offsets[1:])):
-            messages, offsets = _ascending(messages, offsets)
-        seen = self.wanted.after if self.reached is None else max(self.wanted.after, self.reached)
-        if self.first is None:
-            self.first = offsets[0]
-        self.reached = offsets[-1] if self.reached is None else max(self.reached, offsets[-1])
-        stop = bisect_right(offsets, self.wanted.upto)
-        self.found_end = self.found_end or (stop > 0 and offsets[stop - 1] == self.wanted.upto)
-        return messages[bisect_right(offsets, seen) : stop]
+    def take(self, entries: Iterable[Entry]) -> list[Entry]:
+        """Of ``entries`` the messages that are in the range and did not come before."""
+        taken = []
+        for entry in entries:
+            if self.first is None:
+                self.first = _offset(entry, entry.indexes[0])
+            last = _offset(entry, entry.indexes[-1])
+            seen = self.wanted.after if self.reached is None else self.reached
+            if last > seen:
+                self.reached = last
+                kept = _after(entry, max(seen, self.wanted.after))
+                if last >= self.wanted.upto:
+                    kept = None if kept is None else self._upto(kept)
+                if kept is not None:
+                    taken.append(kept)
+        return taken
+
+    def _upto(self, entry: Entry) -> Entry | None:
+        """The part of an entry that is not beyond the range."""
+        position, upto = entry.delivery.position, self.wanted.upto
+        if position != upto[:2]:
+            return None if position > upto[:2] else entry
+        self.found_end = upto.batch_index in entry.indexes
+        return entry.part(0, upto.batch_index + 1) if entry.delivery.batch_size else entry
 
     @property
     def begins_where_it_should(self) -> bool:
@@ -49,14 +54,12 @@ class RangeProgress:
         return self.reached is not None and self.reached >= self.wanted.upto
 
 
-def _ascending(
-    messages: Sequence[Message], offsets: list[Offset]
-) -> tuple[Sequence[Message], list[Offset]]:
-    """Without what comes a second time, as it may after a lost connection."""
-    kept: list[Message] = []
-    kept_offsets: list[Offset] = []
-    for message, offset in zip(messages, offsets, strict=True):
-        if not kept_offsets or offset > kept_offsets[-1]:
-            kept.append(message)
-            kept_offsets.append(offset)
-    return kept, kept_offsets
+def _after(entry: Entry, seen: Offset) -> Entry | None:
+    """The part of an entry behind a message that was seen."""
+    if entry.delivery.position != seen[:2] or not entry.delivery.batch_size:
+        return entry
+    return entry.part(seen.batch_index + 1, entry.delivery.batch_size)
+
+
+def _offset(entry: Entry, index: int) -> Offset:
+    return Offset(*entry.delivery.position, index)

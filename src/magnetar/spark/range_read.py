@@ -1,12 +1,12 @@
 """Reads one range of one partition: every message of it, once, or an error; never just fewer."""
 
 import logging
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from contextlib import closing, suppress
 from dataclasses import KW_ONLY, dataclass
 
 from magnetar.client import blocking
-from magnetar.client.message import Message
+from magnetar.client.consumers.entry import Entry
 from magnetar.errors import EntryNotFound, TimedOut, TopicNotFound
 from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST_MESSAGE, MessageId
@@ -14,7 +14,7 @@ from magnetar.spark.connections import client_for
 from magnetar.spark.offsets import Offset
 from magnetar.spark.options import ReadOptions
 from magnetar.spark.planning import Range
-from magnetar.spark.range_progress import RangeProgress, offset_of
+from magnetar.spark.range_progress import RangeProgress
 
 log = logging.getLogger(__name__)
 
@@ -42,8 +42,8 @@ class RangeReader:
             fail_on_data_loss=options.fail_on_data_loss,
         )
 
-    def read(self, wanted: Range) -> Generator[Sequence[Message], None, None]:
-        """The messages of the range, in lists of at most ``rows_max``.
+    def read(self, wanted: Range) -> Generator[list[Entry], None, None]:
+        """The entries with the messages of the range, in lists of about ``rows_max`` messages.
 
         The read begins *at* the message that was read last: that it is still there proves that
         nothing after it was trimmed. It ends with a message that was there when the range was
@@ -53,13 +53,13 @@ class RangeReader:
         """
         progress = RangeProgress(wanted)
         with suppress(TopicNotFound), closing(self._received(wanted, progress)) as received:
-            for messages in received:
+            for entries in received:
                 at_first = progress.first is None
-                rows = progress.take(messages)
+                taken = progress.take(entries)
                 if at_first and not progress.begins_where_it_should:
                     self._check_start(wanted)
-                if rows:
-                    yield rows
+                if taken:
+                    yield taken
                 if progress.done:
                     break
         if not progress.found_end:
@@ -71,23 +71,24 @@ class RangeReader:
     def end_after(self, wanted: Range, count: int) -> Offset:
         """Where the range's first ``count`` messages end: at its own end when it has no more."""
         with closing(self.read(wanted)) as received:
-            for messages in received:
-                if len(messages) >= count:
-                    return offset_of(messages[count - 1])
-                count -= len(messages)
+            for entries in received:
+                for entry in entries:
+                    if entry.count >= count:
+                        return Offset(*entry.delivery.position, entry.indexes[count - 1])
+                    count -= entry.count
         return wanted.upto
 
     def _received(
         self, wanted: Range, progress: RangeProgress
-    ) -> Generator[Sequence[Message], None, None]:
+    ) -> Generator[list[Entry], None, None]:
         """What the reader receives, until the topic ends before the range: its end was trimmed."""
         with self._reader(wanted.topic, _start(wanted), self.rows_max) as reader:
             waited_s = 0.0
             while True:
-                messages = reader.receive_many(self.rows_max, _WAIT_S)
-                if messages:
+                entries = reader.receive_entries(self.rows_max, _WAIT_S)
+                if entries:
                     waited_s = 0.0
-                    yield messages
+                    yield entries
                     continue
                 waited_s += _WAIT_S
                 last = reader.last_message_id()

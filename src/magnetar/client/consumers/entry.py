@@ -1,6 +1,6 @@
 """An entry as it was received, for who takes its messages apart in a way of their own. Pure."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Any
@@ -25,12 +25,31 @@ class Entry:
         return max(self.delivery.batch_size, 1) if self.wanted is None else self.wanted.bit_count()
 
     @property
+    def indexes(self) -> Sequence[int]:
+        """Of the messages that the application gets, in the batch; -1 outside one."""
+        size = self.delivery.batch_size
+        if self.wanted is None:
+            return range(size) if size else range(-1, 0)
+        first, stop = (self.wanted & -self.wanted).bit_length() - 1, self.wanted.bit_length()
+        if self.wanted == (1 << stop) - (1 << first):
+            return range(first, stop)
+        return [index for index in range(first, stop) if self.wanted >> index & 1]
+
+    @property
     def last_id(self) -> MessageId:
         """The id of the last message that the application gets."""
-        last = self.delivery.batch_size - 1
-        if self.wanted is not None:
-            last = self.wanted.bit_length() - 1
-        return Message(self.delivery, last, b"", b"").message_id
+        return Message(self.delivery, self.indexes[-1], b"", b"").message_id
+
+    def part(self, start: int, stop: int) -> "Entry | None":
+        """The entry with none of its batch's messages but those from one index to before another.
+
+        None where it has none of these.
+        """
+        every = (1 << self.delivery.batch_size) - 1
+        wanted = (every if self.wanted is None else self.wanted) & (1 << stop) - 1 >> start << start
+        if wanted == every:
+            return self
+        return Entry(self.delivery, self.payload, wanted) if wanted else None
 
     def messages(self) -> list[Message[Any]]:
         """Raises CorruptEntry."""

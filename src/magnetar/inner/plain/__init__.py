@@ -3,6 +3,7 @@
 from .acks import cut_acks
 from .batches import pack, unpack
 from .checksum import checksum
+from .columns import columns
 from .entries import cut_entries
 from .fields import write_fields
 from .messages import message_frames
@@ -13,6 +14,7 @@ from .traits import look_into
 
 __all__ = [
     "checksum",
+    "columns",
     "cut_acks",
     "cut_entries",
     "cut_records",

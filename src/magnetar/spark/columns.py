@@ -1,0 +1,266 @@
+"""Entries to Arrow rows, column by column: no object per message. Pure.
+
+Columns are made of buffers alone. ``pa.array`` of numbers and ``cast`` would import pandas and
+``pyarrow.compute`` first: half a second in each of Spark's workers.
+"""
+
+from base64 import b64decode
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from magnetar.client.consumers.entry import Entry
+from magnetar.inner.plain.columns import (
+    EVENT_TIME,
+    KEY,
+    ORDERING_KEY,
+    PROPERTIES,
+    SEQUENCE_ID,
+    VALUE,
+)
+from magnetar.message.batch import Single, columns, framed, parse_single
+
+BATCH_BYTES_MAX: Final = 32 * 1024 * 1024
+"""About what the entries of one Arrow batch hold. Arrow's limit is 2 GiB; Spark copies it whole."""
+TIME_MS_MAX: Final = 253_402_300_799_999
+"""The end of the year 9999. A sender may write any time; beyond this it is null in Spark."""
+
+_OWN: Final = {
+    "value": VALUE,
+    "key": KEY,
+    "ordering_key": ORDERING_KEY,
+    "event_time": EVENT_TIME,
+    "sequence_id": SEQUENCE_ID,
+    "properties": PROPERTIES,
+}
+"""The columns that each message says for itself; the others are its entry's."""
+
+Numbers = np.ndarray[Any, np.dtype[Any]]
+
+
+def parts(entries: Sequence[Entry], bytes_max: int = BATCH_BYTES_MAX) -> Iterator[Sequence[Entry]]:
+    """``entries`` in pieces of about ``bytes_max`` at most, in the same order."""
+    start = size = 0
+    for index, entry in enumerate(entries):
+        size += len(entry.payload)
+        if size > bytes_max and index > start:
+            yield entries[start:index]
+            start, size = index, len(entry.payload)
+    if start < len(entries):
+        yield entries[start:]
+
+
+def to_rows(entries: Sequence[Entry], schema: pa.Schema) -> pa.RecordBatch:
+    """The columns of ``schema``, as Spark's types are in Arrow; names as in ``schema.py``.
+
+    Raises CorruptEntry for a batch that cannot be taken apart.
+    """
+    rows = _Rows(entries, sum(number for name, number in _OWN.items() if name in schema.names))
+    # Those of messages first, in the order of their buffers.
+    arrays = {
+        name: make(rows, schema.field(name).type)
+        for name, make in _COLUMNS.items()
+        if name in schema.names
+    }
+    return pa.RecordBatch.from_arrays([arrays[name] for name in schema.names], schema=schema)
+
+
+class _Packed(NamedTuple):
+    """An entry as a batch, and which of the messages in that are rows."""
+
+    payload: bytes
+    size: int
+    first: int
+    stop: int
+    indexes: Sequence[int]  # Of the rows, in the entry as it was sent; -1 outside a batch.
+
+
+class _Rows:
+    """The rows of some entries, and the buffers of those columns that are wanted."""
+
+    def __init__(self, entries: Sequence[Entry], wanted: int) -> None:
+        self.deliveries = [entry.delivery for entry in entries]
+        self._packed = list(map(_packed, entries))
+        self.count, buffers = columns(
+            [each.payload for each in self._packed],
+            [each.size for each in self._packed],
+            [each.first for each in self._packed],
+            [each.stop for each in self._packed],
+            wanted,
+        )
+        self._buffers = map(pa.py_buffer, buffers)
+        self._counts = np.array([len(each.indexes) for each in self._packed], np.int64)
+
+    def of_entries(self, values: Iterable[int]) -> Numbers:
+        """A number of each entry, for each of its rows."""
+        return np.repeat(np.array(list(values), np.int64), self._counts)
+
+    def texts_of_entries(self, values: Iterable[str], kind: pa.DataType) -> pa.Array:
+        """The same with texts, which mostly repeat."""
+        data, sizes = [], []
+        each = zip(values, self._counts.tolist(), strict=True)
+        for text, run in groupby(each, key=itemgetter(0)):
+            count = sum(count for _, count in run)
+            data.append(text.encode() * count)
+            sizes.append(np.full(count, len(text.encode()), np.int32))
+        places = np.zeros(self.count + 1, np.int32)
+        np.cumsum(np.concatenate(sizes or [places[1:]]), out=places[1:])
+        buffers = [None, pa.py_buffer(places), pa.py_buffer(b"".join(data))]
+        return pa.Array.from_buffers(kind, self.count, buffers)
+
+    @property
+    def indexes(self) -> Numbers:
+        """Each row's index in its batch, -1 outside one."""
+        ranges = all(isinstance(each.indexes, range) for each in self._packed)
+        if not ranges:
+            return np.array([index for each in self._packed for index in each.indexes], np.int64)
+        starts = np.cumsum(self._counts) - self._counts
+        firsts = np.array([each.indexes[0] for each in self._packed], np.int64)
+        counted = np.arange(self.count, dtype=np.int64)
+        indexes: Numbers = counted + np.repeat(firsts - starts, self._counts)
+        return indexes
+
+    def bits(self) -> Numbers:
+        """The next buffer: one truth for each row."""
+        packed = np.frombuffer(next(self._buffers), np.uint8)
+        bits: Numbers = np.unpackbits(packed, count=self.count, bitorder="little").view(np.bool_)
+        return bits
+
+    def numbers(self) -> Numbers:
+        return np.frombuffer(next(self._buffers), np.uint64)
+
+    def binary(self, kind: pa.DataType, count: int, valid: Numbers | None = None) -> pa.Array:
+        """The next two buffers: where the bytes of each of ``count`` rows are, and the bytes."""
+        places, data = next(self._buffers), next(self._buffers)
+        return pa.Array.from_buffers(kind, count, [_bitmap(valid), places, data])
+
+    def places(self) -> pa.Buffer:
+        return next(self._buffers)
+
+
+def _packed(entry: Entry) -> _Packed:
+    size = entry.delivery.batch_size
+    if not size:
+        said = entry.delivery.metadata
+        own = Single(
+            said.key,
+            said.key_b64,
+            said.ordering_key,
+            said.properties,
+            said.event_time_ms,
+            said.sequence_id,
+        )
+        return _Packed(b"".join(framed(own, entry.payload, None)), 1, 0, 1, range(-1, 0))
+    indexes = entry.indexes
+    if isinstance(indexes, range):
+        return _Packed(entry.payload, size, indexes[0], indexes[-1] + 1, indexes)
+    messages = entry.messages()
+    pieces = [piece for one in messages for piece in framed(parse_single(one.head), one.data, None)]
+    return _Packed(b"".join(pieces), len(messages), 0, len(messages), indexes)
+
+
+def _values(rows: _Rows, kind: pa.DataType) -> pa.Array:
+    return rows.binary(kind, rows.count)
+
+
+def _keys(rows: _Rows, kind: pa.DataType) -> pa.Array:
+    valid, base64 = rows.bits(), rows.bits()
+    keys = rows.binary(kind, rows.count, valid)
+    if not base64.any():
+        return keys
+    both = zip(keys.to_pylist(), base64.tolist(), strict=True)
+    return pa.array([b64decode(key) if key and coded else key for key, coded in both], kind)
+
+
+def _ordering_keys(rows: _Rows, kind: pa.DataType) -> pa.Array:
+    valid = rows.bits()
+    return rows.binary(kind, rows.count, valid)
+
+
+def _event_times(rows: _Rows, kind: pa.DataType) -> pa.Array:
+    valid, times_ms = rows.bits(), rows.numbers()
+    valid &= times_ms <= TIME_MS_MAX
+    return _timestamps(np.where(valid, times_ms, 0).astype(np.int64), kind, valid)
+
+
+def _sequence_ids(rows: _Rows, kind: pa.DataType) -> pa.Array:
+    told, own = rows.bits(), rows.numbers()
+    counted = rows.of_entries(one.metadata.sequence_id for one in rows.deliveries) + rows.indexes
+    return _fixed(np.where(told, own.astype(np.int64), counted), kind)
+
+
+def _properties(rows: _Rows, kind: pa.DataType) -> pa.Array:
+    places = rows.places()
+    count = int(np.frombuffer(places, np.int32)[-1])
+    names, texts = rows.binary(pa.binary(), count), rows.binary(pa.binary(), count)
+    pairs = pa.StructArray.from_arrays(
+        [_text(names), _text(texts)], fields=[kind.key_field, kind.item_field]
+    )
+    return pa.Array.from_buffers(kind, rows.count, [None, places], children=[pairs])
+
+
+def _text(data: pa.Array) -> pa.Array:
+    """As text; what is not UTF-8 is replaced, as in the properties of a message."""
+    texts = pa.Array.from_buffers(pa.string(), len(data), data.buffers())
+    try:
+        texts.validate(full=True)
+    except pa.ArrowInvalid:
+        return pa.array([each.decode(errors="replace") for each in data.to_pylist()], pa.string())
+    return texts
+
+
+def _message_ids(rows: _Rows, kind: pa.DataType) -> pa.Array:
+    parts = (
+        rows.of_entries(one.position.ledger_id for one in rows.deliveries),
+        rows.of_entries(one.position.entry_id for one in rows.deliveries),
+        rows.indexes,
+        rows.of_entries(one.partition for one in rows.deliveries),
+    )
+    arrays = [_fixed(part, field.type) for part, field in zip(parts, kind, strict=True)]
+    return pa.StructArray.from_arrays(arrays, fields=list(kind))
+
+
+def _publish_times(rows: _Rows, kind: pa.DataType) -> pa.Array:
+    times_ms = rows.of_entries(
+        min(one.metadata.publish_time_ms, TIME_MS_MAX + 1) for one in rows.deliveries
+    )
+    return _timestamps(times_ms, kind, times_ms <= TIME_MS_MAX)
+
+
+def _timestamps(times_ms: Numbers, kind: pa.DataType, valid: Numbers) -> pa.Array:
+    return _fixed(times_ms * 1000, kind, valid)
+
+
+def _fixed(numbers: Numbers, kind: pa.DataType, valid: Numbers | None = None) -> pa.Array:
+    """Numbers as a column of a type of that size."""
+    data = np.ascontiguousarray(numbers, np.int32 if kind.bit_width == 32 else np.int64)
+    return pa.Array.from_buffers(kind, len(data), [_bitmap(valid), pa.py_buffer(data)])
+
+
+def _bitmap(valid: Numbers | None) -> pa.Buffer | None:
+    if valid is None or valid.all():
+        return None
+    return pa.py_buffer(np.packbits(valid, bitorder="little"))
+
+
+_COLUMNS: Final[dict[str, Callable[[_Rows, pa.DataType], pa.Array]]] = {
+    "value": _values,
+    "key": _keys,
+    "ordering_key": _ordering_keys,
+    "event_time": _event_times,
+    "sequence_id": _sequence_ids,
+    "properties": _properties,
+    "topic": lambda rows, kind: rows.texts_of_entries((one.topic for one in rows.deliveries), kind),
+    "partition": lambda rows, kind: _fixed(
+        rows.of_entries(one.partition for one in rows.deliveries), kind
+    ),
+    "publish_time": _publish_times,
+    "message_id": _message_ids,
+    "producer_name": lambda rows, kind: rows.texts_of_entries(
+        (one.metadata.producer_name for one in rows.deliveries), kind
+    ),
+}
