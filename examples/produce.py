@@ -12,7 +12,7 @@ from magnetar import Client, CompressionType, OutgoingMessage
 async def main(service_url: str, topic: str) -> None:
     async with (
         Client(service_url) as client,
-        await client.create_producer(topic, compression=CompressionType.LZ4) as producer,
+        client.create_producer(topic, compression=CompressionType.LZ4) as producer,
     ):
         # One message, and where the broker stored it.
         message_id = await producer.send(b"the first", key="greeting", properties={"from": "me"})

@@ -36,6 +36,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Generic, Self, Unpack
 
+from magnetar.errors import AlreadyClosed
 from magnetar.model.position import EARLIEST_MESSAGE, MessageId
 
 from . import client as client_module
@@ -48,7 +49,7 @@ from .config import ClientOptions
 from .consumers.config import ConsumerOptions, ReaderOptions
 from .producers.config import ProducerOptions
 from .loop_thread import LoopThread, loop_thread
-from .message import Message, MessageDetails, OutgoingMessage, outgoing
+from .message import Buffer, Message, MessageDetails, OutgoingMessage, outgoing
 from .schemas.schema import Schema, T, T_co
 '''
 
@@ -170,7 +171,7 @@ SPECIAL: Final = {
     # Nobody else sends while this thread waits: send_many lets the batch leave at once.
     "send": '''\
     def send(
-        self, value: T | OutgoingMessage[T], **details: Unpack[MessageDetails]
+        self, value: T | Buffer | OutgoingMessage[T], **details: Unpack[MessageDetails]
     ) -> MessageId:
         """Send one message, and return its id when the broker has stored it.
 
@@ -189,7 +190,12 @@ SPECIAL: Final = {
     "__aiter__": '''\
     def __iter__(self) -> Iterator[Message[T_co]]:
         """Messages for ever; ends when it is closed."""
-        return self._thread.iterate(self.{inner})
+        while True:
+            try:
+                message = self.receive()
+            except AlreadyClosed:
+                return
+            yield message
 ''',
 }
 

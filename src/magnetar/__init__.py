@@ -95,14 +95,16 @@ _HOMES: Final = {
 }
 
 
-def __getattr__(name: str) -> object:
-    if name == "errors":
-        return import_module("magnetar.errors")
-    if name not in _HOMES:
-        raise AttributeError(f"module 'magnetar' has no attribute {name!r}")
-    found: object = getattr(import_module(_HOMES[name]), name)
-    globals()[name] = found
-    return found
+if not TYPE_CHECKING:  # A type checker that knew of it would take every name for one that exists.
+
+    def __getattr__(name: str) -> object:
+        if name == "errors":
+            return import_module("magnetar.errors")
+        if name not in _HOMES:
+            raise AttributeError(f"module 'magnetar' has no attribute {name!r}")
+        found = getattr(import_module(_HOMES[name]), name)
+        globals()[name] = found
+        return found
 
 
 def __dir__() -> list[str]:

@@ -15,7 +15,8 @@
         LimitReached  IncompatibleSchema
           InvalidSchema
       Refused
-        InvalidName  InvalidValue  MessageTooLarge  NotAllowed  TopicTerminated  CryptoFailed
+        InvalidName  InvalidValue  MessageTooLarge  NotAllowed  AlreadyClosed  TopicTerminated
+        CryptoFailed
         BacklogQuotaExceeded
           BacklogQuotaHeld
       Unavailable                   retriable = True
@@ -26,6 +27,9 @@
         LedgerNotFound  EntryNotFound  LedgerFenced  CorruptEntry  WriteFailed
         VersionMismatch  StoreLocked
       UnknownFailure                retriable = True: an error whose code we do not know
+
+InvalidValue, ConnectionLost and TimedOut are Python's own ValueError, ConnectionError and
+TimeoutError as well.
 
 What an error becomes outside is a table at that edge: ``wire/errors.py`` and
 ``broker/admin/errors.py``. A test walks this tree to prove both tables total.
@@ -146,7 +150,7 @@ class InvalidName(Refused):
     """A tenant, namespace, topic or subscription name that breaks the rules for names."""
 
 
-class InvalidValue(Refused):
+class InvalidValue(Refused, ValueError):
     """A setting or an argument that is out of range or of the wrong form."""
 
 
@@ -156,6 +160,10 @@ class MessageTooLarge(Refused):
 
 class NotAllowed(Refused):
     pass
+
+
+class AlreadyClosed(Refused):
+    """It was closed before, by the application itself."""
 
 
 class TopicTerminated(Refused):
@@ -196,7 +204,7 @@ class NotReady(Unavailable):
     pass
 
 
-class ConnectionLost(Unavailable):
+class ConnectionLost(Unavailable, ConnectionError):
     pass
 
 
@@ -209,7 +217,7 @@ class Unreachable(ConnectionLost):
     retriable = False
 
 
-class TimedOut(Unavailable):
+class TimedOut(Unavailable, TimeoutError):
     pass
 
 

@@ -10,7 +10,7 @@ from support.admin import ask
 from support.elsewhere import until_elsewhere
 
 from magnetar import Client
-from magnetar.errors import NotAllowed, ProducerBusy, ProducerFenced
+from magnetar.errors import AlreadyClosed, ProducerBusy, ProducerFenced
 from magnetar.model.producers import ProducerAccessMode
 
 EXCLUSIVE = ProducerAccessMode.EXCLUSIVE
@@ -92,7 +92,7 @@ async def test_a_client_that_closes_ends_its_waiting(broker, client, topic):
     waiting = asyncio.ensure_future(other.create_producer(topic, access_mode=WAIT))
     await in_line(broker, topic, 1)
     await other.close()
-    with pytest.raises(NotAllowed):
+    with pytest.raises(AlreadyClosed):
         await waiting
 
 

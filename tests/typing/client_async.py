@@ -1,5 +1,7 @@
 """What an application writes against the asyncio client. ``make check`` checks its types."""
 
+import asyncio
+from collections.abc import Sequence
 from typing import assert_type
 
 from magnetar import (
@@ -14,7 +16,7 @@ from magnetar import (
     Reader,
     SubscriptionType,
 )
-from magnetar.errors import MagnetarError, TimedOut
+from magnetar.errors import AlreadyClosed, MagnetarError, TimedOut
 
 
 async def send(client: Client) -> None:
@@ -27,6 +29,27 @@ async def send(client: Client) -> None:
     for message_id in await producer.send_many([b"four", OutgoingMessage(b"five")]):
         assert_type(message_id, MessageId)
     await producer.flush()
+
+
+async def make(client: Client) -> None:
+    async with client.create_producer("orders") as producer:
+        assert_type(producer, Producer)
+        assert_type(await producer.send(bytearray(b"one")), MessageId)
+        assert_type(await producer.send_many({b"two": 2, b"three": 3}), Sequence[MessageId])
+    async with client.subscribe("orders", "billing") as consumer:
+        assert_type(consumer, Consumer)
+        assert_type(await anext(aiter(consumer)), Message)
+    async with await client.create_reader("orders") as reader, asyncio.TaskGroup() as group:
+        assert_type(reader, Reader)
+        assert_type(group.create_task(client.subscribe("o", "b")), asyncio.Task[Consumer])
+    both = await asyncio.gather(client.create_producer("a"), client.create_reader("b"))
+    assert_type(both, tuple[Producer, Reader])
+    try:
+        await asyncio.wait_for(consumer.receive(), 1)
+    except TimeoutError:
+        await client.close()
+    except AlreadyClosed as error:
+        assert_type(error.retriable, bool)
 
 
 async def receive(client: Client) -> None:
@@ -54,7 +77,7 @@ async def read() -> None:
     try:
         async with (
             Client("pulsar://localhost:6650") as client,
-            await client.create_reader("orders", EARLIEST_MESSAGE) as reader,
+            client.create_reader("orders", EARLIEST_MESSAGE) as reader,
         ):
             assert_type(reader, Reader)
             async for message in reader:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Generic, Self, Unpack
 
+from magnetar.errors import AlreadyClosed
 from magnetar.model.position import EARLIEST_MESSAGE, MessageId
 
 from . import client as client_module
@@ -22,7 +23,7 @@ from .consumers import receiver as receiver_module
 from .consumers.config import ConsumerOptions, ReaderOptions
 from .consumers.entry import Entry
 from .loop_thread import LoopThread, loop_thread
-from .message import Message, MessageDetails, OutgoingMessage, outgoing
+from .message import Buffer, Message, MessageDetails, OutgoingMessage, outgoing
 from .producers import producer as producer_module
 from .producers.config import ProducerOptions
 from .schemas.schema import Schema, T, T_co
@@ -60,7 +61,9 @@ class Producer(Generic[T]):
         """How many partitions it sends to; 0 when the topic is not partitioned."""
         return self._producer.partitions
 
-    def send(self, value: T | OutgoingMessage[T], **details: Unpack[MessageDetails]) -> MessageId:
+    def send(
+        self, value: T | Buffer | OutgoingMessage[T], **details: Unpack[MessageDetails]
+    ) -> MessageId:
         """Send one message, and return its id when the broker has stored it.
 
         Waits for room in the queue, too. Raises as ``magnetar.Producer.send``.
@@ -68,20 +71,22 @@ class Producer(Generic[T]):
         return self.send_many([outgoing(value, details)])[0]
 
     def submit(
-        self, value: T | OutgoingMessage[T], **details: Unpack[MessageDetails]
+        self, value: T | Buffer | OutgoingMessage[T], **details: Unpack[MessageDetails]
     ) -> Future[MessageId]:
         """Send one message without waiting; the future brings what ``send`` returns or raises.
 
-        Raises at once: NotReady when the queue is full (await ``ready``), NotAllowed when closed,
+        Raises at once: NotReady when the queue is full (await ``ready``), AlreadyClosed,
         MessageTooLarge, InvalidValue. A message whose future is cancelled is sent all the same.
         """
         return self._thread.submit(self._producer.submit, value, **details)
 
-    def send_nowait(self, value: T | OutgoingMessage[T], **details: Unpack[MessageDetails]) -> None:
+    def send_nowait(
+        self, value: T | Buffer | OutgoingMessage[T], **details: Unpack[MessageDetails]
+    ) -> None:
         """The same without a future; what goes wrong later is raised by ``flush``."""
         self._thread.call(self._producer.send_nowait, value, **details)
 
-    def send_many(self, values: Iterable[T | OutgoingMessage[T]]) -> Sequence[MessageId]:
+    def send_many(self, values: Iterable[T | Buffer | OutgoingMessage[T]]) -> Sequence[MessageId]:
         """Send messages, waiting for room as needed; their ids, in the same order.
 
         The cheapest way to send. Raises the first error, after everything that was taken has been
@@ -89,16 +94,16 @@ class Producer(Generic[T]):
         """
         return self._thread.run(self._producer.send_many(values))
 
-    def enqueue(self, values: Iterable[T | OutgoingMessage[T]]) -> None:
+    def enqueue(self, values: Iterable[T | Buffer | OutgoingMessage[T]]) -> None:
         """Send messages, and return when the queue has taken them: receipts come later.
 
-        What goes wrong later is raised by ``flush``. Raises NotAllowed when closed; InvalidValue
+        What goes wrong later is raised by ``flush``. Raises AlreadyClosed; InvalidValue
         or MessageTooLarge for one of them, when those before it have been taken.
         """
         self._thread.run(self._producer.enqueue(values))
 
     def ready(self) -> None:
-        """Return when there is room for a message. Raises NotAllowed when closed.
+        """Return when there is room for a message. Raises AlreadyClosed.
 
         It waits for room in every partition, since the next message may go to any of them.
         """
@@ -114,7 +119,7 @@ class Producer(Generic[T]):
     def close(self) -> None:
         """Flush for at most the operation timeout, and detach. May be called again.
 
-        What is then still without receipt fails with NotAllowed. It begins with the call;
+        What is then still without receipt fails with AlreadyClosed. It begins with the call;
         cancelled, it goes on without who waited for it, and another call waits for its end.
         """
         self._thread.finish(self._producer.close)
@@ -156,7 +161,7 @@ class Receiver(Generic[T_co]):
     def receive(self, timeout_s: float | None = None) -> Message[T_co]:
         """The next message, waiting for it up to ``timeout_s`` seconds (None: for ever).
 
-        Raises TimedOut, NotAllowed when closed, or why the broker refuses it from now on.
+        Raises TimedOut, AlreadyClosed, or why the broker refuses it from now on.
         """
         return self._thread.run(self._receiver.receive(timeout_s))
 
@@ -183,7 +188,12 @@ class Receiver(Generic[T_co]):
 
     def __iter__(self) -> Iterator[Message[T_co]]:
         """Messages for ever; ends when it is closed."""
-        return self._thread.iterate(self._receiver)
+        while True:
+            try:
+                message = self.receive()
+            except AlreadyClosed:
+                return
+            yield message
 
     @property
     def paused(self) -> bool:
@@ -225,7 +235,7 @@ class Receiver(Generic[T_co]):
     def close(self) -> None:
         """Send the acknowledgements that wait, and detach. May be called again.
 
-        Waiting receivers get NotAllowed. It begins with the call; cancelled, it goes on without
+        Waiting receivers get AlreadyClosed. It begins with the call; cancelled, it goes on without
         who waited for it, and another call waits for its end.
         """
         self._thread.finish(self._receiver.close)

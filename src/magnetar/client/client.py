@@ -1,5 +1,6 @@
 """The client: makes producers, consumers and readers, and closes what is still open at its end."""
 
+import asyncio
 import itertools
 import secrets
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
@@ -7,7 +8,7 @@ from functools import partial
 from typing import Any, Self, Unpack
 
 from magnetar.clock import Clock, SystemClock
-from magnetar.errors import InvalidValue, NotAllowed
+from magnetar.errors import AlreadyClosed, InvalidValue
 from magnetar.model.names import NamespaceName, TopicName
 from magnetar.model.position import EARLIEST_MESSAGE, LATEST_MESSAGE, MessageId
 from magnetar.model.subscriptions import InitialPosition
@@ -26,6 +27,8 @@ from .consumers.reader import Reader
 from .consumers.receiver import Receiver
 from .context import ClientContext
 from .gather_all import gather_all
+from .opening import opening
+from .own_loop import enter_loop
 from .producers.config import ProducerConfig, ProducerOptions
 from .producers.opening import open_producer
 from .producers.producer import Producer
@@ -65,8 +68,10 @@ class Client:
         )
         self._open: dict[Producer[Any] | Receiver[Any], None] = {}
         self._closed = False
+        self._loop: asyncio.AbstractEventLoop | None = None  # That of its first use.
         self._closing = Closing("client", self._close)
 
+    @opening
     async def create_producer(
         self, topic: str, *, schema: Schema[T] | None = None, **options: Unpack[ProducerOptions]
     ) -> Producer[T]:
@@ -83,6 +88,7 @@ class Client:
         self._open[producer] = None
         return producer
 
+    @opening
     async def subscribe(
         self,
         topic: str | Sequence[str],
@@ -111,6 +117,7 @@ class Client:
         self._open[consumer] = None
         return consumer
 
+    @opening
     async def create_reader(
         self,
         topic: str,
@@ -160,10 +167,12 @@ class Client:
 
         Partitions are listed one by one. Raises InvalidName, TimedOut, the broker's error.
         """
+        self._enter()
         return await self._lookup.topics(str(NamespaceName.parse(namespace)))
 
     def close(self) -> Coroutine[Any, Any, None]:
         """Close what the client has made, then the connections. As ``Consumer.close``."""
+        self._loop = enter_loop(self._loop)
         return self._closing()
 
     async def _close(self) -> None:
@@ -174,14 +183,19 @@ class Client:
             await self._pool.close()
 
     async def __aenter__(self) -> Self:
+        self._enter()
         return self
 
     async def __aexit__(self, *exc: object) -> None:
         await self.close()
 
-    def _parse(self, topic: str) -> TopicName:
+    def _enter(self) -> None:
+        self._loop = enter_loop(self._loop)
         if self._closed:
-            raise NotAllowed("the client is closed")
+            raise AlreadyClosed("the client is closed")
+
+    def _parse(self, topic: str) -> TopicName:
+        self._enter()
         check_text("topic", topic)
         return TopicName.parse(topic)
 

@@ -7,7 +7,7 @@ belong to the parent and refuse to work in the child.
 import asyncio
 import os
 import threading
-from collections.abc import AsyncIterable, Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Future
 from typing import Any, Final, ParamSpec, Protocol, TypeVar
 
@@ -79,20 +79,6 @@ class LoopThread:
             return await awaitable
 
         return self._begin(outcome())
-
-    def iterate(self, items: AsyncIterable[T]) -> Iterator[T]:
-        """Iterate over what ``async for`` would give."""
-        iterator = aiter(items)
-
-        async def following() -> T:
-            return await anext(iterator)
-
-        while True:
-            try:
-                item = self.run(following())
-            except StopAsyncIteration:
-                return
-            yield item
 
     def finish(self, close: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Call ``close`` on the loop and wait. An interruption does not keep it from its end."""

@@ -3,7 +3,7 @@
 from base64 import b64decode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Generic, NamedTuple, TypedDict, cast
+from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypedDict, cast
 
 from magnetar.errors import InvalidValue
 from magnetar.message.batch import Single, parse_single
@@ -12,6 +12,9 @@ from magnetar.model.position import MessageId, Position
 
 from .checks import check_bytes, check_key, check_number, copy_properties, whole_number
 from .schemas.schema import Schema, T, T_co
+
+Buffer: TypeAlias = bytearray | memoryview
+"""It is taken for bytes too: copied once, by the call that sends it."""
 
 DELAY_S_MAX: Final = 3_153_600_000
 """No message is delayed for longer than a century."""
@@ -40,7 +43,7 @@ class MessageDetails(TypedDict, total=False):
 class OutgoingMessage(Generic[T]):
     """A message to send that is more than its value. ``MessageDetails`` explains the fields."""
 
-    value: T  # The payload in bytes; what the producer's schema takes, when it has one.
+    value: T | Buffer  # The payload in bytes; what the producer's schema takes, when it has one.
     key: str | bytes | None = None
     ordering_key: bytes | None = None
     properties: Mapping[str, str] | None = None
@@ -118,7 +121,9 @@ class OutgoingMessage(Generic[T]):
 _NO_DETAILS: Final[MessageDetails] = {}
 
 
-def outgoing(value: T | OutgoingMessage[T], details: MessageDetails) -> T | OutgoingMessage[T]:
+def outgoing(
+    value: T | Buffer | OutgoingMessage[T], details: MessageDetails
+) -> T | Buffer | OutgoingMessage[T]:
     """Join the arguments of a call that sends into one value. Raises InvalidValue."""
     if not details:
         return value
@@ -128,7 +133,7 @@ def outgoing(value: T | OutgoingMessage[T], details: MessageDetails) -> T | Outg
 
 
 def prepare(
-    value: T | OutgoingMessage[T],
+    value: T | Buffer | OutgoingMessage[T],
     details: MessageDetails = _NO_DETAILS,
     schema: Schema[T] | None = None,
 ) -> tuple[bytes, OutgoingMessage | None]:
@@ -145,16 +150,13 @@ def prepare(
 
 
 def prepare_many(
-    values: Iterable[T | OutgoingMessage[T]] | bytes | str, schema: Schema[T] | None = None
-) -> Sequence[bytes | OutgoingMessage]:
-    """Return the messages, their values encoded. Raises InvalidValue, also for a single payload."""
-    if isinstance(values, bytes | str):
-        raise InvalidValue(
-            f"many messages are wanted, not one: put the {type(values).__name__} into a list"
-        )
+    values: Iterable[T | Buffer | OutgoingMessage[T]], schema: Schema[T] | None = None
+) -> Sequence[bytes | Buffer | OutgoingMessage]:
+    """Return the messages, their values encoded. Raises InvalidValue, also as ``many``."""
+    values = many(values)
     if schema is None:
         given = values if isinstance(values, list | tuple) else list(values)
-        return cast("Sequence[bytes | OutgoingMessage]", given)
+        return cast("Sequence[bytes | Buffer | OutgoingMessage]", given)
     found = []
     for value in values:
         data, message = prepare(value, _NO_DETAILS, schema)
@@ -162,8 +164,28 @@ def prepare_many(
     return found
 
 
-def _data(value: T, schema: Schema[T] | None) -> bytes:
-    return cast("bytes", value) if schema is None else schema.encode(value)
+def many(
+    values: Iterable[T | Buffer | OutgoingMessage[T]],
+) -> Iterable[T | Buffer | OutgoingMessage[T]]:
+    """Return ``values``. Raises InvalidValue for a single message, and what is not iterable."""
+    kind = type(values).__name__
+    if isinstance(values, bytes | bytearray | memoryview | str | OutgoingMessage):
+        raise InvalidValue(f"many messages are wanted, not one: put the {kind} into a list")
+    if not isinstance(values, Iterable):
+        raise InvalidValue(
+            f"many messages are wanted, as a list or another iterable, not {kind}; of an "
+            "asynchronous one, send a list of what has come, again and again"
+        )
+    return values
+
+
+def _data(value: T | Buffer, schema: Schema[T] | None) -> bytes:
+    """The payload; the queue refuses what is none."""
+    if schema is not None:
+        return schema.encode(cast("T", value))
+    if type(value) is not bytes and isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value)
+    return cast("bytes", value)
 
 
 class ChunkedMessageId(MessageId):

@@ -15,7 +15,7 @@ import pytest
 from magnetar.client import blocking
 from magnetar.client.loop_thread import loop_thread
 from magnetar.client.message import OutgoingMessage
-from magnetar.errors import InvalidValue, MessageTooLarge, NotAllowed, TimedOut
+from magnetar.errors import AlreadyClosed, InvalidValue, MessageTooLarge, TimedOut
 from magnetar.model.position import EARLIEST_MESSAGE, LATEST_MESSAGE
 from magnetar.model.subscriptions import InitialPosition, SubscriptionType
 
@@ -88,7 +88,7 @@ def test_places_can_be_changed(blocking_client, topic):
     consumer.seek_time(0)
     assert consumer.receive(5).data == b"0"
     consumer.unsubscribe()
-    with pytest.raises(NotAllowed):
+    with pytest.raises(AlreadyClosed):
         consumer.receive()
 
 
@@ -127,7 +127,7 @@ def test_threads_share_one_consumer(blocking_client, topic):
         while True:
             try:
                 messages = consumer.receive_many(10, 5)
-            except NotAllowed:
+            except AlreadyClosed:
                 return
             with lock:
                 found.extend(payloads(messages))
@@ -247,7 +247,7 @@ def test_sends_need_not_be_waited_for(blocking_client, topic):
             producer.send(OutgoingMessage(b"2"), key="k")
     with blocking_client.create_reader(topic) as reader:
         assert payloads(drained(reader, 2)) == [b"0", b"1"]
-    with pytest.raises(NotAllowed):
+    with pytest.raises(AlreadyClosed):
         producer.submit(b"3")
 
 

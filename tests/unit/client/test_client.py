@@ -6,12 +6,7 @@ import pytest
 from support.loop import pass_time, until
 
 from magnetar.client.client import Client
-from magnetar.errors import (
-    InvalidName,
-    InvalidValue,
-    NotAllowed,
-    TopicNotFound,
-)
+from magnetar.errors import AlreadyClosed, InvalidName, InvalidValue, NotAllowed, TopicNotFound
 from magnetar.testing.local_broker import LocalBroker
 from magnetar.wire.commands import BaseCommand
 
@@ -81,10 +76,10 @@ async def test_closing_closes_everything_and_refuses_anything_new(peer):
     assert len(peer.of(BaseCommand.CLOSE_CONSUMER)) == 3
     await until(lambda: not peer.connections)
     for use in (producer.ready(), consumer.receive(), reader.receive()):
-        with pytest.raises(NotAllowed, match="closed"):
+        with pytest.raises(AlreadyClosed, match="closed"):
             await use
     for make in (client.create_producer("t"), client.subscribe("t", "s"), client.partitions("t")):
-        with pytest.raises(NotAllowed, match="the client is closed"):
+        with pytest.raises(AlreadyClosed, match="the client is closed"):
             await make
     await client.close()
 
@@ -98,7 +93,7 @@ async def test_closing_while_the_broker_is_away_ends_soon(peer):
     receiving = asyncio.ensure_future(consumer.receive())
     await pass_time(0.03)
     await client.close()
-    with pytest.raises(NotAllowed):
+    with pytest.raises(AlreadyClosed):
         await receiving
     assert asyncio.all_tasks() == before
     await peer.start()

@@ -25,14 +25,6 @@ def test_a_call_raises_what_was_called_raises():
     assert loop_thread().call(divmod, 7, 3) == (2, 1)
 
 
-def test_iteration_ends_where_the_asynchronous_one_does():
-    async def three():
-        for number in range(3):
-            yield number
-
-    assert list(loop_thread().iterate(three())) == [0, 1, 2]
-
-
 def test_a_call_on_its_own_loop_is_refused_instead_of_hanging(blocking_client):
     async def mistake():
         blocking_client.partitions("t")

@@ -131,8 +131,28 @@ def test_a_delay_is_checked():
 
 def test_one_payload_is_not_many_messages():
     assert prepare_many(iter([b"a", b"b"])) == [b"a", b"b"]
-    with pytest.raises(InvalidValue, match="put the bytes into a list"):
-        prepare_many(b"ab")
+    for payload in (b"ab", bytearray(b"ab"), memoryview(b"ab"), OutgoingMessage(b"ab")):
+        with pytest.raises(InvalidValue, match=f"put the {type(payload).__name__} into a list"):
+            prepare_many(payload)
+
+
+def test_what_comes_asynchronously_is_refused_with_the_remedy():
+    async def values():
+        yield b"x"
+
+    with pytest.raises(InvalidValue, match="of an asynchronous one, send a list of what has come"):
+        prepare_many(values())
+
+
+@pytest.mark.parametrize("kind", [bytearray, memoryview])
+def test_a_buffer_is_copied(kind):
+    original = bytearray(b"before")
+    plain, _ = prepare(kind(original))
+    data, detailed = prepare(OutgoingMessage(kind(original), key="k"))
+    original[:] = b"after!"
+    assert plain == data == detailed.value == b"before"
+    assert {type(plain), type(data), type(detailed.value)} == {bytes}
+    assert prepare(memoryview(original)[::-1])[0] == b"!retfa"
 
 
 def test_an_outgoing_message_counts_all_that_is_written():

@@ -19,7 +19,7 @@ from enum import Enum, auto
 from typing import Final, TypeVar
 
 from magnetar.clock import Clock
-from magnetar.errors import ConnectionLost, MagnetarError, NotAllowed, TimedOut, UnknownFailure
+from magnetar.errors import AlreadyClosed, ConnectionLost, MagnetarError, TimedOut, UnknownFailure
 from magnetar.tasks import Tasks
 
 from .backoff import Backoff
@@ -151,6 +151,8 @@ class Attachment:
                         return await request(connection)
                     except ConnectionLost:
                         log.info("client.asks_again owner=%s", self._owner)
+        except TimedOut:
+            raise
         except TimeoutError:
             raise TimedOut(f"{self._topic} did not answer within {timeout_s:g} s") from None
 
@@ -179,8 +181,8 @@ class Attachment:
             self._tasks.spawn("attach", self._again(at_once=True))
 
     async def close(self, reason: str) -> None:
-        """Stop trying; calls that wait in ``attached`` raise NotAllowed(``reason``)."""
-        self._end(NotAllowed(reason))
+        """Stop trying; calls that wait in ``attached`` raise AlreadyClosed(``reason``)."""
+        self._end(AlreadyClosed(reason))
         await self._tasks.close()
 
     async def _again(self, *, at_once: bool) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Final, Protocol, TypeVar, cast
 
+from magnetar.client.own_loop import check_loop
 from magnetar.clock import Clock
 from magnetar.errors import (
     ConnectionLost,
@@ -163,6 +164,8 @@ class Connection(asyncio.BufferedProtocol):
                 await open_transport(lambda: self, address, context, timeout_s)
                 await self._connected
             opened = True
+        except MagnetarError:
+            raise
         except TimeoutError:
             raise TimedOut(f"{address} did not answer within {timeout_s:g} s") from None
         finally:
@@ -210,12 +213,14 @@ class Connection(asyncio.BufferedProtocol):
     def write(self, frame: bytes) -> None:
         """Send a frame at the end of this loop iteration. A closed connection drops it."""
         if not self._out:
+            check_loop(self._loop)
             self._loop.call_soon(self.flush)
         self._out.append(frame)
 
     def write_pieces(self, pieces: list[bytes]) -> None:
         """Send the pieces of a frame, as ``write``."""
         if not self._out:
+            check_loop(self._loop)
             self._loop.call_soon(self.flush)
         self._out += pieces
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from magnetar.client.config import ClientConfig
 from magnetar.clock import Clock
-from magnetar.errors import MagnetarError, NotAllowed
+from magnetar.errors import AlreadyClosed, MagnetarError
 from magnetar.tasks import Tasks
 
 from .cluster import Cluster
@@ -45,7 +45,7 @@ class ConnectionPool:
             connection.keep()
             return connection
         if self._closed:
-            raise NotAllowed("the client is closed")
+            raise AlreadyClosed("the client is closed")
         opening = self._opening.get(key)
         if opening is None:
             opening = asyncio.get_running_loop().create_future()
@@ -89,7 +89,7 @@ class ConnectionPool:
         finally:
             self._opening.pop(key, None)
             if not opening.done():
-                opening.set_exception(NotAllowed("the client was closed while it connected"))
+                opening.set_exception(AlreadyClosed("the client was closed while it connected"))
 
     def _opened(self, address: str) -> None:
         since = self._lost.pop(address, None)

@@ -6,6 +6,7 @@ from typing import Any
 
 from magnetar.client.gather_all import gather_all
 from magnetar.client.message import Message
+from magnetar.client.own_loop import check_loop
 from magnetar.client.schemas.schema import T_co
 from magnetar.errors import NotAllowed
 from magnetar.model.position import MessageId
@@ -80,6 +81,7 @@ class Consumer(Receiver[T_co]):
 
         Without a connection they go on waiting for the next one.
         """
+        check_loop(self._loop)
         for part in self._topics.values():
             part.flush()
 
@@ -90,6 +92,7 @@ class Consumer(Receiver[T_co]):
 
         An Exclusive or Failover subscription always starts again behind its mark.
         """
+        check_loop(self._loop)
         if messages is None:
             for part in self._topics.values():
                 part.redeliver(None)
@@ -105,5 +108,6 @@ class Consumer(Receiver[T_co]):
 
         Raises TimedOut or the broker's error; then the consumer goes on.
         """
+        check_loop(self._loop)
         await gather_all(part.unsubscribe(force=force) for part in self._topics.values())
         await self.close()

@@ -2,15 +2,16 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from itertools import accumulate
 from math import inf
 from typing import Any, Final, Generic, Self, TypeVar
 
 from magnetar.client.gather_all import gather_all
 from magnetar.client.message import Message
+from magnetar.client.own_loop import check_loop
 from magnetar.client.schemas.schema import T_co
-from magnetar.errors import InvalidValue, NotAllowed, TimedOut
+from magnetar.errors import AlreadyClosed, InvalidValue, TimedOut
 from magnetar.model.position import EARLIEST, LATEST, MessageId
 from magnetar.model.subscriptions import SubscriptionType
 from magnetar.tasks import Closing, Tasks
@@ -49,6 +50,7 @@ class Receiver(Generic[T_co]):
         self._ready: deque[TopicConsumer] = deque()  # Invariant: no topic twice.
         self._held: list[Message[Any]] = []  # Taken for a call that was cancelled, or had enough.
         self._on_demand: TopicConsumer | None = None  # The only topic, of a queue of size 0.
+        self._loop = asyncio.get_running_loop()
         self._signal = asyncio.Event()
         self._paused = paused
         self._closed = False
@@ -78,11 +80,11 @@ class Receiver(Generic[T_co]):
     async def receive(self, timeout_s: float | None = None) -> Message[T_co]:
         """The next message, waiting for it up to ``timeout_s`` seconds (None: for ever).
 
-        Raises TimedOut, NotAllowed when closed, or why the broker refuses it from now on.
+        Raises TimedOut, AlreadyClosed, or why the broker refuses it from now on.
         """
         if self._held:
             return self._held.pop(0)
-        if len(self._ready) == 1:  # The usual case, without a list.
+        if len(self._ready) == 1 and self._loop.is_running():  # The usual case, without a list.
             message = self._ready[0].pop()
             if not self._ready[0].waiting:
                 self._ready.popleft()
@@ -112,16 +114,15 @@ class Receiver(Generic[T_co]):
             return await self._collect(count_max, count_min, bytes_max, timeout_s)
         return await self._wait(count_max, timeout_s, TopicConsumer.take)
 
-    async def __aiter__(self) -> AsyncIterator[Message[T_co]]:
+    def __aiter__(self) -> Self:
         """Messages for ever; ends when it is closed."""
-        while True:
-            try:
-                messages = await self.receive_many(1)
-            except NotAllowed:
-                if self._closed:
-                    return
-                raise
-            yield messages[0]
+        return self
+
+    async def __anext__(self) -> Message[T_co]:
+        try:
+            return await self.receive()
+        except AlreadyClosed:
+            raise StopAsyncIteration from None
 
     @property
     def paused(self) -> bool:
@@ -130,12 +131,14 @@ class Receiver(Generic[T_co]):
 
     def pause(self) -> None:
         """Have the brokers send no more; what they have sent already is still received."""
+        check_loop(self._loop)
         self._paused = True
         for part in self._topics.values():
             part.pause(paused=True)
 
     def resume(self) -> None:
         """Have the brokers send again."""
+        check_loop(self._loop)
         self._paused = False
         for part in self._topics.values():
             part.pause(paused=False)
@@ -147,6 +150,7 @@ class Receiver(Generic[T_co]):
         move every topic; an id moves the partition it belongs to. Raises TimedOut or the broker's
         error. Cancelled, it may or may not have happened.
         """
+        check_loop(self._loop)
         if message_id.position in (EARLIEST, LATEST):
             parts = list(self._topics.values())
         else:
@@ -156,6 +160,7 @@ class Receiver(Generic[T_co]):
 
     async def seek_time(self, publish_time_ms: int) -> None:
         """Go to the first message published at or after this time. Raises as ``seek``."""
+        check_loop(self._loop)
         await gather_all(part.seek_time(publish_time_ms) for part in self._topics.values())
         self._held.clear()
 
@@ -168,11 +173,13 @@ class Receiver(Generic[T_co]):
 
         Of several topics or partitions the greatest. Raises TimedOut or the broker's error.
         """
+        check_loop(self._loop)
         found = await gather_all(part.last() for part in self._topics.values())
         return max((last for last, _ in found if last is not None), default=None)
 
     async def has_message_available(self) -> bool:
         """Whether ``receive`` would return without another message being published."""
+        check_loop(self._loop)
         if self._held:
             return True
         return any(await gather_all(part.has_message_available() for part in self._topics.values()))
@@ -180,9 +187,10 @@ class Receiver(Generic[T_co]):
     def close(self) -> Coroutine[Any, Any, None]:
         """Send the acknowledgements that wait, and detach. May be called again.
 
-        Waiting receivers get NotAllowed. It begins with the call; cancelled, it goes on without
+        Waiting receivers get AlreadyClosed. It begins with the call; cancelled, it goes on without
         who waited for it, and another call waits for its end.
         """
+        check_loop(self._loop)
         return self._closing()
 
     async def _close(self) -> None:
@@ -242,13 +250,16 @@ class Receiver(Generic[T_co]):
         take: Callable[[TopicConsumer, int], list[T]],
     ) -> list[T]:
         """Take what there is; wait for the first. [] when the time is up."""
+        check_loop(self._loop)
         if taken := self._take(count_max, take):
             return taken
         try:
-            async with asyncio.timeout(timeout_s):
+            async with asyncio.timeout(timeout_s) as limit:
                 while not (taken := self._take(count_max, take)):
                     await self._until_more()
         except TimeoutError:
+            if not limit.expired():
+                raise
             return []
         return taken
 
@@ -263,11 +274,12 @@ class Receiver(Generic[T_co]):
         self, count_max: int, count_min: int, bytes_max: int | None, timeout_s: float | None
     ) -> list[Message[T_co]]:
         """Wait for ``count_min`` messages, or ``bytes_max`` bytes; hold what is too much."""
+        check_loop(self._loop)
         taken, self._held = self._held[:count_max], self._held[count_max:]
         size = sum(len(message.data) for message in taken)
         enough = inf if bytes_max is None else bytes_max
         try:
-            async with asyncio.timeout(timeout_s):
+            async with asyncio.timeout(timeout_s) as limit:
                 while len(taken) < min(count_min, count_max) and size < enough:
                     more = self._take(count_max - len(taken), TopicConsumer.take)
                     if more:
@@ -275,11 +287,10 @@ class Receiver(Generic[T_co]):
                         size += sum(len(message.data) for message in more)
                     else:
                         await self._until_more()
-        except TimeoutError:
-            pass
-        except BaseException:
-            self._held = taken + self._held
-            raise
+        except BaseException as error:
+            if not (isinstance(error, TimeoutError) and limit.expired()):
+                self._held = taken + self._held
+                raise
         if size > enough:
             fitting = _fitting(taken, enough)
             self._held = taken[fitting:] + self._held
@@ -288,7 +299,7 @@ class Receiver(Generic[T_co]):
 
     def _raise_if_over(self) -> None:
         if self._closed:
-            raise NotAllowed(f"the consumer of {self._topic} is closed")
+            raise AlreadyClosed(f"the consumer of {self._topic} is closed")
         for part in self._topics.values():
             if part.over is not None:
                 raise part.over

@@ -14,7 +14,7 @@ from magnetar.client.consumers.config import ConsumerConfig
 from magnetar.client.message import Message, entries_of
 from magnetar.client.schemas.schema import Schema
 from magnetar.clock import Clock
-from magnetar.errors import MagnetarError, NotAllowed
+from magnetar.errors import AlreadyClosed, MagnetarError
 from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST_MESSAGE, MessageId, Position
 from magnetar.model.subscriptions import SubscriptionType
@@ -435,7 +435,7 @@ class TopicConsumer:
 
     async def _end(self, *, ask_broker: bool) -> None:
         self._closed = True
-        self._fail(NotAllowed(f"the consumer of {self.topic} is closed"))
+        self._fail(AlreadyClosed(f"the consumer of {self.topic} is closed"))
         self._queue.restart()
         self.acks.close()
         self.redeliveries.close()

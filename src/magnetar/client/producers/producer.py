@@ -6,7 +6,15 @@ from typing import Any, Generic, Self, Unpack
 
 from magnetar.client.checks import check_data
 from magnetar.client.gather_all import gather_all
-from magnetar.client.message import MessageDetails, OutgoingMessage, prepare, prepare_many
+from magnetar.client.message import (
+    Buffer,
+    MessageDetails,
+    OutgoingMessage,
+    many,
+    prepare,
+    prepare_many,
+)
+from magnetar.client.own_loop import check_loop
 from magnetar.client.schemas.schema import Schema, T
 from magnetar.clock import Clock
 from magnetar.errors import InvalidValue
@@ -82,16 +90,17 @@ class Producer(Generic[T]):
         return 0 if self._router is None else len(self._parts)
 
     async def send(
-        self, value: T | OutgoingMessage[T], **details: Unpack[MessageDetails]
+        self, value: T | Buffer | OutgoingMessage[T], **details: Unpack[MessageDetails]
     ) -> MessageId:
         """Send one message, and return its id when the broker has stored it.
 
         Waits for room in the queue, too. ``MessageDetails`` says what the keyword arguments mean;
-        what they refer to may be changed as soon as this has begun. Raises NotAllowed when closed,
+        what they refer to may be changed as soon as this has begun. Raises AlreadyClosed,
         MessageTooLarge, InvalidValue for what no message can carry, the broker's error, or
         TimedOut after ``send_timeout_s`` seconds, whose ``__cause__`` is what kept the broker from
         storing it, if that is known. Cancelled, the message may be sent all the same.
         """
+        check_loop(self._loop)
         data, message = prepare(value, details, self._schema)
         queue = self._route(data, message)
         if queue.full:
@@ -101,11 +110,11 @@ class Producer(Generic[T]):
         return await receipt
 
     def submit(
-        self, value: T | OutgoingMessage[T], **details: Unpack[MessageDetails]
+        self, value: T | Buffer | OutgoingMessage[T], **details: Unpack[MessageDetails]
     ) -> asyncio.Future[MessageId]:
         """Send one message without waiting; the future brings what ``send`` returns or raises.
 
-        Raises at once: NotReady when the queue is full (await ``ready``), NotAllowed when closed,
+        Raises at once: NotReady when the queue is full (await ``ready``), AlreadyClosed,
         MessageTooLarge, InvalidValue. A message whose future is cancelled is sent all the same.
         """
         data, message = prepare(value, details, self._schema)
@@ -113,17 +122,22 @@ class Producer(Generic[T]):
         self._route(data, message).put(data, message, receipt)
         return receipt
 
-    def send_nowait(self, value: T | OutgoingMessage[T], **details: Unpack[MessageDetails]) -> None:
+    def send_nowait(
+        self, value: T | Buffer | OutgoingMessage[T], **details: Unpack[MessageDetails]
+    ) -> None:
         """The same without a future; what goes wrong later is raised by ``flush``."""
         data, message = prepare(value, details, self._schema)
         self._route(data, message).put(data, message, None)
 
-    async def send_many(self, values: Iterable[T | OutgoingMessage[T]]) -> Sequence[MessageId]:
+    async def send_many(
+        self, values: Iterable[T | Buffer | OutgoingMessage[T]]
+    ) -> Sequence[MessageId]:
         """Send messages, waiting for room as needed; their ids, in the same order.
 
         The cheapest way to send. Raises the first error, after everything that was taken has been
         settled. When cancelled, the messages already taken are sent all the same.
         """
+        check_loop(self._loop)
         messages = prepare_many(values, self._schema)
         receipts = ManyReceipts()
         at = 0
@@ -140,13 +154,14 @@ class Producer(Generic[T]):
             part.queue.close_batches()
         return await receipts.ids()
 
-    async def enqueue(self, values: Iterable[T | OutgoingMessage[T]]) -> None:
+    async def enqueue(self, values: Iterable[T | Buffer | OutgoingMessage[T]]) -> None:
         """Send messages, and return when the queue has taken them: receipts come later.
 
-        What goes wrong later is raised by ``flush``. Raises NotAllowed when closed; InvalidValue
+        What goes wrong later is raised by ``flush``. Raises AlreadyClosed; InvalidValue
         or MessageTooLarge for one of them, when those before it have been taken.
         """
-        for value in values:
+        check_loop(self._loop)
+        for value in many(values):
             data, message = prepare(value, schema=self._schema)
             queue = self._route(data, message)
             if queue.full:
@@ -154,10 +169,11 @@ class Producer(Generic[T]):
             queue.put(data, message, None)
 
     async def ready(self) -> None:
-        """Return when there is room for a message. Raises NotAllowed when closed.
+        """Return when there is room for a message. Raises AlreadyClosed.
 
         It waits for room in every partition, since the next message may go to any of them.
         """
+        check_loop(self._loop)
         for part in self._parts:
             await part.queue.ready()
 
@@ -166,14 +182,16 @@ class Producer(Generic[T]):
 
         Raises the first error of what it waited for, or of a ``send_nowait`` since the last flush.
         """
+        check_loop(self._loop)
         await gather_all(part.queue.flush() for part in self._parts)
 
     def close(self) -> Coroutine[Any, Any, None]:
         """Flush for at most the operation timeout, and detach. May be called again.
 
-        What is then still without receipt fails with NotAllowed. It begins with the call;
+        What is then still without receipt fails with AlreadyClosed. It begins with the call;
         cancelled, it goes on without who waited for it, and another call waits for its end.
         """
+        check_loop(self._loop)
         return self._closing()
 
     async def _close(self) -> None:
@@ -207,15 +225,14 @@ class Producer(Generic[T]):
         return self._parts[self._router.choose(key, len(data), count, now)].queue
 
     def _route_run(
-        self, messages: Sequence[bytes | OutgoingMessage], at: int
+        self, messages: Sequence[bytes | Buffer | OutgoingMessage], at: int
     ) -> tuple[SendQueue, int]:
         """Which queue takes the message at ``at``, and how many with it. Raises InvalidValue."""
         if self._router is None:
             return self._parts[0].queue, len(messages)
         first = messages[at]
-        if isinstance(first, OutgoingMessage):
+        if type(first) is not bytes:
             return self._route(*prepare(first)), 1
-        check_data(first)
         now = self._clock.now()
         index, count_max, size_max = self._router.room(len(self._parts), now)
         count, size = 0, 0

@@ -12,7 +12,8 @@ from itertools import accumulate
 from typing import Final, TypeVar
 
 from magnetar.client.checks import check_data
-from magnetar.client.message import OutgoingMessage, prepare
+from magnetar.client.message import Buffer, OutgoingMessage, prepare
+from magnetar.client.own_loop import check_loop
 from magnetar.client.producers.config import ProducerConfig
 from magnetar.clock import Clock
 from magnetar.errors import MagnetarError, NotReady, TimedOut, UnknownFailure
@@ -125,7 +126,7 @@ class SendQueue:
         self._added(batch, 1, size)
 
     async def put_many(
-        self, messages: Sequence[bytes | OutgoingMessage], receipts: ManyReceipts
+        self, messages: Sequence[bytes | Buffer | OutgoingMessage], receipts: ManyReceipts
     ) -> None:
         """Take all messages, waiting for room; the last batch may still be open afterwards.
 
@@ -251,7 +252,7 @@ class SendQueue:
         batch.payloads += run
         self._added(batch, len(run), size)
 
-    def _put_one(self, message: bytes | OutgoingMessage, receipts: ManyReceipts) -> None:
+    def _put_one(self, message: bytes | Buffer | OutgoingMessage, receipts: ManyReceipts) -> None:
         part = receipts.part()
         try:
             self.put(*prepare(message), part)
@@ -261,6 +262,7 @@ class SendQueue:
     def _put_single(
         self, data: bytes, details: OutgoingMessage | None, size: int, waiter: Waiter | None
     ) -> None:
+        check_loop(self._loop)
         before = self.next_sequence_id
         batch: Batch[Waiter] = Batch(
             self._take_sequence_ids(1, details), self._clock.now() + self._timeout_s, [data]
@@ -282,6 +284,7 @@ class SendQueue:
     def _batch_for(self, key: str | bytes | None, sequence_id: int) -> Batch[Waiter]:
         batch = self._batches.batch_for(key)
         if batch is None:
+            check_loop(self._loop)
             batch = Batch(sequence_id, self._clock.now() + self._timeout_s)
             self._batches.open(key, batch)
         return batch

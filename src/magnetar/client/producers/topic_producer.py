@@ -13,7 +13,7 @@ from magnetar.client.connections.lookup import Lookup
 from magnetar.client.encryption.data_keys import Encryptor
 from magnetar.client.producers.config import ProducerConfig
 from magnetar.clock import Clock
-from magnetar.errors import ConnectionLost, MagnetarError, NotAllowed, Refused
+from magnetar.errors import AlreadyClosed, ConnectionLost, MagnetarError, Refused
 from magnetar.model.names import TopicName
 from magnetar.model.schemas import SchemaInfo
 from magnetar.tasks import Closing
@@ -96,7 +96,7 @@ class TopicProducer:
 
     async def _close(self) -> None:
         reason = f"producer {self.name} on {self._topic} is closed"
-        closed = NotAllowed(reason)
+        closed = AlreadyClosed(reason)
         self.queue.closed = self.queue.closed or closed
         try:
             async with asyncio.timeout(self._timeout_s):

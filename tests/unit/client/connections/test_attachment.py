@@ -9,9 +9,9 @@ from magnetar.client.connections.attachment import STABLE_S, Attachment
 from magnetar.client.connections.backoff import Backoff
 from magnetar.clock import SystemClock
 from magnetar.errors import (
+    AlreadyClosed,
     ConnectionLost,
     ConsumerBusy,
-    NotAllowed,
     NotReady,
     TopicNotFound,
     UnknownFailure,
@@ -164,7 +164,7 @@ async def test_two_that_hold_at_the_same_time_attach_once(owner):
 
 async def test_one_that_is_closed_while_it_attaches_is_not_attached(owner):
     owner.then = lambda _: owner.attachment.close("it is closed")
-    with pytest.raises(NotAllowed, match="it is closed"):
+    with pytest.raises(AlreadyClosed, match="it is closed"):
         await owner.attachment.start(5)
     assert owner.attachment.connection is None
 
@@ -176,7 +176,7 @@ async def test_closing_ends_every_attempt_and_wakes_who_waits(owner):
     waiting = asyncio.ensure_future(owner.attachment.attached())
     await until(lambda: len(owner.refusals) < 9_999)
     await owner.attachment.close("it is closed")
-    with pytest.raises(NotAllowed, match="it is closed"):
+    with pytest.raises(AlreadyClosed, match="it is closed"):
         await waiting
     left = len(owner.refusals)
     owner.attachment.lost(owner.attached[0])

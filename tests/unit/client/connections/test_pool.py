@@ -7,7 +7,7 @@ from unit.client.peer import hang_up, silence
 
 from magnetar.client.connections.connection import Endpoint
 from magnetar.client.connections.pool import LOST_MAX
-from magnetar.errors import ConnectionLost, NotAllowed
+from magnetar.errors import AlreadyClosed, ConnectionLost
 from magnetar.wire.commands import BaseCommand
 
 
@@ -70,9 +70,9 @@ async def test_closing_ends_attempts_and_refuses_new_ones(peer, pool, endpoint):
     opening = asyncio.ensure_future(pool.connect(endpoint))
     await peer.saw(BaseCommand.CONNECT)
     await pool.close()
-    with pytest.raises(NotAllowed, match="closed while it connected"):
+    with pytest.raises(AlreadyClosed, match="closed while it connected"):
         await opening
-    with pytest.raises(NotAllowed, match="the client is closed"):
+    with pytest.raises(AlreadyClosed, match="the client is closed"):
         await pool.connect(endpoint)
     await until(lambda: not peer.connections)
 

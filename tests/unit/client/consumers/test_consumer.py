@@ -4,7 +4,7 @@ import pytest
 from support.draining import data, drained
 from unit.client.local import PARTITIONS, put, subscribe
 
-from magnetar.errors import InvalidValue, NotAllowed
+from magnetar.errors import AlreadyClosed, InvalidValue, NotAllowed
 from magnetar.model.position import MessageId
 from magnetar.model.subscriptions import InitialPosition, SubscriptionType
 
@@ -85,7 +85,7 @@ async def test_unsubscribing_forgets_every_place_and_closes(local_client):
     await put(local_client, "b", b"b0")
     consumer = await subscribe(local_client, "a", "b")
     await consumer.unsubscribe()
-    with pytest.raises(NotAllowed, match="closed"):
+    with pytest.raises(AlreadyClosed, match="closed"):
         await consumer.receive()
     latest = await subscribe(local_client, "a", "b", initial_position=InitialPosition.LATEST)
     assert await latest.receive_many(5, 0.05) == []

@@ -6,7 +6,7 @@ import pytest
 from unit.client.local import PARTITIONS
 from unit.client.peer import LEDGER, lose_connection
 
-from magnetar.errors import InvalidValue, NotAllowed, TimedOut
+from magnetar.errors import AlreadyClosed, InvalidValue, TimedOut
 from magnetar.model.position import EARLIEST_MESSAGE, LATEST_MESSAGE, MessageId
 from magnetar.wire.commands import BaseCommand
 
@@ -95,7 +95,7 @@ async def test_it_iterates_until_it_is_closed(local_client):
             if len(found) == 2:
                 await reader.close()
     assert found == [b"0", b"1"]
-    with pytest.raises(NotAllowed):
+    with pytest.raises(AlreadyClosed):
         await reader.receive()
 
 

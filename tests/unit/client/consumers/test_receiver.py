@@ -7,7 +7,7 @@ import pytest
 from support.draining import data, drained
 from unit.client.local import PARTITIONS, put, subscribe
 
-from magnetar.errors import NotAllowed, TimedOut
+from magnetar.errors import AlreadyClosed, TimedOut
 from magnetar.model.position import EARLIEST_MESSAGE, LATEST_MESSAGE
 
 
@@ -117,7 +117,7 @@ async def test_closing_wakes_who_waits(local_client):
     await asyncio.sleep(0)
     async with consumer:
         pass
-    with pytest.raises(NotAllowed, match="closed"):
+    with pytest.raises(AlreadyClosed, match="closed"):
         await waiting
 
 
@@ -127,6 +127,6 @@ async def test_closing_drops_what_is_left(client):
     consumer = await client.subscribe("a", "s")
     await consumer.last_message_id()
     await consumer.close()
-    with pytest.raises(NotAllowed, match="closed"):
+    with pytest.raises(AlreadyClosed, match="closed"):
         await consumer.receive_many()
     assert not consumer.connected

@@ -14,8 +14,8 @@ from magnetar.client.consumers.config import ConsumerConfig
 from magnetar.client.consumers.topic_consumer import Subscribing, TopicConsumer
 from magnetar.clock import SystemClock
 from magnetar.errors import (
+    AlreadyClosed,
     ConsumerBusy,
-    NotAllowed,
     NotReady,
     SubscriptionNotFound,
     TimedOut,
@@ -398,7 +398,7 @@ async def test_unsubscribing_deletes_the_subscription_and_closes(peer, client):
     await consumer.unsubscribe(force=True)
     assert peer.of(BaseCommand.UNSUBSCRIBE)[0].unsubscribe.force
     assert peer.of(BaseCommand.CLOSE_CONSUMER) == []
-    with pytest.raises(NotAllowed, match="closed"):
+    with pytest.raises(AlreadyClosed, match="closed"):
         await consumer.receive()
 
 
@@ -421,7 +421,7 @@ async def test_closing_sends_what_is_acknowledged_and_tells_the_broker(peer, cli
     assert await acks(peer, 1) == [[0]]
     await consumer.close()
     assert len(peer.of(BaseCommand.CLOSE_CONSUMER)) == 1
-    with pytest.raises(NotAllowed, match="closed"):
+    with pytest.raises(AlreadyClosed, match="closed"):
         await consumer.receive()
 
 

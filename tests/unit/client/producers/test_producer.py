@@ -9,7 +9,7 @@ from unit.client.local import PARTITIONS
 from magnetar.client.client import Client
 from magnetar.client.message import OutgoingMessage
 from magnetar.client.producers.routing import HashingScheme, RoutingMode, key_hash
-from magnetar.errors import MessageTooLarge, NotAllowed, NotReady
+from magnetar.errors import AlreadyClosed, MessageTooLarge, NotReady
 from magnetar.model.subscriptions import InitialPosition
 from magnetar.wire.commands import BaseCommand
 
@@ -111,7 +111,7 @@ async def test_room_flush_and_the_end_are_those_of_all_partitions(partitioned_cl
     async with producer:
         last = producer.submit(b"2")
     assert (await last).partition == 1
-    with pytest.raises(NotAllowed, match="closed"):
+    with pytest.raises(AlreadyClosed, match="closed"):
         producer.submit(b"3")
     await producer.close()
 

@@ -13,6 +13,7 @@ from magnetar.client.producers.encoding import Encoder
 from magnetar.client.producers.topic_producer import TopicProducer
 from magnetar.clock import SystemClock
 from magnetar.errors import (
+    AlreadyClosed,
     ChecksumMismatch,
     ConnectionLost,
     NotAllowed,
@@ -419,9 +420,9 @@ async def test_closing_flushes_and_tells_the_broker(peer, client):
     assert (await pending).entry_id == 0
     assert len(peer.of(BaseCommand.CLOSE_PRODUCER)) == 1
     await producer.close()
-    with pytest.raises(NotAllowed, match="is closed"):
+    with pytest.raises(AlreadyClosed, match="is closed"):
         producer.submit(b"1")
-    with pytest.raises(NotAllowed, match="is closed"):
+    with pytest.raises(AlreadyClosed, match="is closed"):
         await producer.ready()
     assert len(peer.of(BaseCommand.CLOSE_PRODUCER)) == 1
 
@@ -432,7 +433,7 @@ async def test_closing_without_a_broker_gives_up_after_the_operation_timeout(pee
         await peer.stop()
         pending = producer.submit(b"0")
         await producer.close()
-        with pytest.raises(NotAllowed, match="is closed"):
+        with pytest.raises(AlreadyClosed, match="is closed"):
             await pending
         await peer.start()
 
@@ -446,7 +447,7 @@ async def test_a_cancelled_close_goes_on_without_who_waited_for_it(peer, client)
     closing.cancel()
     with pytest.raises(asyncio.CancelledError):
         await closing
-    with pytest.raises(NotAllowed, match="is closed"):
+    with pytest.raises(AlreadyClosed, match="is closed"):
         producer.submit(b"1")
     assert not pending.done()
     peer.connections[0].receipts(peer.runs[0])
