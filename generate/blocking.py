@@ -135,7 +135,9 @@ def method(node: ast.FunctionDef | ast.AsyncFunctionDef, inner: str) -> str:
         returns = returns.removeprefix("asyncio.")
         return define(node, returns, f"return self._thread.submit({', '.join([target, *given])})")
     made = returns.partition("[")[0]
-    if isinstance(node, ast.AsyncFunctionDef):
+    if returns == "Awaitable[None]":
+        returns, call = "None", f"self._thread.wait_for({', '.join([target, *given])})"
+    elif isinstance(node, ast.AsyncFunctionDef):
         run = "make" if made in MADE else "run"
         call = f"self._thread.{run}({target}({', '.join(given)}))"
     else:

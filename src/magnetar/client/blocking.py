@@ -276,15 +276,20 @@ class Consumer(Receiver[T_co]):
         Leaves with others after ``ack_group_time_s``. An entry is acknowledged when all its
         messages are, or message by message with ``batch_index_ack``. Raises InvalidValue for the
         bare id of a message that may be of several topics.
+
+        What it returns need not be awaited. With ``ack_receipts`` awaiting it sends the group, and
+        ends with the broker's answer: it raises the broker's error, TimedOut, or AlreadyClosed when
+        the consumer is closed before; without, it ends at once. A connection that is lost
+        meanwhile makes it wait for the next one, which sends the acknowledgement again.
         """
-        self._thread.call(self._consumer.acknowledge, messages)
+        self._thread.wait_for(self._consumer.acknowledge, messages)
 
     def acknowledge_cumulative(self, message: Message[Any] | MessageId) -> None:
         """The application is done with this one and all before it on its topic.
 
-        Raises NotAllowed on a Shared or Key_Shared subscription.
+        Raises NotAllowed on a Shared or Key_Shared subscription. May be awaited as ``acknowledge``.
         """
-        self._thread.call(self._consumer.acknowledge_cumulative, message)
+        self._thread.wait_for(self._consumer.acknowledge_cumulative, message)
 
     def negative_acknowledge(
         self, messages: Message[Any] | MessageId | Iterable[Message[Any] | MessageId]

@@ -69,6 +69,14 @@ class LoopThread:
 
         return self.run(call())
 
+    def wait_for(self, function: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call a function on the loop, and wait for what the awaitable that it returns brings."""
+
+        async def call() -> T:
+            return await function(*args, **kwargs)
+
+        return self.run(call())
+
     def submit(
         self, function: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs
     ) -> Future[T]:

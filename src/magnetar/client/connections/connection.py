@@ -72,6 +72,8 @@ class ConsumerSide(Detachable, Protocol):
 
     def on_message(self, frame: Frame) -> None: ...
 
+    def on_ack_response(self, request_id: int, error: MagnetarError | None) -> None: ...
+
     def on_active_change(self, frame: Frame) -> None: ...
 
     def on_end_of_topic(self) -> None: ...
@@ -144,6 +146,7 @@ class Connection(asyncio.BufferedProtocol):
             BaseCommand.SEND_ERROR: self._on_send_error,
             BaseCommand.CLOSE_PRODUCER: self._on_close_producer,
             BaseCommand.CLOSE_CONSUMER: self._on_close_consumer,
+            BaseCommand.ACK_RESPONSE: self._on_ack_response,
             BaseCommand.ACTIVE_CONSUMER_CHANGE: self._on_active_change,
             BaseCommand.REACHED_END_OF_TOPIC: self._on_end_of_topic,
         }
@@ -383,6 +386,14 @@ class Connection(asyncio.BufferedProtocol):
         consumer = self.consumers.pop(frame.command.close_consumer.consumer_id, None)
         if consumer is not None:
             consumer.on_detached(self, None)
+
+    def _on_ack_response(self, frame: Frame) -> None:
+        response = frame.command.ackResponse
+        refused = response.HasField("error")
+        error = from_code(response.error, response.message) if refused else None
+        consumer = self.consumers.get(response.consumer_id)
+        if consumer is not None:
+            consumer.on_ack_response(response.request_id, error)
 
     def _on_active_change(self, frame: Frame) -> None:
         consumer = self.consumers.get(frame.command.active_consumer_change.consumer_id)

@@ -1,7 +1,8 @@
 """Takes acknowledgements from the application, and sends them to the broker in groups."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, Final
@@ -10,10 +11,12 @@ from magnetar.client.connections.connection import Connection
 from magnetar.client.consumers.config import ConsumerConfig
 from magnetar.client.message import ChunkedMessageId, Delivery, Message
 from magnetar.clock import Clock
+from magnetar.errors import MagnetarError
 from magnetar.model.position import MessageId, Position
 from magnetar.wire import requests
 
-from .acknowledgements import Acknowledgements
+from .ack_receipts import ACKNOWLEDGED, AckReceipts, all_of
+from .acknowledgements import AckBatch, Acknowledgements
 from .timer_wheel import TimerWheel
 
 IDS_MAX: Final = 1000  # Entries that one command names, so that no frame grows too large.
@@ -36,11 +39,13 @@ class AckSender:
         *,
         kept: bool = True,
         wheel: TimerWheel | None = None,
+        receipts: Callable[[Callable[[], None]], AckReceipts] | None = None,
     ) -> None:
         """``connection`` returns the connection to use now, or None when there is none.
 
         ``kept`` False: the topic keeps no messages, so that acknowledgements mean nothing.
-        ``wheel`` loses the entries that are acknowledged.
+        ``wheel`` loses the entries that are acknowledged. ``receipts`` makes what keeps the
+        broker's answers; None: it is not asked for any.
         """
         self.state = Acknowledgements(
             group_max=config.ack_group_max, batch_index=config.batch_index_ack, wheel=wheel
@@ -52,21 +57,20 @@ class AckSender:
         self._connection = connection
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
+        self._receipts = receipts(self.send) if receipts is not None and kept else None
 
-    def acknowledge(self, messages: Sequence[Message[Any] | MessageId]) -> None:
+    def acknowledge(self, messages: Sequence[Message[Any] | MessageId]) -> Awaitable[None]:
         if not self._kept:
-            return
+            return ACKNOWLEDGED
         if set(map(type, messages)) == {Message}:
             for delivery, group in groupby(messages, _delivery):
                 self._acknowledge_indexes(delivery, list(map(_index, group)))
-            self.send_soon()
-        else:
-            for message in messages:
-                self.acknowledge_one(message)
+            return self.send_soon()
+        return all_of([self.acknowledge_one(message) for message in messages])
 
-    def acknowledge_one(self, message: Message[Any] | MessageId) -> None:
+    def acknowledge_one(self, message: Message[Any] | MessageId) -> Awaitable[None]:
         if not self._kept:
-            return
+            return ACKNOWLEDGED
         if isinstance(message, Message):
             self._acknowledge_indexes(message.delivery, (message.batch_index,))
         elif isinstance(message, ChunkedMessageId):
@@ -75,14 +79,14 @@ class AckSender:
             self.state.entry(message.position)
         else:
             self.state.indexes(message.position, (message.batch_index,), message.batch_size)
-        self.send_soon()
+        return self.send_soon()
 
-    def acknowledge_cumulative(self, message: Message[Any] | MessageId) -> None:
+    def acknowledge_cumulative(self, message: Message[Any] | MessageId) -> Awaitable[None]:
         if not self._kept:
-            return
+            return ACKNOWLEDGED
         message_id = message.message_id if isinstance(message, Message) else message
         self.state.cumulative(message_id.position, message_id.batch_index, message_id.batch_size)
-        self.send_soon()
+        return self.send_soon()
 
     def reject(self, position: Position, reason: int) -> None:
         """Acknowledge an entry that cannot be read, and tell the broker the reason."""
@@ -90,14 +94,19 @@ class AckSender:
         if connection is not None and self._kept:
             connection.write(requests.ack(self._id, [position], validation_error=reason))
 
-    def send_soon(self) -> None:
-        """Send the group: now when it is full, otherwise when its time has come."""
+    def send_soon(self) -> Awaitable[None]:
+        """Send the group: now when it is full, otherwise when its time has come.
+
+        Returns the broker's answer to it.
+        """
         if not self.state.count:
-            return
+            return ACKNOWLEDGED
+        receipt = ACKNOWLEDGED if self._receipts is None else self._receipts.receipt()
         if self.state.due or not self._group_time_s:
             self.send()
         elif self._timer is None:
             self._timer = self._loop.call_later(self._group_time_s, self.send)
+        return receipt
 
     def send(self) -> None:
         """Send the group now. Without a connection it waits for the next one."""
@@ -109,22 +118,64 @@ class AckSender:
             self.send_to(connection)
 
     def send_to(self, connection: Connection) -> None:
-        if not self.state.count:
+        if not self.state.count or (self._receipts is not None and self._receipts.full):
             return
-        batch = self.state.drain(self._clock.now())
-        for at in range(0, len(batch.positions), IDS_MAX):
-            part = slice(at, at + IDS_MAX)
-            sets = None if batch.sets is None else batch.sets[part]
-            connection.write(requests.ack(self._id, batch.positions[part], ack_sets=sets))
-        if batch.cumulative is not None:
-            sets = [batch.cumulative_set] if batch.cumulative_set else None
-            connection.write(
-                requests.ack(self._id, [batch.cumulative], ack_sets=sets, cumulative=True)
-            )
+        batches = self.state.drain(self._clock.now())
+        sent = None if self._receipts is None else self._receipts.begin()
+        for batch in (part for each in batches for part in each.parts(IDS_MAX)):
+            if sent is None:
+                connection.write(self._command(batch))
+            else:
+                connection.post(partial(self._command_with_receipt, batch, sent))
 
-    def close(self) -> None:
+    def answered(self, request_id: int, error: MagnetarError | None) -> None:
+        """The broker has answered a command."""
+        if self._receipts is not None:
+            self._receipts.answered(request_id, error)
+            self.send_soon()  # What waited for room among the commands may go.
+
+    def detached(self, *, lost: bool) -> None:
+        """The broker lets go of the consumer, or (``lost``) there is no connection any more."""
+        if self._receipts is not None:
+            for batch in self._receipts.take_unanswered():
+                self.state.send_again(batch)
+        if lost:
+            self.state.connection_lost()
+        else:
+            self.state.forget_sent()
+
+    def clear(self) -> None:
+        """Forget everything, because of a seek."""
+        self.state.clear()
+        if self._receipts is not None:
+            self._receipts.end()
+
+    async def settled(self) -> None:
+        """Return when the broker has answered what it was asked. Raises TimedOut."""
+        if self._receipts is not None:
+            await self._receipts.settled()
+
+    def close(self, error: MagnetarError) -> None:
+        """Send nothing more; who waits for an answer gets ``error``."""
         if self._timer is not None:
             self._timer.cancel()
+        if self._receipts is not None:
+            self._receipts.end(error)
+
+    def _command(self, batch: AckBatch, request_id: int | None = None) -> bytes:
+        return requests.ack(
+            self._id,
+            batch.positions,
+            ack_sets=batch.sets,
+            cumulative=batch.cumulative,
+            request_id=request_id,
+        )
+
+    def _command_with_receipt(
+        self, batch: AckBatch, sent: Callable[[int, AckBatch], None], request_id: int
+    ) -> bytes:
+        sent(request_id, batch)
+        return self._command(batch, request_id)
 
     def _acknowledge_chunks(self, chunks: Sequence[Position]) -> None:
         for position in chunks:

@@ -5,7 +5,7 @@ acknowledged when the last of them is, unless the broker keeps single messages t
 (``batch_index``): then each step is reported as a bit set, 1 for *not acknowledged*.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -25,9 +25,15 @@ class AckBatch:
     """What the broker is told now. ``sets`` run parallel to ``positions``; [] is a whole entry."""
 
     positions: list[Position]
-    sets: list[list[int]] | None
-    cumulative: Position | None
-    cumulative_set: list[int]
+    sets: list[list[int]] | None = None
+    cumulative: bool = False  # The one position, and all before it.
+
+    def parts(self, positions_max: int) -> Iterator["AckBatch"]:
+        """The same in batches that are not too large for one command."""
+        for at in range(0, len(self.positions), positions_max):
+            part = slice(at, at + positions_max)
+            sets = None if self.sets is None else self.sets[part]
+            yield AckBatch(self.positions[part], sets, self.cumulative)
 
 
 class Acknowledgements:
@@ -170,7 +176,7 @@ class Acknowledgements:
             return self._mark_set if left is None else left & self._mark_set
         return left
 
-    def drain(self, now: float) -> AckBatch:
+    def drain(self, now: float) -> list[AckBatch]:
         """Take all that waits; it counts as sent at ``now`` seconds."""
         if now >= self._period_end or len(self._sent) > self._sent_max:
             self._sent_before, self._sent = self._sent, {}
@@ -182,9 +188,23 @@ class Acknowledgements:
             sets = [[] for _ in positions]
             sets += [words(self._partial[position]) for position in self._changed]
             positions += self._changed
-        mark = self._mark if self._mark_unsent else None
+        taken = [AckBatch(positions, sets)] if positions else []
+        if self._mark_unsent and self._mark is not None:
+            left = [words(self._mark_set)] if self._mark_set else None
+            taken.append(AckBatch([self._mark], left, cumulative=True))
         self._whole, self._changed, self._mark_unsent = {}, {}, False
-        return AckBatch(positions, sets, mark, words(self._mark_set))
+        return taken
+
+    def send_again(self, batch: AckBatch) -> None:
+        """Let a batch wait again, as if it had not been sent."""
+        if batch.cumulative:
+            self._mark_unsent = self._mark is not None
+            return
+        for at, position in enumerate(batch.positions):
+            if batch.sets is None or not batch.sets[at]:
+                self.entry(position)
+            elif position in self._partial:
+                self._changed[position] = None
 
     def connection_lost(self) -> None:
         """Send the mark again, because it may not have arrived.

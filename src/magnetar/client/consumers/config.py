@@ -48,6 +48,7 @@ class ConsumerConfig:
     total_receiver_queue_size: int = 50_000  # The same for all partitions and topics together.
     ack_group_time_s: float = 0.1  # Acknowledgements leave this much later, together; 0: at once.
     ack_group_max: int = 1000  # So many leave at once.
+    ack_receipts: bool = False  # ``await consumer.acknowledge(...)`` ends with the broker's answer.
     read_compacted: bool = False  # Only what compaction left; for one active consumer.
     batch_index_ack: bool = False  # The broker is told of single messages of a batch, too.
     negative_ack_delay_s: float = 60.0  # What is refused is asked for again after so long.
@@ -131,6 +132,7 @@ class ConsumerOptions(ReaderOptions, total=False):
     replicate_subscription_state: bool
     ack_group_time_s: float
     ack_group_max: int
+    ack_receipts: bool
     batch_index_ack: bool
     negative_ack_delay_s: float
     negative_ack_backoff: RedeliveryBackoff | None

@@ -1,6 +1,6 @@
 """The consumer that an application holds: it receives, and acknowledges."""
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
 from itertools import groupby
 from typing import Any
 
@@ -11,6 +11,7 @@ from magnetar.client.schemas.schema import T_co
 from magnetar.errors import NotAllowed
 from magnetar.model.position import MessageId
 
+from .ack_receipts import all_of
 from .receiver import Receiver
 from .topic_consumer import ORDERED, TopicConsumer
 
@@ -34,34 +35,37 @@ class Consumer(Receiver[T_co]):
 
     def acknowledge(
         self, messages: Message[Any] | MessageId | Iterable[Message[Any] | MessageId]
-    ) -> None:
+    ) -> Awaitable[None]:
         """The application is done with these: the broker need not deliver them again.
 
         Leaves with others after ``ack_group_time_s``. An entry is acknowledged when all its
         messages are, or message by message with ``batch_index_ack``. Raises InvalidValue for the
         bare id of a message that may be of several topics.
+
+        What it returns need not be awaited. With ``ack_receipts`` awaiting it sends the group, and
+        ends with the broker's answer: it raises the broker's error, TimedOut, or AlreadyClosed when
+        the consumer is closed before; without, it ends at once. A connection that is lost
+        meanwhile makes it wait for the next one, which sends the acknowledgement again.
         """
         if isinstance(messages, (Message, MessageId)):
-            self._part_of(messages).acks.acknowledge_one(messages)
-            return
+            return self._part_of(messages).acks.acknowledge_one(messages)
         given = list(messages)
         if len(self._topics) == 1:
-            next(iter(self._topics.values())).acks.acknowledge(given)
-            return
-        for part, group in groupby(given, self._part_of):
-            part.acks.acknowledge(list(group))
+            return next(iter(self._topics.values())).acks.acknowledge(given)
+        groups = groupby(given, self._part_of)
+        return all_of([part.acks.acknowledge(list(group)) for part, group in groups])
 
-    def acknowledge_cumulative(self, message: Message[Any] | MessageId) -> None:
+    def acknowledge_cumulative(self, message: Message[Any] | MessageId) -> Awaitable[None]:
         """The application is done with this one and all before it on its topic.
 
-        Raises NotAllowed on a Shared or Key_Shared subscription.
+        Raises NotAllowed on a Shared or Key_Shared subscription. May be awaited as ``acknowledge``.
         """
         if self._type not in ORDERED:
             raise NotAllowed(
                 f"cumulative acknowledgement on a {self._type.name} subscription: acknowledge "
                 "messages one by one"
             )
-        self._part_of(message).acks.acknowledge_cumulative(message)
+        return self._part_of(message).acks.acknowledge_cumulative(message)
 
     def negative_acknowledge(
         self, messages: Message[Any] | MessageId | Iterable[Message[Any] | MessageId]

@@ -22,6 +22,7 @@ from magnetar.tasks import Closing
 from magnetar.wire import requests
 from magnetar.wire.frames import Frame
 
+from .ack_receipts import AckReceipts
 from .ack_sender import IDS_MAX, AckSender
 from .alarm import Alarm
 from .entry import Entry
@@ -101,6 +102,9 @@ class TopicConsumer:
             lambda: self._attachment.connection,
             kept=self._kept,
             wheel=self.redeliveries.wheel,
+            receipts=partial(AckReceipts, self.topic, operation_timeout_s)
+            if config.ack_receipts
+            else None,
         )
         self._chunk_alarm = Alarm(clock, self._expire_chunks)
         self._unpacker = Unpacker(
@@ -288,6 +292,7 @@ class TopicConsumer:
             return
         try:
             self.acks.send()
+            await self.acks.settled()
             connection = self._attachment.connection
             if connection is not None:
                 await connection.request(self._close_request, self._timeout_s)
@@ -310,6 +315,9 @@ class TopicConsumer:
         if not was_waiting:
             self._arrived(self)
 
+    def on_ack_response(self, request_id: int, error: MagnetarError | None) -> None:
+        self.acks.answered(request_id, error)
+
     def on_active_change(self, frame: Frame) -> None:
         self.active = frame.command.active_consumer_change.is_active
 
@@ -323,10 +331,7 @@ class TopicConsumer:
             self.redeliveries.clear()
             self._queue.restart()
             self._unpacker.clear()
-            if error is None:
-                self.acks.state.forget_sent()
-            else:
-                self.acks.state.connection_lost()
+            self.acks.detached(lost=error is not None)
         self._attachment.lost(connection)
 
     async def _attach(self, connection: Connection) -> None:
@@ -393,7 +398,7 @@ class TopicConsumer:
         await self._attachment.ask(move, self._timeout_s)
 
     def _begin_at(self, start: Start, time_ms: int | None) -> None:
-        self.acks.state.clear()
+        self.acks.clear()
         self._unpacker.clear()
         self._unpacker.seen_before = None
         self._unpacker.start = start
@@ -435,9 +440,10 @@ class TopicConsumer:
 
     async def _end(self, *, ask_broker: bool) -> None:
         self._closed = True
-        self._fail(AlreadyClosed(f"the consumer of {self.topic} is closed"))
+        closed = AlreadyClosed(f"the consumer of {self.topic} is closed")
+        self._fail(closed)
         self._queue.restart()
-        self.acks.close()
+        self.acks.close(closed)
         self.redeliveries.close()
         self._chunk_alarm.close()
         connection = self._attachment.connection

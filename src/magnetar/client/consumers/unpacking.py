@@ -80,7 +80,7 @@ class Unpacker:
         *,
         now: Callable[[], float],
         reject: Callable[[Position, int], None],
-        send_soon: Callable[[], None],
+        send_soon: Callable[[], object],
         withhold: Callable[[Position], None],
         expire_at: Callable[[float], None],
         schema: Schema[Any] | None = None,

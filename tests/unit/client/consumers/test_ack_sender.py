@@ -1,10 +1,15 @@
-import pytest
-from support.loop import pass_time
+import asyncio
+from functools import partial
 
-from magnetar.client.consumers.ack_sender import AckSender
+import pytest
+from support.loop import pass_time, until
+
+from magnetar.client.consumers.ack_receipts import ACKNOWLEDGED, AckReceipts, all_of
+from magnetar.client.consumers.ack_sender import IDS_MAX, AckSender
 from magnetar.client.consumers.config import ConsumerConfig
 from magnetar.client.message import Delivery, Message
 from magnetar.clock import SystemClock
+from magnetar.errors import NotAllowed, TimedOut
 from magnetar.message.entry import join
 from magnetar.message.metadata import build, parse
 from magnetar.model.position import MessageId, Position
@@ -26,12 +31,20 @@ class Desk:
             SystemClock(),
             lambda: self if self.here else None,
             kept=kept,
+            receipts=partial(AckReceipts, "t", 5.0) if options.get("ack_receipts") else None,
         )
 
     def write(self, data):
         for frame in FrameDecoder().feed(data):
             assert frame.command.type == BaseCommand.ACK
             self.acks.append(frame.command.ack)
+
+    def post(self, build):
+        self.write(build(len(self.acks)))
+
+    def answer(self, *request_ids, error=None):
+        for request_id in request_ids:
+            self.sender.answered(request_id, error)
 
     @property
     def entries(self):
@@ -160,7 +173,7 @@ async def test_a_rejected_entry_is_told_with_the_reason(desk):
 async def test_closed_it_sends_nothing_by_itself():
     desk = Desk(ack_group_time_s=0.01)
     desk.sender.acknowledge(batch(1, 0))
-    desk.sender.close()
+    desk.sender.close(NotAllowed("closed"))
     await pass_time(60)
     assert desk.acks == []
 
@@ -174,3 +187,131 @@ async def test_where_nothing_is_kept_nothing_is_acknowledged():
     desk.sender.reject(Position(7, 1), 2)
     assert not desk.acks
     assert not desk.sender.state.covers(Position(7, 1))
+
+
+async def test_no_command_grows_too_large(desk):
+    desk.sender.acknowledge([MessageId(7, entry) for entry in range(2 * IDS_MAX + 1)])
+    desk.sender.send()
+    assert [len(entries) for entries in desk.entries] == [IDS_MAX, IDS_MAX, 1]
+
+
+async def test_without_receipts_nothing_is_waited_for_and_nothing_is_made(desk):
+    [message] = batch(1, 0)
+    for awaitable in (
+        desk.sender.acknowledge([message]),
+        desk.sender.acknowledge_one(message),
+        desk.sender.acknowledge_cumulative(message),
+        Desk(kept=False, ack_receipts=True).sender.acknowledge_one(message),
+    ):
+        assert awaitable is ACKNOWLEDGED
+        await awaitable
+    desk.sender.send()
+    assert not desk.acks[0].HasField("request_id")
+
+
+async def test_waiting_for_the_answer_sends_the_group():
+    desk = Desk(ack_receipts=True)
+    first = desk.sender.acknowledge_one(batch(1, 0)[0])
+    assert desk.sender.acknowledge(batch(2, 0)) is first
+    waiting = asyncio.ensure_future(first)
+    await until(lambda: desk.acks)
+    assert (desk.entries, desk.acks[0].request_id) == ([[1, 2]], 0)
+    assert not waiting.done()
+    desk.answer(0)
+    await waiting
+    await first  # Again, at once.
+
+
+async def test_what_is_in_several_commands_is_answered_with_the_last():
+    desk = Desk(ack_receipts=True)
+    desk.sender.acknowledge_one(batch(9, 0)[0])
+    receipt = desk.sender.acknowledge_cumulative(batch(3, 0)[0])
+    desk.sender.send()
+    assert desk.entries == [[9], [3]]
+    desk.answer(1)
+    assert not receipt.answer.done()
+    desk.answer(0)
+    await receipt
+
+
+async def test_the_brokers_error_is_raised_and_logged(caplog):
+    desk = Desk(ack_receipts=True)
+    refused = desk.sender.acknowledge(batch(1, 0))
+    desk.sender.send()
+    fine = desk.sender.acknowledge(batch(2, 0))
+    desk.sender.send()
+    desk.answer(0, error=NotAllowed("not you"))
+    desk.answer(1)
+    with pytest.raises(NotAllowed, match="not you"):
+        await refused
+    await fine
+    assert "consumer.not_acknowledged topic=t error=not you" in caplog.text
+
+
+@pytest.mark.parametrize("lost", [True, False])
+async def test_what_was_not_answered_is_sent_again_with_what_came_since(lost):
+    desk = Desk(ack_receipts=True, batch_index_ack=True)
+    partly = batch(2, 2)[0]
+    receipts = [desk.sender.acknowledge([*batch(1, 0), partly])]
+    desk.sender.send()
+    receipts.append(desk.sender.acknowledge_cumulative(batch(0, 0)[0]))
+    desk.sender.send()
+    desk.here = False
+    desk.sender.detached(lost=lost)
+    receipts.append(desk.sender.acknowledge(batch(3, 0)))
+    desk.answer(0, 1)  # It comes too late.
+    desk.here = True
+    desk.sender.send()
+    assert desk.entries == [[1, 2], [0], [1, 3, 2], [0]]
+    assert list(desk.acks[2].message_id[2].ack_set) == [0b10]
+    desk.answer(2)
+    assert not any(receipt.answer.done() for receipt in receipts)
+    desk.answer(3)
+    await all_of(receipts)
+
+
+async def test_with_too_many_unanswered_commands_the_next_waits():
+    desk = Desk(ack_receipts=True, ack_group_time_s=0.0)
+    desk.sender._receipts._commands_max = 2
+    for entry in range(4):
+        last = desk.sender.acknowledge(batch(entry, 0))
+    assert desk.entries == [[0], [1]]
+    desk.answer(0)
+    assert desk.entries == [[0], [1], [2, 3]]
+    desk.answer(2)
+    await last
+
+
+async def test_an_answer_that_does_not_come_times_out():
+    desk = Desk(ack_receipts=True)
+    waiting = asyncio.ensure_future(desk.sender.acknowledge_one(batch(1, 0)[0]))
+    closing = asyncio.ensure_future(desk.sender.settled())
+    await until(lambda: desk.acks)
+    await pass_time(5.1)
+    with pytest.raises(TimedOut, match="not answered within 5 s"):
+        await waiting
+    await closing
+
+
+async def test_cancelling_one_who_waits_does_not_cancel_the_others():
+    desk = Desk(ack_receipts=True)
+    receipt = desk.sender.acknowledge_one(batch(1, 0)[0])
+    first, second = asyncio.ensure_future(receipt), asyncio.ensure_future(receipt)
+    await until(lambda: desk.acks)
+    first.cancel()
+    await asyncio.wait([first])
+    desk.answer(0)
+    await second
+
+
+async def test_closing_and_seeking_end_what_is_waited_for():
+    desk = Desk(ack_receipts=True)
+    sent = desk.sender.acknowledge(batch(1, 0))
+    desk.sender.send()
+    unsent = desk.sender.acknowledge(batch(2, 0))
+    desk.sender.clear()
+    await asyncio.gather(sent, unsent)
+    closed = desk.sender.acknowledge(batch(3, 0))
+    desk.sender.close(NotAllowed("closed"))
+    with pytest.raises(NotAllowed, match="closed"):
+        await closed

