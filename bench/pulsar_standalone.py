@@ -1,5 +1,7 @@
 """Apache Pulsar's standalone from Maven Central: fetched once, started on free ports, ended by pid.
 
+    python -m bench.pulsar_standalone    # Fetch it; exit with 1 and the reason when that fails.
+
 The jars go to a cache folder outside the repository: ``$XDG_CACHE_HOME/magnetar-bench``, or
 ``~/.cache/magnetar-bench``; 235 MB, in two minutes on a good line.
 """
@@ -7,6 +9,7 @@ The jars go to a cache folder outside the repository: ``$XDG_CACHE_HOME/magnetar
 import os
 import shutil
 import subprocess
+import sys
 import time
 import urllib.error
 import urllib.request
@@ -140,3 +143,16 @@ class PulsarStandalone(Broker):
 
     def _log_end(self) -> str:
         return (self._folder / "pulsar.log").read_text(errors="replace")[-3000:]
+
+
+def main() -> int:
+    try:
+        print(f"Apache Pulsar {VERSION} is in {fetch()}")
+    except Missing as error:
+        print(f"skipped, there is no Apache Pulsar here: {error}")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

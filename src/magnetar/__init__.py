@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from magnetar import errors
     from magnetar.client.authentication.authentication import Authentication
     from magnetar.client.authentication.basic import AuthenticationBasic
+    from magnetar.client.authentication.oauth2 import AuthenticationOAuth2
     from magnetar.client.authentication.tls import AuthenticationTls
     from magnetar.client.authentication.token import AuthenticationToken
     from magnetar.client.client import Client
@@ -38,6 +39,7 @@ __all__ = [
     "LATEST_MESSAGE",
     "Authentication",
     "AuthenticationBasic",
+    "AuthenticationOAuth2",
     "AuthenticationTls",
     "AuthenticationToken",
     "Client",
@@ -69,6 +71,7 @@ _HOMES: Final = {
     "LATEST_MESSAGE": "magnetar.model.position",
     "Authentication": "magnetar.client.authentication.authentication",
     "AuthenticationBasic": "magnetar.client.authentication.basic",
+    "AuthenticationOAuth2": "magnetar.client.authentication.oauth2",
     "AuthenticationTls": "magnetar.client.authentication.tls",
     "AuthenticationToken": "magnetar.client.authentication.token",
     "Client": "magnetar.client.client",

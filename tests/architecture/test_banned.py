@@ -30,7 +30,11 @@ BANNED = {
 
 DOORS = {
     "sqlite3": ("storage/metadata/",),
-    "aiohttp": ("broker/admin/", "client/admin.py", "client/http_lookup.py"),
+    "aiohttp": (
+        "broker/admin/",
+        "client/authentication/oauth2.py",
+        "client/connections/http_lookup.py",
+    ),
     "pyspark": ("spark/", "tools/quickstart/"),
     "cramjam": ("message/compression.py",),
     "kazoo": ("storage/metadata/zookeeper.py",),

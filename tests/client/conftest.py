@@ -19,7 +19,7 @@ NAMES = count()
 
 
 @pytest.fixture(scope="session")
-def broker(tmp_path_factory):
+def broker(request, tmp_path_factory):
     """It has ``service_url`` and ``web_url``; ``support.admin.ask`` asks its admin API."""
     if not WITH_PULSAR:
         with BrokerThread() as ours:
@@ -32,7 +32,10 @@ def broker(tmp_path_factory):
         jars = fetch()
     except Missing as error:
         pytest.skip(f"no Apache Pulsar to test against: {error}")
+    say = request.config.get_terminal_writer().line
+    say("starting Apache Pulsar, which takes about 20 s")
     with PulsarStandalone(jars, tmp_path_factory.mktemp("pulsar"), fsync=False) as pulsar:
+        say(f"Apache Pulsar is at {pulsar.url}")
         pulsar.service_url = pulsar.url
         yield pulsar
 

@@ -2,8 +2,6 @@
 
 import asyncio
 import random
-import time
-from collections import Counter
 
 import pulsar
 import pytest
@@ -11,15 +9,12 @@ from compatibility.conftest import receive_all
 from support.draining import data, drained
 
 from magnetar import (
-    EARLIEST_MESSAGE,
-    LATEST_MESSAGE,
     Client,
     CompressionType,
     InitialPosition,
     OutgoingMessage,
     SubscriptionType,
 )
-from magnetar.errors import TopicNotFound
 from magnetar.testing.local_broker import BrokerThread
 from magnetar.testing.processes import BrokerProcess
 
@@ -28,7 +23,6 @@ pytestmark = pytest.mark.compatibility
 COUNT = 10_000
 MIB = 1 << 20
 EARLIEST = InitialPosition.EARLIEST
-PARTITIONED = {"allowAutoTopicCreationType": "partitioned", "defaultNumPartitions": 4}
 
 
 @pytest.fixture
@@ -38,127 +32,8 @@ async def ours(magnetar_broker):
         yield client
 
 
-@pytest.fixture(scope="module")
-def partitioned_broker():
-    """Topics made on demand have four partitions."""
-    with BrokerThread(settings=PARTITIONED) as broker:
-        yield broker
-
-
 def numbered(count, size=0):
     return [b"%d" % number + b"x" * size for number in range(count)]
-
-
-@pytest.mark.parametrize("compression", CompressionType)
-@pytest.mark.parametrize("batching", [True, False])
-async def test_ten_thousand_messages_arrive_once_and_in_order(ours, topic, batching, compression):
-    consumer = await ours.subscribe(topic, "s")
-    producer = await ours.create_producer(topic, batching=batching, compression=compression)
-    payloads = numbered(COUNT, 100)
-    ids = await producer.send_many(payloads)
-    messages = await drained(consumer, COUNT, acknowledge=consumer.acknowledge)
-    assert data(messages) == payloads
-    assert [message.message_id for message in messages] == list(ids)
-    assert ids[0].batch_size == (1000 if batching else 0)
-    await consumer.close()
-    again = await ours.subscribe(topic, "s")
-    assert await again.receive_many(1, 0.2) == []
-
-
-@pytest.mark.parametrize("batching", [True, False])
-async def test_one_by_one_too(ours, topic, batching):
-    consumer = await ours.subscribe(topic, "s")
-    producer = await ours.create_producer(topic, batching=batching)
-    for number in range(COUNT):
-        producer.send_nowait(b"%d" % number, key=f"k{number % 7}", properties={"n": str(number)})
-    await producer.flush()
-    for number in range(COUNT):
-        message = await consumer.receive(20)
-        assert (message.data, message.key) == (b"%d" % number, f"k{number % 7}")
-        assert message.properties == {"n": str(number)}
-        assert message.sequence_id == number
-        consumer.acknowledge(message)
-
-
-@pytest.mark.parametrize("batching", [True, False])
-async def test_partitions_keep_the_order_of_each_key(partitioned_broker, topic, batching):
-    async with Client(partitioned_broker.service_url) as ours:
-        with pytest.raises(TopicNotFound):
-            await ours.partitions(topic)
-        producer = await ours.create_producer(topic, batching=batching)
-        assert await ours.partitions(topic) == 4
-        consumer = await ours.subscribe(topic, "s", initial_position=EARLIEST)
-        messages = [OutgoingMessage(b"%d" % n, key=f"k{n % 13}") for n in range(COUNT)]
-        ids = await producer.send_many(messages)
-        received = await drained(consumer, COUNT, acknowledge=consumer.acknowledge)
-        assert len({message.message_id for message in received}) == COUNT
-        assert {message.partition for message in received} == {0, 1, 2, 3}
-        by_key = {}
-        for message in received:
-            by_key.setdefault(message.key, []).append(int(message.data))
-        assert all(numbers == sorted(numbers) for numbers in by_key.values())
-        assert dict(zip(ids, range(COUNT), strict=True)) == {
-            message.message_id: int(message.data) for message in received
-        }
-
-
-@pytest.mark.parametrize("kind", [SubscriptionType.EXCLUSIVE, SubscriptionType.FAILOVER])
-async def test_one_consumer_gets_everything_in_order(ours, topic, kind):
-    consumers = [await ours.subscribe(topic, "s", type=kind, name="a")]
-    if kind is SubscriptionType.FAILOVER:
-        consumers.append(await ours.subscribe(topic, "s", type=kind, name="b"))
-    producer = await ours.create_producer(topic)
-    await producer.send_many(numbered(COUNT))
-    receiving = [asyncio.ensure_future(consumer.receive(20)) for consumer in consumers]
-    done, waiting = await asyncio.wait(receiving, return_when=asyncio.FIRST_COMPLETED)
-    [first] = done
-    [active] = [c for c, r in zip(consumers, receiving, strict=True) if r is first]
-    for task in waiting:
-        task.cancel()
-    messages = [first.result(), *await drained(active, COUNT - 1)]
-    assert data(messages) == numbered(COUNT)
-    assert active.active
-    active.acknowledge_cumulative(messages[COUNT // 2 - 1])  # The last of its batch.
-    await active.close()
-    others = [c for c in consumers if c is not active] or [await ours.subscribe(topic, "s")]
-    rest = await drained(others[0], COUNT - COUNT // 2)
-    assert data(rest) == numbered(COUNT)[COUNT // 2 :]
-
-
-@pytest.mark.parametrize("kind", [SubscriptionType.SHARED, SubscriptionType.KEY_SHARED])
-async def test_several_consumers_share_everything(ours, topic, kind):
-    consumers = [
-        await ours.subscribe(topic, "s", type=kind, receiver_queue_size=100) for _ in range(3)
-    ]
-    producer = await ours.create_producer(topic, batch_by_key=True, batch_messages_max=100)
-    seen = [[] for _ in consumers]
-    left = asyncio.Semaphore(0)
-
-    async def work(consumer, mine):
-        while True:
-            messages = await consumer.receive_many(50, 20)
-            consumer.acknowledge(messages)
-            mine += messages
-            for _ in messages:
-                left.release()
-
-    tasks = [asyncio.ensure_future(work(*pair)) for pair in zip(consumers, seen, strict=True)]
-    await producer.send_many([OutgoingMessage(b"%d" % n, key=f"k{n % 20}") for n in range(COUNT)])
-    async with asyncio.timeout(60):
-        for _ in range(COUNT):
-            await left.acquire()
-    for task in tasks:
-        task.cancel()
-    everything = [int(message.data) for mine in seen for message in mine]
-    assert sorted(everything) == list(range(COUNT))
-    assert all(seen)
-    if kind is SubscriptionType.KEY_SHARED:
-        owners = Counter(key for mine in seen for key in {message.key for message in mine})
-        assert set(owners.values()) == {1}
-        for mine in seen:
-            for key in {message.key for message in mine}:
-                numbers = [int(message.data) for message in mine if message.key == key]
-                assert numbers == sorted(numbers)
 
 
 async def test_half_a_batch_acknowledged_is_redelivered_as_half_with_batch_index_acks(topic):
@@ -173,64 +48,6 @@ async def test_half_a_batch_acknowledged_is_redelivered_as_half_with_batch_index
             consumer = await ours.subscribe(topic, "s", **options)
             assert data(await drained(consumer, 5)) == data(messages[1::2])
             assert await consumer.receive_many(1, 0.2) == []
-
-
-async def test_readers_go_anywhere(ours, topic):
-    producer = await ours.create_producer(topic, batch_messages_max=100)
-    ids = await producer.send_many(numbered(1000))
-    reader = await ours.create_reader(topic)
-    assert data(await drained(reader, 1000)) == numbered(1000)
-    assert not await reader.has_message_available()
-    for start, inclusive, expected in (
-        (ids[123], True, 123),
-        (ids[123], False, 124),
-        (ids[199], False, 200),
-        (EARLIEST_MESSAGE, False, 0),
-        (LATEST_MESSAGE, True, 999),
-    ):
-        begun = await ours.create_reader(topic, start, inclusive=inclusive)
-        assert (await begun.receive(20)).data == b"%d" % expected
-        if start not in (EARLIEST_MESSAGE, LATEST_MESSAGE):
-            await reader.seek(start, inclusive=inclusive)
-            assert (await reader.receive(20)).data == b"%d" % expected
-    await reader.seek(LATEST_MESSAGE)
-    assert not await reader.has_message_available()
-
-
-async def test_seek_by_id_and_by_time(ours, topic):
-    producer = await ours.create_producer(topic, batch_messages_max=10)
-    first = await producer.send_many(numbered(100))
-    await asyncio.sleep(0.02)
-    between_ms = time.time_ns() // 1_000_000
-    await asyncio.sleep(0.02)
-    await producer.send_many([b"later"] * 50)
-    consumer = await ours.subscribe(topic, "s", initial_position=EARLIEST)
-    consumer.acknowledge(await drained(consumer, 150))
-    await consumer.seek(first[55])
-    assert data(await drained(consumer, 95)) == [*numbered(100)[55:], *[b"later"] * 50]
-    await consumer.seek_time(between_ms)
-    assert data(await drained(consumer, 50)) == [b"later"] * 50
-    assert await consumer.receive_many(1, 0.2) == []
-
-
-async def test_the_largest_message_and_larger_ones_in_chunks(ours, topic):
-    consumer = await ours.subscribe(topic, "s")
-    producer = await ours.create_producer(topic, chunking=True)
-    chance = random.Random(1)
-    bodies = [chance.randbytes(5 * MIB), chance.randbytes(20 * MIB), b"small"]
-    ids = [await producer.send(body, key="k") for body in bodies]
-    messages = [await consumer.receive(30) for _ in bodies]
-    assert [message.data == body for message, body in zip(messages, bodies, strict=True)] == [
-        True
-    ] * 3
-    assert [message.message_id for message in messages] == ids
-    assert {message.key for message in messages} == {"k"}
-    await consumer.seek(ids[1])
-    assert (await consumer.receive(30)).data == bodies[1]
-    consumer.acknowledge(messages)
-    await consumer.close()
-    again = await ours.subscribe(topic, "s")
-    assert await again.receive_many(1, 0.2) == []
 
 
 @pytest.mark.parametrize("kind", [SubscriptionType.EXCLUSIVE, SubscriptionType.SHARED])

@@ -1,5 +1,5 @@
 """What is fit to be sent passes, and what is not is named; the whole story is told from outside in
-tests/compatibility/test_our_client_bad_messages.py.
+tests/client/test_bad_messages.py.
 """
 
 from collections import ChainMap

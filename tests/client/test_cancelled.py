@@ -5,33 +5,27 @@ from itertools import count
 
 import aiohttp
 import pytest
+from support.admin import ask
 from support.loop import iterations
 
 from magnetar import LATEST_MESSAGE, Client
-from magnetar.testing.local_broker import LocalBroker
 
-TOPIC = "persistent/public/default/t"
-PARTITIONS = 3
-SETTINGS = {
-    "one topic": {},
-    "partitions": {
-        "allowAutoTopicCreationType": "partitioned",
-        "defaultNumPartitions": PARTITIONS,
-    },
-}
 MAKE = {
-    "producer": lambda client: client.create_producer("t"),
-    "consumer": lambda client: client.subscribe("t", "s"),
-    "reader": lambda client: client.create_reader("t"),
-    "reader of the last": lambda client: client.create_reader("t", LATEST_MESSAGE, inclusive=True),
+    "producer": lambda client, topic: client.create_producer(topic),
+    "consumer": lambda client, topic: client.subscribe(topic, "s"),
+    "reader": lambda client, topic: client.create_reader(topic),
+    "reader of the last": lambda client, topic: client.create_reader(
+        topic, LATEST_MESSAGE, inclusive=True
+    ),
 }
 
 
 class Witness:
     """Who is attached to the topic, by the broker's own word."""
 
-    def __init__(self, broker, names):
+    def __init__(self, broker, topic, names):
         self.broker = broker
+        self.topic = topic
         self._urls = [f"{broker.web_url}/admin/v2/{name}/stats" for name in names]
 
     async def attached(self):
@@ -55,14 +49,15 @@ class Witness:
         return True
 
 
-@pytest.fixture(params=SETTINGS)
-async def witness(request):
-    settings = SETTINGS[request.param]
-    names = [f"{TOPIC}-partition-{n}" for n in range(PARTITIONS)] if settings else [TOPIC]
-    async with LocalBroker(settings=settings) as broker:
-        async with Client(broker.service_url) as client:
-            await (await client.create_producer("t")).send_many([b"x"] * 10)
-        yield Witness(broker, names)
+@pytest.fixture(params=[0, 3], ids=["one topic", "partitions"])
+async def witness(request, broker, topic):
+    path, names = topic.replace("://", "/"), [topic.replace("://", "/")]
+    if request.param:
+        ask(broker, "PUT", f"{path}/partitions", request.param)
+        names = [f"{path}-partition-{index}" for index in range(request.param)]
+    async with Client(broker.service_url) as client:
+        await (await client.create_producer(topic)).send_many([b"x"] * 10)
+    return Witness(broker, topic, names)
 
 
 async def cancelled_after(steps, work, *, again):
@@ -86,7 +81,9 @@ async def cancelled_after(steps, work, *, again):
 async def test_what_was_cancelled_while_it_was_made_is_not_attached(witness, what, again):
     for steps in count():
         async with Client(witness.broker.service_url) as client:
-            made, cancelled = await cancelled_after(steps, MAKE[what](client), again=again)
+            made, cancelled = await cancelled_after(
+                steps, MAKE[what](client, witness.topic), again=again
+            )
             if made is not None:
                 await made.close()
             assert await witness.nobody(), f"attached, after a cancellation in turn {steps}"
@@ -99,7 +96,7 @@ async def test_what_was_cancelled_while_it_was_made_is_not_attached(witness, wha
 async def test_a_cancelled_close_detaches_all_the_same(witness, what, again):
     for steps in count():
         async with Client(witness.broker.service_url) as client:
-            made = await MAKE[what](client)
+            made = await MAKE[what](client, witness.topic)
             assert await witness.attached()
             _, cancelled = await cancelled_after(steps, made.close(), again=again)
             assert await witness.nobody(), f"attached, after a cancellation in turn {steps}"
@@ -111,7 +108,7 @@ async def test_a_cancelled_close_detaches_all_the_same(witness, what, again):
 async def test_a_client_whose_close_is_cancelled_detaches_all_the_same(witness, what):
     for steps in count():
         client = Client(witness.broker.service_url)
-        await MAKE[what](client)
+        await MAKE[what](client, witness.topic)
         _, cancelled = await cancelled_after(steps, client.close(), again=False)
         assert await witness.nobody(), f"attached, after a cancellation in turn {steps}"
         await client.close()
@@ -123,7 +120,7 @@ async def test_a_client_whose_close_is_cancelled_detaches_all_the_same(witness, 
 async def test_a_second_close_waits_for_the_first(witness, what):
     for steps in count():
         async with Client(witness.broker.service_url) as client:
-            made = await MAKE[what](client)
+            made = await MAKE[what](client, witness.topic)
             _, cancelled = await cancelled_after(steps, made.close(), again=False)
             await made.close()
             assert not await witness.attached(), f"attached, after a cancellation in turn {steps}"
