@@ -1,8 +1,12 @@
 """Schemas of topics, for ``create_producer``, ``subscribe`` and ``create_reader``.
 
-Libraries that only some of them need are imported when one of those is made.
+Those that need a library of their own are imported when first used.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+from magnetar.client.schemas.json import JsonSchema
 from magnetar.client.schemas.primitives import (
     BooleanSchema,
     BytesSchema,
@@ -21,19 +25,28 @@ from magnetar.client.schemas.primitives import (
     TimeSchema,
     TimestampSchema,
 )
+from magnetar.client.schemas.records import AvroType, Float32, Int32
 from magnetar.client.schemas.schema import Schema
 
+if TYPE_CHECKING:
+    from magnetar.client.schemas.avro import AvroSchema
+
 __all__ = [
+    "AvroSchema",
+    "AvroType",
     "BooleanSchema",
     "BytesSchema",
     "DateSchema",
     "DoubleSchema",
+    "Float32",
     "FloatSchema",
     "InstantSchema",
     "Int8Schema",
     "Int16Schema",
+    "Int32",
     "Int32Schema",
     "Int64Schema",
+    "JsonSchema",
     "LocalDateSchema",
     "LocalDateTimeSchema",
     "LocalTimeSchema",
@@ -42,3 +55,14 @@ __all__ = [
     "TimeSchema",
     "TimestampSchema",
 ]
+
+_HOMES: Final = {"AvroSchema": "magnetar.client.schemas.avro"}
+
+if not TYPE_CHECKING:  # A type checker would take every name for one that is there.
+
+    def __getattr__(name: str) -> object:
+        if name not in _HOMES:
+            raise AttributeError(f"module 'magnetar.schemas' has no attribute {name!r}")
+        found: object = getattr(import_module(_HOMES[name]), name)
+        globals()[name] = found
+        return found

@@ -1,9 +1,11 @@
 """Schemas: values on both sides, and what the broker makes of them."""
 
+from dataclasses import dataclass
+
 import pytest
 
 from magnetar.errors import IncompatibleSchema, InvalidValue, UndecodableValue
-from magnetar.schemas import Int32Schema, StringSchema
+from magnetar.schemas import AvroSchema, Int32Schema, JsonSchema, StringSchema
 
 
 async def test_values_are_sent_and_received(client, topic):
@@ -43,3 +45,23 @@ async def test_bytes_that_are_no_value_can_be_read_all_the_same(client, topic):
     with pytest.raises(UndecodableValue, match="3 bytes that are no INT32"):
         _ = message.value
     assert message.data == b"abc"
+
+
+@dataclass
+class Order:
+    number: int
+    note: str | None = None
+
+
+@pytest.mark.parametrize("kind", [JsonSchema, AvroSchema])
+async def test_records_are_sent_and_received(client, topic, kind):
+    consumer = await client.subscribe(topic, "s", schema=kind(Order))
+    producer = await client.create_producer(topic, schema=kind(Order))
+    orders = [Order(number, "n" if number % 2 else None) for number in range(100)]
+    await producer.send_many(orders)
+    received = []
+    while len(received) < len(orders):
+        received += await consumer.receive_many(100, timeout_s=10)
+    assert [message.value for message in received] == orders
+    with pytest.raises(InvalidValue, match="Order: number: must be int, not str"):
+        await producer.send(Order("1"))

@@ -1,10 +1,26 @@
 """What an application writes with schemas: the type of the values follows the schema's."""
 
-from typing import assert_type
+from dataclasses import dataclass
+from typing import Any, assert_type
 
 from magnetar import Client, Consumer, Message, MessageId, OutgoingMessage, Producer, Reader
 from magnetar.client import blocking
-from magnetar.schemas import Int64Schema, StringSchema
+from magnetar.schemas import AvroSchema, Int64Schema, JsonSchema, Schema, StringSchema
+
+
+@dataclass
+class Order:
+    number: int
+
+
+async def records(client: Client) -> None:
+    producer = await client.create_producer("orders", schema=JsonSchema(Order))
+    assert_type(producer, Producer[Order])
+    await producer.send(Order(1))
+    await producer.send({"number": 1})  # type: ignore[arg-type]
+    consumer = await client.subscribe("orders", "s", schema=AvroSchema(Order))
+    assert_type((await consumer.receive()).value.number, int)
+    assert_type(AvroSchema.from_definition("{}"), Schema[dict[str, Any]])
 
 
 async def infer(client: Client) -> None:

@@ -8,8 +8,15 @@ from magnetar.client.schemas.schema import Schema
 
 
 @pytest.mark.parametrize("name", schemas.__all__)
-def test_every_name_is_a_schema(name):
-    assert issubclass(getattr(schemas, name), Schema)
+def test_every_name_is_there(name):
+    found = getattr(schemas, name)
+    assert getattr(schemas, name) is found
+    assert not name.endswith("Schema") or issubclass(found, Schema)
+
+
+def test_another_name_is_missing_as_from_any_module():
+    with pytest.raises(AttributeError, match="no attribute 'XmlSchema'"):
+        _ = schemas.XmlSchema
 
 
 def test_they_bring_no_library_along():

@@ -1,6 +1,7 @@
 """What every schema can do: values to bytes and back, and what the broker is told of it. Pure."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar, Generic
 
 from magnetar.model.schemas import SchemaInfo
@@ -26,6 +27,7 @@ class Schema(ABC, Generic[T]):
 
     info: SchemaInfo | None  # What the broker is told; None for nothing.
     keyed: ClassVar[bool] = False  # A part of the value travels as the message's key.
+    evolves: ClassVar[bool] = False  # To decode, it must know the schema it was written with.
 
     @abstractmethod
     def encode(self, value: T) -> bytes:
@@ -33,4 +35,11 @@ class Schema(ABC, Generic[T]):
 
     @abstractmethod
     def decode(self, data: bytes) -> T:
-        """The value of a payload. Raises UndecodableValue."""
+        """The value of a payload written with this schema. Raises UndecodableValue."""
+
+    def decoder(self, writer: SchemaInfo) -> Callable[[bytes], T]:
+        """What decodes payloads written with ``writer``, as ``decode`` does those of its own.
+
+        Raises UndecodableValue if nothing can.
+        """
+        return self.decode
