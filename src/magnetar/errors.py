@@ -20,7 +20,10 @@
         BacklogQuotaExceeded
           BacklogQuotaHeld
       Unavailable                   retriable = True
-        NotOwner  TopicClosed  Fenced  NotReady  TimedOut
+        NotOwner  TopicClosed  Fenced  TimedOut
+        NotReady
+          QueueFull
+            MemoryFull
         ConnectionLost
           Unreachable           retriable = False
       StorageError
@@ -202,6 +205,14 @@ class Fenced(Unavailable):
 
 class NotReady(Unavailable):
     pass
+
+
+class QueueFull(NotReady):
+    """A producer has as many messages without a receipt as it may have."""
+
+
+class MemoryFull(QueueFull):
+    """The producers of a client have as many bytes without a receipt as they may have."""
 
 
 class ConnectionLost(Unavailable, ConnectionError):

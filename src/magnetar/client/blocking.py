@@ -75,7 +75,7 @@ class Producer(Generic[T]):
     ) -> Future[MessageId]:
         """Send one message without waiting; the future brings what ``send`` returns or raises.
 
-        Raises at once: NotReady when the queue is full (await ``ready``), AlreadyClosed,
+        Raises at once: QueueFull when there is no room (await ``ready``), AlreadyClosed,
         MessageTooLarge, InvalidValue. A message whose future is cancelled is sent all the same.
         """
         return self._thread.submit(self._producer.submit, value, **details)

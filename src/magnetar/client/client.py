@@ -27,6 +27,7 @@ from .consumers.reader import Reader
 from .consumers.receiver import Receiver
 from .context import ClientContext
 from .gather_all import gather_all
+from .memory_limit import MemoryLimit
 from .opening import opening
 from .own_loop import enter_loop
 from .producers.config import ProducerConfig, ProducerOptions
@@ -64,7 +65,13 @@ class Client:
         self._pool = ConnectionPool(config, Cluster(config, backoff, chance), clock)
         self._lookup = Lookup(config, self._pool, clock, backoff)
         self._context = ClientContext(
-            config, self._lookup, clock, chance, itertools.count(), backoff
+            config,
+            self._lookup,
+            clock,
+            chance,
+            itertools.count(),
+            backoff,
+            MemoryLimit(config.memory_limit_bytes) if config.memory_limit_bytes else None,
         )
         self._open: dict[Producer[Any] | Receiver[Any], None] = {}
         self._closed = False

@@ -12,6 +12,7 @@ from .connections.backoff import Backoff
 from .connections.lookup import Lookup
 from .connections.partition_watch import watch_partitions
 from .gather_all import gather_all
+from .memory_limit import MemoryLimit
 
 
 class Part(Protocol):
@@ -32,6 +33,7 @@ class ClientContext:
     chance: Callable[[], float]  # In [0, 1).
     ids: Iterator[int]  # Of producers and consumers, on all connections.
     backoff: Callable[[], Backoff]
+    memory: MemoryLimit | None = None  # Of all producers together; None: there is no limit.
 
     async def watch_partitions(
         self, name: TopicName, count: int, grow: Callable[[list[TopicName]], Awaitable[None]]

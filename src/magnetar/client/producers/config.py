@@ -9,6 +9,7 @@ from enum import Enum
 from typing import TypedDict
 
 from magnetar.client.checks import (
+    check_flag,
     check_member,
     check_not_negative,
     check_positive,
@@ -47,6 +48,8 @@ class ProducerConfig:
     chunking: bool = False  # Split a message beyond the broker's maximum over several entries.
     max_pending_messages: int = 50_000  # Per partition; beyond it send() waits.
     max_pending_bytes: int = 64 * 1024 * 1024  # The same in bytes.
+    max_pending_messages_across_partitions: int = 0  # Shared out evenly; 0: the same for each.
+    block_if_queue_full: bool = True  # False: send() and the like do not wait for room: QueueFull.
     send_timeout_s: float = 30.0  # A message without receipt by then has failed; 0 for never.
     initial_sequence_id: int | None = None  # None: after the last one the broker knows.
     routing: RoutingMode | CustomRouter = RoutingMode.ROUND_ROBIN
@@ -60,6 +63,10 @@ class ProducerConfig:
         check_positive("batch_bytes_max", self.batch_bytes_max)
         check_positive("max_pending_messages", self.max_pending_messages)
         check_positive("max_pending_bytes", self.max_pending_bytes)
+        check_not_negative(
+            "max_pending_messages_across_partitions", self.max_pending_messages_across_partitions
+        )
+        check_flag("block_if_queue_full", self.block_if_queue_full)
         check_not_negative("batch_delay_s", self.batch_delay_s)
         check_not_negative("send_timeout_s", self.send_timeout_s)
         check_member("compression", self.compression, CompressionType)
@@ -107,6 +114,8 @@ class ProducerOptions(TypedDict, total=False):
     chunking: bool
     max_pending_messages: int
     max_pending_bytes: int
+    max_pending_messages_across_partitions: int
+    block_if_queue_full: bool
     send_timeout_s: float
     initial_sequence_id: int | None
     routing: RoutingMode | CustomRouter

@@ -1,6 +1,7 @@
 """Opens a producer: one part for each partition, and a router among them."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
 from magnetar.client.context import ClientContext, partitions_of, start_all
@@ -11,7 +12,7 @@ from magnetar.model.producers import ProducerAccessMode
 
 from .config import ProducerConfig, ProducerCryptoFailureAction
 from .producer import Producer
-from .routing import CallableRouter, RoundRobinRouter, Router, RoutingMode, SingleRouter
+from .routing import MessageRouter, RoundRobinRouter, Router, RoutingMode, SingleRouter
 from .topic_producer import TopicProducer
 
 PARTITIONS_MAX: Final = 1 << 31  # A router begins at any of them; no topic has more.
@@ -46,9 +47,13 @@ async def open_producer(
             backoff=context.backoff(),
             clock=context.clock,
             operation_timeout_s=context.config.operation_timeout_s,
+            memory=context.memory,
             schema=None if schema is None else schema.info,
         )
 
+    share = config.max_pending_messages_across_partitions // max(count, 1)
+    if config.max_pending_messages_across_partitions and share < config.max_pending_messages:
+        config = replace(config, max_pending_messages=max(share, 1))
     parts = [make(topic) for topic in partitions_of(name, count)]
     await start_all(parts, one_first=config.access_mode is ProducerAccessMode.WAIT_FOR_EXCLUSIVE)
     router = _router(config, context.chance) if count else None
@@ -65,7 +70,7 @@ async def open_producer(
     return producer
 
 
-def _router(config: ProducerConfig, chance: Callable[[], float]) -> Router:
+def _router(config: ProducerConfig, chance: Callable[[], float]) -> Router | MessageRouter:
     if config.routing is RoutingMode.SINGLE:
         return SingleRouter(int(chance() * PARTITIONS_MAX), config.hashing)
     if config.routing is RoutingMode.ROUND_ROBIN:
@@ -76,4 +81,4 @@ def _router(config: ProducerConfig, chance: Callable[[], float]) -> Router:
             bytes_max=config.batch_bytes_max,
             delay_s=config.batch_delay_s,
         )
-    return CallableRouter(config.routing)
+    return MessageRouter(config.routing)

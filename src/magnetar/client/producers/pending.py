@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+from magnetar.client.memory_limit import MemoryLimit
 from magnetar.model.position import Position
 
 W = TypeVar("W")
@@ -48,11 +49,15 @@ class PendingSends(Generic[W]):
     size_bytes: int
     appended: int  # How many sends were ever appended: the number of the youngest, from 1.
 
-    def __init__(self, *, messages_max: int, bytes_max: int) -> None:
+    def __init__(
+        self, *, messages_max: int, bytes_max: int, memory: MemoryLimit | None = None
+    ) -> None:
+        """``memory`` is shared with other producers."""
         self.messages = 0
         self.size_bytes = 0
         self._messages_max = messages_max
         self._bytes_max = bytes_max
+        self._memory = memory
         self._sends: deque[PendingSend[W]] = deque()
         self.appended = 0
 
@@ -65,7 +70,11 @@ class PendingSends(Generic[W]):
     @property
     def full(self) -> bool:
         """Whether nothing more may be admitted. An empty queue takes a message of any size."""
-        return self.messages >= self._messages_max or self.size_bytes >= self._bytes_max
+        return (
+            self.messages >= self._messages_max
+            or self.size_bytes >= self._bytes_max
+            or (self._memory is not None and self._memory.full)
+        )
 
     @property
     def room(self) -> int:
@@ -85,10 +94,14 @@ class PendingSends(Generic[W]):
     def admit(self, messages: int, size_bytes: int) -> None:
         self.messages += messages
         self.size_bytes += size_bytes
+        if self._memory is not None:
+            self._memory.take(size_bytes)
 
     def release(self, messages: int, size_bytes: int) -> None:
         self.messages -= messages
         self.size_bytes -= size_bytes
+        if self._memory is not None:
+            self._memory.give_back(size_bytes)
 
     def append(self, send: PendingSend[W]) -> None:
         """Add a send whose messages were admitted before."""

@@ -17,13 +17,13 @@ from magnetar.client.message import (
 from magnetar.client.own_loop import check_loop
 from magnetar.client.schemas.schema import Schema, T
 from magnetar.clock import Clock
-from magnetar.errors import InvalidValue
+from magnetar.errors import InvalidValue, QueueFull
 from magnetar.model.position import MessageId
 from magnetar.tasks import Closing, Tasks
 
 from .encoding import key_text
 from .receipts import ManyReceipts
-from .routing import Router
+from .routing import MessageRouter, Router
 from .send_queue import SendQueue
 from .topic_producer import TopicProducer
 
@@ -43,7 +43,7 @@ class Producer(Generic[T]):
         self,
         topic: str,
         parts: list[TopicProducer],
-        router: Router | None,
+        router: Router | MessageRouter | None,
         *,
         clock: Clock,
         closed: Callable[["Producer[Any]"], None],
@@ -94,17 +94,18 @@ class Producer(Generic[T]):
     ) -> MessageId:
         """Send one message, and return its id when the broker has stored it.
 
-        Waits for room in the queue, too. ``MessageDetails`` says what the keyword arguments mean;
-        what they refer to may be changed as soon as this has begun. Raises AlreadyClosed,
-        MessageTooLarge, InvalidValue for what no message can carry, the broker's error, or
-        TimedOut after ``send_timeout_s`` seconds, whose ``__cause__`` is what kept the broker from
-        storing it, if that is known. Cancelled, the message may be sent all the same.
+        Waits for room in the queue, too; with ``block_if_queue_full=False`` it raises QueueFull,
+        or MemoryFull where ``memory_limit_bytes`` is why. ``MessageDetails`` says what the keyword
+        arguments mean; what they refer to may be changed as soon as this has begun. Raises
+        AlreadyClosed, MessageTooLarge, InvalidValue for what no message can carry, the broker's
+        error, or TimedOut after ``send_timeout_s`` seconds, whose ``__cause__`` is what kept the
+        broker from storing it, if that is known. Cancelled, the message may be sent all the same.
         """
         check_loop(self._loop)
         data, message = prepare(value, details, self._schema)
         queue = self._route(data, message)
         if queue.full:
-            await queue.ready()
+            await queue.room()
         receipt: asyncio.Future[MessageId] = self._loop.create_future()
         queue.put(data, message, receipt)
         return await receipt
@@ -114,7 +115,7 @@ class Producer(Generic[T]):
     ) -> asyncio.Future[MessageId]:
         """Send one message without waiting; the future brings what ``send`` returns or raises.
 
-        Raises at once: NotReady when the queue is full (await ``ready``), AlreadyClosed,
+        Raises at once: QueueFull when there is no room (await ``ready``), AlreadyClosed,
         MessageTooLarge, InvalidValue. A message whose future is cancelled is sent all the same.
         """
         data, message = prepare(value, details, self._schema)
@@ -148,7 +149,11 @@ class Producer(Generic[T]):
                 receipts.part().settle(error)
                 at += 1
                 continue
-            await queue.put_many(messages[at : at + count], receipts)
+            try:
+                await queue.put_many(messages[at : at + count], receipts)
+            except QueueFull as error:
+                receipts.part().settle(error)
+                break
             at += count
         for part in self._parts:
             part.queue.close_batches()
@@ -165,7 +170,7 @@ class Producer(Generic[T]):
             data, message = prepare(value, schema=self._schema)
             queue = self._route(data, message)
             if queue.full:
-                await queue.ready()
+                await queue.room()
             queue.put(data, message, None)
 
     async def ready(self) -> None:
@@ -220,8 +225,10 @@ class Producer(Generic[T]):
         if self._router is None:
             return self._parts[0].queue
         check_data(data)
-        key = key_text(message.key) if message is not None else None
         count, now = len(self._parts), self._clock.now()
+        if isinstance(self._router, MessageRouter):
+            return self._parts[self._router.choose(message or OutgoingMessage(data), count)].queue
+        key = key_text(message.key) if message is not None else None
         return self._parts[self._router.choose(key, len(data), count, now)].queue
 
     def _route_run(
@@ -231,7 +238,7 @@ class Producer(Generic[T]):
         if self._router is None:
             return self._parts[0].queue, len(messages)
         first = messages[at]
-        if type(first) is not bytes:
+        if type(first) is not bytes or isinstance(self._router, MessageRouter):
             return self._route(*prepare(first)), 1
         now = self._clock.now()
         index, count_max, size_max = self._router.room(len(self._parts), now)

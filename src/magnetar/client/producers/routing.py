@@ -1,13 +1,16 @@
 """Which partition a message goes to. Pure: time and chance arrive as arguments.
 
-A message with a key always goes to ``hash(key) mod partitions``, whatever the router; Java and
-Go clients with the same hash choose the same partition.
+A message with a key always goes to ``hash(key) mod partitions``; Java and Go clients with the same
+hash choose the same partition. Only a function of the application may say otherwise.
 """
 
 from collections.abc import Callable
 from enum import Enum
-from typing import Protocol
+from operator import index
+from typing import Protocol, SupportsIndex
 
+from magnetar.client.message import OutgoingMessage
+from magnetar.errors import InvalidValue
 from magnetar.model.hashing import java_string_hash, murmur3_32
 
 
@@ -41,7 +44,8 @@ class Router(Protocol):
         """Count messages of the run that were sent to the partition of ``room``."""
 
 
-CustomRouter = Callable[[str | None, int], int]  # (key, partitions) -> partition
+CustomRouter = Callable[[OutgoingMessage, int], int]
+"""(message, partitions) -> partition. The message's ``value`` is its payload in bytes."""
 
 
 def key_hash(key: str, scheme: HashingScheme) -> int:
@@ -127,17 +131,21 @@ class RoundRobinRouter:
         self._since = now
 
 
-class CallableRouter:
+class MessageRouter:
     """Asks the application's own function, for messages with and without a key."""
 
     def __init__(self, function: CustomRouter) -> None:
         self._function = function
 
-    def choose(self, key: str | None, size: int, partitions: int, now: float) -> int:
-        return self._function(key, partitions)
-
-    def room(self, partitions: int, now: float) -> tuple[int, int, int]:
-        return self._function(None, partitions), 1, 1 << 62
-
-    def took(self, messages: int, size: int) -> None:
-        pass
+    def choose(self, message: OutgoingMessage, partitions: int) -> int:
+        """The partition of a message. Raises InvalidValue when the function gives none."""
+        try:
+            partition = self._function(message, partitions)
+        except Exception as error:
+            raise InvalidValue(f"the routing function failed: {error!r}") from error
+        if not isinstance(partition, SupportsIndex) or not 0 <= index(partition) < partitions:
+            raise InvalidValue(
+                f"the routing function returned {partition!r}, which is none of the partitions "
+                f"0 to {partitions - 1}"
+            )
+        return index(partition)

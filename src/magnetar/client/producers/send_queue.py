@@ -12,11 +12,12 @@ from itertools import accumulate
 from typing import Final, TypeVar
 
 from magnetar.client.checks import check_data
+from magnetar.client.memory_limit import MemoryLimit
 from magnetar.client.message import Buffer, OutgoingMessage, prepare
 from magnetar.client.own_loop import check_loop
 from magnetar.client.producers.config import ProducerConfig
 from magnetar.clock import Clock
-from magnetar.errors import MagnetarError, NotReady, TimedOut, UnknownFailure
+from magnetar.errors import MagnetarError, MemoryFull, QueueFull, TimedOut, UnknownFailure
 from magnetar.model.position import Position
 
 from .batching import Batch, BatchPerKey, OneBatch, OpenBatches, fitting, renumber
@@ -58,6 +59,7 @@ class SendQueue:
         *,
         clock: Clock,
         write: Callable[[list[bytes]], None],
+        memory: MemoryLimit | None = None,
     ) -> None:
         """``write`` gets each frame once; it drops what it cannot send now."""
         self.size_max = MESSAGE_SIZE_DEFAULT
@@ -78,8 +80,11 @@ class SendQueue:
         self._batch_size_max = config.batch_bytes_max if config.batching else 0
         self._batch_timer: asyncio.TimerHandle | None = None
         self._pending: PendingSends[Waiter] = PendingSends(
-            messages_max=config.max_pending_messages, bytes_max=config.max_pending_bytes
+            messages_max=config.max_pending_messages,
+            bytes_max=config.max_pending_bytes,
+            memory=memory,
         )
+        self._memory = memory
         self._deadline_timer: asyncio.TimerHandle | None = None
         self._room = asyncio.Event()
         self._flushes: list[_Flush] = []  # In the order of their numbers.
@@ -92,15 +97,12 @@ class SendQueue:
     def put(self, data: bytes, details: OutgoingMessage | None, waiter: Waiter | None) -> None:
         """Take one message, as ``message.prepare`` returned it.
 
-        Raises NotReady when full, the reason when closed, InvalidValue, MessageTooLarge.
+        Raises QueueFull when full, the reason when closed, InvalidValue, MessageTooLarge.
         """
         if self.closed is not None:
             raise self.closed
         if self._pending.full:
-            raise NotReady(
-                f"the queue to {self._topic} is full ({self._pending.messages} messages, "
-                f"{self._pending.size_bytes} bytes): await ready() before sending more"
-            )
+            raise self._no_room()
         if type(data) is not bytes:
             check_data(data)
         size = len(data) if details is None else len(data) + details.more_size
@@ -130,20 +132,29 @@ class SendQueue:
     ) -> None:
         """Take all messages, waiting for room; the last batch may still be open afterwards.
 
-        The error of a message goes to its receipt. Raises the reason when the queue is closed.
+        The error of a message goes to its receipt. Raises the reason when the queue is closed,
+        and QueueFull as ``room``.
         """
         if self._batch_size_max and set(map(type, messages)) <= {bytes}:
             await self._put_plain(messages, receipts)  # type: ignore[arg-type]  # Just checked.
             return
         for message in messages:
             if self._pending.full:
-                await self.ready()
+                await self.room()
             self._put_one(message, receipts)
+
+    async def room(self) -> None:
+        """As ``ready``; but QueueFull where the producer shall not wait for room."""
+        if self.closed is None and self._pending.full and not self._config.block_if_queue_full:
+            raise self._no_room()
+        await self.ready()
 
     async def ready(self) -> None:
         """Return when there is room. Raises the reason when the queue is closed."""
         while self.closed is None and self._pending.full:
             self._room.clear()
+            if self._memory is not None and self._memory.full:
+                self._memory.when_free(self._room.set)
             self.close_batches()  # What cannot be encoded makes room at once.
             await self._room.wait()
         if self.closed is not None:
@@ -227,12 +238,24 @@ class SendQueue:
         self._progress()
         self._room.set()
 
+    def _no_room(self) -> QueueFull:
+        memory = self._memory
+        if memory is not None and memory.full:
+            return MemoryFull(
+                f"the client's producers hold {memory.used_bytes} bytes without a receipt, and may "
+                f"hold {memory.limit_bytes} (memory_limit_bytes): await ready() before sending more"
+            )
+        return QueueFull(
+            f"the queue to {self._topic} is full ({self._pending.messages} messages, "
+            f"{self._pending.size_bytes} bytes): await ready() before sending more"
+        )
+
     async def _put_plain(self, messages: Sequence[bytes], receipts: ManyReceipts) -> None:
         ends = list(accumulate(map(len, messages), initial=0))
         at = 0
         while at < len(messages):
             if self._pending.full or self.closed is not None:
-                await self.ready()
+                await self.room()
             messages_left = self._config.batch_messages_max - self._batches.messages
             bytes_left = self._batch_size_max - 1 - self._batches.size_bytes
             stop = fitting(ends, at, min(messages_left, self._pending.room), bytes_left)

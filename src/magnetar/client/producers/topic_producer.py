@@ -11,6 +11,7 @@ from magnetar.client.connections.backoff import Backoff
 from magnetar.client.connections.connection import Connection, position_of
 from magnetar.client.connections.lookup import Lookup
 from magnetar.client.encryption.data_keys import Encryptor
+from magnetar.client.memory_limit import MemoryLimit
 from magnetar.client.producers.config import ProducerConfig
 from magnetar.clock import Clock
 from magnetar.errors import AlreadyClosed, ConnectionLost, MagnetarError, Refused
@@ -43,6 +44,7 @@ class TopicProducer:
         backoff: Backoff,
         clock: Clock,
         operation_timeout_s: float,
+        memory: MemoryLimit | None = None,
         schema: SchemaInfo | None = None,
     ) -> None:
         self._topic = str(topic)
@@ -64,6 +66,7 @@ class TopicProducer:
             self._encoder,
             clock=clock,
             write=self._write,
+            memory=memory,
         )
         self._attachment = Attachment(
             self._topic,

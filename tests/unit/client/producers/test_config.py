@@ -2,6 +2,7 @@ from dataclasses import fields
 
 import pytest
 
+from magnetar.client.encryption.keys import FileKeyReader
 from magnetar.client.producers.config import ProducerConfig, ProducerOptions
 from magnetar.errors import InvalidValue
 
@@ -23,6 +24,12 @@ def test_the_keyword_arguments_are_the_settings():
         ("hashing", None),
         ("routing", "single"),
         ("access_mode", "EXCLUSIVE"),
+        ("block_if_queue_full", 1),
+        ("max_pending_messages_across_partitions", -1),
+        ("encryption_keys", "orders"),
+        ("encryption_keys", ["orders"]),
+        ("crypto_key_reader", FileKeyReader()),
+        ("crypto_failure_action", "SEND"),
         ("batch_delay_s", "1"),
         ("properties", {"a": None}),
     ],

@@ -60,7 +60,7 @@ async def test_a_single_partition_is_kept_to(partitioned_client):
 
 async def test_the_application_may_choose(partitioned_client):
     producer = await partitioned_client.create_producer(
-        "t", routing=lambda key, n: n - 1 if key else 0
+        "t", routing=lambda message, n: n - 1 if message.key else 0
     )
     ids = await producer.send_many([b"0", OutgoingMessage(b"1", key="k"), b"2"])
     assert [found.partition for found in ids] == [0, 2, 0]

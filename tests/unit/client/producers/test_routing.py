@@ -1,10 +1,14 @@
+import pytest
+
+from magnetar.client.message import OutgoingMessage
 from magnetar.client.producers.routing import (
-    CallableRouter,
     HashingScheme,
+    MessageRouter,
     RoundRobinRouter,
     SingleRouter,
     key_hash,
 )
+from magnetar.errors import InvalidValue
 
 
 def round_robin(**limits):
@@ -66,14 +70,21 @@ def test_a_run_may_take_what_is_left_of_the_batch():
     assert router.room(4, now=0.0) == (1, 10, 100)
 
 
-def test_a_function_of_the_application_decides_alone():
-    asked = []
+def test_a_function_of_the_application_sees_the_whole_message():
+    def choose(message, partitions):
+        return len(message.value + message.key) % partitions if message.key else partitions - 1
 
-    def choose(key, partitions):
-        asked.append((key, partitions))
-        return partitions - 1
+    router = MessageRouter(choose)
+    assert router.choose(OutgoingMessage(b"12345", key=b"678"), 7) == 1
+    assert router.choose(OutgoingMessage(b"x"), 7) == 6
 
-    router = CallableRouter(choose)
-    assert router.choose("key", 10, 7, now=0.0) == 6
-    assert router.room(7, now=0.0)[:2] == (6, 1)
-    assert asked == [("key", 7), (None, 7)]
+
+@pytest.mark.parametrize("chosen", [7, -1, None, "1", 1.0])
+def test_what_is_no_partition_is_refused(chosen):
+    with pytest.raises(InvalidValue, match=r"none of the partitions 0 to 6"):
+        MessageRouter(lambda *_: chosen).choose(OutgoingMessage(b"x"), 7)
+
+
+def test_a_function_that_fails_says_so():
+    with pytest.raises(InvalidValue, match="the routing function failed: ZeroDivisionError"):
+        MessageRouter(lambda message, _: 1 // len(message.value)).choose(OutgoingMessage(b""), 7)

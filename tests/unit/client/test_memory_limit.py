@@ -1,0 +1,28 @@
+from magnetar.client.memory_limit import MemoryLimit
+
+
+def test_it_is_full_at_its_limit_and_takes_a_message_of_any_size_before():
+    memory = MemoryLimit(10)
+    memory.take(9)
+    assert not memory.full
+    memory.take(100)
+    assert memory.full
+    assert memory.used_bytes == 109
+    memory.give_back(99)
+    assert memory.full
+    memory.give_back(1)
+    assert not memory.full
+
+
+def test_who_waits_is_woken_once_when_there_is_room():
+    memory = MemoryLimit(10)
+    memory.take(20)
+    woken = []
+    wakes = [lambda name=name: woken.append(name) for name in "abc"]
+    for wake in (*wakes, wakes[0]):
+        memory.when_free(wake)
+    memory.give_back(10)
+    assert woken == []
+    memory.give_back(1)
+    memory.give_back(1)
+    assert woken == ["a", "b", "c"]
