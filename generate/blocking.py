@@ -19,7 +19,15 @@ TARGET: Final = CLIENT / "blocking.py"
 
 CLASSES: Final = ("Producer", "Receiver", "Consumer", "Reader", "Client")
 MADE: Final = ("Producer", "Consumer", "Reader")  # Classes whose instances methods return.
-INTERNAL: Final = ("add", "arrived", "seek_last", "watch")  # For the client, not for applications.
+INTERNAL: Final = (
+    "add",
+    "arrived",
+    "failed",
+    "remove",
+    "run",
+    "seek_last",
+    "watch",
+)  # For the client, not for applications.
 
 HEADER: Final = '''\
 """The same client for threads: every call waits for its answer.
@@ -32,6 +40,7 @@ call here may be made from any thread.
 message: where speed counts, use those two.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Generic, Self, Unpack

@@ -30,7 +30,12 @@ if TYPE_CHECKING:
     from magnetar.message.compression import CompressionType
     from magnetar.model.position import EARLIEST_MESSAGE, LATEST_MESSAGE, MessageId
     from magnetar.model.producers import ProducerAccessMode
-    from magnetar.model.subscriptions import InitialPosition, KeySharedPolicy, SubscriptionType
+    from magnetar.model.subscriptions import (
+        InitialPosition,
+        KeySharedPolicy,
+        RegexSubscriptionMode,
+        SubscriptionType,
+    )
 
 __version__ = "0.1.0"
 
@@ -61,6 +66,7 @@ __all__ = [
     "ProducerCryptoFailureAction",
     "Reader",
     "RedeliveryBackoff",
+    "RegexSubscriptionMode",
     "RoutingMode",
     "SubscriptionType",
     "errors",
@@ -93,6 +99,7 @@ _HOMES: Final = {
     "ProducerCryptoFailureAction": "magnetar.client.producers.config",
     "Reader": "magnetar.client.consumers.reader",
     "RedeliveryBackoff": "magnetar.client.consumers.redelivery_backoff",
+    "RegexSubscriptionMode": "magnetar.model.subscriptions",
     "RoutingMode": "magnetar.client.producers.routing",
     "SubscriptionType": "magnetar.model.subscriptions",
 }

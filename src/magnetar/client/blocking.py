@@ -8,6 +8,7 @@ call here may be made from any thread.
 message: where speed counts, use those two.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Generic, Self, Unpack
@@ -366,7 +367,7 @@ class Client:
 
     def subscribe(
         self,
-        topic: str | Sequence[str],
+        topic: str | Sequence[str] | re.Pattern[str],
         subscription: str,
         *,
         schema: Schema[T] | None = None,
@@ -374,7 +375,12 @@ class Client:
     ) -> Consumer[T]:
         """A consumer of ``topic``, or of several; ``ConsumerConfig`` explains the arguments.
 
-        Its messages have values of ``schema``, or bytes. Creates the subscription where it does
+        A list takes in those of its topics that exist, or can be created, and the others when they
+        appear. So does a pattern, such as ``re.compile("persistent://tenant/namespace/a-.*")``: it
+        is matched with the full names of one namespace's topics, and what vanishes is left out.
+        Topics that come later are received from their first message on.
+
+        Messages have values of ``schema``, or bytes. Creates the subscription where it does
         not exist. Raises InvalidName, InvalidValue, IncompatibleSchema when a topic does not go
         with the schema, another error of the broker, or TimedOut when the broker did not let it
         in within the operation timeout.

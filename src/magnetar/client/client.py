@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import re
 import secrets
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import partial
@@ -25,6 +26,7 @@ from .consumers.consumer import Consumer
 from .consumers.opening import made_up_name, open_receiver, start_on
 from .consumers.reader import Reader
 from .consumers.receiver import Receiver
+from .consumers.topics_pattern import TopicsPattern
 from .context import ClientContext
 from .gather_all import gather_all
 from .memory_limit import MemoryLimit
@@ -98,7 +100,7 @@ class Client:
     @opening
     async def subscribe(
         self,
-        topic: str | Sequence[str],
+        topic: str | Sequence[str] | re.Pattern[str],
         subscription: str,
         *,
         schema: Schema[T] | None = None,
@@ -106,20 +108,34 @@ class Client:
     ) -> Consumer[T]:
         """A consumer of ``topic``, or of several; ``ConsumerConfig`` explains the arguments.
 
-        Its messages have values of ``schema``, or bytes. Creates the subscription where it does
+        A list takes in those of its topics that exist, or can be created, and the others when they
+        appear. So does a pattern, such as ``re.compile("persistent://tenant/namespace/a-.*")``: it
+        is matched with the full names of one namespace's topics, and what vanishes is left out.
+        Topics that come later are received from their first message on.
+
+        Messages have values of ``schema``, or bytes. Creates the subscription where it does
         not exist. Raises InvalidName, InvalidValue, IncompatibleSchema when a topic does not go
         with the schema, another error of the broker, or TimedOut when the broker did not let it
         in within the operation timeout.
         """
         config = ConsumerConfig(**options)
         check_text("subscription", subscription)
-        several = topic if isinstance(topic, Iterable) and not isinstance(topic, str) else [topic]
-        names = [self._parse(each) for each in several]
-        if not names:
-            raise InvalidValue("no topic to subscribe to")
-        names = list(dict.fromkeys(names))
+        topics: TopicName | list[TopicName] | TopicsPattern
+        if isinstance(topic, re.Pattern):
+            self._enter()
+            topics = TopicsPattern.of(topic, config.regex_subscription_mode)
+        elif isinstance(topic, Iterable) and not isinstance(topic, str):
+            topics = self._parse_all(topic)
+        else:
+            topics = self._parse(topic)
         consumer: Consumer[T] = await open_receiver(
-            self._context, Consumer, names, subscription, config, closed=self._forget, schema=schema
+            self._context,
+            Consumer,
+            topics,
+            subscription,
+            config,
+            closed=self._forget,
+            schema=schema,
         )
         self._open[consumer] = None
         return consumer
@@ -146,7 +162,7 @@ class Client:
         reader: Reader[T] = await open_receiver(
             self._context,
             Reader,
-            [self._parse(topic)],
+            self._parse(topic),
             f"reader-{made_up_name()}",
             config,
             closed=self._forget,
@@ -200,6 +216,13 @@ class Client:
         self._loop = enter_loop(self._loop)
         if self._closed:
             raise AlreadyClosed("the client is closed")
+
+    def _parse_all(self, topics: Iterable[str]) -> list[TopicName]:
+        """The topics of a list, each once."""
+        names = list(dict.fromkeys(self._parse(each) for each in topics))
+        if not names:
+            raise InvalidValue("no topic to subscribe to")
+        return names
 
     def _parse(self, topic: str) -> TopicName:
         self._enter()

@@ -61,3 +61,11 @@ class KeySharedPolicy:
             if other[0] <= one[1]:
                 raise InvalidValue(f"sticky_ranges: {one} and {other} overlap: keep them apart")
         object.__setattr__(self, "sticky_ranges", ranges)
+
+
+class RegexSubscriptionMode(IntEnum):
+    """Which topics a pattern is matched with; the numbers are those on the wire."""
+
+    PERSISTENT_ONLY = 0
+    NON_PERSISTENT_ONLY = 1
+    ALL_TOPICS = 2

@@ -22,6 +22,7 @@ class ClientHandshake:
     server_version: str  # "" until connected
     protocol_version: int  # what both speak; 0 until connected
     max_message_size: int  # bytes of payload the broker takes in one entry
+    supports_topic_watchers: bool  # whether the broker takes WATCH_TOPIC_LIST
 
     def __init__(
         self, *, proxy_to_broker_url: str | None = None, auth_method: str = "none"
@@ -31,6 +32,7 @@ class ClientHandshake:
         self.server_version = ""
         self.protocol_version = 0
         self.max_message_size = MESSAGE_SIZE_MAX
+        self.supports_topic_watchers = False
         self._proxy_to_broker_url = proxy_to_broker_url
         self._auth_method = auth_method
 
@@ -57,6 +59,7 @@ class ClientHandshake:
         answer = frame.command.connected
         self.connected = True
         self.server_version = answer.server_version
+        self.supports_topic_watchers = answer.feature_flags.supports_topic_watchers
         self.protocol_version = min(answer.protocol_version, PROTOCOL_VERSION_MAX)
         if answer.max_message_size > 0:
             self.max_message_size = answer.max_message_size

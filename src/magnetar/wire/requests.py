@@ -8,7 +8,12 @@ from magnetar import inner
 from magnetar.model.position import MessageId, Position
 from magnetar.model.producers import ProducerAccessMode
 from magnetar.model.schemas import SchemaInfo
-from magnetar.model.subscriptions import InitialPosition, KeySharedPolicy, SubscriptionType
+from magnetar.model.subscriptions import (
+    InitialPosition,
+    KeySharedPolicy,
+    RegexSubscriptionMode,
+    SubscriptionType,
+)
 from magnetar.proto import PulsarApi_pb2 as pb
 
 from .frames import encode
@@ -33,6 +38,8 @@ __all__ = [
     "subscribe",
     "topics_of_namespace",
     "unsubscribe",
+    "watch_topic_list",
+    "watch_topic_list_close",
 ]
 
 _UNSIGNED = 2**64 - 1  # masks -1 for a field that cannot hold it: there it is 2**64 - 1
@@ -100,19 +107,36 @@ def topics_of_namespace(
     request_id: int,
     namespace: str,
     *,
+    mode: RegexSubscriptionMode = RegexSubscriptionMode.PERSISTENT_ONLY,
     pattern: str | None = None,
     topics_hash: str | None = None,
 ) -> bytes:
-    """The persistent topics. With the hash of an earlier answer, only if they have changed."""
+    """With the hash of an earlier answer, only if they have changed."""
     return encode(
         pb.CommandGetTopicsOfNamespace(
             request_id=request_id,
             namespace=namespace,
-            mode=pb.CommandGetTopicsOfNamespace.PERSISTENT,
+            mode=cast("pb.CommandGetTopicsOfNamespace.Mode", mode),
             topics_pattern=pattern,
             topics_hash=topics_hash,
         )
     )
+
+
+def watch_topic_list(request_id: int, watcher_id: int, namespace: str, pattern: str) -> bytes:
+    """Answered with the list, and from then on with WATCH_TOPIC_UPDATE."""
+    return encode(
+        pb.CommandWatchTopicList(
+            request_id=request_id,
+            watcher_id=watcher_id,
+            namespace=namespace,
+            topics_pattern=pattern,
+        )
+    )
+
+
+def watch_topic_list_close(watcher_id: int, request_id: int) -> bytes:
+    return encode(pb.CommandWatchTopicListClose(watcher_id=watcher_id, request_id=request_id))
 
 
 def producer(

@@ -86,6 +86,7 @@ class Peer:
         self.entries: list[tuple[bytes, int]] = []
         self.sequences: list[int] = []
         self.partitions = 0
+        self.topics = ["persistent://public/default/b", "persistent://public/default/a"]
         self.message_size_max = 5 << 20
         self.connections: list[PeerConnection] = []
         self.mark = Position(LEDGER, -1)
@@ -105,6 +106,8 @@ class Peer:
             BaseCommand.UNSUBSCRIBE: _succeed("unsubscribe"),
             BaseCommand.SEEK: self._seek,
             BaseCommand.GET_TOPICS_OF_NAMESPACE: self._topics,
+            BaseCommand.WATCH_TOPIC_LIST: self._watch,
+            BaseCommand.WATCH_TOPIC_LIST_CLOSE: _succeed("watchTopicListClose"),
         }
         self._names = itertools.count()
         self._server: asyncio.Server | None = None
@@ -234,8 +237,15 @@ class Peer:
 
     def _topics(self, connection: PeerConnection, frame: Frame) -> None:
         asked = frame.command.getTopicsOfNamespace.request_id
-        names = ["persistent://public/default/b", "persistent://public/default/a"]
-        connection.write(replies.topics_of_namespace(asked, names, topics_hash="0"))
+        connection.write(replies.topics_of_namespace(asked, self.topics, topics_hash="0"))
+
+    def _watch(self, connection: PeerConnection, frame: Frame) -> None:
+        asked = frame.command.watchTopicList
+        connection.write(
+            replies.watch_topic_list_success(
+                asked.request_id, asked.watcher_id, self.topics, topics_hash="0"
+            )
+        )
 
 
 def _succeed(field: str) -> Script:

@@ -25,8 +25,11 @@ ARGUMENTS = {
     "seek": (None,),
     "seek_time": (0,),
 }
-NO_USE_OF_THE_LOOP = {"add", "arrived", "watch", "acknowledge", "acknowledge_cumulative"} | {
-    "negative_acknowledge"  # A message to acknowledge was received in the right loop.
+NO_USE_OF_THE_LOOP = {"add", "arrived", "failed", "remove", "run"} | {
+    "acknowledge",
+    "acknowledge_cumulative",
+    "watch",
+    "negative_acknowledge",  # A message to acknowledge was received in the right loop.
 }
 
 

@@ -49,6 +49,7 @@ _request_id_of: Final[Mapping[int, Callable[[object], int]]] = {
     BaseCommand.GET_TOPICS_OF_NAMESPACE_RESPONSE: attrgetter(
         "getTopicsOfNamespaceResponse.request_id"
     ),
+    BaseCommand.WATCH_TOPIC_LIST_SUCCESS: attrgetter("watchTopicListSuccess.request_id"),
 }
 
 
@@ -79,7 +80,13 @@ class ConsumerSide(Detachable, Protocol):
     def on_end_of_topic(self) -> None: ...
 
 
-S = TypeVar("S", ProducerSide, ConsumerSide)
+class WatcherSide(Detachable, Protocol):
+    """What a connection tells a watcher of topics."""
+
+    def on_topics(self, frame: Frame) -> None: ...
+
+
+S = TypeVar("S", ProducerSide, ConsumerSide, WatcherSide)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +103,7 @@ class Connection(asyncio.BufferedProtocol):
     producers: dict[int, ProducerSide]  # By producer id; they get receipts.
     consumers: dict[int, ConsumerSide]  # By consumer id; they get messages.
     on_lost: Callable[[MagnetarError], None]  # Called when it ends, but not by ``close``.
+    watchers: dict[int, WatcherSide]  # By watcher id; they get the topics that come and go.
 
     def __init__(
         self,
@@ -113,6 +121,7 @@ class Connection(asyncio.BufferedProtocol):
         self.producers = {}
         self.consumers = {}
         self.on_lost = _nobody
+        self.watchers = {}
         proxied = endpoint.logical if endpoint.logical != endpoint.physical else None
         self._tls = tls
         self._credentials = credentials or Credentials()
@@ -149,6 +158,7 @@ class Connection(asyncio.BufferedProtocol):
             BaseCommand.ACK_RESPONSE: self._on_ack_response,
             BaseCommand.ACTIVE_CONSUMER_CHANGE: self._on_active_change,
             BaseCommand.REACHED_END_OF_TOPIC: self._on_end_of_topic,
+            BaseCommand.WATCH_TOPIC_UPDATE: self._on_topics,
         }
 
     async def open(self, timeout_s: float) -> None:
@@ -188,6 +198,11 @@ class Connection(asyncio.BufferedProtocol):
     def max_message_size(self) -> int:
         """The bytes of payload that the broker takes in one entry."""
         return self._handshake.max_message_size
+
+    @property
+    def supports_topic_watchers(self) -> bool:
+        """Whether the broker takes WATCH_TOPIC_LIST."""
+        return self._handshake.supports_topic_watchers
 
     async def request(
         self,
@@ -405,6 +420,11 @@ class Connection(asyncio.BufferedProtocol):
         if consumer is not None:
             consumer.on_end_of_topic()
 
+    def _on_topics(self, frame: Frame) -> None:
+        watcher = self.watchers.get(frame.command.watchTopicUpdate.watcher_id)
+        if watcher is not None:
+            watcher.on_topics(frame)
+
     def _keep_alive_tick(self) -> None:
         verdict = self._keep_alive.tick(self._clock.now())
         if verdict == "close":
@@ -448,11 +468,16 @@ class Connection(asyncio.BufferedProtocol):
         if self._handshake.connected:
             self.on_lost(error)
         self._requests.fail_all(error)
-        attached: list[Detachable] = [*self.producers.values(), *self.consumers.values()]
+        attached: list[Detachable] = [
+            *self.producers.values(),
+            *self.consumers.values(),
+            *self.watchers.values(),
+        ]
         for each in attached:
             each.on_detached(self, error)
         self.producers.clear()
         self.consumers.clear()
+        self.watchers.clear()
 
 
 def _nobody(_: MagnetarError) -> None:

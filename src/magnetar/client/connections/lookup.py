@@ -19,6 +19,7 @@ from magnetar.errors import (
     Unavailable,
     Unreachable,
 )
+from magnetar.model.subscriptions import RegexSubscriptionMode
 from magnetar.wire import requests
 from magnetar.wire.errors import from_code
 
@@ -26,6 +27,7 @@ from .backoff import Backoff
 from .connection import Connection, Endpoint
 from .pool import ConnectionPool
 from .retry import retry
+from .topic_list_watch import TopicListWatch
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -108,17 +110,35 @@ class Lookup:
 
         return await self._until_answered(ask)
 
-    async def topics(self, namespace: str) -> list[str]:
-        """The persistent topics of ``tenant/namespace``, partitions one by one, sorted."""
+    async def topics(
+        self,
+        namespace: str,
+        mode: RegexSubscriptionMode = RegexSubscriptionMode.PERSISTENT_ONLY,
+        pattern: str | None = None,
+    ) -> list[str]:
+        """The topics of ``tenant/namespace``, partitions one by one, sorted.
+
+        A broker that knows how leaves out what does not match ``pattern``.
+        """
 
         async def ask(connection: Connection) -> list[str]:
             answer = await connection.request(
-                partial(requests.topics_of_namespace, namespace=namespace),
+                partial(
+                    requests.topics_of_namespace, namespace=namespace, mode=mode, pattern=pattern
+                ),
                 self._config.operation_timeout_s,
             )
             return sorted(answer.command.getTopicsOfNamespaceResponse.topics)
 
         return await self._until_answered(ask)
+
+    async def watch_topics(self, watch: TopicListWatch) -> None:
+        """Have a broker tell ``watch`` from now on. Raises NotAllowed where none can."""
+
+        async def begin(connection: Connection) -> None:
+            await watch.begin(connection, self._config.operation_timeout_s)
+
+        await self._until_answered(begin)
 
     async def _reach(self) -> Connection:
         """A connection to the first address of the service URL that answers.

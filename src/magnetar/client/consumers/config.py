@@ -17,7 +17,12 @@ from magnetar.client.checks import (
 )
 from magnetar.client.encryption.keys import CryptoKeyReader
 from magnetar.errors import InvalidValue
-from magnetar.model.subscriptions import InitialPosition, KeySharedPolicy, SubscriptionType
+from magnetar.model.subscriptions import (
+    InitialPosition,
+    KeySharedPolicy,
+    RegexSubscriptionMode,
+    SubscriptionType,
+)
 
 from .redelivery_backoff import RedeliveryBackoff
 
@@ -36,7 +41,11 @@ class ConsumerConfig:
 
     type: SubscriptionType = SubscriptionType.EXCLUSIVE
     initial_position: InitialPosition = InitialPosition.LATEST  # Where a new subscription begins.
-    create_topic: bool = True  # If the broker allows it; False: TopicNotFound.
+    create_topic: bool = True  # If the broker allows it; False: TopicNotFound, but for lists.
+    regex_subscription_mode: RegexSubscriptionMode = RegexSubscriptionMode.PERSISTENT_ONLY
+    topics_refresh_s: float = (
+        60.0  # How often topics of a pattern or list are looked for; 0: never.
+    )
     name: str | None = None  # None: ten random hex digits.
     properties: Mapping[str, str] = field(default_factory=dict)  # Shown in the topic's stats.
     subscription_properties: Mapping[str, str] = field(default_factory=dict)
@@ -67,6 +76,8 @@ class ConsumerConfig:
     def __post_init__(self) -> None:
         check_not_negative("receiver_queue_size", self.receiver_queue_size)
         check_positive("total_receiver_queue_size", self.total_receiver_queue_size)
+        check_not_negative("topics_refresh_s", self.topics_refresh_s)
+        check_member("regex_subscription_mode", self.regex_subscription_mode, RegexSubscriptionMode)
         check_not_negative("ack_group_time_s", self.ack_group_time_s)
         check_positive("ack_group_max", self.ack_group_max)
         check_not_negative("negative_ack_delay_s", self.negative_ack_delay_s)
@@ -126,6 +137,8 @@ class ConsumerOptions(ReaderOptions, total=False):
 
     type: SubscriptionType
     initial_position: InitialPosition
+    regex_subscription_mode: RegexSubscriptionMode
+    topics_refresh_s: float
     subscription_properties: Mapping[str, str]
     priority_level: int
     key_shared_policy: KeySharedPolicy | None

@@ -31,7 +31,7 @@ class Consumer(Receiver[T_co]):
     @property
     def reached_end(self) -> bool:
         """Every topic was terminated, and the broker has sent all there was."""
-        return all(part.reached_end for part in self._topics.values())
+        return bool(self._topics) and all(part.reached_end for part in self._topics.values())
 
     def acknowledge(
         self, messages: Message[Any] | MessageId | Iterable[Message[Any] | MessageId]

@@ -1,21 +1,21 @@
-"""Opens a consumer or reader: one part for each of its topics and partitions."""
+"""Opens a consumer or reader: of one topic, of a list of them, or of a pattern."""
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 
-from magnetar.client.context import ClientContext, partitions_of, start_all
-from magnetar.client.gather_all import gather_all
+from magnetar.client.context import ClientContext
 from magnetar.client.schemas.schema import Schema
 from magnetar.errors import InvalidValue
 from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST, EARLIEST_MESSAGE, LATEST, MessageId
-from magnetar.model.subscriptions import InitialPosition
 
 from .config import ConsumerConfig
 from .receiver import Receiver
-from .topic_consumer import Subscribing, TopicConsumer
+from .topic_discovery import PatternDiscovery, add_missing
+from .topic_set import TopicSet
+from .topics_pattern import TopicsPattern
 from .unpacking import Start
 
 NAME_SIZE: Final = 5  # Random bytes in a name that the client makes up: ten hex digits.
@@ -26,7 +26,7 @@ R = TypeVar("R", bound=Receiver[Any])
 async def open_receiver(
     context: ClientContext,
     kind: type[R],
-    names: list[TopicName],
+    topics: TopicName | Sequence[TopicName] | TopicsPattern,
     subscription: str,
     config: ConsumerConfig,
     *,
@@ -39,62 +39,30 @@ async def open_receiver(
     ``start`` says where a reader begins on a topic or partition; without it the subscription is
     durable.
     """
+    if isinstance(topics, TopicsPattern):
+        config = replace(config, create_topic=False)
     receiver = kind(
-        ",".join(map(str, names)),
+        _text(topics),
         subscription,
         config.name or made_up_name(),
         config.type,
         paused=config.start_paused,
         closed=closed,
     )
-    counts = await gather_all(
-        context.lookup.partitions(str(name), auto_create=config.create_topic) for name in names
+    several = not isinstance(topics, TopicName)
+    topic_set = TopicSet(
+        context, receiver, subscription, config, schema=schema, start=start, several=several
     )
-    total = sum(max(count, 1) for count in counts)
-    if not config.receiver_queue_size and (total > 1 or any(counts)):
-        raise InvalidValue(
-            "receiver_queue_size=0 is for one topic without partitions: each message would wait "
-            "for somebody on every topic; use 1"
-        )
-    queue_size = min(config.receiver_queue_size, max(config.total_receiver_queue_size // total, 1))
-
-    def make(topic: TopicName, config: ConsumerConfig) -> TopicConsumer:
-        part = TopicConsumer(
-            Subscribing(
-                topic,
-                subscription,
-                receiver.name,
-                queue_size,
-                None if start is None else start(topic),
-                schema,
-            ),
-            next(context.ids),
-            config,
-            arrived=receiver.arrived,
-            lookup=context.lookup,
-            backoff=context.backoff(),
-            clock=context.clock,
-            operation_timeout_s=context.config.operation_timeout_s,
-        )
-        part.paused = receiver.paused
-        return part
-
-    async def add(topics: list[TopicName], config: ConsumerConfig) -> None:
-        parts = [make(topic, config) for topic in topics]
-        await start_all(parts)
-        for part in parts:
-            receiver.add(part)
-
-    later = replace(config, initial_position=InitialPosition.EARLIEST)
-
-    async def grow(topics: list[TopicName]) -> None:
-        await add(topics, later)
-
-    counted = list(zip(names, counts, strict=True))
-    await add([topic for each in counted for topic in partitions_of(*each)], config)
-    for name, count in counted:
-        if count:
-            receiver.watch(context.watch_partitions(name, count, grow))
+    if isinstance(topics, TopicsPattern):
+        discovery = PatternDiscovery(topics, context, config.topics_refresh_s)
+        await topic_set.open(await discovery.find(), config)
+        receiver.run("topics", discovery.follow(topic_set))
+    elif isinstance(topics, TopicName):
+        await topic_set.open([topics], config)
+    else:
+        await topic_set.open(topics, config)
+        if config.topics_refresh_s:
+            receiver.run("topics", add_missing(topics, topic_set, context, config.topics_refresh_s))
     return receiver
 
 
@@ -113,3 +81,9 @@ def start_on(
 
 def made_up_name() -> str:
     return secrets.token_hex(NAME_SIZE)
+
+
+def _text(topics: TopicName | Sequence[TopicName] | TopicsPattern) -> str:
+    if isinstance(topics, TopicsPattern):
+        return topics.text
+    return ",".join(map(str, [topics] if isinstance(topics, TopicName) else topics))

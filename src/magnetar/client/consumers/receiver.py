@@ -11,7 +11,7 @@ from magnetar.client.gather_all import gather_all
 from magnetar.client.message import Message
 from magnetar.client.own_loop import check_loop
 from magnetar.client.schemas.schema import T_co
-from magnetar.errors import AlreadyClosed, InvalidValue, TimedOut
+from magnetar.errors import AlreadyClosed, InvalidValue, MagnetarError, TimedOut
 from magnetar.model.position import EARLIEST, LATEST, MessageId
 from magnetar.model.subscriptions import SubscriptionType
 from magnetar.tasks import Closing, Tasks
@@ -21,6 +21,7 @@ from .topic_consumer import TopicConsumer
 T = TypeVar("T")
 
 MESSAGES_PER_TOPIC_MAX: Final = 100  # Messages taken from one topic before the next one.
+FORMER_TOPICS_MAX: Final = 1000  # Topics that went, whose messages may still be acknowledged.
 
 
 class Receiver(Generic[T_co]):
@@ -47,6 +48,8 @@ class Receiver(Generic[T_co]):
         self._type = subscription_type
         self._on_closed = closed
         self._topics: dict[str, TopicConsumer] = {}
+        self._former: dict[str, TopicConsumer] = {}  # Closed ones, whose messages may be around.
+        self._failure: MagnetarError | None = None
         self._ready: deque[TopicConsumer] = deque()  # Invariant: no topic twice.
         self._held: list[Message[Any]] = []  # Taken for a call that was cancelled, or had enough.
         self._on_demand: TopicConsumer | None = None  # The only topic, of a queue of size 0.
@@ -218,12 +221,28 @@ class Receiver(Generic[T_co]):
         if part.waiting:
             self.arrived(part)
 
-    def watch(self, partitions: Coroutine[Any, Any, None]) -> None:
-        """Run what adds new partitions, until this receiver is closed."""
-        self._tasks.spawn("partitions", partitions)
+    def remove(self, part: TopicConsumer) -> None:
+        """Receive from it no longer; its messages may still be acknowledged, to no effect."""
+        if self._topics.get(part.topic) is part:
+            del self._topics[part.topic]
+        if part in self._ready:
+            self._ready.remove(part)
+        self._former.pop(part.topic, None)
+        self._former[part.topic] = part
+        if len(self._former) > FORMER_TOPICS_MAX:
+            del self._former[next(iter(self._former))]
+
+    def run(self, name: str, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Run what adds and removes topics, until this receiver is closed."""
+        return self._tasks.spawn(name, work)
+
+    def failed(self, part: TopicConsumer) -> None:
+        """A topic is over, and with it this receiver: calls raise why when nothing waits."""
+        self._failure = part.over
+        self._signal.set()
 
     def arrived(self, part: TopicConsumer) -> None:
-        """A topic has something, or is over."""
+        """A topic has something."""
         if part not in self._ready:
             self._ready.append(part)
         self._signal.set()
@@ -300,13 +319,12 @@ class Receiver(Generic[T_co]):
     def _raise_if_over(self) -> None:
         if self._closed:
             raise AlreadyClosed(f"the consumer of {self._topic} is closed")
-        for part in self._topics.values():
-            if part.over is not None:
-                raise part.over
+        if self._failure is not None:
+            raise self._failure
 
     def _part_of(self, message: Message[Any] | MessageId) -> TopicConsumer:
         if isinstance(message, Message):
-            part = self._topics.get(message.topic)
+            part = self._topics.get(message.topic) or self._former.get(message.topic)
             if part is not None:
                 return part
             raise InvalidValue(f"{message} does not come from this consumer of {self._topic}")

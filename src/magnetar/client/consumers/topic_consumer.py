@@ -65,12 +65,16 @@ class TopicConsumer:
         config: ConsumerConfig,
         *,
         arrived: Callable[["TopicConsumer"], None],
+        failed: Callable[["TopicConsumer"], None],
         lookup: Lookup,
         backoff: Backoff,
         clock: Clock,
         operation_timeout_s: float,
     ) -> None:
-        """``arrived`` is called when ``take`` may find something, and when no more will come."""
+        """``arrived`` is called when ``take`` may find something, ``failed`` when it is ``over``.
+
+        ``failed`` is not called for one that is closed.
+        """
         self.topic = str(subscribing.topic)
         self.partition = subscribing.topic.partition_index
         self.active = config.type is not SubscriptionType.FAILOVER
@@ -82,6 +86,7 @@ class TopicConsumer:
         self._id = consumer_id
         self._config = config
         self._arrived = arrived
+        self._failed = failed
         self._timeout_s = operation_timeout_s
         self._attachment = Attachment(
             self.topic,
@@ -436,7 +441,8 @@ class TopicConsumer:
         if self.over is None:
             self.over = error
         self._receiving = False
-        self._arrived(self)
+        if not self._closed:
+            self._failed(self)
 
     async def _end(self, *, ask_broker: bool) -> None:
         self._closed = True

@@ -166,6 +166,7 @@ async def test_somebody_else_on_the_subscription_is_told_at_once(peer, lookup):
         0,
         ConsumerConfig(),
         arrived=lambda _: None,
+        failed=lambda _: None,
         lookup=lookup,
         backoff=Backoff(lambda: 0.0, first_s=0.001, max_s=1.0),
         clock=SystemClock(),

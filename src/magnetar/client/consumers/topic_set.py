@@ -1,0 +1,182 @@
+"""The topics of one receiver: which it is subscribed to now, and with which partitions."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
+from typing import Any
+
+from magnetar.client.context import ClientContext, partitions_of, start_all
+from magnetar.client.gather_all import gather_all
+from magnetar.client.schemas.schema import Schema
+from magnetar.errors import InvalidValue, MagnetarError, TopicNotFound
+from magnetar.model.names import TopicName
+from magnetar.model.position import EARLIEST_MESSAGE
+from magnetar.model.subscriptions import InitialPosition
+
+from .config import ConsumerConfig
+from .receiver import Receiver
+from .topic_consumer import Subscribing, TopicConsumer
+from .unpacking import Start
+
+log = logging.getLogger(__name__)
+
+
+class TopicSet:
+    """Subscribes a receiver to topics, and to the partitions that they get later.
+
+    What comes later is received from its first message on, so that none is missed.
+    """
+
+    def __init__(
+        self,
+        context: ClientContext,
+        receiver: Receiver[Any],
+        subscription: str,
+        config: ConsumerConfig,
+        *,
+        schema: Schema[Any] | None,
+        start: Callable[[TopicName], Start] | None,
+        several: bool,
+    ) -> None:
+        """``start`` says where a reader begins on a topic or partition.
+
+        ``several``: each topic comes and goes by itself. Otherwise the end of the one topic is the
+        end of the receiver.
+        """
+        self._context = context
+        self._receiver = receiver
+        self._subscription = subscription
+        self._config = config
+        self._later = replace(config, initial_position=InitialPosition.EARLIEST, create_topic=False)
+        self._schema = schema
+        self._start = start
+        self._several = several
+        self._parts: dict[TopicName, list[TopicConsumer]] = {}
+        self._watches: dict[TopicName, asyncio.Task[None]] = {}  # Of partitioned topics.
+
+    def __contains__(self, topic: TopicName) -> bool:
+        return topic in self._parts
+
+    async def open(self, topics: Collection[TopicName], config: ConsumerConfig) -> None:
+        """Subscribe to all, or fail and leave no trace; of several those that exist.
+
+        Raises the broker's error or TimedOut.
+        """
+        counts = await gather_all(self._count(topic, config) for topic in topics)
+        counted = {
+            topic: count for topic, count in zip(topics, counts, strict=True) if count is not None
+        }
+        self._check_queue(counted)
+        total = sum(max(count, 1) for count in counted.values())
+        made = {
+            topic: [self._part(part, config, total) for part in partitions_of(topic, count)]
+            for topic, count in counted.items()
+        }
+        await start_all([part for parts in made.values() for part in parts])
+        for topic, parts in made.items():
+            self._add(topic, parts, counted[topic])
+
+    async def add(self, topics: Iterable[TopicName]) -> None:
+        """Subscribe to those that can be; what keeps the others from it is logged."""
+        await gather_all([self._try_to_add(topic) for topic in topics if topic not in self])
+
+    async def become(self, topics: Collection[TopicName]) -> None:
+        """Have these and no others, as far as that can be."""
+        gone = [topic for topic in self._parts if topic not in topics]
+        await gather_all([self.remove(topic) for topic in gone])
+        await self.add(topics)
+
+    async def remove(self, topic: TopicName) -> None:
+        """Receive from it no longer."""
+        parts = self._parts.pop(topic, None)
+        if parts is None:
+            return
+        watch = self._watches.pop(topic, None)
+        if watch is not None:
+            watch.cancel()
+        for part in parts:
+            self._receiver.remove(part)
+        await gather_all([part.close() for part in parts])
+        log.info("consumer.topic_left topic=%s", topic)
+
+    async def _try_to_add(self, topic: TopicName) -> None:
+        try:
+            await self.open([topic], self._later)
+        except MagnetarError as error:
+            log.warning("consumer.topic_not_subscribed topic=%s error=%s", topic, error)
+
+    async def _count(self, topic: TopicName, config: ConsumerConfig) -> int | None:
+        try:
+            return await self._context.lookup.partitions(
+                str(topic), auto_create=config.create_topic
+            )
+        except TopicNotFound:
+            if not self._several:
+                raise
+            log.info("consumer.topic_missing topic=%s", topic)
+            return None
+
+    def _check_queue(self, counted: dict[TopicName, int]) -> None:
+        if not self._config.receiver_queue_size and (self._several or any(counted.values())):
+            raise InvalidValue(
+                "receiver_queue_size=0 is for one topic without partitions: each message would "
+                "wait for somebody on every topic; use 1"
+            )
+
+    def _part(self, topic: TopicName, config: ConsumerConfig, more: int) -> TopicConsumer:
+        """The part of the receiver for a topic or partition, of ``more`` that come together."""
+        total = len(self._receiver.topics) + more
+        context, start = self._context, None
+        if self._start is not None:
+            start = self._start(topic)
+            if config is self._later:
+                start = Start(EARLIEST_MESSAGE, inclusive=True)
+        part = TopicConsumer(
+            Subscribing(
+                topic,
+                self._subscription,
+                self._receiver.name,
+                min(config.receiver_queue_size, max(config.total_receiver_queue_size // total, 1)),
+                start,
+                self._schema,
+            ),
+            next(context.ids),
+            config,
+            arrived=self._receiver.arrived,
+            failed=self._failed,
+            lookup=context.lookup,
+            backoff=context.backoff(),
+            clock=context.clock,
+            operation_timeout_s=context.config.operation_timeout_s,
+        )
+        part.paused = self._receiver.paused
+        return part
+
+    def _add(self, topic: TopicName, parts: list[TopicConsumer], count: int) -> None:
+        self._parts[topic] = parts
+        for part in parts:
+            self._receiver.add(part)
+            if part.over is not None:
+                self._failed(part)
+        if count:
+            watch = self._context.watch_partitions(topic, count, self._grow)
+            self._watches[topic] = self._receiver.run("partitions", watch)
+
+    async def _grow(self, partitions: list[TopicName]) -> None:
+        parts = [self._part(partition, self._later, len(partitions)) for partition in partitions]
+        await start_all(parts)
+        self._parts[partitions[0].partitioned_name] += parts
+        for part in parts:
+            self._receiver.add(part)
+
+    def _failed(self, part: TopicConsumer) -> None:
+        """A broker refuses a part for good. Of several topics the others are received on."""
+        topic = TopicName.parse(part.topic)
+        if topic not in self._parts:
+            topic = topic.partitioned_name
+        if not self._several:
+            self._receiver.failed(part)
+        elif topic in self._parts:
+            log.warning("consumer.topic_lost topic=%s error=%s", part.topic, part.over)
+            self._receiver.run("leave", self.remove(topic))
