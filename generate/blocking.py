@@ -22,9 +22,12 @@ MADE: Final = ("Producer", "Consumer", "Reader")  # Classes whose instances meth
 INTERNAL: Final = (
     "add",
     "arrived",
+    "check_room",
     "failed",
     "remove",
     "run",
+    "schema",
+    "take",
     "seek_last",
     "watch",
 )  # For the client, not for applications.
@@ -36,8 +39,9 @@ Written by ``make generate`` from the asyncio client: change that, never this fi
 clients of a process are served by one event loop in one daemon thread (``loop_thread.py``). Every
 call here may be made from any thread.
 
-``send_many`` and ``receive_many`` cross to the loop's thread once per call, the others once per
-message: where speed counts, use those two.
+What waits for an answer crosses to the loop's thread and back; ``submit`` and ``send_nowait`` leave
+their message to be taken with others. Where speed counts, use those, ``send_many`` and
+``receive_many``.
 """
 
 import re
@@ -54,6 +58,7 @@ from .consumers import reader as reader_module
 from .consumers import receiver as receiver_module
 from .consumers.entry import Entry
 from .producers import producer as producer_module
+from .handover import Handover
 from .config import ClientOptions
 from .consumers.config import ConsumerOptions, ReaderOptions
 from .producers.config import ProducerOptions
@@ -68,6 +73,13 @@ INIT: Final = """\
         self._thread = thread
 """
 
+PRODUCER_INIT: Final = (
+    INIT
+    + """\
+        self._handover = Handover({lower}, thread)
+"""
+)
+
 DERIVED_INIT: Final = """\
     def __init__(self, {lower}: {lower}_module.{name}{of}, thread: LoopThread) -> None:
         super().__init__({lower}, thread)
@@ -80,6 +92,8 @@ CLIENT_INIT: Final = '''\
         self._thread = loop_thread()
         self._client = self._thread.call(client_module.Client, service_url, **options)
 '''
+
+INITS: Final = {"Client": CLIENT_INIT, "Producer": PRODUCER_INIT}
 
 
 def main() -> int:
@@ -113,7 +127,7 @@ def twin(name: str) -> str:
         and one.name not in inherited
     ]
     if members:
-        init = CLIENT_INIT if name == "Client" else DERIVED_INIT if base else INIT
+        init = INITS.get(name, DERIVED_INIT if base else INIT)
         members.insert(0, init.format(name=name, lower=lower, of=bracket + of))
     head = f'class {name}({generic}):\n    """``magnetar.{name}`` for threads."""\n'
     return "\n".join([head, *members])
@@ -140,9 +154,6 @@ def method(node: ast.FunctionDef | ast.AsyncFunctionDef, inner: str) -> str:
     given = arguments(node.args)
     if returns.startswith("Coroutine["):
         return define(node, "None", f"self._thread.finish({target})")
-    if returns.startswith("asyncio.Future["):
-        returns = returns.removeprefix("asyncio.")
-        return define(node, returns, f"return self._thread.submit({', '.join([target, *given])})")
     made = returns.partition("[")[0]
     if returns == "Awaitable[None]":
         returns, call = "None", f"self._thread.wait_for({', '.join([target, *given])})"
@@ -189,6 +200,27 @@ SPECIAL: Final = {
         Waits for room in the queue, too. Raises as ``magnetar.Producer.send``.
         """
         return self.send_many([outgoing(value, details)])[0]
+''',
+    "submit": '''\
+    def submit(
+        self, value: T | Buffer | OutgoingMessage[T], **details: Unpack[MessageDetails]
+    ) -> Future[MessageId]:
+        """Send one message without waiting; the future brings what ``send`` returns or raises.
+
+        Raises at once: QueueFull when there is no room (call ``ready``), AlreadyClosed,
+        InvalidValue. The future cannot be cancelled.
+        """
+        receipt: Future[MessageId] = Future()
+        receipt.set_running_or_notify_cancel()
+        self._handover.put(value, details, receipt)
+        return receipt
+''',
+    "send_nowait": '''\
+    def send_nowait(
+        self, value: T | Buffer | OutgoingMessage[T], **details: Unpack[MessageDetails]
+    ) -> None:
+        """The same without a future; what goes wrong later is raised by ``flush``."""
+        self._handover.put(value, details)
 ''',
     "__aenter__": """\
     def __enter__(self) -> Self:

@@ -4,8 +4,9 @@ Written by ``make generate`` from the asyncio client: change that, never this fi
 clients of a process are served by one event loop in one daemon thread (``loop_thread.py``). Every
 call here may be made from any thread.
 
-``send_many`` and ``receive_many`` cross to the loop's thread once per call, the others once per
-message: where speed counts, use those two.
+What waits for an answer crosses to the loop's thread and back; ``submit`` and ``send_nowait`` leave
+their message to be taken with others. Where speed counts, use those, ``send_many`` and
+``receive_many``.
 """
 
 import re
@@ -23,6 +24,7 @@ from .consumers import reader as reader_module
 from .consumers import receiver as receiver_module
 from .consumers.config import ConsumerOptions, ReaderOptions
 from .consumers.entry import Entry
+from .handover import Handover
 from .loop_thread import LoopThread, loop_thread
 from .message import Buffer, Message, MessageDetails, OutgoingMessage, outgoing
 from .producers import producer as producer_module
@@ -36,6 +38,7 @@ class Producer(Generic[T]):
     def __init__(self, producer: producer_module.Producer[T], thread: LoopThread) -> None:
         self._producer = producer
         self._thread = thread
+        self._handover = Handover(producer, thread)
 
     @property
     def topic(self) -> str:
@@ -76,16 +79,19 @@ class Producer(Generic[T]):
     ) -> Future[MessageId]:
         """Send one message without waiting; the future brings what ``send`` returns or raises.
 
-        Raises at once: QueueFull when there is no room (await ``ready``), AlreadyClosed,
-        MessageTooLarge, InvalidValue. A message whose future is cancelled is sent all the same.
+        Raises at once: QueueFull when there is no room (call ``ready``), AlreadyClosed,
+        InvalidValue. The future cannot be cancelled.
         """
-        return self._thread.submit(self._producer.submit, value, **details)
+        receipt: Future[MessageId] = Future()
+        receipt.set_running_or_notify_cancel()
+        self._handover.put(value, details, receipt)
+        return receipt
 
     def send_nowait(
         self, value: T | Buffer | OutgoingMessage[T], **details: Unpack[MessageDetails]
     ) -> None:
         """The same without a future; what goes wrong later is raised by ``flush``."""
-        self._thread.call(self._producer.send_nowait, value, **details)
+        self._handover.put(value, details)
 
     def send_many(self, values: Iterable[T | Buffer | OutgoingMessage[T]]) -> Sequence[MessageId]:
         """Send messages, waiting for room as needed; their ids, in the same order.

@@ -7,6 +7,7 @@ belong to the parent and refuse to work in the child.
 import asyncio
 import os
 import threading
+from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Future
 from typing import Any, Final, ParamSpec, Protocol, TypeVar
@@ -32,6 +33,8 @@ class LoopThread:
         self._thread = threading.Thread(
             target=self._loop.run_forever, name="magnetar-client", daemon=True
         )
+        self._posted: deque[Callable[[], object]] = deque()
+        self._woken = False  # Invariant: True while something posted may not be seen otherwise.
         self._thread.start()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
@@ -77,16 +80,18 @@ class LoopThread:
 
         return self.run(call())
 
-    def submit(
-        self, function: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs
-    ) -> Future[T]:
-        """Call a function on the loop, and return a future of the awaitable that it returns."""
-        awaitable = self.call(function, *args, **kwargs)
+    def post(self, function: Callable[[], object]) -> None:
+        """Have a function called on the loop, behind what was asked of it before. Never waits."""
+        self.check()
+        self._posted.append(function)
+        if not self._woken:
+            self._woken = True
+            self._loop.call_soon_threadsafe(self._call_posted)
 
-        async def outcome() -> T:
-            return await awaitable
-
-        return self._begin(outcome())
+    def _call_posted(self) -> None:
+        self._woken = False  # What is posted from now on wakes it again.
+        for _ in range(len(self._posted)):
+            self._posted.popleft()()
 
     def finish(self, close: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Call ``close`` on the loop and wait. An interruption does not keep it from its end."""
@@ -96,13 +101,17 @@ class LoopThread:
 
         self._begin(closing()).result()
 
+    def check(self) -> None:
+        """Raises NotAllowed in a process that was forked after this was made."""
+        if os.getpid() != self.pid:
+            raise NotAllowed(
+                "this client was made before the process forked: make another one here"
+            )
+
     def _begin(self, work: Coroutine[Any, Any, T]) -> Future[T]:
         if os.getpid() != self.pid or threading.current_thread() is self._thread:
             work.close()
-            if os.getpid() != self.pid:
-                raise NotAllowed(
-                    "this client was made before the process forked: make another one here"
-                )
+            self.check()
             raise NotAllowed("a blocking call on the client's own loop would wait for itself")
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 

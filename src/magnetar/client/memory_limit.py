@@ -20,7 +20,11 @@ class MemoryLimit:
     @property
     def full(self) -> bool:
         """Whether nothing more may be taken."""
-        return self.used_bytes >= self.limit_bytes
+        return not self.has_room(0)
+
+    def has_room(self, size_bytes: int) -> bool:
+        """Whether more may be taken after so many."""
+        return self.used_bytes + size_bytes < self.limit_bytes
 
     def take(self, size_bytes: int) -> None:
         self.used_bytes += size_bytes

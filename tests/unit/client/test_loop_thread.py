@@ -2,6 +2,7 @@
 
 import os
 import threading
+from functools import partial
 
 import pytest
 
@@ -31,6 +32,13 @@ def test_a_call_on_its_own_loop_is_refused_instead_of_hanging(blocking_client):
 
     with pytest.raises(NotAllowed, match="wait for itself"):
         loop_thread().run(mistake())
+
+
+def test_what_is_posted_is_called_in_order_before_what_is_asked_for_later():
+    called = []
+    for number in range(1000):
+        loop_thread().post(partial(called.append, number))
+    assert loop_thread().call(lambda: list(called)) == list(range(1000))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

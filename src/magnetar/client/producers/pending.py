@@ -70,10 +70,14 @@ class PendingSends(Generic[W]):
     @property
     def full(self) -> bool:
         """Whether nothing more may be admitted. An empty queue takes a message of any size."""
+        return not self.has_room(0, 0)
+
+    def has_room(self, messages: int, size_bytes: int) -> bool:
+        """Whether something may be admitted after so many more."""
         return (
-            self.messages >= self._messages_max
-            or self.size_bytes >= self._bytes_max
-            or (self._memory is not None and self._memory.full)
+            self.messages + messages < self._messages_max
+            and self.size_bytes + size_bytes < self._bytes_max
+            and (self._memory is None or self._memory.has_room(size_bytes))
         )
 
     @property

@@ -17,14 +17,14 @@ from magnetar.client.message import (
 from magnetar.client.own_loop import check_loop
 from magnetar.client.schemas.schema import Schema, T
 from magnetar.clock import Clock
-from magnetar.errors import InvalidValue, QueueFull
+from magnetar.errors import InvalidValue, MagnetarError, QueueFull
 from magnetar.model.position import MessageId
 from magnetar.tasks import Closing, Tasks
 
 from .encoding import key_text
 from .receipts import ManyReceipts
 from .routing import MessageRouter, Router
-from .send_queue import SendQueue
+from .send_queue import Handed, SendQueue
 from .topic_producer import TopicProducer
 
 
@@ -166,6 +166,9 @@ class Producer(Generic[T]):
         or MessageTooLarge for one of them, when those before it have been taken.
         """
         check_loop(self._loop)
+        if self._router is None and self._schema is None and isinstance(values, list | tuple):
+            await self._parts[0].queue.put_many(values, None)
+            return
         for value in many(values):
             data, message = prepare(value, schema=self._schema)
             queue = self._route(data, message)
@@ -211,6 +214,27 @@ class Producer(Generic[T]):
 
     async def __aexit__(self, *exc: object) -> None:
         await self.close()
+
+    @property
+    def schema(self) -> Schema[T] | None:
+        return self._schema
+
+    def check_room(self, messages: int, size_bytes: int) -> None:
+        """Raises QueueFull when so many more fill a queue, AlreadyClosed. On any thread."""
+        for part in self._parts:
+            part.queue.check_room(messages, size_bytes)
+
+    def take(self, handed: list[Handed]) -> None:
+        """Send messages that ``Handover`` let in before. Their errors go to their receipts."""
+        if self._router is None:
+            self._parts[0].queue.take(handed)
+            return
+        for each in handed:
+            data, message, waiter = (each, None, None) if isinstance(each, bytes) else each
+            try:
+                self._route(data, message).take([each])
+            except MagnetarError as error:
+                self._parts[0].queue.fail(waiter, error)
 
     def watch(self, partitions: Coroutine[Any, Any, None]) -> None:
         """Run what adds new partitions, until this producer is closed."""

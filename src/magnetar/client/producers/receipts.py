@@ -3,6 +3,7 @@
 import asyncio
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from itertools import repeat
 from typing import overload
@@ -134,4 +135,4 @@ class ReceiptPart:
         self._many.settled(self._slot, outcome)
 
 
-Waiter = asyncio.Future[MessageId] | ReceiptPart
+Waiter = asyncio.Future[MessageId] | Future[MessageId] | ReceiptPart

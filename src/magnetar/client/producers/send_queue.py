@@ -8,8 +8,8 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
-from typing import Final, TypeVar
+from itertools import accumulate, groupby
+from typing import Final, TypeAlias, TypeVar, cast
 
 from magnetar.client.checks import check_data
 from magnetar.client.memory_limit import MemoryLimit
@@ -27,6 +27,10 @@ from .receipts import ManyReceipts, ReceiptPart, Stored, Waiter
 
 log = logging.getLogger(__name__)
 S = TypeVar("S")
+
+HandedWhole: TypeAlias = tuple[bytes, OutgoingMessage | None, Waiter | None]
+Handed: TypeAlias = bytes | HandedWhole
+"""A message from another thread: just its payload, or what ``put`` takes."""
 
 MESSAGE_SIZE_DEFAULT: Final = 5 * 1024 * 1024  # Until the broker has said otherwise.
 
@@ -94,15 +98,46 @@ class SendQueue:
         """``put`` would refuse a message."""
         return self._pending.full
 
+    def check_room(self, messages: int = 0, size_bytes: int = 0) -> None:
+        """Raises QueueFull when full with so many more, or why it is closed. On any thread."""
+        if self.closed is not None:
+            raise self.closed
+        if not self._pending.has_room(messages, size_bytes):
+            raise self._no_room(messages, size_bytes)
+
     def put(self, data: bytes, details: OutgoingMessage | None, waiter: Waiter | None) -> None:
         """Take one message, as ``message.prepare`` returned it.
 
         Raises QueueFull when full, the reason when closed, InvalidValue, MessageTooLarge.
         """
+        self.check_room()
+        self._put(data, details, waiter)
+
+    def take(self, handed: Sequence[Handed]) -> None:
+        """Take messages that were let in before, beyond the bounds too. Errors go to who waits."""
+        for kind, group in groupby(handed, type):
+            if kind is bytes:
+                self._take_plain(list(cast("Iterator[bytes]", group)))
+                continue
+            for data, details, waiter in cast("Iterator[HandedWhole]", group):
+                try:
+                    self._put_open(data, details, waiter)
+                except MagnetarError as error:
+                    self.fail(waiter, error)
+
+    def fail(self, waiter: Waiter | None, error: MagnetarError) -> None:
+        """Tell who waits for a message, or the next flush, that it was not taken."""
+        waiters = [] if waiter is None else [(0, 1, waiter)]
+        self._fail(waiters, 1, error, self._pending.appended + 1)
+
+    def _put_open(
+        self, data: bytes, details: OutgoingMessage | None, waiter: Waiter | None
+    ) -> None:
         if self.closed is not None:
             raise self.closed
-        if self._pending.full:
-            raise self._no_room()
+        self._put(data, details, waiter)
+
+    def _put(self, data: bytes, details: OutgoingMessage | None, waiter: Waiter | None) -> None:
         if type(data) is not bytes:
             check_data(data)
         size = len(data) if details is None else len(data) + details.more_size
@@ -128,12 +163,12 @@ class SendQueue:
         self._added(batch, 1, size)
 
     async def put_many(
-        self, messages: Sequence[bytes | Buffer | OutgoingMessage], receipts: ManyReceipts
+        self, messages: Sequence[bytes | Buffer | OutgoingMessage], receipts: ManyReceipts | None
     ) -> None:
         """Take all messages, waiting for room; the last batch may still be open afterwards.
 
-        The error of a message goes to its receipt. Raises the reason when the queue is closed,
-        and QueueFull as ``room``.
+        The error of a message goes to its receipt, or is raised where none is wanted. Raises the
+        reason when the queue is closed, and QueueFull as ``room``.
         """
         if self._batch_size_max and set(map(type, messages)) <= {bytes}:
             await self._put_plain(messages, receipts)  # type: ignore[arg-type]  # Just checked.
@@ -146,7 +181,7 @@ class SendQueue:
     async def room(self) -> None:
         """As ``ready``; but QueueFull where the producer shall not wait for room."""
         if self.closed is None and self._pending.full and not self._config.block_if_queue_full:
-            raise self._no_room()
+            raise self._no_room(0, 0)
         await self.ready()
 
     async def ready(self) -> None:
@@ -238,47 +273,77 @@ class SendQueue:
         self._progress()
         self._room.set()
 
-    def _no_room(self) -> QueueFull:
+    def _no_room(self, messages: int, size_bytes: int) -> QueueFull:
         memory = self._memory
-        if memory is not None and memory.full:
+        if memory is not None and not memory.has_room(size_bytes):
             return MemoryFull(
-                f"the client's producers hold {memory.used_bytes} bytes without a receipt, and may "
-                f"hold {memory.limit_bytes} (memory_limit_bytes): await ready() before sending more"
+                f"the client's producers hold {memory.used_bytes + size_bytes} bytes without a "
+                f"receipt, and may hold {memory.limit_bytes} (memory_limit_bytes): await ready() "
+                "before sending more"
             )
         return QueueFull(
-            f"the queue to {self._topic} is full ({self._pending.messages} messages, "
-            f"{self._pending.size_bytes} bytes): await ready() before sending more"
+            f"the queue to {self._topic} is full ({self._pending.messages + messages} messages, "
+            f"{self._pending.size_bytes + size_bytes} bytes): await ready() before sending more"
         )
 
-    async def _put_plain(self, messages: Sequence[bytes], receipts: ManyReceipts) -> None:
+    async def _put_plain(self, messages: Sequence[bytes], receipts: ManyReceipts | None) -> None:
         ends = list(accumulate(map(len, messages), initial=0))
         at = 0
         while at < len(messages):
             if self._pending.full or self.closed is not None:
                 await self.room()
-            messages_left = self._config.batch_messages_max - self._batches.messages
-            bytes_left = self._batch_size_max - 1 - self._batches.size_bytes
-            stop = fitting(ends, at, min(messages_left, self._pending.room), bytes_left)
-            if stop == at:  # It is too big for what is left of the batch, or for any.
-                self._put_one(messages[at], receipts)
-                at += 1
-                continue
-            self._put_run(messages[at:stop], ends[stop] - ends[at], receipts.part())
-            at = stop
+            at = self._put_some(messages, ends, at, self._pending.room, receipts)
 
-    def _put_run(self, run: Sequence[bytes], size: int, waiter: Waiter) -> None:
+    def _take_plain(self, messages: Sequence[bytes]) -> None:
+        ends = list(accumulate(map(len, messages), initial=0))
+        at = 0
+        while at < len(messages):
+            try:
+                if self.closed is not None:
+                    raise self.closed
+                at = self._put_some(messages, ends, at, len(messages), None)
+            except MagnetarError as error:
+                self.fail(None, error)
+                at += 1
+
+    def _put_some(
+        self,
+        messages: Sequence[bytes],
+        ends: list[int],
+        at: int,
+        room: int,
+        receipts: ManyReceipts | None,
+    ) -> int:
+        """Put those from ``at`` on that the open batch has room for. Returns where they end."""
+        messages_left = self._config.batch_messages_max - self._batches.messages
+        bytes_left = self._batch_size_max - 1 - self._batches.size_bytes
+        stop = fitting(ends, at, min(messages_left, room), bytes_left)
+        if stop == at:  # It is too big for what is left of the batch, or for any.
+            self._put_one(messages[at], receipts)
+            return at + 1
+        part = None if receipts is None else receipts.part()
+        self._put_run(messages[at:stop], ends[stop] - ends[at], part)
+        return stop
+
+    def _put_run(self, run: Sequence[bytes], size: int, waiter: Waiter | None) -> None:
         batch = self._batches.batch_for(None)
         if batch and self.next_sequence_id != batch.first_sequence_id + len(batch):
             self.close_batches()  # A message with an id or a key of its own came in between.
         batch = self._batch_for(None, self._take_sequence_ids(len(run), None))
-        batch.waiters.append((len(batch), len(run), waiter))
+        if waiter is not None:
+            batch.waiters.append((len(batch), len(run), waiter))
         batch.payloads += run
         self._added(batch, len(run), size)
 
-    def _put_one(self, message: bytes | Buffer | OutgoingMessage, receipts: ManyReceipts) -> None:
+    def _put_one(
+        self, message: bytes | Buffer | OutgoingMessage, receipts: ManyReceipts | None
+    ) -> None:
+        if receipts is None:
+            self._put_open(*prepare(message), None)
+            return
         part = receipts.part()
         try:
-            self.put(*prepare(message), part)
+            self._put_open(*prepare(message), part)
         except MagnetarError as error:
             part.settle(error)
 

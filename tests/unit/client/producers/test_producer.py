@@ -9,7 +9,7 @@ from unit.client.local import PARTITIONS
 from magnetar.client.client import Client
 from magnetar.client.message import OutgoingMessage
 from magnetar.client.producers.routing import HashingScheme, RoutingMode, key_hash
-from magnetar.errors import AlreadyClosed, MessageTooLarge, NotReady
+from magnetar.errors import AlreadyClosed, InvalidValue, MessageTooLarge, NotReady
 from magnetar.model.subscriptions import InitialPosition
 from magnetar.wire.commands import BaseCommand
 
@@ -130,3 +130,27 @@ async def test_partitions_added_later_are_sent_to(peer):
         names = {run.producer_id for run in peer.runs}
         await producer.send_many([b"x"] * 3)
         assert len({run.producer_id for run in peer.runs} - names) == 3
+
+
+async def test_what_was_handed_over_is_routed_and_told_what_went_wrong(partitioned_client):
+    def choose(message, _partitions):
+        return int(message.key)
+
+    producer = await partitioned_client.create_producer("t", routing=choose)
+    with_keys = [OutgoingMessage(b"%d" % n, key=str(n)) for n in range(PARTITIONS)]
+    receipts = [asyncio.get_running_loop().create_future() for _ in range(PARTITIONS + 1)]
+    producer.take(
+        [
+            (b"lost", None, receipts[-1]),
+            b"lost without a word",
+            *(
+                (each.value, each, receipt)
+                for each, receipt in zip(with_keys, receipts, strict=False)
+            ),
+        ]
+    )
+    found = await asyncio.gather(*receipts[:PARTITIONS])
+    assert [each.partition for each in found] == list(range(PARTITIONS))
+    for told in (receipts[-1], producer.flush()):
+        with pytest.raises(InvalidValue, match="the routing function failed"):
+            await told

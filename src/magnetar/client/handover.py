@@ -1,0 +1,66 @@
+"""Messages that other threads send, on their way to the event loop's thread.
+
+To cross to that thread costs a hundred times what sending a message does. So a thread checks its
+message, leaves it here and goes on; the loop takes all that has come meanwhile as one list.
+"""
+
+import threading
+from concurrent.futures import Future
+from typing import Generic
+
+from magnetar.model.position import MessageId
+
+from .checks import check_data
+from .loop_thread import LoopThread
+from .message import Buffer, MessageDetails, OutgoingMessage, prepare
+from .producers.producer import Producer
+from .producers.send_queue import Handed
+from .schemas.schema import T
+
+
+class Handover(Generic[T]):
+    """Takes the messages of one producer from any thread. Bounded as the producer's queue is."""
+
+    def __init__(self, producer: Producer[T], thread: LoopThread) -> None:
+        self._producer = producer
+        self._thread = thread
+        self._lock = threading.Lock()
+        self._waiting: list[Handed] = []
+        self._messages = 0  # Those waiting, and those that the loop is taking.
+        self._size_bytes = 0
+
+    def put(
+        self,
+        value: T | Buffer | OutgoingMessage[T],
+        details: MessageDetails,
+        receipt: Future[MessageId] | None = None,
+    ) -> None:
+        """Send a message. Raises QueueFull when the queue is full, AlreadyClosed, InvalidValue.
+
+        What goes wrong later is told to ``receipt``, or without one to the producer's ``flush``.
+        """
+        self._thread.check()
+        data, message = prepare(value, details, self._producer.schema)
+        if type(data) is not bytes:
+            check_data(data)
+        size = len(data) if message is None else len(data) + message.more_size
+        handed = data if message is None and receipt is None else (data, message, receipt)
+        with self._lock:
+            self._producer.check_room(self._messages, self._size_bytes)
+            self._messages += 1
+            self._size_bytes += size
+            self._waiting.append(handed)
+            if len(self._waiting) > 1:
+                return
+        self._thread.post(self._take)
+
+    def _take(self) -> None:
+        with self._lock:
+            taken, self._waiting = self._waiting, []
+            messages, size_bytes = self._messages, self._size_bytes
+        try:
+            self._producer.take(taken)
+        finally:
+            with self._lock:
+                self._messages -= messages
+                self._size_bytes -= size_bytes
