@@ -1,9 +1,10 @@
 """Schemas: values on both sides, and what the broker makes of them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pytest
 
+from magnetar import Client, InitialPosition
 from magnetar.errors import IncompatibleSchema, InvalidValue, UndecodableValue
 from magnetar.schemas import AvroSchema, Int32Schema, JsonSchema, StringSchema
 
@@ -65,3 +66,59 @@ async def test_records_are_sent_and_received(client, topic, kind):
     assert [message.value for message in received] == orders
     with pytest.raises(InvalidValue, match="Order: number: must be int, not str"):
         await producer.send(Order("1"))
+
+
+@dataclass
+class Later:
+    """The record of ``Order`` in another release."""
+
+    number: float
+    customer: str = "nobody"
+
+
+async def test_messages_of_other_versions_are_read(broker, client, topic):
+    """The consumer has a schema that the topic never saw: it asks for those of the messages."""
+    written = AvroSchema(Order)
+    changed = AvroSchema(Changed, name="Order")
+    for schema, values in (written, [Order(1), Order(2)]), (changed, [Changed(3, tags=["t"])]):
+        producer = await client.create_producer(topic, schema=schema)
+        await producer.send_many(values)
+        await producer.close()
+    later = AvroSchema(Later, name="Order")
+    found = []
+    async with Client(broker.service_url) as fresh:
+        reader = await fresh.create_reader(topic)
+        assert [m.schema_version for m in await reader.receive_many(2, 10)] == [0, 0]
+        consumer = await fresh.subscribe(
+            topic, "s", schema=later, initial_position=InitialPosition.EARLIEST
+        )
+        while len(found) < 3:
+            found += [message.value for message in await consumer.receive_many(3, 10)]
+    assert found == [Later(1.0), Later(2.0), Later(3.0)]
+
+
+@dataclass
+class Changed:
+    number: int
+    note: str | None = None
+    tags: list[str] = field(default_factory=list)
+
+
+async def test_json_is_read_by_names_and_defaults(client, topic):
+    producer = await client.create_producer(topic, schema=JsonSchema(Changed, name="Order"))
+    await producer.send(Changed(1, tags=["t"]))
+    older = await client.create_reader(topic, schema=JsonSchema(Order))
+    assert (await older.receive(10)).value == Order(1)
+
+
+async def test_an_incompatible_version_is_refused(client, topic):
+    await client.create_producer(topic, schema=AvroSchema(Order))
+
+    @dataclass
+    class Wrong:
+        number: str
+
+    with pytest.raises(IncompatibleSchema):
+        await client.create_producer(topic, schema=AvroSchema(Wrong, name="Order"))
+    with pytest.raises(IncompatibleSchema):
+        await client.subscribe(topic, "s", schema=AvroSchema(Wrong, name="Order"))

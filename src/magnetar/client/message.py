@@ -242,8 +242,11 @@ class Delivery:
     redelivery_count: int
     redelivered: bool
     chunks: tuple[Position, ...] = ()  # All entries of a message that was split.
-    decode: "Callable[[Message[Any]], object] | None" = None  # To the value; None: it is ``data``.
+    decode: "Decode | None" = None  # To the value; None: it is ``data``.
     decrypted: bool = True  # False: the payload is that of the entry, as it came.
+
+
+Decode = Callable[["Message[Any]"], object]
 
 
 class Message(NamedTuple, Generic[T_co]):
@@ -265,6 +268,12 @@ class Message(NamedTuple, Generic[T_co]):
         """
         decode = self.delivery.decode
         return cast("T_co", self.data if decode is None else decode(self))
+
+    @property
+    def schema_version(self) -> int | None:
+        """The version of the topic's schema that it was sent with; None if it names none."""
+        version = self.delivery.metadata.schema_version
+        return int.from_bytes(version) if version else None
 
     @property
     def message_id(self) -> MessageId:
@@ -364,11 +373,6 @@ class Message(NamedTuple, Generic[T_co]):
 
     def _own(self) -> "Single | Metadata":
         return parse_single(self.head) if self.batch_index >= 0 else self.delivery.metadata
-
-
-def decoding(decode: Callable[[bytes], object]) -> Callable[[Message[Any]], object]:
-    """What ``Delivery.decode`` is for a schema that needs the payload only."""
-    return lambda message: decode(message.data)
 
 
 def entries_of(message: Message[Any] | MessageId) -> tuple[Position, ...]:

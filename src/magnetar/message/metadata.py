@@ -175,6 +175,15 @@ def message_count(entry: bytes) -> int:
         return 1
 
 
+def schema_version(entry: bytes) -> bytes | None:
+    """The version of the schema that an entry was written with; None if it names none."""
+    try:
+        found = _parsed(entry[4 : payload_start(entry)])
+    except CorruptEntry:
+        return None
+    return found.schema_version if found.HasField("schema_version") else None
+
+
 def publish_time_ms(entry: bytes) -> int:
     """When the entry was published, by its producer's clock; 0 if nobody can read it."""
     try:

@@ -26,6 +26,7 @@ __all__ = [
     "connect",
     "consumer_stats",
     "flow",
+    "get_schema",
     "last_message_id",
     "lookup",
     "partitioned_metadata",
@@ -343,6 +344,11 @@ def seek(
 
 def last_message_id(consumer_id: int, request_id: int) -> bytes:
     return encode(pb.CommandGetLastMessageId(consumer_id=consumer_id, request_id=request_id))
+
+
+def get_schema(request_id: int, topic: str, version: bytes | None = None) -> bytes:
+    """One version of a topic's schema; None for the latest."""
+    return encode(pb.CommandGetSchema(request_id=request_id, topic=topic, schema_version=version))
 
 
 def consumer_stats(consumer_id: int, request_id: int) -> bytes:

@@ -6,7 +6,6 @@ from magnetar.client.message import (
     Delivery,
     Message,
     OutgoingMessage,
-    decoding,
     prepare,
     prepare_many,
 )
@@ -60,6 +59,12 @@ def test_a_message_in_a_batch_has_its_own():
     assert plain.key is None
     assert plain.key_bytes is None
     assert plain.event_time_ms is None
+
+
+def test_a_message_may_name_the_version_of_its_schema():
+    named = Message(delivery(schema_version=bytes(7) + b"\x05"), -1, b"", b"")
+    assert named.schema_version == 5
+    assert Message(delivery(), -1, b"", b"").schema_version is None
 
 
 def test_keys_in_bytes_come_back_as_bytes():
@@ -172,5 +177,5 @@ def test_a_schema_encodes_the_value():
 def test_a_value_is_decoded_by_the_schema_and_without_it_the_payload():
     message = Message(delivery(), -1, b"", b"x")
     assert message.value == b"x"
-    message.delivery.decode = decoding(StringSchema().decode)
+    message.delivery.decode = StringSchema().decoder(None)
     assert message.value == "x"

@@ -18,6 +18,7 @@ from magnetar.message.metadata import (
     parse,
     peek,
     publish_time_ms,
+    schema_version,
     sticky_key,
 )
 from magnetar.proto import PulsarApi_pb2 as pb
@@ -169,3 +170,11 @@ def test_compression_without_a_size_is_a_mistake():
 def test_required_fields_alone_are_written_as_protobuf_would():
     plain = pb.MessageMetadata(producer_name="näme", sequence_id=2**64 - 1, publish_time=1)
     assert build("näme", 2**64 - 1, 1) == plain.SerializeToString()
+
+
+def test_the_version_of_a_schema_is_found():
+    version = bytes(7) + b"\x02"
+    entry = join(build("p", 1, 2, key="k", schema_version=version), b"payload")
+    assert parse(entry).schema_version == schema_version(entry) == version
+    assert schema_version(join(build("p", 1, 2), b"payload")) is None
+    assert schema_version(b"nonsense") is None

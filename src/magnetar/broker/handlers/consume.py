@@ -6,7 +6,6 @@ from typing import Final
 
 from magnetar.broker.attachments import Opening
 from magnetar.broker.cluster.ownership import Ownership
-from magnetar.broker.schema.declared import declared
 from magnetar.broker.schema.topic_schemas import TopicSchemas
 from magnetar.broker.session import OpenConsumer, Session
 from magnetar.broker.topics.consumer import SubscribeRequest
@@ -38,6 +37,7 @@ from magnetar.wire.commands import (
     CommandUnsubscribe,
     MessageIdData,
 )
+from magnetar.wire.schemas import declared
 
 from .names import topic_name
 from .request_limiter import yield_to_loop

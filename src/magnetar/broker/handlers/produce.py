@@ -5,7 +5,6 @@ from collections.abc import Callable, Coroutine
 
 from magnetar.broker.attachments import Opening
 from magnetar.broker.cluster.ownership import Ownership
-from magnetar.broker.schema.declared import declared, version_bytes
 from magnetar.broker.schema.topic_schemas import TopicSchemas
 from magnetar.broker.session import Session
 from magnetar.broker.topics.producer import Producer
@@ -25,6 +24,7 @@ from magnetar.model.producers import ProducerAccessMode
 from magnetar.tasks import Tasks
 from magnetar.wire import replies
 from magnetar.wire.commands import CommandCloseProducer, CommandProducer, CommandSend
+from magnetar.wire.schemas import declared, version_bytes
 
 from .names import topic_name
 

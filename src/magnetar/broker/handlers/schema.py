@@ -1,7 +1,6 @@
 """GET_SCHEMA, GET_OR_CREATE_SCHEMA."""
 
 from magnetar.broker.cluster.ownership import Ownership
-from magnetar.broker.schema.declared import declared, version_bytes, version_number
 from magnetar.broker.schema.registry import SchemaRegistry
 from magnetar.broker.schema.topic_schemas import TopicSchemas
 from magnetar.broker.session import Session
@@ -11,6 +10,7 @@ from magnetar.model.names import TopicName
 from magnetar.model.schemas import SchemaType, SchemaVersion
 from magnetar.wire import replies
 from magnetar.wire.commands import CommandGetOrCreateSchema, CommandGetSchema
+from magnetar.wire.schemas import declared, version_bytes, version_number
 
 from .names import topic_name
 

@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterator, Sequence
 
 from magnetar.broker.schema.definitions import avro_definition, is_json_schema
-from magnetar.broker.schema.key_value import halves
 from magnetar.errors import IncompatibleSchema
+from magnetar.model.key_value_schemas import halves
 from magnetar.model.schemas import (
     SchemaCompatibilityStrategy,
     SchemaInfo,

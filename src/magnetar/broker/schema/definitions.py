@@ -5,8 +5,8 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from magnetar.broker.schema.key_value import halves
 from magnetar.errors import InvalidSchema
+from magnetar.model.key_value_schemas import halves
 from magnetar.model.schemas import AVRO_DEFINED, SchemaInfo, SchemaType
 from magnetar.wire.file_descriptors import root_message
 

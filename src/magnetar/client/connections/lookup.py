@@ -15,13 +15,17 @@ from magnetar.errors import (
     MagnetarError,
     NotAllowed,
     NotReady,
+    SchemaNotFound,
     TimedOut,
+    TopicNotFound,
     Unavailable,
     Unreachable,
 )
+from magnetar.model.schemas import SchemaInfo
 from magnetar.model.subscriptions import RegexSubscriptionMode
 from magnetar.wire import requests
 from magnetar.wire.errors import from_code
+from magnetar.wire.schemas import declared
 
 from .backoff import Backoff
 from .connection import Connection, Endpoint
@@ -139,6 +143,25 @@ class Lookup:
             await watch.begin(connection, self._config.operation_timeout_s)
 
         await self._until_answered(begin)
+
+    async def schema(self, topic: str, version: bytes | None) -> SchemaInfo:
+        """One version of the topic's schema, or the latest.
+
+        Raises SchemaNotFound, TimedOut, the broker's error.
+        """
+
+        async def ask(connection: Connection) -> SchemaInfo:
+            answer = await connection.request(
+                partial(requests.get_schema, topic=topic, version=version),
+                self._config.operation_timeout_s,
+            )
+            found = answer.command.getSchemaResponse
+            if found.HasField("error_code"):
+                error = from_code(found.error_code, found.error_message)
+                raise SchemaNotFound(str(error)) if isinstance(error, TopicNotFound) else error
+            return declared(found.schema)
+
+        return await self._until_answered(ask)
 
     async def _reach(self) -> Connection:
         """A connection to the first address of the service URL that answers.

@@ -40,11 +40,19 @@ class OpenedEntry:
 class ReceiveQueue:
     """The queue of one consumer. The permits that the broker has bound it."""
 
-    def __init__(self, size: int, open_entry: Callable[[Frame], Opened]) -> None:
+    def __init__(
+        self,
+        size: int,
+        open_entry: Callable[[Frame], Opened],
+        ready: Callable[[Frame], bool] | None = None,
+    ) -> None:
+        """``ready`` says whether an entry can be opened; those behind one that cannot wait."""
         self._size = size
         self._enough = max(size // 2, 1) if size else inf
         self._open_entry = open_entry
+        self._ready = ready
         self._arrived: deque[Frame] = deque()
+        self._unready: deque[Frame] = deque()  # They have arrived, and cannot be opened yet.
         self._entry: Entry | None = None  # The one that was opened last, and its messages.
         self._messages: list[Message[Any]] = []
         self._next = 0  # Invariant: the application has those before this index.
@@ -56,7 +64,15 @@ class ReceiveQueue:
         return self._next < len(self._messages) or bool(self._arrived)
 
     def put(self, frame: Frame) -> None:
-        self._arrived.append(frame)
+        if self._ready is None or (not self._unready and self._ready(frame)):
+            self._arrived.append(frame)
+        else:
+            self._unready.append(frame)
+
+    def look_again(self) -> None:
+        """Entries that could not be opened may be ready now."""
+        while self._unready and self._ready is not None and self._ready(self._unready[0]):
+            self._arrived.append(self._unready.popleft())
 
     def pop(self) -> Message[Any] | None:
         if self._next == len(self._messages) and not self.open():
@@ -132,11 +148,14 @@ class ReceiveQueue:
     def restart(self) -> None:
         """Drop everything, for a new subscription, which has no permits yet."""
         self._arrived.clear()
+        self._unready.clear()
         self._messages, self._next = [], 0
         self._consumed = self._size or 1
 
     def drop(self, permits_of: Callable[[Frame], int]) -> None:
         """Drop what waits, because the broker sends it again. Its permits count as consumed."""
         self._consumed += sum(map(permits_of, self._arrived)) + len(self._messages) - self._next
+        self._consumed += sum(map(permits_of, self._unready))
         self._arrived.clear()
+        self._unready.clear()
         self._messages, self._next = [], 0

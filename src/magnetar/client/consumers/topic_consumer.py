@@ -30,6 +30,7 @@ from .place import Place, entry_of
 from .receive_queue import ReceiveQueue
 from .redeliveries import Redeliveries
 from .unpacking import Start, Unpacker, permits_of
+from .writer_schemas import WriterSchemas
 
 log = logging.getLogger(__name__)
 
@@ -112,6 +113,10 @@ class TopicConsumer:
             else None,
         )
         self._chunk_alarm = Alarm(clock, self._expire_chunks)
+        schemas = None
+        if subscribing.schema is not None:
+            schemas = WriterSchemas(self.topic, subscribing.schema, lookup.schema, self._look_again)
+        self._schemas = schemas
         self._unpacker = Unpacker(
             self.topic,
             self.partition,
@@ -122,9 +127,13 @@ class TopicConsumer:
             send_soon=self.acks.send_soon,
             withhold=self.redeliveries.withheld,
             expire_at=self._chunk_alarm.set,
-            schema=subscribing.schema,
+            decode=None if schemas is None else schemas.decode,
         )
-        self._queue = ReceiveQueue(subscribing.receiver_queue_size, self._unpacker.open)
+        self._queue = ReceiveQueue(
+            subscribing.receiver_queue_size,
+            self._unpacker.open,
+            None if schemas is None else schemas.ready,
+        )
         self._receiving = False  # Messages from before a seek or reconnection are not taken.
         self._closed = False
         self._close_request = partial(requests.close_consumer, consumer_id)
@@ -317,7 +326,13 @@ class TopicConsumer:
             return
         was_waiting = self._queue.waiting
         self._queue.put(frame)
-        if not was_waiting:
+        if not was_waiting and self._queue.waiting:
+            self._arrived(self)
+
+    def _look_again(self) -> None:
+        was_waiting = self._queue.waiting
+        self._queue.look_again()
+        if not was_waiting and self._queue.waiting:
             self._arrived(self)
 
     def on_ack_response(self, request_id: int, error: MagnetarError | None) -> None:
@@ -457,4 +472,6 @@ class TopicConsumer:
             if not ask_broker:
                 connection.consumers.pop(self._id, None)
             connection.detach(connection.consumers, self._id, self._close_request)
+        if self._schemas is not None:
+            await self._schemas.close()
         await self._attachment.close(str(self.over))

@@ -8,12 +8,10 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any
 
 from magnetar.client.consumers.config import ConsumerConfig, ConsumerCryptoFailureAction
 from magnetar.client.encryption.data_keys import Decryptor
-from magnetar.client.message import Delivery, decoding
-from magnetar.client.schemas.schema import Schema
+from magnetar.client.message import Decode, Delivery
 from magnetar.errors import CorruptEntry, CryptoFailed, MessageTooLarge
 from magnetar.message.batch import bits_left, unpack
 from magnetar.message.chunk import Reassembly
@@ -83,12 +81,13 @@ class Unpacker:
         send_soon: Callable[[], object],
         withhold: Callable[[Position], None],
         expire_at: Callable[[float], None],
-        schema: Schema[Any] | None = None,
+        decode: Callable[[bytes | None], Decode] | None = None,
     ) -> None:
         """``reject`` tells the broker that an entry cannot be read.
 
         ``send_soon`` is called when there is something to acknowledge, ``withhold`` with an entry
         that stays unacknowledged, ``expire_at`` with the time when ``expire`` is to be called.
+        ``decode`` returns what decodes the messages of a version of the schema.
         """
         self.start = None
         self.time_start_ms = None
@@ -114,7 +113,7 @@ class Unpacker:
         self._decryptor = Decryptor(config.crypto_key_reader) if config.crypto_key_reader else None
         self._crypto_failure_action = config.crypto_failure_action
         self._expire_at = expire_at
-        self._decode = None if schema is None else decoding(schema.decode)
+        self._decode = decode
         self._reported: set[Flaw] = set()
 
     def open(self, frame: Frame) -> Opened:
@@ -184,7 +183,7 @@ class Unpacker:
             frame.command.message.redelivery_count,
             redelivered=frame.command.message.redelivery_count > 0
             or (self.seen_before is not None and position <= self.seen_before),
-            decode=self._decode,
+            decode=None if self._decode is None else self._decode(metadata.schema_version),
         )
         body = entry[metadata.payload_start :]
         if metadata.encryption is not None:

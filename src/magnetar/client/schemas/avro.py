@@ -14,7 +14,7 @@ from magnetar.model.schemas import SchemaInfo, SchemaType
 
 from .kinds import Misfit
 from .records import Deriving
-from .schema import Schema, T
+from .schema import Encoded, Schema, T
 
 # What fastavro raises for values and bytes that are not what a schema says.
 _FLAWS = (
@@ -104,16 +104,16 @@ class _Avro(Schema[T]):
     def decode(self, data: bytes) -> T:
         return self._of_plain(self._definition.read(data))
 
-    def decoder(self, writer: SchemaInfo) -> Callable[[bytes], T]:
+    def decoder(self, writer: SchemaInfo | None) -> Callable[[Encoded], T]:
+        if writer is None or (writer.type, writer.data) == (self.info.type, self.info.data):
+            return super().decoder(None)
         if writer.type is not SchemaType.AVRO:
             raise UndecodableValue(f"it was written as {writer.type.name}, not as AVRO")
-        if writer.data == self.info.data:
-            return self.decode
         try:
             read = self._definition.reading(Definition.of(writer.data))
         except InvalidValue as error:
             raise UndecodableValue(f"the schema that it was written with: {error}") from None
-        return lambda data: self._of_plain(read(data))
+        return lambda message: self._of_plain(read(message.data))
 
     def _of_plain(self, plain: Any) -> T:
         raise NotImplementedError

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar, Generic
+from typing import TYPE_CHECKING, ClassVar, Generic, Protocol
 
 from magnetar.model.schemas import SchemaInfo
 
@@ -18,6 +18,16 @@ else:
     T_co = TypeVar("T_co", covariant=True)
 
 
+class Encoded(Protocol):
+    """What a schema sees of a message."""
+
+    @property
+    def data(self) -> bytes: ...
+
+    @property
+    def key_bytes(self) -> bytes | None: ...
+
+
 class Schema(ABC, Generic[T]):
     """Turns the values of one topic into bytes and back.
 
@@ -26,7 +36,6 @@ class Schema(ABC, Generic[T]):
     """
 
     info: SchemaInfo | None  # What the broker is told; None for nothing.
-    keyed: ClassVar[bool] = False  # A part of the value travels as the message's key.
     evolves: ClassVar[bool] = False  # To decode, it must know the schema it was written with.
 
     @abstractmethod
@@ -37,9 +46,13 @@ class Schema(ABC, Generic[T]):
     def decode(self, data: bytes) -> T:
         """The value of a payload written with this schema. Raises UndecodableValue."""
 
-    def decoder(self, writer: SchemaInfo) -> Callable[[bytes], T]:
-        """What decodes payloads written with ``writer``, as ``decode`` does those of its own.
+    def encode_key(self, value: T) -> bytes | None:
+        """The part of a value that travels as the message's key; None if there is none."""
+        return None
+
+    def decoder(self, writer: SchemaInfo | None) -> Callable[[Encoded], T]:
+        """What decodes messages written with ``writer``, as ``decode`` does; None: with itself.
 
         Raises UndecodableValue if nothing can.
         """
-        return self.decode
+        return lambda message: self.decode(message.data)

@@ -2,9 +2,9 @@ import pytest
 from unit.broker.peer import TOPIC
 from unit.broker.schema.samples import A_TEXT, AB, A
 
-from magnetar.broker.schema.declared import version_bytes
 from magnetar.model.schemas import SchemaInfo, SchemaType
 from magnetar.proto import PulsarApi_pb2 as pb
+from magnetar.wire.schemas import version_bytes
 
 
 def sent(schema):

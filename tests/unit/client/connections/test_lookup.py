@@ -8,9 +8,11 @@ from magnetar.errors import (
     InvalidValue,
     NotAuthorized,
     NotReady,
+    SchemaNotFound,
     TopicNotFound,
     Unreachable,
 )
+from magnetar.model.schemas import SchemaInfo, SchemaType
 from magnetar.wire import replies
 from magnetar.wire.commands import BaseCommand
 
@@ -168,3 +170,32 @@ async def test_partitions_and_topics_are_told(peer, client):
         "persistent://public/default/a",
         "persistent://public/default/b",
     ]
+
+
+async def test_the_schema_of_a_topic_is_asked_for(peer, lookup):
+    peer.script(
+        BaseCommand.GET_SCHEMA,
+        lambda c, f: c.write(
+            replies.get_schema(
+                f.command.getSchema.request_id,
+                name="t",
+                data=b"{}",
+                kind=SchemaType.JSON,
+                properties={"a": "b"},
+                version=bytes(8),
+            )
+        ),
+        lambda c, f: c.write(
+            replies.get_schema_failed(f.command.getSchema.request_id, TopicNotFound("no schema"))
+        ),
+        lambda c, f: c.write(
+            replies.get_schema_failed(f.command.getSchema.request_id, NotAuthorized("not you"))
+        ),
+    )
+    assert await lookup.schema("t", bytes(8)) == SchemaInfo(SchemaType.JSON, b"{}", {"a": "b"})
+    assert peer.of(BaseCommand.GET_SCHEMA)[0].getSchema.schema_version == bytes(8)
+    with pytest.raises(SchemaNotFound, match="no schema"):
+        await lookup.schema("t", None)
+    assert not peer.of(BaseCommand.GET_SCHEMA)[1].getSchema.HasField("schema_version")
+    with pytest.raises(NotAuthorized):
+        await lookup.schema("t", None)

@@ -111,3 +111,27 @@ def test_a_queue_of_none_asks_for_a_message_when_somebody_waits():
     assert not received.wants_more
     assert received.wants_one
     assert received.take_permits() == 3
+
+
+def test_an_entry_that_is_not_ready_holds_back_those_behind_it():
+    ready = {1: True, 2: False, 3: True}
+    received = ReceiveQueue(10, lambda e: Opened([e], 1), ready.__getitem__)
+    for entry in (1, 2, 3):
+        received.put(entry)
+    assert received.take(9) == [1]
+    received.look_again()
+    assert not received.waiting
+    ready[2] = True
+    received.look_again()
+    assert received.take(9) == [2, 3]
+
+
+def test_what_is_not_ready_is_dropped_like_the_rest():
+    received = ReceiveQueue(10, lambda e: Opened([e], 1), lambda _: False)
+    received.put(1)
+    received.drop(lambda _: 5)
+    assert received.wants_more
+    received.put(2)
+    received.restart()
+    received.look_again()
+    assert not received.waiting

@@ -10,8 +10,8 @@ from magnetar.broker.admin.router import Route
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.schema.compatibility import check_compatible
 from magnetar.broker.schema.definitions import check_definition
-from magnetar.broker.schema.key_value import halves, joined
 from magnetar.errors import InvalidSchema, NamespaceNotFound, SchemaNotFound
+from magnetar.model.key_value_schemas import halves, joined
 from magnetar.model.schemas import AVRO_DEFINED, SchemaInfo, SchemaType, SchemaVersion
 
 _CLIENTS_OWN: Final = ("AUTO", "AUTO_CONSUME", "AUTO_PUBLISH")

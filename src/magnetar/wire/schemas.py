@@ -1,4 +1,4 @@
-"""The schema that a client declares, and the versions of schemas as the protocol's bytes. Pure."""
+"""Schemas and their versions, as the protocol has them. Pure."""
 
 import struct
 from typing import Final
@@ -11,12 +11,12 @@ _VERSION: Final = struct.Struct(">q")
 
 
 def declared(schema: Schema) -> SchemaInfo:
-    """What a client declares. Raises InvalidSchema for a type that is not known."""
+    """A schema as a peer sent it. Raises InvalidSchema for a type that is not known."""
     try:
         kind = SchemaType(schema.type)
     except ValueError:
         raise InvalidSchema(
-            f"Schemas of type {Schema.Type.Name(schema.type)} are not known to this broker"
+            f"Schemas of type {Schema.Type.Name(schema.type)} are not known here"
         ) from None
     return SchemaInfo(
         kind, schema.schema_data, {pair.key: pair.value for pair in schema.properties}

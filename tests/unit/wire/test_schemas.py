@@ -1,9 +1,9 @@
 import pytest
 
-from magnetar.broker.schema.declared import declared, version_bytes, version_number
 from magnetar.errors import IncompatibleSchema, InvalidSchema, UnexpectedCommand
 from magnetar.model.schemas import SchemaType
 from magnetar.proto import PulsarApi_pb2 as pb
+from magnetar.wire.schemas import declared, version_bytes, version_number
 
 KNOWN = sorted(set(pb.Schema.Type.values()) - {pb.Schema.External})
 

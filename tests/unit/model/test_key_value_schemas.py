@@ -1,8 +1,8 @@
 import pytest
 from unit.broker.schema.samples import A, key_value
 
-from magnetar.broker.schema.key_value import halves, joined
 from magnetar.errors import InvalidSchema
+from magnetar.model.key_value_schemas import halves, joined
 from magnetar.model.schemas import SchemaInfo, SchemaType
 
 TEXT = SchemaInfo(SchemaType.STRING)
