@@ -76,11 +76,13 @@ def fetch() -> Path:
 class PulsarStandalone(Broker):
     """``PulsarStandaloneStarter`` in a folder of its own. Leaving the ``with`` block ends it."""
 
-    def __init__(self, jars: Path, folder: Path, *, fsync: bool) -> None:
+    def __init__(self, jars: Path, folder: Path, *, fsync: bool, settings: str = "") -> None:
+        """``settings`` are further lines for its ``standalone.conf``."""
         super().__init__(f"Pulsar {VERSION}, {'fsync' if fsync else 'no fsync, as it ships'}")
         self._jars = jars
         self._folder = folder
         self._fsync = fsync
+        self._settings = settings
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
@@ -92,6 +94,7 @@ class PulsarStandalone(Broker):
             (HERE / "standalone.conf").read_text()
             + f"brokerServicePort={port}\nwebServicePort={web_port}\n"
             + f"journalSyncData={str(self._fsync).lower()}\n"
+            + self._settings
         )
         command = ["java", *JVM_OPTIONS, f"-Dlog4j.configurationFile={HERE / 'log4j2.xml'}"]
         command += ["-cp", f"{self._jars}/*", "org.apache.pulsar.PulsarStandaloneStarter"]

@@ -11,6 +11,7 @@ LINES_MAX = 500
 # Tested elsewhere than in a unit test of their own name, and where.
 TESTED_ELSEWHERE = {
     "broker/topics/backlog_limits.py": "tests/unit/broker/topics/test_topic_upkeep.py",
+    "client/connections/sides.py": "contracts; producers, consumers and watches satisfy them",
     "errors.py": "classes only; tests/architecture/test_error_tables.py walks the tree",
     "storage/metadata/store.py": "a contract; tests/contract runs every implementation",
     "storage/ledger/store.py": "a contract; tests/contract runs every implementation",

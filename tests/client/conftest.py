@@ -10,6 +10,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from support.security import Security
 
 from magnetar import Client
 from magnetar.testing.local_broker import BrokerThread
@@ -26,6 +27,7 @@ def broker(request, tmp_path_factory):
             yield ours
         return
     sys.path.insert(0, str(Path(__file__).parents[2]))
+    from bench.broker import free_port  # noqa: PLC0415
     from bench.pulsar_standalone import Missing, PulsarStandalone, fetch  # noqa: PLC0415
 
     try:
@@ -34,10 +36,22 @@ def broker(request, tmp_path_factory):
         pytest.skip(f"no Apache Pulsar to test against: {error}")
     say = request.config.get_terminal_writer().line
     say("starting Apache Pulsar, which takes about 20 s")
-    with PulsarStandalone(jars, tmp_path_factory.mktemp("pulsar"), fsync=False) as pulsar:
+    folder, ports = tmp_path_factory.mktemp("pulsar"), (free_port(), free_port())
+    security = Security(tmp_path_factory.mktemp("security"), ports)
+    settings = security.settings
+    with PulsarStandalone(jars, folder, fsync=False, settings=settings) as pulsar:
+        pulsar.security = security
         say(f"Apache Pulsar is at {pulsar.url}")
         pulsar.service_url = pulsar.url
         yield pulsar
+
+
+@pytest.fixture
+def security(broker):
+    """How a broker that speaks TLS and checks credentials is reached."""
+    if not WITH_PULSAR:
+        pytest.skip("our broker neither speaks TLS nor checks credentials yet")
+    return broker.security
 
 
 @pytest.fixture

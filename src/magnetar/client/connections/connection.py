@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Final, Protocol, TypeVar, cast
+from typing import Final, cast
 
 from magnetar.client.own_loop import check_loop
 from magnetar.clock import Clock
@@ -32,6 +32,7 @@ from magnetar.wire.requests import ping, pong
 
 from .credentials import Credentials
 from .requests import Requests
+from .sides import ConsumerSide, Detachable, ProducerSide, S, WatcherSide
 from .tls import Tls, refuses_certificate
 from .transport import open_transport, stranger
 
@@ -52,42 +53,6 @@ _request_id_of: Final[Mapping[int, Callable[[object], int]]] = {
     ),
     BaseCommand.WATCH_TOPIC_LIST_SUCCESS: attrgetter("watchTopicListSuccess.request_id"),
 }
-
-
-class Detachable(Protocol):
-    """What a connection tells a producer and a consumer."""
-
-    def on_detached(self, connection: "Connection", error: MagnetarError | None) -> None:
-        """The broker closed it (``error`` is None), or the connection is gone."""
-
-
-class ProducerSide(Detachable, Protocol):
-    """What a connection tells a producer."""
-
-    def on_receipt(self, frame: Frame) -> None: ...
-
-    def on_send_error(self, frame: Frame) -> None: ...
-
-
-class ConsumerSide(Detachable, Protocol):
-    """What a connection tells a consumer."""
-
-    def on_message(self, frame: Frame) -> None: ...
-
-    def on_ack_response(self, request_id: int, error: MagnetarError | None) -> None: ...
-
-    def on_active_change(self, frame: Frame) -> None: ...
-
-    def on_end_of_topic(self) -> None: ...
-
-
-class WatcherSide(Detachable, Protocol):
-    """What a connection tells a watcher of topics."""
-
-    def on_topics(self, frame: Frame) -> None: ...
-
-
-S = TypeVar("S", ProducerSide, ConsumerSide, WatcherSide)
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,7 +288,7 @@ class Connection(asyncio.BufferedProtocol):
                 f"{address} refused the client's certificate, method tls{reason}"
             )
         if not self._handshake.connected:
-            hint = "does it want a client certificate" if self._tls else "is it for pulsar+ssl://"
+            hint = self._tls.hint if self._tls else "is it for pulsar+ssl://"
             return ConnectionLost(
                 f"{address} closed the connection in place of an answer{reason}; {hint}?"
             )
@@ -442,7 +407,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def _idle_too_long(self) -> bool:
         """Looked at as often as the broker's keep-alive is."""
-        if self.producers or self.consumers or len(self._requests) or not self._idle_max_s:
+        used = self.producers or self.consumers or self.watchers or len(self._requests)
+        if used or not self._idle_max_s:
             self._idle_since = None
         elif self._idle_since is None:
             self._idle_since = self._clock.now()

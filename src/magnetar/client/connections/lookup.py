@@ -29,6 +29,7 @@ from magnetar.wire.schemas import declared
 
 from .backoff import Backoff
 from .connection import Connection, Endpoint
+from .http_lookup import HttpLookup
 from .pool import ConnectionPool
 from .retry import retry
 from .topic_list_watch import TopicListWatch
@@ -56,15 +57,16 @@ class Lookup:
         self._pool = pool
         self._clock = clock
         self._backoff = backoff
-        if pool.cluster.url.http:
-            raise NotAllowed(
-                f"service URL {pool.cluster.url}: only pulsar:// and pulsar+ssl:// yet"
-            )
 
     async def connect(self, topic: str) -> Connection:
         """Connect to the broker that owns ``topic``, in one attempt."""
         cluster = self._pool.cluster
-        connection = await self._reach()
+        if cluster.url.http:
+            http = HttpLookup(self._config, cluster)
+            url = await self._reach(partial(http.owner, topic=topic))
+            owner = _address(url, topic, tls=cluster.url.tls)
+            return await self._pool.connect(Endpoint(owner, owner))
+        connection = await self._reach(self._connect)
         service = connection.endpoint.physical
         authoritative = False
         for _ in range(self._config.lookup_redirects_max + 1):
@@ -105,14 +107,18 @@ class Lookup:
             found = answer.command.partitionMetadataResponse
             if found.response == _METADATA_FAILED:
                 raise from_code(found.error, found.message)
-            if found.partitions > PARTITIONS_MAX:
-                raise InvalidValue(
-                    f"{topic} has {found.partitions} partitions, its broker says; this client goes "
-                    f"up to {PARTITIONS_MAX}: use partitions by name, {topic}-partition-0 and so on"
-                )
             return int(found.partitions)
 
-        return await self._until_answered(ask)
+        def over_http(http: HttpLookup, address: str) -> Awaitable[int]:
+            return http.partitions(address, topic, auto_create=auto_create)
+
+        count = await self._until_answered(ask, over_http)
+        if count > PARTITIONS_MAX:
+            raise InvalidValue(
+                f"{topic} has {count} partitions, its broker says; this client goes up to "
+                f"{PARTITIONS_MAX}: use partitions by name, {topic}-partition-0 and so on"
+            )
+        return count
 
     async def topics(
         self,
@@ -134,7 +140,10 @@ class Lookup:
             )
             return sorted(answer.command.getTopicsOfNamespaceResponse.topics)
 
-        return await self._until_answered(ask)
+        def over_http(http: HttpLookup, address: str) -> Awaitable[list[str]]:
+            return http.topics(address, namespace, mode)
+
+        return sorted(await self._until_answered(ask, over_http))
 
     async def watch_topics(self, watch: TopicListWatch) -> None:
         """Have a broker tell ``watch`` from now on. Raises NotAllowed where none can."""
@@ -161,10 +170,16 @@ class Lookup:
                 raise SchemaNotFound(str(error)) if isinstance(error, TopicNotFound) else error
             return declared(found.schema)
 
-        return await self._until_answered(ask)
+        def over_http(http: HttpLookup, address: str) -> Awaitable[SchemaInfo]:
+            return http.schema(address, topic, version)
 
-    async def _reach(self) -> Connection:
-        """A connection to the first address of the service URL that answers.
+        return await self._until_answered(ask, over_http)
+
+    async def _connect(self, address: str) -> Connection:
+        return await self._pool.connect(Endpoint(address, address))
+
+    async def _reach(self, use: Callable[[str], Awaitable[T]]) -> T:
+        """What ``use`` makes of the first address of the service URL that answers.
 
         Raises Unreachable when none does and none ever has, and after that ConnectionLost, for a
         broker that was there is likely to come back.
@@ -173,21 +188,32 @@ class Lookup:
         failures: list[MagnetarError] = []
         for address in cluster.addresses.in_turn(self._clock.now()):
             try:
-                connection = await self._pool.connect(Endpoint(address, address))
+                found = await use(address)
             except Unavailable as error:
                 cluster.addresses.failed(address, self._clock.now())
                 failures.append(error)
             else:
                 cluster.addresses.worked(address)
                 cluster.reached = True
-                return connection
+                return found
         if cluster.reached or not all(isinstance(e, ConnectionLost | TimedOut) for e in failures):
             raise failures[-1]
         raise Unreachable("; ".join(map(str, failures))) from failures[-1]
 
-    async def _until_answered(self, ask: Callable[[Connection], Awaitable[T]]) -> T:
+    async def _until_answered(
+        self,
+        ask: Callable[[Connection], Awaitable[T]],
+        over_http: Callable[[HttpLookup, str], Awaitable[T]] | None = None,
+    ) -> T:
+        """What a broker answers over a connection, or over HTTP where the service URL says so."""
+
         async def attempt() -> T:
-            connection = await self._reach()
+            cluster = self._pool.cluster
+            if cluster.url.http:
+                if over_http is None:
+                    raise NotAllowed(f"brokers cannot be asked for this over {cluster.url.scheme}")
+                return await self._reach(partial(over_http, HttpLookup(self._config, cluster)))
+            connection = await self._reach(self._connect)
             try:
                 return await ask(connection)
             except MagnetarError as error:

@@ -39,6 +39,12 @@ class Tls:
             log.warning("client.tls_files_unusable error=%s, the last ones hold", error)
         return self._context
 
+    @property
+    def hint(self) -> str:
+        """What to ask oneself when the broker hangs up. Not every broker says what it misses."""
+        shown = self._config.certificate[0]
+        return f"does it trust {shown}" if shown else "does it want a client certificate"
+
     def _load(self) -> ssl.SSLContext:
         config = self._config
         context = ssl.create_default_context(cafile=config.tls_trust_certs_file)

@@ -12,6 +12,7 @@ from magnetar.errors import ConnectionLost
 from .tls import trouble
 
 ADDRESSES_MAX: Final = 16  # That a name has, and that are tried.
+REFUSED: Final = "connection refused, nothing listens there"
 
 
 async def open_transport(
@@ -56,10 +57,10 @@ async def open_transport(
 
 
 def _cause(error: OSError, context: ssl.SSLContext | None, share_s: float) -> str:
-    if isinstance(error, ConnectionRefusedError):
-        return "connection refused, nothing listens there"
     if isinstance(error, TimeoutError):
         return f"no answer within {share_s:g} s"
+    if isinstance(error, ConnectionRefusedError):
+        return REFUSED
     if context is not None and isinstance(error, ssl.SSLError | ConnectionError):
         return trouble(error)
     return str(error)
