@@ -8,6 +8,7 @@ docstring. What the asyncio client awaits, the twin waits for.
 """
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -17,13 +18,19 @@ ROOT: Final = Path(__file__).parents[1]
 CLIENT: Final = ROOT / "src" / "magnetar" / "client"
 TARGET: Final = CLIENT / "blocking.py"
 
-CLASSES: Final = ("Producer", "Receiver", "Consumer", "Reader", "Client")
-MADE: Final = ("Producer", "Consumer", "Reader")  # Classes whose instances methods return.
+CLASSES: Final = ("Producer", "Receiver", "Consumer", "Reader", "TableView", "Client")
+MADE: Final = (
+    "Producer",
+    "Consumer",
+    "Reader",
+    "TableView",
+)  # Classes whose instances methods return.
 INTERNAL: Final = (
     "add",
     "arrived",
     "check_room",
     "failed",
+    "last_messages",
     "remove",
     "run",
     "schema",
@@ -31,6 +38,18 @@ INTERNAL: Final = (
     "seek_last",
     "watch",
 )  # For the client, not for applications.
+READS: Final = (  # What a table view has in memory may be read in any thread.
+    "get",
+    "keys",
+    "values",
+    "items",
+    "for_each",
+    "__getitem__",
+    "__contains__",
+    "__iter__",
+    "__len__",
+    "__repr__",
+)
 
 HEADER: Final = '''\
 """The same client for threads: every call waits for its answer.
@@ -45,7 +64,7 @@ their message to be taken with others. Where speed counts, use those, ``send_man
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Generic, Self, Unpack
 
@@ -56,11 +75,12 @@ from . import client as client_module
 from .consumers import consumer as consumer_module
 from .consumers import reader as reader_module
 from .consumers import receiver as receiver_module
+from .consumers import table_view as table_view_module
 from .consumers.entry import Entry
 from .producers import producer as producer_module
 from .handover import Handover
 from .config import ClientOptions
-from .consumers.config import ConsumerOptions, ReaderOptions
+from .consumers.config import ConsumerOptions, ReaderOptions, TableViewOptions
 from .producers.config import ProducerOptions
 from .loop_thread import LoopThread, loop_thread
 from .message import Buffer, Message, MessageDetails, OutgoingMessage, outgoing
@@ -113,7 +133,7 @@ def module() -> str:
 
 def twin(name: str) -> str:
     """The class for threads."""
-    lower = name.lower()
+    lower = snake(name)
     node = definition(name)
     generic = next((ast.unparse(one) for one in node.bases), "")  # As Generic[T], Receiver[T].
     base, bracket, of = generic.partition("[")
@@ -122,7 +142,7 @@ def twin(name: str) -> str:
     members = [
         method(one, f"_{lower}")
         for one in methods(node)
-        if (not one.name.startswith("_") or one.name in SPECIAL)
+        if (not one.name.startswith("_") or one.name in {*SPECIAL, *READS})
         and one.name not in INTERNAL
         and one.name not in inherited
     ]
@@ -135,8 +155,13 @@ def twin(name: str) -> str:
 
 def definition(name: str) -> ast.ClassDef:
     """The asyncio client's class of this name."""
-    body = ast.parse(next(CLIENT.rglob(f"{name.lower()}.py")).read_text()).body
+    body = ast.parse(next(CLIENT.rglob(f"{snake(name)}.py")).read_text()).body
     return next(node for node in body if isinstance(node, ast.ClassDef) and node.name == name)
+
+
+def snake(name: str) -> str:
+    """As modules are named: ``table_view`` for ``TableView``."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
 
 
 def methods(node: ast.ClassDef) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
@@ -160,6 +185,8 @@ def method(node: ast.FunctionDef | ast.AsyncFunctionDef, inner: str) -> str:
     elif isinstance(node, ast.AsyncFunctionDef):
         run = "make" if made in MADE else "run"
         call = f"self._thread.{run}({target}({', '.join(given)}))"
+    elif node.name in READS:
+        call = f"{target}({', '.join(given)})"
     else:
         call = f"self._thread.call({', '.join([target, *given])})"
     if made in MADE:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from magnetar.client.consumers.consumer import Consumer
     from magnetar.client.consumers.reader import Reader
     from magnetar.client.consumers.redelivery_backoff import RedeliveryBackoff
+    from magnetar.client.consumers.table_view import TableView
     from magnetar.client.encryption.keys import CryptoKeyReader, EncryptionKey, FileKeyReader
     from magnetar.client.message import EncryptionContext, Message, OutgoingMessage
     from magnetar.client.producers.config import ProducerCryptoFailureAction
@@ -69,6 +70,7 @@ __all__ = [
     "RegexSubscriptionMode",
     "RoutingMode",
     "SubscriptionType",
+    "TableView",
     "errors",
 ]
 
@@ -102,6 +104,7 @@ _HOMES: Final = {
     "RegexSubscriptionMode": "magnetar.model.subscriptions",
     "RoutingMode": "magnetar.client.producers.routing",
     "SubscriptionType": "magnetar.model.subscriptions",
+    "TableView": "magnetar.client.consumers.table_view",
 }
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from architecture.source import SOURCE, TESTS, files, lines, tree
 
 LINES_MAX = 500
+WRITTEN_BY_PROGRAMS = {"client/blocking.py"}  # It is as long as the classes it is made from.
 
 # Tested elsewhere than in a unit test of their own name, and where.
 TESTED_ELSEWHERE = {
@@ -42,7 +43,11 @@ def has_unit_test(name: str) -> bool:
 
 
 def test_no_file_is_too_long():
-    long = [f"{name}: {lines(name)} lines" for name in files() if lines(name) > LINES_MAX]
+    long = [
+        f"{name}: {lines(name)} lines"
+        for name in files()
+        if lines(name) > LINES_MAX and name not in WRITTEN_BY_PROGRAMS
+    ]
     assert not long, f"over {LINES_MAX} lines; split where a heading would stand"
 
 

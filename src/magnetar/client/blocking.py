@@ -10,7 +10,7 @@ their message to be taken with others. Where speed counts, use those, ``send_man
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Generic, Self, Unpack
 
@@ -22,7 +22,8 @@ from .config import ClientOptions
 from .consumers import consumer as consumer_module
 from .consumers import reader as reader_module
 from .consumers import receiver as receiver_module
-from .consumers.config import ConsumerOptions, ReaderOptions
+from .consumers import table_view as table_view_module
+from .consumers.config import ConsumerOptions, ReaderOptions, TableViewOptions
 from .consumers.entry import Entry
 from .handover import Handover
 from .loop_thread import LoopThread, loop_thread
@@ -228,12 +229,24 @@ class Receiver(Generic[T_co]):
         """Go to the first message published at or after this time. Raises as ``seek``."""
         self._thread.run(self._receiver.seek_time(publish_time_ms))
 
+    def seek_each(self, place: Callable[[str], MessageId | int]) -> None:
+        """Go to a place of its own on each topic and partition.
+
+        ``place`` gets a full name and returns a message id, or a publish time in milliseconds since
+        the epoch. Raises as ``seek``.
+        """
+        self._thread.run(self._receiver.seek_each(place))
+
     def last_message_id(self) -> MessageId | None:
         """The id of the topic's last message; None when it has none.
 
         Of several topics or partitions the greatest. Raises TimedOut or the broker's error.
         """
         return self._thread.run(self._receiver.last_message_id())
+
+    def last_message_ids(self) -> dict[str, MessageId]:
+        """The id of the last message of each topic and partition that has one. Raises as above."""
+        return self._thread.run(self._receiver.last_message_ids())
 
     def has_message_available(self) -> bool:
         """Whether ``receive`` would return without another message being published."""
@@ -348,6 +361,80 @@ class Reader(Receiver[T_co]):
         return self._thread.run(self._reader.receive_entries(count_max, timeout_s))
 
 
+class TableView(Generic[T_co]):
+    """``magnetar.TableView`` for threads."""
+
+    def __init__(self, table_view: table_view_module.TableView[T_co], thread: LoopThread) -> None:
+        self._table_view = table_view
+        self._thread = thread
+
+    @property
+    def topic(self) -> str:
+        """The full name of the topic."""
+        return self._table_view.topic
+
+    def get(self, key: str) -> T_co | None:
+        """The value of ``key``; None where it has none."""
+        return self._table_view.get(key)
+
+    def keys(self) -> list[str]:
+        return self._table_view.keys()
+
+    def values(self) -> list[T_co]:
+        return self._table_view.values()
+
+    def items(self) -> list[tuple[str, T_co]]:
+        """The keys with their values, as they are now."""
+        return self._table_view.items()
+
+    def for_each(self, action: Callable[[str, T_co], object]) -> None:
+        """Call ``action`` with each key and its value."""
+        self._table_view.for_each(action)
+
+    def listen(self, action: Callable[[str, T_co | None], object]) -> None:
+        """Call ``action`` with each key that changes from now on, and its value; None: removed.
+
+        It is called on the client's event loop, so it may not wait; what it raises is logged.
+        """
+        self._thread.call(self._table_view.listen, action)
+
+    def for_each_and_listen(self, action: Callable[[str, T_co | None], object]) -> None:
+        """``for_each``, then ``listen``: nothing in between is missed."""
+        self._thread.call(self._table_view.for_each_and_listen, action)
+
+    def refresh(self, timeout_s: float | None = None) -> None:
+        """Wait until everything is in that was published before this call.
+
+        Raises TimedOut after ``timeout_s`` seconds, AlreadyClosed, or what ended the reading.
+        """
+        self._thread.run(self._table_view.refresh(timeout_s))
+
+    def close(self) -> None:
+        """Follow the topic no longer. As ``Consumer.close``."""
+        self._thread.finish(self._table_view.close)
+
+    def __getitem__(self, key: str) -> T_co:
+        return self._table_view.__getitem__(key)
+
+    def __contains__(self, key: object) -> bool:
+        return self._table_view.__contains__(key)
+
+    def __iter__(self) -> Iterator[str]:
+        return self._table_view.__iter__()
+
+    def __len__(self) -> int:
+        return self._table_view.__len__()
+
+    def __repr__(self) -> str:
+        return self._table_view.__repr__()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
 class Client:
     """``magnetar.Client`` for threads."""
 
@@ -400,25 +487,56 @@ class Client:
 
     def create_reader(
         self,
-        topic: str,
-        start: MessageId | Mapping[int, MessageId] = EARLIEST_MESSAGE,
+        topic: str | Sequence[str],
+        start: MessageId | Mapping[int, MessageId] | Mapping[str, MessageId] = EARLIEST_MESSAGE,
         *,
         inclusive: bool = False,
+        start_rollback_s: float | None = None,
+        subscription: str | None = None,
         schema: Schema[T] | None = None,
         **options: Unpack[ReaderOptions],
     ) -> Reader[T]:
-        """A reader of ``topic`` from ``start`` on: it keeps no place at the broker.
+        """A reader of ``topic``, or of several, from ``start`` on: it keeps no place at the broker.
 
         The first message is the one after ``start``, or with ``inclusive`` that one itself;
         EARLIEST_MESSAGE and LATEST_MESSAGE are the ends of the topic, and LATEST_MESSAGE with
-        ``inclusive`` begins with the last message there is. On a partitioned topic give one of
-        the ends, or an id for each partition index; partitions left out begin at the earliest.
-        Raises as ``subscribe``.
+        ``inclusive`` begins with the last message there is. On a partitioned topic, or several,
+        give one of the ends, or an id for each partition index or full name; those left out begin
+        at the earliest. With ``start_rollback_s`` it begins with what was published in the last so
+        many seconds, instead. ``subscription`` is shown in the stats. Raises as ``subscribe``.
         """
         return Reader(
             self._thread.make(
                 self._client.create_reader(
-                    topic, start, inclusive=inclusive, schema=schema, **options
+                    topic,
+                    start,
+                    inclusive=inclusive,
+                    start_rollback_s=start_rollback_s,
+                    subscription=subscription,
+                    schema=schema,
+                    **options,
+                )
+            ),
+            self._thread,
+        )
+
+    def create_table_view(
+        self,
+        topic: str,
+        *,
+        subscription: str | None = None,
+        schema: Schema[T] | None = None,
+        **options: Unpack[TableViewOptions],
+    ) -> TableView[T]:
+        """A table view of ``topic``: the latest value of each key, with all that is there now.
+
+        It is read compacted, and keeps no place at the broker. Values are those of ``schema``, or
+        bytes. Raises as ``subscribe``.
+        """
+        return TableView(
+            self._thread.make(
+                self._client.create_table_view(
+                    topic, subscription=subscription, schema=schema, **options
                 )
             ),
             self._thread,

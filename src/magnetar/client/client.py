@@ -11,21 +11,22 @@ from typing import Any, Self, Unpack
 from magnetar.clock import Clock, SystemClock
 from magnetar.errors import AlreadyClosed, InvalidValue
 from magnetar.model.names import NamespaceName, TopicName
-from magnetar.model.position import EARLIEST_MESSAGE, LATEST_MESSAGE, MessageId
+from magnetar.model.position import EARLIEST, EARLIEST_MESSAGE, LATEST, LATEST_MESSAGE, MessageId
 from magnetar.model.subscriptions import InitialPosition
 from magnetar.tasks import Closing
 
-from .checks import check_text
+from .checks import check_not_negative, check_text
 from .config import ClientConfig, ClientOptions
 from .connections.backoff import Backoff
 from .connections.cluster import Cluster
 from .connections.lookup import Lookup
 from .connections.pool import ConnectionPool
-from .consumers.config import ConsumerConfig, ConsumerOptions, ReaderOptions
+from .consumers.config import ConsumerConfig, ConsumerOptions, ReaderOptions, TableViewOptions
 from .consumers.consumer import Consumer
 from .consumers.opening import made_up_name, open_receiver, start_on
 from .consumers.reader import Reader
 from .consumers.receiver import Receiver
+from .consumers.table_view import TableView
 from .consumers.topics_pattern import TopicsPattern
 from .context import ClientContext
 from .gather_all import gather_all
@@ -143,40 +144,89 @@ class Client:
     @opening
     async def create_reader(
         self,
-        topic: str,
-        start: MessageId | Mapping[int, MessageId] = EARLIEST_MESSAGE,
+        topic: str | Sequence[str],
+        start: MessageId | Mapping[int, MessageId] | Mapping[str, MessageId] = EARLIEST_MESSAGE,
         *,
         inclusive: bool = False,
+        start_rollback_s: float | None = None,
+        subscription: str | None = None,
         schema: Schema[T] | None = None,
         **options: Unpack[ReaderOptions],
     ) -> Reader[T]:
-        """A reader of ``topic`` from ``start`` on: it keeps no place at the broker.
+        """A reader of ``topic``, or of several, from ``start`` on: it keeps no place at the broker.
 
         The first message is the one after ``start``, or with ``inclusive`` that one itself;
         EARLIEST_MESSAGE and LATEST_MESSAGE are the ends of the topic, and LATEST_MESSAGE with
-        ``inclusive`` begins with the last message there is. On a partitioned topic give one of
-        the ends, or an id for each partition index; partitions left out begin at the earliest.
-        Raises as ``subscribe``.
+        ``inclusive`` begins with the last message there is. On a partitioned topic, or several,
+        give one of the ends, or an id for each partition index or full name; those left out begin
+        at the earliest. With ``start_rollback_s`` it begins with what was published in the last so
+        many seconds, instead. ``subscription`` is shown in the stats. Raises as ``subscribe``.
         """
         config = ConsumerConfig(initial_position=InitialPosition.EARLIEST, **options)
+        if start_rollback_s is not None:
+            check_not_negative("start_rollback_s", start_rollback_s)
+            if start != EARLIEST_MESSAGE:
+                raise InvalidValue("start and start_rollback_s are both set: leave one out")
+            start = LATEST_MESSAGE
+        if subscription is not None:
+            check_text("subscription", subscription)
+        topics: TopicName | list[TopicName]
+        if isinstance(topic, str):
+            topics = self._parse(topic)
+        else:
+            topics = self._parse_all(topic)
+            if isinstance(start, MessageId) and start.position not in (EARLIEST, LATEST):
+                raise InvalidValue(f"{start} is a place on one topic: give a start for each name")
         reader: Reader[T] = await open_receiver(
             self._context,
             Reader,
-            self._parse(topic),
-            f"reader-{made_up_name()}",
+            topics,
+            subscription or f"reader-{made_up_name()}",
             config,
             closed=self._forget,
             schema=schema,
-            start=partial(start_on, start=start, inclusive=inclusive),
+            start=start_on(start, inclusive=inclusive),
         )
         self._open[reader] = None
-        if inclusive and start == LATEST_MESSAGE:
-            try:
+        try:
+            if start_rollback_s is not None:
+                now_ms = self._context.clock.wall_ms()
+                await reader.seek_time(max(now_ms - round(start_rollback_s * 1000), 0))
+            elif inclusive and start == LATEST_MESSAGE:
                 await reader.seek_last()
-            except BaseException:
-                await reader.close()
-                raise
+        except BaseException:
+            await reader.close()
+            raise
         return reader
+
+    @opening
+    async def create_table_view(
+        self,
+        topic: str,
+        *,
+        subscription: str | None = None,
+        schema: Schema[T] | None = None,
+        **options: Unpack[TableViewOptions],
+    ) -> TableView[T]:
+        """A table view of ``topic``: the latest value of each key, with all that is there now.
+
+        It is read compacted, and keeps no place at the broker. Values are those of ``schema``, or
+        bytes. Raises as ``subscribe``.
+        """
+        reader = await self.create_reader(
+            topic,
+            subscription=subscription or f"table-view-{made_up_name()}",
+            schema=schema,
+            read_compacted=True,
+            **options,
+        )
+        table = TableView(reader)
+        try:
+            await table.refresh()
+        except BaseException:
+            await table.close()
+            raise
+        return table
 
     async def partitions(self, topic: str) -> int:
         """How many partitions ``topic`` has; 0 when it is not partitioned.

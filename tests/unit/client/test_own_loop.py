@@ -24,6 +24,8 @@ ARGUMENTS = {
     "enqueue": ([b"x"],),
     "seek": (None,),
     "seek_time": (0,),
+    "seek_each": (lambda _: 0,),
+    "create_table_view": ("t",),
 }
 NO_USE_OF_THE_LOOP = {"add", "arrived", "failed", "remove", "run"} | {
     "acknowledge",

@@ -115,21 +115,26 @@ class ConsumerConfig:
         _own_properties(self, "subscription_properties")
 
 
-class ReaderOptions(TypedDict, total=False):
-    """The keyword arguments of ``create_reader``; ``ConsumerConfig`` says what they mean."""
+class TableViewOptions(TypedDict, total=False):
+    """The keyword arguments of ``create_table_view``; ``ConsumerConfig`` says what they mean."""
 
     create_topic: bool
     name: str | None
     properties: Mapping[str, str]
-    start_paused: bool
     receiver_queue_size: int
     total_receiver_queue_size: int
     chunked_messages_max: int
     chunk_age_max_s: float
     message_size_max: int
-    read_compacted: bool
     crypto_key_reader: CryptoKeyReader | None
     crypto_failure_action: ConsumerCryptoFailureAction
+
+
+class ReaderOptions(TableViewOptions, total=False):
+    """The keyword arguments of ``create_reader``; ``ConsumerConfig`` says what they mean."""
+
+    start_paused: bool
+    read_compacted: bool
 
 
 class ConsumerOptions(ReaderOptions, total=False):

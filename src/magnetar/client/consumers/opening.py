@@ -3,6 +3,7 @@
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from magnetar.client.context import ClientContext
@@ -67,11 +68,24 @@ async def open_receiver(
 
 
 def start_on(
-    topic: TopicName, start: MessageId | Mapping[int, MessageId], *, inclusive: bool
-) -> Start:
-    """Where a reader begins on one topic or partition. Raises InvalidValue."""
-    if isinstance(start, Mapping):
-        return Start(start.get(topic.partition_index, EARLIEST_MESSAGE), inclusive=inclusive)
+    start: MessageId | Mapping[int, MessageId] | Mapping[str, MessageId], *, inclusive: bool
+) -> Callable[[TopicName], Start]:
+    """Where a reader begins, by topic or partition. Raises InvalidValue, also when called."""
+    if isinstance(start, MessageId):
+        return partial(_start_at, start=start, inclusive=inclusive)
+    places: dict[int | str, MessageId] = {
+        key if isinstance(key, int) else str(TopicName.parse(key)): place
+        for key, place in start.items()
+    }
+
+    def find(topic: TopicName) -> Start:
+        place = places.get(str(topic), places.get(topic.partition_index, EARLIEST_MESSAGE))
+        return Start(place, inclusive=inclusive)
+
+    return find
+
+
+def _start_at(topic: TopicName, *, start: MessageId, inclusive: bool) -> Start:
     if start.position not in (EARLIEST, LATEST) and topic.partition_index != start.partition:
         raise InvalidValue(
             f"{start} is a place in one partition, not in {topic}: give a start for each partition"

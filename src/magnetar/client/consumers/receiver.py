@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from itertools import accumulate
 from math import inf
 from typing import Any, Final, Generic, Self, TypeVar
@@ -12,7 +12,7 @@ from magnetar.client.message import Message
 from magnetar.client.own_loop import check_loop
 from magnetar.client.schemas.schema import T_co
 from magnetar.errors import AlreadyClosed, InvalidValue, MagnetarError, TimedOut
-from magnetar.model.position import EARLIEST, LATEST, MessageId
+from magnetar.model.position import EARLIEST, LATEST, MessageId, Position
 from magnetar.model.subscriptions import SubscriptionType
 from magnetar.tasks import Closing, Tasks
 
@@ -158,18 +158,32 @@ class Receiver(Generic[T_co]):
             parts = list(self._topics.values())
         else:
             parts = [self._part_of(message_id)]
-        await gather_all(part.seek(message_id, inclusive=inclusive) for part in parts)
+        await self._all(part.seek(message_id, inclusive=inclusive) for part in parts)
         self._held = [each for each in self._held if self._part_of(each) not in parts]
 
     async def seek_time(self, publish_time_ms: int) -> None:
         """Go to the first message published at or after this time. Raises as ``seek``."""
         check_loop(self._loop)
-        await gather_all(part.seek_time(publish_time_ms) for part in self._topics.values())
+        await self._all(part.seek_time(publish_time_ms) for part in self._topics.values())
+        self._held.clear()
+
+    async def seek_each(self, place: Callable[[str], MessageId | int]) -> None:
+        """Go to a place of its own on each topic and partition.
+
+        ``place`` gets a full name and returns a message id, or a publish time in milliseconds since
+        the epoch. Raises as ``seek``.
+        """
+        check_loop(self._loop)
+        places = [(part, place(part.topic)) for part in self._topics.values()]
+        await self._all(
+            part.seek(to, inclusive=True) if isinstance(to, MessageId) else part.seek_time(to)
+            for part, to in places
+        )
         self._held.clear()
 
     async def seek_last(self) -> None:
         """Go to the last message there is, on each topic that has one. Raises as ``seek``."""
-        await gather_all(part.seek_last() for part in self._topics.values())
+        await self._all(part.seek_last() for part in self._topics.values())
 
     async def last_message_id(self) -> MessageId | None:
         """The id of the topic's last message; None when it has none.
@@ -177,15 +191,29 @@ class Receiver(Generic[T_co]):
         Of several topics or partitions the greatest. Raises TimedOut or the broker's error.
         """
         check_loop(self._loop)
-        found = await gather_all(part.last() for part in self._topics.values())
-        return max((last for last, _ in found if last is not None), default=None)
+        return max((last for _, last, _ in await self.last_messages()), default=None)
+
+    async def last_message_ids(self) -> dict[str, MessageId]:
+        """The id of the last message of each topic and partition that has one. Raises as above."""
+        check_loop(self._loop)
+        return {part.topic: last for part, last, _ in await self.last_messages()}
+
+    async def last_messages(self) -> list[tuple[TopicConsumer, MessageId, Position]]:
+        """The last message of each topic that has one, to be asked ``TopicConsumer.is_behind``."""
+        parts = list(self._topics.values())
+        found = await self._all(part.last() for part in parts)
+        return [
+            (part, last, mark)
+            for part, (last, mark) in zip(parts, found, strict=True)
+            if last is not None
+        ]
 
     async def has_message_available(self) -> bool:
         """Whether ``receive`` would return without another message being published."""
         check_loop(self._loop)
         if self._held:
             return True
-        return any(await gather_all(part.has_message_available() for part in self._topics.values()))
+        return any(await self._all(part.has_message_available() for part in self._topics.values()))
 
     def close(self) -> Coroutine[Any, Any, None]:
         """Send the acknowledgements that wait, and detach. May be called again.
@@ -315,6 +343,15 @@ class Receiver(Generic[T_co]):
             self._held = taken[fitting:] + self._held
             del taken[fitting:]
         return taken
+
+    async def _all(self, work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+        """Ask brokers about several topics. Once this is closed, AlreadyClosed is all they say."""
+        check_loop(self._loop)
+        try:
+            return await gather_all(work)
+        except MagnetarError:
+            self._raise_if_over()
+            raise
 
     def _raise_if_over(self) -> None:
         if self._closed:

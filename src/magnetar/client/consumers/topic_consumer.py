@@ -280,6 +280,10 @@ class TopicConsumer:
         index = found.last_message_id.batch_index  # The last message is the last one of its batch.
         return MessageId(*last, self.partition, index, index + 1), mark
 
+    def is_behind(self, last: MessageId, mark: Position) -> bool:
+        """Whether the application has not received ``last``, which ``last()`` brought."""
+        return self._place.is_behind(last, mark)
+
     async def has_message_available(self) -> bool:
         """Whether there is a message that the application has not received."""
         if self._queue.open():
@@ -289,7 +293,7 @@ class TopicConsumer:
         last, mark = await self.last()
         here = self._queue.open()  # A message may have come while the broker was asked.
         self._ask_for_more()
-        return here or (last is not None and self._place.is_behind(last, mark))
+        return here or (last is not None and self.is_behind(last, mark))
 
     async def unsubscribe(self, *, force: bool) -> None:
         """Delete the subscription; the consumer is over. Raises TimedOut, the broker's error."""
