@@ -6,7 +6,9 @@ Those that need a library of their own are imported when first used.
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
+from magnetar.client.schemas.auto import AutoConsumeSchema, AutoProduceSchema
 from magnetar.client.schemas.json import JsonSchema
+from magnetar.client.schemas.key_value import KeyValue, KeyValueEncoding, KeyValueSchema
 from magnetar.client.schemas.primitives import (
     BooleanSchema,
     BytesSchema,
@@ -30,8 +32,11 @@ from magnetar.client.schemas.schema import Schema
 
 if TYPE_CHECKING:
     from magnetar.client.schemas.avro import AvroSchema
+    from magnetar.client.schemas.protobuf import ProtobufNativeSchema
 
 __all__ = [
+    "AutoConsumeSchema",
+    "AutoProduceSchema",
     "AvroSchema",
     "AvroType",
     "BooleanSchema",
@@ -47,16 +52,23 @@ __all__ = [
     "Int32Schema",
     "Int64Schema",
     "JsonSchema",
+    "KeyValue",
+    "KeyValueEncoding",
+    "KeyValueSchema",
     "LocalDateSchema",
     "LocalDateTimeSchema",
     "LocalTimeSchema",
+    "ProtobufNativeSchema",
     "Schema",
     "StringSchema",
     "TimeSchema",
     "TimestampSchema",
 ]
 
-_HOMES: Final = {"AvroSchema": "magnetar.client.schemas.avro"}
+_HOMES: Final = {
+    "AvroSchema": "magnetar.client.schemas.avro",
+    "ProtobufNativeSchema": "magnetar.client.schemas.protobuf",
+}
 
 if not TYPE_CHECKING:  # A type checker would take every name for one that is there.
 

@@ -3,10 +3,22 @@
 from dataclasses import dataclass, field
 
 import pytest
+from google.protobuf.timestamp_pb2 import Timestamp
 
-from magnetar import Client, InitialPosition
+from magnetar import Client, InitialPosition, OutgoingMessage
 from magnetar.errors import IncompatibleSchema, InvalidValue, UndecodableValue
-from magnetar.schemas import AvroSchema, Int32Schema, JsonSchema, StringSchema
+from magnetar.schemas import (
+    AutoConsumeSchema,
+    AutoProduceSchema,
+    AvroSchema,
+    Int32Schema,
+    JsonSchema,
+    KeyValue,
+    KeyValueEncoding,
+    KeyValueSchema,
+    ProtobufNativeSchema,
+    StringSchema,
+)
 
 
 async def test_values_are_sent_and_received(client, topic):
@@ -122,3 +134,61 @@ async def test_an_incompatible_version_is_refused(client, topic):
         await client.create_producer(topic, schema=AvroSchema(Wrong, name="Order"))
     with pytest.raises(IncompatibleSchema):
         await client.subscribe(topic, "s", schema=AvroSchema(Wrong, name="Order"))
+
+
+@pytest.mark.parametrize("encoding", KeyValueEncoding)
+async def test_keys_and_values_are_sent_and_received(client, topic, encoding):
+    schema = KeyValueSchema(StringSchema(), AvroSchema(Order), encoding)
+    consumer = await client.subscribe(topic, "s", schema=schema)
+    producer = await client.create_producer(topic, schema=schema)
+    sent = [KeyValue("a", Order(1)), KeyValue("b", Order(2))]
+    await producer.send(sent[0])
+    await producer.send_many([OutgoingMessage(sent[1], properties={"p": "q"})])
+    found = [await consumer.receive(10) for _ in sent]
+    assert [message.value for message in found] == sent
+    separated = encoding is KeyValueEncoding.SEPARATED
+    assert [message.key_bytes for message in found] == ([b"a", b"b"] if separated else [None] * 2)
+    assert found[1].properties == {"p": "q"}
+    if separated:
+        with pytest.raises(InvalidValue, match="takes it from the value"):
+            await producer.send(sent[0], key="mine")
+
+
+async def test_whatever_a_topic_has_is_consumed(client, topic):
+    for schema, value in (
+        (AvroSchema(Order), Order(1)),
+        (AvroSchema(Changed, name="Order"), Changed(2)),
+    ):
+        producer = await client.create_producer(topic, schema=schema)
+        await producer.send(value)
+    reader = await client.create_reader(topic, schema=AutoConsumeSchema())
+    found = [(await reader.receive(10)).value for _ in range(2)]
+    assert found == [
+        {"number": 1, "note": None},
+        {"number": 2, "note": None, "tags": []},
+    ]
+
+
+async def test_bytes_are_produced_for_the_schema_that_a_topic_has(client, topic):
+    free = await client.create_producer(topic, schema=AutoProduceSchema())
+    await free.send(b"anything")
+    await free.close()
+    await client.create_producer(topic, schema=JsonSchema(Order))
+    producer = await client.create_producer(topic, schema=AutoProduceSchema())
+    await producer.send(b'{"number": 7}')
+    with pytest.raises(InvalidValue, match="no value of the topic's schema"):
+        await producer.send(b"{")
+    reader = await client.create_reader(topic, schema=JsonSchema(Order))
+    assert (await reader.receive(10)).data == b"anything"
+    message = await reader.receive(10)
+    assert (message.value, message.schema_version) == (Order(7), 0)
+
+
+async def test_messages_of_protobuf_are_sent_and_received(client, topic):
+    schema = ProtobufNativeSchema(Timestamp)
+    producer = await client.create_producer(topic, schema=schema)
+    await producer.send(Timestamp(seconds=7))
+    reader = await client.create_reader(topic, schema=schema)
+    assert (await reader.receive(10)).value == Timestamp(seconds=7)
+    auto = await client.create_reader(topic, schema=AutoConsumeSchema())
+    assert (await auto.receive(10)).value.seconds == 7

@@ -5,7 +5,15 @@ from typing import Any, assert_type
 
 from magnetar import Client, Consumer, Message, MessageId, OutgoingMessage, Producer, Reader
 from magnetar.client import blocking
-from magnetar.schemas import AvroSchema, Int64Schema, JsonSchema, Schema, StringSchema
+from magnetar.schemas import (
+    AvroSchema,
+    Int64Schema,
+    JsonSchema,
+    KeyValue,
+    KeyValueSchema,
+    Schema,
+    StringSchema,
+)
 
 
 @dataclass
@@ -20,6 +28,10 @@ async def records(client: Client) -> None:
     await producer.send({"number": 1})  # type: ignore[arg-type]
     consumer = await client.subscribe("orders", "s", schema=AvroSchema(Order))
     assert_type((await consumer.receive()).value.number, int)
+    pairs = KeyValueSchema(StringSchema(), JsonSchema(Order))
+    reader = await client.create_reader("pairs", schema=pairs)
+    assert_type((await reader.receive()).value, KeyValue[str, Order])
+    assert_type((await reader.receive()).value.value.number, int)
     assert_type(AvroSchema.from_definition("{}"), Schema[dict[str, Any]])
 
 

@@ -143,10 +143,17 @@ def prepare(
     encodes its value, and interceptors will see it. Without a schema values are bytes.
     """
     value = outgoing(value, details)
-    if isinstance(value, OutgoingMessage):
-        data = _data(value.value, schema)
-        return data, value.checked(data)
-    return _data(value, schema), None
+    plain = value.value if isinstance(value, OutgoingMessage) else value
+    data = _data(plain, schema)
+    message = value.checked(data) if isinstance(value, OutgoingMessage) else None
+    if schema is not None:
+        key = schema.encode_key(cast("T", plain))
+        if key is not None:
+            message = message or OutgoingMessage(data)
+            if message.key is not None:
+                raise InvalidValue("key: the schema takes it from the value; leave it out")
+            message.key = key
+    return data, message
 
 
 def prepare_many(

@@ -2,13 +2,16 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from magnetar.client.context import ClientContext, partitions_of, start_all
 from magnetar.client.encryption.data_keys import encryptor
+from magnetar.client.schemas.auto import AutoProduceSchema
 from magnetar.client.schemas.schema import Schema, T
+from magnetar.errors import SchemaNotFound
 from magnetar.model.names import TopicName
 from magnetar.model.producers import ProducerAccessMode
+from magnetar.model.schemas import SchemaType
 
 from .config import ProducerConfig, ProducerCryptoFailureAction
 from .producer import Producer
@@ -35,6 +38,8 @@ async def open_producer(
         context.clock.now,
         required=config.crypto_failure_action is ProducerCryptoFailureAction.FAIL,
     )
+    if isinstance(schema, AutoProduceSchema):
+        schema = cast("Schema[T]", await _of_topic(context, name))
     count = await context.lookup.partitions(str(name))
 
     def make(topic: TopicName) -> TopicProducer:
@@ -68,6 +73,15 @@ async def open_producer(
     if count:
         producer.watch(context.watch_partitions(name, count, grow))
     return producer
+
+
+async def _of_topic(context: ClientContext, name: TopicName) -> AutoProduceSchema:
+    """The schema that the topic has now."""
+    try:
+        found = await context.lookup.schema(str(name), None)
+    except SchemaNotFound:
+        return AutoProduceSchema()
+    return AutoProduceSchema(None if found.type is SchemaType.NONE else found)
 
 
 def _router(config: ProducerConfig, chance: Callable[[], float]) -> Router | MessageRouter:

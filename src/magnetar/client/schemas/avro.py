@@ -170,5 +170,13 @@ class _DictAvro(_Avro[dict[str, Any]]):
         return found
 
 
+def of_topic(schema: SchemaInfo) -> Schema[dict[str, Any]]:
+    """A schema with the topic's definition. Raises UndecodableValue."""
+    try:
+        return _DictAvro(Definition.of(schema.data))
+    except InvalidValue as error:
+        raise UndecodableValue(f"the schema that it was written with: {error}") from None
+
+
 def _undecodable(data: bytes, error: BaseException) -> UndecodableValue:
     return UndecodableValue(f"{len(data)} bytes that are no such Avro: {error!r:.300}")

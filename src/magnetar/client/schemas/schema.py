@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar, Generic, Protocol
+from typing import TYPE_CHECKING, Generic, Protocol
 
 from magnetar.model.schemas import SchemaInfo
 
@@ -36,7 +36,7 @@ class Schema(ABC, Generic[T]):
     """
 
     info: SchemaInfo | None  # What the broker is told; None for nothing.
-    evolves: ClassVar[bool] = False  # To decode, it must know the schema it was written with.
+    evolves: bool = False  # To decode, it must know the schema it was written with.
 
     @abstractmethod
     def encode(self, value: T) -> bytes:
