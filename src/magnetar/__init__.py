@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from magnetar.client.client import Client
     from magnetar.client.consumers.config import ConsumerCryptoFailureAction
     from magnetar.client.consumers.consumer import Consumer
+    from magnetar.client.consumers.letters import DeadLetterPolicy
     from magnetar.client.consumers.reader import Reader
     from magnetar.client.consumers.redelivery_backoff import RedeliveryBackoff
     from magnetar.client.consumers.table_view import TableView
@@ -53,6 +54,7 @@ __all__ = [
     "Consumer",
     "ConsumerCryptoFailureAction",
     "CryptoKeyReader",
+    "DeadLetterPolicy",
     "EncryptionContext",
     "EncryptionKey",
     "FileKeyReader",
@@ -87,6 +89,7 @@ _HOMES: Final = {
     "Consumer": "magnetar.client.consumers.consumer",
     "ConsumerCryptoFailureAction": "magnetar.client.consumers.config",
     "CryptoKeyReader": "magnetar.client.encryption.keys",
+    "DeadLetterPolicy": "magnetar.client.consumers.letters",
     "EncryptionContext": "magnetar.client.message",
     "EncryptionKey": "magnetar.client.encryption.keys",
     "FileKeyReader": "magnetar.client.encryption.keys",

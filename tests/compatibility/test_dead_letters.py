@@ -1,7 +1,7 @@
 """Dead letters and retries: what Pulsar's clients do with other topics, over a killed broker.
 
 The official client of this language has dead letters and no retries; ``reconsume_later`` does what
-the one in Java does.
+the one in Java does. What our client sends is received by the official one, and vice versa.
 """
 
 import time
@@ -14,6 +14,8 @@ from compatibility.test_delays import ask
 from pulsar import ConsumerDeadLetterPolicy, ConsumerType, InitialPosition
 from support.elsewhere import wait_until
 
+import magnetar
+from magnetar.client import blocking
 from magnetar.testing.processes import BrokerProcess
 
 pytestmark = pytest.mark.compatibility
@@ -196,3 +198,66 @@ def test_a_retry_that_was_not_acknowledged_comes_twice_after_a_kill_and_is_never
     assert len(again) == 3
     nothing_more(consumer)
     client.close()
+
+
+@pytest.fixture
+def ours(broker):
+    with blocking.Client(broker.service_url) as ours:
+        yield ours
+
+
+def test_both_clients_write_the_same_dead_letter(client, ours, topic):
+    found = {}
+    for name in ("ours", "official"):
+        each = f"{topic}-{name}"
+        dead = subscribe(client, f"{each}-s-DLQ")
+        if name == "ours":
+            consumer = ours.subscribe(
+                each,
+                "s",
+                type=magnetar.SubscriptionType.SHARED,
+                negative_ack_delay_s=0.1,
+                dead_letter_policy=magnetar.DeadLetterPolicy(REDELIVERED_MAX),
+            )
+        else:
+            consumer = with_dead_letters(client, each)
+        producer = client.create_producer(each, batching_enabled=False)
+        details = {"partition_key": "k", "properties": {"a": "b"}, "event_timestamp": 5}
+        producer.send(b"poison", **details)
+        for _ in range(REDELIVERED_MAX + 1):
+            consumer.negative_acknowledge(consumer.receive(20 if name == "ours" else 20_000))
+        letter = dead.receive(20_000)
+        told = letter.properties()
+        assert told.pop("REAL_TOPIC") == each
+        assert told.pop("ORIGIN_MESSAGE_ID")  # C++ writes (1,0,-1,-1) where Java writes 1:0:-1.
+        found[name] = (letter.data(), letter.partition_key(), told)
+        consumer.close()
+    assert found["ours"] == found["official"] == (b"poison", "k", {"a": "b"})
+
+
+def test_our_retries_and_those_of_another_client_come_to_either(client, ours, topic):
+    retry_topic = f"{topic}-s-RETRY"
+    retries = client.create_producer(retry_topic, batching_enabled=False)
+    producer = client.create_producer(topic, batching_enabled=False)
+    shared = {"type": magnetar.SubscriptionType.SHARED}
+    mine = ours.subscribe(topic, "s", enable_retry=True, **shared)
+    producer.send(b"x", properties={"a": "b"})
+    mine.reconsume_later(mine.receive(20), DELAY_S)
+    told = mine.receive(20).properties
+    assert (told["RECONSUMETIMES"], told["DELAY_TIME"]) == ("1", "400")
+    mine.close()  # It has not acknowledged: another client gets the retry, and sends its own.
+    theirs = subscribe(client, [topic, retry_topic])
+    message = theirs.receive(20_000)
+    assert message.properties() == told
+    reconsume_later(message, retries, None, topic)
+    theirs.acknowledge(message)
+    theirs.close()
+    mine = ours.subscribe(topic, "s", enable_retry=True, **shared)
+    message = mine.receive(20)
+    assert message.properties == {**told, "RECONSUMETIMES": "2"}
+    dead = subscribe(client, f"{topic}-s-DLQ")
+    mine.close()
+    policy = magnetar.DeadLetterPolicy(REDELIVERED_MAX)
+    mine = ours.subscribe(topic, "s", enable_retry=True, dead_letter_policy=policy, **shared)
+    mine.reconsume_later(mine.receive(20), DELAY_S)
+    assert dead.receive(20_000).properties() == {**told, "RECONSUMETIMES": "3"}

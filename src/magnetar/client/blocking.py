@@ -322,6 +322,18 @@ class Consumer(Receiver[T_co]):
         """
         self._thread.call(self._consumer.negative_acknowledge, messages)
 
+    def reconsume_later(
+        self, message: Message[Any], delay_s: float, properties: Mapping[str, str] | None = None
+    ) -> None:
+        """Have a message come again from the retry topic, ``delay_s`` seconds from now.
+
+        Needs ``enable_retry``. It is sent there with ``properties`` added to its own, or to the
+        dead letter topic after ``max_redeliver_count`` times, and acknowledged when it is stored.
+        Raises NotAllowed, InvalidValue, and what kept it from being stored; then it is not
+        acknowledged. Cancelled, it may be in both topics.
+        """
+        self._thread.run(self._consumer.reconsume_later(message, delay_s, properties))
+
     def flush(self) -> None:
         """Send the acknowledgements that wait; they are with the socket when it returns.
 

@@ -5,6 +5,7 @@ import itertools
 import re
 import secrets
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Self, Unpack
 
@@ -23,6 +24,8 @@ from .connections.lookup import Lookup
 from .connections.pool import ConnectionPool
 from .consumers.config import ConsumerConfig, ConsumerOptions, ReaderOptions, TableViewOptions
 from .consumers.consumer import Consumer
+from .consumers.letter_sender import Letters
+from .consumers.letters import PassedOn, letter_rules
 from .consumers.opening import made_up_name, open_receiver, start_on
 from .consumers.reader import Reader
 from .consumers.receiver import Receiver
@@ -137,6 +140,7 @@ class Client:
             config,
             closed=self._forget,
             schema=schema,
+            letters=self._letters(config, topics, subscription, schema),
         )
         self._open[consumer] = None
         return consumer
@@ -261,6 +265,30 @@ class Client:
 
     async def __aexit__(self, *exc: object) -> None:
         await self.close()
+
+    def _letters(
+        self,
+        config: ConsumerConfig,
+        topics: TopicName | Sequence[TopicName] | TopicsPattern,
+        subscription: str,
+        schema: Schema[Any] | None,
+    ) -> Letters | None:
+        """The letters of a consumer, and the door to their producers. Raises InvalidValue."""
+        policy = config.dead_letter_policy
+        names = [] if isinstance(topics, TopicsPattern) else topics
+        names = [names] if isinstance(names, TopicName) else names
+        rules = letter_rules(policy, names, subscription, enable_retry=config.enable_retry)
+        if rules is None:
+            return None
+        options = {} if policy is None else policy.producer_options
+        producing = ProducerConfig(**{"batching": False, "chunking": True, **options})
+        passed_on = None if schema is None else PassedOn(schema)
+
+        async def open_letters(topic: TopicName, initial_subscription: str | None) -> Producer:
+            config = replace(producing, initial_subscription=initial_subscription)
+            return await open_producer(self._context, topic, config, self._forget, passed_on)
+
+        return Letters(rules, open_letters)
 
     def _enter(self) -> None:
         self._loop = enter_loop(self._loop)

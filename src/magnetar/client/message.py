@@ -322,6 +322,12 @@ class Message(NamedTuple, Generic[T_co]):
         return b64decode(own.key) if own.key_b64 else own.key.encode()
 
     @property
+    def key_as_sent(self) -> str | bytes | None:
+        """The key, as text or as bytes, whichever it was sent as."""
+        own = self._own()
+        return self.key_bytes if own.key_b64 else own.key
+
+    @property
     def ordering_key(self) -> bytes | None:
         return self._own().ordering_key
 

@@ -22,6 +22,7 @@ ARGUMENTS = {
     "send_nowait": (b"x",),
     "send_many": ([b"x"],),
     "enqueue": ([b"x"],),
+    "reconsume_later": (None, 1),
     "seek": (None,),
     "seek_time": (0,),
     "seek_each": (lambda _: 0,),

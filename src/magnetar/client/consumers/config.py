@@ -24,6 +24,7 @@ from magnetar.model.subscriptions import (
     SubscriptionType,
 )
 
+from .letters import DeadLetterPolicy
 from .redelivery_backoff import RedeliveryBackoff
 
 
@@ -65,6 +66,8 @@ class ConsumerConfig:
     ack_timeout_s: float = 0.0  # What is not acknowledged so long is, too; 0: nothing is.
     ack_timeout_tick_s: float = 1.0  # How much later that may be; at most ``ack_timeout_s``.
     ack_timeout_backoff: RedeliveryBackoff | None = None  # Waited after ``ack_timeout_s``.
+    dead_letter_policy: DeadLetterPolicy | None = None  # Where messages go that come too often.
+    enable_retry: bool = False  # Receive from the retry topic, too: for ``reconsume_later``.
     chunked_messages_max: int = 100  # Chunked messages put together at the same time. For one more
     ack_oldest_incomplete: bool = False  # the oldest is asked for again, or (True) acknowledged.
     chunk_age_max_s: float = 60.0  # A chunked message not complete by then is given up:
@@ -88,8 +91,8 @@ class ConsumerConfig:
                 f"ack_timeout_s is {self.ack_timeout_s:g}; it must be 0 for none, or at least "
                 f"ack_timeout_tick_s, which is {self.ack_timeout_tick_s:g}"
             )
-        _check_backoff("negative_ack_backoff", self.negative_ack_backoff)
-        _check_backoff("ack_timeout_backoff", self.ack_timeout_backoff)
+        _check_kind("negative_ack_backoff", self.negative_ack_backoff, RedeliveryBackoff)
+        _check_kind("ack_timeout_backoff", self.ack_timeout_backoff, RedeliveryBackoff)
         check_positive("chunked_messages_max", self.chunked_messages_max)
         check_positive("chunk_age_max_s", self.chunk_age_max_s)
         check_positive("message_size_max", self.message_size_max)
@@ -103,6 +106,12 @@ class ConsumerConfig:
                 "read_compacted is for EXCLUSIVE and FAILOVER subscriptions and for readers; "
                 f"take it out, or another type than {self.type.name}"
             )
+        if (self.dead_letter_policy is not None or self.enable_retry) and self.type.single_active:
+            raise InvalidValue(
+                "dead_letter_policy and enable_retry are for SHARED and KEY_SHARED subscriptions, "
+                f"whose brokers count redeliveries; leave them out with {self.type.name}"
+            )
+        _check_kind("dead_letter_policy", self.dead_letter_policy, DeadLetterPolicy)
         if self.key_shared_policy is not None and self.type is not SubscriptionType.KEY_SHARED:
             raise InvalidValue(
                 "key_shared_policy is for KEY_SHARED subscriptions; take it out, or another type "
@@ -157,13 +166,15 @@ class ConsumerOptions(ReaderOptions, total=False):
     ack_timeout_s: float
     ack_timeout_tick_s: float
     ack_timeout_backoff: RedeliveryBackoff | None
+    dead_letter_policy: DeadLetterPolicy | None
+    enable_retry: bool
     redeliver_incomplete: bool
     ack_oldest_incomplete: bool
 
 
-def _check_backoff(name: str, backoff: object) -> None:
-    if backoff is not None and not isinstance(backoff, RedeliveryBackoff):
-        raise InvalidValue(f"{name} is {backoff!a}; it must be a RedeliveryBackoff, or left out")
+def _check_kind(name: str, value: object, kind: type) -> None:
+    if value is not None and not isinstance(value, kind):
+        raise InvalidValue(f"{name} is {value!a}; it must be a {kind.__name__}, or left out")
 
 
 def _own_properties(config: ConsumerConfig, name: str) -> None:

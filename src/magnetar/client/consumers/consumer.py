@@ -1,11 +1,12 @@
 """The consumer that an application holds: it receives, and acknowledges."""
 
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Iterable, Mapping
 from itertools import groupby
 from typing import Any
 
+from magnetar.client.checks import check_number
 from magnetar.client.gather_all import gather_all
-from magnetar.client.message import Message
+from magnetar.client.message import DELAY_S_MAX, Message
 from magnetar.client.own_loop import check_loop
 from magnetar.client.schemas.schema import T_co
 from magnetar.errors import NotAllowed
@@ -79,6 +80,27 @@ class Consumer(Receiver[T_co]):
         given = [messages] if isinstance(messages, (Message, MessageId)) else list(messages)
         for part, group in groupby(given, self._part_of):
             part.redeliveries.refuse(group)
+
+    async def reconsume_later(
+        self,
+        message: Message[Any],
+        delay_s: float,
+        properties: Mapping[str, str] | None = None,
+    ) -> None:
+        """Have a message come again from the retry topic, ``delay_s`` seconds from now.
+
+        Needs ``enable_retry``. It is sent there with ``properties`` added to its own, or to the
+        dead letter topic after ``max_redeliver_count`` times, and acknowledged when it is stored.
+        Raises NotAllowed, InvalidValue, and what kept it from being stored; then it is not
+        acknowledged. Cancelled, it may be in both topics.
+        """
+        check_loop(self._loop)
+        check_number("delay_s", delay_s, most=DELAY_S_MAX)
+        part = self._part_of(message)
+        if part.letters is None:
+            raise NotAllowed("reconsume_later needs a consumer with enable_retry=True")
+        await part.letters.later(message, delay_s, properties)
+        await part.acks.acknowledge_one(message)
 
     async def flush(self) -> None:
         """Send the acknowledgements that wait; they are with the socket when it returns.

@@ -13,6 +13,7 @@ from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST, EARLIEST_MESSAGE, LATEST, MessageId
 
 from .config import ConsumerConfig
+from .letter_sender import Letters
 from .receiver import Receiver
 from .topic_discovery import PatternDiscovery, add_missing
 from .topic_set import TopicSet
@@ -34,11 +35,12 @@ async def open_receiver(
     closed: Callable[[Receiver[Any]], None],
     schema: Schema[Any] | None = None,
     start: Callable[[TopicName], Start] | None = None,
+    letters: Letters | None = None,
 ) -> R:
     """Attach a consumer or reader to its topics. Raises the broker's error or TimedOut.
 
     ``start`` says where a reader begins on a topic or partition; without it the subscription is
-    durable.
+    durable. ``letters`` may name a retry topic, which is received from, too.
     """
     if isinstance(topics, TopicsPattern):
         config = replace(config, create_topic=False)
@@ -52,15 +54,25 @@ async def open_receiver(
     )
     several = not isinstance(topics, TopicName)
     topic_set = TopicSet(
-        context, receiver, subscription, config, schema=schema, start=start, several=several
+        context,
+        receiver,
+        subscription,
+        config,
+        schema=schema,
+        start=start,
+        letters=letters,
+        several=several,
     )
+    retry = [] if letters is None or letters.rules.retry is None else [letters.rules.retry]
     if isinstance(topics, TopicsPattern):
-        discovery = PatternDiscovery(topics, context, config.topics_refresh_s)
+        left_out = None if letters is None else letters.rules.is_dead_letter_topic
+        discovery = PatternDiscovery(topics, context, config.topics_refresh_s, left_out)
         await topic_set.open(await discovery.find(), config)
         receiver.run("topics", discovery.follow(topic_set))
     elif isinstance(topics, TopicName):
-        await topic_set.open([topics], config)
+        await topic_set.open([topics, *retry], config)
     else:
+        topics = list(dict.fromkeys([*topics, *retry]))
         await topic_set.open(topics, config)
         if config.topics_refresh_s:
             receiver.run("topics", add_missing(topics, topic_set, context, config.topics_refresh_s))

@@ -74,6 +74,11 @@ class ReceiveQueue:
         while self._unready and self._ready is not None and self._ready(self._unready[0]):
             self._arrived.append(self._unready.popleft())
 
+    def put_back(self, messages: list[Message[Any]]) -> None:
+        """Deliver these, whose permits were not counted, behind those of the opened entry."""
+        self._messages = self._messages[self._next :] + messages
+        self._entry, self._next = None, 0
+
     def pop(self) -> Message[Any] | None:
         if self._next == len(self._messages) and not self.open():
             return None

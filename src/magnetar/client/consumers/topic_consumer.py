@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Callable, Coroutine, Iterable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
@@ -12,10 +11,8 @@ from magnetar.client.connections.connection import Connection, position_of
 from magnetar.client.connections.lookup import Lookup
 from magnetar.client.consumers.config import ConsumerConfig
 from magnetar.client.message import Message, entries_of
-from magnetar.client.schemas.schema import Schema
 from magnetar.clock import Clock
 from magnetar.errors import AlreadyClosed, MagnetarError
-from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST_MESSAGE, MessageId, Position
 from magnetar.model.subscriptions import SubscriptionType
 from magnetar.tasks import Closing
@@ -25,10 +22,13 @@ from magnetar.wire.frames import Frame
 from .ack_receipts import AckReceipts
 from .ack_sender import IDS_MAX, AckSender
 from .alarm import Alarm
+from .dead_letters import DeadLetters
 from .entry import Entry
+from .letter_sender import LetterSender
 from .place import Place, entry_of
-from .receive_queue import ReceiveQueue
+from .receive_queue import Opened, ReceiveQueue
 from .redeliveries import Redeliveries
+from .subscribing import Subscribing
 from .unpacking import Start, Unpacker, permits_of
 from .writer_schemas import WriterSchemas
 
@@ -37,23 +37,12 @@ log = logging.getLogger(__name__)
 ORDERED: Final = (SubscriptionType.EXCLUSIVE, SubscriptionType.FAILOVER)
 
 
-@dataclass(frozen=True, slots=True)
-class Subscribing:
-    """The subscription to make. ``start`` is set for one that is not durable."""
-
-    topic: TopicName
-    subscription: str
-    consumer_name: str
-    receiver_queue_size: int
-    start: Start | None
-    schema: Schema[Any] | None = None
-
-
 class TopicConsumer:
     """One topic's, or one partition's, part of a ``Receiver``."""
 
     acks: AckSender
     redeliveries: Redeliveries
+    letters: LetterSender | None
     active: bool  # Whether it gets messages: of Failover consumers one, of others all.
     reached_end: bool  # The topic was terminated, and the broker has sent all there was.
     over: MagnetarError | None  # Why no more messages will come; None while they may.
@@ -131,9 +120,18 @@ class TopicConsumer:
         )
         self._queue = ReceiveQueue(
             subscribing.receiver_queue_size,
-            self._unpacker.open,
+            self._open,
             None if schemas is None else schemas.ready,
         )
+        self.letters, self._dead_letters = None, None
+        if subscribing.letters is not None:
+            self.letters = LetterSender(subscribing.letters, subscribing.topic)
+            self._dead_letters = DeadLetters(
+                self.topic,
+                self.letters,
+                stored=self.acks.acknowledge_one,
+                settled=self._dead_lettered,
+            )
         self._receiving = False  # Messages from before a seek or reconnection are not taken.
         self._closed = False
         self._close_request = partial(requests.close_consumer, consumer_id)
@@ -217,10 +215,11 @@ class TopicConsumer:
             self._epoch += 1
             epoch = self._epoch
         self._remember_seen()
-        self.redeliveries.clear()
         self._queue.drop(permits_of)
         self._queue.give_back(sum(self._unpacker.withheld.values()))
-        self._unpacker.clear()
+        if self._dead_letters is not None:
+            self._queue.give_back(self._dead_letters.held)
+        self._forget_received()
         connection.write(requests.redeliver(self._id, None, consumer_epoch=epoch))
         self._ask_for_more()
 
@@ -241,6 +240,24 @@ class TopicConsumer:
             connection.write(requests.redeliver(self._id, wanted[at : at + IDS_MAX]))
         self._queue.give_back(sum(self._unpacker.withheld.pop(each, 0) for each in wanted))
         self._ask_for_more()
+
+    def _forget_received(self) -> None:
+        """Forget what is on its way to the application: the broker sends it again."""
+        self.redeliveries.clear()
+        self._unpacker.clear()
+        if self._dead_letters is not None:
+            self._dead_letters.clear()
+
+    def _open(self, frame: Frame) -> Opened:
+        opened = self._unpacker.open(frame)
+        return opened if self._dead_letters is None else self._dead_letters.take_out(opened)
+
+    def _dead_lettered(self, count: int, refused: list[Message[Any]]) -> None:
+        self._queue.give_back(count)
+        if refused:
+            self._queue.put_back(refused)
+            self._arrived(self)
+        self._ask_anew(self._attachment.connection)
 
     def _expire_chunks(self) -> None:
         """Give up chunked messages that took too long. A reader cannot ask for any again."""
@@ -309,6 +326,8 @@ class TopicConsumer:
         if self._closed:  # Its subscription was deleted.
             return
         try:
+            if self._dead_letters is not None:
+                await self._dead_letters.sent(self._timeout_s)
             self.acks.send()
             await self.acks.settled()
             connection = self._attachment.connection
@@ -331,6 +350,8 @@ class TopicConsumer:
         was_waiting = self._queue.waiting
         self._queue.put(frame)
         if not was_waiting and self._queue.waiting:
+            if self._dead_letters is not None:
+                self._queue.open()  # Dead letters do not wait until the application receives.
             self._arrived(self)
 
     def _look_again(self) -> None:
@@ -352,9 +373,8 @@ class TopicConsumer:
         if connection is self._attachment.connection:
             self._receiving = False
             self._remember_seen()
-            self.redeliveries.clear()
             self._queue.restart()
-            self._unpacker.clear()
+            self._forget_received()
             self.acks.detached(lost=error is not None)
         self._attachment.lost(connection)
 
@@ -374,26 +394,8 @@ class TopicConsumer:
         start = self._place.start
         if start is not None:
             self._unpacker.start = start
-        schema = self._subscribing.schema
-        return requests.subscribe(
-            self._id,
-            request_id,
-            self.topic,
-            self._subscribing.subscription,
-            self._config.type,
-            durable=self._subscribing.start is None,
-            consumer_name=self._subscribing.consumer_name,
-            start=None if start is None else entry_of(start),
-            initial_position=self._config.initial_position,
-            force_topic_creation=self._config.create_topic,
-            priority_level=self._config.priority_level,
-            metadata=self._config.properties,
-            subscription_properties=self._config.subscription_properties,
-            consumer_epoch=self._epoch or None,
-            read_compacted=self._config.read_compacted,
-            key_shared_policy=self._config.key_shared_policy,
-            replicate_state=self._config.replicate_subscription_state or None,
-            schema=None if schema is None else schema.info,
+        return self._subscribing.command(
+            self._id, request_id, self._config, start=start, epoch=self._epoch
         )
 
     async def _ask(self, build: Callable[[int], bytes]) -> Frame:
@@ -423,12 +425,11 @@ class TopicConsumer:
 
     def _begin_at(self, start: Start, time_ms: int | None) -> None:
         self.acks.clear()
-        self._unpacker.clear()
+        self._forget_received()
         self._unpacker.seen_before = None
         self._unpacker.start = start
         self._unpacker.time_start_ms = None
         self._place.move(start)
-        self.redeliveries.clear()
         self._queue.drop(permits_of)
         self._ask_for_more()
         if self._place.start is not None:
@@ -479,3 +480,5 @@ class TopicConsumer:
         if self._schemas is not None:
             await self._schemas.close()
         await self._attachment.close(str(self.over))
+        if self._dead_letters is not None:
+            await self._dead_letters.close()

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from magnetar.client.connections.topic_list_watch import TopicListWatch
 from magnetar.client.context import ClientContext
@@ -23,10 +23,18 @@ class PatternDiscovery:
     seconds (0 for never). Brokers tell of persistent topics only.
     """
 
-    def __init__(self, pattern: TopicsPattern, context: ClientContext, refresh_s: float) -> None:
+    def __init__(
+        self,
+        pattern: TopicsPattern,
+        context: ClientContext,
+        refresh_s: float,
+        left_out: Callable[[TopicName], bool] | None = None,
+    ) -> None:
+        """``left_out`` says which topics are not taken in though they match."""
         self._pattern = pattern
         self._context = context
         self._refresh_s = refresh_s
+        self._left_out = left_out
         self._names: set[str] = set()  # Those that match, partitions one by one.
         self._changed = asyncio.Event()
         self._watch: TopicListWatch | None = None
@@ -101,7 +109,8 @@ class PatternDiscovery:
                 self._names.add(name)
 
     def _topics(self) -> set[TopicName]:
-        return {TopicName.parse(name).partitioned_name for name in self._names}
+        found = {TopicName.parse(name).partitioned_name for name in self._names}
+        return found if self._left_out is None else {t for t in found if not self._left_out(t)}
 
 
 async def add_missing(

@@ -15,8 +15,10 @@ from magnetar.model.position import EARLIEST_MESSAGE
 from magnetar.model.subscriptions import InitialPosition
 
 from .config import ConsumerConfig
+from .letter_sender import Letters
 from .receiver import Receiver
-from .topic_consumer import Subscribing, TopicConsumer
+from .subscribing import Subscribing
+from .topic_consumer import TopicConsumer
 from .unpacking import Start
 
 log = logging.getLogger(__name__)
@@ -37,6 +39,7 @@ class TopicSet:
         *,
         schema: Schema[Any] | None,
         start: Callable[[TopicName], Start] | None,
+        letters: Letters | None,
         several: bool,
     ) -> None:
         """``start`` says where a reader begins on a topic or partition.
@@ -51,6 +54,7 @@ class TopicSet:
         self._later = replace(config, initial_position=InitialPosition.EARLIEST, create_topic=False)
         self._schema = schema
         self._start = start
+        self._letters = letters
         self._several = several
         self._parts: dict[TopicName, list[TopicConsumer]] = {}
         self._watches: dict[TopicName, asyncio.Task[None]] = {}  # Of partitioned topics.
@@ -118,7 +122,8 @@ class TopicSet:
             return None
 
     def _check_queue(self, counted: dict[TopicName, int]) -> None:
-        if not self._config.receiver_queue_size and (self._several or any(counted.values())):
+        several = self._several or len(counted) > 1 or any(counted.values())
+        if not self._config.receiver_queue_size and several:
             raise InvalidValue(
                 "receiver_queue_size=0 is for one topic without partitions: each message would "
                 "wait for somebody on every topic; use 1"
@@ -140,6 +145,7 @@ class TopicSet:
                 min(config.receiver_queue_size, max(config.total_receiver_queue_size // total, 1)),
                 start,
                 self._schema,
+                self._letters,
             ),
             next(context.ids),
             config,

@@ -51,6 +51,7 @@ class ProducerConfig:
     max_pending_messages_across_partitions: int = 0  # Shared out evenly; 0: the same for each.
     block_if_queue_full: bool = True  # False: send() and the like do not wait for room: QueueFull.
     send_timeout_s: float = 30.0  # A message without receipt by then has failed; 0 for never.
+    initial_subscription: str | None = None  # Made with the topic, so that it keeps what is sent.
     initial_sequence_id: int | None = None  # None: after the last one the broker knows.
     routing: RoutingMode | CustomRouter = RoutingMode.ROUND_ROBIN
     hashing: HashingScheme = HashingScheme.JAVA_STRING
@@ -76,6 +77,8 @@ class ProducerConfig:
             check_member("routing", self.routing, RoutingMode)
         if self.name is not None:
             check_text("name", self.name)
+        if self.initial_subscription is not None:
+            check_text("initial_subscription", self.initial_subscription)
         if self.name == "":
             raise InvalidValue("a producer's name may not be empty; leave it out to get one")
         object.__setattr__(self, "properties", copy_properties("properties", self.properties))
@@ -117,6 +120,7 @@ class ProducerOptions(TypedDict, total=False):
     max_pending_messages_across_partitions: int
     block_if_queue_full: bool
     send_timeout_s: float
+    initial_subscription: str | None
     initial_sequence_id: int | None
     routing: RoutingMode | CustomRouter
     hashing: HashingScheme

@@ -154,6 +154,7 @@ class TopicProducer:
                     topic_epoch=self._topic_epoch,
                     schema=self._schema,
                     encrypted=self._encrypted,
+                    initial_subscription=self._config.initial_subscription,
                 ),
                 self._timeout_s,
                 self._attachment.in_line,

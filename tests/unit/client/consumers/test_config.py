@@ -3,6 +3,7 @@ from dataclasses import fields
 import pytest
 
 from magnetar.client.consumers.config import ConsumerConfig, ConsumerOptions
+from magnetar.client.consumers.letters import DeadLetterPolicy
 from magnetar.errors import InvalidValue
 from magnetar.model.subscriptions import KeySharedPolicy, SubscriptionType
 
@@ -25,11 +26,18 @@ def test_the_keyword_arguments_are_the_settings():
         ("ack_timeout_tick_s", 0),
         ("ack_timeout_backoff", 2.0),
         ("negative_ack_backoff", "2"),
+        ("dead_letter_policy", DeadLetterPolicy(1)),
+        ("enable_retry", True),
     ],
 )
 def test_a_setting_out_of_range_is_refused_by_name(setting, value):
     with pytest.raises(InvalidValue, match=setting if value != "" else "name"):
         ConsumerConfig(**{setting: value})
+
+
+def test_a_policy_is_a_policy():
+    with pytest.raises(InvalidValue, match="dead_letter_policy is 3; it must be a DeadLetterPol"):
+        ConsumerConfig(type=SubscriptionType.SHARED, dead_letter_policy=3)
 
 
 @pytest.mark.parametrize("setting", ["properties", "subscription_properties"])

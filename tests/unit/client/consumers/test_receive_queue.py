@@ -135,3 +135,14 @@ def test_what_is_not_ready_is_dropped_like_the_rest():
     received.restart()
     received.look_again()
     assert not received.waiting
+
+
+def test_what_is_put_back_comes_behind_the_opened_entry_and_counts_when_it_is_taken():
+    received = queue(size=6)
+    received.put([1, 2])
+    received.put([3])
+    assert received.pop() == 1
+    received.put_back([8, 9])
+    assert received.waiting
+    assert received.take(9) == [2, 8, 9, 3]
+    assert received.take_permits() == 5

@@ -11,7 +11,8 @@ from unit.client.peer import LEDGER, PeerConnection, hang_up, lose_connection, r
 from magnetar.client.client import Client
 from magnetar.client.connections.backoff import Backoff
 from magnetar.client.consumers.config import ConsumerConfig
-from magnetar.client.consumers.topic_consumer import Subscribing, TopicConsumer
+from magnetar.client.consumers.subscribing import Subscribing
+from magnetar.client.consumers.topic_consumer import TopicConsumer
 from magnetar.clock import SystemClock
 from magnetar.errors import (
     AlreadyClosed,

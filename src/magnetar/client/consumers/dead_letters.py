@@ -1,0 +1,99 @@
+"""Takes out the messages that came too often, and sends them to the dead letter topic.
+
+A message is acknowledged when its letter is stored. Where that is refused, the application gets it
+after all: it is not lost, and does not stand in the way of others.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from magnetar.client.message import Message
+from magnetar.tasks import Tasks
+
+from .letter_sender import LetterSender
+from .receive_queue import Opened
+
+log = logging.getLogger(__name__)
+
+
+class DeadLetters:
+    """The dead letters for one topic. What waits here has taken permits, which bound it."""
+
+    held: int  # The permits of messages that are neither settled nor forgotten.
+
+    def __init__(
+        self,
+        topic: str,
+        sender: LetterSender,
+        *,
+        stored: Callable[[Message[Any]], object],
+        settled: Callable[[int, list[Message[Any]]], None],
+    ) -> None:
+        """``stored`` is called for each letter that is stored.
+
+        ``settled`` is called with the number of those, and the messages whose letters were refused.
+        """
+        self._topic = topic
+        self._sender = sender
+        self._stored = stored
+        self._settled = settled
+        self.held = 0
+        self._waiting: list[Message[Any]] = []
+        self._epoch = 0  # Counts how often the broker was to send everything again.
+        self._tasks = Tasks(f"dead letters of {topic}")
+        self._sending: asyncio.Task[None] | None = None
+
+    def take_out(self, opened: Opened) -> Opened:
+        """Take out the messages of an entry, if it came too often."""
+        messages = opened.messages
+        if not messages or messages[0].redelivery_count <= self._sender.rules.count_max:
+            return opened
+        self._waiting += messages
+        self.held += len(messages)
+        if self._sending is None:
+            self._sending = self._tasks.spawn("send", self._send())
+        return Opened([], opened.permits - len(messages))
+
+    def clear(self) -> None:
+        """Forget what waits: the broker sends it again."""
+        self._waiting.clear()
+        self._epoch += 1
+        self.held = 0
+
+    async def sent(self, timeout_s: float) -> None:
+        """Return when all that was taken out is stored or refused, or the time is up."""
+        if self._sending is not None:
+            await asyncio.wait([self._sending], timeout=timeout_s)
+
+    async def close(self) -> None:
+        await self._tasks.close()
+        await self._sender.close()
+
+    async def _send(self) -> None:
+        try:
+            while self._waiting:
+                epoch, messages = self._epoch, self._waiting
+                self._waiting = []
+                letters = (self._sender.dead(message) for message in messages)
+                outcomes = await asyncio.gather(*letters, return_exceptions=True)
+                refused, errors = [], []
+                for message, error in zip(messages, outcomes, strict=True):
+                    if error is None:
+                        self._stored(message)
+                    else:
+                        refused.append(message)
+                        errors.append(error)
+                if errors:
+                    log.error(
+                        "consumer.dead_letters_refused topic=%s messages=%d error=%r",
+                        self._topic,
+                        len(errors),
+                        errors[0],
+                    )
+                if epoch == self._epoch:
+                    self.held -= len(messages)
+                    self._settled(len(messages) - len(refused), refused)
+        finally:
+            self._sending = None

@@ -1,0 +1,139 @@
+"""Letters over producers that are made when the first is sent, and made anew when they fail."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+from unit.client.consumers.test_letters import ORDERS, message
+
+from magnetar.client.consumers.letter_sender import Letters, LetterSender
+from magnetar.client.consumers.letters import DeadLetterPolicy, letter_rules
+from magnetar.errors import NotAllowed, TimedOut, TopicNotFound, TopicTerminated
+from magnetar.message.metadata import Encryption
+from magnetar.model.names import TopicName
+
+DEAD, RETRY = TopicName.parse("orders-s-DLQ"), TopicName.parse("orders-s-RETRY")
+
+
+class Topics:
+    """Stands in for the broker: opens producers, and keeps what they send."""
+
+    def __init__(self):
+        self.opened = []
+        self.letters = []
+        self.closed = []
+        self.refusal = None  # Raised by what is done next.
+        self.may_open = asyncio.Event()
+        self.may_open.set()
+
+    async def open(self, topic, initial_subscription):
+        self.opened.append((topic, initial_subscription))
+        await self.may_open.wait()
+        self.refuse()
+        return Producer(self, topic)
+
+    def refuse(self):
+        error, self.refusal = self.refusal, None
+        if error is not None:
+            raise error
+
+
+class Producer:
+    def __init__(self, topics, topic):
+        self.topics, self.topic = topics, topic
+
+    async def send(self, letter):
+        self.topics.refuse()
+        self.topics.letters.append((self.topic, letter))
+
+    async def close(self):
+        self.topics.closed.append(self.topic)
+
+
+def sender(topics, *, enable_retry=True, **policy):
+    policy = DeadLetterPolicy(2, initial_subscription_name="keep", **policy)
+    rules = letter_rules(policy, [ORDERS], "s", enable_retry=enable_retry)
+    return LetterSender(Letters(rules, topics.open), ORDERS)
+
+
+async def test_letters_of_a_topic_share_a_producer():
+    topics = Topics()
+    topics.may_open.clear()
+    letters = sender(topics)
+    sending = [asyncio.ensure_future(letters.dead(message())) for _ in range(2)]
+    await asyncio.sleep(0)
+    sending[0].cancel()  # The other one still waits for the producer.
+    topics.may_open.set()
+    await sending[1]
+    await letters.dead(message())
+    assert topics.opened == [(DEAD, "keep")]
+    assert [topic for topic, _ in topics.letters] == [DEAD, DEAD]
+    await letters.close()
+    assert topics.closed == [DEAD]
+
+
+async def test_a_retry_waits_for_its_delay_and_the_last_one_is_dead():
+    topics = Topics()
+    letters = sender(topics)
+    for before in ("0", "1", "2"):
+        await letters.later(message(properties={"RECONSUMETIMES": before}), 1.5, None)
+    await letters.later(message(), 0, None)
+    sent = [(topic, letter.deliver_after_s) for topic, letter in topics.letters]
+    assert sent == [(RETRY, 1.5), (RETRY, 1.5), (DEAD, None), (RETRY, None)]
+    assert topics.opened == [(RETRY, None), (DEAD, "keep")]
+
+
+async def test_without_a_retry_topic_nothing_comes_later():
+    with pytest.raises(NotAllowed, match="enable_retry=True"):
+        await sender(Topics(), enable_retry=False).later(message(), 1, None)
+
+
+async def test_a_producer_that_cannot_be_made_is_tried_again_with_the_next_letter():
+    topics = Topics()
+    letters = sender(topics)
+    topics.refusal = TopicNotFound("no such topic")
+    with pytest.raises(TopicNotFound):
+        await letters.dead(message())
+    await letters.dead(message())
+    assert len(topics.opened) == 2
+    await letters.close()
+
+
+@pytest.mark.parametrize(("error", "producers"), [(TopicTerminated("no"), 2), (TimedOut("no"), 1)])
+async def test_a_producer_that_is_over_is_replaced(error, producers):
+    topics = Topics()
+    letters = sender(topics)
+    await letters.dead(message())
+    topics.refusal = error
+    with pytest.raises(type(error)):
+        await letters.dead(message())
+    await letters.dead(message())
+    assert len(topics.opened) == producers
+    await letters.close()
+    assert len(topics.closed) == producers
+
+
+async def test_what_was_encrypted_is_not_sent_in_the_open():
+    topics = Topics()
+    encrypted = message()
+    metadata = encrypted.delivery.metadata
+    encrypted.delivery.metadata = replace(metadata, encryption=Encryption((), b"", ""))
+    with pytest.raises(NotAllowed, match="encryption_keys"):
+        await sender(topics).dead(encrypted)
+    await sender(topics, producer_options={"encryption_keys": ["k"]}).dead(encrypted)
+    encrypted.delivery.decrypted = False
+    with pytest.raises(NotAllowed, match="could not be decrypted"):
+        await sender(topics, producer_options={"encryption_keys": ["k"]}).dead(encrypted)
+    assert len(topics.letters) == 1
+
+
+async def test_nothing_is_left_of_a_producer_that_is_being_made_when_all_ends():
+    topics = Topics()
+    topics.may_open.clear()
+    letters = sender(topics)
+    sending = asyncio.ensure_future(letters.dead(message()))
+    await asyncio.sleep(0)
+    await letters.close()
+    with pytest.raises(asyncio.CancelledError):
+        await sending
+    assert topics.closed == []

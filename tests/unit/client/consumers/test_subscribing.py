@@ -1,0 +1,31 @@
+"""What a broker is told when a consumer subscribes; ``test_topic_consumer.py`` shows the rest."""
+
+from magnetar.client.consumers.config import ConsumerConfig
+from magnetar.client.consumers.subscribing import Subscribing
+from magnetar.client.consumers.unpacking import Start
+from magnetar.model.names import TopicName
+from magnetar.model.position import MessageId
+from magnetar.wire.frames import FrameDecoder
+
+
+def told(subscribing, **where):
+    data = subscribing.command(3, 7, ConsumerConfig(), **{"start": None, "epoch": 0, **where})
+    [frame] = FrameDecoder().feed(data)
+    return frame.command.subscribe
+
+
+def test_a_subscription_that_stays_is_durable():
+    command = told(Subscribing(TopicName.parse("t"), "s", "me", 10, None))
+    assert (command.topic, command.subscription) == ("persistent://public/default/t", "s")
+    assert (command.consumer_id, command.request_id, command.consumer_name) == (3, 7, "me")
+    assert command.durable
+    assert not command.HasField("start_message_id")
+    assert not command.HasField("consumer_epoch")
+
+
+def test_one_that_does_not_stay_goes_on_where_it_was():
+    begin, here = (Start(MessageId(1, entry), inclusive=False) for entry in (4, 9))
+    reader = Subscribing(TopicName.parse("t"), "s", "me", 10, begin)
+    command = told(reader, start=here, epoch=2)
+    assert not command.durable
+    assert (command.start_message_id.entryId, command.consumer_epoch) == (9, 2)
