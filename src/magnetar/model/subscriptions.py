@@ -8,7 +8,7 @@ from typing import Final
 
 from magnetar.errors import InvalidValue
 
-HASH_SLOT_MAX: Final = 65_535  # Keys are hashed to the slots 0 to this one.
+HASH_SLOT_LAST: Final = 65_535  # Keys are hashed to the slots 0 to this one.
 
 
 class SubscriptionType(IntEnum):
@@ -52,10 +52,10 @@ class KeySharedPolicy:
     def __post_init__(self) -> None:
         ranges = tuple((start, end) for start, end in self.sticky_ranges)
         for start, end in ranges:
-            if not 0 <= start <= end <= HASH_SLOT_MAX:
+            if not 0 <= start <= end <= HASH_SLOT_LAST:
                 raise InvalidValue(
                     f"sticky_ranges: {start} to {end} is no range of slots: they go from 0 to "
-                    f"{HASH_SLOT_MAX}, the first one first"
+                    f"{HASH_SLOT_LAST}, the first one first"
                 )
         for one, other in pairwise(sorted(ranges)):
             if other[0] <= one[1]:

@@ -271,6 +271,8 @@ class Receiver(Generic[T_co]):
 
     def arrived(self, part: TopicConsumer) -> None:
         """A topic has something."""
+        if self._topics.get(part.topic) is not part:
+            return  # It waits until all that come with it are there, and is added.
         if part not in self._ready:
             self._ready.append(part)
         self._signal.set()

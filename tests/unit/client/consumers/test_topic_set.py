@@ -5,7 +5,8 @@ from support.loop import until
 from unit.client.peer import lose_connection, refuse
 
 from magnetar.client.client import Client
-from magnetar.errors import ConsumerBusy, NotAuthorized, TopicNotFound
+from magnetar.client.consumers import receiver
+from magnetar.errors import ConsumerBusy, InvalidValue, NotAuthorized, TopicNotFound
 from magnetar.model.position import LATEST_MESSAGE
 from magnetar.wire.commands import BaseCommand
 
@@ -65,6 +66,50 @@ async def test_messages_of_a_topic_that_went_may_be_acknowledged(peer, client):
     consumer.acknowledge(messages)
     consumer.negative_acknowledge(messages)
     await consumer.flush()
+
+
+async def test_so_many_topics_that_went_are_remembered(peer, client, monkeypatch):
+    monkeypatch.setattr(receiver, "FORMER_TOPICS_MAX", 1)
+    async with client.create_producer("a") as producer:
+        await producer.send(b"0")
+    consumer = await client.subscribe(["a", "b", "c"], "s")
+    messages = await consumer.receive_many(3, 5, count_min=3)
+    for left in (2, 1):
+        peer.script(BaseCommand.SUBSCRIBE, missing("subscribe"))
+        await lose_connection(peer, consumer)
+        await until(lambda: len(consumer.topics) == left)  # noqa: B023 - it is awaited here.
+        await until(lambda: consumer.connected)
+    refused = [message for message in messages if not acknowledged(consumer, message)]
+    assert len(refused) == 1
+
+
+def acknowledged(consumer, message):
+    try:
+        consumer.acknowledge(message)
+    except InvalidValue:
+        return False
+    return True
+
+
+async def test_a_partition_is_received_when_all_that_come_with_it_are_there(peer):
+    peer.partitions = 1
+    async with Client(peer.url, partitions_refresh_s=0.01) as client:
+        async with client.create_producer("a") as producer:
+            await producer.send(b"0")
+        reader = await client.create_reader("a")
+        assert (await reader.receive(5)).partition == 0
+        held = []
+        peer.script(
+            BaseCommand.SUBSCRIBE,
+            peer.as_always,
+            lambda connection, frame: held.append((connection, frame)),
+        )
+        peer.partitions = 3
+        await until(lambda: held)
+        assert await reader.receive_many(5, 0.02) == []
+        peer.as_always(*held[0])
+        found = await reader.receive_many(5, 5, count_min=2)
+        assert sorted(message.partition for message in found) == [1, 2]
 
 
 async def test_a_reader_gets_all_of_a_partition_that_comes_later(peer):
