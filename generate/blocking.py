@@ -63,6 +63,7 @@ their message to be taken with others. Where speed counts, use those, ``send_man
 ``receive_many``.
 """
 
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
@@ -79,7 +80,8 @@ from .consumers import table_view as table_view_module
 from .consumers.entry import Entry
 from .producers import producer as producer_module
 from .handover import Handover
-from .config import ClientOptions
+from .config import ClientOptions, ClientSettings
+from .environment import read_conf, settings_in_environment
 from .consumers.config import ConsumerOptions, ReaderOptions, TableViewOptions
 from .producers.config import ProducerOptions
 from .loop_thread import LoopThread, loop_thread
@@ -176,6 +178,10 @@ def method(node: ast.FunctionDef | ast.AsyncFunctionDef, inner: str) -> str:
     target = f"self.{inner}.{node.name}"
     if any(ast.unparse(one) == "property" for one in node.decorator_list):
         return define(node, returns, f"return {target}", "@property")
+    if any(ast.unparse(one) == "classmethod" for one in node.decorator_list):
+        # It calls the class, which is here that for threads.
+        body = "\n        ".join(ast.unparse(one) for one in node.body[1:])
+        return define(node, returns, body, "@classmethod")
     given = arguments(node.args)
     if returns.startswith("Coroutine["):
         return define(node, "None", f"self._thread.finish({target})")

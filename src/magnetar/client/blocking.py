@@ -9,6 +9,7 @@ their message to be taken with others. Where speed counts, use those, ``send_man
 ``receive_many``.
 """
 
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
@@ -18,13 +19,14 @@ from magnetar.errors import AlreadyClosed
 from magnetar.model.position import EARLIEST_MESSAGE, MessageId
 
 from . import client as client_module
-from .config import ClientOptions
+from .config import ClientOptions, ClientSettings
 from .consumers import consumer as consumer_module
 from .consumers import reader as reader_module
 from .consumers import receiver as receiver_module
 from .consumers import table_view as table_view_module
 from .consumers.config import ConsumerOptions, ReaderOptions, TableViewOptions
 from .consumers.entry import Entry
+from .environment import read_conf, settings_in_environment
 from .handover import Handover
 from .loop_thread import LoopThread, loop_thread
 from .message import Buffer, Message, MessageDetails, OutgoingMessage, outgoing
@@ -454,6 +456,25 @@ class Client:
         """As ``magnetar.Client``."""
         self._thread = loop_thread()
         self._client = self._thread.call(client_module.Client, service_url, **options)
+
+    @classmethod
+    def from_env(cls, **options: Unpack[ClientOptions]) -> Self:
+        """A client with the settings of the environment; keyword arguments go before them.
+
+        PULSAR_SERVICE_URL, PULSAR_TOKEN, PULSAR_TLS_TRUST_CERTS_FILE and so on, over the file that
+        PULSAR_CLIENT_CONF names. Raises InvalidValue.
+        """
+        settings: ClientSettings = {**settings_in_environment(os.environ), **options}
+        return cls(**settings)
+
+    @classmethod
+    def from_config(cls, file: str, **options: Unpack[ClientOptions]) -> Self:
+        """A client with the settings of a ``client.conf``; keyword arguments go before them.
+
+        Raises InvalidValue.
+        """
+        settings: ClientSettings = {**read_conf(file), **options}
+        return cls(**settings)
 
     def create_producer(
         self, topic: str, *, schema: Schema[T] | None = None, **options: Unpack[ProducerOptions]

@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import os
 import re
 import secrets
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
@@ -17,7 +18,7 @@ from magnetar.model.subscriptions import InitialPosition
 from magnetar.tasks import Closing
 
 from .checks import check_not_negative, check_text
-from .config import ClientConfig, ClientOptions
+from .config import ClientConfig, ClientOptions, ClientSettings
 from .connections.backoff import Backoff
 from .connections.cluster import Cluster
 from .connections.lookup import Lookup
@@ -32,6 +33,7 @@ from .consumers.receiver import Receiver
 from .consumers.table_view import TableView
 from .consumers.topics_pattern import TopicsPattern
 from .context import ClientContext
+from .environment import read_conf, settings_in_environment
 from .gather_all import gather_all
 from .memory_limit import MemoryLimit
 from .opening import opening
@@ -83,6 +85,25 @@ class Client:
         self._closed = False
         self._loop: asyncio.AbstractEventLoop | None = None  # That of its first use.
         self._closing = Closing("client", self._close)
+
+    @classmethod
+    def from_env(cls, **options: Unpack[ClientOptions]) -> Self:
+        """A client with the settings of the environment; keyword arguments go before them.
+
+        PULSAR_SERVICE_URL, PULSAR_TOKEN, PULSAR_TLS_TRUST_CERTS_FILE and so on, over the file that
+        PULSAR_CLIENT_CONF names. Raises InvalidValue.
+        """
+        settings: ClientSettings = {**settings_in_environment(os.environ), **options}
+        return cls(**settings)
+
+    @classmethod
+    def from_config(cls, file: str, **options: Unpack[ClientOptions]) -> Self:
+        """A client with the settings of a ``client.conf``; keyword arguments go before them.
+
+        Raises InvalidValue.
+        """
+        settings: ClientSettings = {**read_conf(file), **options}
+        return cls(**settings)
 
     @opening
     async def create_producer(

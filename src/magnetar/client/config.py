@@ -120,3 +120,9 @@ class ClientOptions(TypedDict, total=False):
     memory_limit_bytes: int
     backoff_first_s: float
     backoff_max_s: float
+
+
+class ClientSettings(ClientOptions):
+    """All of them: what ``Client.from_env`` and ``Client.from_config`` find."""
+
+    service_url: str

@@ -254,3 +254,13 @@ def test_sends_need_not_be_waited_for(blocking_client, topic):
 def test_bad_settings_are_refused():
     with pytest.raises(InvalidValue):
         blocking.Client("nonsense")
+
+
+def test_a_client_is_made_of_the_environment_too(broker, topic, monkeypatch, tmp_path):
+    monkeypatch.setenv("PULSAR_SERVICE_URL", broker.service_url)
+    conf = tmp_path / "client.conf"
+    conf.write_text(f"brokerServiceUrl={broker.service_url}\n")
+    for make in (blocking.Client.from_env, lambda: blocking.Client.from_config(str(conf))):
+        with make() as client, client.create_producer(topic) as producer:
+            assert isinstance(client, blocking.Client)
+            producer.send(b"x")

@@ -1,0 +1,86 @@
+"""The settings of a client by the names of Pulsar's ``client.conf``."""
+
+import logging
+from collections.abc import Mapping
+from typing import Final, cast
+
+from magnetar.errors import InvalidValue
+
+from .authentication.plugins import authentication_of
+from .config import ClientSettings
+
+log = logging.getLogger(__name__)
+
+_TEXTS: Final = {
+    "tlsTrustCertsFilePath": "tls_trust_certs_file",
+    "tlsCertificateFilePath": "tls_certificate_file",
+    "tlsKeyFilePath": "tls_key_file",
+    "listenerName": "listener_name",
+}
+_FLAGS: Final = {
+    "tlsAllowInsecureConnection": "tls_allow_insecure",
+    "tlsEnableHostnameVerification": "tls_verify_hostname",
+}
+_READ: Final = {
+    "brokerServiceUrl", "webServiceUrl", "authPlugin", "authParams", "useTls", *_TEXTS, *_FLAGS
+}  # fmt: skip
+# They concern Java's key stores alone, and say nothing while none is named.
+_OF_KEY_STORES: Final = {"tlsTrustStoreType", "tlsKeyStoreType", "webserviceTlsProvider"}
+_REFUSED: Final = {
+    "useKeyStoreTls": "export the key store to PEM files, for tlsTrustCertsFilePath and others",
+    "tlsTrustStorePath": "export the trust store to a PEM file, for tlsTrustCertsFilePath",
+    "tlsTrustStorePassword": "export the trust store to a PEM file, for tlsTrustCertsFilePath",
+    "tlsKeyStorePath": "export it to PEM files, for tlsCertificateFilePath and tlsKeyFilePath",
+    "tlsKeyStorePassword": "export it to PEM files, for tlsCertificateFilePath and tlsKeyFilePath",
+    "proxyServiceUrl": "connect to a Pulsar proxy by brokerServiceUrl",
+    "proxyProtocol": "connect to a Pulsar proxy by brokerServiceUrl",
+}
+
+
+def settings_in_conf(text: str, source: str) -> ClientSettings:
+    """What the text of a ``client.conf`` says; empty values say nothing.
+
+    Raises InvalidValue, which names ``source`` and the key. Keys that mean nothing here are named
+    in one line of the log, and those of security that cannot be kept are refused.
+    """
+    given = _values(text)
+    for key, instead in _REFUSED.items():
+        if given.get(key, "false").lower() != "false":
+            raise InvalidValue(f"{source}: {key} is not for this client: {instead}")
+    found: dict[str, object] = {"service_url": _service_url(source, given)}
+    found |= {name: given[key] for key, name in _TEXTS.items() if key in given}
+    found |= {name: _flag(source, given, key) for key, name in _FLAGS.items() if key in given}
+    if "authPlugin" in given:
+        parameters = given.get("authParams", "")
+        found["authentication"] = authentication_of(given["authPlugin"], parameters)
+    elif "authParams" in given:
+        raise InvalidValue(f"{source}: authParams without authPlugin")
+    unknown = sorted(given.keys() - _READ - _OF_KEY_STORES - _REFUSED.keys())
+    if unknown:
+        log.warning("client.unknown_keys file=%s keys=%s", source, ",".join(unknown))
+    return cast("ClientSettings", found)
+
+
+def _values(text: str) -> dict[str, str]:
+    found = {}
+    for line in text.splitlines():
+        key, equals, value = line.strip().partition("=")
+        if equals and not key.startswith(("#", "!")) and value.strip():
+            found[key.strip()] = value.strip()
+    return found
+
+
+def _service_url(source: str, given: Mapping[str, str]) -> str:
+    url = given.get("brokerServiceUrl") or given.get("webServiceUrl")
+    if url is None:
+        raise InvalidValue(f"{source} has no brokerServiceUrl")
+    if _flag(source, given, "useTls") and not url.startswith(("pulsar+ssl://", "https://")):
+        raise InvalidValue(f"{source}: useTls is true, but the URL is plain: use pulsar+ssl://")
+    return url
+
+
+def _flag(source: str, given: Mapping[str, str], key: str) -> bool:
+    value = given.get(key, "false").lower()
+    if value not in {"true", "false"}:
+        raise InvalidValue(f"{source}: {key} is {value!r}; it must be true or false")
+    return value == "true"
