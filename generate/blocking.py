@@ -33,7 +33,7 @@ INTERNAL: Final = (
     "last_messages",
     "remove",
     "run",
-    "schema",
+    "prepare",
     "take",
     "seek_last",
     "watch",

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from magnetar.client.client import Client
     from magnetar.client.consumers.config import ConsumerCryptoFailureAction
     from magnetar.client.consumers.consumer import Consumer
+    from magnetar.client.consumers.interceptors import ConsumerInterceptor
     from magnetar.client.consumers.letters import DeadLetterPolicy
     from magnetar.client.consumers.reader import Reader
     from magnetar.client.consumers.redelivery_backoff import RedeliveryBackoff
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from magnetar.client.encryption.keys import CryptoKeyReader, EncryptionKey, FileKeyReader
     from magnetar.client.message import EncryptionContext, Message, OutgoingMessage
     from magnetar.client.producers.config import ProducerCryptoFailureAction
+    from magnetar.client.producers.interceptors import ProducerInterceptor
     from magnetar.client.producers.producer import Producer
     from magnetar.client.producers.routing import HashingScheme, RoutingMode
     from magnetar.message.compression import CompressionType
@@ -53,6 +55,7 @@ __all__ = [
     "CompressionType",
     "Consumer",
     "ConsumerCryptoFailureAction",
+    "ConsumerInterceptor",
     "CryptoKeyReader",
     "DeadLetterPolicy",
     "EncryptionContext",
@@ -67,6 +70,7 @@ __all__ = [
     "Producer",
     "ProducerAccessMode",
     "ProducerCryptoFailureAction",
+    "ProducerInterceptor",
     "Reader",
     "RedeliveryBackoff",
     "RegexSubscriptionMode",
@@ -88,6 +92,7 @@ _HOMES: Final = {
     "CompressionType": "magnetar.message.compression",
     "Consumer": "magnetar.client.consumers.consumer",
     "ConsumerCryptoFailureAction": "magnetar.client.consumers.config",
+    "ConsumerInterceptor": "magnetar.client.consumers.interceptors",
     "CryptoKeyReader": "magnetar.client.encryption.keys",
     "DeadLetterPolicy": "magnetar.client.consumers.letters",
     "EncryptionContext": "magnetar.client.message",
@@ -102,6 +107,7 @@ _HOMES: Final = {
     "Producer": "magnetar.client.producers.producer",
     "ProducerAccessMode": "magnetar.model.producers",
     "ProducerCryptoFailureAction": "magnetar.client.producers.config",
+    "ProducerInterceptor": "magnetar.client.producers.interceptors",
     "Reader": "magnetar.client.consumers.reader",
     "RedeliveryBackoff": "magnetar.client.consumers.redelivery_backoff",
     "RegexSubscriptionMode": "magnetar.model.subscriptions",

@@ -3,7 +3,7 @@
 Each function raises InvalidValue, which names the argument and the remedy.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import Enum
 from numbers import Real
 from operator import index
@@ -96,6 +96,12 @@ def check_flag(name: str, value: object) -> None:
     """Accept True or False: a number or a text that seems to be one would be misread."""
     if not isinstance(value, bool):
         raise InvalidValue(f"{name} is {value!a}; it must be True or False")
+
+
+def check_all(name: str, values: object, kind: type[object]) -> None:
+    """Accept several objects of one kind."""
+    if not isinstance(values, Iterable) or not all(isinstance(each, kind) for each in values):
+        raise InvalidValue(f"{name} is {values!a}; it must be a list of {kind.__name__}")
 
 
 def check_positive(name: str, value: object) -> None:

@@ -8,11 +8,12 @@ import threading
 from concurrent.futures import Future
 from typing import Generic
 
+from magnetar.errors import MagnetarError
 from magnetar.model.position import MessageId
 
 from .checks import check_data
 from .loop_thread import LoopThread
-from .message import Buffer, MessageDetails, OutgoingMessage, prepare
+from .message import Buffer, MessageDetails, OutgoingMessage, not_sent
 from .producers.producer import Producer
 from .producers.send_queue import Handed
 from .schemas.schema import T
@@ -40,7 +41,19 @@ class Handover(Generic[T]):
         What goes wrong later is told to ``receipt``, or without one to the producer's ``flush``.
         """
         self._thread.check()
-        data, message = prepare(value, details, self._producer.schema)
+        data, message = self._producer.prepare(value, details)
+        try:
+            self._hand(data, message, receipt)
+        except MagnetarError as error:
+            not_sent(message, error)
+            raise
+
+    def _hand(
+        self,
+        data: bytes,
+        message: OutgoingMessage | None,
+        receipt: Future[MessageId] | None,
+    ) -> None:
         if type(data) is not bytes:
             check_data(data)
         size = len(data) if message is None else len(data) + message.more_size

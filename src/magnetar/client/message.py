@@ -20,6 +20,10 @@ DELAY_S_MAX: Final = 3_153_600_000
 """No message is delayed for longer than a century."""
 
 
+Settled = Callable[[MessageId | None, Exception | None], None]
+"""Gets a message's id once it is stored, or why it failed."""
+
+
 class MessageDetails(TypedDict, total=False):
     """What a message may have beside its payload: the keyword arguments of every call that sends.
 
@@ -51,6 +55,7 @@ class OutgoingMessage(Generic[T]):
     sequence_id: int | None = None
     deliver_after_s: float | None = None
     deliver_at_ms: int | None = None
+    on_settled: Settled | None = None  # Called once it is stored or has failed; of interceptors.
 
     @property
     def delayed(self) -> bool:
@@ -85,6 +90,7 @@ class OutgoingMessage(Generic[T]):
             and event_time_ms is None
             and sequence_id is None
             and not self.delayed
+            and self.on_settled is None
         ):
             return None
         if type(key) is not str or not key.isascii():
@@ -105,6 +111,7 @@ class OutgoingMessage(Generic[T]):
             event_time_ms,
             sequence_id,
             *self._checked_delay(),
+            self.on_settled,
         )
 
     def _checked_delay(self) -> tuple[float | None, int | None]:
@@ -119,6 +126,8 @@ class OutgoingMessage(Generic[T]):
 
 
 _NO_DETAILS: Final[MessageDetails] = {}
+
+BeforeSend = Callable[[OutgoingMessage[Any]], OutgoingMessage[Any]]
 
 
 def outgoing(
@@ -136,13 +145,22 @@ def prepare(
     value: T | Buffer | OutgoingMessage[T],
     details: MessageDetails = _NO_DETAILS,
     schema: Schema[T] | None = None,
+    before_send: BeforeSend | None = None,
 ) -> tuple[bytes, OutgoingMessage | None]:
     """Return the payload, and the message if it has more than that. Raises InvalidValue.
 
     Every message that is sent comes through here, whatever call sends it: this is where a schema
-    encodes its value, and interceptors will see it. Without a schema values are bytes.
+    encodes its value, and before that ``before_send`` may change it, which gives a message that is
+    told how it ends. Without a schema values are bytes.
     """
     value = outgoing(value, details)
+    if before_send is not None:
+        value = before_send(value if isinstance(value, OutgoingMessage) else OutgoingMessage(value))
+        try:
+            return prepare(value, schema=schema)
+        except Exception as error:
+            not_sent(value, error)
+            raise
     plain = value.value if isinstance(value, OutgoingMessage) else value
     data = _data(plain, schema)
     message = value.checked(data) if isinstance(value, OutgoingMessage) else None
@@ -156,18 +174,31 @@ def prepare(
     return data, message
 
 
+def not_sent(message: bytes | Buffer | OutgoingMessage[Any] | None, error: Exception) -> None:
+    """Tell who wants to know how this message ends that it was refused."""
+    if isinstance(message, OutgoingMessage) and message.on_settled is not None:
+        message.on_settled(None, error)
+
+
 def prepare_many(
-    values: Iterable[T | Buffer | OutgoingMessage[T]], schema: Schema[T] | None = None
+    values: Iterable[T | Buffer | OutgoingMessage[T]],
+    schema: Schema[T] | None = None,
+    before_send: BeforeSend | None = None,
 ) -> Sequence[bytes | Buffer | OutgoingMessage]:
     """Return the messages, their values encoded. Raises InvalidValue, also as ``many``."""
     values = many(values)
-    if schema is None:
+    if schema is None and before_send is None:
         given = values if isinstance(values, list | tuple) else list(values)
         return cast("Sequence[bytes | Buffer | OutgoingMessage]", given)
     found = []
-    for value in values:
-        data, message = prepare(value, _NO_DETAILS, schema)
-        found.append(message or data)
+    try:
+        for value in values:
+            data, message = prepare(value, _NO_DETAILS, schema, before_send)
+            found.append(message or data)
+    except Exception as error:
+        for refused in found:
+            not_sent(refused, error)
+        raise
     return found
 
 

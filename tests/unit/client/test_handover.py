@@ -7,7 +7,7 @@ import pytest
 
 from magnetar.client.handover import Handover
 from magnetar.client.loop_thread import loop_thread
-from magnetar.client.message import OutgoingMessage
+from magnetar.client.message import OutgoingMessage, prepare
 from magnetar.errors import AlreadyClosed, InvalidValue, MessageTooLarge, QueueFull
 
 
@@ -64,7 +64,8 @@ def test_the_loop_takes_in_one_list_what_comes_before_it_looks(blocking_client, 
     taken = []
 
     class Watched:
-        schema = None
+        def prepare(self, value, details):
+            return prepare(value, details)
 
         def check_room(self, messages, size_bytes):
             producer._producer.check_room(messages, size_bytes)

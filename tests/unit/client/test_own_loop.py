@@ -33,6 +33,7 @@ NO_USE_OF_THE_LOOP = {"add", "arrived", "failed", "remove", "run"} | {
     "acknowledge_cumulative",
     "watch",
     "check_room",
+    "prepare",
     "take",  # ``Handover`` calls it on the loop.
     "negative_acknowledge",  # A message to acknowledge was received in the right loop.
 }

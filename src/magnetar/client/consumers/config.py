@@ -3,12 +3,13 @@
 The ``...Options`` are the same settings as keyword arguments; a test holds them to the dataclasses.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypedDict
 
 from magnetar.client.checks import (
+    check_all,
     check_member,
     check_not_negative,
     check_positive,
@@ -24,6 +25,7 @@ from magnetar.model.subscriptions import (
     SubscriptionType,
 )
 
+from .interceptors import ConsumerInterceptor
 from .letters import DeadLetterPolicy
 from .redelivery_backoff import RedeliveryBackoff
 
@@ -75,6 +77,7 @@ class ConsumerConfig:
     message_size_max: int = 256 * 1024 * 1024  # Bytes, after decompression and reassembly.
     crypto_key_reader: CryptoKeyReader | None = None  # Finds private keys for encrypted messages.
     crypto_failure_action: ConsumerCryptoFailureAction = ConsumerCryptoFailureAction.FAIL
+    interceptors: Sequence[ConsumerInterceptor] = ()  # See every message, in this order.
 
     def __post_init__(self) -> None:
         check_not_negative("receiver_queue_size", self.receiver_queue_size)
@@ -118,6 +121,8 @@ class ConsumerConfig:
                 f"than {self.type.name}"
             )
         check_member("initial_position", self.initial_position, InitialPosition)
+        check_all("interceptors", self.interceptors, ConsumerInterceptor)
+        object.__setattr__(self, "interceptors", tuple(self.interceptors))
         if self.name is not None:
             check_text("name", self.name)
         _own_properties(self, "properties")
@@ -137,6 +142,7 @@ class TableViewOptions(TypedDict, total=False):
     message_size_max: int
     crypto_key_reader: CryptoKeyReader | None
     crypto_failure_action: ConsumerCryptoFailureAction
+    interceptors: Sequence[ConsumerInterceptor]
 
 
 class ReaderOptions(TableViewOptions, total=False):

@@ -49,8 +49,13 @@ class Consumer(Receiver[T_co]):
         meanwhile makes it wait for the next one, which sends the acknowledgement again.
         """
         if isinstance(messages, (Message, MessageId)):
-            return self._part_of(messages).acks.acknowledge_one(messages)
+            done = self._part_of(messages).acks.acknowledge_one(messages)
+            if self.interceptors is not None:
+                self.interceptors.on_acknowledge((messages,))
+            return done
         given = list(messages)
+        if self.interceptors is not None:
+            self.interceptors.on_acknowledge(given)
         if len(self._topics) == 1:
             return next(iter(self._topics.values())).acks.acknowledge(given)
         groups = groupby(given, self._part_of)
@@ -66,7 +71,10 @@ class Consumer(Receiver[T_co]):
                 f"cumulative acknowledgement on a {self._type.name} subscription: acknowledge "
                 "messages one by one"
             )
-        return self._part_of(message).acks.acknowledge_cumulative(message)
+        done = self._part_of(message).acks.acknowledge_cumulative(message)
+        if self.interceptors is not None:
+            self.interceptors.on_acknowledge_cumulative(message)
+        return done
 
     def negative_acknowledge(
         self, messages: Message[Any] | MessageId | Iterable[Message[Any] | MessageId]
@@ -79,7 +87,10 @@ class Consumer(Receiver[T_co]):
         """
         given = [messages] if isinstance(messages, (Message, MessageId)) else list(messages)
         for part, group in groupby(given, self._part_of):
-            part.redeliveries.refuse(group)
+            refused = list(group)
+            part.redeliveries.refuse(refused)
+            if part.interceptors is not None:
+                part.interceptors.refuse(refused)
 
     async def reconsume_later(
         self,

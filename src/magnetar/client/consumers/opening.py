@@ -50,6 +50,7 @@ async def open_receiver(
         config.name or made_up_name(),
         config.type,
         paused=config.start_paused,
+        interceptors=config.interceptors,
         closed=closed,
     )
     several = not isinstance(topics, TopicName)

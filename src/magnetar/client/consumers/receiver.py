@@ -16,6 +16,7 @@ from magnetar.model.position import EARLIEST, LATEST, MessageId, Position
 from magnetar.model.subscriptions import SubscriptionType
 from magnetar.tasks import Closing, Tasks
 
+from .interceptors import ConsumerInterceptor, ConsumerInterceptors
 from .topic_consumer import TopicConsumer
 
 T = TypeVar("T")
@@ -39,6 +40,7 @@ class Receiver(Generic[T_co]):
         subscription_type: SubscriptionType,
         *,
         paused: bool,
+        interceptors: Sequence[ConsumerInterceptor] = (),
         closed: Callable[["Receiver[Any]"], None],
     ) -> None:
         """``closed`` is called once, when the receiver has been closed."""
@@ -46,6 +48,7 @@ class Receiver(Generic[T_co]):
         self._subscription = subscription
         self._name = name
         self._type = subscription_type
+        self.interceptors = ConsumerInterceptors(interceptors, self) if interceptors else None
         self._on_closed = closed
         self._topics: dict[str, TopicConsumer] = {}
         self._former: dict[str, TopicConsumer] = {}  # Closed ones, whose messages may be around.
@@ -233,6 +236,8 @@ class Receiver(Generic[T_co]):
             await self._tasks.close()
             await gather_all(part.close() for part in self._topics.values())
         finally:
+            if self.interceptors is not None:
+                self.interceptors.close()
             self._on_closed(self)
 
     async def __aenter__(self) -> Self:

@@ -24,6 +24,7 @@ from .ack_sender import IDS_MAX, AckSender
 from .alarm import Alarm
 from .dead_letters import DeadLetters
 from .entry import Entry
+from .interceptors import TopicInterceptors
 from .letter_sender import LetterSender
 from .place import Place, entry_of
 from .receive_queue import Opened, ReceiveQueue
@@ -47,6 +48,7 @@ class TopicConsumer:
     reached_end: bool  # The topic was terminated, and the broker has sent all there was.
     over: MagnetarError | None  # Why no more messages will come; None while they may.
     paused: bool  # The broker gets no permits.
+    interceptors: TopicInterceptors | None  # See what the application takes.
 
     def __init__(
         self,
@@ -71,6 +73,7 @@ class TopicConsumer:
         self.reached_end = False
         self.over = None
         self.paused = False
+        self.interceptors = None
         self._subscribing = subscribing
         self._place = Place(subscribing.start)
         self._id = consumer_id
@@ -89,7 +92,7 @@ class TopicConsumer:
         )
         self._kept = subscribing.topic.persistent  # The topic keeps what was published.
         acknowledges = self._kept and subscribing.start is None
-        self.redeliveries = Redeliveries(config, clock, self._ask_again, acknowledges=acknowledges)
+        self.redeliveries = Redeliveries(config, clock, self._come_due, acknowledges=acknowledges)
         self.acks = AckSender(
             consumer_id,
             config,
@@ -173,6 +176,8 @@ class TopicConsumer:
             self._place.seen = message
             if self.redeliveries.times_out:
                 self.redeliveries.taken((message,))
+            if self.interceptors is not None:
+                message = self.interceptors.before_consume(message)
         self._ask_for_more()
         return message
 
@@ -183,6 +188,8 @@ class TopicConsumer:
             self._place.seen = taken[-1]
             if self.redeliveries.times_out:
                 self.redeliveries.taken(taken)
+            if self.interceptors is not None:
+                taken = list(map(self.interceptors.before_consume, taken))
         self._ask_for_more()
         return taken
 
@@ -222,6 +229,12 @@ class TopicConsumer:
         self._forget_received()
         connection.write(requests.redeliver(self._id, None, consumer_epoch=epoch))
         self._ask_for_more()
+
+    def _come_due(self, positions: list[Position]) -> None:
+        """Ask for what the application refused, or did not acknowledge in time."""
+        if self.interceptors is not None:
+            self.interceptors.come_due(positions, self.redeliveries.wheel.entries)
+        self._ask_again(positions)
 
     def _ask_again(self, positions: Iterable[Position]) -> None:
         """Ask for entries again; Exclusive and Failover subscriptions begin behind their mark."""

@@ -15,6 +15,7 @@ from magnetar.model.position import EARLIEST_MESSAGE
 from magnetar.model.subscriptions import InitialPosition
 
 from .config import ConsumerConfig
+from .interceptors import TopicInterceptors
 from .letter_sender import Letters
 from .receiver import Receiver
 from .subscribing import Subscribing
@@ -156,6 +157,8 @@ class TopicSet:
             clock=context.clock,
             operation_timeout_s=context.config.operation_timeout_s,
         )
+        if self._receiver.interceptors is not None:
+            part.interceptors = TopicInterceptors(self._receiver.interceptors, part.partition)
         part.paused = self._receiver.paused
         return part
 

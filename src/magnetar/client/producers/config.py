@@ -9,6 +9,7 @@ from enum import Enum
 from typing import TypedDict
 
 from magnetar.client.checks import (
+    check_all,
     check_flag,
     check_member,
     check_not_negative,
@@ -22,6 +23,7 @@ from magnetar.errors import InvalidValue
 from magnetar.message.compression import CompressionType
 from magnetar.model.producers import ProducerAccessMode
 
+from .interceptors import ProducerInterceptor
 from .routing import CustomRouter, HashingScheme, RoutingMode
 
 
@@ -58,6 +60,7 @@ class ProducerConfig:
     encryption_keys: Sequence[str] = ()  # The names of those who may read; none: in clear.
     crypto_key_reader: CryptoKeyReader | None = None  # Finds their public keys.
     crypto_failure_action: ProducerCryptoFailureAction = ProducerCryptoFailureAction.FAIL
+    interceptors: Sequence[ProducerInterceptor] = ()  # See every message, in this order.
 
     def __post_init__(self) -> None:
         check_positive("batch_messages_max", self.batch_messages_max)
@@ -88,6 +91,8 @@ class ProducerConfig:
             "crypto_failure_action", self.crypto_failure_action, ProducerCryptoFailureAction
         )
         self._check_encryption()
+        check_all("interceptors", self.interceptors, ProducerInterceptor)
+        object.__setattr__(self, "interceptors", tuple(self.interceptors))
 
     def _check_encryption(self) -> None:
         if isinstance(self.encryption_keys, str):
@@ -127,3 +132,4 @@ class ProducerOptions(TypedDict, total=False):
     encryption_keys: Sequence[str]
     crypto_key_reader: CryptoKeyReader | None
     crypto_failure_action: ProducerCryptoFailureAction
+    interceptors: Sequence[ProducerInterceptor]

@@ -62,13 +62,20 @@ async def open_producer(
     parts = [make(topic) for topic in partitions_of(name, count)]
     await start_all(parts, one_first=config.access_mode is ProducerAccessMode.WAIT_FOR_EXCLUSIVE)
     router = _router(config, context.chance) if count else None
-    producer = Producer(str(name), parts, router, clock=context.clock, closed=closed, schema=schema)
+    producer = Producer(
+        str(name),
+        parts,
+        router,
+        clock=context.clock,
+        closed=closed,
+        schema=schema,
+        interceptors=config.interceptors,
+    )
 
     async def grow(topics: list[TopicName]) -> None:
         more = [make(topic) for topic in topics]
         await start_all(more)
-        for part in more:
-            producer.add(part)
+        producer.add(more)
 
     if count:
         producer.watch(context.watch_partitions(name, count, grow))

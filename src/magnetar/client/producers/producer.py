@@ -11,6 +11,7 @@ from magnetar.client.message import (
     MessageDetails,
     OutgoingMessage,
     many,
+    not_sent,
     prepare,
     prepare_many,
 )
@@ -22,6 +23,7 @@ from magnetar.model.position import MessageId
 from magnetar.tasks import Closing, Tasks
 
 from .encoding import key_text
+from .interceptors import ProducerInterceptor, ProducerInterceptors
 from .receipts import ManyReceipts
 from .routing import MessageRouter, Router
 from .send_queue import Handed, SendQueue
@@ -48,6 +50,7 @@ class Producer(Generic[T]):
         clock: Clock,
         closed: Callable[["Producer[Any]"], None],
         schema: Schema[T] | None = None,
+        interceptors: Sequence[ProducerInterceptor] = (),
     ) -> None:
         """``parts`` are attached; ``router`` chooses among them, and is None without partitions.
 
@@ -60,6 +63,9 @@ class Producer(Generic[T]):
         self._clock = clock
         self._on_closed = closed
         self._schema = schema
+        self._interceptors = ProducerInterceptors(interceptors, self) if interceptors else None
+        self._before_send = self._interceptors.before_send if self._interceptors else None
+        self._plain = router is None and schema is None and not interceptors
         self._loop = asyncio.get_running_loop()
         self._tasks = Tasks(f"producer of {topic}")
         self._closing = Closing(f"producer of {topic}", self._close)
@@ -102,7 +108,7 @@ class Producer(Generic[T]):
         broker from storing it, if that is known. Cancelled, the message may be sent all the same.
         """
         check_loop(self._loop)
-        data, message = prepare(value, details, self._schema)
+        data, message = self.prepare(value, details)
         queue = self._route(data, message)
         if queue.full:
             await queue.room()
@@ -118,7 +124,7 @@ class Producer(Generic[T]):
         Raises at once: QueueFull when there is no room (await ``ready``), AlreadyClosed,
         MessageTooLarge, InvalidValue. A message whose future is cancelled is sent all the same.
         """
-        data, message = prepare(value, details, self._schema)
+        data, message = self.prepare(value, details)
         receipt: asyncio.Future[MessageId] = self._loop.create_future()
         self._route(data, message).put(data, message, receipt)
         return receipt
@@ -127,7 +133,7 @@ class Producer(Generic[T]):
         self, value: T | Buffer | OutgoingMessage[T], **details: Unpack[MessageDetails]
     ) -> None:
         """The same without a future; what goes wrong later is raised by ``flush``."""
-        data, message = prepare(value, details, self._schema)
+        data, message = self.prepare(value, details)
         self._route(data, message).put(data, message, None)
 
     async def send_many(
@@ -139,7 +145,7 @@ class Producer(Generic[T]):
         settled. When cancelled, the messages already taken are sent all the same.
         """
         check_loop(self._loop)
-        messages = prepare_many(values, self._schema)
+        messages = prepare_many(values, self._schema, self._before_send)
         receipts = ManyReceipts()
         at = 0
         while at < len(messages):
@@ -151,7 +157,11 @@ class Producer(Generic[T]):
                 continue
             try:
                 await queue.put_many(messages[at : at + count], receipts)
-            except QueueFull as error:
+            except MagnetarError as error:
+                for rest in messages[at + count :]:
+                    not_sent(rest, error)
+                if not isinstance(error, QueueFull):
+                    raise
                 receipts.part().settle(error)
                 break
             at += count
@@ -166,11 +176,11 @@ class Producer(Generic[T]):
         or MessageTooLarge for one of them, when those before it have been taken.
         """
         check_loop(self._loop)
-        if self._router is None and self._schema is None and isinstance(values, list | tuple):
+        if self._plain and isinstance(values, list | tuple):
             await self._parts[0].queue.put_many(values, None)
             return
         for value in many(values):
-            data, message = prepare(value, schema=self._schema)
+            data, message = self.prepare(value, {})
             queue = self._route(data, message)
             if queue.full:
                 await queue.room()
@@ -207,6 +217,8 @@ class Producer(Generic[T]):
             await self._tasks.close()
             await gather_all(part.close() for part in self._parts)
         finally:
+            if self._interceptors is not None:
+                self._interceptors.close()
             self._on_closed(self)
 
     async def __aenter__(self) -> Self:
@@ -215,9 +227,11 @@ class Producer(Generic[T]):
     async def __aexit__(self, *exc: object) -> None:
         await self.close()
 
-    @property
-    def schema(self) -> Schema[T] | None:
-        return self._schema
+    def prepare(
+        self, value: T | Buffer | OutgoingMessage[T], details: MessageDetails
+    ) -> tuple[bytes, OutgoingMessage | None]:
+        """What a queue takes for a value. On any thread. Raises InvalidValue."""
+        return prepare(value, details, self._schema, self._before_send)
 
     def check_room(self, messages: int, size_bytes: int) -> None:
         """Raises QueueFull when so many more fill a queue, AlreadyClosed. On any thread."""
@@ -240,20 +254,31 @@ class Producer(Generic[T]):
         """Run what adds new partitions, until this producer is closed."""
         self._tasks.spawn("partitions", partitions)
 
-    def add(self, part: TopicProducer) -> None:
-        """Send to one more partition."""
-        self._parts.append(part)
+    def add(self, parts: Sequence[TopicProducer]) -> None:
+        """Send to more partitions."""
+        self._parts += parts
+        if self._interceptors is not None:
+            self._interceptors.on_partitions_change(len(self._parts))
 
     def _route(self, data: bytes, message: OutgoingMessage | None) -> SendQueue:
         """Which queue takes what ``prepare`` returned. Raises InvalidValue."""
         if self._router is None:
             return self._parts[0].queue
+        try:
+            return self._parts[self._choose(self._router, data, message)].queue
+        except InvalidValue as error:
+            not_sent(message, error)
+            raise
+
+    def _choose(
+        self, router: Router | MessageRouter, data: bytes, message: OutgoingMessage | None
+    ) -> int:
         check_data(data)
         count, now = len(self._parts), self._clock.now()
-        if isinstance(self._router, MessageRouter):
-            return self._parts[self._router.choose(message or OutgoingMessage(data), count)].queue
+        if isinstance(router, MessageRouter):
+            return router.choose(message or OutgoingMessage(data), count)
         key = key_text(message.key) if message is not None else None
-        return self._parts[self._router.choose(key, len(data), count, now)].queue
+        return router.choose(key, len(data), count, now)
 
     def _route_run(
         self, messages: Sequence[bytes | Buffer | OutgoingMessage], at: int

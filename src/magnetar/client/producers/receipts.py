@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import repeat
 from typing import overload
 
-from magnetar.client.message import ChunkedMessageId
+from magnetar.client.message import ChunkedMessageId, Settled
 from magnetar.errors import MagnetarError
 from magnetar.model.position import MessageId, Position
 
@@ -131,8 +131,40 @@ class ReceiptPart:
         self._many = many
         self._slot = slot
 
-    def settle(self, outcome: Stored | MagnetarError) -> None:
+    def settle(self, outcome: Stored | MagnetarError) -> bool:
         self._many.settled(self._slot, outcome)
+        return True
 
 
-Waiter = asyncio.Future[MessageId] | Future[MessageId] | ReceiptPart
+class Notice:
+    """Tells how one message ended, and then who waits for it, if anybody does."""
+
+    __slots__ = ("_tell", "_waiter")
+
+    def __init__(self, tell: Settled, waiter: "Waiter | None") -> None:
+        self._tell = tell
+        self._waiter = waiter
+
+    def settle(self, outcome: Stored | MagnetarError) -> bool:
+        """Returns whether somebody waited."""
+        if isinstance(outcome, Stored):
+            self._tell(outcome.id_at(0), None)
+        else:
+            self._tell(None, outcome)
+        return self._waiter is not None and settle(self._waiter, outcome)
+
+
+Waiter = asyncio.Future[MessageId] | Future[MessageId] | ReceiptPart | Notice
+
+
+def settle(waiter: Waiter, outcome: Stored | MagnetarError) -> bool:
+    """Tell who waits. Returns whether there is somebody."""
+    if isinstance(waiter, ReceiptPart | Notice):
+        return waiter.settle(outcome)
+    if waiter.done():
+        return not waiter.cancelled()
+    if isinstance(outcome, Stored):
+        waiter.set_result(outcome.id_at(0))
+    else:
+        waiter.set_exception(outcome)
+    return True

@@ -13,7 +13,7 @@ from typing import Final, TypeAlias, TypeVar, cast
 
 from magnetar.client.checks import check_data
 from magnetar.client.memory_limit import MemoryLimit
-from magnetar.client.message import Buffer, OutgoingMessage, prepare
+from magnetar.client.message import Buffer, OutgoingMessage, not_sent, prepare
 from magnetar.client.own_loop import check_loop
 from magnetar.client.producers.config import ProducerConfig
 from magnetar.clock import Clock
@@ -23,7 +23,7 @@ from magnetar.model.position import Position
 from .batching import Batch, BatchPerKey, OneBatch, OpenBatches, fitting, renumber
 from .encoding import Encoder
 from .pending import PendingSend, PendingSends
-from .receipts import ManyReceipts, ReceiptPart, Stored, Waiter
+from .receipts import ManyReceipts, Notice, Stored, Waiter, settle
 
 log = logging.getLogger(__name__)
 S = TypeVar("S")
@@ -110,8 +110,12 @@ class SendQueue:
 
         Raises QueueFull when full, the reason when closed, InvalidValue, MessageTooLarge.
         """
-        self.check_room()
-        self._put(data, details, waiter)
+        try:
+            self.check_room()
+        except MagnetarError as error:
+            not_sent(details, error)
+            raise
+        self._put_open(data, details, waiter)
 
     def take(self, handed: Sequence[Handed]) -> None:
         """Take messages that were let in before, beyond the bounds too. Errors go to who waits."""
@@ -133,11 +137,17 @@ class SendQueue:
     def _put_open(
         self, data: bytes, details: OutgoingMessage | None, waiter: Waiter | None
     ) -> None:
-        if self.closed is not None:
-            raise self.closed
-        self._put(data, details, waiter)
+        try:
+            if self.closed is not None:
+                raise self.closed
+            self._put(data, details, waiter)
+        except MagnetarError as error:
+            not_sent(details, error)
+            raise
 
     def _put(self, data: bytes, details: OutgoingMessage | None, waiter: Waiter | None) -> None:
+        if details is not None and details.on_settled is not None:
+            waiter = Notice(details.on_settled, waiter)
         if type(data) is not bytes:
             check_data(data)
         size = len(data) if details is None else len(data) + details.more_size
@@ -168,32 +178,32 @@ class SendQueue:
         """Take all messages, waiting for room; the last batch may still be open afterwards.
 
         The error of a message goes to its receipt, or is raised where none is wanted. Raises the
-        reason when the queue is closed, and QueueFull as ``room``.
+        reason when the queue is closed, and QueueFull where the producer shall not wait.
         """
         if self._batch_size_max and set(map(type, messages)) <= {bytes}:
             await self._put_plain(messages, receipts)  # type: ignore[arg-type]  # Just checked.
             return
-        for message in messages:
+        for at, message in enumerate(messages):
             if self._pending.full:
                 await self.room()
+                try:
+                    self.check_room()
+                except MagnetarError as error:
+                    for rest in messages[at:]:
+                        not_sent(rest, error)
+                    raise
             self._put_one(message, receipts)
-
-    async def room(self) -> None:
-        """As ``ready``; but QueueFull where the producer shall not wait for room."""
-        if self.closed is None and self._pending.full and not self._config.block_if_queue_full:
-            raise self._no_room(0, 0)
-        await self.ready()
 
     async def ready(self) -> None:
         """Return when there is room. Raises the reason when the queue is closed."""
-        while self.closed is None and self._pending.full:
-            self._room.clear()
-            if self._memory is not None and self._memory.full:
-                self._memory.when_free(self._room.set)
-            self.close_batches()  # What cannot be encoded makes room at once.
-            await self._room.wait()
+        await self._until_room()
         if self.closed is not None:
             raise self.closed
+
+    async def room(self) -> None:
+        """Wait for room, unless the producer shall not; ``put`` says if there is none."""
+        if self._config.block_if_queue_full:
+            await self._until_room()
 
     def close_batches(self) -> None:
         """Send what waits in open batches."""
@@ -248,10 +258,7 @@ class SendQueue:
         for first, count, waiter in send.waiters:
             index = first if send.batch_size else -1
             place = Stored(*position, self._partition, index, count, send.batch_size, first_chunk)
-            if isinstance(waiter, ReceiptPart):
-                waiter.settle(place)
-            elif not waiter.done():
-                waiter.set_result(place.id_at(0))
+            settle(waiter, place)
         self._progress()
         return True
 
@@ -286,12 +293,21 @@ class SendQueue:
             f"{self._pending.size_bytes + size_bytes} bytes): await ready() before sending more"
         )
 
+    async def _until_room(self) -> None:
+        while self.closed is None and self._pending.full:
+            self._room.clear()
+            if self._memory is not None and self._memory.full:
+                self._memory.when_free(self._room.set)
+            self.close_batches()  # What cannot be encoded makes room at once.
+            await self._room.wait()
+
     async def _put_plain(self, messages: Sequence[bytes], receipts: ManyReceipts | None) -> None:
         ends = list(accumulate(map(len, messages), initial=0))
         at = 0
         while at < len(messages):
             if self._pending.full or self.closed is not None:
                 await self.room()
+                self.check_room()
             at = self._put_some(messages, ends, at, self._pending.room, receipts)
 
     def _take_plain(self, messages: Sequence[bytes]) -> None:
@@ -453,13 +469,8 @@ class SendQueue:
         """Tell the error to all who wait for these messages, or flush the send of this number."""
         told = 0
         for _, count, waiter in waiters:
-            if isinstance(waiter, ReceiptPart):
-                waiter.settle(error)
-            elif not waiter.done():
-                waiter.set_exception(error)
-            elif waiter.cancelled():
-                continue
-            told += count
+            if settle(waiter, error):
+                told += count
         if told < message_count:
             self.unreported = self.unreported or error
         for flush in self._flushes:
