@@ -26,7 +26,12 @@ if TYPE_CHECKING:
     from magnetar.client.consumers.redelivery_backoff import RedeliveryBackoff
     from magnetar.client.consumers.table_view import TableView
     from magnetar.client.encryption.keys import CryptoKeyReader, EncryptionKey, FileKeyReader
-    from magnetar.client.message import EncryptionContext, Message, OutgoingMessage
+    from magnetar.client.message import (
+        EncryptionContext,
+        Message,
+        OutgoingMessage,
+        TopicMessageId,
+    )
     from magnetar.client.producers.config import ProducerCryptoFailureAction
     from magnetar.client.producers.interceptors import ProducerInterceptor
     from magnetar.client.producers.producer import Producer
@@ -77,6 +82,7 @@ __all__ = [
     "RoutingMode",
     "SubscriptionType",
     "TableView",
+    "TopicMessageId",
     "errors",
 ]
 
@@ -114,6 +120,7 @@ _HOMES: Final = {
     "RoutingMode": "magnetar.client.producers.routing",
     "SubscriptionType": "magnetar.model.subscriptions",
     "TableView": "magnetar.client.consumers.table_view",
+    "TopicMessageId": "magnetar.client.message",
 }
 
 

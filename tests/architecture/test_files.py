@@ -22,6 +22,15 @@ TESTED_ELSEWHERE = {
     "broker/topics/topic.py": "a contract; broker/topics/persistent_topic.py satisfies it",
     "broker/topics/dispatch.py": "a contract; broker/topics/dispatch_loop.py satisfies it",
     "broker/topics/client_connection.py": "a contract; broker/session.py satisfies it",
+    "compat/async_sends.py": "tests/client/test_compat.py, with a broker, as the next ones",
+    "compat/asyncio.py": "tests/client/test_compat_asyncio.py",
+    "compat/client.py": "tests/client/test_compat.py",
+    "compat/consumer.py": "tests/client/test_compat.py",
+    "compat/producer.py": "tests/client/test_compat.py",
+    "compat/reader.py": "tests/client/test_compat.py",
+    "compat/tableview.py": "tests/client/test_compat.py",
+    "compat/functions/context.py": "names only; tests/compatibility/test_compat_names.py",
+    "compat/functions/function.py": "names only; tests/compatibility/test_compat_names.py",
     "testing/plugin.py": "tests/compatibility stands on its fixtures",
 }
 

@@ -110,3 +110,15 @@ async def test_an_unloaded_topic_is_found_again(broker, client, topic):
     ask(broker, "PUT", topic.replace("://", "/") + "/unload")
     await producer.send(b"1")
     assert (await consumer.receive(20)).data == b"1"
+
+
+async def test_a_message_may_have_no_value(client, topic):
+    consumer = await client.subscribe(topic, "s")
+    for batching in (True, False):
+        producer = await client.create_producer(topic, batching=batching)
+        await producer.send(b"", key="k", null_value=True, properties={"a": "b"})
+        await producer.send(b"", key="k", replication_clusters=())
+        removing, empty = [await consumer.receive(timeout_s=20) for _ in range(2)]
+        assert (removing.null_value, removing.value, removing.data) == (True, None, b"")
+        assert (removing.key, removing.properties) == ("k", {"a": "b"})
+        assert (empty.null_value, empty.value, empty.key) == (False, b"", "k")

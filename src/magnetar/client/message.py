@@ -10,7 +10,15 @@ from magnetar.message.batch import Single, parse_single
 from magnetar.message.metadata import EncryptedKey, Metadata
 from magnetar.model.position import MessageId, Position
 
-from .checks import check_bytes, check_key, check_number, copy_properties, whole_number
+from .checks import (
+    check_bytes,
+    check_flag,
+    check_key,
+    check_number,
+    check_text,
+    copy_properties,
+    whole_number,
+)
 from .schemas.schema import Schema, T, T_co
 
 Buffer: TypeAlias = bytearray | memoryview
@@ -32,6 +40,9 @@ class MessageDetails(TypedDict, total=False):
     application's own time, milliseconds since the epoch. ``sequence_id`` must rise from message
     to message; leave it out to have the producer count. Shared and Key_Shared subscriptions deliver
     a message with ``deliver_after_s``, or ``deliver_at_ms`` since the epoch, when that is over.
+    With ``null_value`` it has no value: where its topic is compacted, that removes its key.
+    ``replication_clusters`` names those that shall get it, () none but this one; None leaves that
+    to the namespace's policy.
     """
 
     key: str | bytes | None
@@ -41,6 +52,8 @@ class MessageDetails(TypedDict, total=False):
     sequence_id: int | None
     deliver_after_s: float | None
     deliver_at_ms: int | None
+    null_value: bool
+    replication_clusters: Sequence[str] | None
 
 
 @dataclass(slots=True)
@@ -55,12 +68,18 @@ class OutgoingMessage(Generic[T]):
     sequence_id: int | None = None
     deliver_after_s: float | None = None
     deliver_at_ms: int | None = None
+    null_value: bool = False
+    replication_clusters: Sequence[str] | None = None
     on_settled: Settled | None = None  # Called once it is stored or has failed; of interceptors.
 
     @property
-    def delayed(self) -> bool:
-        """It asks for a delay, which only a message outside a batch can have."""
-        return self.deliver_after_s is not None or self.deliver_at_ms is not None
+    def alone(self) -> bool:
+        """It says of itself what only a message outside a batch can: a delay, or its clusters."""
+        return (
+            self.deliver_after_s is not None
+            or self.deliver_at_ms is not None
+            or self.replication_clusters is not None
+        )
 
     def due_ms(self, now_ms: int) -> int | None:
         """When it is to be delivered if it is sent now; None: at once."""
@@ -89,7 +108,8 @@ class OutgoingMessage(Generic[T]):
             and self.ordering_key is None
             and event_time_ms is None
             and sequence_id is None
-            and not self.delayed
+            and not self.null_value
+            and not self.alone
             and self.on_settled is None
         ):
             return None
@@ -111,8 +131,26 @@ class OutgoingMessage(Generic[T]):
             event_time_ms,
             sequence_id,
             *self._checked_delay(),
+            self._checked_null_value(data),
+            self._checked_clusters(),
             self.on_settled,
         )
+
+    def _checked_null_value(self, data: bytes) -> bool:
+        check_flag("null_value", self.null_value)
+        if self.null_value and data:
+            raise InvalidValue("null_value is set, and there is a value: send b'' with it")
+        return self.null_value
+
+    def _checked_clusters(self) -> Sequence[str] | None:
+        given = self.replication_clusters
+        if given is None:
+            return None
+        if isinstance(given, str):
+            raise InvalidValue("replication_clusters are several names: put the one into a list")
+        for name in given:
+            check_text("a name in replication_clusters", name)
+        return tuple(given)
 
     def _checked_delay(self) -> tuple[float | None, int | None]:
         after_s, at_ms = self.deliver_after_s, self.deliver_at_ms
@@ -162,6 +200,8 @@ def prepare(
             not_sent(value, error)
             raise
     plain = value.value if isinstance(value, OutgoingMessage) else value
+    if isinstance(value, OutgoingMessage) and value.null_value and not plain:
+        return b"", value.checked(b"")  # Its key, if any, is the application's.
     data = _data(plain, schema)
     message = value.checked(data) if isinstance(value, OutgoingMessage) else None
     if schema is not None:
@@ -250,6 +290,19 @@ class ChunkedMessageId(MessageId):
         return made
 
 
+class TopicMessageId(MessageId):
+    """The id of a message with the name of its topic: for a consumer that has several."""
+
+    topic: str
+
+    @classmethod
+    def of(cls, message_id: MessageId, topic: str) -> "TopicMessageId":
+        """``topic`` is the full name, of a partition that of the partition."""
+        made = cls(*message_id)
+        made.topic = topic
+        return made
+
+
 @dataclass(frozen=True, slots=True)
 class EncryptionContext:
     """How a message was encrypted: what it takes to decrypt it.
@@ -302,9 +355,11 @@ class Message(NamedTuple, Generic[T_co]):
     def value(self) -> T_co:
         """What was sent: ``data``, decoded by the schema with each access. Keep what you get.
 
-        Raises UndecodableValue.
+        None when there is none (``null_value``). Raises UndecodableValue.
         """
         decode = self.delivery.decode
+        if not self.data and self.null_value:
+            return cast("T_co", None)
         return cast("T_co", self.data if decode is None else decode(self))
 
     @property
@@ -361,6 +416,11 @@ class Message(NamedTuple, Generic[T_co]):
     @property
     def ordering_key(self) -> bytes | None:
         return self._own().ordering_key
+
+    @property
+    def null_value(self) -> bool:
+        """It has no value: where its topic is compacted, that removes its key."""
+        return self._own().null_value
 
     @property
     def properties(self) -> dict[str, str]:

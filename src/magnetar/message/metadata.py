@@ -2,7 +2,7 @@
 
 import re
 from base64 import b64decode
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ _NUM_MESSAGES = b"\x58"  # the tag of num_messages_in_batch
 _PRODUCER_NAME = 0x0A  # likewise
 
 # Of what ``build`` writes, in its order.
-_TAGS = [0x0A, 0x10, 0x18, 0x22, 0x32, 0x40, 0x48, 0x58, 0x60]
+_TAGS = [0x0A, 0x10, 0x18, 0x22, 0x32, 0x3A, 0x40, 0x48, 0x58, 0x60]
 _TAGS += [130, 136, 146, 152, 192, 200, 210, 216, 224, 232]
 
 # Sequence id, publish time and the size of the key, which in most metadata follow the producer's
@@ -245,6 +245,7 @@ def build(
     compression: CompressionType = CompressionType.NONE,
     uncompressed_size: int | None = None,
     null_value: bool = False,
+    replicate_to: Sequence[str] | None = None,
     chunk: ChunkPlace | None = None,
     schema_version: bytes | None = None,
 ) -> bytes:
@@ -263,6 +264,7 @@ def build(
             publish_time_ms,
             pairs(properties) if properties else None,
             None if key is None else key.encode(),
+            [name.encode() for name in replicate_to] if replicate_to else None,
             compression if compressed else None,
             uncompressed_size,
             message_count,

@@ -122,11 +122,28 @@ def test_details_that_cannot_be_sent_are_refused_by_name(wrong):
         prepare(b"x", wrong)
 
 
+def test_a_message_without_a_value_has_no_payload():
+    data, message = prepare(b"", {"key": "k", "null_value": True})
+    assert (data, message.null_value, message.alone) == (b"", True, False)
+    assert prepare(OutgoingMessage(None, "k", null_value=True))[0] == b""
+    with pytest.raises(InvalidValue, match="null_value is set, and there is a value"):
+        prepare(b"x", {"null_value": True})
+
+
+def test_clusters_are_names():
+    _, message = prepare(b"x", {"replication_clusters": ["a", "b"]})
+    assert (message.replication_clusters, message.alone) == (("a", "b"), True)
+    assert prepare(b"x", {"replication_clusters": ()})[1].replication_clusters == ()
+    for wrong in ("a", [5]):
+        with pytest.raises(InvalidValue, match="replication_clusters"):
+            prepare(b"x", {"replication_clusters": wrong})
+
+
 def test_a_delay_is_checked():
     _, after = prepare(b"x", {"deliver_after_s": 1.5})
-    assert (after.delayed, after.due_ms(1_000)) == (True, 2_500)
+    assert (after.alone, after.due_ms(1_000)) == (True, 2_500)
     _, at = prepare(b"x", {"deliver_at_ms": 7})
-    assert (at.delayed, at.due_ms(1_000)) == (True, 7)
+    assert (at.alone, at.due_ms(1_000)) == (True, 7)
     for wrong in ({"deliver_after_s": DELAY_S_MAX + 1}, {"deliver_after_s": float("nan")}):
         with pytest.raises(InvalidValue, match="deliver_after_s"):
             prepare(b"x", wrong)

@@ -8,7 +8,7 @@ from math import inf
 from typing import Any, Final, Generic, Self, TypeVar
 
 from magnetar.client.gather_all import gather_all
-from magnetar.client.message import Message
+from magnetar.client.message import Message, TopicMessageId
 from magnetar.client.own_loop import check_loop
 from magnetar.client.schemas.schema import T_co
 from magnetar.errors import AlreadyClosed, InvalidValue, MagnetarError, TimedOut
@@ -367,7 +367,7 @@ class Receiver(Generic[T_co]):
             raise self._failure
 
     def _part_of(self, message: Message[Any] | MessageId) -> TopicConsumer:
-        if isinstance(message, Message):
+        if isinstance(message, Message | TopicMessageId):
             part = self._topics.get(message.topic) or self._former.get(message.topic)
             if part is not None:
                 return part
@@ -378,7 +378,7 @@ class Receiver(Generic[T_co]):
         if len(parts) != 1:
             raise InvalidValue(
                 f"message id {message} does not tell which of {len(self._topics)} topics it is "
-                "from: pass the message itself"
+                "from: pass the message itself, or a TopicMessageId"
             )
         return parts[0]
 

@@ -5,6 +5,7 @@ the connection on a frame that is too large.
 """
 
 from base64 import b64encode
+from collections.abc import Sequence
 from typing import Final, TypeVar
 
 from magnetar.client.encryption.data_keys import Encryptor
@@ -22,6 +23,7 @@ W = TypeVar("W")
 
 FRAME_PADDING: Final = 10 * 1024  # Bytes a frame may have beyond the maximum message size.
 FRAME_HEAD: Final = 64  # Sizes, command and checksum of a SEND, generously.
+NO_CLUSTER: Final = "__local__"  # In place of the names of clusters: no other is to get it.
 METADATA_RESERVE: Final = 256  # What a chunk adds to the metadata of its message.
 
 
@@ -173,6 +175,8 @@ class Encoder:
             ordering_key=message.ordering_key if message else None,
             properties=message.properties if message else None,
             event_time_ms=message.event_time_ms if message else None,
+            null_value=message.null_value if message else False,
+            replicate_to=_clusters(message),
             deliver_at_ms=message.due_ms(now_ms) if message else None,
             compression=self._compression,
             uncompressed_size=self._original_size(batch.payloads[0]),
@@ -210,6 +214,13 @@ def _wire_key(message: OutgoingMessage | None) -> tuple[str | None, bool]:
     return key_text(key), isinstance(key, bytes)
 
 
+def _clusters(message: OutgoingMessage | None) -> Sequence[str] | None:
+    """What the metadata says of clusters: to say that there are none, it must name one."""
+    if message is None or message.replication_clusters is None:
+        return None
+    return message.replication_clusters or [NO_CLUSTER]
+
+
 def _singles(batch: Batch[W]) -> dict[int, batches.Single]:
     singles = {}
     for index, message in batch.details.items():
@@ -221,5 +232,6 @@ def _singles(batch: Batch[W]) -> dict[int, batches.Single]:
             properties=message.properties or {},
             event_time_ms=message.event_time_ms,
             sequence_id=message.sequence_id,
+            null_value=message.null_value,
         )
     return singles

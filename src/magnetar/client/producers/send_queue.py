@@ -151,7 +151,7 @@ class SendQueue:
         if type(data) is not bytes:
             check_data(data)
         size = len(data) if details is None else len(data) + details.more_size
-        if size >= self._batch_size_max or (details is not None and details.delayed):
+        if size >= self._batch_size_max or (details is not None and details.alone):
             self.close_batches()
             self._put_single(data, details, size, waiter)
             return

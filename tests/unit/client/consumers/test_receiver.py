@@ -7,7 +7,8 @@ import pytest
 from support.draining import data, drained
 from unit.client.local import PARTITIONS, put, subscribe
 
-from magnetar.errors import AlreadyClosed, TimedOut
+from magnetar.client.message import TopicMessageId
+from magnetar.errors import AlreadyClosed, InvalidValue, TimedOut
 from magnetar.model.position import EARLIEST_MESSAGE, LATEST_MESSAGE
 
 
@@ -130,3 +131,18 @@ async def test_closing_drops_what_is_left(client):
     with pytest.raises(AlreadyClosed, match="closed"):
         await consumer.receive_many()
     assert not consumer.connected
+
+
+async def test_an_id_may_say_which_topic_it_is_of(local_client):
+    consumer = await subscribe(local_client, "a", "b")
+    await put(local_client, "a", b"a0")
+    message = await consumer.receive(5)
+    with pytest.raises(InvalidValue, match="TopicMessageId"):
+        consumer.acknowledge(message.message_id)
+    named = TopicMessageId.of(message.message_id, message.topic)
+    assert (named, str(named)) == (message.message_id, str(message.message_id))
+    consumer.acknowledge(named)
+    await consumer.seek(named)
+    assert (await consumer.receive(5)).data == b"a0"
+    with pytest.raises(InvalidValue, match="does not come from"):
+        consumer.acknowledge(TopicMessageId.of(message.message_id, "persistent://p/d/other"))

@@ -88,6 +88,31 @@ def test_a_delay_is_counted_from_when_it_was_sent():
     assert list(run.traits.due_ms) == [1_577]
 
 
+def test_a_message_without_a_value_says_so():
+    nothing = OutgoingMessage(b"", key="k", null_value=True)
+    [send] = encoder().single(batch(nothing), MEGABYTE, 77)
+    assert sent(send.pieces)[1].null_value
+    _, _, payload = sent(encoder().batch(batch(nothing, b"x"), MEGABYTE, 77).pieces)
+    heads, bodies = unpack(payload, 2)
+    assert [parse_single(head).null_value for head in heads] == [True, False]
+    assert bodies == [b"", b"x"]
+
+
+@pytest.mark.parametrize(
+    ("given", "written"), [(("a", "b"), ["a", "b"]), ((), ["__local__"]), (None, [])]
+)
+def test_a_message_may_name_the_clusters_that_get_it(given, written):
+    message = OutgoingMessage(b"x", key="k", replication_clusters=given)
+    [send] = encoder().single(batch(message), MEGABYTE, 77)
+    entry = b"".join(send.pieces)
+    found = [
+        name
+        for name in ("a", "b", "__local__")
+        if b"\x3a%c%b" % (len(name), name.encode()) in entry
+    ]
+    assert found == written
+
+
 def test_one_message_alone_is_no_batch():
     message = OutgoingMessage(b"data", key="k", properties={"a": "b"}, event_time_ms=5)
     [send] = encoder(CompressionType.ZLIB).single(batch(message), MEGABYTE, 77)

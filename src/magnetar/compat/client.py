@@ -1,0 +1,337 @@
+"""The client with the names and behaviour of ``pulsar.Client``, over ours for threads."""
+
+import re
+from collections.abc import Callable
+
+from magnetar.client import blocking
+from magnetar.errors import TopicNotFound
+
+from .async_sends import AsyncSends
+from .authentication import Authentication
+from .callbacks import Callbacks
+from .checks import check_type, check_type_or_none
+from .client_options import client_options
+from .consumer import Consumer, Listener
+from .crypto import CryptoKeyReader
+from .enums import (
+    BatchingType,
+    CompressionType,
+    ConsumerCryptoFailureAction,
+    ConsumerType,
+    InitialPosition,
+    PartitionsRoutingMode,
+    ProducerAccessMode,
+    RegexSubscriptionMode,
+    Result,
+)
+from .errors import exception, raises_theirs
+from .loggers import AnyLogger, attach, detach, handler_of
+from .message import Message
+from .message_id import MessageId
+from .options import consumer_options, partition_names, producer_options, reader_options
+from .policies import (
+    DEFAULT_BATCH_RECEIVE_POLICY,
+    ConsumerBatchReceivePolicy,
+    ConsumerDeadLetterPolicy,
+    ConsumerKeySharedPolicy,
+)
+from .producer import Producer
+from .reader import Reader, ReaderListener
+from .schema.registered import registered
+from .schema.schema import BytesSchema, Schema
+from .service_info import AutoClusterFailover, ServiceInfo, ServiceInfoProvider
+from .tableview import TableView
+
+
+class Client:
+    """Makes producers, consumers and readers, which share its connections."""
+
+    @raises_theirs
+    def __init__(
+        self,
+        service_url: str | AutoClusterFailover | ServiceInfoProvider,
+        authentication: Authentication | None = None,
+        operation_timeout_seconds: int = 30,
+        io_threads: int = 1,
+        message_listener_threads: int = 1,
+        concurrent_lookup_requests: int = 50000,
+        log_conf_file_path: str | None = None,
+        stats_interval_in_seconds: int = 600,
+        use_tls: bool = False,
+        tls_trust_certs_file_path: str | None = None,
+        tls_allow_insecure_connection: bool = False,
+        tls_validate_hostname: bool = False,
+        logger: AnyLogger | None = None,
+        connection_timeout_ms: int = 10000,
+        listener_name: str | None = None,
+        tls_private_key_file_path: str | None = None,
+        tls_certificate_file_path: str | None = None,
+    ) -> None:
+        """Connect when first needed. The guide explains each argument.
+
+        Raises ValueError for an argument of a wrong type or out of range.
+        """
+        options = client_options(
+            service_url=service_url,
+            authentication=authentication,
+            operation_timeout_seconds=operation_timeout_seconds,
+            io_threads=io_threads,
+            message_listener_threads=message_listener_threads,
+            concurrent_lookup_requests=concurrent_lookup_requests,
+            log_conf_file_path=log_conf_file_path,
+            stats_interval_in_seconds=stats_interval_in_seconds,
+            use_tls=use_tls,
+            tls_trust_certs_file_path=tls_trust_certs_file_path,
+            tls_allow_insecure_connection=tls_allow_insecure_connection,
+            tls_validate_hostname=tls_validate_hostname,
+            connection_timeout_ms=connection_timeout_ms,
+            listener_name=listener_name,
+            tls_private_key_file_path=tls_private_key_file_path,
+            tls_certificate_file_path=tls_certificate_file_path,
+        )
+        assert isinstance(service_url, str)
+        self._client = blocking.Client(service_url, **options)
+        self._service_info = ServiceInfo(service_url, authentication, tls_trust_certs_file_path)
+        self._callbacks = Callbacks()
+        self._closed = False
+        self._log_handler = handler_of(logger)
+        if self._log_handler is not None:
+            attach(self._log_handler)
+
+    @raises_theirs
+    def create_producer(
+        self,
+        topic: str,
+        producer_name: str | None = None,
+        schema: Schema = BytesSchema(),
+        initial_sequence_id: int | None = None,
+        send_timeout_millis: int = 30000,
+        compression_type: CompressionType = CompressionType.NONE,
+        max_pending_messages: int = 1000,
+        max_pending_messages_across_partitions: int = 50000,
+        block_if_queue_full: bool = False,
+        batching_enabled: bool = False,
+        batching_max_messages: int = 1000,
+        batching_max_allowed_size_in_bytes: int = 128 * 1024,
+        batching_max_publish_delay_ms: int = 10,
+        chunking_enabled: bool = False,
+        message_routing_mode: PartitionsRoutingMode = PartitionsRoutingMode.RoundRobinDistribution,
+        lazy_start_partitioned_producers: bool = False,
+        properties: dict[str, str] | None = None,
+        batching_type: BatchingType = BatchingType.Default,
+        encryption_key: str | None = None,
+        crypto_key_reader: CryptoKeyReader | None = None,
+        access_mode: ProducerAccessMode = ProducerAccessMode.Shared,
+        message_router: Callable[[Message, int], int] | None = None,
+    ) -> Producer:
+        """A producer of a topic. The guide explains each argument.
+
+        Raises ValueError for an argument of a wrong type or out of range, or a PulsarException.
+        """
+        check_type(str, topic, "topic")
+        options = producer_options(
+            producer_name=producer_name,
+            schema=schema,
+            initial_sequence_id=initial_sequence_id,
+            send_timeout_millis=send_timeout_millis,
+            compression_type=compression_type,
+            max_pending_messages=max_pending_messages,
+            max_pending_messages_across_partitions=max_pending_messages_across_partitions,
+            block_if_queue_full=block_if_queue_full,
+            batching_enabled=batching_enabled,
+            batching_max_messages=batching_max_messages,
+            batching_max_allowed_size_in_bytes=batching_max_allowed_size_in_bytes,
+            batching_max_publish_delay_ms=batching_max_publish_delay_ms,
+            chunking_enabled=chunking_enabled,
+            message_routing_mode=message_routing_mode,
+            lazy_start_partitioned_producers=lazy_start_partitioned_producers,
+            properties=properties,
+            batching_type=batching_type,
+            encryption_key=encryption_key,
+            crypto_key_reader=crypto_key_reader,
+            access_mode=access_mode,
+            message_router=message_router,
+        )
+        made = Producer()
+        made._producer = self._client.create_producer(topic, schema=registered(schema), **options)
+        made._schema = schema
+        made._sends = AsyncSends(
+            made._producer,
+            self._callbacks,
+            wait=block_if_queue_full,
+        )
+        return made
+
+    @raises_theirs
+    def subscribe(
+        self,
+        topic: str | list[str] | re.Pattern[str],
+        subscription_name: str,
+        consumer_type: ConsumerType = ConsumerType.Exclusive,
+        schema: Schema = BytesSchema(),
+        message_listener: Listener | None = None,
+        receiver_queue_size: int = 1000,
+        max_total_receiver_queue_size_across_partitions: int = 50000,
+        consumer_name: str | None = None,
+        unacked_messages_timeout_ms: int | None = None,
+        broker_consumer_stats_cache_time_ms: int = 30000,
+        negative_ack_redelivery_delay_ms: int = 60000,
+        is_read_compacted: bool = False,
+        properties: dict[str, str] | None = None,
+        pattern_auto_discovery_period: int = 60,
+        initial_position: InitialPosition = InitialPosition.Latest,
+        crypto_key_reader: CryptoKeyReader | None = None,
+        replicate_subscription_state_enabled: bool = False,
+        max_pending_chunked_message: int = 10,
+        auto_ack_oldest_chunked_message_on_queue_full: bool = False,
+        start_message_id_inclusive: bool = False,
+        batch_receive_policy: ConsumerBatchReceivePolicy | None = None,
+        key_shared_policy: ConsumerKeySharedPolicy | None = None,
+        batch_index_ack_enabled: bool = False,
+        regex_subscription_mode: RegexSubscriptionMode = RegexSubscriptionMode.PersistentOnly,
+        dead_letter_policy: ConsumerDeadLetterPolicy | None = None,
+        crypto_failure_action: ConsumerCryptoFailureAction = ConsumerCryptoFailureAction.FAIL,
+    ) -> Consumer:
+        """A consumer of a topic, of a list of them, or of those that a pattern matches.
+
+        The guide explains each argument. Raises as ``create_producer``.
+        """
+        check_type(str, subscription_name, "subscription_name")
+        options = consumer_options(
+            consumer_type=consumer_type,
+            schema=schema,
+            receiver_queue_size=receiver_queue_size,
+            max_total_receiver_queue_size_across_partitions=(
+                max_total_receiver_queue_size_across_partitions
+            ),
+            consumer_name=consumer_name,
+            unacked_messages_timeout_ms=unacked_messages_timeout_ms,
+            broker_consumer_stats_cache_time_ms=broker_consumer_stats_cache_time_ms,
+            negative_ack_redelivery_delay_ms=negative_ack_redelivery_delay_ms,
+            is_read_compacted=is_read_compacted,
+            properties=properties,
+            pattern_auto_discovery_period=pattern_auto_discovery_period,
+            initial_position=initial_position,
+            crypto_key_reader=crypto_key_reader,
+            replicate_subscription_state_enabled=replicate_subscription_state_enabled,
+            max_pending_chunked_message=max_pending_chunked_message,
+            auto_ack_oldest_chunked_message_on_queue_full=(
+                auto_ack_oldest_chunked_message_on_queue_full
+            ),
+            start_message_id_inclusive=start_message_id_inclusive,
+            batch_receive_policy=batch_receive_policy,
+            key_shared_policy=key_shared_policy,
+            batch_index_ack_enabled=batch_index_ack_enabled,
+            regex_subscription_mode=regex_subscription_mode,
+            dead_letter_policy=dead_letter_policy,
+            crypto_failure_action=crypto_failure_action,
+        )
+        if not isinstance(topic, str | list | re.Pattern):
+            raise ValueError(
+                "Argument 'topic' is expected to be of a type between (str, list, re.pattern)"
+            )
+        if message_listener is not None:
+            raise NotImplementedError("message_listener")
+        made = Consumer()
+        made._consumer = self._client.subscribe(
+            topic, subscription_name, schema=registered(schema), **options
+        )
+        made._schema = schema
+        made._inclusive = start_message_id_inclusive
+        made._batch_policy = (batch_receive_policy or DEFAULT_BATCH_RECEIVE_POLICY).policy()
+        schema.attach_client(self)
+        return made
+
+    @raises_theirs
+    def create_reader(
+        self,
+        topic: str,
+        start_message_id: MessageId,
+        schema: Schema = BytesSchema(),
+        reader_listener: ReaderListener | None = None,
+        receiver_queue_size: int = 1000,
+        reader_name: str | None = None,
+        subscription_role_prefix: str | None = None,
+        is_read_compacted: bool = False,
+        crypto_key_reader: CryptoKeyReader | None = None,
+        start_message_id_inclusive: bool = False,
+        crypto_failure_action: ConsumerCryptoFailureAction = ConsumerCryptoFailureAction.FAIL,
+    ) -> Reader:
+        """A reader of a topic from behind a message on, or from that message itself.
+
+        The guide explains each argument. Raises as ``create_producer``.
+        """
+        check_type(str, topic, "topic")
+        check_type(MessageId, start_message_id, "start_message_id")
+        options = reader_options(
+            schema=schema,
+            receiver_queue_size=receiver_queue_size,
+            reader_name=reader_name,
+            subscription_role_prefix=subscription_role_prefix,
+            is_read_compacted=is_read_compacted,
+            crypto_key_reader=crypto_key_reader,
+            start_message_id_inclusive=start_message_id_inclusive,
+            crypto_failure_action=crypto_failure_action,
+        )
+        if reader_listener is not None:
+            raise NotImplementedError("reader_listener")
+        made = Reader()
+        made._reader = self._client.create_reader(
+            topic,
+            start_message_id._id,
+            inclusive=start_message_id_inclusive,
+            schema=registered(schema),
+            **options,
+        )
+        made._schema = schema
+        made._inclusive = start_message_id_inclusive
+        schema.attach_client(self)
+        return made
+
+    @raises_theirs
+    def create_table_view(
+        self,
+        topic: str,
+        subscription_name: str | None = None,
+        schema: Schema = BytesSchema(),
+    ) -> TableView:
+        """A view of a topic as a table: the last value of each key."""
+        check_type(str, topic, "topic")
+        check_type_or_none(str, subscription_name, "subscription_name")
+        check_type(Schema, schema, "schema")
+        table_view = self._client.create_table_view(
+            topic, subscription=subscription_name or None, schema=registered(schema)
+        )
+        made = TableView(table_view, topic, subscription_name, schema)
+        made._callbacks = self._callbacks
+        return made
+
+    @raises_theirs
+    def get_topic_partitions(self, topic: str) -> list[str]:
+        """The full names of a topic's partitions; its own when it is not partitioned."""
+        check_type(str, topic, "topic")
+        try:
+            count = self._client.partitions(topic)
+        except TopicNotFound:  # It has no partitions, for all theirs knows.
+            count = 0
+        return partition_names(topic, count)
+
+    def get_service_info(self) -> ServiceInfo:
+        """The cluster in use."""
+        return self._service_info
+
+    def shutdown(self) -> None:
+        """As ``close``, but nothing is raised the second time."""
+        if not self._closed:
+            self.close()
+
+    @raises_theirs
+    def close(self) -> None:
+        """Close what the client has made, and the client. Raises AlreadyClosed the second time."""
+        if self._closed:
+            raise exception(Result.AlreadyClosed)
+        self._closed = True
+        self._client.close()
+        self._callbacks.close()
+        if self._log_handler is not None:
+            detach(self._log_handler)

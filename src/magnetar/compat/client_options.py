@@ -1,0 +1,100 @@
+"""The arguments of ``Client`` as the settings of ours. Pure but for a warning."""
+
+import logging
+from typing import Final, TypedDict, Unpack
+
+from magnetar.client.config import ClientOptions
+
+from .authentication import Authentication
+from .checks import check_range, check_type, check_type_or_none
+from .service_info import AutoClusterFailover, ServiceInfoProvider, check_scheme
+
+log = logging.getLogger(__name__)
+
+
+class ClientArguments(TypedDict):
+    """The arguments of ``Client`` but the logger."""
+
+    service_url: str | AutoClusterFailover | ServiceInfoProvider
+    authentication: Authentication | None
+    operation_timeout_seconds: int
+    io_threads: int
+    message_listener_threads: int
+    concurrent_lookup_requests: int
+    log_conf_file_path: str | None
+    stats_interval_in_seconds: int
+    use_tls: bool
+    tls_trust_certs_file_path: str | None
+    tls_allow_insecure_connection: bool
+    tls_validate_hostname: bool
+    connection_timeout_ms: int
+    listener_name: str | None
+    tls_private_key_file_path: str | None
+    tls_certificate_file_path: str | None
+
+
+_TYPES: Final[dict[str, type]] = {
+    "operation_timeout_seconds": int,
+    "connection_timeout_ms": int,
+    "io_threads": int,
+    "message_listener_threads": int,
+    "concurrent_lookup_requests": int,
+    "stats_interval_in_seconds": int,
+    "use_tls": bool,
+    "tls_allow_insecure_connection": bool,
+    "tls_validate_hostname": bool,
+}
+_TYPES_OR_NONE: Final[dict[str, type]] = {
+    "authentication": Authentication,
+    "log_conf_file_path": str,
+    "tls_trust_certs_file_path": str,
+    "listener_name": str,
+    "tls_private_key_file_path": str,
+    "tls_certificate_file_path": str,
+}
+_LEAST: Final[dict[str, int]] = {
+    "operation_timeout_seconds": 1,
+    "connection_timeout_ms": 1,
+    "io_threads": 1,
+    "message_listener_threads": 1,
+    "concurrent_lookup_requests": 1,
+    "stats_interval_in_seconds": 0,
+}
+_NO_EFFECT: Final = {
+    "io_threads": (1, "the client has one thread for its connections"),
+    "concurrent_lookup_requests": (50_000, "the client does not limit its lookups"),
+}
+
+
+def client_options(**given: Unpack[ClientArguments]) -> ClientOptions:
+    """The settings of our client. Raises ValueError."""
+    url = given["service_url"]
+    if not isinstance(url, str | AutoClusterFailover | ServiceInfoProvider):
+        raise ValueError(
+            "Argument service_url is expected to be of type 'str', 'AutoClusterFailover' or "
+            "'ServiceInfoProvider'"
+        )
+    for name, kind in _TYPES.items():
+        check_type(kind, given[name], name)  # type: ignore[literal-required]
+    for name, kind in _TYPES_OR_NONE.items():
+        check_type_or_none(kind, given[name], name)  # type: ignore[literal-required]
+    for name, least in _LEAST.items():
+        check_range(name, given[name], least)  # type: ignore[literal-required]
+    if not isinstance(url, str):
+        raise NotImplementedError("service_url: AutoClusterFailover and ServiceInfoProvider")
+    check_scheme(url)
+    for name, (usual, reason) in _NO_EFFECT.items():
+        if given[name] != usual:  # type: ignore[literal-required]
+            log.warning("option.no_effect name=%s reason=%s", name, reason)
+    shown = given["authentication"]
+    return ClientOptions(
+        authentication=None if shown is None else shown.auth,
+        operation_timeout_s=given["operation_timeout_seconds"],
+        connection_timeout_s=given["connection_timeout_ms"] / 1000,
+        listener_name=given["listener_name"] or None,
+        tls_trust_certs_file=given["tls_trust_certs_file_path"] or None,
+        tls_allow_insecure=given["tls_allow_insecure_connection"],
+        tls_verify_hostname=given["tls_validate_hostname"],
+        tls_certificate_file=given["tls_certificate_file_path"] or None,
+        tls_key_file=given["tls_private_key_file_path"] or None,
+    )

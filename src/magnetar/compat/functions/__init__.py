@@ -1,0 +1,1 @@
+"""The interfaces of Pulsar Functions, as ``pulsar.functions``: for programs that use them."""
