@@ -1,5 +1,7 @@
 """Both builds of the inner loops make the same of the same, whatever it is."""
 
+from typing import NamedTuple
+
 import google_crc32c
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,6 +18,17 @@ from magnetar.message.batch import build_single
 pytestmark = needs_compiled
 
 SALT = b"a salt.."
+
+
+class Row(NamedTuple):
+    """As the client's messages are."""
+
+    owner: object
+    index: int
+    head: bytes
+    body: bytes
+
+
 NUMBERS = st.integers(0, 300) | st.integers(0, 2**64 - 1)
 SIZES_MAX = st.just(1 << 24) | st.integers(0, 120)
 lists_of_bytes = st.lists(st.binary(max_size=40), max_size=20)
@@ -105,6 +118,8 @@ def payloads(draw):
 @settings(max_examples=400)  # Takes seconds: payloads that are not quite wrong are made slowly.
 def test_unpack(payload, count):
     same("unpack", payload, 0, count)
+    same("unpack_as", Row, payload, payload, count)
+    same("unpack_as", tuple, None, payload, count)
 
 
 INDEXES = st.integers(-1, 70)

@@ -23,6 +23,7 @@ from .plain import (
     pack,
     send_receipts,
     unpack,
+    unpack_as,
     write_fields,
 )
 
@@ -40,6 +41,7 @@ __all__ = [
     "pack",
     "send_receipts",
     "unpack",
+    "unpack_as",
     "write_fields",
 ]
 
@@ -65,6 +67,7 @@ if _wanted != "plain":
             pack,
             send_receipts,
             unpack,
+            unpack_as,
             write_fields,
         )
     except ImportError as error:

@@ -12,6 +12,7 @@ from .plain import message_frames as message_frames
 from .plain import pack as pack
 from .plain import send_receipts as send_receipts
 from .plain import unpack as unpack
+from .plain import unpack_as as unpack_as
 from .plain import write_fields as write_fields
 
 SOURCES: Final[str]

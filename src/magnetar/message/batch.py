@@ -6,6 +6,8 @@ turn tells that of the body. The metadata, here a *head*, says what is a message
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
+from typing import TypeVar
 
 from google.protobuf.message import DecodeError, EncodeError
 
@@ -14,6 +16,8 @@ from magnetar.errors import CorruptEntry
 from magnetar.proto import PulsarApi_pb2 as pb
 
 from .metadata import pairs, text
+
+R = TypeVar("R", bound=tuple[object, int, bytes, bytes])
 
 # Of a head, in the order of ``build_single``.
 _TAGS = [0x0A, 0x12, 0x18, 0x20, 0x28, 0x30, 0x3A, 0x40, 0x48]
@@ -73,6 +77,15 @@ def unpack(payload: bytes, count: int) -> tuple[list[bytes], list[bytes]]:
         heads += some_heads
         bodies += some_bodies
     return heads, bodies
+
+
+def unpack_as(kind: type[R], owner: object, payload: bytes, count: int) -> list[R]:
+    """As ``unpack``: of each message owner, index, head and body, as a tuple of this kind."""
+    found = inner.unpack_as(kind, owner, payload, count)
+    if len(found) == count:
+        return found
+    rows = zip(repeat(owner, count), range(count), *unpack(payload, count), strict=True)
+    return list(map(tuple.__new__, repeat(kind), rows))
 
 
 def columns(

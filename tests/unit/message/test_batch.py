@@ -5,7 +5,7 @@ from unit.inner.builds import both_builds
 
 from magnetar.errors import CorruptEntry
 from magnetar.message import batch
-from magnetar.message.batch import Single, build_single, pack, parse_single, unpack
+from magnetar.message.batch import Single, build_single, pack, parse_single, unpack, unpack_as
 from magnetar.proto import PulsarApi_pb2 as pb
 
 pytestmark = both_builds
@@ -84,6 +84,18 @@ def test_what_others_write_is_unpacked_too():
     assert bodies == [b"%02d" % index for index in range(50)]
     assert [parse_single(head).compacted_out for head in heads].index(True) == 4
     assert parse_single(heads[0]).sequence_id is None
+
+
+def test_messages_come_as_tuples_whatever_form_their_heads_have():
+    unusual = pb.SingleMessageMetadata(payload_size=2).SerializeToString() + b"\xf8\x7f\x01"
+    packed = pack([b"a", b"b"], first_sequence_id=0)
+    packed += len(unusual).to_bytes(4) + unusual + b"cc" + pack([b"d"], first_sequence_id=3)
+    for count in (2, 4):
+        heads, bodies = unpack(packed, count)
+        rows = [("owner", *row) for row in zip(range(count), heads, bodies, strict=True)]
+        assert unpack_as(tuple, "owner", packed, count) == rows
+    with pytest.raises(CorruptEntry):
+        unpack_as(tuple, "owner", packed, 5)
 
 
 def test_fewer_messages_may_be_asked_for():

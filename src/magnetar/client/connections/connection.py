@@ -261,7 +261,7 @@ class Connection(asyncio.BufferedProtocol):
             if self._reads_big:
                 frames = self._decoder.filled(nbytes)
             else:
-                frames = self._decoder.feed(bytes(self._read_buffer[:nbytes]))
+                frames = self._decoder.feed(self._read_buffer[:nbytes])
             for frame in frames:
                 self._on_frame(frame)
             if self._decoder.failure is not None:

@@ -2,11 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import repeat
 from typing import Any
 
 from magnetar.client.message import Delivery, Message
-from magnetar.message.batch import unpack
+from magnetar.message.batch import unpack_as
 from magnetar.model.position import MessageId
 
 
@@ -56,11 +55,9 @@ class Entry:
         count = self.delivery.batch_size
         if not count:
             return [Message(self.delivery, -1, b"", self.payload)]
-        heads, payloads = unpack(self.payload, count)
-        made = zip(repeat(self.delivery), range(count), heads, payloads)
-        messages: Iterable[Message[Any]] = map(Message._make, made)
+        messages: list[Message[Any]] = unpack_as(Message, self.delivery, self.payload, count)
         if self.wanted is None:
-            return list(messages)
+            return messages
         return [message for message in messages if self.wanted >> message.batch_index & 1]
 
     def only(self, messages: Iterable[Message[Any]]) -> "Entry":

@@ -79,3 +79,34 @@ PyObject *inner_unpack(PyObject *module, PyObject *const *arguments, Py_ssize_t 
     Py_XDECREF(bodies);
     return NULL;
 }
+
+/* A tuple of a kind of them. A tuple is what allocating one leaves to be filled, of any kind. */
+static PyObject *row(PyTypeObject *kind, PyObject *owner, Py_ssize_t index, const Reader *head,
+                     const Reader *body) {
+    allocfunc allocate = (allocfunc)PyType_GetSlot(kind, Py_tp_alloc);
+    PyObject *row = allocate(kind, 4);
+    if (row == NULL) return NULL;
+    if (put_in_tuple(row, 0, Py_NewRef(owner)) && put_in_tuple(row, 1, PyLong_FromSsize_t(index)) &&
+        put_in_tuple(row, 2, bytes_of(head)) && put_in_tuple(row, 3, bytes_of(body)))
+        return row;
+    Py_DECREF(row);
+    return NULL;
+}
+
+PyObject *inner_unpack_as(PyObject *module, PyObject *const *arguments, Py_ssize_t given) {
+    Py_ssize_t count_max, count = 0;
+    Reader payload, head, body;
+    if (!argument_count("unpack_as", given, 4) || !argument_size(arguments[3], &count_max) ||
+        !argument_bytes(arguments[2], 0, &payload))
+        return NULL;
+    PyTypeObject *kind = (PyTypeObject *)arguments[0];
+    if (!PyType_Check(arguments[0]) || !PyType_IsSubtype(kind, &PyTuple_Type)) {
+        PyErr_SetString(PyExc_TypeError, "a kind of tuple is required");
+        return NULL;
+    }
+    for (Reader rest = payload; count < count_max && read_message(&rest, &head, &body);) count++;
+    PyObject *rows = PyList_New(count);
+    for (Py_ssize_t i = 0; rows != NULL && i < count && read_message(&payload, &head, &body); i++)
+        if (!put(rows, i, row(kind, arguments[1], i, &head, &body))) Py_CLEAR(rows);
+    return rows;
+}

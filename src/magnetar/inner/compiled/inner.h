@@ -270,6 +270,7 @@ PyObject *inner_message_frames(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *inner_look_into(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *inner_pack(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *inner_unpack(PyObject *, PyObject *const *, Py_ssize_t);
+PyObject *inner_unpack_as(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *inner_columns(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *inner_write_fields(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *inner_encode_block(PyObject *, PyObject *const *, Py_ssize_t);

@@ -19,6 +19,7 @@ static PyMethodDef functions[] = {
     LOOP(look_into),
     LOOP(pack),
     LOOP(unpack),
+    LOOP(unpack_as),
     LOOP(columns),
     LOOP(write_fields),
     LOOP(encode_block),

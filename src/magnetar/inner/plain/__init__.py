@@ -1,7 +1,7 @@
 """The inner loops as anybody can read them: head by head. They say what the compiled ones do."""
 
 from .acks import cut_acks
-from .batches import pack, unpack
+from .batches import pack, unpack, unpack_as
 from .checksum import checksum
 from .columns import columns
 from .entries import cut_entries
@@ -25,5 +25,6 @@ __all__ = [
     "pack",
     "send_receipts",
     "unpack",
+    "unpack_as",
     "write_fields",
 ]

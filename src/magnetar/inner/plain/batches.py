@@ -5,14 +5,25 @@ turn tells that of the body. The metadata, here a *head*, says what is a message
 more than ``18 size 40 sequence``.
 """
 
-from magnetar.inner.varint import varint
+import re
+from itertools import repeat
+from typing import TypeVar
+
+from magnetar.inner.varint import VARINT, varint, varint_value
 
 from .fields import UnusualForm, fields, is_pair
+
+R = TypeVar("R", bound=tuple[object, int, bytes, bytes])
 
 _PROPERTIES = 0x0A
 _BODY_SIZE = 0x18
 _OTHERS = {0x12, 0x20, 0x28, 0x30, 0x3A, 0x40, 0x48, 0x50}  # Keys, times, numbers and flags.
 _SIZE_MAX = 2**31 - 1
+
+# What most messages begin with: the size of a head, and the head, of body size and sequence id.
+_USUAL = re.compile(
+    rb"\0\0\0([\4-\x7f])\x18([\x80-\xff]{0,3}[\x00-\x7f])\x40%b" % VARINT, re.DOTALL
+).match
 
 
 def pack(payloads: list[bytes], first_sequence_id: int) -> bytes:
@@ -33,16 +44,35 @@ def unpack(payload: bytes, position: int, count_max: int) -> tuple[int, list[byt
         raise ValueError(f"no position or size: {position}, {count_max}")
     heads: list[bytes] = []
     bodies: list[bytes] = []
+    size: int | None
+    sizes: dict[bytes, int] = {}  # By what a head says.
     while len(heads) < count_max and len(payload) - position >= 4:
         start = position + 4
-        body = start + int.from_bytes(payload[position:start])
-        size = _body_size(payload, start, body) if body <= len(payload) else None
+        usual = _USUAL(payload, position)
+        if usual is not None and usual.end() == start + usual[1][0]:
+            body, told = usual.end(), usual[2]
+            size = sizes.get(told)
+            if size is None:
+                size = sizes[told] = varint_value(told)
+        else:
+            body = start + int.from_bytes(payload[position:start])
+            size = _body_size(payload, start, body) if body <= len(payload) else None
         if size is None or body + size > len(payload):
             break
         heads.append(payload[start:body])
         position = body + size
         bodies.append(payload[body:position])
     return position, heads, bodies
+
+
+def unpack_as(kind: type[R], owner: object, payload: bytes, count_max: int) -> list[R]:
+    """The messages from the beginning on, as ``unpack``: of each owner, index, head and body.
+
+    ``kind`` is a kind of tuple, which is made without asking its class.
+    """
+    _, heads, bodies = unpack(payload, 0, count_max)
+    rows = zip(repeat(owner), range(len(heads)), heads, bodies, strict=False)
+    return list(map(tuple.__new__, repeat(kind), rows))
 
 
 def _body_size(payload: bytes, start: int, end: int) -> int | None:
