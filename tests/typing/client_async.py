@@ -1,6 +1,7 @@
 """What an application writes against the asyncio client. ``make check`` checks its types."""
 
 import asyncio
+import re
 from collections.abc import Sequence
 from typing import assert_type
 
@@ -9,14 +10,18 @@ from magnetar import (
     Client,
     Consumer,
     InitialPosition,
+    KeySharedPolicy,
     Message,
     MessageId,
     OutgoingMessage,
     Producer,
     Reader,
+    RegexSubscriptionMode,
     SubscriptionType,
+    TableView,
 )
 from magnetar.errors import AlreadyClosed, MagnetarError, TimedOut
+from magnetar.schemas import StringSchema
 
 
 async def send(client: Client) -> None:
@@ -71,6 +76,34 @@ async def receive(client: Client) -> None:
     consumer.acknowledge(message)
     async for another in consumer:
         consumer.acknowledge([another, another.message_id])
+
+
+async def receive_from_many(client: Client) -> None:
+    policy = KeySharedPolicy(sticky_ranges=[(0, 99)])
+    consumer = await client.subscribe(
+        re.compile("persistent://public/default/a-.*"),
+        "billing",
+        type=SubscriptionType.KEY_SHARED,
+        key_shared_policy=policy,
+        regex_subscription_mode=RegexSubscriptionMode.ALL_TOPICS,
+    )
+    assert_type(consumer, Consumer)
+    messages = await consumer.receive_many(10, 1.0, count_min=10, bytes_max=1 << 20)
+    assert_type(messages, list[Message])
+    reader = await client.create_reader(["a", "b"], await consumer.last_message_ids())
+    await reader.seek_each(lambda topic: EARLIEST_MESSAGE if topic.endswith("a") else 0)
+
+
+async def look_up(client: Client) -> None:
+    async with client.create_table_view("prices") as prices:
+        assert_type(prices, TableView[bytes])
+        assert_type(prices.get("EUR"), bytes | None)
+        assert_type(dict(prices), dict[str, bytes])
+    rates = await client.create_table_view("rates", schema=StringSchema())
+    assert_type(rates["EUR"], str)
+    rates.listen(lambda key, value: print(key, value or "removed"))
+    for key in rates:
+        assert_type(key, str)
 
 
 async def read() -> None:

@@ -16,6 +16,14 @@ def send(client: Client) -> None:
         producer.flush()
 
 
+def look_up(client: Client) -> None:
+    with client.create_table_view("prices") as prices:
+        assert_type(prices["EUR"], bytes)
+        assert_type(len(prices), int)
+        for key in prices:
+            assert_type(key, str)
+
+
 def receive() -> None:
     with (
         Client("pulsar://localhost:6650") as client,
