@@ -6,6 +6,7 @@ import pytest
 from support.draining import data, drained
 
 from magnetar import InitialPosition, SubscriptionType
+from magnetar.client import blocking
 
 SHARED, EXCLUSIVE = SubscriptionType.SHARED, SubscriptionType.EXCLUSIVE
 PAYLOADS = [b"%d" % number for number in range(6)]
@@ -84,3 +85,15 @@ async def test_on_a_topic_that_keeps_nothing_there_is_nothing_to_wait_for(client
     consumer, messages = await received(client, topic, ack_receipts=True)
     await consumer.acknowledge(messages)
     await consumer.acknowledge(messages[0].message_id)
+
+
+def test_the_blocking_client_waits_for_the_answer(broker, topic):
+    with blocking.Client(broker.service_url) as client:
+        consumer = client.subscribe(topic, "s", type=SHARED, ack_receipts=True, ack_group_time_s=60)
+        client.create_producer(topic, batching=False).send_many(PAYLOADS)
+        messages = consumer.receive_many(6, 20, count_min=6)
+        assert consumer.acknowledge(messages[:5]) is None
+        with client.subscribe(topic, "s", type=SHARED) as other:
+            consumer.redeliver_unacknowledged()
+            consumer.close()
+            assert data(other.receive_many(6, 20)) == PAYLOADS[5:]

@@ -4,13 +4,16 @@ The system's clock tells that a retry waits for its delay.
 """
 
 import asyncio
+import re
 import time
+from dataclasses import dataclass
 
 import pytest
 from support.admin import ask
 from support.draining import data, drained
 
 from magnetar import DeadLetterPolicy, InitialPosition, ProducerAccessMode, SubscriptionType
+from magnetar.client.schemas.json import JsonSchema
 from magnetar.errors import InvalidValue, NotAllowed, ProducerBusy
 
 SHARED, KEY_SHARED = SubscriptionType.SHARED, SubscriptionType.KEY_SHARED
@@ -18,6 +21,12 @@ EARLIEST = InitialPosition.EARLIEST
 EXCLUSIVE = ProducerAccessMode.EXCLUSIVE
 DELAY_S = 1.3
 TICK_S = 1.1  # A broker delivers a delayed message so much earlier, and a bit.
+
+
+@dataclass
+class Job:
+    name: str
+    times: int
 
 
 async def subscribed(client, topic, *, most=2, type=SHARED, **options):  # noqa: A002
@@ -206,3 +215,53 @@ async def test_a_burst_of_dead_letters_is_stored_whole(client, topic):
 async def refuse_all(consumer):
     while True:
         consumer.negative_acknowledge(await consumer.receive_many())
+
+
+async def test_a_letter_has_the_schema_that_its_message_was_written_with(client, topic):
+    schema = JsonSchema(Job)
+    dead = await client.subscribe(f"{topic}-s-DLQ", "reads", schema=schema)
+    consumer = await subscribed(client, topic, most=1)  # Which looks at bytes only.
+    producer = await client.create_producer(topic, schema=schema)
+    await producer.send(Job("sweep", 3))
+    await refused(consumer, 2)
+    letter = await dead.receive(20)
+    assert letter.value == Job("sweep", 3)
+    assert letter.schema_version is not None
+
+
+async def test_dead_letters_do_not_come_back_through_a_pattern(client, topic):
+    pattern = re.compile(f"{topic}.*")
+    first = await client.create_producer(topic)
+    consumer = await subscribed(client, pattern, most=1, topics_refresh_s=0.2)
+    dead = await readers(client, f"{topic}-s-DLQ")
+    await first.send(b"bad")
+    await refused(consumer, 2)
+    assert (await dead.receive(20)).data == b"bad"
+    second = await client.create_producer(f"{topic}-more")
+    await second.send(b"good")
+    assert (await consumer.receive(20)).data == b"good"
+    assert consumer.topics == [topic, f"{topic}-more"]
+
+
+async def test_retries_of_a_list_of_topics_are_beside_the_first(client, topic):
+    topics = [topic, f"{topic}-2"]
+    consumer = await subscribed(client, topics, enable_retry=True)
+    for each in topics:
+        await (await client.create_producer(each)).send(each.encode())
+    for message in await drained(consumer, 2):
+        await consumer.reconsume_later(message, 0)
+    again = await drained(consumer, 2)
+    assert {message.topic for message in again} == {f"{topic}-s-RETRY"}
+    assert {message.properties["REAL_TOPIC"] for message in again} == set(topics)
+
+
+async def test_a_dead_letter_does_not_keep_one_who_waits_without_a_queue_waiting(client, topic):
+    consumer = await subscribed(client, topic, most=1, receiver_queue_size=0)
+    producer = await client.create_producer(topic, batching=False)
+    await producer.send(b"bad")
+    assert await refused(consumer, 2) == {b"bad": 2}
+    receiving = asyncio.ensure_future(consumer.receive(20))
+    dead = await readers(client, f"{topic}-s-DLQ")
+    assert (await dead.receive(20)).data == b"bad"
+    await producer.send(b"good")
+    assert (await receiving).data == b"good"

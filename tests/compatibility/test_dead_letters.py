@@ -125,6 +125,35 @@ def test_nothing_is_lost_between_a_topic_and_its_dead_letters_when_the_broker_is
     client.close()
 
 
+def test_nothing_is_lost_between_our_topic_and_its_dead_letters_when_the_broker_is_killed(
+    broker, ours, topic
+):
+    sent = {b"%d" % number for number in range(12)}
+    dead = ours.subscribe(f"{topic}-dead", "s", type=magnetar.SubscriptionType.SHARED)
+    policy = magnetar.DeadLetterPolicy(REDELIVERED_MAX, dead_letter_topic=f"{topic}-dead")
+    consumer = ours.subscribe(
+        topic,
+        "s",
+        type=magnetar.SubscriptionType.SHARED,
+        negative_ack_delay_s=0.1,
+        dead_letter_policy=policy,
+        ack_receipts=True,
+    )
+    ours.create_producer(topic, batching=False).send_many(sorted(sent))
+    found, killed, deadline = set(), False, time.monotonic() + 30
+    while found != sent:
+        assert time.monotonic() < deadline, f"{len(found)} of 12 dead letters came"
+        found.update(letter.data for letter in dead.receive_many(12, 0.02))
+        if found and not killed:  # Some are in both topics now, and some in one.
+            killed = True
+            broker.kill()
+            broker.start()
+        consumer.negative_acknowledge(consumer.receive_many(12, 0.02))
+    wait_until(lambda: backlog(broker, topic) == 0, "what was dead-lettered is acknowledged")
+    dead.close()
+    consumer.close()
+
+
 def reconsume_later(message, retries, dead_letters, origin):
     """Send a message again, to come later, or to the dead letters; then it may be acknowledged."""
     properties = dict(message.properties())

@@ -25,7 +25,7 @@ from .connections.lookup import Lookup
 from .connections.pool import ConnectionPool
 from .consumers.config import ConsumerConfig, ConsumerOptions, ReaderOptions, TableViewOptions
 from .consumers.consumer import Consumer
-from .consumers.letter_sender import Letters
+from .consumers.letter_sender import Channel, Letters
 from .consumers.letters import PassedOn, letter_rules
 from .consumers.opening import made_up_name, open_receiver, start_on
 from .consumers.reader import Reader
@@ -161,7 +161,7 @@ class Client:
             config,
             closed=self._forget,
             schema=schema,
-            letters=self._letters(config, topics, subscription, schema),
+            letters=self._letters(config, topics, subscription),
         )
         self._open[consumer] = None
         return consumer
@@ -292,7 +292,6 @@ class Client:
         config: ConsumerConfig,
         topics: TopicName | Sequence[TopicName] | TopicsPattern,
         subscription: str,
-        schema: Schema[Any] | None,
     ) -> Letters | None:
         """The letters of a consumer, and the door to their producers. Raises InvalidValue."""
         policy = config.dead_letter_policy
@@ -303,11 +302,14 @@ class Client:
             return None
         options = {} if policy is None else policy.producer_options
         producing = ProducerConfig(**{"batching": False, "chunking": True, **options})
-        passed_on = None if schema is None else PassedOn(schema)
 
-        async def open_letters(topic: TopicName, initial_subscription: str | None) -> Producer:
+        async def open_letters(channel: Channel, initial_subscription: str | None) -> Producer:
             config = replace(producing, initial_subscription=initial_subscription)
-            return await open_producer(self._context, topic, config, self._forget, passed_on)
+            schema = None
+            if channel.schema_version is not None:
+                found = await self._lookup.schema(channel.schema_topic, channel.schema_version)
+                schema = PassedOn(found)
+            return await open_producer(self._context, channel.topic, config, self._forget, schema)
 
         return Letters(rules, open_letters)
 

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from magnetar.client.gather_all import gather_all
 from magnetar.client.message import Message, OutgoingMessage
@@ -23,8 +23,20 @@ class LetterProducer(Protocol):
     def close(self) -> Coroutine[Any, Any, None]: ...
 
 
-OpenProducer = Callable[[TopicName, str | None], Awaitable[LetterProducer]]
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """Letters that one producer sends: to one topic, and written with one schema."""
+
+    topic: TopicName
+    schema_topic: str = ""  # Where the schema is known, by its version; "" for none.
+    schema_version: bytes | None = None
+
+
+OpenProducer = Callable[[Channel, str | None], Awaitable[LetterProducer]]
 """Makes a producer of letters; it makes a subscription of the name with the topic."""
+
+PRODUCERS_MAX: Final = 16
+"""Producers of letters for the messages of one topic; for one more, the oldest is closed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +52,14 @@ class LetterSender:
 
     rules: LetterRules
 
-    def __init__(self, letters: Letters, topic: TopicName) -> None:
+    def __init__(
+        self, letters: Letters, topic: TopicName, *, producers_max: int = PRODUCERS_MAX
+    ) -> None:
         self.rules = letters.rules
         self._open_producer = letters.open_producer
         self._dead = letters.rules.dead_letter_topic(topic)
-        self._opening: dict[TopicName, asyncio.Task[LetterProducer | MagnetarError]] = {}
+        self._producers_max = producers_max
+        self._opening: dict[Channel, asyncio.Task[LetterProducer | MagnetarError]] = {}
         self._tasks = Tasks(f"letters of {topic}")
 
     async def dead(self, message: Message[Any]) -> None:
@@ -66,9 +81,10 @@ class LetterSender:
 
     async def close(self) -> None:
         """Close the producers, once their letters are stored."""
-        opened = [task.result() for task in self._opening.values() if task.done()]
+        opened = [task for task in self._opening.values() if task.done()]
+        self._opening.clear()
+        await gather_all(self._close(task) for task in opened)
         await self._tasks.close()
-        await gather_all(each.close() for each in opened if not isinstance(each, MagnetarError))
 
     async def _send(self, message: Message[Any], letter: OutgoingMessage, topic: TopicName) -> None:
         if message.delivery.metadata.encryption is not None:
@@ -79,28 +95,36 @@ class LetterSender:
                     f"{message} was encrypted, and letters to {topic} are not: give the "
                     'DeadLetterPolicy producer_options with "encryption_keys"'
                 )
-        producer = await self._producer(topic)
+        version = message.delivery.metadata.schema_version
+        channel = Channel(topic, message.topic if version else "", version or None)
+        opening = self._opening.get(channel)
+        if opening is None:
+            opening = self._opening[channel] = self._tasks.spawn("open", self._open(channel))
+            if len(self._opening) > self._producers_max:
+                self._drop(next(iter(self._opening)))
         try:
-            await producer.send(letter)
+            opened = await asyncio.shield(opening)
+            if isinstance(opened, MagnetarError):
+                raise opened
+            await opened.send(letter)
         except MagnetarError as error:
-            if not error.retriable and self._opening.pop(topic, None) is not None:
-                self._tasks.spawn("close", producer.close())  # The next letter gets another one.
+            if not error.retriable and self._opening.get(channel) is opening:
+                self._drop(channel)  # The next letter gets another producer.
             raise
 
-    async def _producer(self, topic: TopicName) -> LetterProducer:
-        opening = self._opening.get(topic)
-        if opening is None:
-            opening = self._opening[topic] = self._tasks.spawn("open", self._open(topic))
-        opened = await asyncio.shield(opening)
-        if isinstance(opened, MagnetarError):
-            if self._opening.get(topic) is opening:
-                del self._opening[topic]
-            raise opened
-        return opened
-
-    async def _open(self, topic: TopicName) -> LetterProducer | MagnetarError:
-        subscription = self.rules.initial_subscription if topic == self._dead else None
+    async def _open(self, channel: Channel) -> LetterProducer | MagnetarError:
+        subscription = self.rules.initial_subscription if channel.topic == self._dead else None
         try:
-            return await self._open_producer(topic, subscription)
+            return await self._open_producer(channel, subscription)
         except MagnetarError as error:
+            self._opening.pop(channel, None)  # The next letter tries again.
             return error
+
+    def _drop(self, channel: Channel) -> None:
+        self._tasks.spawn("close", self._close(self._opening.pop(channel)))
+
+    @staticmethod
+    async def _close(opening: asyncio.Task[LetterProducer | MagnetarError]) -> None:
+        opened = await asyncio.shield(opening)
+        if not isinstance(opened, MagnetarError):
+            await opened.close()

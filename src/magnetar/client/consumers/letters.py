@@ -13,6 +13,7 @@ from magnetar.client.message import Message, OutgoingMessage
 from magnetar.client.schemas.schema import Schema
 from magnetar.errors import InvalidValue
 from magnetar.model.names import TopicName
+from magnetar.model.schemas import SchemaInfo
 
 RETRIES_MAX: Final = 16
 """Retries of a message where no policy says how many."""
@@ -124,10 +125,10 @@ def retry_letter(
 
 
 class PassedOn(Schema[bytes]):
-    """The schema of payloads that it has encoded before."""
+    """A schema of which the payloads are encoded already."""
 
-    def __init__(self, schema: Schema[Any]) -> None:
-        self.info = schema.info
+    def __init__(self, info: SchemaInfo) -> None:
+        self.info = info
 
     def encode(self, value: bytes) -> bytes:
         return value

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from unit.client.consumers.test_letters import ORDERS, message
 
-from magnetar.client.consumers.letter_sender import Letters, LetterSender
+from magnetar.client.consumers.letter_sender import Channel, Letters, LetterSender
 from magnetar.client.consumers.letters import DeadLetterPolicy, letter_rules
 from magnetar.errors import NotAllowed, TimedOut, TopicNotFound, TopicTerminated
 from magnetar.message.metadata import Encryption
@@ -20,17 +20,19 @@ class Topics:
 
     def __init__(self):
         self.opened = []
+        self.channels = []
         self.letters = []
         self.closed = []
         self.refusal = None  # Raised by what is done next.
         self.may_open = asyncio.Event()
         self.may_open.set()
 
-    async def open(self, topic, initial_subscription):
-        self.opened.append((topic, initial_subscription))
+    async def open(self, channel, initial_subscription):
+        self.opened.append((channel.topic, initial_subscription))
+        self.channels.append(channel)
         await self.may_open.wait()
         self.refuse()
-        return Producer(self, topic)
+        return Producer(self, channel.topic)
 
     def refuse(self):
         error, self.refusal = self.refusal, None
@@ -50,10 +52,10 @@ class Producer:
         self.topics.closed.append(self.topic)
 
 
-def sender(topics, *, enable_retry=True, **policy):
+def sender(topics, *, enable_retry=True, producers_max=3, **policy):
     policy = DeadLetterPolicy(2, initial_subscription_name="keep", **policy)
     rules = letter_rules(policy, [ORDERS], "s", enable_retry=enable_retry)
-    return LetterSender(Letters(rules, topics.open), ORDERS)
+    return LetterSender(Letters(rules, topics.open), ORDERS, producers_max=producers_max)
 
 
 async def test_letters_of_a_topic_share_a_producer():
@@ -88,11 +90,12 @@ async def test_without_a_retry_topic_nothing_comes_later():
         await sender(Topics(), enable_retry=False).later(message(), 1, None)
 
 
-async def test_a_producer_that_cannot_be_made_is_tried_again_with_the_next_letter():
+@pytest.mark.parametrize("error", [TopicNotFound("no such topic"), TimedOut("no answer")])
+async def test_a_producer_that_cannot_be_made_is_tried_again_with_the_next_letter(error):
     topics = Topics()
     letters = sender(topics)
-    topics.refusal = TopicNotFound("no such topic")
-    with pytest.raises(TopicNotFound):
+    topics.refusal = error
+    with pytest.raises(type(error)):
         await letters.dead(message())
     await letters.dead(message())
     assert len(topics.opened) == 2
@@ -111,6 +114,25 @@ async def test_a_producer_that_is_over_is_replaced(error, producers):
     assert len(topics.opened) == producers
     await letters.close()
     assert len(topics.closed) == producers
+
+
+def versioned(version):
+    made = message()
+    metadata = made.delivery.metadata
+    made.delivery.metadata = replace(metadata, schema_version=version)
+    return made
+
+
+async def test_each_schema_has_a_producer_of_its_own_and_the_oldest_makes_room():
+    topics = Topics()
+    letters = sender(topics, producers_max=2)
+    for version in (b"\1", b"\1", b"\2", b"", b"\1"):
+        await letters.dead(versioned(version))
+    source = str(ORDERS)
+    first, second = Channel(DEAD, source, b"\1"), Channel(DEAD, source, b"\2")
+    assert topics.channels == [first, second, Channel(DEAD), first]
+    await letters.close()
+    assert topics.closed == [DEAD] * 4
 
 
 async def test_what_was_encrypted_is_not_sent_in_the_open():

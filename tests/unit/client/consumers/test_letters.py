@@ -116,6 +116,6 @@ def test_properties_that_are_no_text_are_refused():
 
 
 def test_what_is_passed_on_is_not_encoded_again():
-    passed_on = PassedOn(StringSchema())
+    passed_on = PassedOn(StringSchema().info)
     assert passed_on.info == StringSchema().info
     assert passed_on.decode(passed_on.encode(b"\xff")) == b"\xff"

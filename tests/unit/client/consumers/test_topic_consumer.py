@@ -444,3 +444,38 @@ async def test_a_stray_run_of_messages_after_the_end_is_ignored(peer, client):
     await consumer.close()
     PeerConnection.message(peer.connections[0], 0, 0)
     assert await client.partitions("t") == 0
+
+
+@pytest.mark.usefixtures("stored")
+async def test_an_acknowledgement_without_answer_is_sent_again_over_the_next_connection(
+    peer, client
+):
+    consumer = await client.subscribe(
+        "t", "s", initial_position=InitialPosition.EARLIEST, ack_receipts=True
+    )
+    messages = await draining.drained(consumer, 4)
+    waiting = asyncio.ensure_future(consumer.acknowledge(messages))
+    await peer.saw(BaseCommand.ACK, 1)
+    peer.connections[0].drop()
+    await peer.saw(BaseCommand.ACK, 2)
+    assert not waiting.done()
+    first, second = (command.ack for command in peer.of(BaseCommand.ACK))
+    assert first.request_id != second.request_id
+    assert [place.entryId for place in second.message_id] == [0, 1]
+    for request_id, error in ((first.request_id, NotReady("late")), (second.request_id, None)):
+        peer.connections[0].write(replies.ack_response(second.consumer_id, request_id, error))
+    await waiting
+
+
+@pytest.mark.usefixtures("stored")
+async def test_the_brokers_refusal_of_an_acknowledgement_is_raised(peer, client):
+    consumer = await client.subscribe(
+        "t", "s", initial_position=InitialPosition.EARLIEST, ack_receipts=True
+    )
+    waiting = asyncio.ensure_future(consumer.acknowledge(await draining.drained(consumer, 2)))
+    await peer.saw(BaseCommand.ACK, 1)
+    [ack] = (command.ack for command in peer.of(BaseCommand.ACK))
+    refusal = replies.ack_response(ack.consumer_id, ack.request_id, SubscriptionNotFound("gone"))
+    peer.connections[0].write(refusal)
+    with pytest.raises(SubscriptionNotFound, match="gone"):
+        await waiting

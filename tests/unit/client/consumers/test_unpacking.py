@@ -20,10 +20,17 @@ TOPIC = "persistent://public/default/t"
 AT = Position(7, 3)
 
 
-def entries(*payloads, batched=True, compression=CompressionType.NONE, now_ms=1_000, size_max=9999):
+def entries(
+    *payloads,
+    batched=True,
+    compression=CompressionType.NONE,
+    now_ms=1_000,
+    size_max=9999,
+    producer="p",
+):
     """The entries a producer makes of these, each as one batch or as one message."""
     encoder = Encoder(1, compression, chunking=True)
-    encoder.producer_name = "p"
+    encoder.producer_name = producer
     batch = Batch(0, 0.0, payloads=list(payloads))
     batch.size_bytes = sum(map(len, payloads))
     sends = (
@@ -236,6 +243,31 @@ def test_no_mark_passes_over_chunks_that_wait(desk):
     desk.now = 60.0
     desk.unpacker.expire()
     assert desk.marks == [Position(7, 11)], "given up, it holds up nothing"
+
+
+@pytest.mark.parametrize("acknowledged", [False, True])
+def test_the_oldest_incomplete_message_makes_room_by_coming_again_or_by_being_acknowledged(
+    acknowledged,
+):
+    desk = Desk(chunked_messages_max=1, ack_oldest_incomplete=acknowledged)
+    sizes = {"batched": False, "size_max": 1000}
+    old, new = (entries(bytes(1001), producer=name, **sizes) for name in "ab")
+    assert len(old) == len(new) == 2
+    desk.open(old[0], Position(7, 1))
+    desk.open(new[0], Position(7, 2))
+    desk.open(old[1], Position(7, 3))
+    [whole] = desk.open(new[1], Position(7, 4)).messages
+    for position in whole.delivery.chunks:
+        desk.acks.entry(position)
+    desk.acks.chunked_done(whole.delivery.chunks[0])
+    desk.acks.cumulative(Position(7, 5), -1, 0)
+    desk.now = 60.0
+    if acknowledged:
+        assert desk.marks == [Position(7, 5)]
+        assert desk.unpacker.expire() == []
+    else:
+        assert desk.marks == [Position(7, 0)], "what it left behind is before the rest"
+        assert desk.unpacker.expire() == [Position(7, 1), Position(7, 3)]
 
 
 def test_a_wrong_checksum_is_rejected_with_the_reason(desk):
