@@ -82,6 +82,7 @@ from .producers import producer as producer_module
 from .handover import Handover
 from .config import ClientOptions, ClientSettings
 from .environment import read_conf, settings_in_environment
+from .failover import AutoClusterFailover
 from .consumers.config import ConsumerOptions, ReaderOptions, TableViewOptions
 from .producers.config import ProducerOptions
 from .loop_thread import LoopThread, loop_thread
@@ -109,7 +110,9 @@ DERIVED_INIT: Final = """\
 """
 
 CLIENT_INIT: Final = '''\
-    def __init__(self, service_url: str, **options: Unpack[ClientOptions]) -> None:
+    def __init__(
+        self, service_url: str | AutoClusterFailover, **options: Unpack[ClientOptions]
+    ) -> None:
         """As ``magnetar.Client``."""
         self._thread = loop_thread()
         self._client = self._thread.call(client_module.Client, service_url, **options)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from magnetar.client.consumers.redelivery_backoff import RedeliveryBackoff
     from magnetar.client.consumers.table_view import TableView
     from magnetar.client.encryption.keys import CryptoKeyReader, EncryptionKey, FileKeyReader
+    from magnetar.client.failover import AutoClusterFailover, ServiceInfo
     from magnetar.client.message import (
         EncryptionContext,
         Message,
@@ -56,6 +57,7 @@ __all__ = [
     "AuthenticationOAuth2",
     "AuthenticationTls",
     "AuthenticationToken",
+    "AutoClusterFailover",
     "Client",
     "CompressionType",
     "Consumer",
@@ -80,6 +82,7 @@ __all__ = [
     "RedeliveryBackoff",
     "RegexSubscriptionMode",
     "RoutingMode",
+    "ServiceInfo",
     "SubscriptionType",
     "TableView",
     "TopicMessageId",
@@ -94,6 +97,8 @@ _HOMES: Final = {
     "AuthenticationOAuth2": "magnetar.client.authentication.oauth2",
     "AuthenticationTls": "magnetar.client.authentication.tls",
     "AuthenticationToken": "magnetar.client.authentication.token",
+    "AutoClusterFailover": "magnetar.client.failover",
+    "ServiceInfo": "magnetar.client.failover",
     "Client": "magnetar.client.client",
     "CompressionType": "magnetar.message.compression",
     "Consumer": "magnetar.client.consumers.consumer",

@@ -27,6 +27,7 @@ from .consumers import table_view as table_view_module
 from .consumers.config import ConsumerOptions, ReaderOptions, TableViewOptions
 from .consumers.entry import Entry
 from .environment import read_conf, settings_in_environment
+from .failover import AutoClusterFailover
 from .handover import Handover
 from .loop_thread import LoopThread, loop_thread
 from .message import Buffer, Message, MessageDetails, OutgoingMessage, outgoing
@@ -452,7 +453,9 @@ class TableView(Generic[T_co]):
 class Client:
     """``magnetar.Client`` for threads."""
 
-    def __init__(self, service_url: str, **options: Unpack[ClientOptions]) -> None:
+    def __init__(
+        self, service_url: str | AutoClusterFailover, **options: Unpack[ClientOptions]
+    ) -> None:
         """As ``magnetar.Client``."""
         self._thread = loop_thread()
         self._client = self._thread.call(client_module.Client, service_url, **options)

@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Self, Unpack
+from typing import Any, Self, Unpack, cast
 
 from magnetar.clock import Clock, SystemClock
 from magnetar.errors import AlreadyClosed, InvalidValue
@@ -21,6 +21,7 @@ from .checks import check_not_negative, check_text
 from .config import ClientConfig, ClientOptions, ClientSettings
 from .connections.backoff import Backoff
 from .connections.cluster import Cluster
+from .connections.failover_watch import watch_clusters
 from .connections.lookup import Lookup
 from .connections.pool import ConnectionPool
 from .consumers.config import ConsumerConfig, ConsumerOptions, ReaderOptions, TableViewOptions
@@ -34,6 +35,7 @@ from .consumers.table_view import TableView
 from .consumers.topics_pattern import TopicsPattern
 from .context import ClientContext
 from .environment import read_conf, settings_in_environment
+from .failover import AutoClusterFailover
 from .gather_all import gather_all
 from .memory_limit import MemoryLimit
 from .opening import opening
@@ -52,7 +54,7 @@ class Client:
 
     def __init__(
         self,
-        service_url: str,
+        service_url: str | AutoClusterFailover,
         *,
         clock: Clock | None = None,
         chance: Callable[[], float] | None = None,
@@ -60,17 +62,27 @@ class Client:
     ) -> None:
         """``service_url`` is ``pulsar://host[:6650][,host...]`` or ``pulsar+ssl://...``, for TLS.
 
-        Raises InvalidValue.
-
+        It may be the web service's, ``http[s]://...``, or several clusters. Raises InvalidValue.
         ``clock``, and ``chance`` with its numbers in [0, 1), are for tests and simulations.
         """
-        config = ClientConfig(service_url=service_url, **options)
+        failover = service_url if isinstance(service_url, AutoClusterFailover) else None
+        configs = (
+            [ClientConfig(service_url=cast("str", service_url), **options)]
+            if failover is None
+            else failover.configs(options)
+        )
+        config = configs[0]
         clock = clock or SystemClock()
         chance = chance or secrets.SystemRandom().random
         backoff = partial(
             Backoff, chance, first_s=config.backoff_first_s, max_s=config.backoff_max_s
         )
-        self._pool = ConnectionPool(config, Cluster(config, backoff, chance), clock)
+        clusters = [
+            Cluster(each, backoff, chance, reached=failover is not None) for each in configs
+        ]
+        self._pool = ConnectionPool(config, clusters[0], clock)
+        if failover is not None:
+            self._pool.watched(partial(watch_clusters, failover, clusters, self._pool, clock))
         self._lookup = Lookup(config, self._pool, clock, backoff)
         self._context = ClientContext(
             config,

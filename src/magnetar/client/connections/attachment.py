@@ -189,7 +189,7 @@ class Attachment:
         try:
             while self._state is State.ATTACHING:
                 if not at_once:
-                    await self._clock.sleep(self._backoff.next_s())
+                    await self._lookup.pause(self._backoff.next_s(), self._clock)
                 at_once = False
                 try:
                     await self._try()

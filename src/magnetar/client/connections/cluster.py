@@ -17,11 +17,17 @@ class Cluster:
     reached: bool  # Whether one of its brokers has ever answered.
 
     def __init__(
-        self, config: ClientConfig, backoff: Callable[[], Backoff], chance: Callable[[], float]
+        self,
+        config: ClientConfig,
+        backoff: Callable[[], Backoff],
+        chance: Callable[[], float],
+        *,
+        reached: bool = False,
     ) -> None:
+        """``reached``: to be waited for although nobody has answered there yet."""
         self.url = ServiceUrl.parse(config.service_url)
         begin = int(chance() * len(self.url.addresses))
         self.addresses = Addresses(self.url.addresses, backoff, begin=begin)
         self.tls = Tls(config) if self.url.tls else None
         self.credentials = Credentials(config.authentication)
-        self.reached = False
+        self.reached = reached

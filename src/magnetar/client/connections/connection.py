@@ -235,6 +235,11 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.abort()
             await asyncio.shield(self._lost)
 
+    def leave(self, error: MagnetarError) -> None:
+        """As ``abort``, for a reason of the client's own: the broker is not lost."""
+        self.on_lost = _nobody
+        self.abort(error)
+
     def abort(self, error: MagnetarError) -> None:
         """Close the socket at once, and tell ``error`` to all producers, consumers and requests."""
         self._end(error)
@@ -398,8 +403,7 @@ class Connection(asyncio.BufferedProtocol):
             return
         if self._idle_too_long():
             log.info("connection.idle broker=%s", self.endpoint.physical)
-            self.on_lost = _nobody
-            self.abort(ConnectionLost("the connection was idle"))
+            self.leave(ConnectionLost("the connection was idle"))
             return
         if verdict == "ping":
             self.write(ping())

@@ -28,6 +28,7 @@ from magnetar.wire.errors import from_code
 from magnetar.wire.schemas import declared
 
 from .backoff import Backoff
+from .cluster import Cluster
 from .connection import Connection, Endpoint
 from .http_lookup import HttpLookup
 from .pool import ConnectionPool
@@ -61,12 +62,22 @@ class Lookup:
     async def connect(self, topic: str) -> Connection:
         """Connect to the broker that owns ``topic``, in one attempt."""
         cluster = self._pool.cluster
+        connection = await self._owner(cluster, topic)
+        if self._pool.cluster is not cluster:
+            raise ConnectionLost("the client went over to another cluster meanwhile")
+        return connection
+
+    async def pause(self, seconds: float, clock: Clock) -> None:
+        """Wait before the next attempt, but not when another cluster may do better at once."""
+        await self._pool.pause(seconds, clock)
+
+    async def _owner(self, cluster: Cluster, topic: str) -> Connection:
         if cluster.url.http:
             http = HttpLookup(self._config, cluster)
-            url = await self._reach(partial(http.owner, topic=topic))
+            url = await self._reach(cluster, partial(http.owner, topic=topic))
             owner = _address(url, topic, tls=cluster.url.tls)
-            return await self._pool.connect(Endpoint(owner, owner))
-        connection = await self._reach(self._connect)
+            return await self._pool.connect(Endpoint(owner, owner), cluster)
+        connection = await self._reach(cluster, partial(self._connect, cluster))
         service = connection.endpoint.physical
         authoritative = False
         for _ in range(self._config.lookup_redirects_max + 1):
@@ -84,7 +95,7 @@ class Lookup:
             url = found.brokerServiceUrlTls if cluster.url.tls else found.brokerServiceUrl
             owner = _address(url, topic, tls=cluster.url.tls)
             target = Endpoint(owner, service if found.proxy_through_service_url else owner)
-            connection = await self._pool.connect(target)
+            connection = await self._pool.connect(target, cluster)
             if found.response != _REDIRECT:
                 return connection
             authoritative = found.authoritative
@@ -175,16 +186,15 @@ class Lookup:
 
         return await self._until_answered(ask, over_http)
 
-    async def _connect(self, address: str) -> Connection:
-        return await self._pool.connect(Endpoint(address, address))
+    async def _connect(self, cluster: Cluster, address: str) -> Connection:
+        return await self._pool.connect(Endpoint(address, address), cluster)
 
-    async def _reach(self, use: Callable[[str], Awaitable[T]]) -> T:
+    async def _reach(self, cluster: Cluster, use: Callable[[str], Awaitable[T]]) -> T:
         """What ``use`` makes of the first address of the service URL that answers.
 
         Raises Unreachable when none does and none ever has, and after that ConnectionLost, for a
         broker that was there is likely to come back.
         """
-        cluster = self._pool.cluster
         failures: list[MagnetarError] = []
         for address in cluster.addresses.in_turn(self._clock.now()):
             try:
@@ -212,14 +222,15 @@ class Lookup:
             if cluster.url.http:
                 if over_http is None:
                     raise NotAllowed(f"brokers cannot be asked for this over {cluster.url.scheme}")
-                return await self._reach(partial(over_http, HttpLookup(self._config, cluster)))
-            connection = await self._reach(self._connect)
+                http = HttpLookup(self._config, cluster)
+                return await self._reach(cluster, partial(over_http, http))
+            connection = await self._reach(cluster, partial(self._connect, cluster))
             try:
                 return await ask(connection)
             except MagnetarError as error:
                 service = connection.endpoint.physical
                 log.info("client.lookup_failed broker=%s error=%s", service, error)
-                self._pool.cluster.addresses.skip(service)
+                cluster.addresses.skip(service)
                 raise
 
         return await retry(
