@@ -50,6 +50,8 @@ async def test_a_list_is_complete_when_it_has_enough_bytes(client, topic):
     lists = [await consumer.receive_many(10, 10, count_min=10, bytes_max=9) for _ in range(3)]
     assert [data(each) for each in lists] == [[b"aaaa", b"bbbb"], [b"cccc"], [b"d" * 50]]
     assert (await consumer.receive(10)).data == b"e"
+    with pytest.raises(InvalidValue, match="bytes_max"):
+        await consumer.receive_many(10, bytes_max=0)
 
 
 async def test_a_list_that_is_given_up_leaves_its_messages_to_the_next_call(client, topic):

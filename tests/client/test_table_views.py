@@ -20,6 +20,14 @@ async def put(client, topic, **values):
         )
 
 
+async def compact(broker, topic):
+    path = topic.replace("://", "/") + "/compaction"
+    ask(broker, "PUT", path)
+    async with asyncio.timeout(20):
+        while ask(broker, "GET", path)["status"] != "SUCCESS":  # noqa: ASYNC110 - nothing tells.
+            await asyncio.sleep(0.02)
+
+
 async def test_it_has_the_latest_value_of_each_key(client, topic):
     await put(client, topic, a=b"0", b=b"1", c=b"2")
     await put(client, topic, a=b"3", b=None)
@@ -112,14 +120,22 @@ async def test_a_compacted_topic_is_read_from_what_compaction_left(broker, clien
     for number in range(3):
         await put(client, topic, a=b"%d" % number, gone=b"x", kept=b"%d" % number)
     await put(client, topic, gone=None)
-    path = topic.replace("://", "/") + "/compaction"
-    ask(broker, "PUT", path)
-    async with asyncio.timeout(20):
-        while ask(broker, "GET", path)["status"] != "SUCCESS":  # noqa: ASYNC110 - nothing tells.
-            await asyncio.sleep(0.02)
+    await compact(broker, topic)
     await put(client, topic, a=b"after")
     table = await client.create_table_view(topic)
     assert dict(table) == {"a": b"after", "kept": b"2"}
+
+
+@pytest.mark.parametrize("kept", [{}, {"kept": b"0"}], ids=["nothing", "something"])
+async def test_what_compaction_removed_at_the_end_is_not_waited_for(broker, client, topic, kept):
+    await put(client, topic, **kept, a=b"0")
+    await put(client, topic, a=None)
+    await compact(broker, topic)
+    async with asyncio.timeout(10):
+        table = await client.create_table_view(topic)
+        await put(client, topic, b=b"1")
+        await table.refresh()
+    assert dict(table) == {**kept, "b": b"1"}
 
 
 async def test_when_it_is_closed_it_stays_as_it_was(client, topic, caplog):

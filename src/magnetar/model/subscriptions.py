@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from itertools import pairwise
+from operator import index
 from typing import Final
 
 from magnetar.errors import InvalidValue
@@ -50,7 +51,12 @@ class KeySharedPolicy:
     allow_out_of_order_delivery: bool = False  # A stuck consumer does not hold its keys back.
 
     def __post_init__(self) -> None:
-        ranges = tuple((start, end) for start, end in self.sticky_ranges)
+        try:
+            ranges = tuple((index(start), index(end)) for start, end in self.sticky_ranges)
+        except (TypeError, ValueError):
+            raise InvalidValue(
+                f"sticky_ranges is {self.sticky_ranges!a}; it must be pairs of slots, as [(0, 99)]"
+            ) from None
         for start, end in ranges:
             if not 0 <= start <= end <= HASH_SLOT_LAST:
                 raise InvalidValue(

@@ -22,7 +22,17 @@ def test_exclusive_and_failover_have_one_active_consumer():
 
 @pytest.mark.parametrize(
     "ranges",
-    [[(5, 4)], [(-1, 4)], [(0, 65_536)], [(0, 5), (5, 9)], [(0, 9), (20, 30), (2, 3)]],
+    [
+        [5],
+        ["ab"],
+        [(0, 1.5)],
+        7,
+        [(5, 4)],
+        [(-1, 4)],
+        [(0, 65_536)],
+        [(0, 5), (5, 9)],
+        [(0, 9), (20, 30), (2, 3)],
+    ],
 )
 def test_ranges_that_no_broker_takes_are_refused(ranges):
     with pytest.raises(InvalidValue, match="sticky_ranges"):

@@ -115,7 +115,10 @@ class ConsumerConfig:
                 f"whose brokers count redeliveries; leave them out with {self.type.name}"
             )
         _check_kind("dead_letter_policy", self.dead_letter_policy, DeadLetterPolicy)
-        if self.key_shared_policy is not None and self.type is not SubscriptionType.KEY_SHARED:
+        policy = self.key_shared_policy
+        if policy is not None and not isinstance(policy, KeySharedPolicy):
+            raise InvalidValue(f"key_shared_policy is {policy!a}; it must be a KeySharedPolicy")
+        if policy is not None and self.type is not SubscriptionType.KEY_SHARED:
             raise InvalidValue(
                 "key_shared_policy is for KEY_SHARED subscriptions; take it out, or another type "
                 f"than {self.type.name}"

@@ -7,6 +7,7 @@ from itertools import accumulate
 from math import inf
 from typing import Any, Final, Generic, Self, TypeVar
 
+from magnetar.client.checks import check_positive
 from magnetar.client.gather_all import gather_all
 from magnetar.client.message import Message, TopicMessageId
 from magnetar.client.own_loop import check_loop
@@ -329,6 +330,8 @@ class Receiver(Generic[T_co]):
     ) -> list[Message[T_co]]:
         """Wait for ``count_min`` messages, or ``bytes_max`` bytes; hold what is too much."""
         check_loop(self._loop)
+        if bytes_max is not None:
+            check_positive("bytes_max", bytes_max)
         taken, self._held = self._held[:count_max], self._held[count_max:]
         size = sum(len(message.data) for message in taken)
         enough = inf if bytes_max is None else bytes_max

@@ -61,3 +61,5 @@ def test_only_key_shared_subscriptions_have_a_policy_of_keys():
     assert made.key_shared_policy is policy
     with pytest.raises(InvalidValue, match="key_shared_policy"):
         ConsumerConfig(type=SubscriptionType.SHARED, key_shared_policy=policy)
+    with pytest.raises(InvalidValue, match="must be a KeySharedPolicy"):
+        ConsumerConfig(type=SubscriptionType.KEY_SHARED, key_shared_policy=[(0, 5)])
