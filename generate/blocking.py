@@ -88,6 +88,7 @@ from .producers.config import ProducerOptions
 from .loop_thread import LoopThread, loop_thread
 from .message import Buffer, Message, MessageDetails, OutgoingMessage, outgoing
 from .schemas.schema import Schema, T, T_co
+from magnetar.model.schemas import SchemaInfo
 '''
 
 INIT: Final = """\

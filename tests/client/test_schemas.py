@@ -5,12 +5,19 @@ from dataclasses import dataclass, field
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from magnetar import Client, InitialPosition, OutgoingMessage
+from magnetar import (
+    Client,
+    DeadLetterPolicy,
+    InitialPosition,
+    OutgoingMessage,
+    SubscriptionType,
+)
 from magnetar.errors import IncompatibleSchema, InvalidValue, UndecodableValue
 from magnetar.schemas import (
     AutoConsumeSchema,
     AutoProduceSchema,
     AvroSchema,
+    BytesSchema,
     Int32Schema,
     JsonSchema,
     KeyValue,
@@ -192,3 +199,40 @@ async def test_messages_of_protobuf_are_sent_and_received(client, topic):
     assert (await reader.receive(10)).value == Timestamp(seconds=7)
     auto = await client.create_reader(topic, schema=AutoConsumeSchema())
     assert (await auto.receive(10)).value.seconds == 7
+
+
+async def test_a_payload_may_be_of_another_schema_than_its_producers(client, topic):
+    changed = AvroSchema(Changed, name="Order")
+    producer = await client.create_producer(topic, schema=AutoProduceSchema())
+    version = await producer.register_schema(changed)
+    payload = changed.encode(Changed(1, tags=["t"]))
+    await producer.send(b"before")
+    await producer.send(payload, schema_version=version)
+    reader = await client.create_reader(topic, schema=AvroSchema(Order))
+    found = [await reader.receive(10) for _ in range(2)]
+    assert [message.schema_version for message in found] == [None, version]
+    assert found[1].value == Order(1)
+    with pytest.raises(IncompatibleSchema):
+        await producer.register_schema(StringSchema())
+    with pytest.raises(InvalidValue, match="no schema that a topic can have"):
+        await producer.register_schema(BytesSchema())
+
+
+async def test_a_dead_letter_tells_the_schema_that_it_was_sent_with(client, topic):
+    """And not that of the consumer, whose class may be another."""
+    producer = await client.create_producer(topic, schema=AvroSchema(Changed, name="Order"))
+    await producer.send(Changed(7, "note", ["t"]))
+    consumer = await client.subscribe(
+        topic,
+        "s",
+        schema=AvroSchema(Order),
+        type=SubscriptionType.SHARED,
+        initial_position=InitialPosition.EARLIEST,
+        negative_ack_delay_s=0.05,
+        dead_letter_policy=DeadLetterPolicy(1, topic + "-dead"),
+    )
+    dead = await client.subscribe(topic + "-dead", "s", schema=AutoConsumeSchema())
+    for _ in range(2):
+        consumer.negative_acknowledge(await consumer.receive(10))
+    letter = await dead.receive(10)
+    assert letter.value == {"number": 7, "note": "note", "tags": ["t"]}

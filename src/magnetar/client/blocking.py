@@ -17,6 +17,7 @@ from typing import Any, Generic, Self, Unpack
 
 from magnetar.errors import AlreadyClosed
 from magnetar.model.position import EARLIEST_MESSAGE, MessageId
+from magnetar.model.schemas import SchemaInfo
 
 from . import client as client_module
 from .config import ClientOptions, ClientSettings
@@ -119,6 +120,14 @@ class Producer(Generic[T]):
         It waits for room in every partition, since the next message may go to any of them.
         """
         self._thread.run(self._producer.ready())
+
+    def register_schema(self, schema: Schema[Any] | SchemaInfo) -> int:
+        """Let the topic have a schema that is not the producer's own. Returns its version.
+
+        A payload that was encoded with it is sent with ``schema_version``. Raises InvalidValue for
+        a schema that the broker is not told of, IncompatibleSchema, TimedOut, the broker's error.
+        """
+        return self._thread.run(self._producer.register_schema(schema))
 
     def flush(self) -> None:
         """Send what waits in batches, and return when all that was sent has been settled.

@@ -43,6 +43,8 @@ class MessageDetails(TypedDict, total=False):
     With ``null_value`` it has no value: where its topic is compacted, that removes its key.
     ``replication_clusters`` names those that shall get it, () none but this one; None leaves that
     to the namespace's policy.
+    ``schema_version`` says that the value is a payload in bytes that was encoded before, by a
+    schema that the topic has under this number: see ``Producer.register_schema``.
     """
 
     key: str | bytes | None
@@ -54,6 +56,7 @@ class MessageDetails(TypedDict, total=False):
     deliver_at_ms: int | None
     null_value: bool
     replication_clusters: Sequence[str] | None
+    schema_version: int | None
 
 
 @dataclass(slots=True)
@@ -70,15 +73,20 @@ class OutgoingMessage(Generic[T]):
     deliver_at_ms: int | None = None
     null_value: bool = False
     replication_clusters: Sequence[str] | None = None
+    schema_version: int | None = None
     on_settled: Settled | None = None  # Called once it is stored or has failed; of interceptors.
 
     @property
     def alone(self) -> bool:
-        """It says of itself what only a message outside a batch can: a delay, or its clusters."""
+        """It says of itself what only a message outside a batch can.
+
+        That is a delay, its clusters, or a schema that is not its producer's.
+        """
         return (
             self.deliver_after_s is not None
             or self.deliver_at_ms is not None
             or self.replication_clusters is not None
+            or self.schema_version is not None
         )
 
     def due_ms(self, now_ms: int) -> int | None:
@@ -123,6 +131,8 @@ class OutgoingMessage(Generic[T]):
             event_time_ms = whole_number("event_time_ms", event_time_ms)
         if sequence_id is not None:
             sequence_id = whole_number("sequence_id", sequence_id)
+        if self.schema_version is not None:
+            whole_number("schema_version", self.schema_version)
         return OutgoingMessage(
             data,
             key,
@@ -133,6 +143,7 @@ class OutgoingMessage(Generic[T]):
             *self._checked_delay(),
             self._checked_null_value(data),
             self._checked_clusters(),
+            self.schema_version,
             self.on_settled,
         )
 
@@ -199,6 +210,8 @@ def prepare(
         except Exception as error:
             not_sent(value, error)
             raise
+    if isinstance(value, OutgoingMessage) and value.schema_version is not None:
+        schema = None
     plain = value.value if isinstance(value, OutgoingMessage) else value
     if isinstance(value, OutgoingMessage) and value.null_value and not plain:
         return b"", value.checked(b"")  # Its key, if any, is the application's.

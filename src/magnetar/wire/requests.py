@@ -26,6 +26,7 @@ __all__ = [
     "connect",
     "consumer_stats",
     "flow",
+    "get_or_create_schema",
     "get_schema",
     "last_message_id",
     "lookup",
@@ -349,6 +350,13 @@ def last_message_id(consumer_id: int, request_id: int) -> bytes:
 def get_schema(request_id: int, topic: str, version: bytes | None = None) -> bytes:
     """One version of a topic's schema; None for the latest."""
     return encode(pb.CommandGetSchema(request_id=request_id, topic=topic, schema_version=version))
+
+
+def get_or_create_schema(request_id: int, topic: str, schema: SchemaInfo) -> bytes:
+    """The version under which a topic has a schema, from now on if not before."""
+    return encode(
+        pb.CommandGetOrCreateSchema(request_id=request_id, topic=topic, schema=_schema(schema))
+    )
 
 
 def consumer_stats(consumer_id: int, request_id: int) -> bytes:

@@ -113,6 +113,7 @@ def test_details_share_nothing_with_the_application():
         {"event_time_ms": -1},
         {"sequence_id": 2**70},
         {"deliver_at_ms": -1},
+        {"schema_version": "1"},
         {"deliver_after_s": -1},
         {"deliver_after_s": "soon"},
     ],
@@ -187,6 +188,9 @@ def test_a_schema_encodes_the_value():
     assert prepare("x", {"key": "k"}, schema) == (b"x", OutgoingMessage(b"x", "k"))
     many = prepare_many(iter(["x", OutgoingMessage("y", "k")]), schema)
     assert many == [b"x", OutgoingMessage(b"y", "k")]
+    encoded = OutgoingMessage(b"z", schema_version=3)
+    assert prepare(encoded, {}, schema) == (b"z", encoded)
+    assert encoded.alone
     with pytest.raises(InvalidValue, match="must be str"):
         prepare_many(["x", 1], schema)
 

@@ -15,6 +15,7 @@ from magnetar.message import batch as batches
 from magnetar.message import chunk, entry, metadata
 from magnetar.message.compression import CompressionType, compress
 from magnetar.wire import requests
+from magnetar.wire.schemas import version_bytes
 
 from .batching import Batch
 from .pending import ChunkedSend, PendingSend
@@ -166,6 +167,9 @@ class Encoder:
         """Build the metadata of a message outside a batch, or of a chunk."""
         message = batch.details.get(0)
         key, key_b64 = _wire_key(message)
+        version = self.schema_version
+        if message is not None and message.schema_version is not None:
+            version = version_bytes(message.schema_version)
         return metadata.build(
             self.producer_name,
             batch.first_sequence_id,
@@ -181,7 +185,7 @@ class Encoder:
             compression=self._compression,
             uncompressed_size=self._original_size(batch.payloads[0]),
             chunk=place,
-            schema_version=self.schema_version,
+            schema_version=version,
         )
 
     def _encrypted(self, payload: bytes) -> tuple[bytes, bytes]:

@@ -20,6 +20,7 @@ from magnetar.client.schemas.schema import Schema, T
 from magnetar.clock import Clock
 from magnetar.errors import InvalidValue, MagnetarError, QueueFull
 from magnetar.model.position import MessageId
+from magnetar.model.schemas import SchemaInfo
 from magnetar.tasks import Closing, Tasks
 
 from .encoding import key_text
@@ -194,6 +195,17 @@ class Producer(Generic[T]):
         check_loop(self._loop)
         for part in self._parts:
             await part.queue.ready()
+
+    async def register_schema(self, schema: Schema[Any] | SchemaInfo) -> int:
+        """Let the topic have a schema that is not the producer's own. Returns its version.
+
+        A payload that was encoded with it is sent with ``schema_version``. Raises InvalidValue for
+        a schema that the broker is not told of, IncompatibleSchema, TimedOut, the broker's error.
+        """
+        info = schema.info if isinstance(schema, Schema) else schema
+        if info is None:
+            raise InvalidValue(f"{type(schema).__name__} is no schema that a topic can have")
+        return await self._parts[0].register_schema(info)
 
     async def flush(self) -> None:
         """Send what waits in batches, and return when all that was sent has been settled.

@@ -21,6 +21,7 @@ from magnetar.tasks import Closing
 from magnetar.wire import requests
 from magnetar.wire.errors import from_code
 from magnetar.wire.frames import Frame
+from magnetar.wire.schemas import version_number
 
 from .encoding import Encoder
 from .send_queue import SendQueue
@@ -119,6 +120,21 @@ class TopicProducer:
             if self.queue.unreported is not None:
                 lost = self.queue.unreported
                 log.warning("producer.closed_unreported topic=%s error=%s", self._topic, lost)
+
+    async def register_schema(self, schema: SchemaInfo) -> int:
+        """As ``Producer.register_schema``."""
+
+        async def ask(connection: Connection) -> int:
+            answer = await connection.request(
+                partial(requests.get_or_create_schema, topic=self._topic, schema=schema),
+                self._timeout_s,
+            )
+            found = answer.command.getOrCreateSchemaResponse
+            if found.HasField("error_code"):
+                raise from_code(found.error_code, found.error_message)
+            return version_number(found.schema_version)
+
+        return await self._attachment.ask(ask, self._timeout_s)
 
     def on_receipt(self, frame: Frame) -> None:
         receipt = frame.command.send_receipt

@@ -62,7 +62,7 @@ class _Payload:
     key_bytes: bytes | None = None
 
 
-class AutoProduceSchema(Schema[bytes]):
+class AutoProduceSchema(primitives.BytesSchema):
     """Payloads that were encoded before, for a topic whose schema the producer need not know.
 
     The producer takes over the latest schema that the topic has when it is made, and refuses what
@@ -71,20 +71,18 @@ class AutoProduceSchema(Schema[bytes]):
 
     def __init__(self, topic_schema: SchemaInfo | None = None) -> None:
         """``topic_schema`` is found out by the client."""
-        self.info = topic_schema
+        self.info: SchemaInfo | None = topic_schema
         self._decode: Callable[[Encoded], Any] | None = None
         if topic_schema is not None and not separated(topic_schema):
             self._decode = decoder_of(topic_schema)
 
-    def encode(self, value: bytes) -> bytes:
+    def encode(self, value: bytes | bytearray | memoryview) -> bytes:
+        data = super().encode(value)
         if self._decode is not None:
             try:
-                self._decode(_Payload(value))
+                self._decode(_Payload(data))
             except UndecodableValue as error:
                 raise InvalidValue(f"no value of the topic's schema: {error}") from None
-        return value
-
-    def decode(self, data: bytes) -> bytes:
         return data
 
 

@@ -28,9 +28,11 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 class BytesSchema(Schema[bytes]):
     """Payloads as they are: what producers and consumers have without a schema."""
 
-    info = None
+    info: SchemaInfo | None = None
 
-    def encode(self, value: bytes) -> bytes:
+    def encode(self, value: bytes | bytearray | memoryview) -> bytes:
+        if isinstance(value, bytearray | memoryview):
+            return bytes(value)
         _check_type("bytes", value, bytes)
         return value
 

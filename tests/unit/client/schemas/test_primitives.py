@@ -119,6 +119,12 @@ def test_doubles_come_back(value):
     assert found == value or (math.isnan(found) and math.isnan(value))
 
 
+def test_buffers_are_copied():
+    for buffer in (bytearray(b"ab"), memoryview(b"ab")):
+        data = BytesSchema().encode(buffer)
+        assert (type(data), data) == (bytes, b"ab")
+
+
 def test_whole_numbers_are_numbers_too():
     assert DoubleSchema().decode(DoubleSchema().encode(2)) == 2.0
 
