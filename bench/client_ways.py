@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from magnetar.client import blocking
 from magnetar.client.client import Client
-from magnetar.client.message import OutgoingMessage
+from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.errors import NotReady
 from magnetar.model.subscriptions import InitialPosition
 

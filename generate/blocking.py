@@ -86,7 +86,8 @@ from .failover import AutoClusterFailover
 from .consumers.config import ConsumerOptions, ReaderOptions, TableViewOptions
 from .producers.config import ProducerOptions
 from .loop_thread import LoopThread, loop_thread
-from .message import Buffer, Message, MessageDetails, OutgoingMessage, outgoing
+from .message import Message
+from .outgoing_message import Buffer, MessageDetails, OutgoingMessage, outgoing
 from .schemas.schema import Schema, T, T_co
 from magnetar.model.schemas import SchemaInfo
 '''

@@ -27,12 +27,8 @@ if TYPE_CHECKING:
     from magnetar.client.consumers.table_view import TableView
     from magnetar.client.encryption.keys import CryptoKeyReader, EncryptionKey, FileKeyReader
     from magnetar.client.failover import AutoClusterFailover, ServiceInfo
-    from magnetar.client.message import (
-        EncryptionContext,
-        Message,
-        OutgoingMessage,
-        TopicMessageId,
-    )
+    from magnetar.client.message import EncryptionContext, Message, TopicMessageId
+    from magnetar.client.outgoing_message import OutgoingMessage
     from magnetar.client.producers.config import ProducerCryptoFailureAction
     from magnetar.client.producers.interceptors import ProducerInterceptor
     from magnetar.client.producers.producer import Producer
@@ -114,7 +110,7 @@ _HOMES: Final = {
     "KeySharedPolicy": "magnetar.model.subscriptions",
     "Message": "magnetar.client.message",
     "MessageId": "magnetar.model.position",
-    "OutgoingMessage": "magnetar.client.message",
+    "OutgoingMessage": "magnetar.client.outgoing_message",
     "Producer": "magnetar.client.producers.producer",
     "ProducerAccessMode": "magnetar.model.producers",
     "ProducerCryptoFailureAction": "magnetar.client.producers.config",

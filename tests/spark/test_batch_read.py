@@ -3,7 +3,7 @@ from datetime import UTC, datetime
 import pytest
 from pyspark.errors import PySparkException
 
-from magnetar.client.message import OutgoingMessage
+from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.model.names import TopicName
 from magnetar.tools.quickstart.topics import create_partitioned_topic
 

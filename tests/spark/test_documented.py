@@ -11,7 +11,7 @@ from documents.snippets import pages, snippets
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
 
-from magnetar.client.message import OutgoingMessage
+from magnetar.client.outgoing_message import OutgoingMessage
 
 SNIPPETS = [snippet for page in pages() for snippet in snippets(page) if snippet.needs_spark]
 TOPIC = re.compile(r'\btopic"?\s*[,=]\s*"([^"]+)"')

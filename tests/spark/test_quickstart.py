@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from support.flights import first_flights
 
-from magnetar.client.message import OutgoingMessage
+from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.tools.quickstart import flights
 from magnetar.tools.quickstart.topics import QuickstartTopics, create_partitioned_topic
 

@@ -6,7 +6,7 @@ import urllib.request
 import pytest
 from pyspark.errors import StreamingQueryException
 
-from magnetar.client.message import OutgoingMessage
+from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST_MESSAGE
 from magnetar.spark.offsets import from_json

@@ -31,7 +31,8 @@ from .environment import read_conf, settings_in_environment
 from .failover import AutoClusterFailover
 from .handover import Handover
 from .loop_thread import LoopThread, loop_thread
-from .message import Buffer, Message, MessageDetails, OutgoingMessage, outgoing
+from .message import Message
+from .outgoing_message import Buffer, MessageDetails, OutgoingMessage, outgoing
 from .producers import producer as producer_module
 from .producers.config import ProducerOptions
 from .schemas.schema import Schema, T, T_co

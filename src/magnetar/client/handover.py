@@ -13,7 +13,7 @@ from magnetar.model.position import MessageId
 
 from .checks import check_data
 from .loop_thread import LoopThread
-from .message import Buffer, MessageDetails, OutgoingMessage, not_sent
+from .outgoing_message import Buffer, MessageDetails, OutgoingMessage, not_sent
 from .producers.producer import Producer
 from .producers.send_queue import Handed
 from .schemas.schema import T

@@ -20,7 +20,8 @@ from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, Trac
 from magnetar.model.position import MessageId
 
 from .consumers.interceptors import ConsumerInterceptor
-from .message import Message, OutgoingMessage
+from .message import Message
+from .outgoing_message import OutgoingMessage
 from .producers.interceptors import ProducerInterceptor
 
 if TYPE_CHECKING:

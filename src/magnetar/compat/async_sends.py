@@ -6,7 +6,7 @@ from concurrent.futures import Future
 from functools import partial
 
 from magnetar.client import blocking
-from magnetar.client.message import OutgoingMessage
+from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.errors import MagnetarError, NotReady
 from magnetar.model.position import MessageId as OurMessageId
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from magnetar.client.message import Message as OurMessage
-from magnetar.client.message import OutgoingMessage
+from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.errors import CorruptEntry
 from magnetar.message.batch import parse_single, unpack
 

@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Any
 
-from magnetar.client.message import OutgoingMessage
+from magnetar.client.outgoing_message import OutgoingMessage
 
 from .checks import check_type_or_none
 from .schema.schema import Schema

@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from magnetar.client.message import OutgoingMessage
+from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.errors import InvalidValue
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from magnetar.client import blocking
 from magnetar.client.loop_thread import loop_thread
-from magnetar.client.message import OutgoingMessage
+from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.errors import AlreadyClosed, InvalidValue, MessageTooLarge, TimedOut
 from magnetar.model.position import EARLIEST_MESSAGE, LATEST_MESSAGE
 from magnetar.model.subscriptions import InitialPosition, SubscriptionType

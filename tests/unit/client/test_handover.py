@@ -7,7 +7,7 @@ import pytest
 
 from magnetar.client.handover import Handover
 from magnetar.client.loop_thread import loop_thread
-from magnetar.client.message import OutgoingMessage, prepare
+from magnetar.client.outgoing_message import OutgoingMessage, prepare
 from magnetar.errors import AlreadyClosed, InvalidValue, MessageTooLarge, QueueFull
 
 

@@ -9,7 +9,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
 
-from magnetar.client.message import OutgoingMessage
+from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.client.tracing import ProducerTracing
 from magnetar.errors import MessageTooLarge, QueueFull
 

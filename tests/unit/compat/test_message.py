@@ -4,7 +4,7 @@ import pulsar
 import pytest
 
 from magnetar import compat
-from magnetar.client.message import OutgoingMessage
+from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.compat.message import sent
 from magnetar.message.batch import Single, pack
 

@@ -8,7 +8,7 @@ import pytest
 from magnetar import compat
 from magnetar.client.consumers.config import ConsumerConfig
 from magnetar.client.consumers.letters import DeadLetterPolicy
-from magnetar.client.message import OutgoingMessage
+from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.client.producers.config import ProducerConfig
 from magnetar.client.producers.routing import RoutingMode
 from magnetar.compat.options import (

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from magnetar.client.message import OutgoingMessage
+from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.compat.outgoing import built
 from magnetar.compat.schema import BytesSchema, StringSchema
 

@@ -5,7 +5,7 @@ from pyspark.sql.datasource import InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from magnetar.client.message import OutgoingMessage
+from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.errors import TopicNotFound
 from magnetar.spark.batch_reader import BatchReader, RangePartition
 from magnetar.spark.offsets import NOTHING_READ, Offset

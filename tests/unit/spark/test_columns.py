@@ -6,7 +6,8 @@ from pyspark.sql.types import StructType
 
 from magnetar.client import blocking
 from magnetar.client.consumers.entry import Entry
-from magnetar.client.message import Delivery, OutgoingMessage
+from magnetar.client.message import Delivery
+from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.errors import CorruptEntry
 from magnetar.message import entry, metadata
 from magnetar.model.position import EARLIEST_MESSAGE, Position

@@ -2,7 +2,7 @@
 
 import pytest
 
-from magnetar.client.message import OutgoingMessage
+from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.errors import EntryNotFound
 from magnetar.spark.offsets import NOTHING_READ, Offset
 from magnetar.spark.planning import Range

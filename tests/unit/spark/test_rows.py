@@ -3,7 +3,7 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pytest
 
-from magnetar.client.message import OutgoingMessage
+from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.errors import InvalidValue
 from magnetar.spark.rows import to_messages
 

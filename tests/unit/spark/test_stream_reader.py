@@ -4,7 +4,7 @@ import pytest
 from pyspark import cloudpickle
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
-from magnetar.client.message import OutgoingMessage
+from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.errors import EntryNotFound
 from magnetar.model.names import TopicName
 from magnetar.spark.offsets import Offset, from_json

@@ -4,7 +4,7 @@ import pytest
 from unit.client.peer import Peer, refuse
 
 from magnetar.client import blocking
-from magnetar.client.message import OutgoingMessage
+from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.errors import TopicNotFound
 from magnetar.model.names import TopicName
 from magnetar.spark import topics

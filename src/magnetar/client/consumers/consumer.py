@@ -6,7 +6,8 @@ from typing import Any
 
 from magnetar.client.checks import check_number
 from magnetar.client.gather_all import gather_all
-from magnetar.client.message import DELAY_S_MAX, Message
+from magnetar.client.message import Message
+from magnetar.client.outgoing_message import DELAY_S_MAX
 from magnetar.client.own_loop import check_loop
 from magnetar.client.schemas.schema import T_co
 from magnetar.errors import NotAllowed

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
 from magnetar.client.gather_all import gather_all
-from magnetar.client.message import Message, OutgoingMessage
+from magnetar.client.message import Message
+from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.errors import MagnetarError, NotAllowed
 from magnetar.model.names import TopicName
 from magnetar.model.position import MessageId

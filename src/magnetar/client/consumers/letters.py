@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from magnetar.client.checks import check_text, copy_properties, whole_number
-from magnetar.client.message import Message, OutgoingMessage
+from magnetar.client.message import Message
+from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.client.schemas.schema import Schema
 from magnetar.errors import InvalidValue
 from magnetar.model.names import TopicName

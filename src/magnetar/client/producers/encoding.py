@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Final, TypeVar
 
 from magnetar.client.encryption.data_keys import Encryptor
-from magnetar.client.message import OutgoingMessage
+from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.errors import MessageTooLarge
 from magnetar.message import batch as batches
 from magnetar.message import chunk, entry, metadata

@@ -6,7 +6,7 @@ from typing import Any, Generic, Self, Unpack
 
 from magnetar.client.checks import check_data
 from magnetar.client.gather_all import gather_all
-from magnetar.client.message import (
+from magnetar.client.outgoing_message import (
     Buffer,
     MessageDetails,
     OutgoingMessage,

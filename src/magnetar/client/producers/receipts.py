@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from itertools import repeat
 from typing import overload
 
-from magnetar.client.message import ChunkedMessageId, Settled
+from magnetar.client.message import ChunkedMessageId
+from magnetar.client.outgoing_message import Settled
 from magnetar.errors import MagnetarError
 from magnetar.model.position import MessageId, Position
 

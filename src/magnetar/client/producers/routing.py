@@ -9,7 +9,7 @@ from enum import Enum
 from operator import index
 from typing import Protocol, SupportsIndex
 
-from magnetar.client.message import OutgoingMessage
+from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.errors import InvalidValue
 from magnetar.model.hashing import java_string_hash, murmur3_32
 

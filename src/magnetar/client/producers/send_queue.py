@@ -13,7 +13,7 @@ from typing import Final, TypeAlias, TypeVar, cast
 
 from magnetar.client.checks import check_data
 from magnetar.client.memory_limit import MemoryLimit
-from magnetar.client.message import Buffer, OutgoingMessage, not_sent, prepare
+from magnetar.client.outgoing_message import Buffer, OutgoingMessage, not_sent, prepare
 from magnetar.client.own_loop import check_loop
 from magnetar.client.producers.config import ProducerConfig
 from magnetar.clock import Clock

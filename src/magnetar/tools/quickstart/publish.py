@@ -1,7 +1,7 @@
 """Replays the flights as messages: the key is the carrier, the event time the departure."""
 
 from magnetar.client import blocking
-from magnetar.client.message import OutgoingMessage
+from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.model.names import TopicName
 from magnetar.spark.offsets import NOTHING_READ, Offset
 from magnetar.tools.quickstart.board import Stage

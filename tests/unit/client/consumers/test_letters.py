@@ -10,7 +10,8 @@ from magnetar.client.consumers.letters import (
     letter_rules,
     retry_letter,
 )
-from magnetar.client.message import Delivery, Message, OutgoingMessage
+from magnetar.client.message import Delivery, Message
+from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.client.schemas.primitives import StringSchema
 from magnetar.errors import InvalidName, InvalidValue
 from magnetar.message.entry import join

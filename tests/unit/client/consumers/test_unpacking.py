@@ -5,7 +5,7 @@ import pytest
 from magnetar.client.consumers.acknowledgements import Acknowledgements, words
 from magnetar.client.consumers.config import ConsumerConfig, ConsumerCryptoFailureAction
 from magnetar.client.consumers.unpacking import Flaw, Start, Unpacker
-from magnetar.client.message import OutgoingMessage
+from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.client.producers.batching import Batch
 from magnetar.client.producers.encoding import Encoder
 from magnetar.message.batch import Single, pack

@@ -2,7 +2,7 @@ import random
 
 import pytest
 
-from magnetar.client.message import OutgoingMessage
+from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.client.producers.batching import Batch
 from magnetar.client.producers.encoding import FRAME_PADDING, Encoder, key_text
 from magnetar.errors import MessageTooLarge

@@ -3,7 +3,7 @@
 import pytest
 
 from magnetar.client.client import Client
-from magnetar.client.message import OutgoingMessage
+from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.client.producers.interceptors import ProducerInterceptor
 from magnetar.errors import AlreadyClosed, InvalidValue, MessageTooLarge, QueueFull
 

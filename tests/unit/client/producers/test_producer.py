@@ -7,7 +7,7 @@ import pytest
 from unit.client.local import PARTITIONS
 
 from magnetar.client.client import Client
-from magnetar.client.message import OutgoingMessage
+from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.client.producers.routing import HashingScheme, RoutingMode, key_hash
 from magnetar.errors import AlreadyClosed, InvalidValue, MessageTooLarge, NotReady
 from magnetar.model.subscriptions import InitialPosition

@@ -1,6 +1,6 @@
 import pytest
 
-from magnetar.client.message import OutgoingMessage
+from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.client.producers.routing import (
     HashingScheme,
     MessageRouter,

@@ -6,7 +6,7 @@ import pytest
 from support.clock import LoopClock
 from support.loop import pass_time, until_idle
 
-from magnetar.client.message import OutgoingMessage
+from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.client.producers.config import ProducerConfig
 from magnetar.client.producers.encoding import Encoder
 from magnetar.client.producers.receipts import ManyReceipts
