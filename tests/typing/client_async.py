@@ -7,6 +7,10 @@ from typing import assert_type
 
 from magnetar import (
     EARLIEST_MESSAGE,
+    Authentication,
+    AuthenticationOAuth2,
+    AuthenticationToken,
+    AutoClusterFailover,
     Client,
     Consumer,
     InitialPosition,
@@ -117,3 +121,24 @@ async def read() -> None:
                 print(message.data)
     except MagnetarError as error:
         print(error)
+
+
+class Signed:
+    """A method of authentication of one's own."""
+
+    method = "signed"
+
+    async def data(self) -> bytes:
+        return b"me"
+
+
+def connect() -> list[Client]:
+    login: Authentication = AuthenticationOAuth2("https://login.example", "/key.json", scope="a")
+    return [
+        Client("pulsar+ssl://h", authentication=login, tls_trust_certs_file="/ca.pem"),
+        Client("pulsar://h", authentication=AuthenticationToken(lambda: "token")),
+        Client("pulsar://h", authentication=Signed()),
+        Client(AutoClusterFailover("pulsar://a", ["pulsar://b"], check_interval_s=1)),
+        Client.from_env(listener_name="external"),
+        Client.from_config("client.conf", operation_timeout_s=5),
+    ]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from magnetar.client.checks import check_positive, check_text
+from magnetar.client.web_answer import whole
 from magnetar.clock import Clock, SystemClock
 from magnetar.errors import ConnectionLost, InvalidValue, NotAuthenticated
 
@@ -90,10 +91,10 @@ class AuthenticationOAuth2:
         try:
             async with aiohttp.ClientSession(timeout=timeout, trust_env=True) as web:
                 async with web.get(place, ssl=trusted) as answer:
-                    known = _document(place, answer.status, await answer.content.read(SIZE_MAX))
+                    known = _document(place, answer.status, await whole(answer.content, SIZE_MAX))
                 place = str(known.get("token_endpoint"))
                 async with web.post(place, data=form, ssl=trusted) as answer:
-                    return _document(place, answer.status, await answer.content.read(SIZE_MAX))
+                    return _document(place, answer.status, await whole(answer.content, SIZE_MAX))
         except (aiohttp.ClientError, TimeoutError, ValueError) as error:
             raise ConnectionLost(
                 f"no token from {place}: {error or type(error).__name__}"

@@ -7,6 +7,7 @@ from typing import Final
 from urllib.parse import quote, urljoin, urlsplit
 
 from magnetar.client.config import ClientConfig
+from magnetar.client.web_answer import whole
 from magnetar.errors import (
     ConnectionLost,
     InvalidSchema,
@@ -108,7 +109,7 @@ class HttpLookup:
                     async with web.get(
                         url, params=query, ssl=context, allow_redirects=False
                     ) as answer:
-                        body = await answer.content.read(ANSWER_SIZE_MAX)
+                        body = await whole(answer.content, ANSWER_SIZE_MAX)
                         status, location = answer.status, answer.headers.get("Location", "")
                     if status not in {302, 307}:
                         break

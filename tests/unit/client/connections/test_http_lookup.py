@@ -92,9 +92,10 @@ async def test_partitions_and_topics(server, lookup):
     server.answers = [(200, {"partitions": 4})]
     assert await lookup().partitions(server.address, TOPIC, auto_create=False) == 4
     assert server.asked[0].query_string == "checkAllowAutoCreation=false"
-    server.answers = [(200, ["b", "a"])]
+    names = [f"topic-{number}" for number in range(100_000)]
+    server.answers = [(200, names)]
     mode = RegexSubscriptionMode.ALL_TOPICS
-    assert await lookup().topics(server.address, "public/default", mode) == ["b", "a"]
+    assert await lookup().topics(server.address, "public/default", mode) == names
     assert server.asked[1].raw_path == "/admin/v2/namespaces/public/default/topics?mode=ALL"
 
 
