@@ -139,14 +139,13 @@ async def test_a_message_comes_later_with_what_it_had_and_where_it_is_from(clien
     origin = await producer.send(b"later", key="k", properties={"a": "b"}, event_time_ms=7)
     told = {"a": "b", "REAL_TOPIC": topic, "ORIGIN_MESSAGE_ID": str(origin), "DELAY_TIME": "1300"}
     message = await consumer.receive(20)
-    for times in ("1", "2"):
-        sent = time.monotonic()
-        await consumer.reconsume_later(message, DELAY_S, {"why": times})
-        message = await consumer.receive(20)
-        assert time.monotonic() - sent >= DELAY_S - TICK_S
-        assert message.properties == {**told, "RECONSUMETIMES": times, "why": times}
-        assert message.topic == f"{topic}-s-RETRY"
-        assert (message.key, message.event_time_ms, message.redelivery_count) == ("k", 7, 0)
+    sent = time.monotonic()
+    await consumer.reconsume_later(message, DELAY_S, {"why": "busy"})
+    message = await consumer.receive(20)
+    assert time.monotonic() - sent >= DELAY_S - TICK_S
+    assert message.properties == {**told, "RECONSUMETIMES": "1", "why": "busy"}
+    assert message.topic == f"{topic}-s-RETRY"
+    assert (message.key, message.event_time_ms, message.redelivery_count) == ("k", 7, 0)
 
 
 async def test_retries_are_counted_up_to_the_dead_letter(client, topic):

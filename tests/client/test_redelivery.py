@@ -3,6 +3,7 @@
 The system's clock tells that none comes early.
 """
 
+import asyncio
 import time
 
 import pytest
@@ -78,6 +79,22 @@ async def test_what_is_refused_again_and_again_comes_later_each_time(client, top
         consumer.negative_acknowledge(message)
         [message] = await drained(consumer, 1)
         assert time.monotonic() - refused >= least_s
+
+
+async def test_what_a_call_left_to_the_next_one_does_not_time_out(client, topic):
+    options = {"type": SHARED, "ack_timeout_s": 0.2, "ack_timeout_tick_s": 0.1}
+    consumer = await client.subscribe(topic, "s", **options)
+    producer = await client.create_producer(topic, batching=False)
+    await producer.send_many(PAYLOADS)
+    [first] = await consumer.receive_many(6, 20, count_min=6, bytes_max=1)
+    [again] = [each for each in await drained_one_by_one(consumer, 6) if each.redelivered]
+    assert again.message_id == first.message_id
+
+
+async def drained_one_by_one(consumer, count):
+    """What was left, and what the broker sends again after a while."""
+    await asyncio.sleep(0.4)  # It times out by the system's clock.
+    return [await consumer.receive(20) for _ in range(count)]
 
 
 async def test_what_waits_in_the_client_does_not_time_out(client, topic):

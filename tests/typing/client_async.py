@@ -78,6 +78,8 @@ async def receive(client: Client) -> None:
     assert_type(message.data, bytes)
     assert_type(message.key, str | None)
     consumer.acknowledge(message)
+    assert_type(await consumer.acknowledge(message), None)
+    await consumer.reconsume_later(message, 1.5, {"why": "later"})
     async for another in consumer:
         consumer.acknowledge([another, another.message_id])
 

@@ -37,15 +37,16 @@ class AckSender:
         clock: Clock,
         connection: Callable[[], Connection | None],
         *,
+        topic: str,
+        timeout_s: float,
         kept: bool = True,
         wheel: TimerWheel | None = None,
-        receipts: Callable[[Callable[[], None]], AckReceipts] | None = None,
     ) -> None:
         """``connection`` returns the connection to use now, or None when there is none.
 
         ``kept`` False: the topic keeps no messages, so that acknowledgements mean nothing.
-        ``wheel`` loses the entries that are acknowledged. ``receipts`` makes what keeps the
-        broker's answers; None: it is not asked for any.
+        ``wheel`` loses the entries that are acknowledged. Whoever waits for an answer of the broker
+        waits up to ``timeout_s`` seconds.
         """
         self.state = Acknowledgements(
             group_max=config.ack_group_max, batch_index=config.batch_index_ack, wheel=wheel
@@ -57,7 +58,9 @@ class AckSender:
         self._connection = connection
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
-        self._receipts = receipts(self.send) if receipts is not None and kept else None
+        self._receipts: AckReceipts | None = None
+        if config.ack_receipts and kept:
+            self._receipts = AckReceipts(topic, timeout_s, self.send)
 
     def acknowledge(self, messages: Sequence[Message[Any] | MessageId]) -> Awaitable[None]:
         if not self._kept:

@@ -11,6 +11,7 @@ from typing import Any
 
 from magnetar.client.message import Message
 from magnetar.tasks import Tasks
+from magnetar.wire.frames import Frame
 
 from .letter_sender import LetterSender
 from .receive_queue import Opened
@@ -27,6 +28,7 @@ class DeadLetters:
         self,
         topic: str,
         sender: LetterSender,
+        open_entry: Callable[[Frame], Opened],
         *,
         stored: Callable[[Message[Any]], object],
         settled: Callable[[int, list[Message[Any]]], None],
@@ -37,6 +39,7 @@ class DeadLetters:
         """
         self._topic = topic
         self._sender = sender
+        self._open_entry = open_entry
         self._stored = stored
         self._settled = settled
         self.held = 0
@@ -45,8 +48,9 @@ class DeadLetters:
         self._tasks = Tasks(f"dead letters of {topic}")
         self._sending: asyncio.Task[None] | None = None
 
-    def take_out(self, opened: Opened) -> Opened:
-        """Take out the messages of an entry, if it came too often."""
+    def open(self, frame: Frame) -> Opened:
+        """Open an entry; it has nothing for the application if it came too often."""
+        opened = self._open_entry(frame)
         messages = opened.messages
         if not messages or messages[0].redelivery_count <= self._sender.rules.count_max:
             return opened

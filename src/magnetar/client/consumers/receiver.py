@@ -3,8 +3,10 @@
 import asyncio
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Sequence
-from itertools import accumulate
+from functools import partial
+from itertools import accumulate, groupby
 from math import inf
+from operator import attrgetter
 from typing import Any, Final, Generic, Self, TypeVar
 
 from magnetar.client.checks import check_positive
@@ -90,7 +92,7 @@ class Receiver(Generic[T_co]):
         Raises TimedOut, AlreadyClosed, or why the broker refuses it from now on.
         """
         if self._held:
-            return self._held.pop(0)
+            return self._handed([self._held.pop(0)])[0]
         if len(self._ready) == 1 and self._loop.is_running():  # The usual case, without a list.
             message = self._ready[0].pop()
             if not self._ready[0].waiting:
@@ -338,7 +340,7 @@ class Receiver(Generic[T_co]):
         try:
             async with asyncio.timeout(timeout_s) as limit:
                 while len(taken) < min(count_min, count_max) and size < enough:
-                    more = self._take(count_max - len(taken), TopicConsumer.take)
+                    more = self._take(count_max - len(taken), _take_held)
                     if more:
                         taken += more
                         size += sum(len(message.data) for message in more)
@@ -352,7 +354,15 @@ class Receiver(Generic[T_co]):
             fitting = _fitting(taken, enough)
             self._held = taken[fitting:] + self._held
             del taken[fitting:]
-        return taken
+        return self._handed(taken)
+
+    def _handed(self, messages: list[Message[T_co]]) -> list[Message[T_co]]:
+        """Messages that were held: their time to be acknowledged begins now."""
+        for topic, group in groupby(messages, _topic):
+            part = self._topics.get(topic)
+            if part is not None and part.redeliveries.times_out:
+                part.redeliveries.taken(list(group))
+        return messages
 
     async def _all(self, work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
         """Ask brokers about several topics. Once this is closed, AlreadyClosed is all they say."""
@@ -384,6 +394,10 @@ class Receiver(Generic[T_co]):
                 "from: pass the message itself, or a TopicMessageId"
             )
         return parts[0]
+
+
+_take_held: Final = partial(TopicConsumer.take, held=True)
+_topic: Final = attrgetter("delivery.topic")
 
 
 def _fitting(messages: Sequence[Message[Any]], bytes_max: float) -> int:

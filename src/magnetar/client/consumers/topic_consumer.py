@@ -19,7 +19,6 @@ from magnetar.tasks import Closing
 from magnetar.wire import requests
 from magnetar.wire.frames import Frame
 
-from .ack_receipts import AckReceipts
 from .ack_sender import IDS_MAX, AckSender
 from .alarm import Alarm
 from .dead_letters import DeadLetters
@@ -27,7 +26,7 @@ from .entry import Entry
 from .interceptors import TopicInterceptors
 from .letter_sender import LetterSender
 from .place import Place, entry_of
-from .receive_queue import Opened, ReceiveQueue
+from .receive_queue import ReceiveQueue
 from .redeliveries import Redeliveries
 from .subscribing import Subscribing
 from .unpacking import Start, Unpacker, permits_of
@@ -99,10 +98,9 @@ class TopicConsumer:
             clock,
             lambda: self._attachment.connection,
             kept=self._kept,
+            topic=self.topic,
+            timeout_s=operation_timeout_s,
             wheel=self.redeliveries.wheel,
-            receipts=partial(AckReceipts, self.topic, operation_timeout_s)
-            if config.ack_receipts
-            else None,
         )
         self._chunk_alarm = Alarm(clock, self._expire_chunks)
         schemas = None
@@ -121,20 +119,22 @@ class TopicConsumer:
             expire_at=self._chunk_alarm.set,
             decode=None if schemas is None else schemas.decode,
         )
-        self._queue = ReceiveQueue(
-            subscribing.receiver_queue_size,
-            self._open,
-            None if schemas is None else schemas.ready,
-        )
-        self.letters, self._dead_letters = None, None
+        self.letters, self._dead_letters, open_entry = None, None, self._unpacker.open
         if subscribing.letters is not None:
             self.letters = LetterSender(subscribing.letters, subscribing.topic)
             self._dead_letters = DeadLetters(
                 self.topic,
                 self.letters,
+                open_entry,
                 stored=self.acks.acknowledge_one,
                 settled=self._dead_lettered,
             )
+            open_entry = self._dead_letters.open
+        self._queue = ReceiveQueue(
+            subscribing.receiver_queue_size,
+            open_entry,
+            None if schemas is None else schemas.ready,
+        )
         self._receiving = False  # Messages from before a seek or reconnection are not taken.
         self._closed = False
         self._close_request = partial(requests.close_consumer, consumer_id)
@@ -181,12 +181,15 @@ class TopicConsumer:
         self._ask_for_more()
         return message
 
-    def take(self, count_max: int) -> list[Message[Any]]:
-        """Take the messages that are there, at most ``count_max``."""
+    def take(self, count_max: int, *, held: bool = False) -> list[Message[Any]]:
+        """Take the messages that are there, at most ``count_max``.
+
+        ``held``: the application does not get them yet; call ``redeliveries.taken`` when it does.
+        """
         taken = self._queue.take(count_max)
         if taken:
             self._place.seen = taken[-1]
-            if self.redeliveries.times_out:
+            if self.redeliveries.times_out and not held:
                 self.redeliveries.taken(taken)
             if self.interceptors is not None:
                 taken = list(map(self.interceptors.before_consume, taken))
@@ -260,10 +263,6 @@ class TopicConsumer:
         self._unpacker.clear()
         if self._dead_letters is not None:
             self._dead_letters.clear()
-
-    def _open(self, frame: Frame) -> Opened:
-        opened = self._unpacker.open(frame)
-        return opened if self._dead_letters is None else self._dead_letters.take_out(opened)
 
     def _dead_lettered(self, count: int, refused: list[Message[Any]]) -> None:
         self._queue.give_back(count)

@@ -1,10 +1,9 @@
 import asyncio
-from functools import partial
 
 import pytest
 from support.loop import pass_time, until
 
-from magnetar.client.consumers.ack_receipts import ACKNOWLEDGED, AckReceipts, all_of
+from magnetar.client.consumers.ack_receipts import ACKNOWLEDGED, all_of
 from magnetar.client.consumers.ack_sender import IDS_MAX, AckSender
 from magnetar.client.consumers.config import ConsumerConfig
 from magnetar.client.message import Delivery, Message
@@ -30,8 +29,9 @@ class Desk:
             ConsumerConfig(**{"ack_group_time_s": 60.0, **options}),
             SystemClock(),
             lambda: self if self.here else None,
+            topic="t",
+            timeout_s=5.0,
             kept=kept,
-            receipts=partial(AckReceipts, "t", 5.0) if options.get("ack_receipts") else None,
         )
 
     def write(self, data):

@@ -19,6 +19,7 @@ class Desk:
         self.letters = DeadLetters(
             "t",
             sender(self.topics),
+            lambda entry: entry,  # Opened already.
             stored=self.stored.append,
             settled=lambda count, refused: self.settled.append((count, refused)),
         )
@@ -35,9 +36,9 @@ async def test_what_came_as_often_as_it_may_is_delivered():
     desk = Desk()
     for count in (0, 2):
         entry = opened(count)
-        assert desk.letters.take_out(entry) is entry
+        assert desk.letters.open(entry) is entry
     nothing = Opened([], 1)
-    assert desk.letters.take_out(nothing) is nothing
+    assert desk.letters.open(nothing) is nothing
     await desk.letters.close()
     assert desk.topics.opened == []
 
@@ -47,7 +48,7 @@ async def test_what_came_more_often_is_stored_and_then_acknowledged():
     desk.topics.may_open.clear()
     entry = opened(3)
     # Its other permits were for messages that are acknowledged.
-    assert desk.letters.take_out(entry) == Opened([], 3)
+    assert desk.letters.open(entry) == Opened([], 3)
     assert desk.letters.held == 2
     await until(lambda: desk.topics.opened)
     assert desk.stored == []
@@ -61,8 +62,8 @@ async def test_what_is_refused_is_handed_back_and_logged_once(caplog):
     desk = Desk()
     desk.topics.refusal = TopicTerminated("it is over")
     first, second = opened(3), opened(4, messages=1)
-    desk.letters.take_out(first)
-    desk.letters.take_out(second)
+    desk.letters.open(first)
+    desk.letters.open(second)
     await desk.letters.sent(5.0)
     # Both wait for the one producer, which could not be made.
     assert desk.settled == [(0, [*first.messages, *second.messages])]
@@ -76,9 +77,9 @@ async def test_what_comes_again_anyway_is_forgotten():
     desk = Desk()
     desk.topics.may_open.clear()
     first, second = opened(3), opened(3)
-    desk.letters.take_out(first)
+    desk.letters.open(first)
     await until(lambda: desk.topics.opened)
-    desk.letters.take_out(second)
+    desk.letters.open(second)
     desk.letters.clear()
     assert desk.letters.held == 0
     desk.topics.may_open.set()
@@ -92,7 +93,7 @@ async def test_waiting_for_letters_has_an_end():
     desk = Desk()
     desk.topics.may_open.clear()
     await desk.letters.sent(5.0)
-    desk.letters.take_out(opened(3))
+    desk.letters.open(opened(3))
     await asyncio.wait_for(desk.letters.sent(0.01), 5)
     await desk.letters.close()
     assert desk.stored == []
