@@ -35,6 +35,7 @@ class ClientConfig:
     tls_minimum_version: str = "TLSv1.2"  # Or "TLSv1.3".
     operation_timeout_s: float = 30.0  # For a request, or a first attempt with its retries.
     connection_timeout_s: float = 10.0  # For TCP and the handshake together.
+    first_connection_timeout_s: float = 0.0  # Who never answered is tried again for so long.
     keep_alive_interval_s: float = 30.0  # A silent broker is given up after twice this time.
     connections_per_broker: int = 1
     connection_idle_max_s: float = 180.0  # One that nobody uses is closed; 0 for never.
@@ -51,6 +52,7 @@ class ClientConfig:
             check_text("listener_name", self.listener_name)
         check_positive("operation_timeout_s", self.operation_timeout_s)
         check_positive("connection_timeout_s", self.connection_timeout_s)
+        check_not_negative("first_connection_timeout_s", self.first_connection_timeout_s)
         check_positive("keep_alive_interval_s", self.keep_alive_interval_s)
         check_positive("connections_per_broker", self.connections_per_broker)
         check_not_negative("connection_idle_max_s", self.connection_idle_max_s)
@@ -112,6 +114,7 @@ class ClientOptions(TypedDict, total=False):
     tls_minimum_version: str
     operation_timeout_s: float
     connection_timeout_s: float
+    first_connection_timeout_s: float
     keep_alive_interval_s: float
     connections_per_broker: int
     connection_idle_max_s: float

@@ -17,4 +17,7 @@ def client_for(service_url: str, timeout_s: float) -> blocking.Client:
 
 @cache
 def _client_of(_process_id: int, service_url: str, timeout_s: float) -> blocking.Client:
-    return blocking.Client(service_url, operation_timeout_s=timeout_s)
+    # A worker may be the first to connect while a broker restarts.
+    return blocking.Client(
+        service_url, operation_timeout_s=timeout_s, first_connection_timeout_s=timeout_s
+    )

@@ -58,6 +58,7 @@ class Lookup:
         self._pool = pool
         self._clock = clock
         self._backoff = backoff
+        self._first_until: float | None = None
 
     async def connect(self, topic: str) -> Connection:
         """Connect to the broker that owns ``topic``, in one attempt."""
@@ -76,7 +77,7 @@ class Lookup:
             http = HttpLookup(self._config, cluster)
             url = await self._reach(cluster, partial(http.owner, topic=topic))
             owner = _address(url, topic, tls=cluster.url.tls)
-            return await self._pool.connect(Endpoint(owner, owner), cluster)
+            return await self._connect_where_told(cluster, Endpoint(owner, owner))
         connection = await self._reach(cluster, partial(self._connect, cluster))
         service = connection.endpoint.physical
         authoritative = False
@@ -95,7 +96,7 @@ class Lookup:
             url = found.brokerServiceUrlTls if cluster.url.tls else found.brokerServiceUrl
             owner = _address(url, topic, tls=cluster.url.tls)
             target = Endpoint(owner, service if found.proxy_through_service_url else owner)
-            connection = await self._pool.connect(target, cluster)
+            connection = await self._connect_where_told(cluster, target)
             if found.response != _REDIRECT:
                 return connection
             authoritative = found.authoritative
@@ -189,6 +190,17 @@ class Lookup:
     async def _connect(self, cluster: Cluster, address: str) -> Connection:
         return await self._pool.connect(Endpoint(address, address), cluster)
 
+    async def _connect_where_told(self, cluster: Cluster, target: Endpoint) -> Connection:
+        try:
+            return await self._pool.connect(target, cluster)
+        except (ConnectionLost, TimedOut) as error:
+            if target.physical in cluster.url.addresses:
+                raise
+            raise ConnectionLost(
+                f"{error}; {cluster.url} advertises this address: can it be reached from here, or "
+                "is there a listener_name for us?"
+            ) from error
+
     async def _reach(self, cluster: Cluster, use: Callable[[str], Awaitable[T]]) -> T:
         """What ``use`` makes of the first address of the service URL that answers.
 
@@ -196,6 +208,8 @@ class Lookup:
         broker that was there is likely to come back.
         """
         failures: list[MagnetarError] = []
+        if self._first_until is None:
+            self._first_until = self._clock.now() + self._config.first_connection_timeout_s
         for address in cluster.addresses.in_turn(self._clock.now()):
             try:
                 found = await use(address)
@@ -206,7 +220,9 @@ class Lookup:
                 cluster.addresses.worked(address)
                 cluster.reached = True
                 return found
-        if cluster.reached or not all(isinstance(e, ConnectionLost | TimedOut) for e in failures):
+        waits = self._clock.now() < self._first_until
+        silent = all(isinstance(error, ConnectionLost | TimedOut) for error in failures)
+        if cluster.reached or waits or not silent:
             raise failures[-1]
         raise Unreachable("; ".join(map(str, failures))) from failures[-1]
 

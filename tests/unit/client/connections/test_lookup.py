@@ -1,4 +1,7 @@
+import asyncio
+
 import pytest
+from support.loop import pass_time
 from unit.client.peer import Peer, hang_up, refuse
 
 from magnetar.client.client import Client
@@ -119,6 +122,17 @@ async def test_where_no_broker_ever_was_the_first_attempt_says_so(peer):
         await peer.start()
 
 
+async def test_a_broker_that_starts_later_is_waited_for_where_that_is_wanted(peer):
+    await peer.stop()
+    options = {"first_connection_timeout_s": 20, "backoff_first_s": 0.01}
+    async with Client(peer.url, **options) as client:
+        asking = asyncio.ensure_future(client.partitions("t"))
+        await pass_time(0.05)
+        assert not asking.done()
+        await peer.start()
+        assert await asking == 0
+
+
 async def test_a_broker_that_was_there_is_waited_for(peer):
     async with Client(peer.url, operation_timeout_s=0.1, backoff_first_s=0.01) as client:
         await client.partitions("t")
@@ -146,6 +160,18 @@ async def test_one_that_cannot_help_is_left_for_the_next(peer):
         await ours.create_producer("t")
     assert [len(one.of(BaseCommand.LOOKUP)) for one in (peer, other)] == [2, 1]
     await other.stop()
+
+
+async def test_an_advertised_address_that_cannot_be_reached_is_told_as_such(peer, lookup):
+    peer.script(
+        BaseCommand.LOOKUP,
+        lambda c, f: c.write(
+            replies.lookup_connect(f.command.lookupTopic.request_id, "pulsar://inside.invalid:6650")
+        ),
+    )
+    says = f"the name inside.invalid is not known.*{peer.url} advertises this address"
+    with pytest.raises(ConnectionLost, match=says):
+        await lookup.connect("persistent://public/default/t")
 
 
 async def test_the_listener_that_is_meant_is_named(peer):
