@@ -1,9 +1,11 @@
 """Schemas: values on both sides, and what the broker makes of them."""
 
+import json
 from dataclasses import dataclass, field
 
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
+from support.admin import ask
 
 from magnetar import (
     Client,
@@ -18,6 +20,7 @@ from magnetar.schemas import (
     AutoProduceSchema,
     AvroSchema,
     BytesSchema,
+    Int32,
     Int32Schema,
     JsonSchema,
     KeyValue,
@@ -236,3 +239,76 @@ async def test_a_dead_letter_tells_the_schema_that_it_was_sent_with(client, topi
         consumer.negative_acknowledge(await consumer.receive(10))
     letter = await dead.receive(10)
     assert letter.value == {"number": 7, "note": "note", "tags": ["t"]}
+
+
+JAVA = {
+    "type": "record",
+    "name": "Order",
+    "namespace": "com.shop",
+    "fields": [
+        {"name": "number", "type": "long"},
+        {"name": "size", "type": ["null", "int"], "default": None},
+        {"name": "customer", "type": ["null", "string"], "default": None},
+        {"name": "paid", "type": "boolean"},
+        {
+            "name": "lines",
+            "type": [
+                "null",
+                {
+                    "type": "array",
+                    "items": {
+                        "type": "record",
+                        "name": "Line",
+                        "fields": [{"name": "price", "type": "double"}],
+                    },
+                    "java-class": "java.util.List",
+                },
+            ],
+            "default": None,
+        },
+        {
+            "name": "labels",
+            "type": ["null", {"type": "map", "values": "string"}],
+            "default": None,
+        },
+    ],
+}
+"""What Java's client derives for such a class, whose objects may all be null."""
+
+
+@dataclass
+class Line:
+    price: float
+
+
+@dataclass
+class JavaOrder:
+    number: int
+    size: Int32 | None
+    customer: str | None
+    paid: bool
+    lines: list[Line] | None
+    labels: dict[str, str] | None
+
+
+@pytest.mark.parametrize("kind", [JsonSchema, AvroSchema])
+async def test_a_topic_of_javas_client_takes_the_same_record(broker, client, topic, kind):
+    schema = kind(JavaOrder, name="com.shop.Order")
+    body = {"type": schema.info.type.name, "schema": json.dumps(JAVA), "properties": {}}
+    ask(broker, "POST", f"schemas/{topic.removeprefix('persistent://')}/schema", body)
+    theirs = kind.from_definition(JAVA)
+    sent = {
+        "number": 1,
+        "size": 2,
+        "customer": "me",
+        "paid": True,
+        "lines": [{"price": 0.5}],
+        "labels": None,
+    }
+    order = JavaOrder(1, 2, "me", True, [Line(0.5)], None)
+    for producing, value in ((theirs, sent), (schema, order)):
+        producer = await client.create_producer(topic, schema=producing)
+        await producer.send(value)
+    for reading, value in ((theirs, sent), (schema, order)):
+        reader = await client.create_reader(topic, schema=reading)
+        assert [(await reader.receive(10)).value for _ in range(2)] == [value, value]

@@ -219,7 +219,7 @@ KEYED = st.builds(
             "uncompressed_size": st.none() | st.integers(0, 2**32 - 1),
             "num_messages_in_batch": st.none() | st.integers(-5, 1000),
             "event_time": st.none() | NUMBERS,
-            "schema_version": st.none() | st.binary(max_size=5),
+            "schema_version": st.none() | st.binary(max_size=9),
         }
     ),
 )

@@ -24,10 +24,13 @@ _TAGS = [0x0A, 0x10, 0x18, 0x22, 0x32, 0x3A, 0x40, 0x48, 0x58, 0x60]
 _TAGS += [130, 136, 146, 152, 192, 200, 210, 216, 224, 232]
 
 # Sequence id, publish time and the size of the key, which in most metadata follow the producer's
-# name; and fields that are numbers and may follow the key: none of them says what key is meant.
+# name; and fields that may follow the key, numbers and the version of a schema: none of them says
+# what key is meant.
 _VARINT = rb"[\x80-\xff]{0,8}[\x00-\x7f]"
 _UP_TO_KEY = re.compile(rb"\x10%b\x18%b\x32([\x00-\x7f])" % (_VARINT, _VARINT)).match
-_NUMBERS = re.compile(rb"(?:[\x40\x48\x58\x60]%b)*" % _VARINT).fullmatch
+_AFTER_KEY = re.compile(
+    rb"(?:[\x40\x48\x58\x60]%b|\x82\x01\x08.{8})*" % _VARINT, re.DOTALL
+).fullmatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +216,7 @@ def _plain_key(entry: bytes) -> bytes | None:
     key = entry[start:end]
     if end > stop or stop > len(entry) or not key.isascii():
         return None
-    return key if end == stop or _NUMBERS(entry, end, stop) else None
+    return key if end == stop or _AFTER_KEY(entry, end, stop) else None
 
 
 def _any_key(entry: bytes) -> bytes:

@@ -130,6 +130,8 @@ def test_the_time_of_publication_is_found():
         ({"key": ""}, b""),
         ({"key": b64encode(b"\xff\xfe").decode(), "key_b64": True}, b"\xff\xfe"),
         ({"key": "k", "ordering_key": b"o"}, b"o"),
+        ({"key": "k", "schema_version": b"\x7f" + bytes(7)}, b"k"),
+        ({"key": "k", "schema_version": b"odd"}, b"k"),
         ({"key": "not base64", "key_b64": True}, b""),
     ],
 )
