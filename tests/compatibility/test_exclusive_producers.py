@@ -14,7 +14,8 @@ from compatibility.conftest import open_client, receive_all
 from support.elsewhere import until_elsewhere
 from support.network import Proxy
 
-from magnetar import Client
+from magnetar import Client, ProducerAccessMode
+from magnetar.errors import ProducerFenced
 from magnetar.model.names import TopicName
 from magnetar.testing.local_broker import LocalBroker
 from magnetar.testing.processes import BrokerProcess
@@ -183,3 +184,28 @@ def test_an_epoch_outlives_the_broker(tmp_path, topic):
         with pytest.raises(pulsar.ProducerFenced):
             old.send(b"2")
         client.close()
+
+
+def theirs_in_a_thread(official, topic, mode):
+    """The broker asks whether our producer is alive, which a loop that waits could not answer."""
+    return asyncio.to_thread(official.create_producer, topic, access_mode=mode)
+
+
+async def test_our_client_and_the_official_one_keep_each_other_out(
+    magnetar_broker, official, topic
+):
+    async with Client(magnetar_broker.service_url) as client:
+        ours = await client.create_producer(topic, access_mode=ProducerAccessMode.EXCLUSIVE)
+        with pytest.raises(pulsar.ProducerFenced):
+            await theirs_in_a_thread(official, topic, Mode.Exclusive)
+        await ours.send(b"0")
+        theirs = await theirs_in_a_thread(official, topic, Mode.ExclusiveWithFencing)
+        with pytest.raises(ProducerFenced):
+            await ours.send(b"1")
+        waits = ProducerAccessMode.WAIT_FOR_EXCLUSIVE
+        waiting = asyncio.ensure_future(client.create_producer(topic, access_mode=waits))
+        theirs.send(b"2")
+        theirs.close()
+        await (await waiting).send(b"3")
+        reader = await client.create_reader(topic)
+        assert [(await reader.receive(20)).data for _ in range(3)] == [b"0", b"2", b"3"]

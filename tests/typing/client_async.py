@@ -3,7 +3,8 @@
 import asyncio
 import re
 from collections.abc import Sequence
-from typing import assert_type
+from dataclasses import replace
+from typing import Any, assert_type
 
 from magnetar import (
     EARLIEST_MESSAGE,
@@ -13,18 +14,24 @@ from magnetar import (
     AutoClusterFailover,
     Client,
     Consumer,
+    ConsumerCryptoFailureAction,
+    EncryptionContext,
+    FileKeyReader,
     InitialPosition,
     KeySharedPolicy,
     Message,
     MessageId,
     OutgoingMessage,
     Producer,
+    ProducerAccessMode,
+    ProducerInterceptor,
     Reader,
     RegexSubscriptionMode,
     SubscriptionType,
     TableView,
 )
-from magnetar.errors import AlreadyClosed, MagnetarError, TimedOut
+from magnetar.client.tracing import ConsumerTracing, ProducerTracing
+from magnetar.errors import AlreadyClosed, MagnetarError, QueueFull, TimedOut
 from magnetar.schemas import StringSchema
 
 
@@ -38,6 +45,45 @@ async def send(client: Client) -> None:
     for message_id in await producer.send_many([b"four", OutgoingMessage(b"five")]):
         assert_type(message_id, MessageId)
     await producer.flush()
+
+
+class Stamp(ProducerInterceptor):
+    def before_send(
+        self, producer: Producer[Any], message: OutgoingMessage[Any]
+    ) -> OutgoingMessage[Any]:
+        return replace(message, properties={"by": producer.name})
+
+
+def route(message: OutgoingMessage, partitions: int) -> int:
+    return len(message.value) % partitions
+
+
+async def produce(client: Client) -> None:
+    tracing = ConsumerTracing()
+    keys = FileKeyReader(public="{name}.pub", private="{name}.priv")
+    producer = await client.create_producer(
+        "orders",
+        access_mode=ProducerAccessMode.WAIT_FOR_EXCLUSIVE,
+        routing=route,
+        block_if_queue_full=False,
+        encryption_keys=["orders"],
+        crypto_key_reader=keys,
+        interceptors=[Stamp(), ProducerTracing()],
+    )
+    try:
+        await producer.send(b"one")
+    except QueueFull:
+        await producer.ready()
+    consumer = await client.subscribe(
+        "orders",
+        "billing",
+        crypto_key_reader=keys,
+        crypto_failure_action=ConsumerCryptoFailureAction.CONSUME,
+        interceptors=[tracing],
+    )
+    message = await consumer.receive()
+    with tracing.processing(message):
+        assert_type(message.encryption_context, EncryptionContext | None)
 
 
 async def make(client: Client) -> None:

@@ -496,8 +496,10 @@ class Client:
 
         It takes values of ``schema``, or bytes, and on a partitioned topic sends to all
         partitions. Raises InvalidName, InvalidValue, IncompatibleSchema when the topic does not
-        take the schema, another error of the broker, or TimedOut when the broker did not let it
-        in within the operation timeout.
+        take the schema, CryptoFailed for a key that cannot be had, ProducerFenced or ProducerBusy
+        when another has the topic for itself, another error of the broker, or TimedOut when the
+        broker did not let it in within the operation timeout, which does not end the waiting of
+        WAIT_FOR_EXCLUSIVE.
         """
         return Producer(
             self._thread.make(self._client.create_producer(topic, schema=schema, **options)),
