@@ -134,6 +134,25 @@ async def test_a_slot_that_is_taken_is_refused(client, topic):
         )
 
 
+async def test_a_subscription_that_is_not_durable_ends_with_its_consumers(broker, client, topic):
+    stats = topic.replace("://", "/") + "/stats"
+    await put(client, topic, *(b"%d" % number for number in range(4)), batching=False)
+    options = {"type": SubscriptionType.SHARED, "durable": False, "negative_ack_delay_s": 0.05}
+    one = await subscribe(client, topic, **options)
+    messages = await one.receive_many(4, 10, count_min=4)
+    assert data(messages) == [b"0", b"1", b"2", b"3"]
+    await one.acknowledge(messages[1:])
+    one.negative_acknowledge(messages[0])
+    assert (await one.receive(10)).redelivery_count == 1
+    two = await subscribe(client, topic, **options)
+    subscriptions = ask(broker, "GET", stats)["subscriptions"]
+    assert [(name, found["isDurable"]) for name, found in subscriptions.items()] == [("s", False)]
+    await one.close()
+    assert data([await two.receive(10)]) == [b"0"]
+    await two.close()
+    assert ask(broker, "GET", stats)["subscriptions"] == {}
+
+
 async def test_settings_for_several_clusters_are_taken(client, topic):
     """A broker of one cluster has nobody to tell."""
     consumer = await subscribe(client, topic, replicate_subscription_state=True)

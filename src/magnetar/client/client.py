@@ -28,7 +28,7 @@ from .consumers.config import ConsumerConfig, ConsumerOptions, ReaderOptions, Ta
 from .consumers.consumer import Consumer
 from .consumers.letter_sender import Channel, Letters
 from .consumers.letters import PassedOn, letter_rules
-from .consumers.opening import made_up_name, open_receiver, start_on
+from .consumers.opening import made_up_name, open_receiver, start_of, start_on
 from .consumers.reader import Reader
 from .consumers.receiver import Receiver
 from .consumers.table_view import TableView
@@ -175,6 +175,7 @@ class Client:
             config,
             closed=self._forget,
             schema=schema,
+            start=start_of(config),
             letters=self._letters(config, topics, subscription),
         )
         self._open[consumer] = None

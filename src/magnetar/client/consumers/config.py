@@ -44,6 +44,7 @@ class ConsumerConfig:
 
     type: SubscriptionType = SubscriptionType.EXCLUSIVE
     initial_position: InitialPosition = InitialPosition.LATEST  # Where a new subscription begins.
+    durable: bool = True  # False: the subscription ends with its last consumer.
     create_topic: bool = True  # If the broker allows it; False: TopicNotFound, but for lists.
     regex_subscription_mode: RegexSubscriptionMode = RegexSubscriptionMode.PERSISTENT_ONLY
     topics_refresh_s: float = (
@@ -160,6 +161,7 @@ class ConsumerOptions(ReaderOptions, total=False):
 
     type: SubscriptionType
     initial_position: InitialPosition
+    durable: bool
     regex_subscription_mode: RegexSubscriptionMode
     topics_refresh_s: float
     subscription_properties: Mapping[str, str]

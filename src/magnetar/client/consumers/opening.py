@@ -10,7 +10,8 @@ from magnetar.client.context import ClientContext
 from magnetar.client.schemas.schema import Schema
 from magnetar.errors import InvalidValue
 from magnetar.model.names import TopicName
-from magnetar.model.position import EARLIEST, EARLIEST_MESSAGE, LATEST, MessageId
+from magnetar.model.position import EARLIEST, EARLIEST_MESSAGE, LATEST, LATEST_MESSAGE, MessageId
+from magnetar.model.subscriptions import InitialPosition
 
 from .config import ConsumerConfig
 from .letter_sender import Letters
@@ -96,6 +97,14 @@ def start_on(
         return Start(place, inclusive=inclusive)
 
     return find
+
+
+def start_of(config: ConsumerConfig) -> Callable[[TopicName], Start] | None:
+    """Where a consumer begins whose subscription is not durable."""
+    if config.durable:
+        return None
+    earliest = config.initial_position is InitialPosition.EARLIEST
+    return start_on(EARLIEST_MESSAGE if earliest else LATEST_MESSAGE, inclusive=False)
 
 
 def _start_at(topic: TopicName, *, start: MessageId, inclusive: bool) -> Start:

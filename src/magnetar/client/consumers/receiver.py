@@ -164,13 +164,13 @@ class Receiver(Generic[T_co]):
             parts = list(self._topics.values())
         else:
             parts = [self._part_of(message_id)]
-        await self._all(part.seek(message_id, inclusive=inclusive) for part in parts)
+        await self._all(part.positions.seek(message_id, inclusive=inclusive) for part in parts)
         self._held = [each for each in self._held if self._part_of(each) not in parts]
 
     async def seek_time(self, publish_time_ms: int) -> None:
         """Go to the first message published at or after this time. Raises as ``seek``."""
         check_loop(self._loop)
-        await self._all(part.seek_time(publish_time_ms) for part in self._topics.values())
+        await self._all(part.positions.seek_time(publish_time_ms) for part in self._topics.values())
         self._held.clear()
 
     async def seek_each(self, place: Callable[[str], MessageId | int]) -> None:
@@ -180,16 +180,16 @@ class Receiver(Generic[T_co]):
         the epoch. Raises as ``seek``.
         """
         check_loop(self._loop)
-        places = [(part, place(part.topic)) for part in self._topics.values()]
+        places = [(part.positions, place(part.topic)) for part in self._topics.values()]
         await self._all(
-            part.seek(to, inclusive=True) if isinstance(to, MessageId) else part.seek_time(to)
-            for part, to in places
+            at.seek(to, inclusive=True) if isinstance(to, MessageId) else at.seek_time(to)
+            for at, to in places
         )
         self._held.clear()
 
     async def seek_last(self) -> None:
         """Go to the last message there is, on each topic that has one. Raises as ``seek``."""
-        await self._all(part.seek_last() for part in self._topics.values())
+        await self._all(part.positions.seek_last() for part in self._topics.values())
 
     async def last_message_id(self) -> MessageId | None:
         """The id of the topic's last message; None when it has none.
@@ -207,7 +207,7 @@ class Receiver(Generic[T_co]):
     async def last_messages(self) -> list[tuple[TopicConsumer, MessageId, Position]]:
         """The last message of each topic that has one, to be asked ``TopicConsumer.is_behind``."""
         parts = list(self._topics.values())
-        found = await self._all(part.last() for part in parts)
+        found = await self._all(part.positions.last() for part in parts)
         return [
             (part, last, mark)
             for part, (last, mark) in zip(parts, found, strict=True)

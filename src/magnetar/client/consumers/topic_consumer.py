@@ -7,13 +7,13 @@ from typing import Any, Final
 
 from magnetar.client.connections.attachment import Attachment
 from magnetar.client.connections.backoff import Backoff
-from magnetar.client.connections.connection import Connection, position_of
+from magnetar.client.connections.connection import Connection
 from magnetar.client.connections.lookup import Lookup
 from magnetar.client.consumers.config import ConsumerConfig
 from magnetar.client.message import Message, entries_of
 from magnetar.clock import Clock
 from magnetar.errors import AlreadyClosed, MagnetarError
-from magnetar.model.position import EARLIEST_MESSAGE, MessageId, Position
+from magnetar.model.position import MessageId, Position
 from magnetar.model.subscriptions import SubscriptionType
 from magnetar.tasks import Closing
 from magnetar.wire import requests
@@ -25,7 +25,8 @@ from .dead_letters import DeadLetters
 from .entry import Entry
 from .interceptors import TopicInterceptors
 from .letter_sender import LetterSender
-from .place import Place, entry_of
+from .place import Place
+from .positions import Positions
 from .receive_queue import ReceiveQueue
 from .redeliveries import Redeliveries
 from .subscribing import Subscribing
@@ -90,8 +91,11 @@ class TopicConsumer:
             owner=f"consumer {consumer_id} of {self.topic}",
         )
         self._kept = subscribing.topic.persistent  # The topic keeps what was published.
-        acknowledges = self._kept and subscribing.start is None
-        self.redeliveries = Redeliveries(config, clock, self._come_due, acknowledges=acknowledges)
+        reads_only = subscribing.start is not None and config.durable
+        self._comes_again = self._kept and not reads_only  # What is not acknowledged.
+        self.redeliveries = Redeliveries(
+            config, clock, self._come_due, acknowledges=self._comes_again
+        )
         self.acks = AckSender(
             consumer_id,
             config,
@@ -101,6 +105,14 @@ class TopicConsumer:
             topic=self.topic,
             timeout_s=operation_timeout_s,
             wheel=self.redeliveries.wheel,
+        )
+        self.positions = Positions(
+            consumer_id,
+            self.partition,
+            self._attachment,
+            operation_timeout_s,
+            leave=self.acks.send,
+            begin_at=self._begin_at,
         )
         self._chunk_alarm = Alarm(clock, self._expire_chunks)
         schemas = None
@@ -274,43 +286,13 @@ class TopicConsumer:
     def _expire_chunks(self) -> None:
         """Give up chunked messages that took too long. A reader cannot ask for any again."""
         again = self._unpacker.expire()
-        if not again or self._place.start is not None:
+        if not again or not self._comes_again:
             return
         log.info("consumer.chunks_again topic=%s entries=%d", self.topic, len(again))
         self._ask_again(again)
 
-    async def seek(self, message_id: MessageId, *, inclusive: bool) -> None:
-        """Begin at a message. Raises TimedOut or the broker's error."""
-        start = Start(message_id, inclusive=inclusive)
-        await self._move(partial(requests.seek, self._id, message_id=entry_of(start)), start)
-
-    async def seek_time(self, publish_time_ms: int) -> None:
-        """Begin at the first message published at or after a time. Raises as ``seek``."""
-        await self._move(
-            partial(requests.seek, self._id, publish_time_ms=publish_time_ms),
-            Start(EARLIEST_MESSAGE, inclusive=True),
-            time_ms=publish_time_ms,
-        )
-
-    async def seek_last(self) -> None:
-        """Begin at the last message there is, if there is one. Raises as ``seek``."""
-        last, _ = await self.last()
-        if last is not None:
-            await self.seek(last, inclusive=True)
-
-    async def last(self) -> tuple[MessageId | None, Position]:
-        """The topic's last message, if it has one, and the subscription's mark-delete position."""
-        answer = await self._ask(partial(requests.last_message_id, self._id))
-        found = answer.command.getLastMessageIdResponse
-        mark = position_of(found.consumer_mark_delete_position)
-        last = position_of(found.last_message_id)
-        if last.entry_id < 0:
-            return None, mark
-        index = found.last_message_id.batch_index  # The last message is the last one of its batch.
-        return MessageId(*last, self.partition, index, index + 1), mark
-
     def is_behind(self, last: MessageId, mark: Position) -> bool:
-        """Whether the application has not received ``last``, which ``last()`` brought."""
+        """Whether the application has not received ``last``, which ``positions.last`` brought."""
         return self._place.is_behind(last, mark)
 
     async def has_message_available(self) -> bool:
@@ -319,7 +301,7 @@ class TopicConsumer:
             return True
         if not self._kept:
             return False
-        last, mark = await self.last()
+        last, mark = await self.positions.last()
         here = self._queue.open()  # A message may have come while the broker was asked.
         self._ask_for_more()
         return here or (last is not None and self.is_behind(last, mark))
@@ -327,7 +309,7 @@ class TopicConsumer:
     async def unsubscribe(self, *, force: bool) -> None:
         """Delete the subscription; the consumer is over. Raises TimedOut, the broker's error."""
         self.acks.send()
-        await self._ask(partial(requests.unsubscribe, self._id, force=force))
+        await self.positions.ask(partial(requests.unsubscribe, self._id, force=force))
         await self._end(ask_broker=False)
 
     def close(self) -> Coroutine[Any, Any, None]:
@@ -409,31 +391,6 @@ class TopicConsumer:
         return self._subscribing.command(
             self._id, request_id, self._config, start=start, epoch=self._epoch
         )
-
-    async def _ask(self, build: Callable[[int], bytes]) -> Frame:
-        """Ask the broker. Raises TimedOut or the broker's error."""
-
-        async def ask(connection: Connection) -> Frame:
-            return await connection.request(build, self._timeout_s)
-
-        return await self._attachment.ask(ask, self._timeout_s)
-
-    async def _move(
-        self, build: Callable[[int], bytes], start: Start, *, time_ms: int | None = None
-    ) -> None:
-        """Seek. The broker detaches the consumer for it; it is attached again at the new place."""
-
-        async def move(connection: Connection) -> None:
-            self._attachment.hold()
-            try:
-                await connection.request(build, self._timeout_s)
-                self._begin_at(start, time_ms)
-            finally:
-                self._attachment.release()
-            await self._attachment.attached()
-
-        self.acks.send()
-        await self._attachment.ask(move, self._timeout_s)
 
     def _begin_at(self, start: Start, time_ms: int | None) -> None:
         self.acks.clear()
