@@ -264,3 +264,28 @@ async def test_a_dead_letter_does_not_keep_one_who_waits_without_a_queue_waiting
     assert (await dead.receive(20)).data == b"bad"
     await producer.send(b"good")
     assert (await receiving).data == b"good"
+
+
+async def test_a_retry_that_is_cancelled_loses_nothing(client, topic):
+    consumer = await subscribed(client, topic, enable_retry=True)
+    sent = [b"%d" % number for number in range(20)]
+    await (await client.create_producer(topic, batching=False)).send_many(sent)
+    for turns, message in enumerate(await drained(consumer, len(sent))):
+        retrying = asyncio.ensure_future(consumer.reconsume_later(message, 0))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        retrying.cancel()
+        await asyncio.wait([retrying])
+    await consumer.redeliver_unacknowledged()
+    found = set()
+    while len(found) < len(sent):
+        found.add((await consumer.receive(20)).data)
+
+
+async def test_a_message_without_a_value_is_a_letter_without_one(client, topic):
+    dead = await readers(client, f"{topic}-s-DLQ")
+    consumer = await subscribed(client, topic, most=1)
+    await (await client.create_producer(topic)).send(b"", key="gone", null_value=True)
+    await refused(consumer, 2)
+    letter = await dead.receive(20)
+    assert (letter.key, letter.null_value) == ("gone", True)

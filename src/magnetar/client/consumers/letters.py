@@ -11,7 +11,7 @@ from typing import Any, Final
 from magnetar.client.checks import check_text, copy_properties, whole_number
 from magnetar.client.message import Message
 from magnetar.client.outgoing_message import OutgoingMessage
-from magnetar.client.schemas.schema import Schema
+from magnetar.client.schemas.primitives import BytesSchema
 from magnetar.errors import InvalidValue
 from magnetar.model.names import TopicName
 from magnetar.model.schemas import SchemaInfo
@@ -125,17 +125,11 @@ def retry_letter(
     return _letter(message, told), times
 
 
-class PassedOn(Schema[bytes]):
+class PassedOn(BytesSchema):
     """A schema of which the payloads are encoded already."""
 
     def __init__(self, info: SchemaInfo) -> None:
         self.info = info
-
-    def encode(self, value: bytes) -> bytes:
-        return value
-
-    def decode(self, data: bytes) -> bytes:
-        return data
 
 
 def _letter(message: Message[Any], properties: Mapping[str, str]) -> OutgoingMessage:
@@ -145,6 +139,7 @@ def _letter(message: Message[Any], properties: Mapping[str, str]) -> OutgoingMes
         ordering_key=message.ordering_key,
         properties=properties,
         event_time_ms=message.event_time_ms,
+        null_value=message.null_value,
     )
 
 
