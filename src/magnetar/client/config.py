@@ -3,7 +3,7 @@
 The ``...Options`` are the same settings as keyword arguments; a test holds them to the dataclasses.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, TypedDict
 
 from magnetar.client.authentication.authentication import Authentication
@@ -25,7 +25,8 @@ class ClientConfig:
     """How a client connects. Raises InvalidValue."""
 
     service_url: str  # pulsar[+ssl]://host[:port][,host[:port]...], or http[s]://
-    authentication: Authentication | None = None  # Who the client says it is.
+    # Who the client says it is. Not shown: an application's own class may show what is secret.
+    authentication: Authentication | None = field(default=None, repr=False)
     listener_name: str | None = None  # Which of the addresses that brokers advertise is meant.
     tls_trust_certs_file: str | None = None  # PEM. None: whom the system trusts.
     tls_certificate_file: str | None = None  # PEM: the client's own, for mutual TLS.

@@ -1,7 +1,7 @@
 """Several clusters for one client: which is used, and when another."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from magnetar.errors import InvalidValue
 
@@ -16,7 +16,7 @@ class ServiceInfo:
     """A cluster; what is left out is as the client's own keyword arguments say."""
 
     service_url: str
-    authentication: Authentication | None = None
+    authentication: Authentication | None = field(default=None, repr=False)
     tls_trust_certs_file: str | None = None
 
     def __post_init__(self) -> None:

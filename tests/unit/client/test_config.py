@@ -1,11 +1,13 @@
-from dataclasses import fields
+from dataclasses import dataclass, fields
 
 import pytest
 
 from magnetar.client.authentication.tls import AuthenticationTls
 from magnetar.client.authentication.token import AuthenticationToken
 from magnetar.client.config import ClientConfig, ClientOptions
-from magnetar.errors import InvalidValue
+from magnetar.client.connections.credentials import Credentials
+from magnetar.client.failover import ServiceInfo
+from magnetar.errors import InvalidValue, NotAuthenticated
 
 
 def test_the_keyword_arguments_are_the_settings():
@@ -55,9 +57,23 @@ def test_a_setting_of_security_is_never_ignored(url, settings, reason):
     assert "s3cret" not in str(raised.value)
 
 
+@dataclass
+class Careless:
+    """An application's own method of authentication, which shows what it should not."""
+
+    token: str
+    method: str = "mine"
+
+    async def data(self):
+        return self.token.encode()
+
+
 def test_a_configuration_shows_no_secret():
-    config = ClientConfig(service_url="pulsar://h", authentication=AuthenticationToken("s3cret"))
-    assert "s3cret" not in repr(config)
+    for shown in (AuthenticationToken("s3cret"), Careless("s3cret")):
+        config = ClientConfig(service_url="pulsar://h", authentication=shown)
+        assert "s3cret" not in repr(config)
+        assert "s3cret" not in repr(ServiceInfo("pulsar://h", shown))
+        assert "s3cret" not in str(Credentials(shown).refusal("h:1", NotAuthenticated("no")))
 
 
 def test_the_certificate_is_that_of_either_way():

@@ -136,10 +136,11 @@ class Connection(asyncio.BufferedProtocol):
         fails or is cancelled.
         """
         address = self.endpoint.physical
-        opened = False
+        opened, asked = False, f"the source of credentials for {address}"
         try:
             async with asyncio.timeout(timeout_s):
                 self._hello = self._handshake.hello(await self._credentials.data())
+                asked = address
                 context = None if self._tls is None else self._tls.context()
                 await open_transport(lambda: self, address, context, timeout_s)
                 await self._connected
@@ -147,7 +148,7 @@ class Connection(asyncio.BufferedProtocol):
         except MagnetarError:
             raise
         except TimeoutError:
-            raise TimedOut(f"{address} did not answer within {timeout_s:g} s") from None
+            raise TimedOut(f"{asked} did not answer within {timeout_s:g} s") from None
         finally:
             if not opened:
                 self.abort(ConnectionLost("the connection was not completed"))

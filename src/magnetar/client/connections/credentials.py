@@ -41,6 +41,6 @@ class Credentials:
                 f"{address} wants to know who connects ({error}): give the client authentication="
             )
         return NotAuthenticated(
-            f"{address} refused the credentials of {self._authentication!r}, method "
+            f"{address} refused the credentials of {type(self._authentication).__name__}, method "
             f"{self.method!r}: {error}"
         )

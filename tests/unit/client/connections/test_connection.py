@@ -121,6 +121,16 @@ async def test_credentials_are_shown_and_their_refusal_names_the_method(peer):
     assert "s3cret" not in str(raised.value)
 
 
+async def test_a_source_of_credentials_that_takes_too_long_is_named(peer):
+    async def never():
+        await asyncio.Event().wait()
+
+    credentials = Credentials(AuthenticationToken(never))
+    with pytest.raises(TimedOut, match=f"the source of credentials for {peer.address} did not"):
+        await connect(peer, timeout_s=0.05, credentials=credentials)
+    assert peer.commands == []
+
+
 async def test_new_credentials_are_shown_when_the_broker_asks(peer):
     tokens = [b"one", b"two", b"three"]
     credentials = Credentials(AuthenticationToken(lambda: tokens.pop(0).decode()))
