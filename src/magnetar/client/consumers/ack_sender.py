@@ -75,7 +75,13 @@ class AckSender:
         if not self._kept:
             return ACKNOWLEDGED
         if isinstance(message, Message):
-            self._acknowledge_indexes(message.delivery, (message.batch_index,))
+            delivery = message.delivery
+            if delivery.batch_size > 1 and not delivery.chunks:
+                sends = self.state.one(delivery.position, message.batch_index, delivery.batch_size)
+                if not sends:
+                    return ACKNOWLEDGED
+            else:
+                self._acknowledge_indexes(delivery, (message.batch_index,))
         elif isinstance(message, ChunkedMessageId):
             self._acknowledge_chunks(message.chunks or (message.position,))
         elif message.batch_index < 0 or message.batch_size <= 1:

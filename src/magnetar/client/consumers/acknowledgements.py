@@ -64,12 +64,17 @@ class Acknowledgements:
         self._mark_unsent = False
         self._chunked = ChunkSpans()
         self._held: tuple[Position, int] | None = None  # The mark that a chunked message holds up.
+        self._run_of: Position | None = None  # The entry whose messages are acknowledged in turn,
+        self._run: list[int] = []  # and their indexes, which are noted when there are so many
+        self._run_size = 0  # as were left of it.
+        self._batch_size = 0
         self._sent: dict[Position, None] = {}
         self._sent_before: dict[Position, None] = {}
         self._period_end = 0.0
 
     def entry(self, position: Position) -> None:
         """Acknowledge a whole entry."""
+        self._note_run()
         self._partial.pop(position, None)
         self._changed.pop(position, None)
         if self._wheel.entries:
@@ -77,8 +82,35 @@ class Acknowledgements:
         if self._mark is None or position > self._mark:
             self._whole[position] = None
 
+    def one(self, position: Position, index: int, batch_size: int) -> bool:
+        """As ``indexes`` for one message; whether there may be something to send for it.
+
+        Messages of an entry are mostly acknowledged in turn: they are noted together, when the
+        last of them is or something else happens.
+        """
+        if position is not self._run_of:
+            left = self.remaining(position)
+            self._run_of, self._batch_size = position, batch_size
+            self._run_size = batch_size if left is None else left.bit_count()
+        self._run.append(index)
+        if self._batch_index or len(self._run) >= self._run_size:
+            self._note_run()
+            return True
+        return False
+
+    def _note_run(self) -> None:
+        position, run = self._run_of, self._run
+        if position is None:
+            return
+        self._run_of, self._run = None, []
+        if len(set(run)) == self._batch_size:
+            self.entry(position)
+        else:
+            self.indexes(position, run, self._batch_size)
+
     def indexes(self, position: Position, indexes: Iterable[int], batch_size: int) -> None:
         """Acknowledge some messages of an entry, by their index in the batch."""
+        self._note_run()
         if self.covers(position):
             return
         left = self.remaining(position)
@@ -90,6 +122,7 @@ class Acknowledgements:
 
     def left(self, position: Position, left: int) -> None:
         """Acknowledge all messages of an entry but those with a bit in ``left``."""
+        self._note_run()
         if not left:
             self.entry(position)
             return
@@ -103,6 +136,7 @@ class Acknowledgements:
 
     def cumulative(self, position: Position, batch_index: int, batch_size: int) -> None:
         """Acknowledge everything up to a message; ``batch_index`` -1 names the whole entry."""
+        self._note_run()
         left = 0
         if 0 <= batch_index < batch_size - 1:
             left = (1 << batch_size) - (1 << (batch_index + 1))
@@ -120,6 +154,7 @@ class Acknowledgements:
 
     def chunked_done(self, first: Position) -> None:
         """The chunked message is acknowledged or given up: the mark may pass over it."""
+        self._note_run()
         if self._chunked and self._chunked.end(first) and self._held is not None:
             held, self._held = self._held, None
             self._move_mark(*held)
@@ -163,6 +198,7 @@ class Acknowledgements:
 
     def covers(self, position: Position) -> bool:
         """Whether the whole entry is acknowledged, as far as this consumer knows."""
+        self._note_run()
         if self._mark is not None and (
             position < self._mark or (position == self._mark and not self._mark_set)
         ):
@@ -171,6 +207,7 @@ class Acknowledgements:
 
     def remaining(self, position: Position) -> int | None:
         """A bit for each message of an entry that is left; None when none is acknowledged."""
+        self._note_run()
         left = self._partial.get(position)
         if position == self._mark and self._mark_set:
             return self._mark_set if left is None else left & self._mark_set
@@ -178,6 +215,7 @@ class Acknowledgements:
 
     def drain(self, now: float) -> list[AckBatch]:
         """Take all that waits; it counts as sent at ``now`` seconds."""
+        self._note_run()
         if now >= self._period_end or len(self._sent) > self._sent_max:
             self._sent_before, self._sent = self._sent, {}
             self._period_end = now + SENT_PERIOD_S
@@ -197,6 +235,7 @@ class Acknowledgements:
 
     def send_again(self, batch: AckBatch) -> None:
         """Let a batch wait again, as if it had not been sent."""
+        self._note_run()
         if batch.cumulative:
             self._mark_unsent = self._mark is not None
             return
@@ -212,6 +251,7 @@ class Acknowledgements:
         Entries sent lately stay remembered: when they are delivered again, they are acknowledged
         again.
         """
+        self._note_run()
         self._mark_unsent = self._mark is not None
         if self._batch_index:
             self._changed = dict.fromkeys(self._partial)
@@ -221,12 +261,14 @@ class Acknowledgements:
 
         What has not been sent yet is kept.
         """
+        self._note_run()
         self._sent, self._sent_before = {}, {}
         if not self._mark_unsent:
             self._mark, self._mark_set = None, 0
 
     def clear(self) -> None:
         """Forget everything, because of a seek."""
+        self._note_run()
         self._whole, self._changed, self._partial = {}, {}, {}
         self._sent, self._sent_before = {}, {}
         self._mark, self._mark_set, self._mark_unsent = None, 0, False

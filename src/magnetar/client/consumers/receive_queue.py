@@ -5,13 +5,18 @@ permits and gives back those of consumed messages when they make half of it: tha
 to be cheap, and early enough that the broker need not pause. Entries are opened when the
 application asks for messages.
 
+Any thread may take the next one of the ``messages`` of opened entries: an iterator over a list
+gives each of them once. What was taken is counted afterwards, by what is left.
+
 A queue of size 0 gives the broker its one permit when somebody waits, and not before.
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from math import inf
+from operator import length_hint
 from typing import Any
 
 from magnetar.client.message import Message
@@ -40,6 +45,8 @@ class OpenedEntry:
 class ReceiveQueue:
     """The queue of one consumer. The permits that the broker has bound it."""
 
+    messages: Iterator[Message[Any]]  # Of opened entries; those that were not taken.
+
     def __init__(
         self,
         size: int,
@@ -53,15 +60,17 @@ class ReceiveQueue:
         self._ready = ready
         self._arrived: deque[Frame] = deque()
         self._unready: deque[Frame] = deque()  # They have arrived, and cannot be opened yet.
-        self._entry: Entry | None = None  # The one that was opened last, and its messages.
-        self._messages: list[Message[Any]] = []
-        self._next = 0  # Invariant: the application has those before this index.
+        self._entries: list[Entry] = []  # The opened ones, and their messages.
+        self._opened: list[Message[Any]] = []
+        self._counted = 0  # Of these, the messages that were counted as taken.
+        self._taken: list[Message[Any]] = []  # Those counted, until somebody asks for them.
         self._consumed = 0
+        self.messages = iter(self._opened)
 
     @property
     def waiting(self) -> bool:
         """Whether there are messages, or entries that may have some."""
-        return self._next < len(self._messages) or bool(self._arrived)
+        return length_hint(self.messages) > 0 or bool(self._arrived)
 
     def put(self, frame: Frame) -> None:
         if self._ready is None or (not self._unready and self._ready(frame)):
@@ -75,37 +84,37 @@ class ReceiveQueue:
             self._arrived.append(self._unready.popleft())
 
     def put_back(self, messages: list[Message[Any]]) -> None:
-        """Deliver these, whose permits were not counted, behind those of the opened entry."""
-        self._messages = self._messages[self._next :] + messages
-        self._entry, self._next = None, 0
+        """Deliver these, whose permits were not counted, behind those of the opened entries."""
+        self._open([], self._leave() + messages)
 
     def pop(self) -> Message[Any] | None:
-        if self._next == len(self._messages) and not self.open():
-            return None
-        message = self._messages[self._next]
-        self._next += 1
-        self._consumed += 1
+        message = next(self.messages, None)
+        if message is None and self.open():
+            message = next(self.messages, None)
         return message
 
     def take(self, count_max: int) -> list[Message[Any]]:
-        taken: list[Message[Any]] = []
-        while len(taken) < count_max and (self._next < len(self._messages) or self.open()):
-            start = self._next
-            stop = min(start + count_max - len(taken), len(self._messages))
-            taken += self._messages[start:stop]
-            self._next = stop
-            self._consumed += stop - start
+        taken = list(islice(self.messages, count_max))
+        while len(taken) < count_max and self.open():
+            taken += islice(self.messages, count_max - len(taken))
+        return taken
+
+    def taken(self) -> list[Message[Any]]:
+        """Return what was taken since this was asked before."""
+        self._count(length_hint(self.messages))
+        taken, self._taken = self._taken, []
         return taken
 
     def take_entries(
         self, count_max: int, open_entry: Callable[[Frame], OpenedEntry]
     ) -> list[Entry]:
         """Take entries whole, until they have ``count_max`` messages or more."""
+        rest = list(self.messages)
         taken: list[Entry] = []
-        if self._entry is not None and self._next < len(self._messages):
-            taken.append(self._entry.only(self._messages[self._next :]))
-            self._consumed += len(self._messages) - self._next
-            self._next = len(self._messages)
+        for entry in self._entries if rest else []:
+            left = [message for message in rest if message.delivery is entry.delivery]
+            if left:
+                taken.append(entry.only(left))
         count = sum(entry.count for entry in taken)
         while count < count_max and self._arrived:
             opened = open_entry(self._arrived.popleft())
@@ -115,16 +124,38 @@ class ReceiveQueue:
                 count += opened.entry.count
         return taken
 
-    def open(self) -> bool:
-        """Open entries until there is a message to deliver. Returns False when there is none."""
-        while self._next == len(self._messages):
-            if not self._arrived:
-                self._entry, self._messages, self._next = None, [], 0
-                return False
-            opened = self._open_entry(self._arrived.popleft())
-            self._entry, self._messages, self._next = opened.entry, opened.messages, 0
-            self._consumed += opened.permits - len(opened.messages)
-        return True
+    def open(self, count: int = 1) -> bool:
+        """Open entries until there are so many messages to deliver, or all. False: there is none.
+
+        What was taken may not be counted yet.
+        """
+        left = length_hint(self.messages)
+        if left < count and (self._arrived or not left):
+            messages, entries = self._leave(), self._entries if left else []
+            while len(messages) < count and self._arrived:
+                opened = self._open_entry(self._arrived.popleft())
+                messages += opened.messages
+                self._consumed += opened.permits - len(opened.messages)
+                if opened.entry is not None:
+                    entries.append(opened.entry)
+            self._open(entries, messages)
+        return length_hint(self.messages) > 0
+
+    def _leave(self) -> list[Message[Any]]:
+        """Take what is left of the opened entries out of reach, uncounted, and count the rest."""
+        left = list(self.messages)  # At once: another thread takes a message before, or none.
+        self._count(len(left))
+        return left
+
+    def _count(self, left: int) -> None:
+        stop = len(self._opened) - left
+        self._taken += self._opened[self._counted : stop]
+        self._consumed += stop - self._counted
+        self._counted = stop
+
+    def _open(self, entries: list[Entry], messages: list[Message[Any]]) -> None:
+        self._entries, self._opened, self._counted = entries, messages, 0
+        self.messages = iter(messages)
 
     def give_back(self, permits: int) -> None:
         """Count the permits of messages that were dropped before they entered the queue."""
@@ -138,29 +169,36 @@ class ReceiveQueue:
     @property
     def wants_more(self) -> bool:
         """Whether so much was consumed that the broker should get permits."""
+        self._count(length_hint(self.messages))
         return self._consumed >= self._enough
 
     @property
     def wants_one(self) -> bool:
         """Whether somebody who waits for a message has to ask for it."""
-        return not self._size and self._consumed > 0 and not self.waiting
+        if self._size or self.waiting:
+            return False
+        self._count(0)
+        return self._consumed > 0
 
     def take_permits(self) -> int:
         """Take the permits of what was consumed, to give them to the broker."""
+        self._count(length_hint(self.messages))
         permits, self._consumed = self._consumed, 0
         return permits
 
     def restart(self) -> None:
         """Drop everything, for a new subscription, which has no permits yet."""
+        self._leave()
+        self._open([], [])
         self._arrived.clear()
         self._unready.clear()
-        self._messages, self._next = [], 0
         self._consumed = self._size or 1
 
     def drop(self, permits_of: Callable[[Frame], int]) -> None:
         """Drop what waits, because the broker sends it again. Its permits count as consumed."""
-        self._consumed += sum(map(permits_of, self._arrived)) + len(self._messages) - self._next
-        self._consumed += sum(map(permits_of, self._unready))
+        left = self._leave()
+        self._open([], [])
+        self._consumed += len(left)
+        self._consumed += sum(map(permits_of, self._arrived)) + sum(map(permits_of, self._unready))
         self._arrived.clear()
         self._unready.clear()
-        self._messages, self._next = [], 0

@@ -1,13 +1,14 @@
 """What consumers and readers have in common: they receive, and have a place in the log."""
 
 import asyncio
+from asyncio import _get_running_loop
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import accumulate, groupby
 from math import inf
 from operator import attrgetter
-from typing import Any, Final, Generic, Self, TypeVar
+from typing import Any, Final, Generic, Protocol, Self, TypeVar
 
 from magnetar.client.checks import check_positive
 from magnetar.client.gather_all import gather_all
@@ -26,6 +27,17 @@ T = TypeVar("T")
 
 MESSAGES_PER_TOPIC_MAX: Final = 100  # Messages taken from one topic before the next one.
 FORMER_TOPICS_MAX: Final = 1000  # Topics that went, whose messages may still be acknowledged.
+
+
+class _Opened(Protocol):
+    messages: Iterator[Message[Any]]
+
+
+class _Nothing:
+    messages: Iterator[Message[Any]] = iter(())
+
+
+_NOTHING: Final = _Nothing()
 
 
 class Receiver(Generic[T_co]):
@@ -58,6 +70,10 @@ class Receiver(Generic[T_co]):
         self._failure: MagnetarError | None = None
         self._ready: deque[TopicConsumer] = deque()  # Invariant: no topic twice.
         self._held: list[Message[Any]] = []  # Taken for a call that was cancelled, or had enough.
+        self._part: TopicConsumer | None = None  # The topic whose opened entries are received,
+        self._messages: _Opened = _NOTHING  # and their messages. Invariant: none if some are held.
+        self._settled_every = 1
+        self._unsettled = 0  # Messages taken from them, since the topic was told of any.
         self._on_demand: TopicConsumer | None = None  # The only topic, of a queue of size 0.
         self._loop = asyncio.get_running_loop()
         self._signal = asyncio.Event()
@@ -91,18 +107,13 @@ class Receiver(Generic[T_co]):
 
         Raises TimedOut, AlreadyClosed, or why the broker refuses it from now on.
         """
-        if self._held:
-            return self._handed([self._held.pop(0)])[0]
-        if len(self._ready) == 1 and self._loop.is_running():  # The usual case, without a list.
-            message = self._ready[0].pop()
-            if not self._ready[0].waiting:
-                self._ready.popleft()
-            if message is not None:
-                return message
-        taken = await self._wait(1, timeout_s, TopicConsumer.take)
-        if not taken:
-            raise TimedOut(f"no message from {self._topic} within {timeout_s:g} s")
-        return taken[0]
+        message = next(self._messages.messages, None)  # The usual case, as in ``__anext__``.
+        if message is None or _get_running_loop() is not self._loop:
+            return await self._receive(timeout_s, message)
+        self._unsettled += 1
+        if self._unsettled >= self._settled_every:
+            self._settle()
+        return message
 
     async def receive_many(
         self,
@@ -128,10 +139,16 @@ class Receiver(Generic[T_co]):
         return self
 
     async def __anext__(self) -> Message[T_co]:
-        try:
-            return await self.receive()
-        except AlreadyClosed:
-            raise StopAsyncIteration from None
+        message = next(self._messages.messages, None)
+        if message is None or _get_running_loop() is not self._loop:
+            try:
+                return await self._receive(None, message)
+            except AlreadyClosed:
+                raise StopAsyncIteration from None
+        self._unsettled += 1
+        if self._unsettled >= self._settled_every:
+            self._settle()
+        return message
 
     @property
     def paused(self) -> bool:
@@ -232,6 +249,7 @@ class Receiver(Generic[T_co]):
 
     async def _close(self) -> None:
         self._closed = True
+        self._receive_from(None)
         self._held.clear()
         self._ready.clear()
         self._signal.set()
@@ -263,6 +281,8 @@ class Receiver(Generic[T_co]):
             del self._topics[part.topic]
         if part in self._ready:
             self._ready.remove(part)
+        if part is self._part:
+            self._receive_from(None)
         self._former.pop(part.topic, None)
         self._former[part.topic] = part
         if len(self._former) > FORMER_TOPICS_MAX:
@@ -284,6 +304,39 @@ class Receiver(Generic[T_co]):
         if part not in self._ready:
             self._ready.append(part)
         self._signal.set()
+
+    def _hold(self, messages: Sequence[Message[Any]]) -> None:
+        """Have these received next."""
+        if messages:
+            self._held = [*messages, *self._held]
+            self._receive_from(None)
+
+    def _receive_from(self, part: TopicConsumer | None) -> None:
+        queue = None if part is None or self._held else part.queue
+        self._settle()
+        self._part, self._messages = part, queue or _NOTHING
+        if part is not None:
+            self._settled_every = part.settled_every
+
+    def _settle(self) -> None:
+        self._unsettled = 0
+        if self._part is not None:
+            self._part.settle()
+
+    async def _receive(
+        self, timeout_s: float | None, elsewhere: Message[T_co] | None
+    ) -> Message[T_co]:
+        """The next message, of an entry that was not opened; ``elsewhere`` is for another loop."""
+        if elsewhere is not None:
+            self._hold([elsewhere])
+        check_loop(self._loop)
+        if self._held:
+            return self._handed([self._held.pop(0)])[0]
+        taken = await self._wait(1, timeout_s, TopicConsumer.take)
+        if not taken:
+            raise TimedOut(f"no message from {self._topic} within {timeout_s:g} s")
+        self._receive_from(self._topics.get(taken[0].topic))
+        return taken[0]
 
     def _take(self, count_max: int, take: Callable[[TopicConsumer, int], list[T]]) -> list[T]:
         if len(self._ready) == 1:
@@ -348,11 +401,11 @@ class Receiver(Generic[T_co]):
                         await self._until_more()
         except BaseException as error:
             if not (isinstance(error, TimeoutError) and limit.expired()):
-                self._held = taken + self._held
+                self._hold(taken)
                 raise
         if size > enough:
             fitting = _fitting(taken, enough)
-            self._held = taken[fitting:] + self._held
+            self._hold(taken[fitting:])
             del taken[fitting:]
         return self._handed(taken)
 

@@ -36,6 +36,7 @@ from .writer_schemas import WriterSchemas
 log = logging.getLogger(__name__)
 
 ORDERED: Final = (SubscriptionType.EXCLUSIVE, SubscriptionType.FAILOVER)
+SETTLED_PARTS: Final = 8  # So often in one queue's worth of messages it is looked what was taken.
 
 
 class TopicConsumer:
@@ -182,37 +183,50 @@ class TopicConsumer:
         if not paused:
             self._ask_anew(self._attachment.connection)
 
-    def pop(self) -> Message[Any] | None:
-        message = self._queue.pop()
-        if message is not None:
-            self._place.seen = message
-            if self.redeliveries.times_out:
-                self.redeliveries.taken((message,))
-            if self.interceptors is not None:
-                message = self.interceptors.before_consume(message)
+    @property
+    def queue(self) -> ReceiveQueue | None:
+        """Whose ``messages`` may be taken; call ``settle`` after each ``settled_every``.
+
+        None where interceptors are to see them before.
+        """
+        return self._queue if self.interceptors is None else None
+
+    @property
+    def settled_every(self) -> int:
+        """Of the messages taken from ``queue``."""
+        if self.redeliveries.times_out or self._place.start is not None:
+            return 1
+        return max(self._subscribing.receiver_queue_size // SETTLED_PARTS, 1)
+
+    def settle(self) -> None:
+        """Note which messages the application has taken, and ask for more in their place."""
+        self._note_taken()
         self._ask_for_more()
-        return message
+
+    def open_ahead(self, count: int) -> None:
+        """Have so many messages opened, for who can take them only when they are."""
+        self._queue.open(count)
 
     def take(self, count_max: int, *, held: bool = False) -> list[Message[Any]]:
         """Take the messages that are there, at most ``count_max``.
 
         ``held``: the application does not get them yet; call ``redeliveries.taken`` when it does.
         """
+        self._note_taken()
         taken = self._queue.take(count_max)
-        if taken:
-            self._place.seen = taken[-1]
-            if self.redeliveries.times_out and not held:
-                self.redeliveries.taken(taken)
-            if self.interceptors is not None:
-                taken = list(map(self.interceptors.before_consume, taken))
+        if self.interceptors is not None:
+            taken = list(map(self.interceptors.before_consume, taken))
+        self._note_taken(held=held)
         self._ask_for_more()
         return taken
 
     def take_entries(self, count_max: int) -> list[Entry]:
         """The same, entry by entry; the last one may have more messages than were asked for."""
         taken = self._queue.take_entries(count_max, self._unpacker.open_entry)
+        self._note_taken()
         if taken:
             self._place.seen = taken[-1].last_id
+            self.acks.acknowledge_cumulative(taken[-1].last_id)
         self._ask_for_more()
         return taken
 
@@ -236,8 +250,8 @@ class TopicConsumer:
         if self._config.type in ORDERED:
             self._epoch += 1
             epoch = self._epoch
-        self._remember_seen()
         self._queue.drop(permits_of)
+        self._remember_seen()
         self._queue.give_back(sum(self._unpacker.withheld.values()))
         if self._dead_letters is not None:
             self._queue.give_back(self._dead_letters.held)
@@ -293,6 +307,7 @@ class TopicConsumer:
 
     def is_behind(self, last: MessageId, mark: Position) -> bool:
         """Whether the application has not received ``last``, which ``positions.last`` brought."""
+        self._note_taken()
         return self._place.is_behind(last, mark)
 
     async def has_message_available(self) -> bool:
@@ -322,6 +337,7 @@ class TopicConsumer:
         try:
             if self._dead_letters is not None:
                 await self._dead_letters.sent(self._timeout_s)
+            self._note_taken()
             self.acks.send()
             await self.acks.settled()
             connection = self._attachment.connection
@@ -366,8 +382,8 @@ class TopicConsumer:
     def on_detached(self, connection: Connection, error: MagnetarError | None) -> None:
         if connection is self._attachment.connection:
             self._receiving = False
-            self._remember_seen()
             self._queue.restart()
+            self._remember_seen()
             self._forget_received()
             self.acks.detached(lost=error is not None)
         self._attachment.lost(connection)
@@ -393,24 +409,36 @@ class TopicConsumer:
         )
 
     def _begin_at(self, start: Start, time_ms: int | None) -> None:
+        self._queue.drop(permits_of)
+        self._queue.taken()  # Of no interest any more.
         self.acks.clear()
         self._forget_received()
         self._unpacker.seen_before = None
         self._unpacker.start = start
         self._unpacker.time_start_ms = None
         self._place.move(start)
-        self._queue.drop(permits_of)
         self._ask_for_more()
         if self._place.start is not None:
             self._unpacker.time_start_ms = time_ms
 
     def _remember_seen(self) -> None:
         """Mark what the application has received, since it may come again."""
+        self._note_taken()
         if not self._kept:
             return
         seen = self._place.detached()
         if seen is not None and self._place.start is None and self._config.type in ORDERED:
             self._unpacker.seen_before = max(self._unpacker.seen_before or seen, seen)
+
+    def _note_taken(self, *, held: bool = False) -> None:
+        taken = self._queue.taken()
+        if not taken:
+            return
+        self._place.seen = taken[-1]
+        if self.redeliveries.times_out and not held:
+            self.redeliveries.taken(taken)
+        elif self._place.start is not None:  # A reader tells the broker how far it is.
+            self.acks.acknowledge_cumulative(taken[-1])
 
     def _ask_for_more(self) -> None:
         if self._queue.wants_more:

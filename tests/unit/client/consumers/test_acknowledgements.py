@@ -327,3 +327,32 @@ def test_exactly_the_entries_that_are_complete_are_acknowledged(steps):
     unanswered += state.drain(0.0)
     answer()
     assert told == {p for p in SIZES if all((p, i) in done for i in range(SIZES[p]))}
+
+
+ENTRIES = [P(1, n) for n in range(3)]
+STEPS = st.tuples(
+    st.sampled_from(["one", "one", "one", "one", "entry", "cumulative", "left", "drain", "covers"]),
+    st.sampled_from(ENTRIES),
+    st.integers(0, 3),
+)
+
+
+@given(st.lists(STEPS, max_size=40), st.booleans())
+def test_messages_acknowledged_one_by_one_are_those_acknowledged_by_index(steps, batch_index):
+    together, apart = acks(batch_index=batch_index), acks(batch_index=batch_index)
+    for step, position, index in steps:
+        if step == "one":
+            before = apart.count
+            apart.indexes(position, [index], 4)
+            if not together.one(position, index, 4):
+                assert apart.count == before, "there is something to send"
+        elif step == "drain":
+            assert drained(together) == drained(apart)
+        elif step == "covers":
+            assert together.covers(position) == apart.covers(position)
+            assert together.remaining(position) == apart.remaining(position)
+        else:
+            given = {"entry": (), "cumulative": (index, 4), "left": (0b0110,)}[step]
+            for state in (together, apart):
+                getattr(state, step)(position, *given)
+    assert drained(together) == drained(apart)

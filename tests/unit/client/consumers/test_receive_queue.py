@@ -1,3 +1,8 @@
+"""The queue alone: entries are lists, and are opened by hand."""
+
+from itertools import chain
+from threading import Thread
+
 from magnetar.client.consumers.receive_queue import Opened, ReceiveQueue
 
 
@@ -146,3 +151,60 @@ def test_what_is_put_back_comes_behind_the_opened_entry_and_counts_when_it_is_ta
     assert received.waiting
     assert received.take(9) == [2, 8, 9, 3]
     assert received.take_permits() == 5
+
+
+def test_what_any_thread_takes_is_counted_afterwards():
+    received = queue(size=8)
+    received.restart()
+    assert received.take_permits() == 8
+    received.put([1, 2, 3])
+    received.put([4, 5])
+    assert received.open()
+    assert [next(received.messages), next(received.messages)] == [1, 2]
+    assert not received.wants_more
+    assert received.taken() == [1, 2]
+    assert received.open(4), "the second entry is opened ahead"
+    held = received.messages
+    assert list(held) == [3, 4, 5]
+    assert received.taken() == [3, 4, 5]
+    assert received.wants_more
+    assert received.take_permits() == 5
+    assert not received.waiting
+
+
+def test_what_is_dropped_cannot_be_taken_any_more():
+    received = queue(size=8)
+    received.put([1, 2, 3])
+    received.open()
+    held = received.messages
+    assert next(held) == 1
+    received.drop(len)
+    assert next(held, None) is None, "whoever has the iterator finds it empty"
+    assert received.taken() == [1]
+    assert received.take_permits() == 3
+    received.put([4, 5])
+    received.open()
+    held = received.messages
+    next(held)
+    received.restart()
+    assert next(held, None) is None
+    assert received.taken() == [4]
+
+
+def test_threads_get_each_message_once():
+    received, numbers = queue(size=20_000), range(20_000)
+    received.put(list(numbers))
+    received.open()
+    found = [[], [], []]
+
+    def take(mine):
+        while (message := next(received.messages, None)) is not None:
+            mine.append(message)
+
+    threads = [Thread(target=take, args=(mine,)) for mine in found]  # As of blocking consumers.
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(chain(*found)) == list(numbers)
+    assert len(received.taken()) == 20_000
