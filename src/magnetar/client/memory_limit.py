@@ -10,7 +10,7 @@ class MemoryLimit:
     is left, so that a message of any size finds room at last.
     """
 
-    used_bytes: int
+    used_bytes: int  # Whoever takes adds to it.
 
     def __init__(self, limit_bytes: int) -> None:
         self.used_bytes = 0
@@ -25,9 +25,6 @@ class MemoryLimit:
     def has_room(self, size_bytes: int) -> bool:
         """Whether more may be taken after so many."""
         return self.used_bytes + size_bytes < self.limit_bytes
-
-    def take(self, size_bytes: int) -> None:
-        self.used_bytes += size_bytes
 
     def give_back(self, size_bytes: int) -> None:
         self.used_bytes -= size_bytes

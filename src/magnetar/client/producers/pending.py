@@ -73,11 +73,12 @@ class PendingSends(Generic[W]):
         return not self.has_room(0, 0)
 
     def has_room(self, messages: int, size_bytes: int) -> bool:
-        """Whether something may be admitted after so many more."""
+        """Whether something may be admitted after so many more. Asked for every message."""
+        memory = self._memory
         return (
             self.messages + messages < self._messages_max
             and self.size_bytes + size_bytes < self._bytes_max
-            and (self._memory is None or self._memory.has_room(size_bytes))
+            and (memory is None or memory.used_bytes + size_bytes < memory.limit_bytes)
         )
 
     @property
@@ -99,7 +100,7 @@ class PendingSends(Generic[W]):
         self.messages += messages
         self.size_bytes += size_bytes
         if self._memory is not None:
-            self._memory.take(size_bytes)
+            self._memory.used_bytes += size_bytes
 
     def release(self, messages: int, size_bytes: int) -> None:
         self.messages -= messages

@@ -1,11 +1,14 @@
 """The queue alone: what goes out is caught in a list, and answers are given by hand."""
 
 import asyncio
+import random
+from contextlib import suppress
 
 import pytest
 from support.clock import LoopClock
 from support.loop import pass_time, until_idle
 
+from magnetar.client.memory_limit import MemoryLimit
 from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.client.producers.config import ProducerConfig
 from magnetar.client.producers.encoding import Encoder
@@ -23,13 +26,13 @@ AT = Position(7, 1)
 class Desk:
     """A queue and what came out of it."""
 
-    def __init__(self, **options):
+    def __init__(self, memory=None, **options):
         config = ProducerConfig(**{"batch_delay_s": 60.0, **options})
         encoder = Encoder(1, config.compression, chunking=config.chunking)
         encoder.producer_name = "p"
         self.frames = []
         self.queue = SendQueue(
-            "t", -1, config, encoder, clock=LoopClock(), write=self.frames.append
+            "t", -1, config, encoder, clock=LoopClock(), write=self.frames.append, memory=memory
         )
 
     @property
@@ -374,3 +377,37 @@ async def test_the_end_fails_all_that_waits_and_takes_nothing_more(desk):
         desk.put(b"2")
     with pytest.raises(NotAllowed, match="over"):
         await desk.queue.put_many([b"2"], ManyReceipts())
+
+
+@pytest.mark.parametrize("seed", range(5))
+async def test_what_is_taken_of_the_clients_memory_is_given_back_however_it_ends(seed):
+    chance = random.Random(seed)
+    memory = MemoryLimit(1 << 40)
+    one, other = (
+        Desk(memory, batch_bytes_max=300, batching=batching, chunking=batching)
+        for batching in (True, False)
+    )
+    for desk in (one, other):
+        desk.queue.size_max = 5_000
+    for _ in range(400):
+        desk = chance.choice((one, other))
+        action = chance.randrange(10)
+        if action == 0:
+            desk.queue.close_batches()
+        elif action == 1 and desk.sent:
+            desk.queue.refused(chance.choice(desk.sent)[0], NotAllowed("no"))
+        elif action < 4:
+            for pieces in desk.queue.unanswered():
+                [run] = FrameDecoder().feed(b"".join(pieces))
+                desk.queue.stored(run.sequences[0], AT)
+                break
+        else:
+            details = OutgoingMessage(b"", key="k" * chance.randrange(50))
+            if chance.random() < 0.1:
+                details.deliver_after_s = 1.0
+            with suppress(MessageTooLarge):
+                desk.queue.put(bytes(chance.choice((1, 50, 500, 9_000))), details, None)
+    assert memory.used_bytes > 0
+    one.queue.fail_all(NotAllowed("over"))
+    other.queue.fail_all(NotAllowed("over"))
+    assert memory.used_bytes == 0
