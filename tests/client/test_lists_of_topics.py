@@ -50,6 +50,20 @@ async def test_a_partitioned_topic_may_appear_too(broker, client, topic):
     assert await drained(consumer, 9) == [b"%d" % number for number in range(9)]
 
 
+async def test_a_topic_that_the_broker_lets_nobody_create_may_appear_too(broker, client, caplog):
+    namespace = "public/made-by-administrators"
+    ask(broker, "PUT", f"namespaces/{namespace}")
+    policy = {"allowAutoTopicCreation": False}
+    ask(broker, "POST", f"namespaces/{namespace}/autoTopicCreation", policy)
+    topic = f"persistent://{namespace}/t"
+    async with client.subscribe([topic], "s", **SOON) as consumer:
+        assert consumer.topics == []
+        ask(broker, "PUT", f"persistent/{namespace}/t")
+        await put(client, topic, b"0")
+        assert await drained(consumer, 1) == [b"0"]
+    assert caplog.text.count(f"consumer.topic_missing topic={topic}") == 1
+
+
 async def test_one_topic_alone_must_be_there(client, topic):
     with pytest.raises(TopicNotFound):
         await client.subscribe(topic, "s", create_topic=False)

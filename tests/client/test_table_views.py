@@ -138,6 +138,19 @@ async def test_what_compaction_removed_at_the_end_is_not_waited_for(broker, clie
     assert dict(table) == {**kept, "b": b"1"}
 
 
+async def test_a_topic_that_keeps_nothing_has_what_comes_from_now_on(client, topic):
+    volatile = topic.replace("persistent", "non-persistent", 1)
+    await put(client, volatile, a=b"before")
+    table = await client.create_table_view(volatile)
+    await put(client, volatile, b=b"0", c=b"1")
+    await until(lambda: len(table) == 2)
+    await table.refresh(10)
+    assert dict(table) == {"b": b"0", "c": b"1"}
+    await table.close()
+    with pytest.raises(AlreadyClosed):
+        await table.refresh()
+
+
 async def test_when_it_is_closed_it_stays_as_it_was(client, topic, caplog):
     await put(client, topic, a=b"0")
     table = await client.create_table_view(topic)

@@ -253,14 +253,15 @@ class Client:
         It is read compacted, and keeps no place at the broker. Values are those of ``schema``, or
         bytes. Raises as ``subscribe``.
         """
+        kept = self._parse(topic).persistent
         reader = await self.create_reader(
             topic,
             subscription=subscription or f"table-view-{made_up_name()}",
             schema=schema,
-            read_compacted=True,
+            read_compacted=kept,
             **options,
         )
-        table = TableView(reader)
+        table = TableView(reader, kept=kept)
         try:
             await table.refresh()
         except BaseException:

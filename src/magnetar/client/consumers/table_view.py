@@ -23,9 +23,13 @@ class TableView(Generic[T_co]):
     payload removes its key; those without a key are left out.
     """
 
-    def __init__(self, reader: Reader[T_co]) -> None:
-        """``reader`` begins at the first message, and belongs to the table view."""
+    def __init__(self, reader: Reader[T_co], *, kept: bool) -> None:
+        """``reader`` begins at the first message, and belongs to the table view.
+
+        ``kept`` False: the topic keeps no messages, so that there is nothing to catch up with.
+        """
         self._reader = reader
+        self._kept = kept
         self._values: dict[str, T_co] = {}
         self._listeners: list[Callable[[str, T_co | None], object]] = []
         self._applied = asyncio.Event()  # Set when messages were applied, or no more will be.
@@ -117,12 +121,15 @@ class TableView(Generic[T_co]):
         await self._tasks.close()
 
     async def _catch_up(self) -> None:
-        unread = await self._reader.last_messages()
-        while unread := [
-            (part, last, mark) for part, last, mark in unread if part.is_behind(last, mark)
-        ]:
+        unread = await self._reader.last_messages() if self._kept else []
+        while True:
             if self._failure is not None:
                 raise self._failure
+            unread = [
+                (part, last, mark) for part, last, mark in unread if part.is_behind(last, mark)
+            ]
+            if not unread:
+                return
             self._applied.clear()
             await self._applied.wait()
 

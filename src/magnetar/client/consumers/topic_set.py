@@ -119,7 +119,8 @@ class TopicSet:
         except TopicNotFound:
             if not self._several:
                 raise
-            log.info("consumer.topic_missing topic=%s", topic)
+            level = logging.DEBUG if config is self._later else logging.WARNING
+            log.log(level, "consumer.topic_missing topic=%s", topic)
             return None
 
     def _check_queue(self, counted: dict[TopicName, int]) -> None:
