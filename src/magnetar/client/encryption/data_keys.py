@@ -72,7 +72,7 @@ class Encryptor:
             raise CryptoFailed(f"no public key of {name!a} to encrypt with: {error}") from error
 
 
-def encryptor(
+def open_encryptor(
     names: Sequence[str],
     reader: CryptoKeyReader | None,
     now: Callable[[], float],

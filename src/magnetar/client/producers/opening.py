@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, Final, cast
 
 from magnetar.client.context import ClientContext, partitions_of, start_all
-from magnetar.client.encryption.data_keys import encryptor
+from magnetar.client.encryption.data_keys import open_encryptor
 from magnetar.client.schemas.auto import AutoProduceSchema
 from magnetar.client.schemas.schema import Schema, T
 from magnetar.errors import SchemaNotFound
@@ -32,7 +32,7 @@ async def open_producer(
 
     Raises the broker's error, TimedOut, or CryptoFailed for a key that cannot be had.
     """
-    sealing = encryptor(
+    encryptor = open_encryptor(
         config.encryption_keys,
         config.crypto_key_reader,
         context.clock.now,
@@ -47,7 +47,7 @@ async def open_producer(
             topic,
             next(context.ids),
             config,
-            sealing,
+            encryptor,
             lookup=context.lookup,
             backoff=context.backoff(),
             clock=context.clock,

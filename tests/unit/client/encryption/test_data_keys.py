@@ -2,7 +2,7 @@ import pytest
 from support.keys import write_keys
 
 from magnetar.client.encryption import data_keys
-from magnetar.client.encryption.data_keys import RENEWAL_S, Decryptor, Encryptor, encryptor
+from magnetar.client.encryption.data_keys import RENEWAL_S, Decryptor, Encryptor, open_encryptor
 from magnetar.client.encryption.keys import EncryptionKey, FileKeyReader
 from magnetar.errors import CryptoFailed
 from magnetar.message.entry import join
@@ -104,10 +104,10 @@ def test_what_does_not_fit_is_said_of_each_key(keys, tmp_path):
 
 def test_without_its_key_a_producer_is_refused_or_sends_in_clear(keys, caplog):
     def made(**options):
-        return encryptor(("nobody",), keys, lambda: 0.0, **options)
+        return open_encryptor(("nobody",), keys, lambda: 0.0, **options)
 
     with pytest.raises(CryptoFailed, match="no public key of 'nobody'"):
         made(required=True)
     assert made(required=False) is None
     assert "producer.sends_in_clear" in caplog.text
-    assert encryptor((), None, lambda: 0.0, required=True) is None
+    assert open_encryptor((), None, lambda: 0.0, required=True) is None
