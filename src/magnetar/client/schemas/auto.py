@@ -4,7 +4,6 @@ Each library is imported when the first schema comes that needs it.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Final
 
@@ -14,7 +13,7 @@ from magnetar.model.schemas import SchemaInfo, SchemaType
 from . import primitives
 from .json import codec
 from .key_value import pairs, parts_of, separated
-from .schema import Encoded, Schema
+from .schema import Encoded, Payload, Schema
 
 _PRIMITIVES: Final[dict[SchemaType, type[Schema[Any]]]] = {
     SchemaType.NONE: primitives.BytesSchema,
@@ -56,12 +55,6 @@ class AutoConsumeSchema(Schema[Any]):
         return super().decoder(None) if writer is None else decoder_of(writer)
 
 
-@dataclass(frozen=True, slots=True)
-class _Payload:
-    data: bytes
-    key_bytes: bytes | None = None
-
-
 class AutoProduceSchema(primitives.BytesSchema):
     """Payloads that were encoded before, for a topic whose schema the producer need not know.
 
@@ -80,7 +73,7 @@ class AutoProduceSchema(primitives.BytesSchema):
         data = super().encode(value)
         if self._decode is not None:
             try:
-                self._decode(_Payload(data))
+                self._decode(Payload(data))
             except UndecodableValue as error:
                 raise InvalidValue(f"no value of the topic's schema: {error}") from None
         return data

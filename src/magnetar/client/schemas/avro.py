@@ -12,8 +12,7 @@ from fastavro.validation import ValidationError
 from magnetar.errors import InvalidValue, UndecodableValue
 from magnetar.model.schemas import SchemaInfo, SchemaType
 
-from .kinds import Misfit
-from .records import Deriving
+from .records import Deriving, plain_of, value_of
 from .schema import Encoded, Schema, T
 
 # What fastavro raises for values and bytes that are not what a schema says.
@@ -145,18 +144,10 @@ class AvroSchema(_Avro[T]):
         return _DictAvro(Definition.of(definition))
 
     def encode(self, value: T) -> bytes:
-        try:
-            plain = self._kind.to_plain(value)
-        except Misfit as misfit:
-            raise InvalidValue(f"{self._record.__name__}: {misfit}") from None
-        return self._definition.write(plain)
+        return self._definition.write(plain_of(self._kind, self._record, value))
 
     def _of_plain(self, plain: Any) -> T:
-        try:
-            found: T = self._kind.of_plain(plain)
-        except Misfit as misfit:
-            raise UndecodableValue(f"{self._record.__name__}: {misfit}") from None
-        return found
+        return value_of(self._kind, self._record, plain)
 
 
 class _DictAvro(_Avro[dict[str, Any]]):

@@ -13,8 +13,7 @@ from typing import Any
 from magnetar.errors import InvalidValue, UndecodableValue
 from magnetar.model.schemas import SchemaInfo, SchemaType
 
-from .kinds import Misfit
-from .records import Deriving
+from .records import Deriving, plain_of, value_of
 from .schema import Schema, T
 
 
@@ -49,20 +48,12 @@ class JsonSchema(Schema[T]):
         return _DictJson(definition)
 
     def encode(self, value: T) -> bytes:
-        try:
-            return self._write(self._kind.to_plain(value))
-        except Misfit as misfit:
-            raise InvalidValue(f"{self._record.__name__}: {misfit}") from None
+        return _written(self._write, plain_of(self._kind, self._record, value))
 
     def decode(self, data: bytes) -> T:
         if self._read_record is not None:
             return self._read_record(data)
-        plain = self._read(data)
-        try:
-            found: T = self._kind.of_plain(plain)
-        except Misfit as misfit:
-            raise UndecodableValue(f"{self._record.__name__}: {misfit}") from None
-        return found
+        return value_of(self._kind, self._record, self._read(data))
 
 
 class _DictJson(Schema[dict[str, Any]]):
@@ -77,10 +68,7 @@ class _DictJson(Schema[dict[str, Any]]):
 
     def encode(self, value: dict[str, Any]) -> bytes:
         self._definition.check(value)
-        try:
-            return _dumps(value)
-        except (TypeError, ValueError) as error:
-            raise InvalidValue(f"JSON cannot have this value: {error}") from None
+        return _written(_dumps, value)
 
     def decode(self, data: bytes) -> dict[str, Any]:
         found: dict[str, Any] = self._read(data)
@@ -94,6 +82,13 @@ def codec() -> tuple[Callable[[Any], bytes], Callable[[bytes], Any]]:
         return _dumps, partial(_read_with, json.loads)
     library: Any = import_module("msgspec")
     return library.json.Encoder().encode, partial(_read_with, library.json.Decoder().decode)
+
+
+def _written(write: Callable[[Any], bytes], value: Any) -> bytes:
+    try:
+        return write(value)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidValue(f"JSON cannot have this value: {error}") from None
 
 
 def _dumps(value: Any) -> bytes:

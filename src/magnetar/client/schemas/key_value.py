@@ -7,7 +7,6 @@ SEPARATED payload: the value; the key is the message's key, in base64
 import json
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Generic, NamedTuple, TypeVar
 
@@ -16,7 +15,7 @@ from magnetar.errors import InvalidSchema, InvalidValue, UndecodableValue
 from magnetar.model.key_value_schemas import halves, joined
 from magnetar.model.schemas import SchemaInfo, SchemaType
 
-from .schema import Encoded, Schema
+from .schema import Encoded, Payload, Schema
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -37,12 +36,6 @@ class KeyValueEncoding(Enum):
 
     INLINE = "INLINE"  # In the payload.
     SEPARATED = "SEPARATED"  # As the key of the message, by which it is routed and compacted.
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    data: bytes
-    key_bytes: bytes | None = None
 
 
 class KeyValueSchema(Schema[KeyValue[K, V]]):
@@ -82,7 +75,7 @@ class KeyValueSchema(Schema[KeyValue[K, V]]):
     def decode(self, data: bytes) -> KeyValue[K, V]:
         if self._separated:
             raise UndecodableValue("its key is not in the payload: look at message.value")
-        return self.decoder(None)(_Part(data))
+        return self.decoder(None)(Payload(data))
 
     def decoder(self, writer: SchemaInfo | None) -> Callable[[Encoded], KeyValue[K, V]]:
         if writer is None:
@@ -117,14 +110,14 @@ def pairs(
         found = message.key_bytes
         if found is None:
             raise UndecodableValue("it has no key")
-        return KeyValue(key(_Part(found)), value(message))
+        return KeyValue(key(Payload(found)), value(message))
 
     def decode_inline(message: Encoded) -> KeyValue[K, V]:
         first, rest = _cut(message.data, "key")
         second, rest = _cut(rest, "value")
         if rest:
             raise UndecodableValue(f"{len(rest)} bytes behind key and value")
-        return KeyValue(key(_Part(first)), value(_Part(second)))
+        return KeyValue(key(Payload(first)), value(Payload(second)))
 
     return decode_separated if separated else decode_inline
 

@@ -1,24 +1,21 @@
-"""What a class of records is in Avro's words, and its values as dicts and back. Pure.
-
-A record is a dataclass, a pydantic model or a msgspec struct. None of their libraries is imported:
-who has such a class has imported it.
-"""
+"""What a class of records is in Avro's words, and its values as dicts and back. Pure."""
 
 import re
-import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
 from enum import Enum
 from types import NoneType, UnionType
-from typing import Annotated, Any, Final, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Final, Union, get_args, get_origin
 from uuid import UUID
 
-from magnetar.errors import InvalidValue
+from magnetar.errors import InvalidValue, UndecodableValue
 
 from . import kinds
 from .kinds import Convert, Kind, Misfit, default_of
+from .record_fields import NOT_FOUND, Field, fields_of, hints_of, is_model, is_record, plainly_made
+from .schema import T
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _COLLECTIONS: Final[Mapping[Any, Callable[[list[Any]], Any]]] = {
@@ -28,7 +25,7 @@ _COLLECTIONS: Final[Mapping[Any, Callable[[list[Any]], Any]]] = {
     set: set,
     frozenset: frozenset,
 }
-_NOT_FOUND: Final = object()
+_EMPTY: Final = (list, dict, set, frozenset, tuple)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,58 +42,25 @@ Float32 = Annotated[float, AvroType("float")]
 """A number of single precision: Java's ``float``. ``float`` alone is Java's ``double``."""
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
-    """A field as the class has it."""
-
-    name: str  # The attribute.
-    written: str  # In the definition and the data.
-    given: str  # The keyword that makes a record.
-    default: Any = _NOT_FOUND
-    factory: Callable[[], Any] | None = None
-
-    @property
-    def optional(self) -> bool:
-        return self.default is not _NOT_FOUND or self.factory is not None
+def plain_of(kind: Kind, record: type, value: Any) -> Any:
+    """A record as a plain value. Raises InvalidValue, which names the field."""
+    try:
+        return kind.to_plain(value)
+    except Misfit as misfit:
+        raise InvalidValue(f"{record.__name__}: {misfit}") from None
+    except RecursionError:
+        raise InvalidValue(f"{record.__name__}: the value is nested too deeply") from None
 
 
-def fields_of(record: type) -> list[Field] | None:
-    """The fields of a class of records; None when it is none."""
-    if is_dataclass(record):
-        return [
-            Field(
-                one.name,
-                one.name,
-                one.name,
-                _NOT_FOUND if one.default is MISSING else one.default,
-                None if one.default_factory is MISSING else one.default_factory,
-            )
-            for one in fields(record)
-            if one.init
-        ]
-    if _is_model(record):
-        return [
-            _model_field(name, info) for name, info in vars(record)["__pydantic_fields__"].items()
-        ]
-    if "msgspec" in sys.modules and issubclass(record, sys.modules["msgspec"].Struct):
-        inspected = sys.modules["msgspec"].structs.fields(record)
-        nothing = sys.modules["msgspec"].NODEFAULT
-        return [
-            Field(
-                one.name,
-                one.encode_name,
-                one.name,
-                _NOT_FOUND if one.default is nothing else one.default,
-                None if one.default_factory is nothing else one.default_factory,
-            )
-            for one in inspected
-        ]
-    return None
-
-
-def is_record(kind: Any) -> bool:
-    """Whether it is a class that a schema can be made from."""
-    return isinstance(kind, type) and fields_of(kind) is not None
+def value_of(kind: Kind, record: type[T], plain: Any) -> T:
+    """A plain value as a record. Raises UndecodableValue."""
+    try:
+        found: T = kind.of_plain(plain)
+    except Misfit as misfit:
+        raise UndecodableValue(f"{record.__name__}: {misfit}") from None
+    except RecursionError:
+        raise UndecodableValue(f"{record.__name__}: the value is nested too deeply") from None
+    return found
 
 
 class Deriving:
@@ -116,6 +80,7 @@ class Deriving:
             )
         namespace, _, own = (name or record.__name__).rpartition(".")
         definition: dict[str, Any] = {"type": "record", "name": self._name(own, record)}
+        described: list[dict[str, Any]] = []
         if namespace:
             definition["namespace"] = namespace
         written: list[tuple[Field, Kind]] = []
@@ -123,10 +88,13 @@ class Deriving:
         # A record may hold itself: where it comes again, its name is its definition.
         again = Kind(definition["name"], to_plain, of_plain, records=True)
         self._records[record] = again
-        hints = get_type_hints(record, include_extras=True)
-        written += [(field, self._field(record, field, hints[field.name])) for field in found]
-        definition["fields"] = [_definition(field, one, record) for field, one in written]
-        again.same_in_json = not _is_model(record) and all(
+        hints = hints_of(record)
+        for field in found:
+            kind = self._field(record, field, hints[field.name])
+            written.append((field, kind))
+            described.append(_described(field, kind, record))
+        definition["fields"] = described
+        again.same_in_json = plainly_made(record) and all(
             one.same_in_json and (field.optional or not _nullable(one)) for field, one in written
         )
         return Kind(definition, to_plain, of_plain, None, again.same_in_json, records=True)
@@ -206,12 +174,9 @@ class Deriving:
                 f"{record.__name__}.{field.written}: Avro's names are of a-z, 0-9, _"
             )
         try:
-            kind = self.kind(hint)
+            return self.kind(hint)
         except InvalidValue as error:
             raise InvalidValue(f"{record.__name__}.{field.name}: {error}") from None
-        if field.default is not _NOT_FOUND and field.default is not None and _nullable(kind):
-            kind.definition = sorted(kind.definition, key="null".__eq__)  # It is of the first type.
-        return kind
 
     def _name(self, name: str, kind: type) -> str:
         if not _NAME.fullmatch(name):
@@ -221,19 +186,23 @@ class Deriving:
         return name
 
 
-def _definition(field: Field, kind: Kind, record: type) -> dict[str, Any]:
-    definition = {"name": field.written, "type": kind.definition}
+def _described(field: Field, kind: Kind, record: type) -> dict[str, Any]:
+    """A field in the definition."""
+    described: dict[str, Any] = {"name": field.written, "type": kind.definition}
     default = field.default
-    if field.factory in (list, dict, set, frozenset, tuple):
+    if field.factory in _EMPTY:
         default = field.factory()  # Others may make another value each time.
-    if default is not _NOT_FOUND:
-        try:
-            definition["default"] = default_of(kind, default)
-        except Misfit as misfit:
-            raise InvalidValue(f"the default of {record.__name__}.{field.name}: {misfit}") from None
-    elif _nullable(kind) and kind.definition[0] == "null" and not field.optional:
-        definition["default"] = None
-    return definition
+    if default is NOT_FOUND:
+        if _nullable(kind) and not field.optional:
+            described["default"] = None
+        return described
+    if default is not None and _nullable(kind):  # A default is of the first type of its union.
+        described["type"] = sorted(kind.definition, key=lambda one: one == "null")
+    try:
+        described["default"] = default_of(kind, default)
+    except Misfit as misfit:
+        raise InvalidValue(f"the default of {record.__name__}.{field.name}: {misfit}") from None
+    return described
 
 
 def _to_plain(record: type, written: list[tuple[Field, Kind]]) -> Convert:
@@ -255,9 +224,9 @@ def _to_plain(record: type, written: list[tuple[Field, Kind]]) -> Convert:
 
 
 def _of_plain(record: type, written: list[tuple[Field, Kind]]) -> Convert:
-    make: Callable[..., Any] = record
     """``written`` may be filled later."""
-    model = _is_model(record)
+    make: Callable[..., Any] = record
+    model = is_model(record)
 
     def of_plain(plain: Any) -> Any:
         if not isinstance(plain, dict):
@@ -266,8 +235,8 @@ def _of_plain(record: type, written: list[tuple[Field, Kind]]) -> Convert:
         try:
             for field, kind in written:
                 name = field.written
-                value = plain.get(name, _NOT_FOUND)
-                if value is not _NOT_FOUND:
+                value = plain.get(name, NOT_FOUND)
+                if value is not NOT_FOUND:
                     found[field.given] = kind.of_plain(value)
                 elif not field.optional:
                     _may_be_missing(kind)
@@ -280,22 +249,6 @@ def _of_plain(record: type, written: list[tuple[Field, Kind]]) -> Convert:
             raise Misfit(f"is no {record.__name__}: {error}") from error
 
     return of_plain
-
-
-def _is_model(record: type) -> bool:
-    return "__pydantic_fields__" in vars(record) and hasattr(record, "model_validate")
-
-
-def _model_field(name: str, info: Any) -> Field:
-    """A field of a pydantic model; with aliases it is written and given under them."""
-    given = info.validation_alias if isinstance(info.validation_alias, str) else name
-    return Field(
-        name,
-        info.serialization_alias or name,
-        given,
-        _NOT_FOUND if info.is_required() or info.default_factory else info.default,
-        info.default_factory,
-    )
 
 
 def _may_be_missing(kind: Kind) -> None:

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Protocol
 
 from magnetar.model.schemas import SchemaInfo
@@ -26,6 +27,14 @@ class Encoded(Protocol):
 
     @property
     def key_bytes(self) -> bytes | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """What is ``Encoded`` and no message."""
+
+    data: bytes
+    key_bytes: bytes | None = None
 
 
 class Schema(ABC, Generic[T]):

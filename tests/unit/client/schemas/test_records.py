@@ -12,10 +12,10 @@ from magnetar.client.schemas.records import (
     Deriving,
     Float32,
     Int32,
-    fields_of,
-    is_record,
+    plain_of,
+    value_of,
 )
-from magnetar.errors import InvalidValue
+from magnetar.errors import InvalidValue, UndecodableValue
 
 Number = NewType("Number", int)
 
@@ -77,6 +77,16 @@ def test_an_optional_field_without_default_has_none_in_the_definition():
     assert derived(record).of_plain({}) == record(None)
 
 
+def test_a_default_that_is_empty_goes_with_its_type_too():
+    record = make_dataclass("Record", [("n", list[int] | None, field(default_factory=list))])
+    [found] = derived(record).definition["fields"]
+    assert found == {
+        "name": "n",
+        "type": [{"type": "array", "items": "long"}, "null"],
+        "default": [],
+    }
+
+
 def test_a_default_that_is_made_each_time_is_no_part_of_the_definition():
     record = make_dataclass("Record", [("n", list[int], field(default_factory=lambda: [1]))])
     assert "default" not in derived(record).definition["fields"][0]
@@ -97,12 +107,9 @@ def test_a_record_may_hold_itself():
     assert kind.of_plain(kind.to_plain(node)) == node
 
 
-def test_models_and_structs_are_records_with_names_of_their_own():
+def test_models_and_structs_have_names_of_their_own():
     assert [each["name"] for each in derived(Model).definition["fields"]][-1] == "customerName"
     assert derived(Struct).definition["fields"][0]["name"] == "orderNumber"
-    assert is_record(Item)
-    assert not is_record(int)
-    assert fields_of(dict) is None
     with pytest.raises(Misfit, match="is no Model: 1 validation error"):
         derived(Model).of_plain({"number": 0})
 
@@ -143,6 +150,25 @@ def test_classes_that_are_no_records_are_refused():
     other = Enum("Item", ["A"])
     with pytest.raises(InvalidValue, match="two types are called Item"):
         derived(make_dataclass("Record", [("one", Item), ("two", other)]))
+
+
+def nested(depth):
+    plain = {"value": 0}
+    for _ in range(depth):
+        plain = {"value": 0, "next": plain}
+    return plain
+
+
+def test_what_is_nested_too_deeply_has_no_value():
+    kind = derived(Node)
+    assert value_of(kind, Node, nested(3)).next.next.next == Node(0)
+    with pytest.raises(UndecodableValue, match="Node: the value is nested too deeply"):
+        value_of(kind, Node, nested(10_000))
+    ring = Node(1)
+    ring.next = ring
+    with pytest.raises(InvalidValue, match="Node: the value is nested too deeply"):
+        plain_of(kind, Node, ring)
+    assert plain_of(kind, Node, Node(1)) == {"value": 1, "next": None, "others": []}
 
 
 def test_what_is_missing_is_named():
