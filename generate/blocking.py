@@ -3,42 +3,42 @@
     python generate/blocking.py            write it
     python generate/blocking.py --check    exit with 1 when it is not what would be written
 
-Every public method and property of the classes below gets a twin with the same arguments and
-docstring. What the asyncio client awaits, the twin waits for.
+``Client`` gets a twin, and so does every class whose instances a method of it makes, those that
+``@opening`` decorates. Every public method and property of them gets a twin with the same arguments
+and docstring. What the asyncio client awaits, the twin waits for.
 """
 
 import ast
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 ROOT: Final = Path(__file__).parents[1]
-CLIENT: Final = ROOT / "src" / "magnetar" / "client"
+SOURCES: Final = ROOT / "src"
+CLIENT: Final = SOURCES / "magnetar" / "client"
 TARGET: Final = CLIENT / "blocking.py"
 
-CLASSES: Final = ("Producer", "Receiver", "Consumer", "Reader", "TableView", "Client")
-MADE: Final = (
-    "Producer",
-    "Consumer",
-    "Reader",
-    "TableView",
-)  # Classes whose instances methods return.
+# They are for the client, not for applications.
 INTERNAL: Final = (
     "add",
     "arrived",
     "check_room",
     "failed",
     "last_messages",
+    "prepare",
+    "put_back",
     "remove",
     "run",
-    "prepare",
-    "take",
     "seek_last",
+    "take",
     "watch",
-)  # For the client, not for applications.
-READS: Final = (  # What a table view has in memory may be read in any thread.
+)
+
+# What is in memory may be read by any thread, without the loop.
+READS: Final = (
     "get",
     "keys",
     "values",
@@ -62,65 +62,31 @@ What waits for an answer crosses to the loop's thread and back; ``submit`` and `
 their message to be taken with others. Where speed counts, use those, ``send_many`` and
 ``receive_many``.
 """
-
-import os
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
-from typing import Any, Generic, Self, Unpack
-
-from magnetar.errors import AlreadyClosed
-from magnetar.model.position import EARLIEST_MESSAGE, MessageId
-
-from . import client as client_module
-from .consumers import consumer as consumer_module
-from .consumers import reader as reader_module
-from .consumers import receiver as receiver_module
-from .consumers import table_view as table_view_module
-from .consumers.entry import Entry
-from .producers import producer as producer_module
-from .handover import Handover
-from .config import ClientOptions, ClientSettings
-from .environment import read_conf, settings_in_environment
-from .failover import AutoClusterFailover
-from .consumers.config import ConsumerOptions, ReaderOptions, TableViewOptions
-from .producers.config import ProducerOptions
-from .loop_thread import LoopThread, loop_thread
-from .message import Message
-from .outgoing_message import Buffer, MessageDetails, OutgoingMessage, outgoing
-from .schemas.schema import Schema, T, T_co
-from magnetar.model.schemas import SchemaInfo
 '''
 
 INIT: Final = """\
-    def __init__(self, {lower}: {lower}_module.{name}{of}, thread: LoopThread) -> None:
-        self._{lower} = {lower}
-        self._thread = thread
+    @property
+    def _{lower}(self) -> {module}.{name}{of}:
+        found: {module}.{name}{of} = self._asyncio
+        return found
 """
 
-PRODUCER_INIT: Final = (
-    INIT
-    + """\
-        self._handover = Handover({lower}, thread)
-"""
-)
 
-DERIVED_INIT: Final = """\
-    def __init__(self, {lower}: {lower}_module.{name}{of}, thread: LoopThread) -> None:
-        super().__init__({lower}, thread)
-        self._{lower} = {lower}
-"""
+class Class(NamedTuple):
+    """A class of the asyncio client."""
 
-CLIENT_INIT: Final = '''\
-    def __init__(
-        self, service_url: str | AutoClusterFailover, **options: Unpack[ClientOptions]
-    ) -> None:
-        """As ``magnetar.Client``."""
-        self._thread = loop_thread()
-        self._client = self._thread.call(client_module.Client, service_url, **options)
-'''
+    path: Path
+    node: ast.ClassDef
 
-INITS: Final = {"Client": CLIENT_INIT, "Producer": PRODUCER_INIT}
+    @property
+    def base(self) -> str:
+        """The class that it is derived from, as ``Receiver[T]``; "" for none."""
+        found = [ast.unparse(one) for one in self.node.bases]
+        return next((one for one in found if find(one.partition("[")[0])), "")
+
+    @property
+    def module(self) -> str:
+        return f"{self.path.stem}_module"
 
 
 def main() -> int:
@@ -135,17 +101,28 @@ def main() -> int:
 
 
 def module() -> str:
-    return "\n\n".join([HEADER, *(twin(name) for name in CLASSES)])
+    client = definition("Client")
+    made = {
+        name(one.returns): definition(name(one.returns))
+        for one in methods(client.node)
+        if opens(one)
+    }
+    classes: dict[str, Class] = {}
+    for each, found in made.items():
+        if found.base:
+            classes[name(found.base)] = definition(name(found.base))
+        classes[each] = found
+    classes["Client"] = client
+    text = "\n\n".join(twin(found) for found in classes.values())
+    return "\n".join([HEADER, *imports(text, classes), "", text])
 
 
-def twin(name: str) -> str:
+def twin(found: Class) -> str:
     """The class for threads."""
-    lower = snake(name)
-    node = definition(name)
-    generic = next((ast.unparse(one) for one in node.bases), "")  # As Generic[T], Receiver[T].
-    base, bracket, of = generic.partition("[")
-    base = "" if base == "Generic" else base
-    inherited = {one.name for one in methods(definition(base))} if base else set()
+    node = found.node
+    lower = snake(node.name)
+    base, bracket, of = (found.base or generic(node)).partition("[")
+    inherited = {one.name for one in methods(definition(base).node)} if found.base else set()
     members = [
         method(one, f"_{lower}")
         for one in methods(node)
@@ -153,32 +130,24 @@ def twin(name: str) -> str:
         and one.name not in INTERNAL
         and one.name not in inherited
     ]
+    bases = [found.base or TWINS.get(node.name, "MadeTwin")]
+    if not found.base and of:
+        bases.append(generic(node))
     if members:
-        init = INITS.get(name, DERIVED_INIT if base else INIT)
-        members.insert(0, init.format(name=name, lower=lower, of=bracket + of))
-    head = f'class {name}({generic}):\n    """``magnetar.{name}`` for threads."""\n'
+        init = INIT.format(name=node.name, lower=lower, of=bracket + of, module=found.module)
+        members.insert(0, init)
+    head = (
+        f'class {node.name}({", ".join(bases)}):\n    """``magnetar.{node.name}`` for threads."""\n'
+    )
     return "\n".join([head, *members])
 
 
-def definition(name: str) -> ast.ClassDef:
-    """The asyncio client's class of this name."""
-    body = ast.parse(next(CLIENT.rglob(f"{snake(name)}.py")).read_text()).body
-    return next(node for node in body if isinstance(node, ast.ClassDef) and node.name == name)
-
-
-def snake(name: str) -> str:
-    """As modules are named: ``table_view`` for ``TableView``."""
-    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
-
-
-def methods(node: ast.ClassDef) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
-    return [one for one in node.body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)]
-
-
-def method(node: ast.FunctionDef | ast.AsyncFunctionDef, inner: str) -> str:
+def method(  # noqa: PLR0911 - one for each case
+    node: ast.FunctionDef | ast.AsyncFunctionDef, inner: str
+) -> str:
     """One method or property."""
     if node.name in SPECIAL:
-        return SPECIAL[node.name].format(inner=inner)
+        return SPECIAL[node.name]
     returns = ast.unparse(node.returns) if node.returns else "None"
     target = f"self.{inner}.{node.name}"
     if any(ast.unparse(one) == "property" for one in node.decorator_list):
@@ -188,20 +157,19 @@ def method(node: ast.FunctionDef | ast.AsyncFunctionDef, inner: str) -> str:
         body = "\n        ".join(ast.unparse(one) for one in node.body[1:])
         return define(node, returns, body, "@classmethod")
     given = arguments(node.args)
-    if returns.startswith("Coroutine["):
-        return define(node, "None", f"self._thread.finish({target})")
-    made = returns.partition("[")[0]
-    if returns == "Awaitable[None]":
-        returns, call = "None", f"self._thread.wait_for({', '.join([target, *given])})"
-    elif isinstance(node, ast.AsyncFunctionDef):
-        run = "make" if made in MADE else "run"
-        call = f"self._thread.{run}({target}({', '.join(given)}))"
-    elif node.name in READS:
-        call = f"{target}({', '.join(given)})"
+    if node.name in READS:
+        return define(node, returns, f"return {target}({', '.join(given)})")
+    if node.name == "close":
+        return define(node, "None", "self._close()")
+    if opens(node):
+        made = f"return {name(returns)}(self, lambda: {target}({', '.join(given)}))"
+        return define(node, returns, made)
+    if isinstance(node, ast.AsyncFunctionDef):
+        call = f"self.{TAKERS.get(name(returns), '_run')}({', '.join([target, *given])})"
+    elif returns == "Awaitable[None]":
+        returns, call = "None", f"self._wait_for({', '.join([target, *given])})"
     else:
-        call = f"self._thread.call({', '.join([target, *given])})"
-    if made in MADE:
-        return define(node, returns, f"return {made}({call}, self._thread)")
+        call = f"self._call({', '.join([target, *given])})"
     return define(node, returns, call if returns == "None" else f"return {call}")
 
 
@@ -221,11 +189,96 @@ def define(
 def arguments(args: ast.arguments) -> list[str]:
     """A call's arguments that hand on those of the definition."""
     return [
-        *(one.arg for one in args.args[1:]),
-        *(f"{one.arg}={one.arg}" for one in args.kwonlyargs),
+        *(given(one) for one in args.args[1:]),
+        *(f"{one.arg}={given(one)}" for one in args.kwonlyargs),
         *([f"**{args.kwarg.arg}"] if args.kwarg else []),
     ]
 
+
+def given(one: ast.arg) -> str:
+    """An iterator's own code runs in the thread of the caller."""
+    several = one.annotation is not None and "Iterable[" in ast.unparse(one.annotation)
+    return f"listed({one.arg})" if several else one.arg
+
+
+def snake(class_name: str) -> str:
+    """As modules are named: ``table_view`` for ``TableView``."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", class_name).lower()
+
+
+def opens(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    return any(ast.unparse(one) == "opening" for one in node.decorator_list)
+
+
+def name(type_of: ast.expr | str | None) -> str:
+    """The name of a class: Producer, of Producer[T]; and ``list[Message``, of a list of those."""
+    text = type_of if isinstance(type_of, str) else ast.unparse(type_of) if type_of else "None"
+    listed = "list[" if text.startswith("list[") else ""
+    return listed + text.removeprefix(listed).partition("[")[0].removesuffix("]" * bool(listed))
+
+
+def generic(node: ast.ClassDef) -> str:
+    found = [ast.unparse(one) for one in node.bases]
+    return next((one for one in found if one.startswith("Generic[")), "")
+
+
+def definition(class_name: str) -> Class:
+    """The asyncio client's class of this name."""
+    found = find(class_name)
+    assert found is not None, f"{class_name} is no class of {CLIENT}"
+    return found
+
+
+def find(class_name: str) -> Class | None:
+    for path in sorted(CLIENT.rglob("*.py")):
+        if path != TARGET and f"class {class_name}" in path.read_text():
+            for node in ast.parse(path.read_text()).body:
+                if isinstance(node, ast.ClassDef) and node.name == class_name:
+                    return Class(path, node)
+    return None
+
+
+def methods(node: ast.ClassDef) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    return [one for one in node.body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)]
+
+
+def imports(text: str, classes: dict[str, Class]) -> Iterator[str]:
+    """What the text needs, from where the asyncio client has it."""
+    homes = dict(ALWAYS)
+    for found in classes.values():
+        package = ".".join(found.path.relative_to(SOURCES).parts[:-1])
+        homes[found.module] = f"from {package} import {found.path.stem} as"
+        for node in ast.parse(found.path.read_text()).body:
+            if isinstance(node, ast.Import):
+                for alias in node.names:
+                    homes.setdefault(alias.name, "import")
+            elif isinstance(node, ast.ImportFrom):
+                up = package.split(".")[: -node.level + 1 or None] if node.level else []
+                home = ".".join([*up, *([node.module] if node.module else [])])
+                for alias in node.names:
+                    homes.setdefault(alias.asname or alias.name, f"from {home} import")
+    used = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
+    for one in sorted((used - set(classes)) & set(homes)):
+        yield f"{homes[one]} {one}"
+
+
+ALWAYS: Final = {
+    "AlreadyClosed": "from magnetar.errors import",
+    "Buffer": "from magnetar.client.outgoing_message import",
+    "ClientTwin": "from magnetar.client.twin import",
+    "Future": "from concurrent.futures import",
+    "Iterator": "from collections.abc import",
+    "MadeTwin": "from magnetar.client.twin import",
+    "ProducerTwin": "from magnetar.client.twin import",
+    "listed": "from magnetar.client.twin import",
+    "lists": "from magnetar.client.twin import",
+    "outgoing": "from magnetar.client.outgoing_message import",
+}
+
+TWINS: Final = {"Client": "ClientTwin", "Producer": "ProducerTwin"}
+
+# What an interrupted call has received is put back.
+TAKERS: Final = {"Message": "_take", "list[Message": "_take_many"}
 
 SPECIAL: Final = {
     # Nobody else sends while this thread waits: send_many lets the batch leave at once.
@@ -260,6 +313,15 @@ SPECIAL: Final = {
         """The same without a future; what goes wrong later is raised by ``flush``."""
         self._handover.put(value, details)
 ''',
+    "enqueue": '''\
+    def enqueue(self, values: Iterable[T | Buffer | OutgoingMessage[T]]) -> None:
+        """Send messages, and return when the queue has taken them: receipts come later.
+
+        What goes wrong later is raised by ``flush``. Raises as ``magnetar.Producer.enqueue``.
+        """
+        for some in lists(values):
+            self._run(self._producer.enqueue, some)
+''',
     "__aenter__": """\
     def __enter__(self) -> Self:
         return self
@@ -268,7 +330,7 @@ SPECIAL: Final = {
     def __exit__(self, *exc: object) -> None:
         self.close()
 """,
-    "__aiter__": '''\
+    "__anext__": '''\
     def __iter__(self) -> Iterator[Message[T_co]]:
         """Messages for ever; ends when it is closed."""
         while True:
@@ -282,7 +344,7 @@ SPECIAL: Final = {
 
 
 def formatted(text: str) -> str:
-    """As ``make format`` would have it, without imports that nothing uses."""
+    """As ``make format`` would have it."""
     ruff = Path(sys.executable).with_name("ruff")
     for command in (["check", "--fix-only", "--select", "F401,I"], ["format"]):
         arguments = [ruff, *command, "--quiet", "--stdin-filename", TARGET, "-"]

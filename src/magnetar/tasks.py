@@ -27,9 +27,15 @@ class Tasks:
 
     def spawn(self, name: str, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Run ``work`` until it ends or the owner closes. A failure nobody awaits is logged."""
+        task = self.start(name, work)
+        task.add_done_callback(self._log_failure)
+        return task
+
+    def start(self, name: str, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """As ``spawn``, for who takes the task's result, so that no failure need be logged."""
         task = asyncio.get_running_loop().create_task(work, name=f"{self._owner}:{name}")
         self._running.add(task)
-        task.add_done_callback(self._ended)
+        task.add_done_callback(self._running.discard)
         return task
 
     async def close(self) -> None:
@@ -41,8 +47,8 @@ class Tasks:
         if running:
             await asyncio.gather(*running, return_exceptions=True)
 
-    def _ended(self, task: asyncio.Task[Any]) -> None:
-        self._running.discard(task)
+    @staticmethod
+    def _log_failure(task: asyncio.Task[Any]) -> None:
         if task.cancelled():
             return
         error = task.exception()
@@ -63,6 +69,10 @@ class Closing:
         self._close = close
         self._tasks = Tasks(owner)
         self._task: asyncio.Task[None] | None = None
+
+    @property
+    def begun(self) -> bool:
+        return self._task is not None
 
     def __call__(self) -> Coroutine[Any, Any, None]:
         if self._task is None:

@@ -50,6 +50,18 @@ async def test_a_failure_is_logged(caplog):
     assert "Traceback" in caplog.text
 
 
+async def test_the_failure_of_one_that_is_waited_for_is_not(caplog):
+    tasks = Tasks("owner")
+
+    async def fail():
+        raise ValueError("broken")
+
+    with pytest.raises(ValueError, match="broken"):
+        await tasks.start("job", fail())
+    assert not caplog.text
+    assert len(tasks) == 0
+
+
 async def test_a_failure_that_says_what_to_do_is_logged_in_one_line(caplog):
     tasks = Tasks("owner")
 

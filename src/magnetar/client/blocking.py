@@ -15,36 +15,33 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, Generic, Self, Unpack
 
+from magnetar.client import client as client_module
+from magnetar.client.config import ClientOptions, ClientSettings
+from magnetar.client.consumers import consumer as consumer_module
+from magnetar.client.consumers import reader as reader_module
+from magnetar.client.consumers import receiver as receiver_module
+from magnetar.client.consumers import table_view as table_view_module
+from magnetar.client.consumers.config import ConsumerOptions, ReaderOptions, TableViewOptions
+from magnetar.client.consumers.entry import Entry
+from magnetar.client.environment import read_conf, settings_in_environment
+from magnetar.client.message import Message
+from magnetar.client.outgoing_message import Buffer, MessageDetails, OutgoingMessage, outgoing
+from magnetar.client.producers import producer as producer_module
+from magnetar.client.producers.config import ProducerOptions
+from magnetar.client.schemas.schema import Schema, T, T_co
+from magnetar.client.twin import ClientTwin, MadeTwin, ProducerTwin, listed, lists
 from magnetar.errors import AlreadyClosed
 from magnetar.model.position import EARLIEST_MESSAGE, MessageId
 from magnetar.model.schemas import SchemaInfo
 
-from . import client as client_module
-from .config import ClientOptions, ClientSettings
-from .consumers import consumer as consumer_module
-from .consumers import reader as reader_module
-from .consumers import receiver as receiver_module
-from .consumers import table_view as table_view_module
-from .consumers.config import ConsumerOptions, ReaderOptions, TableViewOptions
-from .consumers.entry import Entry
-from .environment import read_conf, settings_in_environment
-from .failover import AutoClusterFailover
-from .handover import Handover
-from .loop_thread import LoopThread, loop_thread
-from .message import Message
-from .outgoing_message import Buffer, MessageDetails, OutgoingMessage, outgoing
-from .producers import producer as producer_module
-from .producers.config import ProducerOptions
-from .schemas.schema import Schema, T, T_co
 
-
-class Producer(Generic[T]):
+class Producer(ProducerTwin, Generic[T]):
     """``magnetar.Producer`` for threads."""
 
-    def __init__(self, producer: producer_module.Producer[T], thread: LoopThread) -> None:
-        self._producer = producer
-        self._thread = thread
-        self._handover = Handover(producer, thread)
+    @property
+    def _producer(self) -> producer_module.Producer[T]:
+        found: producer_module.Producer[T] = self._asyncio
+        return found
 
     @property
     def topic(self) -> str:
@@ -105,22 +102,22 @@ class Producer(Generic[T]):
         The cheapest way to send. Raises the first error, after everything that was taken has been
         settled. When cancelled, the messages already taken are sent all the same.
         """
-        return self._thread.run(self._producer.send_many(values))
+        return self._run(self._producer.send_many, listed(values))
 
     def enqueue(self, values: Iterable[T | Buffer | OutgoingMessage[T]]) -> None:
         """Send messages, and return when the queue has taken them: receipts come later.
 
-        What goes wrong later is raised by ``flush``. Raises AlreadyClosed; InvalidValue
-        or MessageTooLarge for one of them, when those before it have been taken.
+        What goes wrong later is raised by ``flush``. Raises as ``magnetar.Producer.enqueue``.
         """
-        self._thread.run(self._producer.enqueue(values))
+        for some in lists(values):
+            self._run(self._producer.enqueue, some)
 
     def ready(self) -> None:
         """Return when there is room for a message. Raises AlreadyClosed.
 
         It waits for room in every partition, since the next message may go to any of them.
         """
-        self._thread.run(self._producer.ready())
+        self._run(self._producer.ready)
 
     def register_schema(self, schema: Schema[Any] | SchemaInfo) -> int:
         """Let the topic have a schema that is not the producer's own. Returns its version.
@@ -128,14 +125,14 @@ class Producer(Generic[T]):
         A payload that was encoded with it is sent with ``schema_version``. Raises InvalidValue for
         a schema that the broker is not told of, IncompatibleSchema, TimedOut, the broker's error.
         """
-        return self._thread.run(self._producer.register_schema(schema))
+        return self._run(self._producer.register_schema, schema)
 
     def flush(self) -> None:
         """Send what waits in batches, and return when all that was sent has been settled.
 
         Raises the first error of what it waited for, or of a ``send_nowait`` since the last flush.
         """
-        self._thread.run(self._producer.flush())
+        self._run(self._producer.flush)
 
     def close(self) -> None:
         """Flush for at most the operation timeout, and detach. May be called again.
@@ -143,7 +140,7 @@ class Producer(Generic[T]):
         What is then still without receipt fails with AlreadyClosed. It begins with the call;
         cancelled, it goes on without who waited for it, and another call waits for its end.
         """
-        self._thread.finish(self._producer.close)
+        self._close()
 
     def __enter__(self) -> Self:
         return self
@@ -152,12 +149,13 @@ class Producer(Generic[T]):
         self.close()
 
 
-class Receiver(Generic[T_co]):
+class Receiver(MadeTwin, Generic[T_co]):
     """``magnetar.Receiver`` for threads."""
 
-    def __init__(self, receiver: receiver_module.Receiver[T_co], thread: LoopThread) -> None:
-        self._receiver = receiver
-        self._thread = thread
+    @property
+    def _receiver(self) -> receiver_module.Receiver[T_co]:
+        found: receiver_module.Receiver[T_co] = self._asyncio
+        return found
 
     @property
     def topic(self) -> str:
@@ -184,7 +182,7 @@ class Receiver(Generic[T_co]):
 
         Raises TimedOut, AlreadyClosed, or why the broker refuses it from now on.
         """
-        return self._thread.run(self._receiver.receive(timeout_s))
+        return self._take(self._receiver.receive, timeout_s)
 
     def receive_many(
         self,
@@ -201,10 +199,12 @@ class Receiver(Generic[T_co]):
         first message that has more by itself.
         The cheapest way to receive. Raises as ``receive``, but for TimedOut.
         """
-        return self._thread.run(
-            self._receiver.receive_many(
-                count_max, timeout_s, count_min=count_min, bytes_max=bytes_max
-            )
+        return self._take_many(
+            self._receiver.receive_many,
+            count_max,
+            timeout_s,
+            count_min=count_min,
+            bytes_max=bytes_max,
         )
 
     def __iter__(self) -> Iterator[Message[T_co]]:
@@ -223,11 +223,11 @@ class Receiver(Generic[T_co]):
 
     def pause(self) -> None:
         """Have the brokers send no more; what they have sent already is still received."""
-        self._thread.call(self._receiver.pause)
+        self._call(self._receiver.pause)
 
     def resume(self) -> None:
         """Have the brokers send again."""
-        self._thread.call(self._receiver.resume)
+        self._call(self._receiver.resume)
 
     def seek(self, message_id: MessageId, *, inclusive: bool = True) -> None:
         """Go to a message: it is received next, or with ``inclusive=False`` the one after it.
@@ -236,11 +236,11 @@ class Receiver(Generic[T_co]):
         move every topic; an id moves the partition it belongs to. Raises TimedOut or the broker's
         error. Cancelled, it may or may not have happened.
         """
-        self._thread.run(self._receiver.seek(message_id, inclusive=inclusive))
+        self._run(self._receiver.seek, message_id, inclusive=inclusive)
 
     def seek_time(self, publish_time_ms: int) -> None:
         """Go to the first message published at or after this time. Raises as ``seek``."""
-        self._thread.run(self._receiver.seek_time(publish_time_ms))
+        self._run(self._receiver.seek_time, publish_time_ms)
 
     def seek_each(self, place: Callable[[str], MessageId | int]) -> None:
         """Go to a place of its own on each topic and partition.
@@ -248,22 +248,22 @@ class Receiver(Generic[T_co]):
         ``place`` gets a full name and returns a message id, or a publish time in milliseconds since
         the epoch. Raises as ``seek``.
         """
-        self._thread.run(self._receiver.seek_each(place))
+        self._run(self._receiver.seek_each, place)
 
     def last_message_id(self) -> MessageId | None:
         """The id of the topic's last message; None when it has none.
 
         Of several topics or partitions the greatest. Raises TimedOut or the broker's error.
         """
-        return self._thread.run(self._receiver.last_message_id())
+        return self._run(self._receiver.last_message_id)
 
     def last_message_ids(self) -> dict[str, MessageId]:
         """The id of the last message of each topic and partition that has one. Raises as above."""
-        return self._thread.run(self._receiver.last_message_ids())
+        return self._run(self._receiver.last_message_ids)
 
     def has_message_available(self) -> bool:
         """Whether ``receive`` would return without another message being published."""
-        return self._thread.run(self._receiver.has_message_available())
+        return self._run(self._receiver.has_message_available)
 
     def close(self) -> None:
         """Send the acknowledgements that wait, and detach. May be called again.
@@ -271,7 +271,7 @@ class Receiver(Generic[T_co]):
         Waiting receivers get AlreadyClosed. It begins with the call; cancelled, it goes on without
         who waited for it, and another call waits for its end.
         """
-        self._thread.finish(self._receiver.close)
+        self._close()
 
     def __enter__(self) -> Self:
         return self
@@ -283,9 +283,10 @@ class Receiver(Generic[T_co]):
 class Consumer(Receiver[T_co]):
     """``magnetar.Consumer`` for threads."""
 
-    def __init__(self, consumer: consumer_module.Consumer[T_co], thread: LoopThread) -> None:
-        super().__init__(consumer, thread)
-        self._consumer = consumer
+    @property
+    def _consumer(self) -> consumer_module.Consumer[T_co]:
+        found: consumer_module.Consumer[T_co] = self._asyncio
+        return found
 
     @property
     def subscription(self) -> str:
@@ -315,14 +316,14 @@ class Consumer(Receiver[T_co]):
         the consumer is closed before; without, it ends at once. A connection that is lost
         meanwhile makes it wait for the next one, which sends the acknowledgement again.
         """
-        self._thread.wait_for(self._consumer.acknowledge, messages)
+        self._wait_for(self._consumer.acknowledge, listed(messages))
 
     def acknowledge_cumulative(self, message: Message[Any] | MessageId) -> None:
         """The application is done with this one and all before it on its topic.
 
         Raises NotAllowed on a Shared or Key_Shared subscription. May be awaited as ``acknowledge``.
         """
-        self._thread.wait_for(self._consumer.acknowledge_cumulative, message)
+        self._wait_for(self._consumer.acknowledge_cumulative, message)
 
     def negative_acknowledge(
         self, messages: Message[Any] | MessageId | Iterable[Message[Any] | MessageId]
@@ -333,7 +334,7 @@ class Consumer(Receiver[T_co]):
         a batch that are acknowledged. An Exclusive or Failover subscription starts again behind its
         mark then. Raises InvalidValue as ``acknowledge``.
         """
-        self._thread.call(self._consumer.negative_acknowledge, messages)
+        self._call(self._consumer.negative_acknowledge, listed(messages))
 
     def reconsume_later(
         self, message: Message[Any], delay_s: float, properties: Mapping[str, str] | None = None
@@ -345,14 +346,14 @@ class Consumer(Receiver[T_co]):
         Raises NotAllowed, InvalidValue, and what kept it from being stored; then it is not
         acknowledged. Cancelled, it may be in both topics.
         """
-        self._thread.run(self._consumer.reconsume_later(message, delay_s, properties))
+        self._run(self._consumer.reconsume_later, message, delay_s, properties)
 
     def flush(self) -> None:
         """Send the acknowledgements that wait; they are with the socket when it returns.
 
         Without a connection they go on waiting for the next one.
         """
-        self._thread.run(self._consumer.flush())
+        self._run(self._consumer.flush)
 
     def redeliver_unacknowledged(
         self, messages: Iterable[Message[Any] | MessageId] | None = None
@@ -361,37 +362,39 @@ class Consumer(Receiver[T_co]):
 
         An Exclusive or Failover subscription always starts again behind its mark.
         """
-        self._thread.run(self._consumer.redeliver_unacknowledged(messages))
+        self._run(self._consumer.redeliver_unacknowledged, listed(messages))
 
     def unsubscribe(self, *, force: bool = False) -> None:
         """Delete the subscription and close; ``force``: even when others are connected to it.
 
         Raises TimedOut or the broker's error; then the consumer goes on.
         """
-        self._thread.run(self._consumer.unsubscribe(force=force))
+        self._run(self._consumer.unsubscribe, force=force)
 
 
 class Reader(Receiver[T_co]):
     """``magnetar.Reader`` for threads."""
 
-    def __init__(self, reader: reader_module.Reader[T_co], thread: LoopThread) -> None:
-        super().__init__(reader, thread)
-        self._reader = reader
+    @property
+    def _reader(self) -> reader_module.Reader[T_co]:
+        found: reader_module.Reader[T_co] = self._asyncio
+        return found
 
     def receive_entries(self, count_max: int = 1000, timeout_s: float | None = None) -> list[Entry]:
         """Whole entries, until they have ``count_max`` messages; waits as ``receive_many``.
 
         For who takes many messages apart at once, such as into columns.
         """
-        return self._thread.run(self._reader.receive_entries(count_max, timeout_s))
+        return self._run(self._reader.receive_entries, count_max, timeout_s)
 
 
-class TableView(Generic[T_co]):
+class TableView(MadeTwin, Generic[T_co]):
     """``magnetar.TableView`` for threads."""
 
-    def __init__(self, table_view: table_view_module.TableView[T_co], thread: LoopThread) -> None:
-        self._table_view = table_view
-        self._thread = thread
+    @property
+    def _table_view(self) -> table_view_module.TableView[T_co]:
+        found: table_view_module.TableView[T_co] = self._asyncio
+        return found
 
     @property
     def topic(self) -> str:
@@ -414,29 +417,29 @@ class TableView(Generic[T_co]):
 
     def for_each(self, action: Callable[[str, T_co], object]) -> None:
         """Call ``action`` with each key and its value."""
-        self._table_view.for_each(action)
+        return self._table_view.for_each(action)
 
     def listen(self, action: Callable[[str, T_co | None], object]) -> None:
         """Call ``action`` with each key that changes from now on, and its value; None: removed.
 
         It is called on the client's event loop, so it may not wait; what it raises is logged.
         """
-        self._thread.call(self._table_view.listen, action)
+        self._call(self._table_view.listen, action)
 
     def for_each_and_listen(self, action: Callable[[str, T_co | None], object]) -> None:
         """``for_each``, then ``listen``: nothing in between is missed."""
-        self._thread.call(self._table_view.for_each_and_listen, action)
+        self._call(self._table_view.for_each_and_listen, action)
 
     def refresh(self, timeout_s: float | None = None) -> None:
         """Wait until everything is in that was published before this call.
 
         Raises TimedOut after ``timeout_s`` seconds, AlreadyClosed, or what ended the reading.
         """
-        self._thread.run(self._table_view.refresh(timeout_s))
+        self._run(self._table_view.refresh, timeout_s)
 
     def close(self) -> None:
         """Follow the topic no longer. As ``Consumer.close``."""
-        self._thread.finish(self._table_view.close)
+        self._close()
 
     def __getitem__(self, key: str) -> T_co:
         return self._table_view.__getitem__(key)
@@ -460,15 +463,13 @@ class TableView(Generic[T_co]):
         self.close()
 
 
-class Client:
+class Client(ClientTwin):
     """``magnetar.Client`` for threads."""
 
-    def __init__(
-        self, service_url: str | AutoClusterFailover, **options: Unpack[ClientOptions]
-    ) -> None:
-        """As ``magnetar.Client``."""
-        self._thread = loop_thread()
-        self._client = self._thread.call(client_module.Client, service_url, **options)
+    @property
+    def _client(self) -> client_module.Client:
+        found: client_module.Client = self._asyncio
+        return found
 
     @classmethod
     def from_env(cls, **options: Unpack[ClientOptions]) -> Self:
@@ -501,10 +502,7 @@ class Client:
         broker did not let it in within the operation timeout, which does not end the waiting of
         WAIT_FOR_EXCLUSIVE.
         """
-        return Producer(
-            self._thread.make(self._client.create_producer(topic, schema=schema, **options)),
-            self._thread,
-        )
+        return Producer(self, lambda: self._client.create_producer(topic, schema=schema, **options))
 
     def subscribe(
         self,
@@ -527,10 +525,7 @@ class Client:
         in within the operation timeout.
         """
         return Consumer(
-            self._thread.make(
-                self._client.subscribe(topic, subscription, schema=schema, **options)
-            ),
-            self._thread,
+            self, lambda: self._client.subscribe(topic, subscription, schema=schema, **options)
         )
 
     def create_reader(
@@ -554,18 +549,16 @@ class Client:
         many seconds, instead. ``subscription`` is shown in the stats. Raises as ``subscribe``.
         """
         return Reader(
-            self._thread.make(
-                self._client.create_reader(
-                    topic,
-                    start,
-                    inclusive=inclusive,
-                    start_rollback_s=start_rollback_s,
-                    subscription=subscription,
-                    schema=schema,
-                    **options,
-                )
+            self,
+            lambda: self._client.create_reader(
+                topic,
+                start,
+                inclusive=inclusive,
+                start_rollback_s=start_rollback_s,
+                subscription=subscription,
+                schema=schema,
+                **options,
             ),
-            self._thread,
         )
 
     def create_table_view(
@@ -582,12 +575,10 @@ class Client:
         bytes. Raises as ``subscribe``.
         """
         return TableView(
-            self._thread.make(
-                self._client.create_table_view(
-                    topic, subscription=subscription, schema=schema, **options
-                )
+            self,
+            lambda: self._client.create_table_view(
+                topic, subscription=subscription, schema=schema, **options
             ),
-            self._thread,
         )
 
     def partitions(self, topic: str) -> int:
@@ -595,18 +586,21 @@ class Client:
 
         Creates nothing. Raises TopicNotFound when it does not exist, InvalidName, TimedOut.
         """
-        return self._thread.run(self._client.partitions(topic))
+        return self._run(self._client.partitions, topic)
 
     def topics(self, namespace: str) -> list[str]:
         """The full names of the persistent topics of ``tenant/namespace``, sorted.
 
         Partitions are listed one by one. Raises InvalidName, TimedOut, the broker's error.
         """
-        return self._thread.run(self._client.topics(namespace))
+        return self._run(self._client.topics, namespace)
 
     def close(self) -> None:
         """Close what the client has made, then the connections. As ``Consumer.close``."""
-        self._thread.finish(self._client.close)
+        self._close()
+
+    def __repr__(self) -> str:
+        return self._client.__repr__()
 
     def __enter__(self) -> Self:
         return self

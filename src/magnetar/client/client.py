@@ -5,6 +5,7 @@ import itertools
 import os
 import re
 import secrets
+import warnings
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -95,6 +96,7 @@ class Client:
         )
         self._open: dict[Producer[Any] | Receiver[Any], None] = {}
         self._closed = False
+        self._pid = os.getpid()
         self._loop: asyncio.AbstractEventLoop | None = None  # That of its first use.
         self._closing = Closing("client", self._close)
 
@@ -288,6 +290,15 @@ class Client:
         """Close what the client has made, then the connections. As ``Consumer.close``."""
         self._loop = enter_loop(self._loop)
         return self._closing()
+
+    def __repr__(self) -> str:
+        return f"<Client of {self._context.config.service_url}>"
+
+    def __del__(self) -> None:
+        closing = getattr(self, "_closing", None)  # None when ``__init__`` has refused it.
+        if closing is None or closing.begun or self._loop is None or self._pid != os.getpid():
+            return
+        warnings.warn(f"unclosed {self!r}", ResourceWarning, stacklevel=2, source=self)
 
     async def _close(self) -> None:
         self._closed = True

@@ -25,7 +25,8 @@ class Handover(Generic[T]):
     def __init__(self, producer: Producer[T], thread: LoopThread) -> None:
         self._producer = producer
         self._thread = thread
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # A handler of signals may send, too.
+        self._posted = False  # Invariant: it is True only while the loop is going to take them.
         self._waiting: list[Handed] = []
         self._messages = 0  # Those waiting, and those that the loop is taking.
         self._size_bytes = 0
@@ -40,7 +41,6 @@ class Handover(Generic[T]):
 
         What goes wrong later is told to ``receipt``, or without one to the producer's ``flush``.
         """
-        self._thread.check()
         data, message = self._producer.prepare(value, details)
         try:
             self._hand(data, message, receipt)
@@ -63,13 +63,13 @@ class Handover(Generic[T]):
             self._messages += 1
             self._size_bytes += size
             self._waiting.append(handed)
-            if len(self._waiting) > 1:
-                return
-        self._thread.post(self._take)
+            if not self._posted:
+                self._thread.post(self._take)
+                self._posted = True  # An interruption before this costs a look for nothing.
 
     def _take(self) -> None:
         with self._lock:
-            taken, self._waiting = self._waiting, []
+            taken, self._waiting, self._posted = self._waiting, [], False
             messages, size_bytes = self._messages, self._size_bytes
         try:
             self._producer.take(taken)

@@ -1,26 +1,34 @@
 """The event loop behind all blocking clients of a process, in one daemon thread.
 
-A process made by ``fork`` starts its own loop when it first needs one; clients made before the fork
-belong to the parent and refuse to work in the child.
+A process made by ``fork`` starts its own when it first needs one. At the end of a process its
+clients are closed, so that what they have taken is sent, within EXIT_S seconds; then the loop ends.
 """
 
 import asyncio
+import atexit
 import os
 import threading
+import warnings
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
-from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any, Final, ParamSpec, Protocol, TypeVar
 
-from magnetar.errors import NotAllowed
+from magnetar.errors import AlreadyClosed, MagnetarError, NotAllowed
+from magnetar.tasks import Tasks
+
+from .gather_all import gather_all
+from .loop_call import LoopCall
+
+EXIT_S: Final = 5.0
+STOP_S: Final = 1.0  # How long the end of a process waits for the thread, when all is closed.
 
 
-class _Closable(Protocol):
+class Closable(Protocol):
     def close(self) -> Coroutine[Any, Any, None]: ...
 
 
 T = TypeVar("T")
-C = TypeVar("C", bound=_Closable)
 P = ParamSpec("P")
 
 
@@ -28,8 +36,11 @@ class LoopThread:
     """An event loop in a thread of its own, for one process."""
 
     def __init__(self) -> None:
-        self.pid: Final = os.getpid()
+        self.inherited = False  # It is that of the process which this one was forked from.
+        self._clients: dict[Closable, None] = {}  # Those that are not closed.
         self._loop = _new_loop()
+        self._tasks = Tasks("blocking")
+        self.over = False  # It has been stopped, at the end of the process.
         self._thread = threading.Thread(
             target=self._loop.run_forever, name="magnetar-client", daemon=True
         )
@@ -37,32 +48,39 @@ class LoopThread:
         self._woken = False  # Invariant: True while something posted may not be seen otherwise.
         self._thread.start()
 
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine on the loop and wait. An interruption, as by Ctrl-C, cancels it."""
-        answer = self._begin(work)
+    def run(
+        self, work: Callable[[], Coroutine[Any, Any, T]], undo: Callable[[T], object] | None = None
+    ) -> T:
+        """Run a coroutine on the loop and wait. An interruption, as by Ctrl-C, cancels it.
+
+        If it has a result all the same, which the caller does not get, ``undo`` is called with it.
+        """
+        call = LoopCall(work, self._tasks, undo)
         try:
-            return answer.result()
+            self._begin(call)
+            return call.result()
         except BaseException:
-            answer.cancel()
+            self._loop.call_soon_threadsafe(call.give_up)
             raise
 
-    def make(self, work: Coroutine[Any, Any, C]) -> C:
+    def make(
+        self,
+        work: Callable[[], Coroutine[Any, Any, T]],
+        close: Callable[[T], Coroutine[Any, Any, None]],
+    ) -> T:
         """As ``run``. What was made when the call is interrupted is closed again."""
-        made: list[C] = []
+        return self.run(work, lambda made: self._tasks.spawn("undo", close(made)))
 
-        async def make() -> C:
-            made.append(await work)
-            return made[0]
+    def keep(self, client: Closable) -> None:
+        """Close this client at the end of the process, if ``drop`` does not come before."""
+        self._clients[client] = None
 
-        async def close() -> None:
-            for each in made:
-                await each.close()
-
+    async def drop(self, client: Closable) -> None:
+        """Close a client, on the loop."""
         try:
-            return self.run(make())
-        except BaseException:
-            self._begin(close())  # It runs behind the cancellation, when ``made`` is settled.
-            raise
+            await client.close()
+        finally:
+            self._clients.pop(client, None)
 
     def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call a function on the loop, and wait for what it returns."""
@@ -70,7 +88,7 @@ class LoopThread:
         async def call() -> T:
             return function(*args, **kwargs)
 
-        return self.run(call())
+        return self.run(call)
 
     def wait_for(self, function: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call a function on the loop, and wait for what the awaitable that it returns brings."""
@@ -78,15 +96,20 @@ class LoopThread:
         async def call() -> T:
             return await function(*args, **kwargs)
 
-        return self.run(call())
+        return self.run(call)
 
     def post(self, function: Callable[[], object]) -> None:
         """Have a function called on the loop, behind what was asked of it before. Never waits."""
-        self.check()
+        if self.over:
+            raise _over()
         self._posted.append(function)
         if not self._woken:
             self._woken = True
-            self._loop.call_soon_threadsafe(self._call_posted)
+            try:
+                self._loop.call_soon_threadsafe(self._call_posted)
+            except BaseException:  # An interruption: the next one wakes the loop for both.
+                self._woken = False
+                raise
 
     def _call_posted(self) -> None:
         self._woken = False  # What is posted from now on wakes it again.
@@ -95,48 +118,105 @@ class LoopThread:
 
     def finish(self, close: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Call ``close`` on the loop and wait. An interruption does not keep it from its end."""
+        if self.over:
+            return  # It was closed when the loop ended.
+        call = LoopCall(close, self._tasks)
+        try:
+            self._begin(call)
+            call.result()
+        except BaseException:
+            self._loop.call_soon_threadsafe(call.begin)
+            raise
 
-        async def closing() -> None:
-            await close()
+    def finish_later(self, close: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """As ``finish``, without waiting. May be called by the garbage collection, anywhere."""
+        if not self.over and not self.inherited:
+            call = LoopCall(close, self._tasks)
+            self._loop.call_soon_threadsafe(call.begin)
 
-        self._begin(closing()).result()
-
-    def check(self) -> None:
-        """Raises NotAllowed in a process that was forked after this was made."""
-        if os.getpid() != self.pid:
-            raise NotAllowed(
-                "this client was made before the process forked: make another one here"
+    def end(self) -> None:
+        """Close all clients, in EXIT_S seconds, and stop the loop."""
+        clients = list(self._clients)
+        if clients:
+            warnings.warn(
+                f"unclosed at the end of the process: {', '.join(map(str, clients))}; close "
+                "clients, as by a with statement",
+                ResourceWarning,
+                stacklevel=2,
             )
 
-    def _begin(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        if os.getpid() != self.pid or threading.current_thread() is self._thread:
-            work.close()
-            self.check()
+        async def close() -> None:
+            await gather_all(each.close() for each in clients)
+
+        call = LoopCall(close, self._tasks)
+        try:
+            self._loop.call_soon_threadsafe(call.begin)
+            call.result(EXIT_S)
+        except (TimeoutError, MagnetarError) as error:
+            warnings.warn(  # It is shown, where a line of a log may not be.
+                f"the process ends before all messages of {', '.join(map(str, clients))} are "
+                f"stored: {error}",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        self.over = True
+        stopping = LoopCall(self._tasks.close, self._tasks)
+        self._loop.call_soon_threadsafe(stopping.begin)
+        with suppress(TimeoutError):
+            stopping.result(STOP_S)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(STOP_S)
+
+    def _begin(self, call: LoopCall[Any]) -> None:
+        if self.over:
+            call.give_up()
+            raise _over()
+        if threading.current_thread() is self._thread:
+            call.give_up()
             raise NotAllowed("a blocking call on the client's own loop would wait for itself")
-        return asyncio.run_coroutine_threadsafe(work, self._loop)
+        self._loop.call_soon_threadsafe(call.begin)
 
 
-_lock = threading.Lock()
+def _over() -> AlreadyClosed:
+    return AlreadyClosed("the process ends, which closed its clients")
+
+
+_lock = threading.RLock()  # A handler of signals may come in between.
 _current: LoopThread | None = None
+_of_parents: Final[list[LoopThread]] = []  # Kept, so that nothing of theirs is closed in the child.
 
 
 def loop_thread() -> LoopThread:
     """Return the loop thread of this process, and start it when there is none yet."""
     global _current  # noqa: PLW0603 - one loop per process is the point.
-    if _current is not None and _current.pid == os.getpid():
+    if _current is not None:
         return _current
     with _lock:
-        if _current is None or _current.pid != os.getpid():
+        if _current is None:
             _current = LoopThread()
         return _current
+
+
+def making() -> threading.RLock:
+    """What a thread holds while it makes something that others must not make a second time."""
+    return _lock
 
 
 def _after_fork() -> None:
     """Begin anew in the child: the lock may be held by a thread that only the parent has."""
     global _lock, _current
-    _lock, _current = threading.Lock(), None
+    if _current is not None:
+        _current.inherited = True
+        _of_parents.append(_current)
+    _lock, _current = threading.RLock(), None
 
 
+def _at_exit() -> None:
+    if _current is not None:
+        _current.end()
+
+
+atexit.register(_at_exit)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 

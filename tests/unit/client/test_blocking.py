@@ -6,13 +6,13 @@ import sys
 import threading
 import time
 import urllib.request
-from concurrent.futures import Future
 from contextlib import contextmanager
 from itertools import islice
 
 import pytest
 
 from magnetar.client import blocking
+from magnetar.client.loop_call import LoopCall
 from magnetar.client.loop_thread import loop_thread
 from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.errors import AlreadyClosed, InvalidValue, MessageTooLarge, TimedOut
@@ -199,7 +199,7 @@ def interrupted_at_the_end():
     """Ctrl-C when the loop has answered, and before the main thread has the answer."""
 
     def interrupt(frame, event, _):
-        if event == "return" and frame.f_code is Future.result.__code__:
+        if event == "return" and frame.f_code is LoopCall.result.__code__:
             sys.setprofile(None)
             raise KeyboardInterrupt
 
@@ -219,6 +219,24 @@ def test_what_was_made_when_it_is_interrupted_is_not_attached(broker, blocking_c
         with pytest.raises(KeyboardInterrupt), interrupted_at_the_end():
             make()
         until_attached(0, broker, topic)
+
+
+def test_what_was_received_when_it_is_interrupted_is_received_next(blocking_client, topic):
+    consumer = blocking_client.subscribe(topic, "s")
+    reader = blocking_client.create_reader(topic)
+    with blocking_client.create_producer(topic) as producer:
+        producer.send_many([b"%d" % n for n in range(6)])
+    for source in (consumer, reader):
+        with pytest.raises(KeyboardInterrupt), interrupted_at_the_end():
+            source.receive(5)
+        assert source.has_message_available()
+        assert source.receive(5).data == b"0"
+        with pytest.raises(KeyboardInterrupt), interrupted_at_the_end():
+            source.receive_many(2, 5)
+        assert payloads(source.receive_many(3, 5)) == [b"1", b"2"]
+        with pytest.raises(KeyboardInterrupt), interrupted_at_the_end():
+            next(iter(source))
+        assert payloads(drained(source, 3)) == [b"3", b"4", b"5"]
 
 
 def until_attached(count, broker, topic):

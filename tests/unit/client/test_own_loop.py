@@ -1,6 +1,7 @@
 """A client belongs to the loop of its first use: every other one is refused at once."""
 
 import asyncio
+import gc
 import inspect
 
 import pytest
@@ -23,12 +24,13 @@ ARGUMENTS = {
     "send_many": ([b"x"],),
     "enqueue": ([b"x"],),
     "reconsume_later": (None, 1),
+    "register_schema": (None,),
     "seek": (None,),
     "seek_time": (0,),
     "seek_each": (lambda _: 0,),
     "create_table_view": ("t",),
 }
-NO_USE_OF_THE_LOOP = {"add", "arrived", "failed", "remove", "run"} | {
+NO_USE_OF_THE_LOOP = {"add", "arrived", "failed", "put_back", "remove", "run"} | {
     "acknowledge",
     "acknowledge_cumulative",
     "watch",
@@ -106,6 +108,10 @@ def test_a_client_may_be_made_before_there_is_a_loop():
         outcome = loop.run(_entered(client))
         assert outcome is None or "closed: make a client in each asyncio.run" in str(outcome)
     assert outcome is not None
+    client.itself = client  # Only the collection ends it.
+    del outcome, client
+    with pytest.warns(ResourceWarning, match="unclosed <Client of pulsar://localhost>"):
+        gc.collect()
 
 
 async def _entered(client):

@@ -8,7 +8,7 @@ from functools import partial
 from itertools import accumulate, groupby
 from math import inf
 from operator import attrgetter
-from typing import Any, Final, Generic, Protocol, Self, TypeVar
+from typing import Any, Final, Generic, Protocol, Self, TypeVar, cast
 
 from magnetar.client.checks import check_positive
 from magnetar.client.gather_all import gather_all
@@ -297,6 +297,12 @@ class Receiver(Generic[T_co]):
         self._failure = part.over
         self._signal.set()
 
+    def put_back(self, messages: Sequence[Message[Any]]) -> None:
+        """Have messages received again, next: whoever received them did not get them."""
+        if not self._closed:
+            self._hold(messages)
+            self._signal.set()
+
     def arrived(self, part: TopicConsumer) -> None:
         """A topic has something."""
         if self._topics.get(part.topic) is not part:
@@ -339,6 +345,9 @@ class Receiver(Generic[T_co]):
         return taken[0]
 
     def _take(self, count_max: int, take: Callable[[TopicConsumer, int], list[T]]) -> list[T]:
+        if self._held and take == TopicConsumer.take:
+            held, self._held = self._held[:count_max], self._held[count_max:]
+            return cast("list[T]", self._handed(held))
         if len(self._ready) == 1:
             taken = take(self._ready[0], count_max)
             if not self._ready[0].waiting:

@@ -202,6 +202,7 @@ class Producer(Generic[T]):
         A payload that was encoded with it is sent with ``schema_version``. Raises InvalidValue for
         a schema that the broker is not told of, IncompatibleSchema, TimedOut, the broker's error.
         """
+        check_loop(self._loop)
         info = schema.info if isinstance(schema, Schema) else schema
         if info is None:
             raise InvalidValue(f"{type(schema).__name__} is no schema that a topic can have")

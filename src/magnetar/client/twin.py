@@ -1,0 +1,183 @@
+"""What every blocking class has: the asyncio object behind it, and ways to call that."""
+
+import warnings
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar, Unpack
+from weakref import finalize
+
+from magnetar.errors import AlreadyClosed
+
+from .client import Client
+from .config import ClientOptions
+from .failover import AutoClusterFailover
+from .handover import Handover
+from .loop_thread import LoopThread, loop_thread, making
+
+if TYPE_CHECKING:
+    from .message import Message
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+LIST_SIZE: Final = 1000  # Of an iterable without end, so many are taken at a time.
+
+
+class Twin:
+    """The blocking side of an asyncio object.
+
+    A process that was forked makes another one, in the same way, when it uses it first. What was
+    made before belongs to its parent: closing it does nothing. What is dropped is closed.
+    """
+
+    def __init__(self, make: Callable[[LoopThread], Any]) -> None:
+        self._make = make
+        self._closed = False
+        thread = loop_thread()
+        self._begin(thread)
+        self._thread = thread
+
+    @property
+    def _asyncio(self) -> Any:
+        self.own()
+        return self._made
+
+    def own(self) -> None:
+        """Be of this process."""
+        if self._thread.inherited:
+            self._make_again()
+
+    def _make_again(self) -> None:
+        with making():
+            if self._closed:
+                raise AlreadyClosed("it was closed before it was used in this process")
+            if self._thread.inherited:
+                thread = loop_thread()
+                self._begin(thread)
+                self._thread = thread  # Last: other threads see what is ready.
+
+    def _begin(self, thread: LoopThread) -> None:
+        made = self._make(thread)
+        try:
+            self._dropped = finalize(self, self._forgotten, thread, made)
+            self._dropped.atexit = False
+            self._made = made
+        except BaseException:  # An interruption: nobody else knows of it.
+            thread.finish_later(made.close)
+            raise
+
+    def _run(
+        self, function: Callable[P, Coroutine[Any, Any, T]], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        return self._thread.run(partial(function, *args, **kwargs))
+
+    def _call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        return self._thread.call(function, *args, **kwargs)
+
+    def _wait_for(
+        self, function: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        return self._thread.wait_for(function, *args, **kwargs)
+
+    def _take(
+        self,
+        function: "Callable[P, Coroutine[Any, Any, Message[T]]]",
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> "Message[T]":
+        """Receive a message. When the call is interrupted, the next one gets it."""
+        put_back = self._made.put_back
+        return self._thread.run(
+            partial(function, *args, **kwargs), lambda message: put_back([message])
+        )
+
+    def _take_many(
+        self,
+        function: "Callable[P, Coroutine[Any, Any, list[Message[T]]]]",
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> "list[Message[T]]":
+        return self._thread.run(partial(function, *args, **kwargs), self._made.put_back)
+
+    def _close(self) -> None:
+        self._closed = True
+        if not self._thread.inherited:
+            self._finish()
+            self._dropped.detach()
+
+    def _finish(self) -> None:
+        self._thread.finish(self._made.close)
+
+    @staticmethod
+    def _forgotten(thread: LoopThread, made: Any) -> None:
+        thread.finish_later(made.close)
+
+
+class MadeTwin(Twin):
+    """The blocking side of what a client makes."""
+
+    def __init__(self, client: Twin, make: Callable[[], Coroutine[Any, Any, Any]]) -> None:
+        self._client = client  # It stays open as long as this one is in use.
+
+        def begin(thread: LoopThread) -> Any:
+            client.own()  # First, since the loop's thread could not wait for itself.
+            return thread.make(make, _close)
+
+        super().__init__(begin)
+
+
+class ProducerTwin(MadeTwin):
+    """The blocking side of a producer."""
+
+    def _begin(self, thread: LoopThread) -> None:
+        super()._begin(thread)
+        self._own_handover: Handover[Any] = Handover(self._made, thread)
+
+    @property
+    def _handover(self) -> Handover[Any]:
+        self.own()
+        return self._own_handover
+
+
+class ClientTwin(Twin):
+    """The blocking side of a client."""
+
+    def __init__(
+        self, service_url: str | AutoClusterFailover, **options: Unpack[ClientOptions]
+    ) -> None:
+        """As ``magnetar.Client``."""
+
+        def make(thread: LoopThread) -> Client:
+            client = thread.call(Client, service_url, **options)
+            thread.keep(client)
+            return client
+
+        super().__init__(make)
+
+    def _finish(self) -> None:
+        self._thread.finish(partial(self._thread.drop, self._made))
+
+    @staticmethod
+    def _forgotten(thread: LoopThread, made: Any) -> None:
+        if not thread.over and not thread.inherited:
+            warnings.warn(f"unclosed {made}", ResourceWarning, stacklevel=2)
+            thread.finish_later(partial(thread.drop, made))
+
+
+def listed(values: T) -> T:
+    """Run through an iterator here: the loop would run its code between the messages of others."""
+    return list(values) if isinstance(values, Iterator) else values  # type: ignore[return-value]
+
+
+def lists(values: Iterable[T]) -> Iterator[Iterable[T]]:
+    """The same for one without end, in lists of LIST_SIZE."""
+    if not isinstance(values, Iterator):
+        yield values
+        return
+    while some := list(islice(values, LIST_SIZE)):
+        yield some
+
+
+async def _close(made: Any) -> None:
+    await made.close()
