@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from support.admin import ask
 from support.draining import data, drained
 
 from magnetar import InitialPosition, SubscriptionType
@@ -97,3 +98,19 @@ def test_the_blocking_client_waits_for_the_answer(broker, topic):
             consumer.redeliver_unacknowledged()
             consumer.close()
             assert data(other.receive_many(6, 20)) == PAYLOADS[5:]
+
+
+async def test_an_acknowledgement_is_answered_though_the_topic_is_unloaded(broker, client, topic):
+    consumer = await client.subscribe(topic, "s", type=SHARED, ack_receipts=True)
+    producer = await client.create_producer(topic, batching=False)
+    await producer.send_many([b"%d" % number for number in range(200)])
+    path = topic.replace("://", "/")
+    unloading = asyncio.ensure_future(asyncio.to_thread(ask, broker, "PUT", f"{path}/unload"))
+    seen = set()
+    while len(seen) < 200 or not unloading.done():
+        for message in await consumer.receive_many(1000, 0.1):
+            seen.add(message.message_id)
+            await consumer.acknowledge(message)
+    await unloading
+    await consumer.close()
+    assert await left(client, topic) == []
