@@ -57,7 +57,7 @@ class Consumer(Receiver[T_co]):
         given = list(messages)
         if self.interceptors is not None:
             self.interceptors.on_acknowledge(given)
-        if len(self._topics) == 1:
+        if len(self._topics) == 1 and not self._former:  # Then all of them come from it.
             return next(iter(self._topics.values())).acks.acknowledge(given)
         groups = groupby(given, self._part_of)
         return all_of([part.acks.acknowledge(list(group)) for part, group in groups])

@@ -26,7 +26,7 @@ from .topic_consumer import TopicConsumer
 T = TypeVar("T")
 
 MESSAGES_PER_TOPIC_MAX: Final = 100  # Messages taken from one topic before the next one.
-FORMER_TOPICS_MAX: Final = 1000  # Topics that went, whose messages may still be acknowledged.
+FORMER_TOPICS_MAX: Final = 100  # Topics that went, whose messages may still be acknowledged.
 
 
 class _Opened(Protocol):

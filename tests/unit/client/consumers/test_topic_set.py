@@ -63,9 +63,17 @@ async def test_messages_of_a_topic_that_went_may_be_acknowledged(peer, client):
     peer.script(BaseCommand.SUBSCRIBE, missing("subscribe"))
     await lose_connection(peer, consumer)
     await until(lambda: len(consumer.topics) == 1)
-    consumer.acknowledge(messages)
-    consumer.negative_acknowledge(messages)
+    [left] = consumer.topics
+    [former] = [message for message in messages if message.topic != left]
+    consumer.acknowledge([former])
+    consumer.acknowledge(former)
+    consumer.negative_acknowledge(former)
     await consumer.flush()
+    await consumer.last_message_id()
+    assert not peer.of(BaseCommand.ACK)  # Its entry is another one on the topic that is left.
+    consumer.acknowledge(messages)
+    await consumer.flush()
+    assert len((await peer.saw(BaseCommand.ACK)).ack.message_id) == 1
 
 
 async def test_so_many_topics_that_went_are_remembered(peer, client, monkeypatch):
