@@ -4,6 +4,7 @@ Time passes in one test, which shows that the operation timeout does not end who
 """
 
 import asyncio
+from contextlib import suppress
 
 import pytest
 from support.admin import ask
@@ -114,3 +115,14 @@ async def test_two_that_wait_for_all_partitions_do_not_wait_for_each_other(broke
 
     async with asyncio.timeout(20):
         await asyncio.gather(*(own(f"owner-{number}") for number in range(4)))
+
+
+async def test_who_waits_for_a_topic_that_moves_gets_it_all_the_same(broker, client, topic):
+    owner = await client.create_producer(topic, access_mode=EXCLUSIVE)
+    waiting = asyncio.ensure_future(client.create_producer(topic, access_mode=WAIT))
+    await in_line(broker, topic, 1)
+    ask(broker, "PUT", topic.replace("://", "/") + "/unload")
+    with suppress(ProducerFenced):  # Who waited may have been the first to come back.
+        await owner.send(b"0")
+    await owner.close()
+    await (await asyncio.wait_for(waiting, 20)).send(b"1")

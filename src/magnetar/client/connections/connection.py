@@ -187,6 +187,10 @@ class Connection(asyncio.BufferedProtocol):
             raise ConnectionLost(str(self._cause))
         return await self._requests.ask(build, self.write, timeout_s, postponed)
 
+    def fail(self, request_id: int, error: MagnetarError) -> None:
+        """Raise an error to who waits for an answer, since none will come."""
+        self._requests.failed(request_id, error)
+
     def post(self, build: Callable[[int], bytes]) -> None:
         """Send a request, and do not wait for the answer."""
         self.write(build(self._requests.next_id()))

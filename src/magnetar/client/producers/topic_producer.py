@@ -14,7 +14,7 @@ from magnetar.client.encryption.data_keys import Encryptor
 from magnetar.client.memory_limit import MemoryLimit
 from magnetar.client.producers.config import ProducerConfig
 from magnetar.clock import Clock
-from magnetar.errors import AlreadyClosed, ConnectionLost, MagnetarError, Refused
+from magnetar.errors import AlreadyClosed, ConnectionLost, MagnetarError, Refused, TopicClosed
 from magnetar.model.names import TopicName
 from magnetar.model.schemas import SchemaInfo
 from magnetar.tasks import Closing
@@ -55,6 +55,7 @@ class TopicProducer:
         self._timeout_s = operation_timeout_s
         self._name = config.name
         self._epoch = 0
+        self._asked: int | None = None  # The request that waits for the broker's answer.
         self._topic_epoch: int | None = None  # As the broker said; of an exclusive producer.
         self._encrypted = encryptor is not None
         self._encoder = Encoder(
@@ -151,6 +152,8 @@ class TopicProducer:
             self._reconnect(f"send {refusal.sequence_id} failed: {error}")
 
     def on_detached(self, connection: Connection, error: MagnetarError | None) -> None:
+        if error is None and self._asked is not None:  # It waits in line at a broker that let go.
+            connection.fail(self._asked, TopicClosed(f"{self._topic} was closed: it moves"))
         self._attachment.lost(connection)
 
     async def _attach(self, connection: Connection) -> None:
@@ -158,26 +161,13 @@ class TopicProducer:
         connection.producers[self._id] = self
         try:
             answer = await connection.request(
-                lambda request_id: requests.producer(
-                    self._id,
-                    request_id,
-                    self._topic,
-                    name=self._name,
-                    user_provided_name=self._config.name is not None,
-                    epoch=epoch,
-                    metadata=self._config.properties,
-                    access_mode=self._config.access_mode,
-                    topic_epoch=self._topic_epoch,
-                    schema=self._schema,
-                    encrypted=self._encrypted,
-                    initial_subscription=self._config.initial_subscription,
-                ),
-                self._timeout_s,
-                self._attachment.in_line,
+                partial(self._request, epoch), self._timeout_s, self._attachment.in_line
             )
         except BaseException:
             connection.detach(connection.producers, self._id, self._close_request)
             raise
+        finally:
+            self._asked = None
         success = answer.command.producer_success
         if epoch == 0 or not self._encoder.producer_name:
             start = self._config.initial_sequence_id
@@ -191,6 +181,23 @@ class TopicProducer:
         self.queue.size_max = connection.max_message_size
         for pieces in self.queue.unanswered():
             connection.write_pieces(pieces)
+
+    def _request(self, epoch: int, request_id: int) -> bytes:
+        self._asked = request_id
+        return requests.producer(
+            self._id,
+            request_id,
+            self._topic,
+            name=self._name,
+            user_provided_name=self._config.name is not None,
+            epoch=epoch,
+            metadata=self._config.properties,
+            access_mode=self._config.access_mode,
+            topic_epoch=self._topic_epoch,
+            schema=self._schema,
+            encrypted=self._encrypted,
+            initial_subscription=self._config.initial_subscription,
+        )
 
     def _write(self, pieces: list[bytes]) -> None:
         if self._attachment.connection is not None:

@@ -176,6 +176,21 @@ async def test_who_loses_its_place_in_line_stands_in_line_again(peer, client):
     assert (await opening).connected
 
 
+async def test_who_waits_at_a_broker_that_lets_go_stands_in_line_elsewhere(peer, client):
+    def in_line(connection, frame):
+        asked = frame.command.producer.request_id
+        connection.write(replies.producer_success(asked, "p", producer_ready=False))
+
+    peer.script(BaseCommand.PRODUCER, in_line)
+    waits = ProducerAccessMode.WAIT_FOR_EXCLUSIVE
+    opening = asyncio.ensure_future(client.create_producer("t", access_mode=waits))
+    await peer.saw(BaseCommand.PRODUCER)
+    peer.connections[0].write(replies.close_producer(0))
+    assert (await opening).connected
+    assert len(peer.of(BaseCommand.LOOKUP)) == 2
+    assert not peer.of(BaseCommand.CLOSE_PRODUCER)
+
+
 async def test_a_receipt_out_of_order_means_a_new_connection(peer, client):
     producer = await client.create_producer("t", batching=False)
 
