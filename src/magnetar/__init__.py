@@ -26,7 +26,11 @@ if TYPE_CHECKING:
     from magnetar.client.consumers.redelivery_backoff import RedeliveryBackoff
     from magnetar.client.consumers.table_view import TableView
     from magnetar.client.encryption.keys import CryptoKeyReader, EncryptionKey, FileKeyReader
-    from magnetar.client.failover import AutoClusterFailover, ServiceInfo
+    from magnetar.client.failover import (
+        AutoClusterFailover,
+        ControlledClusterFailover,
+        ServiceInfo,
+    )
     from magnetar.client.message import EncryptionContext, Message, TopicMessageId
     from magnetar.client.outgoing_message import OutgoingMessage
     from magnetar.client.producers.config import ProducerCryptoFailureAction
@@ -59,6 +63,7 @@ __all__ = [
     "Consumer",
     "ConsumerCryptoFailureAction",
     "ConsumerInterceptor",
+    "ControlledClusterFailover",
     "CryptoKeyReader",
     "DeadLetterPolicy",
     "EncryptionContext",
@@ -100,6 +105,7 @@ _HOMES: Final = {
     "Consumer": "magnetar.client.consumers.consumer",
     "ConsumerCryptoFailureAction": "magnetar.client.consumers.config",
     "ConsumerInterceptor": "magnetar.client.consumers.interceptors",
+    "ControlledClusterFailover": "magnetar.client.failover",
     "CryptoKeyReader": "magnetar.client.encryption.keys",
     "DeadLetterPolicy": "magnetar.client.consumers.letters",
     "EncryptionContext": "magnetar.client.message",

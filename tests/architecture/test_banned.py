@@ -34,6 +34,7 @@ DOORS = {
         "broker/admin/",
         "client/authentication/oauth2.py",
         "client/connections/http_lookup.py",
+        "client/connections/provider_watch.py",
     ),
     "pyspark": ("spark/", "tools/quickstart/"),
     "cramjam": ("message/compression.py",),

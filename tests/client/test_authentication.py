@@ -8,6 +8,7 @@ import pytest
 from aiohttp import web
 from support.certificates import Authority
 from support.security import PASSWORD, USER
+from support.web import serving
 
 from magnetar import (
     AuthenticationBasic,
@@ -84,23 +85,14 @@ async def test_tokens_come_from_an_authorization_server(security, topic, tmp_pat
     key.write_text(json.dumps({"client_id": "me", "client_secret": "s3cret"}))
     asked = []
 
-    async def known(request):
-        return web.json_response({"token_endpoint": f"http://{request.host}/token"})
-
-    async def token(request):
+    async def issue(request):
+        if request.method == "GET":
+            return web.json_response({"token_endpoint": f"http://{request.host}/token"})
         asked.append(await request.post())
         return web.json_response({"access_token": security.token(), "expires_in": 60})
 
-    app = web.Application()
-    app.router.add_get("/.well-known/openid-configuration", known)
-    app.router.add_post("/token", token)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    issuer = f"http://127.0.0.1:{site._server.sockets[0].getsockname()[1]}"
-    login = AuthenticationOAuth2(issuer, str(key), audience="urn:pulsar")
-    async with Client(security.url, authentication=login, **security.trust) as client:
-        await exchange(client, topic)
-    await runner.cleanup()
+    async with serving(issue) as issuer:
+        login = AuthenticationOAuth2(f"http://{issuer}", str(key), audience="urn:pulsar")
+        async with Client(security.url, authentication=login, **security.trust) as client:
+            await exchange(client, topic)
     assert [form["client_secret"] for form in asked] == ["s3cret"]

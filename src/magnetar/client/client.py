@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Self, Unpack, cast
+from typing import Any, Self, Unpack
 
 from magnetar.clock import Clock, SystemClock
 from magnetar.errors import AlreadyClosed, InvalidValue
@@ -25,6 +25,7 @@ from .connections.cluster import Cluster
 from .connections.failover_watch import watch_clusters
 from .connections.lookup import Lookup
 from .connections.pool import ConnectionPool
+from .connections.provider_watch import watch_provider
 from .consumers.config import ConsumerConfig, ConsumerOptions, ReaderOptions, TableViewOptions
 from .consumers.consumer import Consumer
 from .consumers.letter_sender import Channel, Letters
@@ -36,7 +37,7 @@ from .consumers.table_view import TableView
 from .consumers.topics_pattern import TopicsPattern
 from .context import ClientContext
 from .environment import read_conf, settings_in_environment
-from .failover import AutoClusterFailover
+from .failover import AutoClusterFailover, ControlledClusterFailover
 from .gather_all import gather_all
 from .memory_limit import MemoryLimit
 from .opening import opening
@@ -55,7 +56,7 @@ class Client:
 
     def __init__(
         self,
-        service_url: str | AutoClusterFailover,
+        service_url: str | AutoClusterFailover | ControlledClusterFailover,
         *,
         clock: Clock | None = None,
         chance: Callable[[], float] | None = None,
@@ -66,24 +67,25 @@ class Client:
         It may be the web service's, ``http[s]://...``, or several clusters. Raises InvalidValue.
         ``clock``, and ``chance`` with its numbers in [0, 1), are for tests and simulations.
         """
-        failover = service_url if isinstance(service_url, AutoClusterFailover) else None
-        configs = (
-            [ClientConfig(service_url=cast("str", service_url), **options)]
-            if failover is None
-            else failover.configs(options)
-        )
+        if isinstance(service_url, AutoClusterFailover | ControlledClusterFailover):
+            configs = service_url.configs(options)
+        else:
+            configs = [ClientConfig(service_url=service_url, **options)]
         config = configs[0]
         clock = clock or SystemClock()
         chance = chance or secrets.SystemRandom().random
         backoff = partial(
             Backoff, chance, first_s=config.backoff_first_s, max_s=config.backoff_max_s
         )
-        clusters = [
-            Cluster(each, backoff, chance, reached=failover is not None) for each in configs
-        ]
+        waited_for = not isinstance(service_url, str)
+        make = partial(Cluster, backoff=backoff, chance=chance, reached=waited_for)
+        clusters = [make(each) for each in configs]
         self._pool = ConnectionPool(config, clusters[0], clock)
-        if failover is not None:
-            self._pool.watched(partial(watch_clusters, failover, clusters, self._pool, clock))
+        if isinstance(service_url, AutoClusterFailover):
+            self._pool.watched(partial(watch_clusters, service_url, clusters, self._pool, clock))
+        elif isinstance(service_url, ControlledClusterFailover):
+            watch = partial(watch_provider, service_url, options, self._pool, make, clock)
+            self._pool.watched(watch)
         self._lookup = Lookup(config, self._pool, clock, backoff)
         self._context = ClientContext(
             config,

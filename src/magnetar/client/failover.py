@@ -1,12 +1,14 @@
 """Several clusters for one client: which is used, and when another."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from magnetar.errors import InvalidValue
 
 from .authentication.authentication import Authentication
-from .checks import check_not_negative, check_positive, check_text
+from .authentication.plugins import authentication_of
+from .checks import check_not_negative, check_positive, check_text, copy_properties
 from .config import ClientConfig, ClientOptions
 from .service_url import ServiceUrl
 
@@ -48,14 +50,55 @@ class AutoClusterFailover:
 
     def configs(self, options: ClientOptions) -> list[ClientConfig]:
         """The settings with which a client uses each cluster, the primary's first."""
-        return [self._config(each, options) for each in (self.primary, *self.secondaries)]
+        return [_config(each, options) for each in (self.primary, *self.secondaries)]
 
-    @staticmethod
-    def _config(given: ServiceInfo | str, options: ClientOptions) -> ClientConfig:
-        info = ServiceInfo(given) if isinstance(given, str) else given
-        merged: ClientOptions = {**options}
-        if info.authentication is not None:
-            merged["authentication"] = info.authentication
-        if info.tls_trust_certs_file is not None:
-            merged["tls_trust_certs_file"] = info.tls_trust_certs_file
-        return ClientConfig(service_url=info.service_url, **merged)
+
+@dataclass(frozen=True, slots=True)
+class ControlledClusterFailover:
+    """In place of a service URL: a web server says which cluster to use.
+
+    ``url_provider`` is asked when the client is first used and every ``check_interval_s``, with
+    ``headers``. It answers as for Pulsar's Java client: a JSON object with ``serviceUrl``, and
+    ``tlsTrustCertsFilePath``, ``authPluginClassName`` and ``authParamsString`` where they differ.
+    Until it has answered, ``default`` is used. Raises InvalidValue.
+    """
+
+    default: ServiceInfo | str
+    url_provider: str
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    check_interval_s: float = 30.0
+
+    def __post_init__(self) -> None:
+        check_text("url_provider", self.url_provider)
+        if not self.url_provider.startswith(("http://", "https://")) or "@" in self.url_provider:
+            raise InvalidValue("url_provider is not of the form https://host/path without password")
+        copy_properties("headers", self.headers)
+        check_positive("check_interval_s", self.check_interval_s)
+
+    def configs(self, options: ClientOptions) -> list[ClientConfig]:
+        """The settings with which a client begins."""
+        return [_config(self.default, options)]
+
+    def told(self, answer: bytes, options: ClientOptions) -> ClientConfig:
+        """The settings that the provider's answer means. Raises InvalidValue."""
+        try:
+            found: object = json.loads(answer)
+        except ValueError:
+            found = None
+        if not isinstance(found, dict) or not isinstance(found.get("serviceUrl"), str):
+            raise InvalidValue("the provider answers without a JSON object that has a serviceUrl")
+        plugin = found.get("authPluginClassName")
+        shown = plugin and authentication_of(str(plugin), str(found.get("authParamsString") or ""))
+        trusted = found.get("tlsTrustCertsFilePath")
+        info = ServiceInfo(found["serviceUrl"], shown or None, str(trusted) if trusted else None)
+        return _config(info, options)
+
+
+def _config(given: ServiceInfo | str, options: ClientOptions) -> ClientConfig:
+    info = ServiceInfo(given) if isinstance(given, str) else given
+    merged: ClientOptions = {**options}
+    if info.authentication is not None:
+        merged["authentication"] = info.authentication
+    if info.tls_trust_certs_file is not None:
+        merged["tls_trust_certs_file"] = info.tls_trust_certs_file
+    return ClientConfig(service_url=info.service_url, **merged)

@@ -11,7 +11,7 @@ from magnetar.errors import AlreadyClosed
 
 from .client import Client
 from .config import ClientOptions
-from .failover import AutoClusterFailover
+from .failover import AutoClusterFailover, ControlledClusterFailover
 from .handover import Handover
 from .loop_thread import LoopThread, loop_thread, making
 
@@ -144,7 +144,9 @@ class ClientTwin(Twin):
     """The blocking side of a client."""
 
     def __init__(
-        self, service_url: str | AutoClusterFailover, **options: Unpack[ClientOptions]
+        self,
+        service_url: str | AutoClusterFailover | ControlledClusterFailover,
+        **options: Unpack[ClientOptions],
     ) -> None:
         """As ``magnetar.Client``."""
 

@@ -1,7 +1,7 @@
 import pytest
 
 from magnetar.client.authentication.token import AuthenticationToken
-from magnetar.client.failover import AutoClusterFailover, ServiceInfo
+from magnetar.client.failover import AutoClusterFailover, ControlledClusterFailover, ServiceInfo
 from magnetar.errors import InvalidValue
 
 
@@ -22,6 +22,26 @@ def test_each_cluster_has_its_own_and_the_clients_settings():
     ]
 
 
+def test_what_a_provider_answers_is_over_the_clients_settings():
+    way = ControlledClusterFailover("pulsar+ssl://a", "https://provider.example/where")
+    options = {"tls_trust_certs_file": "/a.pem"}
+    assert [one.service_url for one in way.configs(options)] == ["pulsar+ssl://a"]
+    told = way.told(b'{"serviceUrl": "pulsar+ssl://b", "authPluginClassName": ""}', options)
+    assert (told.service_url, told.authentication) == ("pulsar+ssl://b", None)
+    assert told.tls_trust_certs_file == "/a.pem"
+    told = way.told(
+        b'{"serviceUrl": "pulsar+ssl://b", "tlsTrustCertsFilePath": "/b.pem",'
+        b' "authPluginClassName": "org.apache.pulsar.client.impl.auth.AuthenticationToken",'
+        b' "authParamsString": "token:t"}',
+        options,
+    )
+    assert told.tls_trust_certs_file == "/b.pem"
+    assert isinstance(told.authentication, AuthenticationToken)
+    for answer in (b"", b"[]", b'{"url": "pulsar://b"}', b'{"serviceUrl": 5}'):
+        with pytest.raises(InvalidValue, match="a serviceUrl"):
+            way.told(answer, options)
+
+
 @pytest.mark.parametrize(
     ("make", "says"),
     [
@@ -33,6 +53,8 @@ def test_each_cluster_has_its_own_and_the_clients_settings():
             "failover",
         ),
         (lambda: ServiceInfo("http://a"), "needs pulsar://"),
+        (lambda: ControlledClusterFailover("pulsar://a", "provider"), "url_provider"),
+        (lambda: ControlledClusterFailover("pulsar://a", "https://a:s3cret@b"), "url_provider"),
         (lambda: ServiceInfo("pulsar://me:s3cret@a"), "service URL"),
         (lambda: AutoClusterFailover("nonsense", ["pulsar://b"]).configs({}), "service URL"),
         (

@@ -3,6 +3,7 @@ import json
 
 import pytest
 from aiohttp import web
+from support.web import serving
 
 from magnetar.client.authentication.oauth2 import AuthenticationOAuth2
 from magnetar.errors import ConnectionLost, InvalidValue, NotAuthenticated
@@ -27,10 +28,10 @@ class Issuer:
         self.answer = (200, {"access_token": "t1", "expires_in": 100})
         self.url = ""
 
-    async def known(self, _):
-        return web.json_response({"token_endpoint": f"{self.url}/oauth/token"})
-
-    async def token(self, request):
+    async def serve(self, request):
+        if request.path == "/.well-known/openid-configuration":
+            return web.json_response({"token_endpoint": f"{self.url}/oauth/token"})
+        assert (request.method, request.path) == ("POST", "/oauth/token")
         self.asked.append(dict(await request.post()))
         status, body = self.answer
         return web.json_response(body, status=status)
@@ -39,16 +40,9 @@ class Issuer:
 @pytest.fixture
 async def issuer():
     issuer = Issuer()
-    app = web.Application()
-    app.router.add_get("/.well-known/openid-configuration", issuer.known)
-    app.router.add_post("/oauth/token", issuer.token)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    issuer.url = f"http://127.0.0.1:{site._server.sockets[0].getsockname()[1]}"
-    yield issuer
-    await runner.cleanup()
+    async with serving(issuer.serve) as address:
+        issuer.url = f"http://{address}"
+        yield issuer
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ import base64
 
 import pytest
 from aiohttp import web
+from support.web import serving
 from unit.client.conftest import quick_backoff
 
 from magnetar.client.authentication.authentication import Authentication
@@ -55,15 +56,8 @@ class Web:
 @pytest.fixture
 async def server():
     server = Web()
-    app = web.Application()
-    app.router.add_get("/{anything:.*}", server.serve)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    server.address = f"127.0.0.1:{site._server.sockets[0].getsockname()[1]}"
-    yield server
-    await runner.cleanup()
+    async with serving(server.serve) as server.address:
+        yield server
 
 
 @pytest.fixture
