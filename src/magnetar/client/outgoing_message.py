@@ -207,20 +207,21 @@ def prepare(
         except Exception as error:
             not_sent(value, error)
             raise
-    if isinstance(value, OutgoingMessage) and value.schema_version is not None:
-        schema = None
-    plain = value.value if isinstance(value, OutgoingMessage) else value
-    if isinstance(value, OutgoingMessage) and value.null_value and not plain:
+    if not isinstance(value, OutgoingMessage):
+        data, key = _encoded(value, schema)
+        return data, None if key is None else OutgoingMessage(data, key)
+    if value.null_value and not value.value:
         return b"", value.checked(b"")  # Its key, if any, is the application's.
-    data = _data(plain, schema)
-    message = value.checked(data) if isinstance(value, OutgoingMessage) else None
-    if schema is not None:
-        key = schema.encode_key(cast("T", plain))
-        if key is not None:
-            message = message or OutgoingMessage(data)
-            if message.key is not None:
-                raise InvalidValue("key: the schema takes it from the value; leave it out")
-            message.key = key
+    if value.schema_version is not None:
+        schema = None  # It was encoded before.
+    data, key = _encoded(value.value, schema)
+    message = value.checked(data)
+    if key is None:
+        return data, message
+    if value.key is not None:
+        raise InvalidValue("key: the schema takes it from the value; leave it out")
+    message = message or OutgoingMessage(data)
+    message.key = key
     return data, message
 
 
@@ -267,10 +268,11 @@ def many(
     return values
 
 
-def _data(value: T | Buffer, schema: Schema[T] | None) -> bytes:
-    """The payload; the queue refuses what is none."""
+def _encoded(value: T | Buffer, schema: Schema[T] | None) -> tuple[bytes, bytes | None]:
+    """The payload, and the key if the schema makes it; the queue refuses what is no payload."""
     if schema is not None:
-        return schema.encode(cast("T", value))
+        given = cast("T", value)
+        return schema.encode(given), schema.encode_key(given)
     if type(value) is not bytes and isinstance(value, bytes | bytearray | memoryview):
-        return bytes(value)
-    return cast("bytes", value)
+        return bytes(value), None
+    return cast("bytes", value), None
