@@ -1,8 +1,13 @@
-"""Messages that only their receivers can read."""
+"""Messages that only their receivers can read.
+
+Time passes where nothing is to come: what a consumer holds back shows in nothing else.
+"""
 
 import asyncio
+import zlib
 
 import pytest
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from support.admin import ask
 from support.keys import write_keys
 
@@ -14,7 +19,9 @@ from magnetar import (
     ProducerCryptoFailureAction,
     SubscriptionType,
 )
-from magnetar.errors import CryptoFailed
+from magnetar.client.encryption.public_keys import decrypt_with
+from magnetar.errors import CryptoFailed, TimedOut
+from magnetar.message.batch import unpack
 
 BIG = 12 << 20
 EARLIEST = InitialPosition.EARLIEST
@@ -112,6 +119,56 @@ async def test_what_cannot_be_read_is_held_back_until_it_can(client, topic, fold
     assert data == {b"0", b"1", b"in clear"}
 
 
+@pytest.mark.parametrize("kind", [SubscriptionType.EXCLUSIVE, SubscriptionType.SHARED])
+async def test_no_more_comes_than_may_be_held_back_and_all_comes_with_the_key(
+    client, topic, folder, reader, kind
+):
+    key = folder / f"later-{kind.name}.private.pem"
+    consumer = await client.subscribe(
+        topic, "s", crypto_key_reader=FileKeyReader(private=key), type=kind, receiver_queue_size=4
+    )
+    producer = await client.create_producer(
+        topic, encryption_keys=["orders"], crypto_key_reader=reader, batching=False
+    )
+    await producer.send_many([b"%d" % number for number in range(10)])
+    await (await client.create_producer(topic)).send(b"in clear")
+    with pytest.raises(TimedOut):
+        await consumer.receive(timeout_s=0.2)
+    key.write_bytes((folder / "orders.private.pem").read_bytes())
+    await consumer.redeliver_unacknowledged()
+    messages = await received(consumer, 11)
+    consumer.acknowledge(messages)
+    assert sorted(message.data for message in messages) == [
+        *(b"%d" % number for number in range(10)),
+        b"in clear",
+    ]
+
+
+async def test_what_is_held_back_comes_again_when_its_time_is_up(client, topic, folder, reader):
+    key = folder / "in-time.private.pem"
+    consumer = await client.subscribe(
+        topic,
+        "s",
+        crypto_key_reader=FileKeyReader(private=key),
+        type=SubscriptionType.SHARED,
+        ack_timeout_s=0.2,
+        ack_timeout_tick_s=0.1,
+        receiver_queue_size=1,
+    )
+    producer = await client.create_producer(
+        topic, encryption_keys=["orders"], crypto_key_reader=reader, batching=False
+    )
+    await producer.send_many([b"0", b"1"])
+    with pytest.raises(TimedOut):
+        await consumer.receive(timeout_s=0.1)
+    key.write_bytes((folder / "orders.private.pem").read_bytes())
+    messages = []
+    while len(messages) < 2:
+        messages.append(await consumer.receive(20))
+        await consumer.acknowledge(messages[-1])
+    assert {message.data for message in messages} == {b"0", b"1"}
+
+
 async def test_no_cumulative_acknowledgement_takes_in_what_is_held_back(client, topic, reader):
     producer = await client.create_producer(
         topic, encryption_keys=["orders"], crypto_key_reader=reader
@@ -128,7 +185,9 @@ async def test_no_cumulative_acknowledgement_takes_in_what_is_held_back(client, 
     assert (await seeing.receive(20)).data == b"secret"
 
 
-async def test_what_cannot_be_read_may_be_discarded_or_taken_as_it_is(client, topic, reader):
+async def test_what_cannot_be_read_may_be_discarded_or_taken_as_it_is(
+    client, topic, folder, reader
+):
     producer = await client.create_producer(
         topic,
         encryption_keys=["orders"],
@@ -151,6 +210,9 @@ async def test_what_cannot_be_read_may_be_discarded_or_taken_as_it_is(client, to
     assert (context.batch_size, context.compression) == (3, CompressionType.ZLIB)
     assert [key.name for key in context.keys] == ["orders"]
     assert raw.message_id.batch_index == -1
+    data_key = decrypt_with((folder / "orders.private.pem").read_bytes(), context.keys[0].value)
+    packed = zlib.decompress(AESGCM(data_key).decrypt(context.param, raw.data, None))
+    assert unpack(packed, context.batch_size)[1] == [b"0", b"1", b"2"]
     consumes.acknowledge(raw)
     last = await consumes.receive(20)
     assert last.data == b"in clear"
