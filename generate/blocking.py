@@ -28,6 +28,8 @@ INTERNAL: Final = (
     "check_room",
     "failed",
     "last_messages",
+    "needs_no_answer",
+    "pop",
     "prepare",
     "put_back",
     "remove",
@@ -58,9 +60,9 @@ Written by ``make generate`` from the asyncio client: change that, never this fi
 clients of a process are served by one event loop in one daemon thread (``loop_thread.py``). Every
 call here may be made from any thread.
 
-What waits for an answer crosses to the loop's thread and back; ``submit`` and ``send_nowait`` leave
-their message to be taken with others. Where speed counts, use those, ``send_many`` and
-``receive_many``.
+What waits for an answer crosses to the loop's thread and back. ``submit``, ``send_nowait`` and
+``acknowledge`` leave their message to be taken with others, ``receive`` takes one of those that the
+loop has opened: they cost little each, ``send_many`` and ``receive_many`` still less.
 """
 '''
 
@@ -166,6 +168,8 @@ def method(  # noqa: PLR0911 - one for each case
         return define(node, returns, made)
     if isinstance(node, ast.AsyncFunctionDef):
         call = f"self.{TAKERS.get(name(returns), '_run')}({', '.join([target, *given])})"
+    elif node.name == "acknowledge":
+        returns, call = "None", "self._acknowledge(messages)"
     elif returns == "Awaitable[None]":
         returns, call = "None", f"self._wait_for({', '.join([target, *given])})"
     else:
@@ -270,12 +274,17 @@ ALWAYS: Final = {
     "Iterator": "from collections.abc import",
     "MadeTwin": "from magnetar.client.twin import",
     "ProducerTwin": "from magnetar.client.twin import",
+    "ReceiverTwin": "from magnetar.client.twin import",
     "listed": "from magnetar.client.twin import",
     "lists": "from magnetar.client.twin import",
     "outgoing": "from magnetar.client.outgoing_message import",
 }
 
-TWINS: Final = {"Client": "ClientTwin", "Producer": "ProducerTwin"}
+TWINS: Final = {
+    "Client": "ClientTwin",
+    "Producer": "ProducerTwin",
+    "Receiver": "ReceiverTwin",
+}
 
 # What an interrupted call has received is put back.
 TAKERS: Final = {"Message": "_take", "list[Message": "_take_many"}

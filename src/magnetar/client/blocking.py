@@ -4,9 +4,9 @@ Written by ``make generate`` from the asyncio client: change that, never this fi
 clients of a process are served by one event loop in one daemon thread (``loop_thread.py``). Every
 call here may be made from any thread.
 
-What waits for an answer crosses to the loop's thread and back; ``submit`` and ``send_nowait`` leave
-their message to be taken with others. Where speed counts, use those, ``send_many`` and
-``receive_many``.
+What waits for an answer crosses to the loop's thread and back. ``submit``, ``send_nowait`` and
+``acknowledge`` leave their message to be taken with others, ``receive`` takes one of those that the
+loop has opened: they cost little each, ``send_many`` and ``receive_many`` still less.
 """
 
 import os
@@ -29,7 +29,7 @@ from magnetar.client.outgoing_message import Buffer, MessageDetails, OutgoingMes
 from magnetar.client.producers import producer as producer_module
 from magnetar.client.producers.config import ProducerOptions
 from magnetar.client.schemas.schema import Schema, T, T_co
-from magnetar.client.twin import ClientTwin, MadeTwin, ProducerTwin, listed, lists
+from magnetar.client.twin import ClientTwin, MadeTwin, ProducerTwin, ReceiverTwin, listed, lists
 from magnetar.errors import AlreadyClosed
 from magnetar.model.position import EARLIEST_MESSAGE, MessageId
 from magnetar.model.schemas import SchemaInfo
@@ -149,7 +149,7 @@ class Producer(ProducerTwin, Generic[T]):
         self.close()
 
 
-class Receiver(MadeTwin, Generic[T_co]):
+class Receiver(ReceiverTwin, Generic[T_co]):
     """``magnetar.Receiver`` for threads."""
 
     @property
@@ -316,7 +316,7 @@ class Consumer(Receiver[T_co]):
         the consumer is closed before; without, it ends at once. A connection that is lost
         meanwhile makes it wait for the next one, which sends the acknowledgement again.
         """
-        self._wait_for(self._consumer.acknowledge, listed(messages))
+        self._acknowledge(messages)
 
     def acknowledge_cumulative(self, message: Message[Any] | MessageId) -> None:
         """The application is done with this one and all before it on its topic.

@@ -1,23 +1,25 @@
 """What every blocking class has: the asyncio object behind it, and ways to call that."""
 
+import logging
 import warnings
+from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar, Unpack
+from typing import Any, Final, ParamSpec, TypeVar, Unpack
 from weakref import finalize
 
-from magnetar.errors import AlreadyClosed
+from magnetar.errors import AlreadyClosed, MagnetarError
+from magnetar.model.position import MessageId
 
 from .client import Client
 from .config import ClientOptions
 from .failover import AutoClusterFailover, ControlledClusterFailover
 from .handover import Handover
 from .loop_thread import LoopThread, loop_thread, making
+from .message import Message
 
-if TYPE_CHECKING:
-    from .message import Message
-
+log = logging.getLogger(__name__)
 T = TypeVar("T")
 P = ParamSpec("P")
 
@@ -138,6 +140,45 @@ class ProducerTwin(MadeTwin):
     def _handover(self) -> Handover[Any]:
         self.own()
         return self._own_handover
+
+
+class ReceiverTwin(MadeTwin):
+    """The blocking side of a consumer or reader."""
+
+    def _begin(self, thread: LoopThread) -> None:
+        super()._begin(thread)
+        self._acknowledged: deque[Message[Any] | MessageId] = deque()
+        self._posted = False  # Invariant: it is True only while the loop is going to take them.
+
+    def _take(
+        self,
+        function: "Callable[P, Coroutine[Any, Any, Message[T]]]",
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> "Message[T]":
+        message: Message[T] | None = self._made.pop(self._thread.post)
+        return super()._take(function, *args, **kwargs) if message is None else message
+
+    def _acknowledge(
+        self, messages: "Message[Any] | MessageId | Iterable[Message[Any] | MessageId]"
+    ) -> None:
+        """One message is left to be acknowledged with others, if the broker need not answer."""
+        consumer = self._asyncio
+        if not isinstance(messages, (Message, MessageId)) or not consumer.needs_no_answer(messages):
+            self._wait_for(consumer.acknowledge, listed(messages))
+            return
+        self._acknowledged.append(messages)
+        if not self._posted:
+            self._thread.post(self._acknowledge_all)
+            self._posted = True  # An interruption before this costs a look for nothing.
+
+    def _acknowledge_all(self) -> None:
+        self._posted = False  # What comes from now on is posted again.
+        taken = [self._acknowledged.popleft() for _ in range(len(self._acknowledged))]
+        try:
+            self._made.acknowledge(taken)
+        except MagnetarError as error:
+            log.warning("consumer.not_acknowledged messages=%d error=%s", len(taken), error)
 
 
 class ClientTwin(Twin):

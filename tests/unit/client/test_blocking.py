@@ -282,3 +282,74 @@ def test_a_client_is_made_of_the_environment_too(broker, topic, monkeypatch, tmp
         with make() as client, client.create_producer(topic) as producer:
             assert isinstance(client, blocking.Client)
             producer.send(b"x")
+
+
+@pytest.mark.parametrize("batching", [True, False])
+def test_messages_taken_one_by_one_are_each_received_once_and_acknowledged(
+    blocking_client, topic, batching
+):
+    sent = [b"%d" % number for number in range(3000)]
+    with blocking_client.create_producer(topic, batching=batching) as producer:
+        producer.send_many(sent)
+    options = {"initial_position": InitialPosition.EARLIEST, "receiver_queue_size": 100}
+    with blocking_client.subscribe(topic, "s", **options) as consumer:
+        found = []
+        for _ in sent:
+            message = consumer.receive(5)
+            found.append(message.data)
+            consumer.acknowledge(message)
+        assert found == sent
+        with pytest.raises(TimedOut):
+            consumer.receive(0.01)
+    with blocking_client.subscribe(topic, "s", **options) as again:
+        assert again.receive_many(5, 0.05) == []
+
+
+def test_threads_that_receive_share_the_messages(blocking_client, topic):
+    with blocking_client.create_producer(topic) as producer:
+        producer.send_many([b"%d" % number for number in range(4000)])
+    found = [[], [], []]
+
+    def receive(mine):
+        try:
+            while True:
+                mine.append(consumer.receive(0.5))
+                consumer.acknowledge(mine[-1])
+        except TimedOut:
+            pass
+
+    with blocking_client.subscribe(
+        topic, "s", initial_position=InitialPosition.EARLIEST
+    ) as consumer:
+        threads = [threading.Thread(target=receive, args=(mine,)) for mine in found]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    everything = sorted(int(message.data) for mine in found for message in mine)
+    assert everything == list(range(4000))
+
+
+def test_what_was_opened_ahead_is_gone_after_a_seek(blocking_client, topic):
+    with blocking_client.create_producer(topic, batching=False) as producer:
+        sent = producer.send_many([b"%d" % number for number in range(200)])
+    with blocking_client.create_reader(topic) as reader:
+        assert payloads(reader.receive(5) for _ in range(20)) == [b"%d" % n for n in range(20)]
+        reader.seek(sent[150])
+        assert payloads(reader.receive(5) for _ in range(3)) == [b"150", b"151", b"152"]
+        assert payloads(reader.receive_many(2, 5)) == [b"153", b"154"]
+        assert reader.receive(5).data == b"155"
+
+
+def test_a_message_of_another_consumer_is_refused_at_once(blocking_client, topic):
+    with blocking_client.create_producer(topic) as producer:
+        producer.send_many([b"0", b"1"])
+    with (
+        blocking_client.subscribe(
+            topic, "s", initial_position=InitialPosition.EARLIEST
+        ) as consumer,
+        blocking_client.subscribe(f"{topic}-other", "s") as other,
+    ):
+        message = consumer.receive(5)
+        with pytest.raises(InvalidValue, match="does not come from this consumer"):
+            other.acknowledge(message)

@@ -35,6 +35,8 @@ NO_USE_OF_THE_LOOP = {"add", "arrived", "failed", "put_back", "remove", "run"} |
     "acknowledge_cumulative",
     "watch",
     "check_room",
+    "needs_no_answer",
+    "pop",  # Any thread may.
     "prepare",
     "take",  # ``Handover`` calls it on the loop.
     "negative_acknowledge",  # A message to acknowledge was received in the right loop.

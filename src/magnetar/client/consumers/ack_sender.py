@@ -62,6 +62,11 @@ class AckSender:
         if config.ack_receipts and kept:
             self._receipts = AckReceipts(topic, timeout_s, self.send)
 
+    @property
+    def has_receipts(self) -> bool:
+        """Whether the broker is asked for answers."""
+        return self._receipts is not None
+
     def acknowledge(self, messages: Sequence[Message[Any] | MessageId]) -> Awaitable[None]:
         if not self._kept:
             return ACKNOWLEDGED

@@ -62,6 +62,10 @@ class Consumer(Receiver[T_co]):
         groups = groupby(given, self._part_of)
         return all_of([part.acks.acknowledge(list(group)) for part, group in groups])
 
+    def needs_no_answer(self, message: Message[Any] | MessageId) -> bool:
+        """On any thread: ``acknowledge`` of this is done at once. Raises InvalidValue as that."""
+        return not self._part_of(message).acks.has_receipts
+
     def acknowledge_cumulative(self, message: Message[Any] | MessageId) -> Awaitable[None]:
         """The application is done with this one and all before it on its topic.
 

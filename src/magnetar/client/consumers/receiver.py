@@ -27,6 +27,7 @@ T = TypeVar("T")
 
 MESSAGES_PER_TOPIC_MAX: Final = 100  # Messages taken from one topic before the next one.
 FORMER_TOPICS_MAX: Final = 100  # Topics that went, whose messages may still be acknowledged.
+OPENED_AHEAD: Final = 100  # Messages that threads find opened, if so many have come.
 
 
 class _Opened(Protocol):
@@ -74,6 +75,8 @@ class Receiver(Generic[T_co]):
         self._messages: _Opened = _NOTHING  # and their messages. Invariant: none if some are held.
         self._settled_every = 1
         self._unsettled = 0  # Messages taken from them, since the topic was told of any.
+        self._settles = False  # The loop is going to tell it, for another thread.
+        self._opened_ahead = 0  # Messages that other threads need not ask for one by one.
         self._on_demand: TopicConsumer | None = None  # The only topic, of a queue of size 0.
         self._loop = asyncio.get_running_loop()
         self._signal = asyncio.Event()
@@ -317,15 +320,32 @@ class Receiver(Generic[T_co]):
             self._held = [*messages, *self._held]
             self._receive_from(None)
 
+    def pop(self, post: Callable[[Callable[[], None]], object]) -> Message[T_co] | None:
+        """On any thread: a message of an opened entry; None: ``receive`` may have one.
+
+        ``post`` has a function called on the event loop.
+        """
+        message = next(self._messages.messages, None)
+        if message is None:
+            self._opened_ahead = OPENED_AHEAD
+            return None
+        self._unsettled += 1
+        if self._unsettled >= self._settled_every and not self._settles:
+            self._settles = True
+            post(self._settle)
+        return message
+
     def _receive_from(self, part: TopicConsumer | None) -> None:
         queue = None if part is None or self._held else part.queue
         self._settle()
+        if part is not None and self._opened_ahead and queue is not None:
+            part.open_ahead(self._opened_ahead)
         self._part, self._messages = part, queue or _NOTHING
         if part is not None:
             self._settled_every = part.settled_every
 
     def _settle(self) -> None:
-        self._unsettled = 0
+        self._unsettled, self._settles = 0, False
         if self._part is not None:
             self._part.settle()
 
