@@ -35,6 +35,7 @@ INTERNAL: Final = (
     "remove",
     "run",
     "seek_last",
+    "start_listening",
     "take",
     "watch",
 )
@@ -164,8 +165,7 @@ def method(  # noqa: PLR0911 - one for each case
     if node.name == "close":
         return define(node, "None", "self._close()")
     if opens(node):
-        made = f"return {name(returns)}(self, lambda: {target}({', '.join(given)}))"
-        return define(node, returns, made)
+        return opener(node, returns, target)
     if isinstance(node, ast.AsyncFunctionDef):
         call = f"self.{TAKERS.get(name(returns), '_run')}({', '.join([target, *given])})"
     elif node.name == "acknowledge":
@@ -175,6 +175,20 @@ def method(  # noqa: PLR0911 - one for each case
     else:
         call = f"self._call({', '.join([target, *given])})"
     return define(node, returns, call if returns == "None" else f"return {call}")
+
+
+def opener(node: ast.FunctionDef | ast.AsyncFunctionDef, returns: str, target: str) -> str:
+    """What makes something. A listener is called in a thread, and waited for there."""
+    given = arguments(node.args)
+    listener = next((one for one in node.args.kwonlyargs if one.arg == "listener"), None)
+    last = ""
+    if listener is not None and listener.annotation is not None:
+        given.remove("listener=listener")
+        last = ", listener"
+        plain = ast.unparse(listener.annotation).replace("Awaitable[object]", "object")
+        listener.annotation = ast.parse(plain, mode="eval").body
+    made = f"return {name(returns)}(self, lambda: {target}({', '.join(given)}){last})"
+    return define(node, returns, made)
 
 
 def define(

@@ -107,6 +107,14 @@ async def make(client: Client) -> None:
         assert_type(error.retriable, bool)
 
 
+async def listen(client: Client) -> None:
+    async def listener(consumer: Consumer, message: Message) -> None:
+        await consumer.acknowledge(message)
+
+    async with client.subscribe("orders", "billing", listener=listener) as consumer:
+        assert_type(consumer, Consumer)
+
+
 async def receive(client: Client) -> None:
     consumer = await client.subscribe(
         ["orders", "invoices"],

@@ -33,3 +33,12 @@ def receive() -> None:
         for message in consumer:
             assert_type(message, Message)
             consumer.acknowledge(message)
+
+
+def listen(client: Client) -> None:
+    def listener(consumer: Consumer, message: Message) -> None:
+        consumer.acknowledge(message)
+
+    assert_type(client.subscribe("orders", "billing", listener=listener), Consumer)
+    client.create_reader("orders", listener=print)
+    client.subscribe("orders", "billing", listener=len)  # type: ignore[arg-type]

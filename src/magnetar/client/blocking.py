@@ -510,6 +510,7 @@ class Client(ClientTwin):
         subscription: str,
         *,
         schema: Schema[T] | None = None,
+        listener: Callable[[Consumer[T], Message[T]], object] | None = None,
         **options: Unpack[ConsumerOptions],
     ) -> Consumer[T]:
         """A consumer of ``topic``, or of several; ``ConsumerConfig`` explains the arguments.
@@ -519,13 +520,18 @@ class Client(ClientTwin):
         is matched with the full names of one namespace's topics, and what vanishes is left out.
         Topics that come later are received from their first message on.
 
+        ``listener`` is called with the consumer and each message, one after the other; a message
+        is logged and left unacknowledged when it raises. Do not receive yourself then.
+
         Messages have values of ``schema``, or bytes. Creates the subscription where it does
         not exist. Raises InvalidName, InvalidValue, IncompatibleSchema when a topic does not go
         with the schema, another error of the broker, or TimedOut when the broker did not let it
         in within the operation timeout.
         """
         return Consumer(
-            self, lambda: self._client.subscribe(topic, subscription, schema=schema, **options)
+            self,
+            lambda: self._client.subscribe(topic, subscription, schema=schema, **options),
+            listener,
         )
 
     def create_reader(
@@ -537,6 +543,7 @@ class Client(ClientTwin):
         start_rollback_s: float | None = None,
         subscription: str | None = None,
         schema: Schema[T] | None = None,
+        listener: Callable[[Reader[T], Message[T]], object] | None = None,
         **options: Unpack[ReaderOptions],
     ) -> Reader[T]:
         """A reader of ``topic``, or of several, from ``start`` on: it keeps no place at the broker.
@@ -546,7 +553,8 @@ class Client(ClientTwin):
         ``inclusive`` begins with the last message there is. On a partitioned topic, or several,
         give one of the ends, or an id for each partition index or full name; those left out begin
         at the earliest. With ``start_rollback_s`` it begins with what was published in the last so
-        many seconds, instead. ``subscription`` is shown in the stats. Raises as ``subscribe``.
+        many seconds, instead. ``subscription`` is shown in the stats. ``listener`` is as that of
+        ``subscribe``. Raises as ``subscribe``.
         """
         return Reader(
             self,
@@ -559,6 +567,7 @@ class Client(ClientTwin):
                 schema=schema,
                 **options,
             ),
+            listener,
         )
 
     def create_table_view(

@@ -6,7 +6,7 @@ import os
 import re
 import secrets
 import warnings
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self, Unpack
@@ -30,6 +30,7 @@ from .consumers.config import ConsumerConfig, ConsumerOptions, ReaderOptions, Ta
 from .consumers.consumer import Consumer
 from .consumers.letter_sender import Channel, Letters
 from .consumers.letters import PassedOn, letter_rules
+from .consumers.listening import check_listener
 from .consumers.opening import made_up_name, open_receiver, start_of, start_on
 from .consumers.reader import Reader
 from .consumers.receiver import Receiver
@@ -40,6 +41,7 @@ from .environment import read_conf, settings_in_environment
 from .failover import AutoClusterFailover, ControlledClusterFailover
 from .gather_all import gather_all
 from .memory_limit import MemoryLimit
+from .message import Message
 from .opening import opening
 from .own_loop import enter_loop
 from .producers.config import ProducerConfig, ProducerOptions
@@ -147,6 +149,7 @@ class Client:
         subscription: str,
         *,
         schema: Schema[T] | None = None,
+        listener: Callable[[Consumer[T], Message[T]], Awaitable[object]] | None = None,
         **options: Unpack[ConsumerOptions],
     ) -> Consumer[T]:
         """A consumer of ``topic``, or of several; ``ConsumerConfig`` explains the arguments.
@@ -156,12 +159,16 @@ class Client:
         is matched with the full names of one namespace's topics, and what vanishes is left out.
         Topics that come later are received from their first message on.
 
+        ``listener`` is called with the consumer and each message, one after the other; a message
+        is logged and left unacknowledged when it raises. Do not receive yourself then.
+
         Messages have values of ``schema``, or bytes. Creates the subscription where it does
         not exist. Raises InvalidName, InvalidValue, IncompatibleSchema when a topic does not go
         with the schema, another error of the broker, or TimedOut when the broker did not let it
         in within the operation timeout.
         """
         config = ConsumerConfig(**options)
+        check_listener(listener)
         check_text("subscription", subscription)
         topics: TopicName | list[TopicName] | TopicsPattern
         if isinstance(topic, re.Pattern):
@@ -183,6 +190,8 @@ class Client:
             letters=self._letters(config, topics, subscription),
         )
         self._open[consumer] = None
+        if listener is not None:
+            consumer.start_listening(partial(listener, consumer))
         return consumer
 
     @opening
@@ -195,6 +204,7 @@ class Client:
         start_rollback_s: float | None = None,
         subscription: str | None = None,
         schema: Schema[T] | None = None,
+        listener: Callable[[Reader[T], Message[T]], Awaitable[object]] | None = None,
         **options: Unpack[ReaderOptions],
     ) -> Reader[T]:
         """A reader of ``topic``, or of several, from ``start`` on: it keeps no place at the broker.
@@ -204,9 +214,11 @@ class Client:
         ``inclusive`` begins with the last message there is. On a partitioned topic, or several,
         give one of the ends, or an id for each partition index or full name; those left out begin
         at the earliest. With ``start_rollback_s`` it begins with what was published in the last so
-        many seconds, instead. ``subscription`` is shown in the stats. Raises as ``subscribe``.
+        many seconds, instead. ``subscription`` is shown in the stats. ``listener`` is as that of
+        ``subscribe``. Raises as ``subscribe``.
         """
         config = ConsumerConfig(initial_position=InitialPosition.EARLIEST, **options)
+        check_listener(listener)
         if start_rollback_s is not None:
             check_not_negative("start_rollback_s", start_rollback_s)
             if start != EARLIEST_MESSAGE:
@@ -241,6 +253,8 @@ class Client:
         except BaseException:
             await reader.close()
             raise
+        if listener is not None:
+            reader.start_listening(partial(listener, reader))
         return reader
 
     @opening

@@ -16,6 +16,7 @@ from .client import Client
 from .config import ClientOptions
 from .failover import AutoClusterFailover, ControlledClusterFailover
 from .handover import Handover
+from .listener_thread import ListenerThread
 from .loop_thread import LoopThread, loop_thread, making
 from .message import Message
 
@@ -119,14 +120,28 @@ class Twin:
 class MadeTwin(Twin):
     """The blocking side of what a client makes."""
 
-    def __init__(self, client: Twin, make: Callable[[], Coroutine[Any, Any, Any]]) -> None:
+    def __init__(
+        self,
+        client: "ClientTwin",
+        make: Callable[[], Coroutine[Any, Any, Any]],
+        listener: Callable[[Any, Any], object] | None = None,
+    ) -> None:
+        """``listener`` is called with this and each message, in a thread of the client."""
         self._client = client  # It stays open as long as this one is in use.
+        self._listener = listener
 
         def begin(thread: LoopThread) -> Any:
             client.own()  # First, since the loop's thread could not wait for itself.
             return thread.make(make, _close)
 
         super().__init__(begin)
+
+    def _begin(self, thread: LoopThread) -> None:
+        super()._begin(thread)
+        if self._listener is not None:
+            hand = partial(self._client.listener_thread(self).call, self._listener, self)
+            self._thread = thread  # The listener may use it at once.
+            thread.call(self._made.start_listening, hand)
 
 
 class ProducerTwin(MadeTwin):
@@ -194,12 +209,26 @@ class ClientTwin(Twin):
         def make(thread: LoopThread) -> Client:
             client = thread.call(Client, service_url, **options)
             thread.keep(client)
+            self._listener_threads: dict[int, ListenerThread] = {}
             return client
+
+        self._listener_threads_max = options.get("listener_threads", 1)
 
         super().__init__(make)
 
+    def listener_thread(self, listening: object) -> ListenerThread:
+        """The thread that calls the listener of a consumer or reader, chosen by its hash."""
+        number = hash(listening) % self._listener_threads_max
+        with making():
+            if number not in self._listener_threads:
+                thread = ListenerThread(f"magnetar-listener-{number}")
+                self._listener_threads[number] = thread
+            return self._listener_threads[number]
+
     def _finish(self) -> None:
         self._thread.finish(partial(self._thread.drop, self._made))
+        for thread in self._listener_threads.values():
+            thread.end()
 
     @staticmethod
     def _forgotten(thread: LoopThread, made: Any) -> None:

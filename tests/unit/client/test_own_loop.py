@@ -30,7 +30,15 @@ ARGUMENTS = {
     "seek_each": (lambda _: 0,),
     "create_table_view": ("t",),
 }
-NO_USE_OF_THE_LOOP = {"add", "arrived", "failed", "put_back", "remove", "run"} | {
+NO_USE_OF_THE_LOOP = {
+    "add",
+    "arrived",
+    "failed",
+    "put_back",
+    "start_listening",
+    "remove",
+    "run",
+} | {
     "acknowledge",
     "acknowledge_cumulative",
     "watch",

@@ -3,7 +3,7 @@
 import asyncio
 from asyncio import _get_running_loop
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import accumulate, groupby
 from math import inf
@@ -21,6 +21,7 @@ from magnetar.model.subscriptions import SubscriptionType
 from magnetar.tasks import Closing, Tasks
 
 from .interceptors import ConsumerInterceptor, ConsumerInterceptors
+from .listening import listen
 from .topic_consumer import TopicConsumer
 
 T = TypeVar("T")
@@ -83,6 +84,7 @@ class Receiver(Generic[T_co]):
         self._paused = paused
         self._closed = False
         self._tasks = Tasks(f"consumer of {topic}")
+        self._listening = Tasks(f"consumer of {topic}")
         self._closing = Closing(f"consumer of {topic}", self._close)
 
     @property
@@ -294,6 +296,10 @@ class Receiver(Generic[T_co]):
     def run(self, name: str, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Run what adds and removes topics, until this receiver is closed."""
         return self._tasks.spawn(name, work)
+
+    def start_listening(self, listener: Callable[[Message[T_co]], Awaitable[object]]) -> None:
+        """Hand messages to ``listener`` from now on. Closing lets the one it has go to its end."""
+        self._listening.spawn("listener", listen(self, listener, self._topic))
 
     def failed(self, part: TopicConsumer) -> None:
         """A topic is over, and with it this receiver: calls raise why when nothing waits."""
