@@ -3,13 +3,18 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 
 import pytest
+from support.loop import until
+from unit.client.peer import hang_up
 
 from magnetar.client.consumers.writer_schemas import WriterSchemas
 from magnetar.client.schemas.avro import AvroSchema
 from magnetar.client.schemas.primitives import StringSchema
 from magnetar.errors import SchemaNotFound, TimedOut, UndecodableValue
-from magnetar.message.entry import join
+from magnetar.message.entry import checksum, join
 from magnetar.message.metadata import build
+from magnetar.model.schemas import SchemaType
+from magnetar.wire import replies
+from magnetar.wire.commands import BaseCommand
 
 
 @dataclass
@@ -122,3 +127,51 @@ async def test_closing_ends_the_question():
     await asyncio.sleep(0)  # Lets the question begin.
     await known.schemas.close()
     assert not known.found.is_set()
+
+
+def tell(connection, frame):
+    """Answer with the earlier schema."""
+    connection.write(
+        replies.get_schema(
+            frame.command.getSchema.request_id,
+            name="a",
+            data=EARLIER.info.data,
+            kind=SchemaType.AVRO,
+            properties={},
+            version=V0,
+        )
+    )
+
+
+def store(peer, version, data):
+    entry = join(build("p", 0, 0, schema_version=version), data)
+    peer.entries.append((entry, checksum(entry)))
+
+
+async def test_a_topic_that_waits_for_a_schema_holds_up_no_other(peer, client):
+    """And its own messages stay in their order."""
+    asked = []
+    peer.script(BaseCommand.GET_SCHEMA, lambda *question: asked.append(question))
+    consumer = await client.subscribe(["a", "b"], "s", schema=OURS)
+    store(peer, V0, EARLIER.encode(Earlier(1)))
+    store(peer, None, OURS.encode(Order(2)))
+    [connection] = peer.connections
+    connection.message(0, 0)
+    connection.message(0, 1)
+    connection.message(1, 1)
+    message = await consumer.receive(5)
+    assert (message.topic.rpartition("/")[2], message.value) == ("b", Order(2))
+    assert await consumer.receive_many(1, 0.01) == []
+    await until(lambda: asked)
+    tell(*asked[0])
+    found = [await consumer.receive(5) for _ in range(2)]
+    assert [message.value for message in found] == [Order(1), Order(2)]
+
+
+async def test_what_waits_for_a_schema_comes_again_after_a_lost_connection(peer, client):
+    store(peer, V0, EARLIER.encode(Earlier(1)))
+    peer.script(BaseCommand.GET_SCHEMA, hang_up, tell)
+    consumer = await client.subscribe("a", "s", schema=OURS)
+    assert (await consumer.receive(5)).value == Order(1)
+    assert await consumer.receive_many(1, 0.01) == []
+    assert len(peer.of(BaseCommand.SUBSCRIBE)) == 2
