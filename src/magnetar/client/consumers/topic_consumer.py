@@ -92,8 +92,8 @@ class TopicConsumer:
             owner=f"consumer {consumer_id} of {self.topic}",
         )
         self._kept = subscribing.topic.persistent  # The topic keeps what was published.
-        reads_only = subscribing.start is not None and config.durable
-        self._comes_again = self._kept and not reads_only  # What is not acknowledged.
+        self._reads_only = subscribing.start is not None and config.durable  # It is a reader's.
+        self._comes_again = self._kept and not self._reads_only  # What is not acknowledged.
         self.redeliveries = Redeliveries(
             config, clock, self._come_due, acknowledges=self._comes_again
         )
@@ -194,7 +194,7 @@ class TopicConsumer:
     @property
     def settled_every(self) -> int:
         """Of the messages taken from ``queue``."""
-        if self.redeliveries.times_out or self._place.start is not None:
+        if self.redeliveries.times_out or self._reads_only:
             return 1
         return max(self._subscribing.receiver_queue_size // SETTLED_PARTS, 1)
 
@@ -437,7 +437,7 @@ class TopicConsumer:
         self._place.seen = taken[-1]
         if self.redeliveries.times_out and not held:
             self.redeliveries.taken(taken)
-        elif self._place.start is not None:  # A reader tells the broker how far it is.
+        elif self._reads_only:  # A reader tells the broker how far it is.
             self.acks.acknowledge_cumulative(taken[-1])
 
     def _ask_for_more(self) -> None:
