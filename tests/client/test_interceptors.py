@@ -95,3 +95,10 @@ async def test_one_that_fails_loses_no_message(client, topic, caplog, batching):
     await consumer.close()
     await producer.close()
     assert "interceptor.failed" in caplog.text
+
+
+async def test_a_reader_has_them_too(client, topic):
+    producer = await client.create_producer(topic)
+    await producer.send_many([b"a", b"b"])
+    reader = await client.create_reader(topic, interceptors=[Notes()])
+    assert [(await reader.receive(20)).data for _ in range(2)] == [b"A", b"B"]

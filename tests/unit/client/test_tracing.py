@@ -62,3 +62,19 @@ def test_the_client_does_not_bring_it_along():
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "[]"
+
+
+def test_what_a_thread_sends_belongs_to_the_span_it_is_in(
+    blocking_client, topic, exporter, provider
+):
+    tracer = provider.get_tracer("the application")
+    producer = blocking_client.create_producer(topic, interceptors=[ProducerTracing(provider)])
+    with tracer.start_as_current_span("request") as request:
+        producer.send(b"0")
+        producer.send_many([b"1", b"2"])
+        producer.send_nowait(b"3")
+        producer.submit(b"4")
+        producer.flush()
+    sent = [span for span in exporter.get_finished_spans() if span.name.startswith("send")]
+    assert len(sent) == 5
+    assert {span.parent.span_id for span in sent} == {request.get_span_context().span_id}
