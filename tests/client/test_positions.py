@@ -38,6 +38,15 @@ async def test_readers_go_anywhere(client, topic):
     assert (await reader.receive(20)).data == b"later"
 
 
+async def test_a_reader_of_the_end_gets_what_comes_later(client, topic):
+    producer = await client.create_producer(topic)
+    await producer.send_many(numbered(10))
+    reader = await client.create_reader(topic, LATEST_MESSAGE)
+    assert not await reader.has_message_available()
+    await producer.send(b"later")
+    assert (await reader.receive(20)).data == b"later"
+
+
 async def test_seek_by_id_and_by_time(client, topic):
     producer = await client.create_producer(topic, batch_messages_max=10)
     first = await producer.send_many(numbered(100))

@@ -6,6 +6,8 @@ from typing import Any
 from magnetar.client.consumers.config import ConsumerConfig
 from magnetar.client.schemas.schema import Schema
 from magnetar.model.names import TopicName
+from magnetar.model.position import LATEST
+from magnetar.model.subscriptions import InitialPosition
 from magnetar.wire import requests
 
 from .letter_sender import Letters
@@ -35,6 +37,10 @@ class Subscribing:
         epoch: int,
     ) -> bytes:
         """The command, also for a reconnection: ``start`` is where it goes on then."""
+        initial_position = config.initial_position
+        if start is not None and start.message_id.position == LATEST:
+            # Pulsar goes by this, and not by the id, where the id is that of the end.
+            initial_position = InitialPosition.LATEST
         return requests.subscribe(
             consumer_id,
             request_id,
@@ -44,7 +50,7 @@ class Subscribing:
             durable=self.start is None,
             consumer_name=self.consumer_name,
             start=None if start is None else entry_of(start),
-            initial_position=config.initial_position,
+            initial_position=initial_position,
             force_topic_creation=config.create_topic,
             priority_level=config.priority_level,
             metadata=config.properties,

@@ -4,7 +4,8 @@ from magnetar.client.consumers.config import ConsumerConfig
 from magnetar.client.consumers.subscribing import Subscribing
 from magnetar.client.consumers.unpacking import Start
 from magnetar.model.names import TopicName
-from magnetar.model.position import MessageId
+from magnetar.model.position import EARLIEST_MESSAGE, LATEST_MESSAGE, MessageId
+from magnetar.model.subscriptions import InitialPosition
 from magnetar.wire.frames import FrameDecoder
 
 
@@ -29,3 +30,16 @@ def test_one_that_does_not_stay_goes_on_where_it_was():
     command = told(reader, start=here, epoch=2)
     assert not command.durable
     assert (command.start_message_id.entryId, command.consumer_epoch) == (9, 2)
+
+
+def test_one_that_begins_at_the_end_says_so_twice():
+    config = ConsumerConfig(initial_position=InitialPosition.EARLIEST)
+    for message_id, expected in (
+        (LATEST_MESSAGE, InitialPosition.LATEST),
+        (EARLIEST_MESSAGE, InitialPosition.EARLIEST),
+    ):
+        start = Start(message_id, inclusive=False)
+        reader = Subscribing(TopicName.parse("t"), "s", "me", 10, start)
+        data = reader.command(3, 7, config, start=start, epoch=0)
+        [frame] = FrameDecoder().feed(data)
+        assert frame.command.subscribe.initialPosition == expected
