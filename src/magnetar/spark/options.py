@@ -32,6 +32,30 @@ READ_OPTIONS = (
 )
 WRITE_OPTIONS = ("service.url", "topic", "timeoutSeconds")
 
+_SPARKS_OWN = frozenset(
+    {"path", "checkpointlocation", "queryname"}
+    | {"asyncprogresstrackingenabled", "asyncprogresstrackingcheckpointintervalms"}
+    | {"_asyncprogresstrackingoverridesinksupportcheck"}
+)
+"""Options that Spark itself reads from the same map, in lower case."""
+_ELSEWHERE = {
+    "admin.url": "leave it out: topics are looked up at service.url",
+    "assign": "give a partition's name in the option topics",
+    "endingoffsetsbytimestamp": "endingOffsets, by message id",
+    "endingtime": "endingOffsets, by message id",
+    "endingtimestamp": "endingOffsets, by message id",
+    "kafka.bootstrap.servers": "service.url",
+    "maxoffsetspertrigger": "maxMessagesPerTrigger",
+    "minpartitions": "a task reads a partition of the topic; leave it out",
+    "predefinedsubscription": "subscription",
+    "startingoffsetsbytimestamp": "startingOffsets, by message id",
+    "startingtime": "startingOffsets, by message id",
+    "startingtimestamp": "startingOffsets, by message id",
+    "subscribe": "topic, or topics with commas between",
+    "subscribepattern": "topicsPattern",
+}
+"""What other connectors call theirs, or have and this one has not, in lower case."""
+
 NamedOffsets = str | Mapping[str, str]
 """``earliest``, ``latest``, or by topic or partition name ``earliest``, ``latest`` or an offset."""
 
@@ -96,21 +120,25 @@ class WriteOptions:
 
 
 def _known(options: Mapping[str, str], names: tuple[str, ...]) -> dict[str, str]:
-    """Our options under their own spelling; a misspelt name of one of them is an error.
-
-    Others pass: Spark puts options of its own (``path``, ``checkpointLocation``) into the same map.
-    """
+    """Our options under their own spelling, without Spark's own. Raises InvalidValue for others."""
     spelling = {name.lower(): name for name in names}
     found: dict[str, str] = {}
     for name, value in options.items():
         lower = name.lower()
         if lower in spelling:
             found[spelling[lower]] = value.strip()
-            continue
-        close = difflib.get_close_matches(lower, spelling, n=1, cutoff=0.8)
-        if close:
-            raise InvalidValue(f"unknown option '{name}': did you mean '{spelling[close[0]]}'?")
+        elif lower not in _SPARKS_OWN:
+            raise InvalidValue(f"unknown option '{name}': {_remedy(lower, spelling)}")
     return found
+
+
+def _remedy(name: str, spelling: Mapping[str, str]) -> str:
+    close = difflib.get_close_matches(name, spelling, n=1, cutoff=0.8)
+    if close:
+        return f"did you mean '{spelling[close[0]]}'?"
+    if name in _ELSEWHERE:
+        return f"other connectors have it; here: {_ELSEWHERE[name]}"
+    return f"there are {', '.join(spelling.values())}"
 
 
 def _service_url(given: Mapping[str, str]) -> str:

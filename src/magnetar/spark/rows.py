@@ -1,16 +1,19 @@
 """Arrow rows to messages, for writing: column by column. Pure."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
 from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.errors import InvalidValue
 
+ROW_SHOWN_MAX: Final = 500
+"""Characters of a row in an error."""
+
 
 def to_messages(rows: pa.RecordBatch, topic: str | None) -> dict[str, list[OutgoingMessage]]:
-    """The messages by topic, in the order of the rows; ``topic`` is for rows that name none.
+    """The messages by topic, in the order of the rows: all to ``topic``, or each to its own.
 
     Raises InvalidValue for a row without a value, or without a topic.
     """
@@ -22,19 +25,16 @@ def to_messages(rows: pa.RecordBatch, topic: str | None) -> dict[str, list[Outgo
 
     by_topic: dict[str, list[OutgoingMessage]] = {}
     columns = (
-        column("topic"),
+        column("topic") if topic is None else [topic] * count,
         map(_bytes, column("value")),
         map(_key, column("key")),
         map(_bytes, column("ordering_key")),
         column("properties"),
         _times_ms(rows) if "event_time" in names else column("event_time"),
     )
-    for name, value, key, ordering_key, properties, event_time_ms in zip(*columns, strict=True):
-        target = topic if name is None else name
-        if target is None:
-            raise InvalidValue("a row has no topic: fill the column, or set the option topic")
-        if value is None:
-            raise InvalidValue(f"a row for {target} has no value: filter it out, or give it one")
+    for target, value, key, ordering_key, properties, event_time_ms in zip(*columns, strict=True):
+        if target is None or value is None:
+            raise _missing("topic" if target is None else "value", rows)
         message = OutgoingMessage(
             value,
             key=key,
@@ -44,6 +44,15 @@ def to_messages(rows: pa.RecordBatch, topic: str | None) -> dict[str, list[Outgo
         )
         by_topic.setdefault(target, []).append(message)
     return by_topic
+
+
+def _missing(name: str, rows: pa.RecordBatch) -> InvalidValue:
+    """Names the first row that lacks something, by all that it has."""
+    first = rows.column(name).to_pylist().index(None) if name in rows.schema.names else 0
+    row = {column: value for column, value in rows.slice(first, 1).to_pylist()[0].items() if value}
+    return InvalidValue(
+        f"a row has no {name}: {str(row)[:ROW_SHOWN_MAX]}. Filter such rows out, or fill the column"
+    )
 
 
 def _bytes(value: bytes | str | None) -> bytes | None:

@@ -5,7 +5,7 @@ import pytest
 
 from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.errors import InvalidValue
-from magnetar.spark.rows import to_messages
+from magnetar.spark.rows import ROW_SHOWN_MAX, to_messages
 
 WHEN = datetime(2013, 1, 1, 5, 15, tzinfo=UTC)
 WHEN_MS = int(WHEN.timestamp() * 1000)
@@ -16,12 +16,13 @@ def batch(**columns):
 
 
 def test_rows_become_messages_by_topic_in_their_order():
-    rows = batch(value=["1", "2", "3"], topic=["a", None, "a"])
-    found = to_messages(rows, "b")
+    rows = batch(value=["1", "2", "3"], topic=["a", "b", "a"])
+    found = to_messages(rows, None)
     assert {topic: [one.value for one in many] for topic, many in found.items()} == {
         "a": [b"1", b"3"],
         "b": [b"2"],
     }
+    assert {topic: len(many) for topic, many in to_messages(rows, "c").items()} == {"c": 3}
 
 
 def test_a_row_may_say_all_that_a_message_can():
@@ -41,8 +42,13 @@ def test_a_key_that_is_text_goes_as_text(key, sent):
     assert to_messages(rows, "t")["t"][0].key == sent
 
 
-def test_a_row_without_a_value_or_a_topic_is_refused():
-    with pytest.raises(InvalidValue, match="no value"):
-        to_messages(batch(value=pa.array([None], pa.string())), "t")
-    with pytest.raises(InvalidValue, match="no topic"):
+def test_a_row_that_lacks_something_is_shown():
+    with pytest.raises(InvalidValue, match=r"no value: \{'key': 'k'\}"):
+        to_messages(batch(value=["v", None], key=["j", "k"]), "t")
+    with pytest.raises(InvalidValue, match=r"no topic: \{'value': 'w'\}"):
+        to_messages(batch(value=["v", "w"], topic=["t", None]), None)
+    with pytest.raises(InvalidValue, match=r"no topic: \{'value': 'v'\}"):
         to_messages(batch(value=["v"]), None)
+    with pytest.raises(InvalidValue) as refused:
+        to_messages(batch(value=["v" * 5000], topic=pa.array([None], pa.string())), None)
+    assert len(str(refused.value)) < 2 * ROW_SHOWN_MAX
