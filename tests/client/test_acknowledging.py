@@ -8,6 +8,7 @@ from support.draining import data, drained
 
 from magnetar import InitialPosition, SubscriptionType
 from magnetar.client import blocking
+from magnetar.errors import AlreadyClosed
 
 SHARED, EXCLUSIVE = SubscriptionType.SHARED, SubscriptionType.EXCLUSIVE
 PAYLOADS = [b"%d" % number for number in range(6)]
@@ -114,3 +115,19 @@ async def test_an_acknowledgement_is_answered_though_the_topic_is_unloaded(broke
     await unloading
     await consumer.close()
     assert await left(client, topic) == []
+
+
+@pytest.mark.parametrize("receipts", [False, True])
+async def test_a_consumer_that_is_closed_acknowledges_nothing(client, topic, receipts):
+    consumer, messages = await received(client, topic, ack_receipts=receipts)
+    await consumer.close()
+    for call in (
+        lambda: consumer.acknowledge(messages),
+        lambda: consumer.acknowledge(messages[0]),
+        lambda: consumer.negative_acknowledge(messages),
+    ):
+        with pytest.raises(AlreadyClosed):
+            call()
+    with pytest.raises(AlreadyClosed):
+        await consumer.reconsume_later(messages[0], 1)
+    assert len(await left(client, topic)) == len(PAYLOADS)

@@ -96,6 +96,7 @@ class AckReceipts:
         self._settled = asyncio.Event()  # Nothing is unanswered.
         self._settled.set()
         self._hurried = False
+        self._over: MagnetarError | None = None  # Why there will be no more answers.
 
     @property
     def full(self) -> bool:
@@ -136,7 +137,7 @@ class AckReceipts:
         taken = list(self._unanswered.values())
         self._unanswered.clear()
         self._settled.set()
-        for group in {id(group): group for group, _ in taken}.values():
+        for group in dict.fromkeys(group for group, _ in taken):
             self._group().receipts += group.receipts
         return [batch for _, batch in taken]
 
@@ -149,8 +150,9 @@ class AckReceipts:
             raise TimedOut(f"acknowledgements on {self._topic} were not answered") from None
 
     def end(self, error: MagnetarError | None = None) -> None:
-        """End all receipts: nothing more will be answered, or it means nothing any more."""
+        """End all receipts: they mean nothing any more, or ``error``: none will be answered."""
         self.take_unanswered()
+        self._over = error
         if self._next is not None:
             self._next.end(error)
             self._next = None
@@ -158,6 +160,8 @@ class AckReceipts:
     def _group(self) -> _Group:
         if self._next is None:
             self._next = _Group(Receipt(self._timeout_s, self._hurry))
+            if self._over is not None:
+                self._next.end(self._over)
         return self._next
 
     def _hurry(self) -> None:

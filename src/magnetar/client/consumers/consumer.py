@@ -41,8 +41,8 @@ class Consumer(Receiver[T_co]):
         """The application is done with these: the broker need not deliver them again.
 
         Leaves with others after ``ack_group_time_s``. An entry is acknowledged when all its
-        messages are, or message by message with ``batch_index_ack``. Raises InvalidValue for the
-        bare id of a message that may be of several topics.
+        messages are, or message by message with ``batch_index_ack``. Raises AlreadyClosed, and
+        InvalidValue for the bare id of a message that may be of several topics.
 
         What it returns need not be awaited. With ``ack_receipts`` awaiting it sends the group, and
         ends with the broker's answer: it raises the broker's error, TimedOut, or AlreadyClosed when
@@ -55,6 +55,8 @@ class Consumer(Receiver[T_co]):
                 self.interceptors.on_acknowledge((messages,))
             return done
         given = list(messages)
+        if self._closed:
+            self._raise_if_over()
         if self.interceptors is not None:
             self.interceptors.on_acknowledge(given)
         if len(self._topics) == 1 and not self._former:  # Then all of them come from it.

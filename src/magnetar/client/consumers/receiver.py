@@ -468,6 +468,9 @@ class Receiver(Generic[T_co]):
             raise self._failure
 
     def _part_of(self, message: Message[Any] | MessageId) -> TopicConsumer:
+        """The part that a message is from. Raises InvalidValue, AlreadyClosed."""
+        if self._closed:
+            self._raise_if_over()
         if isinstance(message, Message | TopicMessageId):
             part = self._topics.get(message.topic) or self._former.get(message.topic)
             if part is not None:

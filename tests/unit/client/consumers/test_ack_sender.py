@@ -315,3 +315,5 @@ async def test_closing_and_seeking_end_what_is_waited_for():
     desk.sender.close(NotAllowed("closed"))
     with pytest.raises(NotAllowed, match="closed"):
         await closed
+    with pytest.raises(NotAllowed, match="closed"):
+        await desk.sender.acknowledge(batch(4, 0))
