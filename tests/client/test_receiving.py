@@ -109,6 +109,15 @@ async def test_nothing_comes_to_a_consumer_that_is_paused(client, topic):
     assert sent_ahead + rest == [b"1", b"2"]
 
 
+async def test_the_consumer_with_the_lower_level_is_served_first(client, topic):
+    options = {"type": SubscriptionType.SHARED, "priority_level": 1}
+    second = await subscribe(client, topic, **options)
+    first = await subscribe(client, topic, **{**options, "priority_level": 0})
+    await put(client, topic, *(b"%d" % number for number in range(10)), batching=False)
+    assert len(await first.receive_many(10, 10, count_min=10)) == 10
+    assert await second.receive_many(10, 0.05) == []
+
+
 async def test_keys_go_to_the_consumers_that_declared_their_slots(client, topic):
     consumers = [
         await subscribe(client, topic, type=SubscriptionType.KEY_SHARED, key_shared_policy=policy)

@@ -159,7 +159,7 @@ class Receiver(ReceiverTwin, Generic[T_co]):
 
     @property
     def topic(self) -> str:
-        """The full name of the topic; of several, all names joined by commas."""
+        """The full name of the topic; of a list, all names joined by commas; or the pattern."""
         return self._receiver.topic
 
     @property
