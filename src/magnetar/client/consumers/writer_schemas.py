@@ -82,6 +82,9 @@ class WriterSchemas:
             )
             known = not error.retriable
             decode = _failing(f"version {version.hex()} of the schema of {self._topic}: {error}")
+        except Exception as error:  # A mistake of ours, or of a schema: the messages go on.
+            log.exception("consumer.schema_failed topic=%s version=%s", self._topic, version.hex())
+            decode = _failing(f"version {version.hex()} of the schema of {self._topic}: {error!r}")
         self._asked.discard(version)
         self._decoders[version] = decode
         if len(self._decoders) > self._versions_max:

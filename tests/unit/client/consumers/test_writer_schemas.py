@@ -103,6 +103,18 @@ async def test_a_version_that_is_gone_has_no_values_and_is_asked_for_once():
         known.value(V0, b"")
 
 
+class Mistaken(AvroSchema):
+    def decoder(self, writer):
+        return super().decoder(None) if writer is None else {}["key"]
+
+
+async def test_a_mistake_holds_up_no_message():
+    known = Known(EARLIER.info, schema=Mistaken(Order))
+    await known.learn(V0)
+    with pytest.raises(UndecodableValue, match="KeyError"):
+        known.value(V0, b"")
+
+
 async def test_after_trouble_the_next_entry_asks_again():
     known = Known(TimedOut("no broker answered"), EARLIER.info)
     await known.learn(V0)
