@@ -84,6 +84,8 @@ class Entries:
         heads, bodies = batch.unpack(body, found.message_count)
         assert len(heads) == len(bodies) == max(found.message_count, 0)
         assert sum(map(len, heads)) + sum(map(len, bodies)) + 4 * len(heads) <= len(body)
+        rows = batch.unpack_as(tuple, None, b"?" + body, len(heads), start=1)
+        assert [row[2:] for row in rows] == list(zip(heads, bodies, strict=True))
         for head in heads[:20]:
             batch.parse_single(head)
 

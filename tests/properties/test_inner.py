@@ -114,12 +114,12 @@ def payloads(draw):
     return b"".join(pieces)
 
 
-@given(mutated(payloads()) | st.binary(max_size=60), st.integers(0, 70))
+@given(mutated(payloads()) | st.binary(max_size=60), st.integers(0, 70), st.integers(-1, 9))
 @settings(max_examples=400)  # Takes seconds: payloads that are not quite wrong are made slowly.
-def test_unpack(payload, count):
+def test_unpack(payload, count, before):
     same("unpack", payload, 0, count)
-    same("unpack_as", Row, payload, payload, count)
-    same("unpack_as", tuple, None, payload, count)
+    same("unpack_as", tuple, None, payload, 0, count)
+    same("unpack_as", Row, payload, bytes(max(before, 0)) + payload, before, count)
 
 
 INDEXES = st.integers(-1, 70)

@@ -117,9 +117,9 @@ def read_plainly(data):
         data = data[size:]
 
 
-def read_in_parts(data, cuts):
+def read_in_parts(data, cuts, *, keeps_buffer=False):
     """As a connection reads: what belongs to a big frame goes right to its place."""
-    decoder = FrameDecoder()
+    decoder = FrameDecoder(keeps_buffer=keeps_buffer)
     bounds = sorted({0, len(data), *(cut % (len(data) + 1) for cut in cuts)})
     for start, stop in pairwise(bounds):
         part = data[start:stop]
@@ -148,12 +148,13 @@ def test_any_split_gives_the_same_frames(data, cuts):
 @given(
     st.lists(st.integers(0, 3).map(lambda size: send_frame(1, size, bytes(size * 50_000 + 9)))),
     st.lists(st.integers(0, 1 << 20), max_size=12),
+    st.booleans(),
 )
 @settings(max_examples=40)
-def test_any_split_of_big_frames_gives_the_same_frames(frames, cuts):
+def test_any_split_of_big_frames_gives_the_same_frames(frames, cuts, keeps_buffer):
     data = b"".join(frames)
     whole = list(one_by_one(FrameDecoder().feed(data)))
-    assert list(one_by_one(read_in_parts(data, cuts))) == whole
+    assert list(one_by_one(read_in_parts(data, cuts, keeps_buffer=keeps_buffer))) == whole
     assert len(whole) == len(frames)
 
 

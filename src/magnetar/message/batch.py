@@ -79,12 +79,17 @@ def unpack(payload: bytes, count: int) -> tuple[list[bytes], list[bytes]]:
     return heads, bodies
 
 
-def unpack_as(kind: type[R], owner: object, payload: bytes, count: int) -> list[R]:
-    """As ``unpack``: of each message owner, index, head and body, as a tuple of this kind."""
-    found = inner.unpack_as(kind, owner, payload, count)
+def unpack_as(
+    kind: type[R], owner: object, payload: bytes, count: int, *, start: int = 0
+) -> list[R]:
+    """As ``unpack``: of each message owner, index, head and body, as a tuple of this kind.
+
+    The messages begin at ``start`` of the payload.
+    """
+    found = inner.unpack_as(kind, owner, payload, start, count)
     if len(found) == count:
         return found
-    rows = zip(repeat(owner, count), range(count), *unpack(payload, count), strict=True)
+    rows = zip(repeat(owner, count), range(count), *unpack(payload[start:], count), strict=True)
     return list(map(tuple.__new__, repeat(kind), rows))
 
 

@@ -90,6 +90,16 @@ class Metadata:
     encryption: Encryption | None
     schema_version: bytes | None  # as the broker told the producer
 
+    @property
+    def is_plain_batch(self) -> bool:
+        """Whether the payload is messages as they are packed, and nothing else."""
+        return (
+            self.is_batch
+            and not self.compression
+            and self.encryption is None
+            and self.chunk is None
+        )
+
 
 class Peek(NamedTuple):
     """What a broker wants to know of an entry."""

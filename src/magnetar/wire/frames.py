@@ -76,6 +76,7 @@ class FrameDecoder:
         "_big_size",
         "_filled",
         "_rest",
+        "_spare",
         "_total_size_max",
         "failure",
     )
@@ -83,10 +84,21 @@ class FrameDecoder:
     failure: ProtocolError | None  # Invariant: once set, nothing is decoded any more.
     _rest: bytes  # the beginning of a frame that is not complete, and not big
     _big: bytearray | None  # a big frame that is not complete; then _rest is empty
-    _big_size: int  # its size once it is; Invariant: not less than the size of _big
+    _big_size: int  # its size once it is; _big may be larger when it served before
     _filled: int  # how much of it is there
+    _spare: bytearray | None  # serves the next big frame, where one is to be kept; b"" at first
 
-    def __init__(self, frame_size_max: int = FRAME_SIZE_MAX, *, acks_in_runs: bool = False) -> None:
+    def __init__(
+        self,
+        frame_size_max: int = FRAME_SIZE_MAX,
+        *,
+        acks_in_runs: bool = False,
+        keeps_buffer: bool = False,
+    ) -> None:
+        """``keeps_buffer``: hold BIG_FRAME_FIRST_SIZE bytes for big frames, once there was one.
+
+        New memory for each costs more than moving its bytes.
+        """
         self.failure = None
         self._acks_in_runs = acks_in_runs
         self._total_size_max = frame_size_max - 4
@@ -94,6 +106,7 @@ class FrameDecoder:
         self._big = None
         self._big_size = 0
         self._filled = 0
+        self._spare = bytearray() if keeps_buffer else None
 
     @property
     def held_bytes(self) -> int:
@@ -139,7 +152,7 @@ class FrameDecoder:
         if self._big is None:
             return None
         self._grow(self._filled + 1)
-        return memoryview(self._big)[self._filled :]
+        return memoryview(self._big)[self._filled : self._big_size]
 
     def filled(self, size: int) -> list[Frame | SendRun]:
         """``size`` bytes were written to the beginning of ``buffer``."""
@@ -148,9 +161,11 @@ class FrameDecoder:
         assert self._filled <= len(self._big), "more bytes than buffer() had room for"
         if self._filled < self._big_size:
             return []
-        frame, self._big = memoryview(self._big), None
+        whole, self._big = self._big, None
+        if self._spare is not None and len(whole) <= BIG_FRAME_FIRST_SIZE:
+            self._spare = whole
         try:
-            return [decode(frame, 0, len(frame))]
+            return [decode(memoryview(whole), 0, self._big_size)]
         except ProtocolError as error:
             self.failure = error
             raise
@@ -214,6 +229,8 @@ class FrameDecoder:
             size = 4 + _SIZE(self._rest)[0]
             if size > BIG_FRAME_SIZE:
                 self._big, self._big_size, self._filled = bytearray(), size, 0
+                if self._spare is not None:
+                    self._big, self._spare = self._spare, bytearray()
                 self._grow(len(self._rest))
                 self._big[: len(self._rest)] = self._rest
                 self._filled, self._rest = len(self._rest), b""
@@ -226,7 +243,9 @@ class FrameDecoder:
         assert self._big is not None, "only a big frame grows"
         if size > len(self._big):
             room = max(size, 2 * len(self._big), BIG_FRAME_FIRST_SIZE)
-            larger = bytearray(min(room, self._big_size))
+            if self._spare is None or room > BIG_FRAME_FIRST_SIZE:
+                room = min(room, self._big_size)
+            larger = bytearray(room)
             larger[: self._filled] = self._big[: self._filled]
             self._big = larger
 

@@ -94,6 +94,7 @@ def test_messages_come_as_tuples_whatever_form_their_heads_have():
         heads, bodies = unpack(packed, count)
         rows = [("owner", *row) for row in zip(range(count), heads, bodies, strict=True)]
         assert unpack_as(tuple, "owner", packed, count) == rows
+        assert unpack_as(tuple, "owner", b"??" + packed, count, start=2) == rows
     with pytest.raises(CorruptEntry):
         unpack_as(tuple, "owner", packed, 5)
 

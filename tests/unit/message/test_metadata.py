@@ -58,6 +58,8 @@ def test_everything_that_is_written_is_read():
         )
     )
     assert (found.is_batch, found.message_count) == (True, 5)
+    assert not found.is_plain_batch
+    assert parse(entry(message_count=5)).is_plain_batch
     assert (found.key, found.key_b64, found.ordering_key) == ("a2V5", True, b"\xff")
     assert (found.properties, found.event_time_ms) == ({"a": "1", "b": ""}, 5)
     assert (found.compression, found.uncompressed_size) == (CompressionType.ZSTD, 99)

@@ -292,8 +292,9 @@ def test_a_big_frame_that_is_complete_at_once_is_no_exception():
     assert second.command.HasField("ping")
 
 
-def test_one_big_frame_may_follow_the_other():
-    decoder = FrameDecoder()
+@pytest.mark.parametrize("keeps_buffer", [False, True])
+def test_one_big_frame_may_follow_the_other(keeps_buffer):
+    decoder = FrameDecoder(keeps_buffer=keeps_buffer)
     runs = []
     for index, size in enumerate((80_128, 200_192, 51_200)):
         data = big_send(index, size)
@@ -314,6 +315,25 @@ def test_frames_out_of_a_view_keep_nothing_of_it():
     assert first.data == [entry_of(big_send(index, 80_128))[0] for index in range(2)]
     assert second.data == [entry_of(big_send(2, 80_128))[0]]
     assert ping.command.HasField("ping")
+
+
+def test_the_memory_of_a_big_frame_may_serve_the_next_one_but_no_larger_one():
+    decoder = FrameDecoder(keeps_buffer=True)
+    places = []
+    for whole in (80_128, 200_192, 2 * BIG_FRAME_FIRST_SIZE, 51_200):
+        data = big_send(1, whole)
+        decoder.feed(data[:100])
+        filled = 100
+        while filled < len(data):
+            place = decoder.buffer(1)
+            places.append(place.obj)
+            size = min(len(place), len(data) - filled)
+            place[:size] = data[filled : filled + size]
+            runs = decoder.filled(size)
+            filled += size
+        assert runs[0].data[0] == entry_of(data)[0]
+    assert places[0] is places[1]
+    assert len(places[-1]) == BIG_FRAME_FIRST_SIZE
 
 
 def test_a_big_frame_beyond_the_limit_is_refused_out_of_a_view_too():

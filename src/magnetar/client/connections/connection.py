@@ -97,7 +97,7 @@ class Connection(asyncio.BufferedProtocol):
         )
         self._hello = b""
         self._answering: asyncio.Task[None] | None = None  # To an AUTH_CHALLENGE.
-        self._decoder = FrameDecoder()
+        self._decoder = FrameDecoder(keeps_buffer=True)
         self._read_buffer = read_buffer
         self._reads_big = False
         self._requests = Requests(next_request_id)

@@ -14,9 +14,14 @@ class Entry:
     """One entry: a message, or a batch of them, of which the application gets those ``wanted``."""
 
     delivery: Delivery
-    payload: bytes
-    """Of a batch all messages, as ``magnetar.message.batch`` packs them; else the message's own."""
+    data: bytes  # The payload, behind what comes before it.
     wanted: int | None = None  # A bit for each message, by its index; None: all there are.
+    start: int = 0  # Where the payload begins.
+
+    @property
+    def payload(self) -> bytes:
+        """Of a batch its messages, as ``magnetar.message.batch`` packs them; else the message's."""
+        return self.data[self.start :] if self.start else self.data
 
     @property
     def count(self) -> int:
@@ -48,14 +53,16 @@ class Entry:
         wanted = (every if self.wanted is None else self.wanted) & (1 << stop) - 1 >> start << start
         if wanted == every:
             return self
-        return Entry(self.delivery, self.payload, wanted) if wanted else None
+        return Entry(self.delivery, self.data, wanted, self.start) if wanted else None
 
     def messages(self) -> list[Message[Any]]:
         """Raises CorruptEntry."""
         count = self.delivery.batch_size
         if not count:
             return [Message(self.delivery, -1, b"", self.payload)]
-        messages: list[Message[Any]] = unpack_as(Message, self.delivery, self.payload, count)
+        messages: list[Message[Any]] = unpack_as(
+            Message, self.delivery, self.data, count, start=self.start
+        )
         if self.wanted is None:
             return messages
         return [message for message in messages if self.wanted >> message.batch_index & 1]
@@ -65,4 +72,4 @@ class Entry:
         if not self.delivery.batch_size:
             return self
         wanted = sum(1 << message.batch_index for message in messages)
-        return Entry(self.delivery, self.payload, wanted)
+        return Entry(self.delivery, self.data, wanted, self.start)

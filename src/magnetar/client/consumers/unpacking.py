@@ -185,7 +185,14 @@ class Unpacker:
             or (self.seen_before is not None and position <= self.seen_before),
             decode=None if self._decode is None else self._decode(metadata.schema_version),
         )
-        body = entry[metadata.payload_start :]
+        ack_set = frame.command.message.ack_set
+        if metadata.is_plain_batch:  # The usual case, which needs no copy.
+            return self._batch(delivery, entry, ack_set, metadata.payload_start)
+        return self._wrapped(delivery, entry[metadata.payload_start :], ack_set)
+
+    def _wrapped(self, delivery: Delivery, body: bytes, ack_set: Sequence[int]) -> Entry | None:
+        """A message alone, or what was encrypted, split or compressed."""
+        metadata = delivery.metadata
         if metadata.encryption is not None:
             try:
                 body = self._decrypted(metadata.encryption, body)
@@ -196,13 +203,13 @@ class Unpacker:
                     raise
                 return self._undecrypted(delivery, body)
         if metadata.chunk is not None:
-            whole = self._add_chunk(metadata.chunk, body, position)
+            whole = self._add_chunk(metadata.chunk, body, delivery.position)
             if whole is None:
                 return None
             body, delivery.chunks = whole
         payload = self._decompressed(metadata, body)
         if metadata.is_batch:
-            return self._batch(delivery, payload, frame.command.message.ack_set)
+            return self._batch(delivery, payload, ack_set)
         return self._single(delivery, payload)
 
     def _single(self, delivery: Delivery, payload: bytes) -> Entry | None:
@@ -265,7 +272,9 @@ class Unpacker:
             self._done(given_up)
             self._acknowledged.chunked_done(given_up)
 
-    def _batch(self, delivery: Delivery, payload: bytes, ack_set: Sequence[int]) -> Entry | None:
+    def _batch(
+        self, delivery: Delivery, data: bytes, ack_set: Sequence[int], start: int = 0
+    ) -> Entry | None:
         count = delivery.batch_size
         if count < 1:
             raise CorruptEntry(f"a batch of {count} messages")
@@ -276,16 +285,16 @@ class Unpacker:
         if ack_set:
             wanted &= bits(ack_set)
         if self._compacted:
-            wanted &= bits_left(unpack(payload, count)[0])
+            wanted &= bits_left(unpack(data[start:], count)[0])
         if self.start is not None:
             wanted &= whole << self.start.skip(delivery.position, count)
         if wanted == whole:
-            return Entry(delivery, payload)
+            return Entry(delivery, data, None, start)
         if not wanted:
             self._done(delivery.position)
             return None
         self._acknowledged.left(delivery.position, wanted)
-        return Entry(delivery, payload, wanted)
+        return Entry(delivery, data, wanted, start)
 
     def _decompressed(self, metadata: Metadata, body: bytes) -> bytes:
         if metadata.compression == CompressionType.NONE:

@@ -94,10 +94,11 @@ static PyObject *row(PyTypeObject *kind, PyObject *owner, Py_ssize_t index, cons
 }
 
 PyObject *inner_unpack_as(PyObject *module, PyObject *const *arguments, Py_ssize_t given) {
-    Py_ssize_t count_max, count = 0;
+    Py_ssize_t position, count_max, count = 0;
     Reader payload, head, body;
-    if (!argument_count("unpack_as", given, 4) || !argument_size(arguments[3], &count_max) ||
-        !argument_bytes(arguments[2], 0, &payload))
+    if (!argument_count("unpack_as", given, 5) || !argument_size(arguments[3], &position) ||
+        !argument_size(arguments[4], &count_max) ||
+        !argument_bytes(arguments[2], position, &payload))
         return NULL;
     PyTypeObject *kind = (PyTypeObject *)arguments[0];
     if (!PyType_Check(arguments[0]) || !PyType_IsSubtype(kind, &PyTuple_Type)) {

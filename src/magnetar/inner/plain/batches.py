@@ -65,12 +65,14 @@ def unpack(payload: bytes, position: int, count_max: int) -> tuple[int, list[byt
     return position, heads, bodies
 
 
-def unpack_as(kind: type[R], owner: object, payload: bytes, count_max: int) -> list[R]:
-    """The messages from the beginning on, as ``unpack``: of each owner, index, head and body.
+def unpack_as(
+    kind: type[R], owner: object, payload: bytes, position: int, count_max: int
+) -> list[R]:
+    """The messages from ``position`` on, as ``unpack``: of each owner, index, head and body.
 
     ``kind`` is a kind of tuple, which is made without asking its class.
     """
-    _, heads, bodies = unpack(payload, 0, count_max)
+    _, heads, bodies = unpack(payload, position, count_max)
     rows = zip(repeat(owner), range(len(heads)), heads, bodies, strict=False)
     return list(map(tuple.__new__, repeat(kind), rows))
 

@@ -55,6 +55,6 @@ async def test_a_payload_that_is_no_batch_is_an_error(local_client):
     await put(local_client, "t", b"0", b"1")
     reader = await local_client.create_reader("t")
     (entry,) = await reader.receive_entries(9, 5)
-    entry.payload = entry.payload[:-1]
+    entry.data = entry.data[:-1]
     with pytest.raises(CorruptEntry):
         entry.messages()

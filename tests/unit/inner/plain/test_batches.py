@@ -52,14 +52,14 @@ def test_messages_come_as_the_kind_of_tuple_that_is_asked_for(loops):
     parts = [single(b"body %d" % index, sequence_id=index) for index in range(300)]
     payload = b"".join(whole for _, whole in parts)
     owner = object()
-    found = loops.unpack_as(Row, owner, payload + b"\0\0\0\0", 999)
+    found = loops.unpack_as(Row, owner, b"??" + payload + b"\0\0\0\0", 2, 999)
     assert found == [
         (owner, index, head, b"body %d" % index) for index, (head, _) in enumerate(parts)
     ]
     assert {type(row) for row in found} == {Row}
-    assert [row[1] for row in loops.unpack_as(tuple, None, payload, 2)] == [0, 1]
+    assert [row[1] for row in loops.unpack_as(tuple, None, payload, 0, 2)] == [0, 1]
     with pytest.raises(TypeError):
-        loops.unpack_as(list, owner, payload, 1)
+        loops.unpack_as(list, owner, payload, 0, 1)
 
 
 def test_packed_messages_are_numbered(loops):
