@@ -28,7 +28,7 @@ test: $(READY)   ## all tests, in two processes; ARGS="-n 0 tests/..." runs some
 
 test-pulsar: $(BENCH)  ## the tests of our client against Apache Pulsar itself (Maven fetches it)
 	@if $(PY) -m bench.pulsar_standalone; then \
-		MAGNETAR_WITH_PULSAR=1 $(PY) -m pytest tests/client $(ARGS); fi
+		MAGNETAR_WITH_PULSAR=1 $(PY) -m pytest $(if $(findstring tests/,$(ARGS)),,tests/client) $(ARGS); fi
 
 scenarios: $(READY)  ## what dispatch does, told as text; REWRITE=1 writes down what happens today
 	$(PY) -m pytest tests/scenarios $(ARGS)
