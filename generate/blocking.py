@@ -33,6 +33,7 @@ INTERNAL: Final = (
     "prepare",
     "put_back",
     "remove",
+    "report_stats",
     "run",
     "seek_last",
     "start_listening",

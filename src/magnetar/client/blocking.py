@@ -29,6 +29,7 @@ from magnetar.client.outgoing_message import Buffer, MessageDetails, OutgoingMes
 from magnetar.client.producers import producer as producer_module
 from magnetar.client.producers.config import ProducerOptions
 from magnetar.client.schemas.schema import Schema, T, T_co
+from magnetar.client.statistics import ConsumerStats, ProducerStats
 from magnetar.client.twin import ClientTwin, MadeTwin, ProducerTwin, ReceiverTwin, listed, lists
 from magnetar.errors import AlreadyClosed
 from magnetar.model.position import EARLIEST_MESSAGE, MessageId
@@ -67,6 +68,11 @@ class Producer(ProducerTwin, Generic[T]):
     def partitions(self) -> int:
         """How many partitions it sends to; 0 when the topic is not partitioned."""
         return self._producer.partitions
+
+    @property
+    def stats(self) -> ProducerStats:
+        """What it has sent until now."""
+        return self._producer.stats
 
     def send(
         self, value: T | Buffer | OutgoingMessage[T], **details: Unpack[MessageDetails]
@@ -176,6 +182,11 @@ class Receiver(ReceiverTwin, Generic[T_co]):
     def connected(self) -> bool:
         """It is attached to the brokers of all its topics now."""
         return self._receiver.connected
+
+    @property
+    def stats(self) -> ConsumerStats:
+        """What it has received until now."""
+        return self._receiver.stats
 
     def receive(self, timeout_s: float | None = None) -> Message[T_co]:
         """The next message, waiting for it up to ``timeout_s`` seconds (None: for ever).

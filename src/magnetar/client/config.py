@@ -42,6 +42,7 @@ class ClientConfig:
     connection_idle_max_s: float = 180.0  # One that nobody uses is closed; 0 for never.
     lookup_redirects_max: int = 20
     partitions_refresh_s: float = 60.0  # How often new partitions are looked for; 0 for never.
+    stats_interval_s: float = 0.0  # Producers and consumers log a line so often; 0 for never.
     listener_threads: int = 1  # Of a blocking client, for its listeners.
     memory_limit_bytes: int = 64 * 1024 * 1024  # Unanswered, of all producers; 0: no limit.
     backoff_first_s: float = 0.1
@@ -60,6 +61,7 @@ class ClientConfig:
         check_not_negative("connection_idle_max_s", self.connection_idle_max_s)
         check_not_negative("lookup_redirects_max", self.lookup_redirects_max)
         check_not_negative("partitions_refresh_s", self.partitions_refresh_s)
+        check_not_negative("stats_interval_s", self.stats_interval_s)
         check_positive("listener_threads", self.listener_threads)
         check_not_negative("memory_limit_bytes", self.memory_limit_bytes)
         check_positive("backoff_first_s", self.backoff_first_s)
@@ -123,6 +125,7 @@ class ClientOptions(TypedDict, total=False):
     connection_idle_max_s: float
     lookup_redirects_max: int
     partitions_refresh_s: float
+    stats_interval_s: float
     listener_threads: int
     memory_limit_bytes: int
     backoff_first_s: float

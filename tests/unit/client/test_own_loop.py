@@ -36,6 +36,7 @@ NO_USE_OF_THE_LOOP = {
     "failed",
     "put_back",
     "start_listening",
+    "report_stats",
     "remove",
     "run",
 } | {

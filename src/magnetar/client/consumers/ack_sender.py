@@ -58,6 +58,7 @@ class AckSender:
         self._connection = connection
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
+        self.sent = 0  # Acknowledgements that left, for statistics.
         self._receipts: AckReceipts | None = None
         if config.ack_receipts and kept:
             self._receipts = AckReceipts(topic, timeout_s, self.send)
@@ -136,6 +137,7 @@ class AckSender:
             return
         batches = self.state.drain(self._clock.now())
         sent = None if self._receipts is None else self._receipts.begin()
+        self.sent += sum(len(each.positions) for each in batches)
         for batch in (part for each in batches for part in each.parts(IDS_MAX)):
             if sent is None:
                 connection.write(self._command(batch))

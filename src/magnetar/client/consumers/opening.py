@@ -8,6 +8,7 @@ from typing import Any, Final, TypeVar
 
 from magnetar.client.context import ClientContext
 from magnetar.client.schemas.schema import Schema
+from magnetar.client.stats_reports import report
 from magnetar.errors import InvalidValue
 from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST, EARLIEST_MESSAGE, LATEST, LATEST_MESSAGE, MessageId
@@ -52,6 +53,7 @@ async def open_receiver(
         config.type,
         paused=config.start_paused,
         interceptors=config.interceptors,
+        clock=context.clock,
         closed=closed,
     )
     several = not isinstance(topics, TopicName)
@@ -78,6 +80,17 @@ async def open_receiver(
         await topic_set.open(topics, config)
         if config.topics_refresh_s:
             receiver.run("topics", add_missing(topics, topic_set, context, config.topics_refresh_s))
+    if context.config.stats_interval_s:
+        who = f"consumer.stats topic={receiver.topic} subscription={subscription}"
+        receiver.run(
+            "stats",
+            report(
+                receiver.meter.end_interval,
+                who,
+                clock=context.clock,
+                interval_s=context.config.stats_interval_s,
+            ),
+        )
     return receiver
 
 

@@ -12,14 +12,15 @@ A queue of size 0 gives the broker its one permit when somebody waits, and not b
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import accumulate, islice
 from math import inf
 from operator import length_hint
-from typing import Any
+from typing import Any, Final, Protocol
 
 from magnetar.client.message import Message
+from magnetar.client.statistics import Counts
 from magnetar.wire.frames import Frame
 
 from .entry import Entry
@@ -40,6 +41,19 @@ class OpenedEntry:
 
     entry: Entry | None
     permits: int
+
+
+class OpenedMessages(Protocol):
+    """Where messages are taken from one by one."""
+
+    messages: Iterator[Message[Any]]
+
+
+class _Nothing:
+    messages: Iterator[Message[Any]] = iter(())
+
+
+NOTHING: Final = _Nothing()
 
 
 class ReceiveQueue:
@@ -65,12 +79,18 @@ class ReceiveQueue:
         self._counted = 0  # Of these, the messages that were counted as taken.
         self._taken: list[Message[Any]] = []  # Those counted, until somebody asks for them.
         self._consumed = 0
+        self.received = Counts(0, 0)  # Its bytes are counted by who puts entries.
         self.messages = iter(self._opened)
 
     @property
     def waiting(self) -> bool:
         """Whether there are messages, or entries that may have some."""
         return length_hint(self.messages) > 0 or bool(self._arrived)
+
+    def count(self, messages_of: Callable[[Frame], int]) -> int:
+        """The messages that wait; of an entry that is not opened, as ``messages_of`` says."""
+        unopened = sum(map(messages_of, (*self._arrived, *self._unready)))
+        return length_hint(self.messages) + unopened
 
     def put(self, frame: Frame) -> None:
         if self._ready is None or (not self._unready and self._ready(frame)):
@@ -121,6 +141,7 @@ class ReceiveQueue:
             self._consumed += opened.permits
             if opened.entry is not None:
                 taken.append(opened.entry)
+                self.received.messages += opened.entry.count
                 count += opened.entry.count
         return taken
 
@@ -135,6 +156,7 @@ class ReceiveQueue:
             while len(messages) < count and self._arrived:
                 opened = self._open_entry(self._arrived.popleft())
                 messages += opened.messages
+                self.received.messages += len(opened.messages)
                 self._consumed += opened.permits - len(opened.messages)
                 if opened.entry is not None:
                     entries.append(opened.entry)
@@ -202,3 +224,9 @@ class ReceiveQueue:
         self._consumed += sum(map(permits_of, self._arrived)) + sum(map(permits_of, self._unready))
         self._arrived.clear()
         self._unready.clear()
+
+
+def fitting(messages: Sequence[Message[Any]], bytes_max: float) -> int:
+    """How many of the messages have ``bytes_max`` bytes together; at least one."""
+    sizes = accumulate(len(message.data) for message in messages)
+    return max(sum(size <= bytes_max for size in sizes), 1)

@@ -3,18 +3,20 @@
 import asyncio
 from asyncio import _get_running_loop
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from functools import partial
-from itertools import accumulate, groupby
+from itertools import groupby
 from math import inf
 from operator import attrgetter
-from typing import Any, Final, Generic, Protocol, Self, TypeVar, cast
+from typing import Any, Final, Generic, Self, TypeVar, cast
 
 from magnetar.client.checks import check_positive
 from magnetar.client.gather_all import gather_all
 from magnetar.client.message import Message, TopicMessageId
 from magnetar.client.own_loop import check_loop
 from magnetar.client.schemas.schema import T_co
+from magnetar.client.statistics import ConsumerStats
+from magnetar.clock import Clock
 from magnetar.errors import AlreadyClosed, InvalidValue, MagnetarError, TimedOut
 from magnetar.model.position import EARLIEST, LATEST, MessageId, Position
 from magnetar.model.subscriptions import SubscriptionType
@@ -22,6 +24,8 @@ from magnetar.tasks import Closing, Tasks
 
 from .interceptors import ConsumerInterceptor, ConsumerInterceptors
 from .listening import listen
+from .meter import ConsumerMeter
+from .receive_queue import NOTHING, OpenedMessages, fitting
 from .topic_consumer import TopicConsumer
 
 T = TypeVar("T")
@@ -29,17 +33,6 @@ T = TypeVar("T")
 MESSAGES_PER_TOPIC_MAX: Final = 100  # Messages taken from one topic before the next one.
 FORMER_TOPICS_MAX: Final = 100  # Topics that went, whose messages may still be acknowledged.
 OPENED_AHEAD: Final = 100  # Messages that threads find opened, if so many have come.
-
-
-class _Opened(Protocol):
-    messages: Iterator[Message[Any]]
-
-
-class _Nothing:
-    messages: Iterator[Message[Any]] = iter(())
-
-
-_NOTHING: Final = _Nothing()
 
 
 class Receiver(Generic[T_co]):
@@ -58,6 +51,7 @@ class Receiver(Generic[T_co]):
         *,
         paused: bool,
         interceptors: Sequence[ConsumerInterceptor] = (),
+        clock: Clock,
         closed: Callable[["Receiver[Any]"], None],
     ) -> None:
         """``closed`` is called once, when the receiver has been closed."""
@@ -68,12 +62,15 @@ class Receiver(Generic[T_co]):
         self.interceptors = ConsumerInterceptors(interceptors, self) if interceptors else None
         self._on_closed = closed
         self._topics: dict[str, TopicConsumer] = {}
+        self.meter = ConsumerMeter(self._topics, clock)
         self._former: dict[str, TopicConsumer] = {}  # Closed ones, whose messages may be around.
         self._failure: MagnetarError | None = None
         self._ready: deque[TopicConsumer] = deque()  # Invariant: no topic twice.
         self._held: list[Message[Any]] = []  # Taken for a call that was cancelled, or had enough.
         self._part: TopicConsumer | None = None  # The topic whose opened entries are received,
-        self._messages: _Opened = _NOTHING  # and their messages. Invariant: none if some are held.
+        self._messages: OpenedMessages = (
+            NOTHING  # and their messages. Invariant: none if some are held.
+        )
         self._settled_every = 1
         self._unsettled = 0  # Messages taken from them, since the topic was told of any.
         self._settles = False  # The loop is going to tell it, for another thread.
@@ -84,7 +81,6 @@ class Receiver(Generic[T_co]):
         self._paused = paused
         self._closed = False
         self._tasks = Tasks(f"consumer of {topic}")
-        self._listening = Tasks(f"consumer of {topic}")
         self._closing = Closing(f"consumer of {topic}", self._close)
 
     @property
@@ -106,6 +102,11 @@ class Receiver(Generic[T_co]):
     def connected(self) -> bool:
         """It is attached to the brokers of all its topics now."""
         return not self._closed and all(part.connected for part in self._topics.values())
+
+    @property
+    def stats(self) -> ConsumerStats:
+        """What it has received until now."""
+        return self.meter.stats()
 
     async def receive(self, timeout_s: float | None = None) -> Message[T_co]:
         """The next message, waiting for it up to ``timeout_s`` seconds (None: for ever).
@@ -284,6 +285,7 @@ class Receiver(Generic[T_co]):
         """Receive from it no longer; its messages may still be acknowledged, to no effect."""
         if self._topics.get(part.topic) is part:
             del self._topics[part.topic]
+            self.meter.left(part)
         if part in self._ready:
             self._ready.remove(part)
         if part is self._part:
@@ -299,6 +301,7 @@ class Receiver(Generic[T_co]):
 
     def start_listening(self, listener: Callable[[Message[T_co]], Awaitable[object]]) -> None:
         """Hand messages to ``listener`` from now on. Closing lets the one it has go to its end."""
+        self._listening = Tasks(f"consumer of {self._topic}")
         self._listening.spawn("listener", listen(self, listener, self._topic))
 
     def failed(self, part: TopicConsumer) -> None:
@@ -346,7 +349,7 @@ class Receiver(Generic[T_co]):
         self._settle()
         if part is not None and self._opened_ahead and queue is not None:
             part.open_ahead(self._opened_ahead)
-        self._part, self._messages = part, queue or _NOTHING
+        self._part, self._messages = part, queue or NOTHING
         if part is not None:
             self._settled_every = part.settled_every
 
@@ -439,9 +442,9 @@ class Receiver(Generic[T_co]):
                 self._hold(taken)
                 raise
         if size > enough:
-            fitting = _fitting(taken, enough)
-            self._hold(taken[fitting:])
-            del taken[fitting:]
+            count = fitting(taken, enough)
+            self._hold(taken[count:])
+            del taken[count:]
         return self._handed(taken)
 
     def _handed(self, messages: list[Message[T_co]]) -> list[Message[T_co]]:
@@ -489,9 +492,3 @@ class Receiver(Generic[T_co]):
 
 _take_held: Final = partial(TopicConsumer.take, held=True)
 _topic: Final = attrgetter("delivery.topic")
-
-
-def _fitting(messages: Sequence[Message[Any]], bytes_max: float) -> int:
-    """How many of the messages have ``bytes_max`` bytes together; at least one."""
-    sizes = accumulate(len(message.data) for message in messages)
-    return max(sum(size <= bytes_max for size in sizes), 1)

@@ -11,6 +11,7 @@ from magnetar.client.connections.connection import Connection
 from magnetar.client.connections.lookup import Lookup
 from magnetar.client.consumers.config import ConsumerConfig
 from magnetar.client.message import Message, entries_of
+from magnetar.client.statistics import Counts
 from magnetar.clock import Clock
 from magnetar.errors import AlreadyClosed, MagnetarError
 from magnetar.model.position import MessageId, Position
@@ -182,6 +183,15 @@ class TopicConsumer:
         self.paused = paused
         if not paused:
             self._ask_anew(self._attachment.connection)
+
+    @property
+    def received(self) -> Counts:
+        return self._queue.received
+
+    @property
+    def queued(self) -> int:
+        """Messages that wait for the application."""
+        return self._queue.count(permits_of)
 
     @property
     def queue(self) -> ReceiveQueue | None:
@@ -359,6 +369,7 @@ class TopicConsumer:
             return
         was_waiting = self._queue.waiting
         self._queue.put(frame)
+        self.received.size_bytes += len(frame.entry or b"")
         if not was_waiting and self._queue.waiting:
             if self._dead_letters is not None:
                 self._queue.open()  # Dead letters do not wait until the application receives.

@@ -79,6 +79,8 @@ async def open_producer(
 
     if count:
         producer.watch(context.watch_partitions(name, count, grow))
+    if context.config.stats_interval_s:
+        producer.report_stats(context.config.stats_interval_s)
     return producer
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from magnetar.client.memory_limit import MemoryLimit
+from magnetar.client.statistics import Counts
 from magnetar.model.position import Position
 
 W = TypeVar("W")
@@ -60,6 +61,9 @@ class PendingSends(Generic[W]):
         self._memory = memory
         self._sends: deque[PendingSend[W]] = deque()
         self.appended = 0
+        self.sent = Counts(0, 0)
+        self.stored_messages = 0
+        self.failed_messages = 0
 
     def __len__(self) -> int:
         return len(self._sends)
@@ -113,10 +117,13 @@ class PendingSends(Generic[W]):
         self.appended += 1
         send.number = self.appended
         self._sends.append(send)
+        self.sent.messages += send.message_count
+        self.sent.size_bytes += send.size_bytes
 
     def answered(self, sequence_id: int) -> PendingSend[W] | None:
         """Take out the oldest send if it has this sequence id."""
         if self._sends and self._sends[0].sequence_id == sequence_id:
+            self.stored_messages += self._sends[0].message_count
             return self._pop()
         return None
 
@@ -126,6 +133,7 @@ class PendingSends(Generic[W]):
         for send in gone:
             self._sends.remove(send)
             self.release(send.message_count, send.size_bytes)
+            self.failed_messages += send.message_count
         return gone
 
     def out_of_order(self, sequence_id: int) -> bool:
@@ -136,6 +144,7 @@ class PendingSends(Generic[W]):
         """Take out the sends with a deadline up to ``now``, oldest first."""
         gone = []
         while self._sends and self._sends[0].deadline <= now:
+            self.failed_messages += self._sends[0].message_count
             gone.append(self._pop())
         return gone
 

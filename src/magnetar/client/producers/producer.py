@@ -17,6 +17,8 @@ from magnetar.client.outgoing_message import (
 )
 from magnetar.client.own_loop import check_loop
 from magnetar.client.schemas.schema import Schema, T
+from magnetar.client.statistics import ProducerStats
+from magnetar.client.stats_reports import report
 from magnetar.clock import Clock
 from magnetar.errors import InvalidValue, MagnetarError, QueueFull
 from magnetar.model.position import MessageId
@@ -25,6 +27,7 @@ from magnetar.tasks import Closing, Tasks
 
 from .encoding import key_text
 from .interceptors import ProducerInterceptor, ProducerInterceptors
+from .meter import ProducerMeter
 from .receipts import ManyReceipts
 from .routing import MessageRouter, Router
 from .send_queue import Handed, SendQueue
@@ -68,6 +71,7 @@ class Producer(Generic[T]):
         self._before_send = self._interceptors.before_send if self._interceptors else None
         self._plain = router is None and schema is None and not interceptors
         self._loop = asyncio.get_running_loop()
+        self._meter = ProducerMeter(self._parts, clock)
         self._tasks = Tasks(f"producer of {topic}")
         self._closing = Closing(f"producer of {topic}", self._close)
 
@@ -95,6 +99,11 @@ class Producer(Generic[T]):
     def partitions(self) -> int:
         """How many partitions it sends to; 0 when the topic is not partitioned."""
         return 0 if self._router is None else len(self._parts)
+
+    @property
+    def stats(self) -> ProducerStats:
+        """What it has sent until now."""
+        return self._meter.stats()
 
     async def send(
         self, value: T | Buffer | OutgoingMessage[T], **details: Unpack[MessageDetails]
@@ -263,13 +272,20 @@ class Producer(Generic[T]):
             except MagnetarError as error:
                 self._parts[0].queue.fail(waiter, error)
 
+    def report_stats(self, interval_s: float) -> None:
+        """Measure latencies, and log a line of statistics every so often."""
+        self._meter.measure()
+        who = f"producer.stats topic={self._topic} name={self.name}"
+        work = report(self._meter.end_interval, who, clock=self._clock, interval_s=interval_s)
+        self._tasks.spawn("stats", work)
+
     def watch(self, partitions: Coroutine[Any, Any, None]) -> None:
         """Run what adds new partitions, until this producer is closed."""
         self._tasks.spawn("partitions", partitions)
 
     def add(self, parts: Sequence[TopicProducer]) -> None:
         """Send to more partitions."""
-        self._parts += parts
+        self._parts += parts  # They are the meter's, too.
         if self._interceptors is not None:
             self._interceptors.on_partitions_change(len(self._parts))
 

@@ -16,6 +16,7 @@ from magnetar.client.memory_limit import MemoryLimit
 from magnetar.client.outgoing_message import Buffer, OutgoingMessage, not_sent, prepare
 from magnetar.client.own_loop import check_loop
 from magnetar.client.producers.config import ProducerConfig
+from magnetar.client.statistics import Latencies
 from magnetar.clock import Clock
 from magnetar.errors import MagnetarError, MemoryFull, QueueFull, TimedOut, UnknownFailure
 from magnetar.model.position import Position
@@ -53,6 +54,7 @@ class SendQueue:
     closed: MagnetarError | None  # Why the queue takes nothing more.
     trouble: MagnetarError | None  # Why there is no receipt; None after a receipt.
     unreported: MagnetarError | None  # The first error that the application has not been told.
+    latencies: Latencies | None  # Where those of sends are noted.
 
     def __init__(
         self,
@@ -72,6 +74,7 @@ class SendQueue:
         self.closed = None
         self.trouble = None
         self.unreported = None
+        self.latencies = None
         self._topic = topic
         self._partition = partition
         self._config = config
@@ -92,6 +95,10 @@ class SendQueue:
         self._deadline_timer: asyncio.TimerHandle | None = None
         self._room = asyncio.Event()
         self._flushes: list[_Flush] = []  # In the order of their numbers.
+
+    @property
+    def pending(self) -> PendingSends[Waiter]:
+        return self._pending
 
     @property
     def full(self) -> bool:
@@ -249,6 +256,8 @@ class SendQueue:
         send = self._pending.answered(sequence_id)
         if send is None:
             return not self._pending.out_of_order(sequence_id)
+        if self.latencies is not None:
+            self.latencies.add(self._clock.now() - send.deadline + self._timeout_s)
         first_chunk = None
         if send.chunked is not None:
             send.chunked.first = send.chunked.first or position
@@ -453,6 +462,7 @@ class SendQueue:
 
     def _fail_batch(self, batch: Batch[Waiter], error: MagnetarError) -> None:
         self._pending.release(len(batch), batch.size_bytes)
+        self._pending.failed_messages += len(batch)
         self._fail(batch.waiters, len(batch), error, self._pending.appended + 1)
 
     def _fail_sends(self, sends: list[PendingSend[Waiter]], error: MagnetarError) -> None:
