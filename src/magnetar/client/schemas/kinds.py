@@ -167,7 +167,7 @@ def time_of_day(*, in_json: bool) -> Kind:
         return _written(time, time.isoformat, time.fromisoformat)
     return Kind(
         {"type": "long", "logicalType": "time-micros"},
-        _checked(time),
+        _without_zone,
         _checked(time),
         to_default=lambda value: _micros(of_day(value)),
     )
@@ -197,7 +197,7 @@ def symbol(members: type[Enum], name: str) -> Kind:
 
     def of_plain(plain: Any) -> Enum:
         found = by_name.get(plain) if isinstance(plain, str) else None
-        if found is None and isinstance(plain, str | int):
+        if found is None and type(plain) in (str, int):
             found = by_value.get(plain)
         if found is None:
             raise Misfit(f"{plain!r:.50} is none of {', '.join(by_name)} of {name}")
@@ -345,6 +345,13 @@ def _in_utc(value: Any) -> datetime:
         return found.astimezone(UTC)
     except OverflowError:
         raise Misfit(f"{found!r} is out of range: Python has no such time in UTC") from None
+
+
+def _without_zone(value: Any) -> time:
+    found: time = _checked(time)(value)
+    if found.tzinfo is not None:
+        raise Misfit(f"{found!r} has a time zone: convert it, and take the zone off")
+    return found
 
 
 def _utc_text(value: Any) -> str:

@@ -5,7 +5,7 @@ from decimal import Decimal
 from uuid import UUID
 
 import pytest
-from unit.client.schemas.records import Colour
+from unit.client.schemas.records import Colour, Size
 
 from magnetar.client.schemas import kinds
 from magnetar.client.schemas.kinds import Misfit
@@ -31,6 +31,7 @@ NOON = datetime(2024, 2, 29, 12, tzinfo=UTC)
         (kinds.point_in_time(in_json=True), datetime.max.replace(tzinfo=WEST), "out of range"),
         (kinds.point_in_time(in_json=False), NOON.date(), "must be datetime, not date"),
         (kinds.day(in_json=False), NOON, "must be date, not datetime"),
+        (kinds.time_of_day(in_json=False), time(1, tzinfo=UTC), "has a time zone"),
         (kinds.decimal(), 1.5, "must be Decimal, not float"),
         (kinds.symbol(Colour, "Colour"), "RED", "must be one of RED, BLUE of Colour, not str"),
         (kinds.array(kinds.text(), list), "abc", "must be a list, not str"),
@@ -54,6 +55,7 @@ def test_a_value_that_does_not_fit_is_named(kind, value, text):
         (kinds.decimal(), "much", "'much' is no Decimal"),
         (kinds.uuid(), "x", "'x' is no UUID"),
         (kinds.symbol(Colour, "Colour"), "GREEN", "'GREEN' is none of RED, BLUE of Colour"),
+        (kinds.symbol(Size, "Size"), True, "True is none of SMALL, LARGE of Size"),
         (kinds.array(kinds.text(), set), {"a": 1}, "must be a list, not dict"),
     ],
 )
