@@ -1,12 +1,21 @@
-"""The official client, and ways to watch it without waiting blindly."""
+"""The official client, and ways to watch it without waiting blindly.
+
+With ``MAGNETAR_COMPAT=1`` the programs here run with ``magnetar.compat`` in its place.
+"""
 
 import json
+import os
 import threading
 from itertools import count
 from urllib.request import urlopen
 
-import pulsar
 import pytest
+
+if os.environ.get("MAGNETAR_COMPAT"):
+    from magnetar.compat.stand_in import stand_in
+
+    stand_in()
+import pulsar
 
 NAMES = count()
 

@@ -38,3 +38,23 @@ def test_the_blocking_example_counts_right(magnetar_broker):
         run("blocking", magnetar_broker.service_url, "b")
         == f"50 + 51 + ... + 99 = {sum(range(50, 100))}\n"
     )
+
+
+def test_one_program_three_ways_says_the_same(magnetar_broker):
+    for way in ("asyncio", "blocking", "compat"):
+        said = run(f"orders_{way}", magnetar_broker.service_url, f"orders-{way}")
+        assert said == "ann: 7\nbob: 7\ncid: 1\n"
+
+
+def test_the_compat_way_is_a_program_for_the_official_client(magnetar_broker, tmp_path):
+    program = (EXAMPLES / "orders_compat.py").read_text()
+    official = tmp_path / "orders_official.py"
+    official.write_text(program.replace("import magnetar.compat as pulsar", "import pulsar"))
+    done = subprocess.run(
+        [sys.executable, official, magnetar_broker.service_url, "orders-official"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert done.stdout.endswith("ann: 7\nbob: 7\ncid: 1\n")  # Behind what its client logs.

@@ -1,6 +1,6 @@
 """Where the client's log lines go: ``logger=`` of ``Client``.
 
-Ours are those of Python's ``logging`` below ``magnetar``; a logger given to a client gets them as
+Ours are those of Python's ``logging`` below ``magnetar.client``; a logger given to a client gets them as
 long as that client is open. Without one they go where the application's ``logging`` sends them.
 """
 
@@ -18,10 +18,10 @@ _LEVELS: Final = {
     LoggerLevel.Warn: logging.WARNING,
     LoggerLevel.Error: logging.ERROR,
 }
-_OURS: Final = logging.getLogger("magnetar")
+_OURS: Final = [logging.getLogger(f"magnetar.{name}") for name in ("client", "compat")]
 _lock = threading.Lock()
 _attached: list[logging.Handler] = []
-_before: list[tuple[int, bool]] = []  # Level and propagation without any of them.
+_before: dict[logging.Logger, tuple[int, bool]] = {}  # Level and propagation without any.
 _FORMAT: Final = "%(asctime)s %(levelname)-5s [%(thread)d] %(name)s:%(lineno)d | %(message)s"
 
 
@@ -52,7 +52,11 @@ def handler_of(logger: AnyLogger | None) -> logging.Handler | None:
     """What writes our log lines for it; None where they go there anyway. Raises ValueError."""
     handler: logging.Handler
     if isinstance(logger, logging.Logger):
-        return None if logger.name in ("root", "magnetar") else _Forwarding(logger)
+        return (
+            None
+            if logger in (logging.getLogger(), logging.getLogger("magnetar"), *_OURS)
+            else _Forwarding(logger)
+        )
     if isinstance(logger, ConsoleLogger):
         handler = logging.StreamHandler(sys.stdout)
     elif isinstance(logger, FileLogger):
@@ -73,9 +77,8 @@ def attach(handler: logging.Handler) -> None:
     """Send our log lines there, from its level on, and nowhere else."""
     with _lock:
         if not _attached:
-            _before[:] = [(_OURS.level, _OURS.propagate)]
+            _before.update({each: (each.level, each.propagate) for each in _OURS})
         _attached.append(handler)
-        _OURS.addHandler(handler)
         _apply()
 
 
@@ -83,18 +86,20 @@ def detach(handler: logging.Handler) -> None:
     """Undo it; without the last one they go where the application sends them, as before."""
     with _lock:
         _attached.remove(handler)
-        _OURS.removeHandler(handler)
+        for each in _OURS:
+            each.removeHandler(handler)
         _apply()
     handler.close()
 
 
 def _apply() -> None:
-    if _attached:
-        _OURS.setLevel(min(handler.level for handler in _attached))
-        _OURS.propagate = False
-    else:
-        level, _OURS.propagate = _before[0]
-        _OURS.setLevel(level)
+    for each in _OURS:
+        level, propagate = _before[each]
+        if _attached:
+            each.addHandler(_attached[-1])  # Those before it have been added, each once.
+            level, propagate = min(handler.level for handler in _attached), False
+        each.setLevel(level)
+        each.propagate = propagate
 
 
 class _Forwarding(logging.Handler):

@@ -53,7 +53,7 @@ def test_a_logger_of_the_application_gets_each_line_once(attached, caplog):
 
 
 def test_afterwards_everything_is_as_before():
-    root = logging.getLogger("magnetar")
+    root = logging.getLogger("magnetar.client")
     before = (root.level, root.propagate, list(root.handlers))
     handlers = [handler_of(compat.ConsoleLogger()), handler_of(compat.ConsoleLogger())]
     for handler in handlers:
@@ -67,6 +67,7 @@ def test_afterwards_everything_is_as_before():
 def test_without_a_logger_nothing_is_changed():
     assert handler_of(None) is None
     assert handler_of(logging.getLogger("magnetar")) is None
+    assert handler_of(logging.getLogger("magnetar.client")) is None
     assert handler_of(logging.getLogger()) is None
 
 
@@ -77,3 +78,9 @@ def test_what_is_no_logger_is_refused():
         compat.ConsoleLogger(3)
     with pytest.raises(ValueError, match="log_file"):
         compat.FileLogger(compat.LoggerLevel.Info, None)
+
+
+def test_a_broker_in_the_same_process_is_left_alone(attached, caplog):
+    attached(compat.ConsoleLogger(compat.LoggerLevel.Error))
+    logging.getLogger("magnetar.broker").warning("warned")
+    assert "warned" in caplog.text
