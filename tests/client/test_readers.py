@@ -102,3 +102,11 @@ async def test_a_partition_that_comes_later_is_read_from_its_first_message_on(br
         await put(client, f"{topic}-partition-2", b"0")
         assert (await reader.receive(10)).data == b"0"
         await until(lambda: len(reader.topics) == 3)
+
+
+async def test_a_reader_from_the_end_gets_only_what_comes(client, topic):
+    await put(client, topic, b"old", b"older")
+    reader = await client.create_reader(topic, LATEST_MESSAGE)
+    assert not await reader.has_message_available()
+    await put(client, topic, b"new")
+    assert (await reader.receive(10)).data == b"new"

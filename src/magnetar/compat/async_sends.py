@@ -7,7 +7,7 @@ from functools import partial
 
 from magnetar.client import blocking
 from magnetar.client.outgoing_message import OutgoingMessage
-from magnetar.errors import MagnetarError, NotReady
+from magnetar.errors import MagnetarError, QueueFull
 from magnetar.model.position import MessageId as OurMessageId
 
 from .callbacks import Callbacks
@@ -39,10 +39,9 @@ class AsyncSends:
         try:
             future = self._submitted(message)
         except BaseException as error:
-            result = result_of(error)
-            if isinstance(error, NotReady):
-                result = Result.ProducerQueueIsFull
-            self._callbacks.put(partial(self._call, number, callback, result, MessageId()))
+            self._callbacks.put(
+                partial(self._call, number, callback, result_of(error), MessageId())
+            )
             if not isinstance(error, MagnetarError):
                 raise
         else:
@@ -60,7 +59,7 @@ class AsyncSends:
         while True:
             try:
                 return self._producer.submit(message)
-            except NotReady:
+            except QueueFull:
                 if not self._wait:
                     raise
             self._producer.ready()

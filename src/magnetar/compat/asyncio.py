@@ -39,7 +39,13 @@ from .errors import result_of
 from .loggers import attach, detach, handler_of
 from .message import Message, wrapped
 from .message_id import MessageId
-from .options import consumer_options, partition_names, producer_options, reader_options
+from .options import (
+    consumer_options,
+    partition_names,
+    producer_options,
+    reader_options,
+    reader_subscription,
+)
 from .outgoing import built
 from .policies import (
     ConsumerBatchReceivePolicy,
@@ -449,6 +455,7 @@ class Client:
         reader = await self._client.create_reader(
             topic,
             start_message_id._id,
+            subscription=reader_subscription(subscription_role_prefix),
             inclusive=start_message_id_inclusive,
             schema=registered(schema),
             **options,

@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Callable
+from weakref import WeakSet
 
 from magnetar.client import blocking
 from magnetar.errors import TopicNotFound
 
+from .ahead import Ahead
 from .async_sends import AsyncSends
 from .authentication import Authentication
 from .callbacks import Callbacks
@@ -28,7 +30,13 @@ from .errors import exception, raises_theirs
 from .loggers import AnyLogger, attach, detach, handler_of
 from .message import Message
 from .message_id import MessageId
-from .options import consumer_options, partition_names, producer_options, reader_options
+from .options import (
+    consumer_options,
+    partition_names,
+    producer_options,
+    reader_options,
+    reader_subscription,
+)
 from .policies import (
     DEFAULT_BATCH_RECEIVE_POLICY,
     ConsumerBatchReceivePolicy,
@@ -93,6 +101,7 @@ class Client:
         self._client = blocking.Client(service_url, **options)
         self._service_info = ServiceInfo(service_url, authentication, tls_trust_certs_file_path)
         self._callbacks = Callbacks()
+        self._aheads: WeakSet[Ahead] = WeakSet()
         self._closed = False
         self._log_handler = handler_of(logger)
         if self._log_handler is not None:
@@ -238,6 +247,10 @@ class Client:
         )
         made._schema = schema
         made._inclusive = start_message_id_inclusive
+        made._ahead = Ahead(
+            made._consumer, receiver_queue_size, one_by_one=bool(unacked_messages_timeout_ms)
+        )
+        self._aheads.add(made._ahead)
         made._batch_policy = (batch_receive_policy or DEFAULT_BATCH_RECEIVE_POLICY).policy()
         schema.attach_client(self)
         return made
@@ -279,11 +292,14 @@ class Client:
         made._reader = self._client.create_reader(
             topic,
             start_message_id._id,
+            subscription=reader_subscription(subscription_role_prefix),
             inclusive=start_message_id_inclusive,
             schema=registered(schema),
             **options,
         )
         made._schema = schema
+        made._ahead = Ahead(made._reader, receiver_queue_size)
+        self._aheads.add(made._ahead)
         made._inclusive = start_message_id_inclusive
         schema.attach_client(self)
         return made
@@ -332,6 +348,8 @@ class Client:
             raise exception(Result.AlreadyClosed)
         self._closed = True
         self._client.close()
+        for ahead in self._aheads:
+            ahead.clear()
         self._callbacks.close()
         if self._log_handler is not None:
             detach(self._log_handler)

@@ -1,4 +1,4 @@
-"""The arguments of ``Client`` as the settings of ours. Pure but for a warning."""
+"""The arguments of ``Client`` as the settings of ours."""
 
 import logging
 from typing import Final, TypedDict, Unpack
@@ -89,6 +89,7 @@ def client_options(**given: Unpack[ClientArguments]) -> ClientOptions:
     shown = given["authentication"]
     return ClientOptions(
         authentication=None if shown is None else shown.auth,
+        memory_limit_bytes=0,  # Theirs counts messages only.
         operation_timeout_s=given["operation_timeout_seconds"],
         connection_timeout_s=given["connection_timeout_ms"] / 1000,
         listener_name=given["listener_name"] or None,

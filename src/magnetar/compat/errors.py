@@ -39,6 +39,8 @@ _RESULTS: Final[dict[type[errors.MagnetarError], Result]] = {
     errors.BacklogQuotaExceeded: Result.ProducerBlockedQuotaExceededException,
     errors.BacklogQuotaHeld: Result.ProducerBlockedQuotaExceededError,
     errors.Unavailable: Result.ServiceUnitNotReady,
+    errors.QueueFull: Result.ProducerQueueIsFull,
+    errors.MemoryFull: Result.MemoryBufferIsFull,
     errors.ConnectionLost: Result.ConnectError,
     errors.TimedOut: Result.Timeout,
     errors.StorageError: Result.BrokerPersistenceError,

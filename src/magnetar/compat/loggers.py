@@ -1,7 +1,7 @@
 """Where the client's log lines go: ``logger=`` of ``Client``.
 
-Ours are those of Python's ``logging`` below ``magnetar.client``; a logger given to a client gets them as
-long as that client is open. Without one they go where the application's ``logging`` sends them.
+Ours are those of Python's ``logging`` below ``magnetar.client``. A logger given to a client gets
+them as long as that client is open. Without one they go where the application sends them.
 """
 
 import logging

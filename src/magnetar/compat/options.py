@@ -1,9 +1,11 @@
-"""What ``pulsar-client`` calls a setting, as the setting of our client. Pure.
+"""What ``pulsar-client`` calls a setting, as the setting of our client.
 
 Nothing is accepted and ignored: an argument does the same as theirs, is refused by name, or, where
 it only bears on speed, is named in a warning.
 """
 
+import logging
+import secrets
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypedDict, Unpack
 
@@ -44,6 +46,8 @@ from .policies import (
     ConsumerKeySharedPolicy,
 )
 from .schema.schema import Schema
+
+log = logging.getLogger(__name__)
 
 _SUBSCRIPTION_TYPES: Final = {
     ConsumerType.Exclusive: SubscriptionType.EXCLUSIVE,
@@ -127,7 +131,10 @@ def producer_options(**given: Unpack[ProducerArguments]) -> ProducerOptions:
     check_range("max_pending_messages", given["max_pending_messages"], 0)
     check_range("batching_max_messages", given["batching_max_messages"], 2)
     if given["lazy_start_partitioned_producers"]:
-        raise NotImplementedError("lazy_start_partitioned_producers")
+        log.warning(
+            "option.no_effect name=lazy_start_partitioned_producers reason=every partition is "
+            "attached at once"
+        )
     options = ProducerOptions(
         properties=given["properties"] or {},
         access_mode=OurAccessMode(given["access_mode"].value),
@@ -200,6 +207,11 @@ def reader_options(**given: Unpack[ReaderArguments]) -> ReaderOptions:
     if given["reader_name"]:
         options["name"] = given["reader_name"]
     return options
+
+
+def reader_subscription(prefix: str | None) -> str | None:
+    """The name of a reader's subscription as theirs makes it up; None where ours does the same."""
+    return f"{prefix}-reader-{secrets.token_hex(5)}" if prefix else None
 
 
 class ConsumerArguments(TypedDict):

@@ -23,6 +23,7 @@ def test_the_defaults_are_theirs():
     made = config()
     assert (made.operation_timeout_s, made.connection_timeout_s) == (30, 10)
     assert made.authentication is None
+    assert made.memory_limit_bytes == 0
     assert not made.tls_verify_hostname, "as insecure as theirs"
 
 

@@ -16,6 +16,7 @@ from magnetar.compat.options import (
     partition_names,
     producer_options,
     reader_options,
+    reader_subscription,
 )
 from magnetar.errors import InvalidValue
 from magnetar.message.compression import CompressionType
@@ -155,6 +156,16 @@ def test_a_reader_is_set_up():
     config = reader(reader_name="r", receiver_queue_size=5, is_read_compacted=True)
     assert (config.name, config.receiver_queue_size, config.read_compacted) == ("r", 5, True)
     assert reader().name is None
+
+
+def test_a_reader_s_subscription_begins_as_wanted():
+    assert re.fullmatch(r"me-reader-[0-9a-f]{10}", reader_subscription("me"))
+    assert reader_subscription(None) is None
+
+
+def test_what_bears_on_speed_only_is_named_in_a_warning(caplog):
+    producer(lazy_start_partitioned_producers=True)
+    assert "name=lazy_start_partitioned_producers" in caplog.text
 
 
 def test_a_router_is_asked_about_a_message_of_theirs():
