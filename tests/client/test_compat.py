@@ -307,6 +307,65 @@ def test_threads_share_what_comes(client, topic):
     assert sorted(found, key=int) == [b"%d" % number for number in range(200)]
 
 
+class Inbox:
+    """A listener, which waits for so many messages."""
+
+    def __init__(self, count, *, acknowledges=True):
+        self.found = []
+        self._count = count
+        self._acknowledges = acknowledges
+        self._all = threading.Event()
+
+    def __call__(self, receiver, message):
+        self.found.append((receiver, message.data(), threading.current_thread()))
+        if self._acknowledges:
+            receiver.acknowledge(message)
+        if len(self.found) == self._count:
+            self._all.set()
+
+    def wait(self):
+        assert self._all.wait(20), f"{len(self.found)} of {self._count}"
+        return [payload for _, payload, _ in self.found]
+
+
+def test_a_listener_gets_every_message_in_order(pulsar, client, topic):
+    inbox, read = Inbox(50), Inbox(50, acknowledges=False)
+    consumer = client.subscribe(topic, "s", message_listener=inbox)
+    producer = client.create_producer(topic)
+    for number in range(50):
+        producer.send(b"%d" % number)
+    expected = [b"%d" % number for number in range(50)]
+    assert inbox.wait() == expected
+    assert isinstance(inbox.found[0][0], pulsar.Consumer)
+    assert threading.current_thread() not in {thread for _, _, thread in inbox.found}
+    with pytest.raises(pulsar.InvalidConfiguration):
+        consumer.receive(50)
+    reader = client.create_reader(topic, pulsar.MessageId.earliest, reader_listener=read)
+    assert read.wait() == expected
+    assert reader.topic() == topic
+
+
+def test_a_listener_may_pause(client, topic):
+    paused = threading.Event()
+
+    class Pausing(Inbox):
+        def __call__(self, consumer, message):
+            super().__call__(consumer, message)
+            if len(self.found) == 2:
+                held[0].pause_message_listener()
+                paused.set()
+
+    inbox, held = Pausing(5), []
+    held.append(client.subscribe(topic, "s", message_listener=inbox))
+    producer = client.create_producer(topic)
+    for number in range(5):
+        producer.send(b"%d" % number)
+    assert paused.wait(20)
+    assert len(inbox.found) <= 3, "theirs may have the next one in hand"
+    held[0].resume_message_listener()
+    assert inbox.wait() == [b"%d" % number for number in range(5)]
+
+
 def test_batches_are_received_by_policy(pulsar, client, topic):
     consumer = client.subscribe(
         topic, "s", batch_receive_policy=pulsar.ConsumerBatchReceivePolicy(3, -1, -1)

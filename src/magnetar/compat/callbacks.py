@@ -5,13 +5,14 @@ They may block and may call the client: its event loop is another thread.
 
 import logging
 import threading
+from collections import deque
 from collections.abc import Callable
 from queue import SimpleQueue
-from typing import Final
+from typing import Any, Final
 
 log = logging.getLogger(__name__)
 
-Waiting = SimpleQueue[Callable[[], object] | None]
+Job = tuple[Callable[..., object], tuple[Any, ...]]
 
 
 class Callbacks:
@@ -21,24 +22,20 @@ class Callbacks:
     """
 
     def __init__(self) -> None:
-        self._waiting: Waiting = SimpleQueue()
         self._lock: Final = threading.Lock()
-        self._thread: threading.Thread | None = None
+        self._caller: _Caller | None = None
 
     @property
     def current(self) -> bool:
         """Whether this is a callback."""
-        return threading.current_thread() is self._thread
+        return self._caller is not None and self._caller.thread is threading.current_thread()
 
-    def put(self, callback: Callable[[], object]) -> None:
+    def put(self, callback: Callable[..., object], *arguments: object) -> None:
         """Have it called after those before it. Never waits."""
         with self._lock:
-            self._waiting.put(callback)
-            if self._thread is None:
-                self._thread = threading.Thread(
-                    target=_call, args=(self._waiting,), name="magnetar-callbacks", daemon=True
-                )
-                self._thread.start()
+            if self._caller is None:
+                self._caller = _Caller()
+            self._caller.put((callback, arguments))
 
     def drain(self) -> None:
         """Return when those before have been called; in one of them, at once."""
@@ -50,14 +47,40 @@ class Callbacks:
     def close(self) -> None:
         """End the thread behind what waits; a later callback starts another."""
         with self._lock:
-            if self._thread is not None:
-                self._waiting.put(None)
-                self._waiting, self._thread = SimpleQueue(), None
+            if self._caller is not None:
+                self._caller.put(None)
+                self._caller = None
 
 
-def _call(waiting: Waiting) -> None:
-    while (callback := waiting.get()) is not None:
-        try:
-            callback()
-        except Exception:
-            log.exception("callback.failed")
+class _Caller:
+    """One thread. It is woken once for all that comes while it does not wait."""
+
+    def __init__(self) -> None:
+        self._jobs: deque[Job | None] = deque()
+        self._wake: SimpleQueue[None] = SimpleQueue()
+        self._woken = False
+        self.thread: Final = threading.Thread(
+            target=self._run, name="magnetar-callbacks", daemon=True
+        )
+        self.thread.start()
+
+    def put(self, job: Job | None) -> None:
+        """None ends the thread."""
+        self._jobs.append(job)
+        if not self._woken:
+            self._woken = True
+            self._wake.put(None)
+
+    def _run(self) -> None:
+        while True:
+            self._wake.get()
+            self._woken = False  # What comes from here on wakes it again.
+            while self._jobs:
+                job = self._jobs.popleft()
+                if job is None:
+                    return
+                callback, arguments = job
+                try:
+                    callback(*arguments)
+                except Exception:
+                    log.exception("callback.failed")

@@ -2,12 +2,10 @@
 
 import re
 from collections.abc import Callable
-from weakref import WeakSet
 
 from magnetar.client import blocking
 from magnetar.errors import TopicNotFound
 
-from .ahead import Ahead
 from .async_sends import AsyncSends
 from .authentication import Authentication
 from .callbacks import Callbacks
@@ -27,6 +25,7 @@ from .enums import (
     Result,
 )
 from .errors import exception, raises_theirs
+from .listening import Listening
 from .loggers import AnyLogger, attach, detach, handler_of
 from .message import Message
 from .message_id import MessageId
@@ -101,7 +100,6 @@ class Client:
         self._client = blocking.Client(service_url, **options)
         self._service_info = ServiceInfo(service_url, authentication, tls_trust_certs_file_path)
         self._callbacks = Callbacks()
-        self._aheads: WeakSet[Ahead] = WeakSet()
         self._closed = False
         self._log_handler = handler_of(logger)
         if self._log_handler is not None:
@@ -164,6 +162,7 @@ class Client:
         made = Producer()
         made._producer = self._client.create_producer(topic, schema=registered(schema), **options)
         made._schema = schema
+        made._callbacks = self._callbacks
         made._sends = AsyncSends(
             made._producer,
             self._callbacks,
@@ -239,18 +238,19 @@ class Client:
             raise ValueError(
                 "Argument 'topic' is expected to be of a type between (str, list, re.pattern)"
             )
-        if message_listener is not None:
-            raise NotImplementedError("message_listener")
         made = Consumer()
-        made._consumer = self._client.subscribe(
-            topic, subscription_name, schema=registered(schema), **options
-        )
         made._schema = schema
-        made._inclusive = start_message_id_inclusive
-        made._ahead = Ahead(
-            made._consumer, receiver_queue_size, one_by_one=bool(unacked_messages_timeout_ms)
+        made._callbacks = self._callbacks
+        if message_listener is not None:
+            made._listening = Listening(message_listener, made, schema)
+        made._consumer = self._client.subscribe(
+            topic,
+            subscription_name,
+            schema=registered(schema),
+            listener=None if made._listening is None else made._listening.hand,
+            **options,
         )
-        self._aheads.add(made._ahead)
+        made._inclusive = start_message_id_inclusive
         made._batch_policy = (batch_receive_policy or DEFAULT_BATCH_RECEIVE_POLICY).policy()
         schema.attach_client(self)
         return made
@@ -286,20 +286,19 @@ class Client:
             start_message_id_inclusive=start_message_id_inclusive,
             crypto_failure_action=crypto_failure_action,
         )
-        if reader_listener is not None:
-            raise NotImplementedError("reader_listener")
         made = Reader()
+        made._schema = schema
+        if reader_listener is not None:
+            made._listening = Listening(reader_listener, made, schema)
         made._reader = self._client.create_reader(
             topic,
             start_message_id._id,
             subscription=reader_subscription(subscription_role_prefix),
             inclusive=start_message_id_inclusive,
             schema=registered(schema),
+            listener=None if made._listening is None else made._listening.hand,
             **options,
         )
-        made._schema = schema
-        made._ahead = Ahead(made._reader, receiver_queue_size)
-        self._aheads.add(made._ahead)
         made._inclusive = start_message_id_inclusive
         schema.attach_client(self)
         return made
@@ -348,8 +347,6 @@ class Client:
             raise exception(Result.AlreadyClosed)
         self._closed = True
         self._client.close()
-        for ahead in self._aheads:
-            ahead.clear()
         self._callbacks.close()
         if self._log_handler is not None:
             detach(self._log_handler)

@@ -91,6 +91,7 @@ def client_options(**given: Unpack[ClientArguments]) -> ClientOptions:
         authentication=None if shown is None else shown.auth,
         memory_limit_bytes=0,  # Theirs counts messages only.
         operation_timeout_s=given["operation_timeout_seconds"],
+        listener_threads=given["message_listener_threads"],
         connection_timeout_s=given["connection_timeout_ms"] / 1000,
         listener_name=given["listener_name"] or None,
         tls_trust_certs_file=given["tls_trust_certs_file_path"] or None,

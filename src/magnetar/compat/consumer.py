@@ -8,10 +8,11 @@ from magnetar.client.message import Message as OurMessage
 from magnetar.errors import NotAllowed
 from magnetar.model.position import MessageId as OurMessageId
 
-from .ahead import Ahead
+from .callbacks import Callbacks
 from .checks import check_type
 from .enums import Result
 from .errors import exception, raises_theirs
+from .listening import Listening
 from .message import Message, wrapped
 from .message_id import MessageId
 from .policies import NO_LIMIT, BatchReceivePolicy
@@ -23,8 +24,9 @@ class Consumer:
 
     _consumer: blocking.Consumer
     _schema: Schema
-    _ahead: Ahead
     _batch_policy: BatchReceivePolicy
+    _callbacks: Callbacks
+    _listening: "Listening[Consumer] | None" = None
     _inclusive = False  # Whether ``seek`` goes to the message itself.
 
     def topic(self) -> str:
@@ -41,15 +43,16 @@ class Consumer:
     def unsubscribe(self) -> None:
         """Delete the subscription, and close."""
         self._consumer.unsubscribe()
-        self._ahead.clear()
 
     @raises_theirs
     def receive(self, timeout_millis: int | None = None) -> Message:
         """The next message. Raises Timeout when there is none in so many milliseconds."""
+        if self._listening is not None:
+            raise exception(Result.InvalidConfiguration, "receive: there is a listener")
         if timeout_millis is None:
-            return wrapped(self._ahead.next(None), self._schema)
+            return wrapped(self._consumer.receive(), self._schema)
         check_type(int, timeout_millis, "timeout_millis")
-        return wrapped(self._ahead.next(max(timeout_millis, 0) / 1000), self._schema)
+        return wrapped(self._consumer.receive(max(timeout_millis, 0) / 1000), self._schema)
 
     @raises_theirs
     def batch_receive(self) -> list[Message]:
@@ -58,15 +61,12 @@ class Consumer:
         count, size = policy.getMaxNumMessages(), policy.getMaxNumBytes()
         timeout_ms = policy.getTimeoutMs()
         count = count if count > 0 else NO_LIMIT
-        messages = self._ahead.take(count)  # None, unless the program calls ``receive`` as well.
-        left = count - len(messages)
-        if left:
-            messages += self._consumer.receive_many(
-                left,
-                timeout_ms / 1000 if timeout_ms > 0 else None,
-                count_min=left,
-                bytes_max=size if size > 0 else None,
-            )
+        messages = self._consumer.receive_many(
+            count,
+            timeout_ms / 1000 if timeout_ms > 0 else None,
+            count_min=count,
+            bytes_max=size if size > 0 else None,
+        )
         return [wrapped(message, self._schema) for message in messages]
 
     @raises_theirs
@@ -92,18 +92,24 @@ class Consumer:
         """The application cannot process a message now: it comes again after a while."""
         self._consumer.negative_acknowledge(source(message))
 
+    @raises_theirs
     def pause_message_listener(self) -> None:
         """Call the listener no more until ``resume_message_listener``."""
-        raise NotImplementedError("pause_message_listener")
+        if self._listening is not None:
+            self._listening.pause()
+            self._consumer.pause()
 
+    @raises_theirs
     def resume_message_listener(self) -> None:
         """Call the listener again."""
-        raise NotImplementedError("resume_message_listener")
+        if self._listening is not None:
+            self._listening.resume()
+            self._consumer.resume()
+            self._callbacks.put(self._listening.go_on)
 
     @raises_theirs
     def redeliver_unacknowledged_messages(self) -> None:
         """Ask for everything that was delivered and not acknowledged once more."""
-        self._ahead.clear()
         self._consumer.redeliver_unacknowledged()
 
     @raises_theirs
@@ -113,13 +119,11 @@ class Consumer:
         With ``start_message_id_inclusive`` it goes to the message itself.
         """
         seek(self._consumer, messageid, inclusive=self._inclusive)
-        self._ahead.clear()
 
     @raises_theirs
     def close(self) -> None:
         """Send the acknowledgements that wait, and detach. May be called again."""
         self._consumer.close()
-        self._ahead.clear()
 
     def is_connected(self) -> bool:
         """It is attached to the brokers of all its topics now."""

@@ -79,8 +79,8 @@ class MessageId:
 
     @classmethod
     def _of(cls, message_id: OurMessageId, message: OurMessage | None = None) -> "MessageId":
-        made = cls()
-        made._id, made._message = message_id, message
+        made = cls.__new__(cls)  # One is made for each message.
+        made._id, made._topic, made._message = message_id, "", message
         return made
 
     @property

@@ -6,6 +6,7 @@ from typing import Any
 from magnetar.client import blocking
 
 from .async_sends import AsyncSends, SendCallback
+from .callbacks import Callbacks
 from .enums import Result
 from .errors import exception, raises_theirs
 from .message_id import MessageId
@@ -19,6 +20,7 @@ class Producer:
     _producer: blocking.Producer
     _schema: Schema
     _sends: AsyncSends
+    _callbacks: Callbacks
     _closed = False
 
     def topic(self) -> str:
@@ -105,7 +107,7 @@ class Producer:
     def flush(self) -> None:
         """Send what waits in batches; return when all was settled and the callbacks called."""
         self._producer.flush()
-        self._sends.drain()
+        self._callbacks.drain()
 
     @raises_theirs
     def close(self) -> None:
@@ -114,7 +116,7 @@ class Producer:
             raise exception(Result.AlreadyClosed)
         self._closed = True
         self._producer.close()
-        self._sends.drain()
+        self._callbacks.drain()
 
     def is_connected(self) -> bool:
         """It is attached to its brokers now."""

@@ -4,10 +4,11 @@ from collections.abc import Callable
 
 from magnetar.client import blocking
 
-from .ahead import Ahead
 from .checks import check_type
 from .consumer import seek
-from .errors import raises_theirs
+from .enums import Result
+from .errors import exception, raises_theirs
+from .listening import Listening
 from .message import Message, wrapped
 from .message_id import MessageId
 from .schema.schema import Schema
@@ -18,7 +19,7 @@ class Reader:
 
     _reader: blocking.Reader
     _schema: Schema
-    _ahead: Ahead
+    _listening: "Listening[Reader] | None" = None
     _inclusive = False  # Whether ``seek`` goes to the message itself.
 
     def topic(self) -> str:
@@ -28,15 +29,17 @@ class Reader:
     @raises_theirs
     def read_next(self, timeout_millis: int | None = None) -> Message:
         """The next message. Raises Timeout when there is none in so many milliseconds."""
+        if self._listening is not None:
+            raise exception(Result.InvalidConfiguration, "read_next: there is a listener")
         if timeout_millis is None:
-            return wrapped(self._ahead.next(None), self._schema)
+            return wrapped(self._reader.receive(), self._schema)
         check_type(int, timeout_millis, "timeout_millis")
-        return wrapped(self._ahead.next(max(timeout_millis, 0) / 1000), self._schema)
+        return wrapped(self._reader.receive(max(timeout_millis, 0) / 1000), self._schema)
 
     @raises_theirs
     def has_message_available(self) -> bool:
         """Whether ``read_next`` would return without another message being published."""
-        return len(self._ahead) > 0 or self._reader.has_message_available()
+        return self._reader.has_message_available()
 
     @raises_theirs
     def seek(self, messageid: MessageId | int) -> None:
@@ -45,13 +48,11 @@ class Reader:
         With ``start_message_id_inclusive`` it goes to the message itself.
         """
         seek(self._reader, messageid, inclusive=self._inclusive)
-        self._ahead.clear()
 
     @raises_theirs
     def close(self) -> None:
         """Detach. May be called again."""
         self._reader.close()
-        self._ahead.clear()
 
     def is_connected(self) -> bool:
         """It is attached to the brokers of all its topics now."""

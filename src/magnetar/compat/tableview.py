@@ -1,7 +1,6 @@
 """A view of a topic as a table: the last value of each key."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from magnetar.client import blocking
@@ -48,7 +47,7 @@ class TableView:
         the schema makes of no bytes.
         """
         self._table_view.for_each_and_listen(
-            lambda key, value: self._callbacks.put(partial(self._tell, callback, key, value))
+            lambda key, value: self._callbacks.put(self._tell, callback, key, value)
         )
         self._callbacks.drain()
 

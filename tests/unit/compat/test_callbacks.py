@@ -31,14 +31,19 @@ def test_callbacks_are_called_in_order_in_one_thread(caplog):
 
 
 def test_a_closed_thread_ends_behind_what_waits():
-    callbacks, called = Callbacks(), []
-    callbacks.put(lambda: called.append(threading.current_thread()))
+    callbacks, called, first = Callbacks(), [], threading.Event()
+
+    def note():
+        called.append(threading.current_thread())
+        first.set()
+
+    callbacks.put(note)
     callbacks.close()
     callbacks.close()
+    assert first.wait(10)
+    called[0].join(10)
+    assert not called[0].is_alive()
     again = threading.Event()
     callbacks.put(again.set)  # A late one is called, too.
     assert again.wait(10)
-    assert len(called) == 1
-    called[0].join(10)
-    assert not called[0].is_alive()
     callbacks.close()

@@ -32,6 +32,7 @@ def test_a_client_is_set_up():
     made = config(
         "pulsar+ssl://a:1",
         authentication=token,
+        message_listener_threads=3,
         operation_timeout_seconds=5,
         connection_timeout_ms=500,
         listener_name="external",
@@ -43,7 +44,7 @@ def test_a_client_is_set_up():
     )
     assert made.authentication is token.auth
     assert (made.operation_timeout_s, made.connection_timeout_s) == (5, 0.5)
-    assert made.listener_name == "external"
+    assert (made.listener_name, made.listener_threads) == ("external", 3)
     assert (made.tls_trust_certs_file, made.tls_allow_insecure) == ("/trusted", True)
     assert made.tls_verify_hostname
     assert (made.tls_certificate_file, made.tls_key_file) == ("/cert", "/key")
