@@ -163,6 +163,7 @@ class ReceiverTwin(MadeTwin):
     def _begin(self, thread: LoopThread) -> None:
         super()._begin(thread)
         self._acknowledged: deque[Message[Any] | MessageId] = deque()
+        self._interrupted = False  # A call was, and the loop may not have heard of it.
         self._posted = False  # Invariant: it is True only while the loop is going to take them.
 
     def _take(
@@ -171,8 +172,20 @@ class ReceiverTwin(MadeTwin):
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> "Message[T]":
-        message: Message[T] | None = self._made.pop(self._thread.post)
-        return super()._take(function, *args, **kwargs) if message is None else message
+        made, thread = self._made, self._thread
+        try:
+            # What an interrupted call leaves is put back on the loop, and comes before all others.
+            message: Message[T] | None = None if self._interrupted else made.pop(thread.post)
+            if message is None:
+                work = partial(function, *args, **kwargs)
+                message = thread.run(work, lambda message: made.put_back([message]))
+                self._interrupted = False
+        except MagnetarError:
+            raise
+        except BaseException:
+            self._interrupted = True
+            raise
+        return message
 
     def _acknowledge(
         self, messages: "Message[Any] | MessageId | Iterable[Message[Any] | MessageId]"

@@ -334,15 +334,21 @@ class Receiver(Generic[T_co]):
 
         ``post`` has a function called on the event loop.
         """
-        message = next(self._messages.messages, None)
-        if message is None:
-            self._opened_ahead = OPENED_AHEAD
-            return None
-        self._unsettled += 1
-        if self._unsettled >= self._settled_every and not self._settles:
-            self._settles = True
-            post(self._settle)
-        return message
+        message = None
+        try:
+            # Of all ways to take one, this leaves no moment at which an interruption loses it.
+            for message in self._messages.messages:
+                self._unsettled += 1
+                if self._unsettled >= self._settled_every and not self._settles:
+                    self._settles = True
+                    post(self._settle)
+                return message
+        except BaseException:
+            if message is not None:
+                post(partial(self.put_back, [message]))
+            raise
+        self._opened_ahead = OPENED_AHEAD
+        return None
 
     def _receive_from(self, part: TopicConsumer | None) -> None:
         queue = None if part is None or self._held else part.queue
