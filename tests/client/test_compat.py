@@ -1,5 +1,6 @@
 """Programs for the official client do the same with ours: each test runs with both."""
 
+import gc
 import re
 import threading
 import time
@@ -708,3 +709,27 @@ def test_older_records_are_read_by_their_own_schema(pulsar, client, topic):
     )
     values = [message.value() for message in received(consumer, 2)]
     assert values == [second(name="old", age=5), second(name="new", age=7)]
+
+
+def test_what_a_program_forgets_stays_open(pulsar, client, topic):
+    client.subscribe(topic, "s")
+    client.create_producer(topic, producer_name="p")
+    gc.collect()
+    with pytest.raises(pulsar.ConsumerBusy):
+        client.subscribe(topic, "s")
+    with pytest.raises(pulsar.ProducerBusy):
+        client.create_producer(topic, producer_name="p")
+
+
+def test_another_cluster_is_used_where_the_first_does_not_answer(broker):
+    """The official client's first producer is refused meanwhile."""
+    failover = compat.AutoClusterFailover(
+        compat.ServiceInfo("pulsar://127.0.0.1:1"),
+        [compat.ServiceInfo(broker.service_url)],
+        check_interval_ms=100,
+    )
+    client = compat.Client(failover, operation_timeout_seconds=20)
+    producer = client.create_producer("of-another-cluster")
+    producer.send(b"x")
+    assert client.get_topic_partitions(producer.topic()) == [producer.topic()]
+    client.close()

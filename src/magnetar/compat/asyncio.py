@@ -21,7 +21,7 @@ from magnetar.tasks import Tasks
 
 from .checks import check_type
 from .client import Client as BlockingClient
-from .client_options import client_options
+from .client_options import client_options, clusters
 from .consumer import place, source
 from .crypto import CryptoKeyReader
 from .enums import (
@@ -273,7 +273,7 @@ class Client:
         given.apply_defaults()
         self._log_handler = handler_of(given.arguments.pop("logger"))
         self._options = client_options(**given.arguments)
-        self._service_url = service_url
+        self._clusters = clusters(service_url)
         self._made: OurClient | None = None
         self._tasks = Tasks("client")
         if self._log_handler is not None:
@@ -283,7 +283,7 @@ class Client:
     def _client(self) -> OurClient:
         """Ours, which belongs to the event loop that runs when it is first asked for."""
         if self._made is None:
-            self._made = OurClient(self._service_url, **self._options)
+            self._made = OurClient(self._clusters, **self._options)
         return self._made
 
     @_raises_theirs

@@ -10,7 +10,7 @@ from .async_sends import AsyncSends
 from .authentication import Authentication
 from .callbacks import Callbacks
 from .checks import check_type, check_type_or_none
-from .client_options import client_options
+from .client_options import client_options, clusters
 from .consumer import Consumer, Listener
 from .crypto import CryptoKeyReader
 from .enums import (
@@ -96,10 +96,14 @@ class Client:
             tls_private_key_file_path=tls_private_key_file_path,
             tls_certificate_file_path=tls_certificate_file_path,
         )
-        assert isinstance(service_url, str)
-        self._client = blocking.Client(service_url, **options)
-        self._service_info = ServiceInfo(service_url, authentication, tls_trust_certs_file_path)
+        self._client = blocking.Client(clusters(service_url), **options)
+        if isinstance(service_url, AutoClusterFailover):
+            self._service_info = service_url.primary
+        else:
+            url = str(service_url)
+            self._service_info = ServiceInfo(url, authentication, tls_trust_certs_file_path)
         self._callbacks = Callbacks()
+        self._opened: set[object] = set()  # Theirs stay open, too, when a program forgets them.
         self._closed = False
         self._log_handler = handler_of(logger)
         if self._log_handler is not None:
@@ -162,6 +166,8 @@ class Client:
         made = Producer()
         made._producer = self._client.create_producer(topic, schema=registered(schema), **options)
         made._schema = schema
+        self._opened.add(made)
+        made._opened = self._opened
         made._callbacks = self._callbacks
         made._sends = AsyncSends(
             made._producer,
@@ -253,6 +259,8 @@ class Client:
         made._inclusive = start_message_id_inclusive
         made._batch_policy = (batch_receive_policy or DEFAULT_BATCH_RECEIVE_POLICY).policy()
         schema.attach_client(self)
+        self._opened.add(made)
+        made._opened = self._opened
         return made
 
     @raises_theirs
@@ -301,6 +309,8 @@ class Client:
         )
         made._inclusive = start_message_id_inclusive
         schema.attach_client(self)
+        self._opened.add(made)
+        made._opened = self._opened
         return made
 
     @raises_theirs
@@ -318,6 +328,8 @@ class Client:
             topic, subscription=subscription_name or None, schema=registered(schema)
         )
         made = TableView(table_view, topic, subscription_name, schema)
+        self._opened.add(made)
+        made._opened = self._opened
         made._callbacks = self._callbacks
         return made
 
@@ -332,7 +344,7 @@ class Client:
         return partition_names(topic, count)
 
     def get_service_info(self) -> ServiceInfo:
-        """The cluster in use."""
+        """The cluster, of several the primary."""
         return self._service_info
 
     def shutdown(self) -> None:
@@ -347,6 +359,7 @@ class Client:
             raise exception(Result.AlreadyClosed)
         self._closed = True
         self._client.close()
+        self._opened.clear()
         self._callbacks.close()
         if self._log_handler is not None:
             detach(self._log_handler)

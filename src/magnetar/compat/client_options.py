@@ -4,10 +4,14 @@ import logging
 from typing import Final, TypedDict, Unpack
 
 from magnetar.client.config import ClientOptions
+from magnetar.client.failover import AutoClusterFailover as OurFailover
+from magnetar.client.failover import ServiceInfo as OurServiceInfo
 
 from .authentication import Authentication
 from .checks import check_range, check_type, check_type_or_none
-from .service_info import AutoClusterFailover, ServiceInfoProvider, check_scheme
+from .enums import Result
+from .errors import exception
+from .service_info import AutoClusterFailover, ServiceInfo, ServiceInfoProvider, check_scheme
 
 log = logging.getLogger(__name__)
 
@@ -66,6 +70,38 @@ _NO_EFFECT: Final = {
 }
 
 
+def clusters(
+    service_url: str | AutoClusterFailover | ServiceInfoProvider,
+) -> str | OurFailover:
+    """Where our client connects. Raises OperationNotSupported for a provider of their class."""
+    if isinstance(service_url, str):
+        return service_url
+    if isinstance(service_url, ServiceInfoProvider):
+        raise exception(
+            Result.OperationNotSupported,
+            "ServiceInfoProvider: use AutoClusterFailover, or ControlledClusterFailover of "
+            "magnetar.Client",
+        )
+    interval_s = service_url.check_interval_ms / 1000
+    return OurFailover(
+        _cluster(service_url.primary),
+        [_cluster(each) for each in service_url.secondary],
+        # Theirs counts the checks that fail or succeed, the first of which ends no time.
+        failover_delay_s=interval_s * (service_url.failover_threshold - 1),
+        switch_back_delay_s=interval_s * (service_url.switch_back_threshold - 1),
+        check_interval_s=interval_s,
+    )
+
+
+def _cluster(info: ServiceInfo) -> OurServiceInfo:
+    shown = info._authentication
+    return OurServiceInfo(
+        info.service_url,
+        None if shown is None else shown.auth,
+        info.tls_trust_certs_file_path,
+    )
+
+
 def client_options(**given: Unpack[ClientArguments]) -> ClientOptions:
     """The settings of our client. Raises ValueError."""
     url = given["service_url"]
@@ -80,9 +116,15 @@ def client_options(**given: Unpack[ClientArguments]) -> ClientOptions:
         check_type_or_none(kind, given[name], name)  # type: ignore[literal-required]
     for name, least in _LEAST.items():
         check_range(name, given[name], least)  # type: ignore[literal-required]
-    if not isinstance(url, str):
-        raise NotImplementedError("service_url: AutoClusterFailover and ServiceInfoProvider")
-    check_scheme(url)
+    if isinstance(url, str):
+        check_scheme(url)
+    else:
+        for name in ("authentication", "tls_trust_certs_file_path"):
+            if given[name] is not None:  # type: ignore[literal-required]
+                raise ValueError(
+                    f"Argument {name} is not supported when service_url is an "
+                    f"{type(url).__name__}: each ServiceInfo has its own"
+                )
     for name, (usual, reason) in _NO_EFFECT.items():
         if given[name] != usual:  # type: ignore[literal-required]
             log.warning("option.no_effect name=%s reason=%s", name, reason)
@@ -91,6 +133,7 @@ def client_options(**given: Unpack[ClientArguments]) -> ClientOptions:
         authentication=None if shown is None else shown.auth,
         memory_limit_bytes=0,  # Theirs counts messages only.
         operation_timeout_s=given["operation_timeout_seconds"],
+        stats_interval_s=given["stats_interval_in_seconds"],
         listener_threads=given["message_listener_threads"],
         connection_timeout_s=given["connection_timeout_ms"] / 1000,
         listener_name=given["listener_name"] or None,

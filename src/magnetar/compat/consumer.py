@@ -26,6 +26,7 @@ class Consumer:
     _schema: Schema
     _batch_policy: BatchReceivePolicy
     _callbacks: Callbacks
+    _opened: set[object]
     _listening: "Listening[Consumer] | None" = None
     _inclusive = False  # Whether ``seek`` goes to the message itself.
 
@@ -43,6 +44,7 @@ class Consumer:
     def unsubscribe(self) -> None:
         """Delete the subscription, and close."""
         self._consumer.unsubscribe()
+        self._opened.discard(self)
 
     @raises_theirs
     def receive(self, timeout_millis: int | None = None) -> Message:
@@ -123,6 +125,7 @@ class Consumer:
     @raises_theirs
     def close(self) -> None:
         """Send the acknowledgements that wait, and detach. May be called again."""
+        self._opened.discard(self)
         self._consumer.close()
 
     def is_connected(self) -> bool:

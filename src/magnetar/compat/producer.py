@@ -21,6 +21,7 @@ class Producer:
     _schema: Schema
     _sends: AsyncSends
     _callbacks: Callbacks
+    _opened: set[object]
     _closed = False
 
     def topic(self) -> str:
@@ -115,6 +116,7 @@ class Producer:
         if self._closed:
             raise exception(Result.AlreadyClosed)
         self._closed = True
+        self._opened.discard(self)
         self._producer.close()
         self._callbacks.drain()
 

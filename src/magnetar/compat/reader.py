@@ -20,6 +20,7 @@ class Reader:
     _reader: blocking.Reader
     _schema: Schema
     _listening: "Listening[Reader] | None" = None
+    _opened: set[object]
     _inclusive = False  # Whether ``seek`` goes to the message itself.
 
     def topic(self) -> str:
@@ -52,6 +53,7 @@ class Reader:
     @raises_theirs
     def close(self) -> None:
         """Detach. May be called again."""
+        self._opened.discard(self)
         self._reader.close()
 
     def is_connected(self) -> bool:

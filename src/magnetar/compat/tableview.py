@@ -15,6 +15,7 @@ class TableView:
     """Made by ``Client.create_table_view``."""
 
     _callbacks: Callbacks
+    _opened: set[object]
 
     def __init__(
         self,
@@ -54,6 +55,7 @@ class TableView:
     @raises_theirs
     def close(self) -> None:
         """Follow the topic no more."""
+        self._opened.discard(self)
         self._table_view.close()
 
     def __len__(self) -> int:

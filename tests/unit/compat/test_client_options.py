@@ -7,7 +7,7 @@ import pytest
 
 from magnetar import compat
 from magnetar.client.config import ClientConfig
-from magnetar.compat.client_options import client_options
+from magnetar.compat.client_options import client_options, clusters
 
 URL = "pulsar://a:1"
 
@@ -23,7 +23,7 @@ def test_the_defaults_are_theirs():
     made = config()
     assert (made.operation_timeout_s, made.connection_timeout_s) == (30, 10)
     assert made.authentication is None
-    assert made.memory_limit_bytes == 0
+    assert (made.memory_limit_bytes, made.stats_interval_s) == (0, 600)
     assert not made.tls_verify_hostname, "as insecure as theirs"
 
 
@@ -48,6 +48,20 @@ def test_a_client_is_set_up():
     assert (made.tls_trust_certs_file, made.tls_allow_insecure) == ("/trusted", True)
     assert made.tls_verify_hostname
     assert (made.tls_certificate_file, made.tls_key_file) == ("/cert", "/key")
+
+
+def test_several_clusters_are_watched():
+    primary = compat.ServiceInfo("pulsar://a:1", compat.AuthenticationToken("secret"))
+    other = compat.ServiceInfo("pulsar+ssl://b:1", tls_trust_certs_file_path="/x")
+    given = compat.AutoClusterFailover(primary, [other], 500, 3, 5)
+    ours = clusters(given)
+    assert ours.primary.authentication is primary._authentication.auth
+    assert [each.tls_trust_certs_file for each in ours.secondaries] == ["/x"]
+    assert (ours.check_interval_s, ours.failover_delay_s, ours.switch_back_delay_s) == (0.5, 1, 2)
+    with pytest.raises(ValueError, match="authentication is not supported"):
+        config(given, authentication=primary._authentication)
+    with pytest.raises(compat.OperationNotSupported, match="ServiceInfoProvider"):
+        clusters(compat.ServiceInfoProvider())
 
 
 def test_what_bears_on_speed_only_is_named_in_a_warning(caplog):
