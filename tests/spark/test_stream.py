@@ -1,15 +1,18 @@
-"""Streams from topic to topic: restarts, limits, lost data. Nothing here sleeps."""
+"""Streams from topic to topic: restarts, limits, lost data. One test waits for a trimmed topic."""
 
 import json
 import urllib.request
+from threading import Event
 
 import pytest
 from pyspark.errors import StreamingQueryException
 
+from magnetar.client import blocking
 from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST_MESSAGE
 from magnetar.spark.offsets import from_json
+from magnetar.testing.local_broker import BrokerThread
 from magnetar.tools.quickstart.topics import create_partitioned_topic
 
 
@@ -153,13 +156,44 @@ def test_the_subscription_follows_one_message_behind(client, stream, topic):
         assert int(consumer.receive(10.0).data) == 9
 
 
-def test_a_stream_without_a_subscription_leaves_nothing_behind(client, broker, stream, topic):
-    send(client, topic, range(20))
-    stream.run()
+def subscriptions(broker, topic):
     local = TopicName.parse(topic).local
     url = f"{broker.web_url}/admin/v2/persistent/public/default/{local}/subscriptions"
     with urllib.request.urlopen(url, timeout=10) as answer:
-        assert json.load(answer) == []
+        return json.load(answer)
+
+
+def test_a_stream_of_no_subscription_leaves_nothing_behind(client, broker, stream, topic):
+    send(client, topic, range(20))
+    stream.run(subscription="none")
+    assert subscriptions(broker, topic) == []
+
+
+def test_the_querys_own_subscription_is_in_its_progress_and_stays(client, broker, stream, topic):
+    send(client, topic, range(20))
+    (progress,) = stream.run()
+    end = json.loads(progress["sources"][0]["endOffset"])
+    send(client, topic, range(20, 30))
+    stream.run()
+    assert subscriptions(broker, topic) == [end["subscription"]]
+
+
+def test_what_a_query_has_not_read_is_there_after_a_broker_restart(spark, tmp_path):
+    """A topic that nothing holds is trimmed at a restart. Beside it is one that no query reads."""
+    topic, beside = (f"persistent://public/default/{name}" for name in ("held", "beside"))
+    settings = {"retentionCheckIntervalInSeconds": 1}
+    for numbers in (range(100), range(100, 150)):
+        data = tmp_path / "data"
+        with (
+            BrokerThread(data, settings=settings) as own,
+            blocking.Client(own.service_url) as client,
+        ):
+            for name in (topic, beside):
+                send(client, name, numbers)
+            while received(client, beside) != list(numbers):
+                Event().wait(0.1)  # Nothing tells that a topic was trimmed.
+            (progress,) = Stream(spark, own, topic, tmp_path / "checkpoint").run()
+            assert progress["numInputRows"] == len(numbers)
 
 
 def recreate(broker, topic):

@@ -12,7 +12,9 @@ nor whether the ledger goes on. Offsets compare in log order:
 
 A batch may therefore be divided between two reads, and no message is in both or in neither.
 
-As JSON: ``{"persistent://public/default/orders-partition-0": "7:4:0", ...}``.
+As JSON: ``{"persistent://public/default/orders-partition-0": "7:4:0", ...}``. Beside the topics the
+JSON may name the subscription that the query made for itself: Spark tells a source nothing of the
+query or of its checkpoint, so what has to be there after a restart goes through the offsets.
 """
 
 import re
@@ -53,18 +55,22 @@ class Offset(NamedTuple):
 
 NOTHING_READ = Offset(-1, -1, -1)
 
+SUBSCRIPTION = "subscription"
+"""The key, among those of topics, of the query's own subscription. No topic's full name is so."""
+
 Offsets: TypeAlias = Mapping[str, Offset]
 """The keys are the full names of partitions, and of topics without partitions."""
 
 
-def to_json(offsets: Offsets) -> dict[str, str]:
+def to_json(offsets: Offsets, subscription: str | None = None) -> dict[str, str]:
     """What goes into the checkpoint, in the order of the names."""
-    return {topic: str(offsets[topic]) for topic in sorted(offsets)}
+    told = {topic: str(offsets[topic]) for topic in sorted(offsets)}
+    return told if subscription is None else {**told, SUBSCRIPTION: subscription}
 
 
 def from_json(value: Mapping[str, str]) -> dict[str, Offset]:
-    """Read back what ``to_json`` wrote. Raises InvalidValue."""
-    return {topic: Offset.parse(text) for topic, text in value.items()}
+    """The offsets of what ``to_json`` wrote. Raises InvalidValue."""
+    return {topic: Offset.parse(text) for topic, text in value.items() if topic != SUBSCRIPTION}
 
 
 def covers(done: Offsets, wanted: Offsets) -> bool:

@@ -16,6 +16,9 @@ LATEST = "latest"
 ROWS_PER_BATCH = 2_000
 """Rows of an Arrow batch, and messages under way to a task. 1,000 to 10,000 are equally fast."""
 TIMEOUT_S = 30.0
+NO_SUBSCRIPTION = "none"
+SUBSCRIPTION_PREFIX = "spark-pulsar"
+"""The names of subscriptions that queries make for themselves begin so: as StreamNative's do."""
 
 READ_OPTIONS = (
     "service.url",
@@ -25,12 +28,16 @@ READ_OPTIONS = (
     "startingOffsets",
     "endingOffsets",
     "subscription",
+    "predefinedSubscription",
+    "subscriptionPrefix",
     "maxMessagesPerTrigger",
     "rowsPerBatch",
     "failOnDataLoss",
     "timeoutSeconds",
 )
 WRITE_OPTIONS = ("service.url", "topic", "timeoutSeconds")
+_SUBSCRIPTION_OPTIONS = ("subscription", "predefinedSubscription", "subscriptionPrefix")
+_STREAM_OPTIONS = (*_SUBSCRIPTION_OPTIONS, "maxMessagesPerTrigger")
 
 _SPARKS_OWN = frozenset(
     {"path", "checkpointlocation", "queryname"}
@@ -47,7 +54,6 @@ _ELSEWHERE = {
     "kafka.bootstrap.servers": "service.url",
     "maxoffsetspertrigger": "maxMessagesPerTrigger",
     "minpartitions": "a task reads a partition of the topic; leave it out",
-    "predefinedsubscription": "subscription",
     "startingoffsetsbytimestamp": "startingOffsets, by message id",
     "startingtime": "startingOffsets, by message id",
     "startingtimestamp": "startingOffsets, by message id",
@@ -69,7 +75,8 @@ class ReadOptions:
     topics_pattern: str | None
     starting_offsets: NamedOffsets
     ending_offsets: NamedOffsets
-    subscription: str | None
+    subscription: str | None  # ``none``: no position is held. None: the query makes its own.
+    subscription_prefix: str
     messages_per_trigger_max: int | None
     rows_per_batch: int
     fail_on_data_loss: bool
@@ -81,7 +88,7 @@ class ReadOptions:
         given = _known(options, READ_OPTIONS)
         if streaming and "endingOffsets" in given:
             raise InvalidValue("option endingOffsets is for batch reads only: remove it")
-        for name in () if streaming else ("subscription", "maxMessagesPerTrigger"):
+        for name in () if streaming else _STREAM_OPTIONS:
             if name in given:
                 raise InvalidValue(f"option {name} is for readStream only: remove it")
         topics, pattern = _topics(given)
@@ -91,7 +98,8 @@ class ReadOptions:
             topics_pattern=pattern,
             starting_offsets=_offsets(given, "startingOffsets", LATEST if streaming else EARLIEST),
             ending_offsets=_offsets(given, "endingOffsets", LATEST),
-            subscription=given.get("subscription"),
+            subscription=_subscription(given),
+            subscription_prefix=given.get("subscriptionPrefix", SUBSCRIPTION_PREFIX),
             messages_per_trigger_max=_count(given, "maxMessagesPerTrigger"),
             rows_per_batch=_count(given, "rowsPerBatch") or ROWS_PER_BATCH,
             fail_on_data_loss=_truth(given, "failOnDataLoss", default=True),
@@ -188,6 +196,19 @@ def _pattern(text: str) -> str:
             f"option topicsPattern: '{text}' is not <tenant>/<namespace>/<expression>: {error}"
         ) from error
     return pattern
+
+
+def _subscription(given: Mapping[str, str]) -> str | None:
+    found = [name for name in _SUBSCRIPTION_OPTIONS if name in given]
+    if len(found) > 1:
+        raise InvalidValue(
+            f"give one of the options {' and '.join(found)}: subscription (or "
+            "predefinedSubscription) is a whole name, subscriptionPrefix the beginning of one "
+            "that the query makes"
+        )
+    if found and not given[found[0]]:
+        raise InvalidValue(f"option {found[0]} is empty: give a name, or leave it out")
+    return given.get("subscription", given.get("predefinedSubscription"))
 
 
 def _offsets(given: Mapping[str, str], name: str, default: str) -> NamedOffsets:

@@ -123,8 +123,8 @@ class RangeReader:
     def _lost(self, what: str) -> None:
         if self.fail_on_data_loss:
             raise EntryNotFound(
-                f"{what}. To read on from what is left, set failOnDataLoss=false; to keep unread "
-                "messages in future, set the option subscription, or raise the topic's retention"
+                f"{what}. To read on from what is left, set failOnDataLoss=false. Unread "
+                "messages are kept for streams without subscription=none, and by retention"
             )
         log.warning("spark.data_lost what=%s", what)
 

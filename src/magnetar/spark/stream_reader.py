@@ -1,8 +1,8 @@
 """``spark.readStream.format("pulsar")``: offsets for Spark's checkpoint, and the rows between them.
 
 Spark keeps one process per query that plans, and asks it one thing at a time; rows are read in
-other processes. The checkpoint alone says how far a query came. The subscription, when there is
-one, follows behind, so that the broker keeps what was not read and shows how far behind a query is.
+other processes. The checkpoint alone says how far a query came. A subscription follows behind, so
+that the broker keeps what was not read and shows how far behind a query is.
 """
 # ruff: noqa: N802 - the names are Spark's.
 
@@ -21,11 +21,11 @@ from pyspark.sql.types import StructType
 from magnetar.spark import topics
 from magnetar.spark.batch_reader import RangePartition, rows_of
 from magnetar.spark.connections import client_for
+from magnetar.spark.held_position import HeldPosition
 from magnetar.spark.offsets import Offset, from_json, to_json
 from magnetar.spark.options import EARLIEST, ReadOptions
 from magnetar.spark.planning import advance, ranges, resolve, shares
 from magnetar.spark.range_read import RangeReader
-from magnetar.spark.retaining_subscription import RetainingSubscription
 from magnetar.spark.schema import check_read
 
 
@@ -36,13 +36,13 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._options = options
         self._schema = check_read(schema)
         self._target: dict[str, Offset | None] | None = None  # Set: read up to here and no further.
-        self._held: RetainingSubscription | None = None
+        self._position = HeldPosition(options)
 
     def initialOffset(self) -> dict[str, str]:
         """Where a new query begins. Spark may ask twice, and uses the first answer."""
         start = resolve(self._options.starting_offsets, self._last(), otherwise=EARLIEST)
-        self._hold(start)
-        return to_json(start)
+        self._position.begin(start)
+        return to_json(start, self._position.own_name)
 
     def getDefaultReadLimit(self) -> ReadLimit:
         count = self._options.messages_per_trigger_max
@@ -53,12 +53,14 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
         A limit cannot be told from message ids, so it is measured by reading that far ahead.
         """
+        self._position.resume(start)
         begin = from_json(start)
         last = self._last() if self._target is None else self._target
         end = advance(begin, last, fail_on_data_loss=self._options.fail_on_data_loss)
         if isinstance(limit, ReadMaxRows):
             end = self._limited(begin, end, limit.max_rows)
-        return to_json(end)
+        self._position.hold(name for name in last if end[name].names_a_message)
+        return to_json(end, self._position.own_name)
 
     def prepareForTriggerAvailableNow(self) -> None:
         self._target = self._last()
@@ -68,6 +70,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return to_json({name: last for name, last in self._last().items() if last is not None})
 
     def partitions(self, start: dict[str, str], end: dict[str, str]) -> Sequence[RangePartition]:
+        """The ranges of a micro-batch that the checkpoint has; after a restart it comes first."""
+        self._position.resume(start)
+        self._position.logged()
         return [RangePartition(wanted) for wanted in ranges(from_json(start), from_json(end))]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -75,12 +80,12 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def commit(self, end: dict[str, str]) -> None:
         """A batch is done for good. Spark calls this one batch late, and not after the last."""
-        self._hold(from_json(end))
+        self._position.resume(end)
+        self._position.move(from_json(end))
 
     def stop(self) -> None:
         """Let go of the subscription. Spark may end the process without calling this."""
-        if self._held is not None:
-            self._held.close()
+        self._position.stop()
 
     def _last(self) -> dict[str, Offset | None]:
         client = client_for(self._options.service_url, self._options.timeout_s)
@@ -96,11 +101,3 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             reader = RangeReader.of(self._options, rows_max=share)
             limited[wanted.topic] = reader.end_after(wanted, share)
         return limited
-
-    def _hold(self, offsets: Mapping[str, Offset]) -> None:
-        if self._options.subscription is None:
-            return
-        if self._held is None:
-            client = client_for(self._options.service_url, self._options.timeout_s)
-            self._held = RetainingSubscription(client, self._options.subscription)
-        self._held.move(offsets)

@@ -15,9 +15,13 @@ OFFSETS = st.builds(
 )
 
 
-@given(st.dictionaries(st.text(min_size=1), OFFSETS))
-def test_offsets_survive_the_checkpoint(offsets):
-    assert from_json(to_json(offsets)) == offsets
+@given(
+    st.dictionaries(st.text().map("persistent://{}".format), OFFSETS), st.none() | st.just("mine")
+)
+def test_offsets_survive_the_checkpoint(offsets, subscription):
+    told = to_json(offsets, subscription)
+    assert from_json(told) == offsets
+    assert told.get("subscription") == subscription
 
 
 @given(OFFSETS)

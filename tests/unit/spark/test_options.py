@@ -64,6 +64,9 @@ def test_offsets_are_by_topic_under_its_full_name():
         ({"timeoutSeconds": "soon"}, "seconds above 0"),
         ({"topic": "non-persistent://public/default/x"}, "persistent topic"),
         ({"topic": "a/b"}, "option topic"),
+        ({"subscription": "a", "predefinedSubscription": "a"}, "give one of"),
+        ({"subscription": "none", "subscriptionPrefix": "a"}, "give one of"),
+        ({"subscription": " "}, "subscription is empty"),
     ],
 )
 def test_what_is_wrong_with_an_option_is_said_with_the_remedy(given, says):
@@ -71,7 +74,10 @@ def test_what_is_wrong_with_an_option_is_said_with_the_remedy(given, says):
         read(**given)
 
 
-@pytest.mark.parametrize("name", ["subscription", "maxMessagesPerTrigger"])
+@pytest.mark.parametrize(
+    "name",
+    ["subscription", "predefinedSubscription", "subscriptionPrefix", "maxMessagesPerTrigger"],
+)
 def test_options_of_streams_are_refused_in_a_batch_read(name):
     with pytest.raises(InvalidValue, match="readStream only"):
         read(streaming=False, **{name: "5"})

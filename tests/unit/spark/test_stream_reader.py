@@ -1,4 +1,6 @@
+import json
 from itertools import chain
+from urllib.request import urlopen
 
 import pytest
 from pyspark import cloudpickle
@@ -7,7 +9,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.errors import EntryNotFound
 from magnetar.model.names import TopicName
-from magnetar.spark.offsets import Offset, from_json
+from magnetar.spark.offsets import Offset, from_json, to_json
 from magnetar.spark.options import ReadOptions
 from magnetar.spark.schema import READ_SCHEMA
 from magnetar.spark.stream_reader import StreamReader
@@ -42,8 +44,14 @@ def send(client, topic):
     return send
 
 
+def places(offset):
+    """Without the name of the query's subscription, which is another one each time."""
+    return to_json(from_json(offset))
+
+
 def values(reader, start, end):
-    there = cloudpickle.loads(cloudpickle.dumps(reader))
+    """Read as Spark does: by another instance, pickled before this one was asked anything."""
+    there = cloudpickle.loads(cloudpickle.dumps(StreamReader(reader._options, READ_SCHEMA)))
     partitions = [
         cloudpickle.loads(cloudpickle.dumps(one)) for one in reader.partitions(start, end)
     ]
@@ -57,10 +65,10 @@ def values(reader, start, end):
 
 def test_a_new_query_begins_where_it_is_told_to(reader, send, topic):
     ids = send(range(10))
-    assert reader().initialOffset() == {topic: "-1:-1:-1"}
-    assert reader(startingOffsets="latest").initialOffset() == {topic: ids[-1]}
+    assert places(reader().initialOffset()) == {topic: "-1:-1:-1"}
+    assert places(reader(startingOffsets="latest").initialOffset()) == {topic: ids[-1]}
     named = reader(startingOffsets=f'{{"{topic}": "{ids[4]}"}}')
-    assert named.initialOffset() == {topic: ids[4]}
+    assert places(named.initialOffset()) == {topic: ids[4]}
 
 
 def test_a_batch_ends_at_the_last_message(reader, send, client, topic):
@@ -71,7 +79,7 @@ def test_a_batch_ends_at_the_last_message(reader, send, client, topic):
     assert stream.partitions(start, start) == []
     ids = send(range(50))
     end = stream.latestOffset(start, ALL)
-    assert end == {topic: ids[-1]}
+    assert places(end) == {topic: ids[-1]}
     assert values(stream, start, end) == list(range(50))
     assert stream.latestOffset(end, ALL) == end
 
@@ -104,7 +112,7 @@ def test_a_limit_is_shared_out(reader, send, topic, magnetar_broker):
 def test_all_available_means_all_whatever_the_limit(reader, send, topic):
     ids = send(range(20))
     stream = reader(maxMessagesPerTrigger="7")
-    assert stream.latestOffset(stream.initialOffset(), ALL) == {topic: ids[-1]}
+    assert places(stream.latestOffset(stream.initialOffset(), ALL)) == {topic: ids[-1]}
 
 
 def test_available_now_does_not_go_beyond_what_there_was(reader, send, topic):
@@ -113,7 +121,7 @@ def test_available_now_does_not_go_beyond_what_there_was(reader, send, topic):
     stream.prepareForTriggerAvailableNow()
     send(range(20, 30))
     end = stream.latestOffset(stream.initialOffset(), ALL)
-    assert end == {topic: ids[-1]}
+    assert places(end) == {topic: ids[-1]}
     assert stream.latestOffset(end, ALL) == end
     assert from_json(stream.reportLatestOffset())[topic] > from_json(end)[topic]
 
@@ -128,7 +136,7 @@ def test_partitions_may_be_added_while_the_query_runs(client, magnetar_broker, t
     start = stream.latestOffset(stream.initialOffset(), ALL)
     client.create_producer(f"{topic}-b").send_many([b"2"])
     end = stream.latestOffset(start, ALL)
-    assert set(end) == {f"{topic}-a", f"{topic}-b"}
+    assert set(places(end)) == {f"{topic}-a", f"{topic}-b"}
     assert values(stream, start, end) == [2]
 
 
@@ -147,10 +155,76 @@ def test_a_commit_moves_the_subscription(reader, send, client, topic):
     )
 
 
-def test_without_a_subscription_a_commit_does_nothing(reader, send):
+@pytest.fixture
+def subscriptions(magnetar_broker, topic):
+    url = f"{magnetar_broker.web_url}/admin/v2/persistent/public/default"
+
+    def subscriptions():
+        with urlopen(f"{url}/{TopicName.parse(topic).local}/subscriptions", timeout=10) as answer:
+            return json.load(answer)
+
+    return subscriptions
+
+
+def test_a_query_without_a_subscription_has_one_of_its_own(
+    reader, send, client, topic, subscriptions
+):
+    ids = send(range(60))
+    stream = reader()
+    start = stream.initialOffset()
+    assert stream.initialOffset() == start
+    assert subscriptions() == [start["subscription"]]
+    assert start["subscription"].startswith("spark-pulsar-")
+    end = stream.latestOffset(start, ALL)
+    assert end["subscription"] == start["subscription"]
+    stream.partitions(start, end)
+    stream.stop()
+    again = reader()
+    again.commit(end)
+    again.stop()
+    assert subscriptions() == [start["subscription"]]
+    with client.subscribe(topic, start["subscription"]) as consumer:
+        assert consumer.receive(10.0).message_id.entry_id == Offset.parse(ids[-1]).entry_id
+
+
+def test_a_query_that_ends_before_its_first_micro_batch_leaves_no_subscription(
+    reader, send, subscriptions
+):
     send(range(10))
     stream = reader()
+    stream.latestOffset(stream.initialOffset(), ALL)
+    stream.stop()
+    assert subscriptions() == []
+
+
+def test_a_checkpoint_without_a_subscription_gets_one(reader, send, topic, subscriptions):
+    ids = send(range(10))
+    stream = reader(subscriptionPrefix="etl")
+    end = stream.latestOffset({topic: ids[4]}, ALL)
+    assert subscriptions() == [end["subscription"]]
+    assert end["subscription"].startswith("etl-")
+
+
+@pytest.mark.parametrize("option", ["subscription", "predefinedSubscription"])
+def test_a_named_subscription_takes_the_place_of_the_querys_own(
+    reader, send, subscriptions, option
+):
+    send(range(10))
+    stream = reader()
+    start = stream.initialOffset()
+    end = stream.latestOffset(start, ALL)
+    stream.partitions(start, end)
+    stream.stop()
+    named = reader(**{option: "mine"})
+    assert "subscription" not in named.latestOffset(end, ALL)
+    assert subscriptions() == ["mine"]
+
+
+def test_a_query_may_hold_nothing(reader, send, subscriptions):
+    send(range(10))
+    stream = reader(subscription="none")
     stream.commit(stream.latestOffset(stream.initialOffset(), ALL))
+    assert subscriptions() == []
 
 
 def test_a_topic_that_went_back_is_an_error(reader, send, topic):
@@ -158,4 +232,4 @@ def test_a_topic_that_went_back_is_an_error(reader, send, topic):
     with pytest.raises(EntryNotFound, match="deleted and created again"):
         reader().latestOffset({topic: "999999:0:-1"}, ALL)
     lenient = reader(failOnDataLoss="false")
-    assert lenient.latestOffset({topic: "999999:0:-1"}, ALL) == {topic: "999999:0:-1"}
+    assert places(lenient.latestOffset({topic: "999999:0:-1"}, ALL)) == {topic: "999999:0:-1"}

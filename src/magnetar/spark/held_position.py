@@ -1,0 +1,86 @@
+"""The position of a query, held at the broker: by a subscription of its own, a named one, or none.
+
+A query's own subscription goes by a name in its offsets (``offsets.py``), so it is the same one
+after a restart, is shown in the query's progress, and never that of another checkpoint.
+"""
+
+import logging
+import uuid
+from collections.abc import Iterable, Mapping
+
+from magnetar.spark.connections import client_for
+from magnetar.spark.offsets import SUBSCRIPTION, Offsets, from_json
+from magnetar.spark.options import NO_SUBSCRIPTION, ReadOptions
+from magnetar.spark.retaining_subscription import RetainingSubscription
+
+log = logging.getLogger(__name__)
+
+
+class HeldPosition:
+    """Which subscription a planner holds. Makes none before it knows where the query is."""
+
+    def __init__(self, options: ReadOptions) -> None:
+        self._options = options
+        self._known = False  # Whether there is one at all, and which, was decided.
+        self._held: RetainingSubscription | None = None
+        self._unlogged = False  # The checkpoint does not name it: who starts again makes another.
+        self.own_name: str | None = None
+
+    def begin(self, start: Offsets) -> None:
+        """A new query, or one that ended before its first micro-batch: ``start`` is its offset."""
+        self._decide(None, start)
+        self._unlogged = self.own_name is not None
+
+    def resume(self, told: Mapping[str, str]) -> None:
+        """``told``: what the checkpoint says up to where everything was done."""
+        if not self._known:
+            self._decide(told.get(SUBSCRIPTION), from_json(told))
+
+    def logged(self) -> None:
+        """The checkpoint has an offset with the name."""
+        self._unlogged = False
+
+    def hold(self, topics: Iterable[str]) -> None:
+        """Topics may be added while a query runs."""
+        if self._held is not None:
+            self._held.hold(topics)
+
+    def move(self, offsets: Offsets) -> None:
+        """Everything up to ``offsets`` is done for good."""
+        if self._held is not None:
+            self._held.move(offsets)
+
+    def stop(self) -> None:
+        """Disconnect. What no later start of the query would find is removed."""
+        if self._held is not None:
+            if self._unlogged:
+                self._held.remove()
+            else:
+                self._held.close()
+
+    def _decide(self, in_checkpoint: str | None, offsets: Offsets) -> None:
+        if self._known:
+            return
+        wanted = self._options.subscription
+        if wanted is None:
+            prefix = self._options.subscription_prefix
+            self.own_name = in_checkpoint or f"{prefix}-{uuid.uuid4().hex[:12]}"
+        if wanted == NO_SUBSCRIPTION:
+            log.warning(
+                "spark.position_not_held: with subscription=none the broker may trim messages "
+                "before they are read, at a restart too; the query then fails"
+            )
+        else:
+            self._held = self._subscription(self.own_name or str(wanted))
+            self._held.move(offsets)
+        if in_checkpoint is not None and wanted is not None:
+            former = self._subscription(in_checkpoint)
+            former.move(offsets)
+            former.remove()
+            log.warning("spark.own_subscription_removed name=%s", in_checkpoint)
+        self._known = True
+
+    def _subscription(self, name: str) -> RetainingSubscription:
+        timeout_s = self._options.timeout_s
+        client = client_for(self._options.service_url, timeout_s)
+        return RetainingSubscription(client, name, busy_timeout_s=timeout_s)

@@ -1,0 +1,60 @@
+# Uses a thread: a planner waits while another one ends.
+from threading import Timer
+
+import pytest
+
+from magnetar.errors import ConsumerBusy
+from magnetar.spark.held_position import HeldPosition
+from magnetar.spark.offsets import NOTHING_READ, to_json
+from magnetar.spark.options import ReadOptions
+
+
+@pytest.fixture
+def position(magnetar_broker, client, topic):
+    client.create_producer(topic).close()
+    made = []
+
+    def position(**given):
+        at = {"service.url": magnetar_broker.service_url, "topic": topic}
+        made.append(HeldPosition(ReadOptions.parse({**at, **given}, streaming=True)))
+        return made[-1]
+
+    yield position
+    for one in made:
+        one.stop()
+
+
+def test_each_new_query_has_another_name(position, topic):
+    names = set()
+    for _ in range(2):
+        query = position()
+        query.begin({topic: NOTHING_READ})
+        query.begin({topic: NOTHING_READ})
+        names.add(query.own_name)
+    assert len(names) == 2
+
+
+def test_the_name_is_that_in_the_checkpoint(position, topic):
+    query = position()
+    query.resume(to_json({topic: NOTHING_READ}, "spark-pulsar-1"))
+    assert query.own_name == "spark-pulsar-1"
+
+
+def test_no_subscription_is_warned_of(position, topic, caplog):
+    query = position(subscription="none")
+    query.begin({topic: NOTHING_READ})
+    query.move({topic: NOTHING_READ})
+    assert query.own_name is None
+    assert caplog.text.count("position_not_held") == 1
+
+
+def test_the_planner_before_may_still_be_on_its_way_out(position, topic):
+    told = to_json({topic: NOTHING_READ}, "spark-pulsar-2")
+    before = position()
+    before.resume(told)
+    with pytest.raises(ConsumerBusy, match="a checkpoint of its own"):
+        position(timeoutSeconds="0.3").resume(told)
+    ending = Timer(0.2, before.stop)
+    ending.start()
+    position().resume(told)
+    ending.join()
