@@ -16,6 +16,7 @@ SETTINGS = {
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.sql.streaming.numRecentProgressUpdates": "1000",
 }
+BROKER_SETTINGS = {"brokerDeduplicationEnabled": True}  # As what writes exactly once wants it.
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -41,7 +42,7 @@ def spark(spark_log: Path) -> Iterator[SparkSession]:
 
 @pytest.fixture(scope="session")
 def broker() -> Iterator[BrokerThread]:
-    with BrokerThread() as running:
+    with BrokerThread(settings=BROKER_SETTINGS) as running:
         yield running
 
 

@@ -26,6 +26,7 @@ def here(broker, tmp_path):
 
     def here(snippet):
         text = snippet.text.replace("pulsar://localhost:6650", broker.service_url)
+        text = text.replace("http://localhost:8080", broker.web_url)
         return CHECKPOINT.sub(rf'\1"{tmp_path}/checkpoint"', text)
 
     return here

@@ -35,7 +35,15 @@ READ_OPTIONS = (
     "failOnDataLoss",
     "timeoutSeconds",
 )
-WRITE_OPTIONS = ("service.url", "topic", "timeoutSeconds")
+WRITE_OPTIONS = (
+    "service.url",
+    "admin.url",
+    "topic",
+    "guarantee",
+    "txnAppId",
+    "txnVersion",
+    "timeoutSeconds",
+)
 _SUBSCRIPTION_OPTIONS = ("subscription", "predefinedSubscription", "subscriptionPrefix")
 _STREAM_OPTIONS = (*_SUBSCRIPTION_OPTIONS, "maxMessagesPerTrigger")
 
@@ -46,7 +54,7 @@ _SPARKS_OWN = frozenset(
 )
 """Options that Spark itself reads from the same map, in lower case."""
 _ELSEWHERE = {
-    "admin.url": "leave it out: topics are looked up at service.url",
+    "admin.url": "leave it out: reading looks topics up at service.url",
     "assign": "give a partition's name in the option topics",
     "endingoffsetsbytimestamp": "endingOffsets, by message id",
     "endingtime": "endingOffsets, by message id",
@@ -61,6 +69,11 @@ _ELSEWHERE = {
     "subscribepattern": "topicsPattern",
 }
 """What other connectors call theirs, or have and this one has not, in lower case."""
+
+AT_LEAST_ONCE = "at-least-once"
+EXACTLY_ONCE = "exactly-once"
+VERSIONS_MAX = 1 << 31
+"""Of writes, and micro-batches: sequence ids are 63 bits, of which rows take 32."""
 
 NamedOffsets = str | Mapping[str, str]
 """``earliest``, ``latest``, or by topic or partition name ``earliest``, ``latest`` or an offset."""
@@ -109,22 +122,46 @@ class ReadOptions:
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """Where to write; ``topic`` may be left to a column of the rows."""
+    """Where to write, and how surely; ``topic`` may be left to a column of the rows."""
 
     service_url: str
+    admin_url: str | None
     topic: str | None
+    exactly_once: bool
+    write: "Write | None"  # None: a batch write is one that nobody repeats.
     timeout_s: float
 
     @staticmethod
-    def parse(options: Mapping[str, str]) -> "WriteOptions":
+    def parse(options: Mapping[str, str], *, streaming: bool) -> "WriteOptions":
         """Read Spark's options, whose names compare without case. Raises InvalidValue."""
         given = _known(options, WRITE_OPTIONS)
         topic = given.get("topic")
+        exactly_once = _guarantee(given) == EXACTLY_ONCE
+        if exactly_once and "admin.url" not in given:
+            raise InvalidValue(
+                f"option guarantee is {EXACTLY_ONCE}: set admin.url, for example "
+                "http://localhost:8080, where the sink asks whether the broker deduplicates"
+            )
         return WriteOptions(
             service_url=_service_url(given),
+            admin_url=_admin_url(given),
             topic=None if topic is None else _topic(topic),
+            exactly_once=exactly_once,
+            write=_write(given, streaming=streaming, exactly_once=exactly_once),
             timeout_s=_timeout_s(given),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """What is written once, however often it is tried: ``version`` rises within ``app_id``.
+
+    Of a stream they are its query's id and the micro-batch's; of a batch write they are the
+    options that Delta Lake calls so.
+    """
+
+    app_id: str
+    version: int
 
 
 def _known(options: Mapping[str, str], names: tuple[str, ...]) -> dict[str, str]:
@@ -157,6 +194,47 @@ def _service_url(given: Mapping[str, str]) -> str:
             "for example pulsar://localhost:6650"
         )
     return url
+
+
+def _admin_url(given: Mapping[str, str]) -> str | None:
+    url = given.get("admin.url")
+    if url is not None and not url.startswith(("http://", "https://")):
+        raise InvalidValue(
+            f"option admin.url is '{url}': set it to where the admin API is, "
+            "for example http://localhost:8080"
+        )
+    return url
+
+
+def _guarantee(given: Mapping[str, str]) -> str:
+    value = given.get("guarantee", AT_LEAST_ONCE)
+    if value not in (AT_LEAST_ONCE, EXACTLY_ONCE):
+        raise InvalidValue(
+            f"option guarantee is '{value}': it has to be {AT_LEAST_ONCE} or {EXACTLY_ONCE}"
+        )
+    return value
+
+
+def _write(given: Mapping[str, str], *, streaming: bool, exactly_once: bool) -> Write | None:
+    """The write that the options name. Raises InvalidValue where it has a name already, or half."""
+    names = [name for name in ("txnAppId", "txnVersion") if name in given]
+    if not names:
+        return None
+    if streaming:
+        raise InvalidValue(
+            f"option {names[0]} is for batch writes only: a stream has its query's id; remove it"
+        )
+    if not exactly_once:
+        raise InvalidValue(f"option {names[0]} needs guarantee={EXACTLY_ONCE}: set it")
+    version = given.get("txnVersion", "")
+    if len(names) < 2 or not given["txnAppId"] or not version.isdecimal():
+        raise InvalidValue(
+            "options txnAppId and txnVersion belong together: a name, and a whole number that "
+            "is higher with each write under this name"
+        )
+    if int(version) >= VERSIONS_MAX:
+        raise InvalidValue(f"option txnVersion is {version}: it has to be below {VERSIONS_MAX}")
+    return Write(given["txnAppId"], int(version))
 
 
 def _topics(given: Mapping[str, str]) -> tuple[tuple[str, ...], str | None]:

@@ -46,9 +46,9 @@ class PulsarDataSource(DataSource):
 
         if overwrite:
             raise NotAllowed("a topic's messages cannot be overwritten: use mode('append')")
-        return BatchWriter(WriteOptions.parse(self.options), schema)
+        return BatchWriter(WriteOptions.parse(self.options, streaming=False), schema)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> "StreamWriter":
         from magnetar.spark.writer import StreamWriter
 
-        return StreamWriter(WriteOptions.parse(self.options), schema)
+        return StreamWriter(WriteOptions.parse(self.options, streaming=True), schema)

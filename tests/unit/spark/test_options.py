@@ -1,7 +1,7 @@
 import pytest
 
 from magnetar.errors import InvalidValue
-from magnetar.spark.options import ReadOptions, WriteOptions
+from magnetar.spark.options import ReadOptions, Write, WriteOptions
 
 URL = "pulsar://localhost:6650"
 
@@ -103,12 +103,43 @@ def test_a_pattern_is_of_full_names():
 
 
 def test_a_sink_may_leave_the_topic_to_its_rows():
-    assert WriteOptions.parse({"service.url": URL}).topic is None
-    assert WriteOptions.parse({"service.url": URL, "topic": "x"}).topic == (
+    assert WriteOptions.parse({"service.url": URL}, streaming=True).topic is None
+    assert WriteOptions.parse({"service.url": URL, "topic": "x"}, streaming=True).topic == (
         "persistent://public/default/x"
     )
 
 
 def test_a_sink_without_a_url_is_refused():
     with pytest.raises(InvalidValue, match=r"service\.url"):
-        WriteOptions.parse({"topic": "x"})
+        WriteOptions.parse({"topic": "x"}, streaming=True)
+
+
+ONCE = {"service.url": URL, "admin.url": "http://localhost:8080", "guarantee": "exactly-once"}
+
+
+def test_a_sink_writes_at_least_once_unless_it_is_told_and_can_ask_for_deduplication():
+    assert not WriteOptions.parse({"service.url": URL}, streaming=True).exactly_once
+    assert WriteOptions.parse(ONCE, streaming=True).exactly_once
+    without = {name: value for name, value in ONCE.items() if name != "admin.url"}
+    with pytest.raises(InvalidValue, match=r"set admin\.url"):
+        WriteOptions.parse(without, streaming=True)
+    with pytest.raises(InvalidValue, match="at-least-once or exactly-once"):
+        WriteOptions.parse({**ONCE, "guarantee": "twice"}, streaming=True)
+    with pytest.raises(InvalidValue, match="http://localhost:8080"):
+        WriteOptions.parse({**ONCE, "admin.url": "localhost"}, streaming=True)
+
+
+def test_a_batch_write_may_have_a_name_and_a_version():
+    named = {**ONCE, "txnAppId": "nightly", "txnVersion": "7"}
+    assert WriteOptions.parse(named, streaming=False).write == Write("nightly", 7)
+    assert WriteOptions.parse(ONCE, streaming=False).write is None
+    for wrong, says in (
+        ({"txnVersion": "-1"}, "belong together"),
+        ({"txnAppId": ""}, "belong together"),
+        ({"txnVersion": str(2**31)}, "below"),
+        ({"guarantee": "at-least-once"}, "needs guarantee=exactly-once"),
+    ):
+        with pytest.raises(InvalidValue, match=says):
+            WriteOptions.parse({**named, **wrong}, streaming=False)
+    with pytest.raises(InvalidValue, match="batch writes only"):
+        WriteOptions.parse(named, streaming=True)

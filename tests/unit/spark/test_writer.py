@@ -3,6 +3,7 @@ import pytest
 from pyspark import cloudpickle
 from pyspark.sql.types import StructType
 
+from magnetar.client import blocking
 from magnetar.errors import MagnetarError, NotAllowed
 from magnetar.model.position import EARLIEST_MESSAGE
 from magnetar.spark.options import WriteOptions
@@ -13,7 +14,9 @@ SCHEMA = StructType().add("value", "string")
 
 @pytest.fixture
 def options(magnetar_broker, topic):
-    return WriteOptions.parse({"service.url": magnetar_broker.service_url, "topic": topic})
+    return WriteOptions.parse(
+        {"service.url": magnetar_broker.service_url, "topic": topic}, streaming=False
+    )
 
 
 def rows(numbers):
@@ -47,3 +50,16 @@ def test_a_commit_has_nothing_left_to_do_but_notices_a_continuous_trigger(option
     writer.commit([Written({"t": 1})], 0)
     with pytest.raises(NotAllowed, match="processingTime"):
         writer.commit([None], 1)
+
+
+def test_a_topic_that_keeps_nothing_is_named_once(magnetar_broker, topic, caplog):
+    there = {"service.url": magnetar_broker.service_url, "admin.url": magnetar_broker.web_url}
+    for name in (topic, topic, f"{topic}-kept"):
+        options = WriteOptions.parse({**there, "topic": name}, streaming=False)
+        if name != topic:
+            with blocking.Client(magnetar_broker.service_url) as client:
+                client.subscribe(name, "s").close()
+        writer = BatchWriter(options, SCHEMA)
+        writer.commit([writer.write(iter([rows(range(3))]))])
+    (said,) = [each.getMessage() for each in caplog.records if "not_kept" in each.getMessage()]
+    assert f"topic={topic}:" in said

@@ -1,0 +1,91 @@
+import threading
+
+import pytest
+
+from magnetar.client import blocking
+from magnetar.client.outgoing_message import OutgoingMessage
+from magnetar.errors import NotAllowed
+from magnetar.model.position import EARLIEST_MESSAGE
+from magnetar.spark import admin
+from magnetar.spark.exactly_once import ExactlyOnce
+from magnetar.spark.options import Write
+from magnetar.testing.local_broker import BrokerThread
+
+LARGE = b"x" * 6_000_000  # Beyond what the broker takes in one entry.
+
+
+@pytest.fixture(scope="module")
+def broker():
+    with BrokerThread(settings={"brokerDeduplicationEnabled": True}) as running:
+        yield running
+
+
+@pytest.fixture
+def client(broker):
+    with blocking.Client(broker.service_url) as connected:
+        yield connected
+
+
+@pytest.fixture
+def write(broker, client, topic):
+    def write(rows, *, version=0, client=client):
+        with ExactlyOnce(
+            client,
+            Write("q", version),
+            3,
+            deduplicates=lambda name: admin.deduplicates(broker.web_url, 10.0, name),
+            timeout_s=10.0,
+        ) as sender:
+            for part in rows:
+                sender.send_many(topic, [OutgoingMessage(row) for row in part])
+
+    return write
+
+
+def stored(client, topic):
+    with client.create_reader(topic, EARLIEST_MESSAGE) as reader:
+        found = []
+        while reader.has_message_available():
+            found += [message.data for message in reader.receive_many(1000, 10.0)]
+        return found
+
+
+def rows_of(*numbers):
+    return [b"%d" % number for number in numbers]
+
+
+def test_a_try_goes_on_where_an_earlier_one_was_ended(client, write, topic):
+    write([rows_of(0, 1, 2)])
+    write([rows_of(0, 1, 2), rows_of(3, 4)])
+    write([rows_of(0, 1, 2), rows_of(3, 4)])
+    write([rows_of(5)], version=1)
+    assert stored(client, topic) == rows_of(0, 1, 2, 3, 4, 5)
+
+
+def test_messages_too_large_for_an_entry_are_written_once_too(client, write, topic):
+    rows = [b"a", LARGE, b"b", LARGE]
+    write([rows[:2]])
+    write([rows])
+    assert stored(client, topic) == rows
+
+
+def test_a_try_waits_until_the_worker_of_an_earlier_one_is_gone(broker, client, write, topic):
+    other = blocking.Client(broker.service_url)
+    earlier = other.create_producer(topic, name="spark:q:3")
+    leaving = threading.Timer(0.3, other.close)  # There is no event of a producer that is refused.
+    leaving.start()
+    write([rows_of(0)])
+    assert not earlier.connected
+    leaving.join()
+    assert stored(client, topic) == rows_of(0)
+
+
+def test_a_topic_that_does_not_deduplicate_gets_nothing(client, topic):
+    with (
+        pytest.raises(NotAllowed, match="does not deduplicate"),
+        ExactlyOnce(
+            client, Write("q", 0), 0, deduplicates=lambda _name: False, timeout_s=10.0
+        ) as sender,
+    ):
+        sender.send_many(topic, [OutgoingMessage(b"a")])
+    assert stored(client, topic) == []
