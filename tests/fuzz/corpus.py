@@ -7,6 +7,7 @@ from random import Random
 from golden import conversation
 
 from magnetar.errors import InvalidValue
+from magnetar.inner.plain.batches import Single
 from magnetar.message import batch, chunk, compression, metadata
 from magnetar.message.compression import CompressionType
 from magnetar.message.entry import checksum, join
@@ -54,7 +55,7 @@ def _batches() -> Iterator[bytes]:
     mixed = batch.pack(
         [b"a", b"", b"ccc"],
         first_sequence_id=0,
-        details={1: batch.Single(key="k", properties={"p": "q"}, null_value=True)},
+        details={1: Single(key="k", properties={"p": "q"}, null_value=True)},
     )
     for payload, count in ((plain, 40), (mixed, 3)):
         for kind in CompressionType:

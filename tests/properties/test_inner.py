@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from properties.test_message_entries import batches, singles
 from properties.test_wire_acks import streams as acks
 from properties.test_wire_frames import damaged, streams
+from support.heads import head_of
 from unit.inner.builds import compiled, needs_compiled
 from unit.message.test_entry_traits import ENTRIES
 
 from magnetar.inner import plain
 from magnetar.inner.record import COVERED_FROM, HEAD_SIZE, TABLES_SIZE
-from magnetar.message.batch import build_single
 
 pytestmark = needs_compiled
 
@@ -98,9 +98,12 @@ def test_look_into(data, draw):
     same("look_into", data, draw.draw(counts))
 
 
-@given(lists_of_bytes, NUMBERS)
-def test_pack(payloads, first):
-    same("pack", payloads, first)
+@given(lists_of_bytes, st.none() | NUMBERS, st.data())
+def test_pack(payloads, first, data):
+    same("pack", payloads, first, None)
+    some = data.draw(st.lists(st.none() | singles, max_size=len(payloads) + 1))
+    said = some + [None] * (len(payloads) - len(some))
+    same("pack", payloads, first, said)
 
 
 @st.composite
@@ -109,7 +112,7 @@ def payloads(draw):
     bodies, first, _ = draw(batches())
     pieces = []
     for index, body in enumerate(bodies):
-        head = build_single(draw(singles), len(body), first + index)
+        head = head_of(draw(singles), len(body), first + index)
         pieces += [len(head).to_bytes(4), head, body]
     return b"".join(pieces)
 

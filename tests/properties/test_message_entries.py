@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from magnetar.errors import CorruptEntry
+from magnetar.inner.plain.batches import Single
 from magnetar.inner.varint import varint, varint_value
 from magnetar.message import batch, chunk, compression, entry, metadata
 from magnetar.message.compression import CompressionType
@@ -16,7 +17,7 @@ texts = st.text(max_size=20)
 properties = st.dictionaries(texts, texts, max_size=3)
 
 singles = st.builds(
-    batch.Single,
+    Single,
     key=st.none() | texts,
     key_b64=st.booleans(),
     ordering_key=st.none() | st.binary(max_size=5),
@@ -45,7 +46,7 @@ def test_a_batch_is_packed_as_protobuf_would(drawn):
     payloads, first, details = drawn
     plain = b""
     for index, payload in enumerate(payloads):
-        detail = details.get(index, batch.Single())
+        detail = details.get(index, Single())
         head = pb.SingleMessageMetadata(payload_size=len(payload), sequence_id=first + index)
         if detail.sequence_id is not None:
             head.sequence_id = detail.sequence_id
@@ -86,9 +87,9 @@ def test_a_batch_is_unpacked_as_protobuf_would(drawn, draws):
     assert (heads, bodies) == unpacked_plainly(packed, count)
     assert bodies == payloads[:count]
     for index, head in enumerate(heads):
-        expected = details.get(index, batch.Single())
+        expected = details.get(index, Single())
         if expected.sequence_id is None:
-            expected.sequence_id = first + index
+            expected = expected._replace(sequence_id=first + index)
         assert batch.parse_single(head) == expected
 
 

@@ -5,7 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, cast
 
-from magnetar.message.batch import Single, parse_single
+from magnetar.inner.plain.batches import Single
+from magnetar.message.batch import parse_single
 from magnetar.message.metadata import EncryptedKey, Metadata
 from magnetar.model.position import MessageId, Position
 

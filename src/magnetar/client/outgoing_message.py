@@ -128,6 +128,16 @@ class OutgoingMessage(Generic[T]):
             event_time_ms = whole_number("event_time_ms", event_time_ms)
         if sequence_id is not None:
             sequence_id = whole_number("sequence_id", sequence_id)
+        if self.null_value is False and not self.alone:
+            return OutgoingMessage(
+                data,
+                key,
+                self.ordering_key,
+                properties,
+                event_time_ms,
+                sequence_id,
+                on_settled=self.on_settled,
+            )
         if self.schema_version is not None:
             whole_number("schema_version", self.schema_version)
         return OutgoingMessage(

@@ -5,7 +5,6 @@ turn tells that of the body. The metadata, here a *head*, says what is a message
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import repeat
 from typing import TypeVar
 
@@ -13,30 +12,14 @@ from google.protobuf.message import DecodeError, EncodeError
 
 from magnetar import inner
 from magnetar.errors import CorruptEntry
+from magnetar.inner.plain.batches import Single
 from magnetar.proto import PulsarApi_pb2 as pb
 
-from .metadata import pairs, text
+from .metadata import text
 
 R = TypeVar("R", bound=tuple[object, int, bytes, bytes])
 
-# Of a head, in the order of ``build_single``.
-_TAGS = [0x0A, 0x12, 0x18, 0x20, 0x28, 0x30, 0x3A, 0x40, 0x48]
-
 _COMPACTED_OUT = b"\x20\x01"
-
-
-@dataclass(slots=True)
-class Single:
-    """What a message in a batch says of itself."""
-
-    key: str | None = None
-    key_b64: bool = False  # the key is bytes, written as base64
-    ordering_key: bytes | None = None
-    properties: Mapping[str, str] = field(default_factory=dict)
-    event_time_ms: int | None = None
-    sequence_id: int | None = None
-    null_value: bool = False
-    compacted_out: bool = False  # compaction removed it; its place in the batch remains
 
 
 def pack(
@@ -50,16 +33,8 @@ def pack(
     They are numbered from ``first_sequence_id`` on. ``details`` has what is to be said of those,
     by index, that are more than their bytes; a sequence id there goes before the counted one.
     """
-    if not details:
-        return inner.pack(payloads, first_sequence_id)
-    pieces: list[bytes] = []
-    start = 0
-    for index in sorted(details):
-        pieces.append(inner.pack(payloads[start:index], first_sequence_id + start))
-        pieces += framed(details[index], payloads[index], first_sequence_id + index)
-        start = index + 1
-    pieces.append(inner.pack(payloads[start:], first_sequence_id + start))
-    return b"".join(pieces)
+    singles = [details.get(index) for index in range(len(payloads))] if details else None
+    return inner.pack(payloads, first_sequence_id, singles)
 
 
 def unpack(payload: bytes, count: int) -> tuple[list[bytes], list[bytes]]:
@@ -109,17 +84,9 @@ def columns(
 
 
 def _rewritten(payload: bytes, count: int) -> bytes:
-    """The same messages, with heads as ``build_single`` writes them."""
-    pieces: list[bytes] = []
-    for head, body in zip(*unpack(payload, count), strict=True):
-        pieces += framed(parse_single(head), body, None)
-    return b"".join(pieces)
-
-
-def framed(single: Single, body: bytes, sequence_id: int | None) -> list[bytes]:
-    """A message as it is in a batch, in pieces; its own sequence id goes first."""
-    head = build_single(single, len(body), sequence_id)
-    return [len(head).to_bytes(4), head, body]
+    """The same messages, with heads as they are written here."""
+    heads, bodies = unpack(payload, count)
+    return inner.pack(bodies, None, list(map(parse_single, heads)))
 
 
 def bits_left(heads: Sequence[bytes]) -> int:
@@ -128,24 +95,6 @@ def bits_left(heads: Sequence[bytes]) -> int:
         1 << index
         for index, head in enumerate(heads)
         if _COMPACTED_OUT not in head or not parse_single(head).compacted_out
-    )
-
-
-def build_single(single: Single, size: int, sequence_id: int | None) -> bytes:
-    """The head of a message with a body of ``size`` bytes; its own sequence id goes first."""
-    return inner.write_fields(
-        _TAGS,
-        [
-            pairs(single.properties) if single.properties else None,
-            None if single.key is None else single.key.encode(),
-            size,
-            single.compacted_out or None,
-            single.event_time_ms,
-            single.key_b64 or None,
-            single.ordering_key,
-            sequence_id if single.sequence_id is None else single.sequence_id,
-            single.null_value or None,
-        ],
     )
 
 

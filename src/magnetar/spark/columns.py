@@ -13,7 +13,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from magnetar import inner
 from magnetar.client.consumers.entry import Entry
+from magnetar.inner.plain.batches import Single
 from magnetar.inner.plain.columns import (
     EVENT_TIME,
     KEY,
@@ -22,7 +24,7 @@ from magnetar.inner.plain.columns import (
     SEQUENCE_ID,
     VALUE,
 )
-from magnetar.message.batch import Single, columns, framed, parse_single
+from magnetar.message.batch import columns, parse_single
 
 BATCH_BYTES_MAX: Final = 32 * 1024 * 1024
 """About what the entries of one Arrow batch hold. Arrow's limit is 2 GiB; Spark copies it whole."""
@@ -154,13 +156,14 @@ def _packed(entry: Entry) -> _Packed:
             said.event_time_ms,
             said.sequence_id,
         )
-        return _Packed(b"".join(framed(own, entry.payload, None)), 1, 0, 1, range(-1, 0))
+        return _Packed(inner.pack([entry.payload], None, [own]), 1, 0, 1, range(-1, 0))
     indexes = entry.indexes
     if isinstance(indexes, range):
         return _Packed(entry.payload, size, indexes[0], indexes[-1] + 1, indexes)
     messages = entry.messages()
-    pieces = [piece for one in messages for piece in framed(parse_single(one.head), one.data, None)]
-    return _Packed(b"".join(pieces), len(messages), 0, len(messages), indexes)
+    bodies = [one.data for one in messages]
+    singles: list[Single | None] = [parse_single(one.head) for one in messages]
+    return _Packed(inner.pack(bodies, None, singles), len(messages), 0, len(messages), indexes)
 
 
 def _values(rows: _Rows, kind: pa.DataType) -> pa.Array:

@@ -1,6 +1,8 @@
+from support.heads import head_of
+
 from magnetar.client.message import ChunkedMessageId, Delivery, Message
 from magnetar.client.schemas.primitives import StringSchema
-from magnetar.message.batch import Single, build_single
+from magnetar.inner.plain.batches import Single
 from magnetar.message.entry import join
 from magnetar.message.metadata import build, parse
 from magnetar.model.position import MessageId, Position
@@ -37,14 +39,12 @@ def test_a_message_of_its_own_entry_has_the_entrys_metadata():
 
 
 def test_a_message_in_a_batch_has_its_own():
-    head = build_single(Single(key="own", properties={"x": "y"}, event_time_ms=9), 4, 12)
+    head = head_of(Single(key="own", properties={"x": "y"}, event_time_ms=9), 4, 12)
     message = Message(delivery(batch_size=5, key="first of all"), 3, head, b"data")
     assert (message.key, message.properties, message.event_time_ms) == ("own", {"x": "y"}, 9)
     assert message.sequence_id == 12
     assert message.message_id == MessageId(3, 4, 1, 3, 5)
-    plain = Message(
-        delivery(batch_size=5, key="first of all"), 0, build_single(Single(), 4, 7), b""
-    )
+    plain = Message(delivery(batch_size=5, key="first of all"), 0, head_of(Single(), 4, 7), b"")
     assert plain.key is None
     assert plain.key_bytes is None
     assert plain.event_time_ms is None

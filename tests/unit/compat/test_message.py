@@ -6,7 +6,8 @@ import pytest
 from magnetar import compat
 from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.compat.message import sent
-from magnetar.message.batch import Single, pack
+from magnetar.inner.plain.batches import Single
+from magnetar.message.batch import pack
 
 BOTH = pytest.mark.parametrize("client", [pulsar, compat], ids=["official", "ours"])
 

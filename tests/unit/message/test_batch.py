@@ -4,8 +4,9 @@ import pytest
 from unit.inner.builds import both_builds
 
 from magnetar.errors import CorruptEntry
+from magnetar.inner.plain.batches import Single
 from magnetar.message import batch
-from magnetar.message.batch import Single, build_single, pack, parse_single, unpack, unpack_as
+from magnetar.message.batch import pack, parse_single, unpack, unpack_as
 from magnetar.proto import PulsarApi_pb2 as pb
 
 pytestmark = both_builds
@@ -17,10 +18,22 @@ def _packed_by(loops, monkeypatch):
 
 
 def packed_plainly(payloads, first, details=None):
+    """One by one, as protobuf writes it."""
     out = b""
     for index, payload in enumerate(payloads):
         single = (details or {}).get(index, Single())
-        head = build_single(single, len(payload), first + index)
+        number = first + index if single.sequence_id is None else single.sequence_id
+        head = pb.SingleMessageMetadata(
+            properties=[pb.KeyValue(key=k, value=v) for k, v in single.properties.items()],
+            partition_key=single.key,
+            payload_size=len(payload),
+            compacted_out=single.compacted_out or None,
+            event_time=single.event_time_ms,
+            partition_key_b64_encoded=single.key_b64 or None,
+            ordering_key=single.ordering_key,
+            sequence_id=number,
+            null_value=single.null_value or None,
+        ).SerializeToString()
         out += len(head).to_bytes(4) + head + payload
     return out
 
@@ -67,7 +80,7 @@ def test_messages_that_are_more_than_their_bytes_stand_among_others():
     heads, bodies = unpack(packed, 40)
     assert bodies == payloads
     assert parse_single(heads[0]) == Single(key="k", sequence_id=100)
-    details[20].sequence_id = 120
+    details[20] = details[20]._replace(sequence_id=120)
     assert parse_single(heads[20]) == details[20]
     assert parse_single(heads[39]).sequence_id == 7
     assert parse_single(heads[1]) == Single(sequence_id=101)

@@ -3,6 +3,7 @@
 import pytest
 
 from magnetar.errors import CorruptEntry, LimitReached
+from magnetar.inner.plain.batches import Single
 from magnetar.message import batch, compaction, compression
 from magnetar.message.compaction import MESSAGES_AT_ONCE, LastMessages, last_index
 from magnetar.message.compression import CompressionType
@@ -29,7 +30,7 @@ def entry(payload=b"v", **fields):
 
 def batched(*messages, kind=CompressionType.NONE, **fields):
     """A batch of (key, body)."""
-    details = {index: batch.Single(key=key) for index, (key, _) in enumerate(messages)}
+    details = {index: Single(key=key) for index, (key, _) in enumerate(messages)}
     payload = batch.pack([body for _, body in messages], first_sequence_id=0, details=details)
     return entry(
         compression.compress(kind, payload),

@@ -6,11 +6,12 @@ the connection on a frame that is too large.
 
 from base64 import b64encode
 from collections.abc import Sequence
-from typing import Final, TypeVar
+from typing import Final, TypeVar, cast
 
 from magnetar.client.encryption.data_keys import Encryptor
 from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.errors import MessageTooLarge
+from magnetar.inner.plain.batches import Single
 from magnetar.message import batch as batches
 from magnetar.message import chunk, entry, metadata
 from magnetar.message.compression import CompressionType, compress
@@ -225,17 +226,17 @@ def _clusters(message: OutgoingMessage | None) -> Sequence[str] | None:
     return message.replication_clusters or [NO_CLUSTER]
 
 
-def _singles(batch: Batch[W]) -> dict[int, batches.Single]:
+def _singles(batch: Batch[W]) -> dict[int, Single]:
     singles = {}
     for index, message in batch.details.items():
         key, key_b64 = _wire_key(message)
-        singles[index] = batches.Single(
-            key=key,
-            key_b64=key_b64,
-            ordering_key=message.ordering_key,
-            properties=message.properties or {},
-            event_time_ms=message.event_time_ms,
-            sequence_id=message.sequence_id,
-            null_value=message.null_value,
+        singles[index] = Single(
+            key,
+            key_b64,
+            message.ordering_key,
+            cast("dict[str, str]", message.properties or {}),  # As ``checked`` copied them.
+            message.event_time_ms,
+            message.sequence_id,
+            message.null_value,
         )
     return singles

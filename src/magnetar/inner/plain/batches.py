@@ -7,14 +7,16 @@ more than ``18 size 40 sequence``.
 
 import re
 from itertools import repeat
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from magnetar.inner.varint import VARINT, varint, varint_value
 
-from .fields import UnusualForm, fields, is_pair
+from .fields import UnusualForm, fields, is_pair, write_fields
 
 R = TypeVar("R", bound=tuple[object, int, bytes, bytes])
 
+# Of a head: properties, key, body size and so on, in the order in which they are written.
+_TAGS = [0x0A, 0x12, 0x18, 0x20, 0x28, 0x30, 0x3A, 0x40, 0x48]
 _PROPERTIES = 0x0A
 _BODY_SIZE = 0x18
 _OTHERS = {0x12, 0x20, 0x28, 0x30, 0x3A, 0x40, 0x48, 0x50}  # Keys, times, numbers and flags.
@@ -26,13 +28,58 @@ _USUAL = re.compile(
 ).match
 
 
-def pack(payloads: list[bytes], first_sequence_id: int) -> bytes:
-    """Messages that are nothing but their bytes, numbered from ``first_sequence_id`` on."""
+class Single(NamedTuple):
+    """What a message in a batch says of itself."""
+
+    key: str | None = None
+    key_b64: bool = False  # the key is bytes, written as base64
+    ordering_key: bytes | None = None
+    properties: dict[str, str] = {}  # noqa: RUF012 - nobody changes it
+    event_time_ms: int | None = None
+    sequence_id: int | None = None
+    null_value: bool = False
+    compacted_out: bool = False  # compaction removed it; its place in the batch remains
+
+
+_NOTHING = Single()
+
+
+def pack(
+    payloads: list[bytes], first_sequence_id: int | None, singles: list[Single | None] | None
+) -> bytes:
+    """The messages, numbered from ``first_sequence_id`` on, if that is not None.
+
+    ``singles`` is what each says of itself; a sequence id there goes before the counted one.
+    """
     pieces = []
-    for sequence_id, payload in enumerate(payloads, first_sequence_id):
-        head = b"\x18%b\x40%b" % (varint(len(payload)), varint(sequence_id))
+    said = [None] * len(payloads) if singles is None else singles
+    for index, (payload, single) in enumerate(zip(payloads, said, strict=True)):
+        counted = None if first_sequence_id is None else first_sequence_id + index
+        head = _head(single or _NOTHING, len(payload), counted)
         pieces += [len(head).to_bytes(4), head, payload]
     return b"".join(pieces)
+
+
+def _head(single: Single, size: int, sequence_id: int | None) -> bytes:
+    if single is _NOTHING and sequence_id is not None:
+        return b"\x18%b\x40%b" % (varint(size), varint(sequence_id))
+    return write_fields(
+        _TAGS,
+        [
+            [
+                write_fields([0x0A, 0x12], [name.encode(), value.encode()])
+                for name, value in single.properties.items()
+            ],
+            None if single.key is None else single.key.encode(),
+            size,
+            single.compacted_out or None,
+            single.event_time_ms,
+            single.key_b64 or None,
+            single.ordering_key,
+            sequence_id if single.sequence_id is None else single.sequence_id,
+            single.null_value or None,
+        ],
+    )
 
 
 def unpack(payload: bytes, position: int, count_max: int) -> tuple[int, list[bytes], list[bytes]]:

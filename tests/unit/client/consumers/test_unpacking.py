@@ -8,7 +8,8 @@ from magnetar.client.consumers.unpacking import Flaw, Start, Unpacker
 from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.client.producers.batching import Batch
 from magnetar.client.producers.encoding import Encoder
-from magnetar.message.batch import Single, pack
+from magnetar.inner.plain.batches import Single
+from magnetar.message.batch import pack
 from magnetar.message.compression import CompressionType
 from magnetar.message.entry import checksum, join
 from magnetar.message.metadata import EncryptedKey, build, build_encryption

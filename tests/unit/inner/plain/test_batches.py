@@ -63,10 +63,10 @@ def test_messages_come_as_the_kind_of_tuple_that_is_asked_for(loops):
 
 
 def test_packed_messages_are_numbered(loops):
-    packed = loops.pack([b"a", b"", b"c" * 300], 127)
+    packed = loops.pack([b"a", b"", b"c" * 300], 127, None)
     parts = [(b"a", 127), (b"", 128), (b"c" * 300, 129)]
     assert packed == b"".join(single(body, sequence_id=number)[1] for body, number in parts)
-    assert loops.pack([], 5) == b""
+    assert loops.pack([], 5, None) == b""
 
 
 def test_what_makes_no_sense_is_refused(loops):

@@ -5,6 +5,7 @@ from array import array
 import pytest
 from unit.inner.builds import both_builds
 
+from magnetar.inner.plain.batches import Single
 from magnetar.inner.plain.columns import (
     EVENT_TIME,
     KEY,
@@ -13,7 +14,7 @@ from magnetar.inner.plain.columns import (
     SEQUENCE_ID,
     VALUE,
 )
-from magnetar.message.batch import Single, pack
+from magnetar.message.batch import pack
 
 pytestmark = both_builds
 
