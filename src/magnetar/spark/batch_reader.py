@@ -46,9 +46,14 @@ class BatchReader(DataSourceReader):
                 "against the names of the topics that exist, or create one that matches"
             )
         last = topics.last_offsets(client, names)
-        start = resolve(options.starting_offsets, last, otherwise=EARLIEST)
-        end = resolve(options.ending_offsets, last, otherwise=LATEST)
-        return [RangePartition(wanted) for wanted in ranges(start, end)]
+        times = topics.PublishTimes(client, options.timeout_s)
+        start = resolve(options.starting_offsets, last, times.before, otherwise=EARLIEST)
+        end = resolve(options.ending_offsets, last, times.before, otherwise=LATEST)
+        found = ranges(start, end)
+        if found and options.partitions_min > len(found):
+            pieces = -(-options.partitions_min // len(found))
+            found = [piece for wanted in found for piece in times.cut(wanted, pieces)]
+        return [RangePartition(wanted) for wanted in found]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return rows_of(partition, self._options, self._schema)

@@ -9,6 +9,7 @@ nor whether the ledger goes on. Offsets compare in log order:
     7:-1:-1    everything before ledger 7 was read
     7:3:-1     entry 3, a message of its own, was read
     7:4:0      of the batch in entry 4, the first message was read; the second comes next
+    7:4:2147483647  entry 4 was read, whatever is in it: a place before a message, found by time
 
 A batch may therefore be divided between two reads, and no message is in both or in neither.
 
@@ -22,8 +23,12 @@ from collections.abc import Mapping
 from typing import NamedTuple, TypeAlias
 
 from magnetar.errors import InvalidValue
+from magnetar.model.position import Position
 
 _OFFSET = re.compile(r"(-1|\d{1,19}):(-1|\d{1,19}):(-1|\d{1,10})")
+
+WHOLE_ENTRY = 2**31 - 1
+"""A batch index behind all that there are."""
 
 
 class Offset(NamedTuple):
@@ -38,8 +43,19 @@ class Offset(NamedTuple):
 
     @property
     def names_a_message(self) -> bool:
-        """False for a place between ledgers, where no message is."""
+        """False for a place before a ledger, where no message is."""
         return self.entry_id >= 0
+
+    @property
+    def is_place(self) -> bool:
+        """Not one message is named, but all before another one."""
+        return self.entry_id < 0 or self.batch_index == WHOLE_ENTRY
+
+    @staticmethod
+    def before(position: Position) -> "Offset":
+        """Everything before an entry was read."""
+        ledger_id, entry_id = position
+        return Offset(ledger_id, entry_id - 1, WHOLE_ENTRY if entry_id else -1)
 
     @staticmethod
     def parse(text: str) -> "Offset":

@@ -3,9 +3,10 @@
 import difflib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from magnetar.errors import InvalidName, InvalidValue
 from magnetar.model.names import TopicName
@@ -13,6 +14,8 @@ from magnetar.spark.offsets import Offset
 
 EARLIEST = "earliest"
 LATEST = "latest"
+AT_TIME = "@"
+"""What begins a place by publish time, before its milliseconds since the epoch."""
 ROWS_PER_BATCH = 2_000
 """Rows of an Arrow batch, and messages under way to a task. 1,000 to 10,000 are equally fast."""
 TIMEOUT_S = 30.0
@@ -26,7 +29,12 @@ READ_OPTIONS = (
     "topics",
     "topicsPattern",
     "startingOffsets",
+    "startingTime",
+    "startingTimestamp",
     "endingOffsets",
+    "endingTime",
+    "endingTimestamp",
+    "minPartitions",
     "subscription",
     "predefinedSubscription",
     "subscriptionPrefix",
@@ -45,6 +53,9 @@ WRITE_OPTIONS = (
     "timeoutSeconds",
 )
 _SUBSCRIPTION_OPTIONS = ("subscription", "predefinedSubscription", "subscriptionPrefix")
+_STARTS = ("startingOffsets", "startingTime", "startingTimestamp")
+_ENDS = ("endingOffsets", "endingTime", "endingTimestamp")
+_BATCH_OPTIONS = (*_ENDS, "minPartitions")
 _STREAM_OPTIONS = (*_SUBSCRIPTION_OPTIONS, "maxMessagesPerTrigger")
 
 _SPARKS_OWN = frozenset(
@@ -56,15 +67,10 @@ _SPARKS_OWN = frozenset(
 _ELSEWHERE = {
     "admin.url": "leave it out: reading looks topics up at service.url",
     "assign": "give a partition's name in the option topics",
-    "endingoffsetsbytimestamp": "endingOffsets, by message id",
-    "endingtime": "endingOffsets, by message id",
-    "endingtimestamp": "endingOffsets, by message id",
+    "endingoffsetsbytimestamp": "endingTime, which takes JSON by topic, too",
     "kafka.bootstrap.servers": "service.url",
     "maxoffsetspertrigger": "maxMessagesPerTrigger",
-    "minpartitions": "a task reads a partition of the topic; leave it out",
-    "startingoffsetsbytimestamp": "startingOffsets, by message id",
-    "startingtime": "startingOffsets, by message id",
-    "startingtimestamp": "startingOffsets, by message id",
+    "startingoffsetsbytimestamp": "startingTime, which takes JSON by topic, too",
     "subscribe": "topic, or topics with commas between",
     "subscribepattern": "topicsPattern",
 }
@@ -76,7 +82,10 @@ VERSIONS_MAX = 1 << 31
 """Of writes, and micro-batches: sequence ids are 63 bits, of which rows take 32."""
 
 NamedOffsets = str | Mapping[str, str]
-"""``earliest``, ``latest``, or by topic or partition name ``earliest``, ``latest`` or an offset."""
+"""A place, or a place by topic or partition: ``earliest``, ``latest``, ``@`` time, or an offset.
+
+An offset is only ever given for one topic or partition.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +100,7 @@ class ReadOptions:
     subscription: str | None  # ``none``: no position is held. None: the query makes its own.
     subscription_prefix: str
     messages_per_trigger_max: int | None
+    partitions_min: int
     rows_per_batch: int
     fail_on_data_loss: bool
     timeout_s: float
@@ -99,21 +109,21 @@ class ReadOptions:
     def parse(options: Mapping[str, str], *, streaming: bool) -> "ReadOptions":
         """Read Spark's options, whose names compare without case. Raises InvalidValue."""
         given = _known(options, READ_OPTIONS)
-        if streaming and "endingOffsets" in given:
-            raise InvalidValue("option endingOffsets is for batch reads only: remove it")
-        for name in () if streaming else _STREAM_OPTIONS:
+        meant = "batch reads" if streaming else "readStream"
+        for name in _BATCH_OPTIONS if streaming else _STREAM_OPTIONS:
             if name in given:
-                raise InvalidValue(f"option {name} is for readStream only: remove it")
+                raise InvalidValue(f"option {name} is for {meant} only: remove it")
         topics, pattern = _topics(given)
         return ReadOptions(
             service_url=_service_url(given),
             topics=topics,
             topics_pattern=pattern,
-            starting_offsets=_offsets(given, "startingOffsets", LATEST if streaming else EARLIEST),
-            ending_offsets=_offsets(given, "endingOffsets", LATEST),
+            starting_offsets=_place(given, _STARTS, LATEST if streaming else EARLIEST),
+            ending_offsets=_place(given, _ENDS, LATEST),
             subscription=_subscription(given),
             subscription_prefix=given.get("subscriptionPrefix", SUBSCRIPTION_PREFIX),
             messages_per_trigger_max=_count(given, "maxMessagesPerTrigger"),
+            partitions_min=_count(given, "minPartitions") or 1,
             rows_per_batch=_count(given, "rowsPerBatch") or ROWS_PER_BATCH,
             fail_on_data_loss=_truth(given, "failOnDataLoss", default=True),
             timeout_s=_timeout_s(given),
@@ -289,25 +299,57 @@ def _subscription(given: Mapping[str, str]) -> str | None:
     return given.get("subscription", given.get("predefinedSubscription"))
 
 
-def _offsets(given: Mapping[str, str], name: str, default: str) -> NamedOffsets:
-    text = given.get(name, default)
-    if text.lower() in (EARLIEST, LATEST):
-        return text.lower()
+def _place(given: Mapping[str, str], names: tuple[str, ...], default: str) -> NamedOffsets:
+    """Where to begin, or to end: by offsets, or by time under one of two names."""
+    found = [name for name in names if name in given]
+    if len(found) > 1:
+        raise InvalidValue(f"give one of the options {' and '.join(found)}")
+    name = found[0] if found else names[0]
+    return _named(name, given.get(name, default), _offset if name == names[0] else _time)
+
+
+def _named(name: str, text: str, read: Callable[[str, str], str]) -> NamedOffsets:
+    """One place for all, or JSON: places by topic."""
+    if not text.startswith(("{", "[")):
+        return read(name, text) if read is _time else _everywhere(name, text)
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:
+        raise InvalidValue(f"option {name} is '{text}', which is not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise InvalidValue(f"option {name}: the JSON has to be an object, by topic")
+    return {_topic(topic): read(name, str(place)) for topic, place in value.items()}
+
+
+def _everywhere(name: str, text: str) -> str:
+    if text.lower() not in (EARLIEST, LATEST):
         raise InvalidValue(
             f"option {name} is '{text}': write earliest, latest, or JSON such as "
             '{"my-topic-partition-0": "7:4:0"}'
+        )
+    return text.lower()
+
+
+def _offset(_name: str, text: str) -> str:
+    if text not in (EARLIEST, LATEST):
+        Offset.parse(text)
+    return text
+
+
+def _time(name: str, text: str) -> str:
+    """Milliseconds since the epoch, or ISO 8601, which is UTC where it does not say."""
+    if text.isdecimal():
+        return f"{AT_TIME}{int(text)}"
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise InvalidValue(
+            f"option {name}: '{text}' is no time: write it as 2026-05-17T09:30:00Z, or in "
+            "milliseconds since 1970"
         ) from error
-    if not isinstance(value, dict):
-        raise InvalidValue(f"option {name}: the JSON has to be an object, topic to offset")
-    found = {}
-    for topic, offset in value.items():
-        if offset not in (EARLIEST, LATEST):
-            Offset.parse(str(offset))
-        found[_topic(topic)] = str(offset)
-    return found
+    if time.tzinfo is None:
+        time = time.replace(tzinfo=UTC)
+    return f"{AT_TIME}{max(0, int(time.timestamp() * 1000))}"
 
 
 def _count(given: Mapping[str, str], name: str) -> int | None:

@@ -5,13 +5,15 @@ there is of a partition cannot be told from ids (a ledger's length and a batch's
 them), so a limit is shared out first, and the shares are then measured by reading (``topics.py``).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 from magnetar.errors import EntryNotFound, InvalidValue
 from magnetar.model.names import TopicName
+from magnetar.model.position import EARLIEST_MESSAGE, MessageId
 from magnetar.spark.offsets import NOTHING_READ, Offset, Offsets
-from magnetar.spark.options import EARLIEST, LATEST, NamedOffsets
+from magnetar.spark.options import AT_TIME, EARLIEST, LATEST, NamedOffsets
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +24,35 @@ class Range:
     after: Offset
     upto: Offset
 
+    @property
+    def start_id(self) -> MessageId:
+        """Where to begin reading: at the message that was read last, or the first that was not."""
+        return self._id_at(self.after)
+
+    @property
+    def end_id(self) -> MessageId:
+        """The range's last message, or the first one beyond it."""
+        return self._id_at(self.upto)
+
+    def _id_at(self, offset: Offset) -> MessageId:
+        partition = TopicName.parse(self.topic).partition_index
+        if offset == NOTHING_READ:
+            return EARLIEST_MESSAGE
+        if offset.is_place:
+            return MessageId(offset.ledger_id, offset.entry_id + 1, partition)
+        return MessageId(offset.ledger_id, offset.entry_id, partition, offset.batch_index)
+
 
 def resolve(
-    named: NamedOffsets, last: Mapping[str, Offset | None], *, otherwise: str
+    named: NamedOffsets,
+    last: Mapping[str, Offset | None],
+    before: Callable[[str, int], Offset | None],
+    *,
+    otherwise: str,
 ) -> dict[str, Offset]:
-    """``earliest``, ``latest`` and offsets by name, as an offset for each partition in ``last``.
+    """``earliest``, ``latest``, times and offsets by name: an offset for each one in ``last``.
 
+    ``before`` says of a partition and a publish time what lies before that, None when all does.
     A partitioned topic's name stands for its partitions. Who is not named gets ``otherwise``.
     Raises InvalidValue for a name that is not being read, and for an offset beyond the end.
     """
@@ -38,10 +63,10 @@ def resolve(
         ]
         if not meant:
             raise InvalidValue(f"offsets are given for {name}, which is not among {sorted(last)}")
-        if meant != [name] and place not in (EARLIEST, LATEST):
+        if meant != [name] and _is_offset(place):
             raise InvalidValue(f"{name} has partitions: give an offset for each of {sorted(meant)}")
         places.update(dict.fromkeys(meant, place))
-    return {name: _resolved(name, place, last[name]) for name, place in places.items()}
+    return {name: _resolved(name, place, last[name], before) for name, place in places.items()}
 
 
 def ranges(start: Offsets, end: Offsets) -> list[Range]:
@@ -49,9 +74,23 @@ def ranges(start: Offsets, end: Offsets) -> list[Range]:
     found = []
     for topic in sorted(end):
         after = start.get(topic, NOTHING_READ)
-        if end[topic] > after and end[topic].names_a_message:
+        if end[topic] > after:
             found.append(Range(topic, after, end[topic]))
     return found
+
+
+def cut(wanted: Range, places: Iterable[Offset]) -> list[Range]:
+    """The range in pieces that end at those of ``places`` that lie in it."""
+    inside = sorted({place for place in places if wanted.after < place < wanted.upto})
+    ends = [wanted.after, *inside, wanted.upto]
+    return [Range(wanted.topic, after, upto) for after, upto in pairwise(ends)]
+
+
+def times_between(first_ms: int, last_ms: int, count: int) -> list[int]:
+    """The times that divide what was published from one time to another in ``count`` pieces."""
+    length_ms = last_ms - first_ms
+    times = {first_ms + length_ms * index // count for index in range(1, count)}
+    return sorted(time_ms for time_ms in times if first_ms < time_ms <= last_ms)
 
 
 def advance(
@@ -93,12 +132,21 @@ def shares(total: int, waiting: int) -> list[int]:
     return [max(1, each + (index < rest)) for index in range(waiting)]
 
 
-def _resolved(name: str, place: str, last: Offset | None) -> Offset:
+def _is_offset(place: str) -> bool:
+    return place not in (EARLIEST, LATEST) and not place.startswith(AT_TIME)
+
+
+def _resolved(
+    name: str, place: str, last: Offset | None, before: Callable[[str, int], Offset | None]
+) -> Offset:
     if place == EARLIEST:
         return NOTHING_READ
     end = NOTHING_READ if last is None else last
     if place == LATEST:
         return end
+    if place.startswith(AT_TIME):
+        place_then = None if last is None else before(name, int(place.removeprefix(AT_TIME)))
+        return place_then or end
     offset = Offset.parse(place)
     if offset > end:
         raise InvalidValue(f"offset {offset} of {name} is beyond its last message, {end}")

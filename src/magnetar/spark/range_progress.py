@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from magnetar.client.consumers.entry import Entry
-from magnetar.spark.offsets import Offset
+from magnetar.spark.offsets import NOTHING_READ, Offset
 from magnetar.spark.planning import Range
 
 
@@ -15,7 +15,7 @@ class RangeProgress:
     wanted: Range
     first: Offset | None = None  # The first message received, in the range or before it.
     reached: Offset | None = None  # The last message received. Invariant: never moves back.
-    found_end: bool = False  # The very message that ends the range was received.
+    found_end: bool = False  # The very message that ends the range was received, or one behind it.
 
     def take(self, entries: Iterable[Entry]) -> list[Entry]:
         """Of ``entries`` the messages that are in the range and did not come before."""
@@ -37,8 +37,10 @@ class RangeProgress:
     def _upto(self, entry: Entry) -> Entry | None:
         """The part of an entry that is not beyond the range."""
         position, upto = entry.delivery.position, self.wanted.upto
-        if position != upto[:2]:
-            return None if position > upto[:2] else entry
+        if upto.is_place or position != upto[:2]:
+            beyond = position > upto[:2]
+            self.found_end |= beyond and upto.is_place
+            return None if beyond else entry
         self.found_end = upto.batch_index in entry.indexes
         return entry.part(0, upto.batch_index + 1) if entry.delivery.batch_size else entry
 
@@ -46,7 +48,12 @@ class RangeProgress:
     def begins_where_it_should(self) -> bool:
         """The message before the range is still there, so nothing after it was trimmed."""
         after = self.wanted.after
-        return not after.names_a_message or (self.first is not None and self.first <= after)
+        if after == NOTHING_READ:
+            return True
+        if self.first is None:
+            return False
+        begins = after.entry_id < 0 and self.first.ledger_id == after.ledger_id
+        return begins or self.first <= after
 
     @property
     def done(self) -> bool:

@@ -8,7 +8,6 @@ from dataclasses import KW_ONLY, dataclass
 from magnetar.client import blocking
 from magnetar.client.consumers.entry import Entry
 from magnetar.errors import EntryNotFound, TimedOut, TopicNotFound
-from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST_MESSAGE, MessageId
 from magnetar.spark.connections import client_for
 from magnetar.spark.offsets import Offset
@@ -82,7 +81,7 @@ class RangeReader:
         self, wanted: Range, progress: RangeProgress
     ) -> Generator[list[Entry], None, None]:
         """What the reader receives, until the topic ends before the range: its end was trimmed."""
-        with self._reader(wanted.topic, _start(wanted), self.rows_max) as reader:
+        with self._reader(wanted.topic, wanted.start_id, self.rows_max) as reader:
             waited_s = 0.0
             while True:
                 entries = reader.receive_entries(self.rows_max, _WAIT_S)
@@ -127,11 +126,3 @@ class RangeReader:
                 "messages are kept for streams without subscription=none, and by retention"
             )
         log.warning("spark.data_lost what=%s", what)
-
-
-def _start(wanted: Range) -> MessageId:
-    after = wanted.after
-    if not after.names_a_message:
-        return EARLIEST_MESSAGE  # What is before the range, if anything, is passed over.
-    partition = TopicName.parse(wanted.topic).partition_index
-    return MessageId(after.ledger_id, after.entry_id, partition, after.batch_index)

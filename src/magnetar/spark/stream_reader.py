@@ -40,7 +40,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def initialOffset(self) -> dict[str, str]:
         """Where a new query begins. Spark may ask twice, and uses the first answer."""
-        start = resolve(self._options.starting_offsets, self._last(), otherwise=EARLIEST)
+        client = client_for(self._options.service_url, self._options.timeout_s)
+        before = topics.PublishTimes(client, self._options.timeout_s).before
+        start = resolve(self._options.starting_offsets, self._last(), before, otherwise=EARLIEST)
         self._position.begin(start)
         return to_json(start, self._position.own_name)
 

@@ -4,14 +4,17 @@ import re
 from collections.abc import Iterable
 
 from magnetar.client import blocking
-from magnetar.errors import TopicNotFound
+from magnetar.client.message import entries_of
+from magnetar.errors import TimedOut, TopicNotFound
 from magnetar.model.names import TopicName
-from magnetar.model.position import LATEST_MESSAGE
+from magnetar.model.position import EARLIEST_MESSAGE, LATEST_MESSAGE, MessageId
 from magnetar.spark.offsets import Offset
 from magnetar.spark.options import ReadOptions
+from magnetar.spark.planning import Range, cut, times_between
 
 _PLANNING_QUEUE = 1
 """A planner's reader is there to be asked, not to receive."""
+_LAST_MESSAGE_WAIT_S = 5.0
 
 
 def partitions(client: blocking.Client, options: ReadOptions) -> list[str]:
@@ -44,6 +47,51 @@ def last_offsets(client: blocking.Client, names: Iterable[str]) -> dict[str, Off
     back the trimming of a topic.
     """
     return {name: _last_offset(client, name) for name in names}
+
+
+class PublishTimes:
+    """Where in a partition a publish time is: places before messages.
+
+    The broker seeks by its own rule: messages that carry an earlier time than one before them are
+    taken to be in order.
+    """
+
+    def __init__(self, client: blocking.Client, timeout_s: float) -> None:
+        self._client = client
+        self._timeout_s = timeout_s
+
+    def before(self, name: str, time_ms: int) -> Offset | None:
+        """Everything published before a time, milliseconds since the epoch; None: all there is."""
+        with self._reader(name, EARLIEST_MESSAGE) as reader:
+            return self._before(reader, time_ms)
+
+    def cut(self, wanted: Range, count: int) -> list[Range]:
+        """The range in up to ``count`` pieces, each published in as long a time.
+
+        It stays whole where its end is a message in chunks: a reader cannot begin at the last one.
+        """
+        with self._reader(wanted.topic, wanted.start_id) as reader:
+            try:
+                first_ms = reader.receive(self._timeout_s).publish_time_ms
+                with self._reader(wanted.topic, wanted.end_id) as at_end:
+                    last_ms = at_end.receive(_LAST_MESSAGE_WAIT_S).publish_time_ms
+            except TimedOut:
+                return [wanted]
+            times_ms = times_between(first_ms, last_ms, count)
+            places = [self._before(reader, time_ms) for time_ms in times_ms]
+        return cut(wanted, filter(None, places))
+
+    def _before(self, reader: blocking.Reader, time_ms: int) -> Offset | None:
+        reader.seek_time(time_ms)
+        if not reader.has_message_available():
+            return None
+        first = reader.receive(self._timeout_s)
+        return Offset.before(entries_of(first)[0])
+
+    def _reader(self, name: str, start: MessageId) -> blocking.Reader:
+        return self._client.create_reader(
+            name, start, inclusive=True, receiver_queue_size=_PLANNING_QUEUE, create_topic=False
+        )
 
 
 def _matching(client: blocking.Client, pattern: str) -> list[str]:

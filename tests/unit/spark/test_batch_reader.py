@@ -66,6 +66,46 @@ def test_offsets_bound_the_range(reader, topic, sent):
     assert values == [b"%d" % number for number in range(42, 58)]
 
 
+@pytest.fixture
+def slowly(client, topic):
+    """Values and publish times of messages that were sent over 50 ms at least."""
+    with client.create_producer(topic, batch_messages_max=3) as producer:
+        first = client.create_reader(topic)
+        sent = []
+        while not sent or sent[-1][1] - sent[0][1] < 50:
+            producer.send_many([OutgoingMessage(b"%d" % (len(sent) + n)) for n in range(5)])
+            sent += [(one.value, one.publish_time_ms) for one in first.receive_many(5, 10.0)]
+        first.close()
+    return sent
+
+
+def values_of(reader, partitions):
+    return [
+        value
+        for partition in partitions
+        for batch in reader.read(partition)
+        for value in batch.column("value").to_pylist()
+    ]
+
+
+@pytest.mark.parametrize("count", [2, 3, 20, 500])
+def test_a_partition_is_read_in_pieces_each_message_once(reader, slowly, count):
+    read = reader(minPartitions=str(count))
+    partitions = read.partitions()
+    assert 1 < len(partitions) <= count
+    assert values_of(read, partitions) == [value for value, _ in slowly]
+
+
+def test_times_bound_the_range(reader, slowly, topic):
+    for start_ms in (0, slowly[0][1], slowly[20][1], slowly[-1][1], slowly[-1][1] + 1):
+        for length_ms in (0, 1, 20, 100_000):
+            end_ms = start_ms + length_ms
+            read = reader(startingTime=str(start_ms), endingTimestamp=f'{{"{topic}": {end_ms}}}')
+            assert values_of(read, read.partitions()) == [
+                value for value, time_ms in slowly if start_ms <= time_ms < end_ms
+            ]
+
+
 def test_reader_and_partition_work_in_another_process(reader, sent):
     here = reader(rowsPerBatch="40")
     there = sent_to_another_process(here)

@@ -44,6 +44,16 @@ def test_offsets_are_by_topic_under_its_full_name():
 
 
 @pytest.mark.parametrize(
+    "text", ["1779010200000", "2026-05-17T09:30:00Z", "2026-05-17T09:30", "2026-05-17 11:30+02:00"]
+)
+@pytest.mark.parametrize("name", ["startingTime", "startingTimestamp"])
+def test_a_time_is_in_milliseconds_or_as_people_write_it(name, text):
+    assert read(**{name: text}).starting_offsets == "@1779010200000"
+    by_topic = read(**{name: f'{{"orders": "{text}"}}'}).starting_offsets
+    assert by_topic == {"persistent://public/default/orders": "@1779010200000"}
+
+
+@pytest.mark.parametrize(
     ("given", "says"),
     [
         ({"service.url": "localhost:6650"}, "pulsar://localhost:6650"),
@@ -56,6 +66,14 @@ def test_offsets_are_by_topic_under_its_full_name():
         ({"startingOffsets": "[1]"}, "object"),
         ({"startingOffsets": '{"orders": "7:4"}'}, "ledger:entry:batch"),
         ({"endingOffsets": "latest"}, "batch reads only"),
+        ({"endingTime": "5"}, "batch reads only"),
+        ({"minPartitions": "5"}, "batch reads only"),
+        ({"startingTime": "5", "startingTimestamp": "5"}, "give one of"),
+        ({"startingTime": "5", "startingOffsets": "latest"}, "give one of"),
+        ({"startingTime": "yesterday"}, "'yesterday' is no time: write it as 2026"),
+        ({"startingTime": '{"orders": "7:4:0"}'}, "is no time"),
+        ({"startingTime": '{"orders": 5'}, "not JSON"),
+        ({"startingOffsetsByTimestamp": "{}"}, "startingTime"),
         ({"maxMessagesPerTrigger": "0"}, "whole number above 0"),
         ({"maxMessagesPerTrigger": "many"}, "whole number above 0"),
         ({"rowsPerBatch": "-3"}, "whole number above 0"),

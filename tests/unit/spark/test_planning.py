@@ -3,8 +3,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from magnetar.errors import EntryNotFound, InvalidValue
+from magnetar.model.position import MessageId, Position
 from magnetar.spark.offsets import NOTHING_READ, Offset
-from magnetar.spark.planning import Range, advance, ranges, resolve, shares
+from magnetar.spark.planning import Range, advance, cut, ranges, resolve, shares, times_between
 
 
 def test_a_range_per_partition_with_something_new():
@@ -16,8 +17,52 @@ def test_a_range_per_partition_with_something_new():
     ]
 
 
-def test_a_place_between_ledgers_is_nothing_to_read():
-    assert ranges({"a": Offset(1, 5)}, {"a": Offset(2, -1)}) == []
+def test_a_range_may_end_before_a_ledger():
+    between = Range("a", Offset(1, 5), Offset(2, -1))
+    assert ranges({"a": between.after}, {"a": between.upto}) == [between]
+
+
+OFFSETS = st.builds(Offset, st.integers(0, 3), st.integers(-1, 3), st.sampled_from([-1, 0, 1]))
+
+
+@given(OFFSETS, OFFSETS, st.lists(OFFSETS))
+def test_the_pieces_of_a_range_meet_and_are_never_empty(after, upto, places):
+    pieces = cut(Range("a", after, upto), places) if after < upto else []
+    assert all(piece.after < piece.upto for piece in pieces)
+    assert [piece.upto for piece in pieces[:-1]] == [piece.after for piece in pieces[1:]]
+    if pieces:
+        assert (pieces[0].after, pieces[-1].upto) == (after, upto)
+        assert {place for place in places if after < place < upto} == {
+            piece.upto for piece in pieces[:-1]
+        }
+
+
+@pytest.mark.parametrize(
+    ("first_ms", "last_ms", "count", "times_ms"),
+    [
+        (100, 200, 4, [125, 150, 175]),
+        (100, 101, 4, []),
+        (100, 102, 4, [101]),
+        (100, 100, 4, []),
+        (200, 100, 4, []),
+        (100, 200, 1, []),
+    ],
+)
+def test_a_time_is_divided_evenly(first_ms, last_ms, count, times_ms):
+    assert times_between(first_ms, last_ms, count) == times_ms
+
+
+def test_a_reader_begins_at_the_message_before_a_range_or_at_its_first():
+    topic = "persistent://public/default/a-partition-3"
+    begins = {
+        NOTHING_READ: MessageId(-1, -1),
+        Offset(7, -1): MessageId(7, 0, 3),
+        Offset(7, 4, 1): MessageId(7, 4, 3, 1),
+        Offset(7, 4): MessageId(7, 4, 3),
+        Offset.before(Position(7, 5)): MessageId(7, 5, 3),
+    }
+    for after, start in begins.items():
+        assert Range(topic, after, Offset(9, 9)).start_id == start
 
 
 def test_the_same_offsets_make_no_ranges():
@@ -71,32 +116,49 @@ PARTS = {f"{B}-partition-{index}": Offset(5, index) for index in range(2)}
 LAST = {A: Offset(1, 9, 3), **PARTS}
 
 
+def nothing_at(*_place):
+    raise AssertionError("nobody asked for a time")
+
+
+def test_a_time_is_looked_for_in_each_partition_with_messages():
+    first, second = sorted(PARTS)[:2]
+    asked = {(A, 5): Offset(1, 3), (first, 7): None}
+    last = {**dict.fromkeys([A, first], Offset(1, 9)), second: None}
+    found = resolve({A: "@5", B: "@7"}, last, lambda *place: asked[place], otherwise="earliest")
+    assert found == {A: Offset(1, 3), first: Offset(1, 9), second: NOTHING_READ}
+
+
 def test_earliest_and_latest_are_for_every_partition():
-    assert resolve("earliest", LAST, otherwise="latest") == dict.fromkeys(LAST, NOTHING_READ)
-    assert resolve("latest", LAST, otherwise="earliest") == LAST
+    assert resolve("earliest", LAST, nothing_at, otherwise="latest") == dict.fromkeys(
+        LAST, NOTHING_READ
+    )
+    assert resolve("latest", LAST, nothing_at, otherwise="earliest") == LAST
 
 
 def test_the_latest_message_of_an_empty_topic_is_none():
-    assert resolve("latest", {A: None}, otherwise="earliest") == {A: NOTHING_READ}
+    assert resolve("latest", {A: None}, nothing_at, otherwise="earliest") == {A: NOTHING_READ}
 
 
 def test_offsets_by_name_leave_the_others_to_the_default():
-    assert resolve({A: "1:4:0"}, LAST, otherwise="latest") == {**LAST, A: Offset(1, 4, 0)}
+    assert resolve({A: "1:4:0"}, LAST, nothing_at, otherwise="latest") == {
+        **LAST,
+        A: Offset(1, 4, 0),
+    }
 
 
 def test_the_name_of_a_partitioned_topic_stands_for_its_partitions():
-    found = resolve({B: "earliest"}, LAST, otherwise="latest")
+    found = resolve({B: "earliest"}, LAST, nothing_at, otherwise="latest")
     assert found == {A: LAST[A], **dict.fromkeys(PARTS, NOTHING_READ)}
     with pytest.raises(InvalidValue, match="has partitions"):
-        resolve({B: "1:0:-1"}, LAST, otherwise="latest")
+        resolve({B: "1:0:-1"}, LAST, nothing_at, otherwise="latest")
 
 
 def test_a_name_that_is_not_read_is_a_mistake():
     with pytest.raises(InvalidValue, match="not among"):
-        resolve({f"{A}-partition-7": "earliest"}, LAST, otherwise="latest")
+        resolve({f"{A}-partition-7": "earliest"}, LAST, nothing_at, otherwise="latest")
 
 
 @pytest.mark.parametrize("last", [Offset(1, 9, 3), None])
 def test_an_offset_beyond_the_end_is_a_mistake(last):
     with pytest.raises(InvalidValue, match="beyond its last message"):
-        resolve({A: "1:9:4"}, {A: last}, otherwise="latest")
+        resolve({A: "1:9:4"}, {A: last}, nothing_at, otherwise="latest")

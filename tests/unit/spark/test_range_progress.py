@@ -64,18 +64,21 @@ def test_a_batch_is_divided_between_two_ranges():
 
 @given(st.data())
 def test_any_ranges_and_any_lists_give_each_message_once(data):
-    cuts = data.draw(st.lists(st.integers(0, len(LOG) - 1), unique=True).map(sorted))
-    ends = [NOTHING_READ, *(LOG[cut] for cut in cuts if cut < len(LOG) - 1), LOG[-1]]
+    places = [Offset.before(Position(*position)) for position in SIZES]
+    cuts = data.draw(st.lists(st.sampled_from([*LOG[:-1], *places]), unique=True).map(sorted))
+    ends = [NOTHING_READ, *cuts, LOG[-1]]
     found = []
     for after, upto in pairwise(ends):
         progress = RangeProgress(Range("t", after, upto))
-        start = 0 if after == NOTHING_READ else LOG.index(after)
+        start = next(n for n, offset in enumerate(LOG) if offset >= after)
         while not progress.done:
             size = data.draw(st.integers(1, 4))
             # A reader that reconnects begins again a little before the place it had reached.
             back = data.draw(st.integers(0, 2))
             found += taken(progress, LOG[max(0, start - back) : start + size])
             start += size
+        assert progress.begins_where_it_should or after.is_place
+        assert progress.found_end
     assert found == LOG
 
 
@@ -96,11 +99,14 @@ def test_a_read_that_begins_later_proves_nothing():
     assert not progress.begins_where_it_should
 
 
-@pytest.mark.parametrize("after", [NOTHING_READ, Offset(3, -1)])
-def test_a_range_from_the_beginning_has_nothing_before_it(after):
+@pytest.mark.parametrize(
+    ("after", "begins"),
+    [(NOTHING_READ, True), (Offset(3, -1), False), (Offset(7, -1), True), (LOG[4], False)],
+)
+def test_a_range_after_a_place_begins_in_the_ledger_behind_it(after, begins):
     progress = RangeProgress(Range("t", after, LOG[-1]))
-    taken(progress, LOG[4:])
-    assert progress.begins_where_it_should
+    taken(progress, LOG[5:])
+    assert progress.begins_where_it_should == begins
 
 
 def test_a_range_is_done_when_a_later_message_comes():
