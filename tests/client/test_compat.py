@@ -441,6 +441,22 @@ def test_a_single_partition_is_kept(pulsar, broker, client, topic):
     assert all(len(partitions) == 1 for partitions in keys.values())
 
 
+def test_a_key_goes_to_the_partition_that_the_official_client_chooses(broker, client, topic):
+    partitioned(broker, topic, 17)
+    partitions = {
+        "a": 13,
+        "ab": 6,
+        "abc": 5,
+        "abcd": 4,
+        "abcdefgh": 12,
+        "customer-77": 12,
+        "\u00e9" * 20: 0,
+    }
+    producer = client.create_producer(topic)
+    for key, partition in partitions.items():
+        assert producer.send(b"x", partition_key=key).partition() == partition, key
+
+
 def test_partitions_are_those_of_the_topic(client, topic):
     assert client.get_topic_partitions(topic) == [topic]
 

@@ -16,7 +16,7 @@ from magnetar.client.consumers.config import ConsumerOptions, ReaderOptions
 from magnetar.client.consumers.letters import DeadLetterPolicy as OurDeadLetterPolicy
 from magnetar.client.encryption.keys import FileKeyReader
 from magnetar.client.producers.config import ProducerOptions
-from magnetar.client.producers.routing import RoutingMode
+from magnetar.client.producers.routing import HashingScheme, RoutingMode
 from magnetar.message.compression import CompressionType as OurCompressionType
 from magnetar.model.names import TopicName
 from magnetar.model.producers import ProducerAccessMode as OurAccessMode
@@ -150,6 +150,7 @@ def producer_options(**given: Unpack[ProducerArguments]) -> ProducerOptions:
         block_if_queue_full=given["block_if_queue_full"],
         max_pending_bytes=1 << 62,  # Theirs counts no bytes.
         send_timeout_s=given["send_timeout_millis"] / 1000,
+        hashing=HashingScheme.BOOST,
     )
     if given["producer_name"]:
         options["name"] = given["producer_name"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from magnetar.model.hashing import java_string_hash, murmur3_32, topics_hash
+from magnetar.model.hashing import boost_hash, java_string_hash, murmur3_32, topics_hash
 
 
 @pytest.mark.parametrize(
@@ -62,3 +62,22 @@ def test_a_list_of_topics_has_one_hash_in_any_order():
     topics = ["persistent://public/default/b", "persistent://public/default/a"]
     assert topics_hash(topics) == topics_hash(reversed(topics)) == "c7559e98"
     assert topics_hash([]) == "00000000"
+
+
+@pytest.mark.parametrize(
+    ("key", "partition"),
+    [
+        ("a", 639),
+        ("ab", 591),
+        ("abc", 599),
+        ("abcd", 925),
+        ("abcdefg", 858),
+        ("abcdefgh", 932),
+        ("customer-77", 393),
+        ("key-with-more-than-sixteen-bytes", 279),
+        ("\u00e9", 545),
+    ],
+)
+def test_the_partition_of_a_key_as_the_client_in_cpp_chooses_it(key, partition):
+    """Of 997, seen with pulsar-client 3.13."""
+    assert boost_hash(key.encode()) % 997 == partition

@@ -11,7 +11,7 @@ from typing import Protocol, SupportsIndex
 
 from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.errors import InvalidValue
-from magnetar.model.hashing import java_string_hash, murmur3_32
+from magnetar.model.hashing import boost_hash, java_string_hash, murmur3_32
 
 
 class HashingScheme(Enum):
@@ -19,6 +19,7 @@ class HashingScheme(Enum):
 
     JAVA_STRING = "java-string"  # The default of the Java and Go clients.
     MURMUR3 = "murmur3"
+    BOOST = "boost"  # The default of the client in C++, and of those over it, as for Python.
 
 
 class RoutingMode(Enum):
@@ -52,6 +53,8 @@ def key_hash(key: str, scheme: HashingScheme) -> int:
     """Hash a key to a number in [0, 2**31)."""
     if scheme is HashingScheme.MURMUR3:
         return murmur3_32(key.encode())
+    if scheme is HashingScheme.BOOST:
+        return boost_hash(key.encode())
     return java_string_hash(key)
 
 
