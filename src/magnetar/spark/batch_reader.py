@@ -38,7 +38,7 @@ class BatchReader(DataSourceReader):
         Raises TopicNotFound when a topic does not exist, or none matches the pattern.
         """
         options = self._options
-        client = client_for(options.service_url, options.timeout_s)
+        client = client_for(options)
         names = topics.partitions(client, options)
         if not names:
             raise TopicNotFound(

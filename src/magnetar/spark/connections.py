@@ -1,4 +1,4 @@
-"""One client per Python worker process and service URL.
+"""One client per Python worker process and kind of connection.
 
 Spark uses its workers again for later tasks, so a connection is worth keeping. Workers are forked:
 a client belongs to the process that made it, and is never pickled into a task.
@@ -8,16 +8,23 @@ import os
 from functools import cache
 
 from magnetar.client import blocking
+from magnetar.spark.client_settings import Connection
+
+_FOR_EVER_S = 10 * 365 * 86_400.0
 
 
-def client_for(service_url: str, timeout_s: float) -> blocking.Client:
-    """The client of this process for ``service_url``, shared by its tasks: do not close it."""
-    return _client_of(os.getpid(), service_url, timeout_s)
+def client_for(options: Connection) -> blocking.Client:
+    """The client of this process for such a connection, shared by its tasks: do not close it."""
+    wanted = Connection(
+        options.service_url, options.timeout_s, options.retry_forever, options.client
+    )
+    return _client_of(os.getpid(), wanted)
 
 
 @cache
-def _client_of(_process_id: int, service_url: str, timeout_s: float) -> blocking.Client:
+def _client_of(_process_id: int, wanted: Connection) -> blocking.Client:
     # A worker may be the first to connect while a broker restarts.
-    return blocking.Client(
-        service_url, operation_timeout_s=timeout_s, first_connection_timeout_s=timeout_s
-    )
+    wait_s = _FOR_EVER_S if wanted.retry_forever else wanted.timeout_s
+    settings = wanted.client.options()
+    settings["operation_timeout_s"] = settings["first_connection_timeout_s"] = wait_s
+    return blocking.Client(wanted.service_url, **settings)

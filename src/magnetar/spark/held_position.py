@@ -82,5 +82,5 @@ class HeldPosition:
 
     def _subscription(self, name: str) -> RetainingSubscription:
         timeout_s = self._options.timeout_s
-        client = client_for(self._options.service_url, timeout_s)
+        client = client_for(self._options)
         return RetainingSubscription(client, name, busy_timeout_s=timeout_s)

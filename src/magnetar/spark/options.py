@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 
 from magnetar.errors import InvalidName, InvalidValue
 from magnetar.model.names import TopicName
+from magnetar.spark.client_settings import PREFIX, ClientSettings, Connection
 from magnetar.spark.offsets import Offset
 
 EARLIEST = "earliest"
@@ -42,6 +43,7 @@ READ_OPTIONS = (
     "rowsPerBatch",
     "failOnDataLoss",
     "timeoutSeconds",
+    "retryForever",
 )
 WRITE_OPTIONS = (
     "service.url",
@@ -51,6 +53,7 @@ WRITE_OPTIONS = (
     "txnAppId",
     "txnVersion",
     "timeoutSeconds",
+    "retryForever",
 )
 _SUBSCRIPTION_OPTIONS = ("subscription", "predefinedSubscription", "subscriptionPrefix")
 _STARTS = ("startingOffsets", "startingTime", "startingTimestamp")
@@ -89,10 +92,9 @@ An offset is only ever given for one topic or partition.
 
 
 @dataclass(frozen=True, slots=True)
-class ReadOptions:
+class ReadOptions(Connection):
     """What to read, from where to where, and how."""
 
-    service_url: str
     topics: tuple[str, ...]
     topics_pattern: str | None
     starting_offsets: NamedOffsets
@@ -103,7 +105,6 @@ class ReadOptions:
     partitions_min: int
     rows_per_batch: int
     fail_on_data_loss: bool
-    timeout_s: float
 
     @staticmethod
     def parse(options: Mapping[str, str], *, streaming: bool) -> "ReadOptions":
@@ -127,19 +128,19 @@ class ReadOptions:
             rows_per_batch=_count(given, "rowsPerBatch") or ROWS_PER_BATCH,
             fail_on_data_loss=_truth(given, "failOnDataLoss", default=True),
             timeout_s=_timeout_s(given),
+            retry_forever=_truth(given, "retryForever", default=False),
+            client=ClientSettings.parse(options),
         )
 
 
 @dataclass(frozen=True, slots=True)
-class WriteOptions:
+class WriteOptions(Connection):
     """Where to write, and how surely; ``topic`` may be left to a column of the rows."""
 
-    service_url: str
     admin_url: str | None
     topic: str | None
     exactly_once: bool
     write: "Write | None"  # None: a batch write is one that nobody repeats.
-    timeout_s: float
 
     @staticmethod
     def parse(options: Mapping[str, str], *, streaming: bool) -> "WriteOptions":
@@ -159,6 +160,8 @@ class WriteOptions:
             exactly_once=exactly_once,
             write=_write(given, streaming=streaming, exactly_once=exactly_once),
             timeout_s=_timeout_s(given),
+            retry_forever=_truth(given, "retryForever", default=False),
+            client=ClientSettings.parse(options),
         )
 
 
@@ -182,7 +185,7 @@ def _known(options: Mapping[str, str], names: tuple[str, ...]) -> dict[str, str]
         lower = name.lower()
         if lower in spelling:
             found[spelling[lower]] = value.strip()
-        elif lower not in _SPARKS_OWN:
+        elif lower not in _SPARKS_OWN and not lower.startswith(PREFIX):
             raise InvalidValue(f"unknown option '{name}': {_remedy(lower, spelling)}")
     return found
 
@@ -198,7 +201,7 @@ def _remedy(name: str, spelling: Mapping[str, str]) -> str:
 
 def _service_url(given: Mapping[str, str]) -> str:
     url = given.get("service.url", "")
-    if not url.startswith("pulsar://"):
+    if not url.startswith(("pulsar://", "pulsar+ssl://")):
         raise InvalidValue(
             f"option service.url is '{url}': set it to where the broker is, "
             "for example pulsar://localhost:6650"

@@ -35,7 +35,7 @@ class RangeReader:
     def of(options: ReadOptions, *, rows_max: int | None = None) -> "RangeReader":
         """A reader with the client of this process; ``rows_max`` is not more than the option."""
         return RangeReader(
-            client_for(options.service_url, options.timeout_s),
+            client_for(options),
             rows_max=min(rows_max or options.rows_per_batch, options.rows_per_batch),
             timeout_s=options.timeout_s,
             fail_on_data_loss=options.fail_on_data_loss,

@@ -40,7 +40,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def initialOffset(self) -> dict[str, str]:
         """Where a new query begins. Spark may ask twice, and uses the first answer."""
-        client = client_for(self._options.service_url, self._options.timeout_s)
+        client = client_for(self._options)
         before = topics.PublishTimes(client, self._options.timeout_s).before
         start = resolve(self._options.starting_offsets, self._last(), before, otherwise=EARLIEST)
         self._position.begin(start)
@@ -90,7 +90,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._position.stop()
 
     def _last(self) -> dict[str, Offset | None]:
-        client = client_for(self._options.service_url, self._options.timeout_s)
+        client = client_for(self._options)
         return topics.last_offsets(client, topics.partitions(client, self._options))
 
     def _limited(

@@ -89,7 +89,7 @@ class _RowWriter:
 
     def _sender(self) -> _AtLeastOnce | ExactlyOnce:
         options = self._options
-        client = client_for(options.service_url, options.timeout_s)
+        client = client_for(options)
         if not options.exactly_once:
             return _AtLeastOnce(client, options.timeout_s)
         task = TaskContext.get()

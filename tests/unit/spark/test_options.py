@@ -127,6 +127,28 @@ def test_a_sink_may_leave_the_topic_to_its_rows():
     )
 
 
+def write(**given):
+    return WriteOptions.parse({"service.url": URL, "topic": "orders", **given}, streaming=True)
+
+
+@pytest.mark.parametrize("parse", [read, write])
+def test_how_to_connect_is_the_same_for_sources_and_sinks(parse):
+    options = parse(
+        **{
+            "service.url": "pulsar+ssl://localhost:6651",
+            "timeoutSeconds": "5",
+            "retryForever": "TRUE",
+            "pulsar.client.tlsTrustCertsFilePath": "/ca.pem",
+        }
+    )
+    assert options.service_url == "pulsar+ssl://localhost:6651"
+    assert options.timeout_s == 5.0
+    assert options.retry_forever
+    assert options.client.options() == {"tls_trust_certs_file": "/ca.pem"}
+    with pytest.raises(InvalidValue, match=r"unknown option 'pulsar\.client\.zzz'"):
+        parse(**{"pulsar.client.zzz": "1"})
+
+
 def test_a_sink_without_a_url_is_refused():
     with pytest.raises(InvalidValue, match=r"service\.url"):
         WriteOptions.parse({"topic": "x"}, streaming=True)
