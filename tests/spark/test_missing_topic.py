@@ -152,3 +152,15 @@ def test_writing_creates_the_topic(spark, read, broker):
     rows = spark.createDataFrame([("hello",)], "value string")
     rows.write.format("pulsar").options(topic="orders", **at(broker)).mode("append").save()
     assert [bytes(row.value) for row in read(topic="orders")] == [b"hello"]
+
+
+def test_the_cause_of_an_error_is_said_first_and_once(read, start):
+    with pytest.raises(PySparkException) as batch:
+        read(topic="orders")
+    with pytest.raises(PySparkException) as option:
+        read(topic="orders", subscribe="orders")
+    with pytest.raises(StreamingQueryException) as stream:
+        start(topic="orders").awaitTermination(60)
+    for error, says in (batch, "does not exist"), (option, "unknown option"), (stream, "not exist"):
+        assert says in str(error.value).splitlines()[0]
+        assert "Traceback" not in str(error.value)

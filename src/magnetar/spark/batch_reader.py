@@ -12,6 +12,7 @@ from magnetar.errors import TopicNotFound
 from magnetar.spark import topics
 from magnetar.spark.columns import parts, to_rows
 from magnetar.spark.connections import client_for
+from magnetar.spark.one_line import one_line
 from magnetar.spark.options import EARLIEST, LATEST, ReadOptions
 from magnetar.spark.planning import Range, ranges, resolve
 from magnetar.spark.range_read import RangeReader
@@ -32,6 +33,7 @@ class BatchReader(DataSourceReader):
         self._options = options
         self._schema = check_read(schema)
 
+    @one_line()
     def partitions(self) -> Sequence[RangePartition]:
         """The ranges between the starting and the ending offsets, as they are now.
 
@@ -69,8 +71,9 @@ def rows_of(
     if not isinstance(partition, RangePartition):
         return
     arrow_schema = to_arrow_schema(schema, timezone="UTC")
-    for entries in RangeReader.of(options).read(partition.wanted):
-        for part in parts(entries):
-            rows = to_rows(part, arrow_schema)
-            for start in range(0, rows.num_rows, options.rows_per_batch):
-                yield rows.slice(start, options.rows_per_batch)
+    with one_line():
+        for entries in RangeReader.of(options).read(partition.wanted):
+            for part in parts(entries):
+                rows = to_rows(part, arrow_schema)
+                for start in range(0, rows.num_rows, options.rows_per_batch):
+                    yield rows.slice(start, options.rows_per_batch)

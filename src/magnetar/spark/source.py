@@ -12,6 +12,7 @@ from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
 
 from magnetar.errors import NotAllowed
+from magnetar.spark.one_line import one_line
 from magnetar.spark.options import ReadOptions, WriteOptions
 from magnetar.spark.schema import READ_SCHEMA
 
@@ -31,16 +32,19 @@ class PulsarDataSource(DataSource):
     def schema(self) -> StructType:
         return READ_SCHEMA
 
+    @one_line()
     def reader(self, schema: StructType) -> "BatchReader":
         from magnetar.spark.batch_reader import BatchReader
 
         return BatchReader(ReadOptions.parse(self.options, streaming=False), schema)
 
+    @one_line()
     def streamReader(self, schema: StructType) -> "StreamReader":
         from magnetar.spark.stream_reader import StreamReader
 
         return StreamReader(ReadOptions.parse(self.options, streaming=True), schema)
 
+    @one_line()
     def writer(self, schema: StructType, overwrite: bool) -> "BatchWriter":
         from magnetar.spark.writer import BatchWriter
 
@@ -48,6 +52,7 @@ class PulsarDataSource(DataSource):
             raise NotAllowed("a topic's messages cannot be overwritten: use mode('append')")
         return BatchWriter(WriteOptions.parse(self.options, streaming=False), schema)
 
+    @one_line()
     def streamWriter(self, schema: StructType, overwrite: bool) -> "StreamWriter":
         from magnetar.spark.writer import StreamWriter
 

@@ -23,6 +23,7 @@ from magnetar.spark.batch_reader import RangePartition, rows_of
 from magnetar.spark.connections import client_for
 from magnetar.spark.held_position import HeldPosition
 from magnetar.spark.offsets import Offset, from_json, to_json
+from magnetar.spark.one_line import one_line
 from magnetar.spark.options import EARLIEST, ReadOptions
 from magnetar.spark.planning import advance, ranges, resolve, shares
 from magnetar.spark.range_read import RangeReader
@@ -38,6 +39,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._target: dict[str, Offset | None] | None = None  # Set: read up to here and no further.
         self._position = HeldPosition(options)
 
+    @one_line()
     def initialOffset(self) -> dict[str, str]:
         """Where a new query begins. Spark may ask twice, and uses the first answer."""
         client = client_for(self._options)
@@ -50,6 +52,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         count = self._options.messages_per_trigger_max
         return ReadAllAvailable() if count is None else ReadMaxRows(count)
 
+    @one_line()
     def latestOffset(self, start: dict[str, str], limit: ReadLimit) -> dict[str, str]:
         """The end of the next batch: one question per partition, or a count when there is a limit.
 
@@ -64,13 +67,16 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._position.hold(name for name in last if end[name].names_a_message)
         return to_json(end, self._position.own_name)
 
+    @one_line()
     def prepareForTriggerAvailableNow(self) -> None:
         self._target = self._last()
 
+    @one_line()
     def reportLatestOffset(self) -> dict[str, str]:
         """For the query's progress: where the topic ends, whatever the limit."""
         return to_json({name: last for name, last in self._last().items() if last is not None})
 
+    @one_line()
     def partitions(self, start: dict[str, str], end: dict[str, str]) -> Sequence[RangePartition]:
         """The ranges of a micro-batch that the checkpoint has; after a restart it comes first."""
         self._position.resume(start)
@@ -80,6 +86,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return rows_of(partition, self._options, self._schema)
 
+    @one_line()
     def commit(self, end: dict[str, str]) -> None:
         """A batch is done for good. Spark calls this one batch late, and not after the last."""
         self._position.resume(end)

@@ -30,6 +30,7 @@ from magnetar.errors import MagnetarError, NotAllowed
 from magnetar.spark import admin
 from magnetar.spark.connections import client_for
 from magnetar.spark.exactly_once import ExactlyOnce
+from magnetar.spark.one_line import one_line
 from magnetar.spark.options import VERSIONS_MAX, Write, WriteOptions
 from magnetar.spark.rows import to_messages
 from magnetar.spark.schema import check_write
@@ -78,6 +79,7 @@ class _RowWriter:
         check_write(schema, topic=options.topic)
         self._options = options
 
+    @one_line()
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
         counts: Counter[str] = Counter()
         with self._sender() as sender:
