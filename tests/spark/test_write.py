@@ -3,6 +3,7 @@ from datetime import UTC, datetime
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as f
+from support.admin import ask
 
 from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.model.position import EARLIEST_MESSAGE
@@ -39,6 +40,22 @@ def test_a_row_becomes_a_message_with_all_it_says(spark, client, write, topic):
     assert (message.data, message.key, message.ordering_key) == (b"\x00v", "k", b"o")
     assert message.properties == {"a": "1"}
     assert message.event_time_ms == int(when.timestamp() * 1000)
+
+
+@pytest.mark.parametrize("guarantee", ["at-least-once", "exactly-once"])
+def test_text_may_be_told_to_the_topic_as_its_schema(
+    spark, broker, client, write, topic, *, guarantee
+):
+    frame = spark.range(3).selectExpr("string(id) as value", "string(id) as key")
+    write(frame, topic=topic, schema="string", guarantee=guarantee, **{"admin.url": broker.web_url})
+    assert ask(broker, "GET", f"schemas/{topic.partition('://')[2]}/schema")["type"] == "STRING"
+    assert {(each.key, each.data) for each in received(client, topic, 3)} == {
+        ("0", b"0"),
+        ("1", b"1"),
+        ("2", b"2"),
+    }
+    with pytest.raises(PySparkException, match="cast the column 'value' to string"):
+        write(spark.range(1).selectExpr("binary('a') as value"), topic=topic, schema="string")
 
 
 def test_rows_of_many_tasks_are_all_written_once(spark, client, write, topic):

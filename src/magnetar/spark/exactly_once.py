@@ -7,6 +7,7 @@ from typing import Final, Self
 
 from magnetar.client import blocking
 from magnetar.client.outgoing_message import OutgoingMessage
+from magnetar.client.schemas.schema import Schema
 from magnetar.clock import SystemClock
 from magnetar.errors import NotAllowed, ProducerBusy, TopicNotFound
 from magnetar.model.names import TopicName
@@ -26,6 +27,7 @@ class ExactlyOnce:
         task_partition: int,
         *,
         deduplicates: Callable[[str], bool],
+        schema: Schema[bytes] | None = None,
         timeout_s: float,
     ) -> None:
         """``deduplicates`` says whether the broker does so for a partition that is loaded."""
@@ -34,6 +36,7 @@ class ExactlyOnce:
         self._task_partition = task_partition
         self._name = producer_name(write.app_id, task_partition)
         self._deduplicates = deduplicates
+        self._schema = schema
         self._timeout_s = timeout_s
         self._topics: dict[str, tuple[NumberedRows, list[str]]] = {}
         self._producers: dict[str, tuple[blocking.Producer, int]] = {}
@@ -56,7 +59,9 @@ class ExactlyOnce:
         try:
             count = self._client.partitions(topic)
         except TopicNotFound:
-            self._client.create_producer(topic).close()  # Creates it, as the broker is set up to.
+            self._client.create_producer(
+                topic, schema=self._schema
+            ).close()  # Creates it, as the broker is set up to.
             count = self._client.partitions(topic)
         name = TopicName.parse(topic)
         return [str(name.partition(index)) for index in range(count)] or [topic]
@@ -82,6 +87,7 @@ class ExactlyOnce:
             try:
                 return self._client.create_producer(
                     topic,
+                    schema=self._schema,
                     name=self._name,
                     chunking=True,
                     max_pending_bytes=2 * RUN_BYTES_MAX,

@@ -50,6 +50,7 @@ WRITE_OPTIONS = (
     "admin.url",
     "topic",
     "guarantee",
+    "schema",
     "txnAppId",
     "txnVersion",
     "timeoutSeconds",
@@ -139,6 +140,7 @@ class WriteOptions(Connection):
 
     admin_url: str | None
     topic: str | None
+    text: bool  # The topic's schema is STRING.
     exactly_once: bool
     write: "Write | None"  # None: a batch write is one that nobody repeats.
 
@@ -157,6 +159,7 @@ class WriteOptions(Connection):
             service_url=_service_url(given),
             admin_url=_admin_url(given),
             topic=None if topic is None else _topic(topic),
+            text=_text(given),
             exactly_once=exactly_once,
             write=_write(given, streaming=streaming, exactly_once=exactly_once),
             timeout_s=_timeout_s(given),
@@ -226,6 +229,13 @@ def _guarantee(given: Mapping[str, str]) -> str:
             f"option guarantee is '{value}': it has to be {AT_LEAST_ONCE} or {EXACTLY_ONCE}"
         )
     return value
+
+
+def _text(given: Mapping[str, str]) -> bool:
+    value = given.get("schema", "none")
+    if value not in ("none", "string"):
+        raise InvalidValue(f"option schema is '{value}': it has to be none or string")
+    return value == "string"
 
 
 def _write(given: Mapping[str, str], *, streaming: bool, exactly_once: bool) -> Write | None:

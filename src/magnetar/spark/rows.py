@@ -6,10 +6,24 @@ from typing import Any, Final
 import pyarrow as pa
 
 from magnetar.client.outgoing_message import OutgoingMessage
+from magnetar.client.schemas.primitives import StringSchema
+from magnetar.client.schemas.schema import Schema
 from magnetar.errors import InvalidValue
 
 ROW_SHOWN_MAX: Final = 500
 """Characters of a row in an error."""
+
+
+class TextSchema(Schema[bytes]):
+    """Tells the topic that its values are text, which they are, encoded before."""
+
+    info = StringSchema.info
+
+    def encode(self, value: bytes) -> bytes:
+        return value
+
+    def decode(self, data: bytes) -> bytes:
+        return data
 
 
 def to_messages(rows: pa.RecordBatch, topic: str | None) -> dict[str, list[OutgoingMessage]]:

@@ -65,7 +65,7 @@ def check_read(schema: StructType) -> StructType:
     return schema
 
 
-def check_write(schema: StructType, *, topic: str | None) -> None:
+def check_write(schema: StructType, *, topic: str | None, text: bool = False) -> None:
     """Raise InvalidValue unless rows of this schema can be written as messages.
 
     What a read says of a message beyond that is left out: its place, its producer and its time.
@@ -89,6 +89,8 @@ def check_write(schema: StructType, *, topic: str | None) -> None:
     names = schema.fieldNames()
     if "value" not in names:
         raise InvalidValue("there is no column 'value': a message's content comes from it")
+    if text and schema["value"].dataType != StringType():
+        raise InvalidValue("schema=string is for text: cast the column 'value' to string")
     if topic is None and "topic" not in names:
         raise InvalidValue("where to? Set the option topic, or add a column 'topic' to the rows")
 

@@ -32,7 +32,7 @@ from magnetar.spark.connections import client_for
 from magnetar.spark.exactly_once import ExactlyOnce
 from magnetar.spark.one_line import one_line
 from magnetar.spark.options import VERSIONS_MAX, Write, WriteOptions
-from magnetar.spark.rows import to_messages
+from magnetar.spark.rows import TextSchema, to_messages
 from magnetar.spark.schema import check_write
 
 log = logging.getLogger(__name__)
@@ -51,8 +51,11 @@ class Written(WriterCommitMessage):
 class _AtLeastOnce:
     """The producers of one task, one for each topic. Close it."""
 
-    def __init__(self, client: blocking.Client, timeout_s: float) -> None:
+    def __init__(
+        self, client: blocking.Client, schema: TextSchema | None, timeout_s: float
+    ) -> None:
         self._client = client
+        self._schema = schema
         self._timeout_s = timeout_s
         self._producers: dict[str, blocking.Producer] = {}
         self._closing = ExitStack()
@@ -60,7 +63,7 @@ class _AtLeastOnce:
     def send_many(self, topic: str, messages: list[OutgoingMessage]) -> None:
         if topic not in self._producers:
             producer = self._client.create_producer(
-                topic, chunking=True, send_timeout_s=self._timeout_s
+                topic, schema=self._schema, chunking=True, send_timeout_s=self._timeout_s
             )
             self._producers[topic] = self._closing.enter_context(producer)
         self._producers[topic].send_many(messages)
@@ -76,7 +79,7 @@ class _RowWriter:
     """Writes what one task is given."""
 
     def __init__(self, options: WriteOptions, schema: StructType) -> None:
-        check_write(schema, topic=options.topic)
+        check_write(schema, topic=options.topic, text=options.text)
         self._options = options
 
     @one_line()
@@ -92,8 +95,9 @@ class _RowWriter:
     def _sender(self) -> _AtLeastOnce | ExactlyOnce:
         options = self._options
         client = client_for(options)
+        schema = TextSchema() if options.text else None
         if not options.exactly_once:
-            return _AtLeastOnce(client, options.timeout_s)
+            return _AtLeastOnce(client, schema, options.timeout_s)
         task = TaskContext.get()
         assert task is not None, "Spark calls write() in a task"
         assert options.admin_url is not None, "held by WriteOptions"
@@ -102,6 +106,7 @@ class _RowWriter:
             self._write_of(task),
             task.partitionId(),
             deduplicates=partial(admin.deduplicates, options.admin_url, options.timeout_s),
+            schema=schema,
             timeout_s=options.timeout_s,
         )
 

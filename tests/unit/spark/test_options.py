@@ -183,3 +183,10 @@ def test_a_batch_write_may_have_a_name_and_a_version():
             WriteOptions.parse({**named, **wrong}, streaming=False)
     with pytest.raises(InvalidValue, match="batch writes only"):
         WriteOptions.parse(named, streaming=True)
+
+
+def test_a_sink_tells_of_no_schema_unless_it_is_told():
+    assert not WriteOptions.parse({"service.url": URL}, streaming=True).text
+    assert WriteOptions.parse({"service.url": URL, "schema": "string"}, streaming=True).text
+    with pytest.raises(InvalidValue, match="none or string"):
+        WriteOptions.parse({"service.url": URL, "schema": "avro"}, streaming=True)

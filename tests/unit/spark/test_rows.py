@@ -5,7 +5,8 @@ import pytest
 
 from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.errors import InvalidValue
-from magnetar.spark.rows import ROW_SHOWN_MAX, to_messages
+from magnetar.model.schemas import SchemaType
+from magnetar.spark.rows import ROW_SHOWN_MAX, TextSchema, to_messages
 
 WHEN = datetime(2013, 1, 1, 5, 15, tzinfo=UTC)
 WHEN_MS = int(WHEN.timestamp() * 1000)
@@ -52,3 +53,9 @@ def test_a_row_that_lacks_something_is_shown():
     with pytest.raises(InvalidValue) as refused:
         to_messages(batch(value=["v" * 5000], topic=pa.array([None], pa.string())), None)
     assert len(str(refused.value)) < 2 * ROW_SHOWN_MAX
+
+
+def test_text_is_told_of_and_left_as_it_is():
+    schema = TextSchema()
+    assert schema.info.type is SchemaType.STRING
+    assert schema.decode(schema.encode("ü".encode())) == "ü".encode()
