@@ -120,3 +120,13 @@ def test_what_is_wrong_reaches_the_user(read, client, topic, options, says):
     options = {name: value.replace("TOPIC", topic) for name, value in options.items()}
     with pytest.raises(PySparkException, match=says):
         read(topic, **options).count()
+
+
+def test_a_job_for_streamnatives_connector_finds_its_columns(read, client, topic):
+    sent = [OutgoingMessage(b"%d" % n, key=f"{n % 3}") for n in range(30)]
+    send(client, topic, sent)
+    rows = read(topic, columns="pulsar-spark").where("__key = '1' and __publishTime is not null")
+    found = rows.selectExpr("string(value)", "__topic", "length(__messageId) > 2 as has_id")
+    assert [tuple(row) for row in found.collect()] == [
+        (str(n), topic, True) for n in range(1, 30, 3)
+    ]

@@ -1,21 +1,13 @@
 """The id of a message, as ``pulsar-client`` has it: its names, order, text and bytes."""
 
-import re
 from functools import total_ordering
-from typing import ClassVar, Final
+from typing import ClassVar
 
 from magnetar.client.message import ChunkedMessageId
 from magnetar.client.message import Message as OurMessage
-from magnetar.inner.varint import VARINT, varint, varint_value
-from magnetar.model.position import EARLIEST_MESSAGE, LATEST_MESSAGE, Position, signed
+from magnetar.client.message_id_bytes import parsed, serialized
+from magnetar.model.position import EARLIEST_MESSAGE, LATEST_MESSAGE
 from magnetar.model.position import MessageId as OurMessageId
-
-# The fields of MessageIdData in the protocol: tags of numbers, and that of the first chunk's id.
-_LEDGER, _ENTRY, _PARTITION, _BATCH_INDEX, _BATCH_SIZE = 0x08, 0x10, 0x18, 0x20, 0x30
-_FIRST_CHUNK: Final = 0x3A
-_FIELD: Final = re.compile(
-    rb"([\x08\x10\x18\x20\x28\x30])(" + VARINT + rb")|\x3a([\x00-\x7f])", re.DOTALL
-)
 
 
 @total_ordering
@@ -50,17 +42,7 @@ class MessageId:
 
     def serialize(self) -> bytes:
         """The id as bytes, the same that ``pulsar-client`` writes."""
-        written = _position(self._id.position)
-        if self._id.partition >= 0:
-            written += bytes((_PARTITION,)) + varint(self._id.partition)
-        if self._id.batch_index >= 0:
-            written += bytes((_BATCH_INDEX,)) + varint(self._id.batch_index)
-        if self._id.batch_size:
-            written += bytes((_BATCH_SIZE,)) + varint(self._id.batch_size)
-        if isinstance(self._id, ChunkedMessageId):
-            first = _position(self._id.first_chunk)
-            written += bytes((_FIRST_CHUNK, len(first))) + first
-        return written
+        return serialized(self._id)
 
     @staticmethod
     def deserialize(message_id_bytes: bytes, topic: str | None = None) -> "MessageId":
@@ -68,7 +50,7 @@ class MessageId:
 
         ``topic`` is needed for the consumer of several topics.
         """
-        found = MessageId._of(_parsed(message_id_bytes))
+        found = MessageId._of(parsed(message_id_bytes))
         found._topic = topic or ""
         return found
 
@@ -110,42 +92,3 @@ class MessageId:
 
 MessageId.earliest = MessageId._of(EARLIEST_MESSAGE)
 MessageId.latest = MessageId._of(LATEST_MESSAGE)
-
-
-def _position(position: Position) -> bytes:
-    return b"%c%b%c%b" % (_LEDGER, varint(position.ledger_id), _ENTRY, varint(position.entry_id))
-
-
-def _parsed(data: object) -> OurMessageId:
-    if not isinstance(data, bytes):
-        raise TypeError(f"a serialized message id is bytes, not {type(data).__name__}")
-    numbers: dict[int, int] = {}
-    first_chunk: Position | None = None
-    at = 0
-    while at < len(data):
-        if (field := _FIELD.match(data, at)) is None:
-            raise _not_an_id(data)
-        at = field.end()
-        if field[3] is not None:
-            end = at + field[3][0]
-            first_chunk = _parsed(data[at:end]).position
-            at = end
-        else:
-            numbers[field[1][0]] = signed(varint_value(field[2]))
-    if at != len(data) or _LEDGER not in numbers or _ENTRY not in numbers:
-        raise _not_an_id(data)
-    ledger_id, entry_id = numbers[_LEDGER], numbers[_ENTRY]
-    partition = numbers.get(_PARTITION, -1)
-    if first_chunk is not None:
-        return ChunkedMessageId.of(ledger_id, entry_id, partition, first_chunk=first_chunk)
-    return OurMessageId(
-        ledger_id,
-        entry_id,
-        partition,
-        numbers.get(_BATCH_INDEX, -1),
-        numbers.get(_BATCH_SIZE, 0),
-    )
-
-
-def _not_an_id(data: bytes) -> ValueError:
-    return ValueError(f"Failed to parse serialized message id {data!r}")

@@ -16,7 +16,7 @@ from magnetar.spark.one_line import one_line
 from magnetar.spark.options import EARLIEST, LATEST, ReadOptions
 from magnetar.spark.planning import Range, ranges, resolve
 from magnetar.spark.range_read import RangeReader
-from magnetar.spark.schema import check_read
+from magnetar.spark.schema import OWN_NAMES, PULSAR_SPARK_SCHEMA, READ_SCHEMA, check_read
 
 
 @dataclass
@@ -31,7 +31,9 @@ class BatchReader(DataSourceReader):
 
     def __init__(self, options: ReadOptions, schema: StructType) -> None:
         self._options = options
-        self._schema = check_read(schema)
+        self._schema = check_read(
+            schema, PULSAR_SPARK_SCHEMA if options.pulsar_spark_columns else READ_SCHEMA
+        )
 
     @one_line()
     def partitions(self) -> Sequence[RangePartition]:
@@ -71,9 +73,12 @@ def rows_of(
     if not isinstance(partition, RangePartition):
         return
     arrow_schema = to_arrow_schema(schema, timezone="UTC")
+    made = pa.schema(
+        [field.with_name(OWN_NAMES.get(field.name, field.name)) for field in arrow_schema]
+    )
     with one_line():
         for entries in RangeReader.of(options).read(partition.wanted):
             for part in parts(entries):
-                rows = to_rows(part, arrow_schema)
+                rows = pa.RecordBatch.from_arrays(to_rows(part, made).columns, schema=arrow_schema)
                 for start in range(0, rows.num_rows, options.rows_per_batch):
                     yield rows.slice(start, options.rows_per_batch)

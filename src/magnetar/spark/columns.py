@@ -15,6 +15,8 @@ import pyarrow as pa
 
 from magnetar import inner
 from magnetar.client.consumers.entry import Entry
+from magnetar.client.message import Message
+from magnetar.client.message_id_bytes import serialized
 from magnetar.inner.plain.batches import Single
 from magnetar.inner.plain.columns import (
     EVENT_TIME,
@@ -86,16 +88,16 @@ class _Rows:
 
     def __init__(self, entries: Sequence[Entry], wanted: int) -> None:
         self.deliveries = [entry.delivery for entry in entries]
-        self._packed = list(map(_packed, entries))
+        self.packed = list(map(_packed, entries))
         self.count, buffers = columns(
-            [each.payload for each in self._packed],
-            [each.size for each in self._packed],
-            [each.first for each in self._packed],
-            [each.stop for each in self._packed],
+            [each.payload for each in self.packed],
+            [each.size for each in self.packed],
+            [each.first for each in self.packed],
+            [each.stop for each in self.packed],
             wanted,
         )
         self._buffers = map(pa.py_buffer, buffers)
-        self._counts = np.array([len(each.indexes) for each in self._packed], np.int64)
+        self._counts = np.array([len(each.indexes) for each in self.packed], np.int64)
 
     def of_entries(self, values: Iterable[int]) -> Numbers:
         """A number of each entry, for each of its rows."""
@@ -117,11 +119,11 @@ class _Rows:
     @property
     def indexes(self) -> Numbers:
         """Each row's index in its batch, -1 outside one."""
-        ranges = all(isinstance(each.indexes, range) for each in self._packed)
+        ranges = all(isinstance(each.indexes, range) for each in self.packed)
         if not ranges:
-            return np.array([index for each in self._packed for index in each.indexes], np.int64)
+            return np.array([index for each in self.packed for index in each.indexes], np.int64)
         starts = np.cumsum(self._counts) - self._counts
-        firsts = np.array([each.indexes[0] for each in self._packed], np.int64)
+        firsts = np.array([each.indexes[0] for each in self.packed], np.int64)
         counted = np.arange(self.count, dtype=np.int64)
         indexes: Numbers = counted + np.repeat(firsts - starts, self._counts)
         return indexes
@@ -227,6 +229,18 @@ def _message_ids(rows: _Rows, kind: pa.DataType) -> pa.Array:
     return pa.StructArray.from_arrays(arrays, fields=list(kind))
 
 
+def _serialized_message_ids(rows: _Rows, kind: pa.DataType) -> pa.Array:
+    """As other clients read them: an object per message, only where the column is asked for."""
+    return pa.array(
+        [
+            serialized(Message(delivery, index, b"", b"").message_id)
+            for delivery, packed in zip(rows.deliveries, rows.packed, strict=True)
+            for index in packed.indexes
+        ],
+        kind,
+    )
+
+
 def _publish_times(rows: _Rows, kind: pa.DataType) -> pa.Array:
     times_ms = rows.of_entries(
         min(one.metadata.publish_time_ms, TIME_MS_MAX + 1) for one in rows.deliveries
@@ -263,6 +277,7 @@ _COLUMNS: Final[dict[str, Callable[[_Rows, pa.DataType], pa.Array]]] = {
     ),
     "publish_time": _publish_times,
     "message_id": _message_ids,
+    "serialized_message_id": _serialized_message_ids,
     "producer_name": lambda rows, kind: rows.texts_of_entries(
         (one.metadata.producer_name for one in rows.deliveries), kind
     ),

@@ -24,6 +24,9 @@ NO_SUBSCRIPTION = "none"
 SUBSCRIPTION_PREFIX = "spark-pulsar"
 """The names of subscriptions that queries make for themselves begin so: as StreamNative's do."""
 
+PULSAR_SPARK = "pulsar-spark"
+"""The columns of StreamNative's connector."""
+
 READ_OPTIONS = (
     "service.url",
     "topic",
@@ -40,6 +43,7 @@ READ_OPTIONS = (
     "predefinedSubscription",
     "subscriptionPrefix",
     "maxMessagesPerTrigger",
+    "columns",
     "rowsPerBatch",
     "failOnDataLoss",
     "timeoutSeconds",
@@ -104,6 +108,7 @@ class ReadOptions(Connection):
     subscription_prefix: str
     messages_per_trigger_max: int | None
     partitions_min: int
+    pulsar_spark_columns: bool
     rows_per_batch: int
     fail_on_data_loss: bool
 
@@ -126,6 +131,7 @@ class ReadOptions(Connection):
             subscription_prefix=given.get("subscriptionPrefix", SUBSCRIPTION_PREFIX),
             messages_per_trigger_max=_count(given, "maxMessagesPerTrigger"),
             partitions_min=_count(given, "minPartitions") or 1,
+            pulsar_spark_columns=pulsar_spark_columns(options),
             rows_per_batch=_count(given, "rowsPerBatch") or ROWS_PER_BATCH,
             fail_on_data_loss=_truth(given, "failOnDataLoss", default=True),
             timeout_s=_timeout_s(given),
@@ -178,6 +184,19 @@ class Write:
 
     app_id: str
     version: int
+
+
+def pulsar_spark_columns(options: Mapping[str, str]) -> bool:
+    """Whether StreamNative's columns are meant. Raises InvalidValue."""
+    for name, value in options.items():
+        if name.lower() == "columns":
+            if value.strip() != PULSAR_SPARK:
+                raise InvalidValue(
+                    f"option columns is '{value}': it has to be {PULSAR_SPARK}, for the columns "
+                    "of StreamNative's connector; leave it out for ours"
+                )
+            return True
+    return False
 
 
 def _known(options: Mapping[str, str], names: tuple[str, ...]) -> dict[str, str]:

@@ -41,6 +41,28 @@ READ_SCHEMA = StructType(
 )
 """``topic`` is the partition's full name; ``partition`` is -1 on a topic without partitions."""
 
+PULSAR_SPARK_SCHEMA = StructType(
+    [
+        StructField("value", BinaryType()),
+        StructField("__key", BinaryType()),
+        StructField("__topic", StringType()),
+        StructField("__messageId", BinaryType()),
+        StructField("__publishTime", TimestampType()),
+        StructField("__eventTime", TimestampType()),
+        StructField("__messageProperties", PROPERTIES),
+    ]
+)
+"""The columns of StreamNative's connector; ``__messageId`` is as clients serialize it."""
+OWN_NAMES = {
+    "__key": "key",
+    "__topic": "topic",
+    "__messageId": "serialized_message_id",
+    "__publishTime": "publish_time",
+    "__eventTime": "event_time",
+    "__messageProperties": "properties",
+}
+"""What these columns are called where they are made (``columns.py``)."""
+
 _BYTES: tuple[DataType, ...] = (BinaryType(), StringType())
 WRITE_COLUMNS: dict[str, tuple[DataType, ...]] = {
     "value": _BYTES,
@@ -53,14 +75,14 @@ WRITE_COLUMNS: dict[str, tuple[DataType, ...]] = {
 """What a written row may hold, and as which types. Strings are written as UTF-8."""
 
 
-def check_read(schema: StructType) -> StructType:
-    """The columns asked for, or InvalidValue: any of ``READ_SCHEMA``, in any order."""
-    known = {field.name: field.dataType for field in READ_SCHEMA}
+def check_read(schema: StructType, offered: StructType = READ_SCHEMA) -> StructType:
+    """The columns asked for, or InvalidValue: any of those offered, in any order."""
+    known = {field.name: field.dataType for field in offered}
     for field in schema:
         if known.get(field.name) != field.dataType:
             raise InvalidValue(
                 f"there is no column '{field.name} {field.dataType.simpleString()}' in a message; "
-                f"choose from: {READ_SCHEMA.simpleString()}"
+                f"choose from: {offered.simpleString()}"
             )
     return schema
 

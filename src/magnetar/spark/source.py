@@ -13,8 +13,8 @@ from pyspark.sql.types import StructType
 
 from magnetar.errors import NotAllowed
 from magnetar.spark.one_line import one_line
-from magnetar.spark.options import ReadOptions, WriteOptions
-from magnetar.spark.schema import READ_SCHEMA
+from magnetar.spark.options import ReadOptions, WriteOptions, pulsar_spark_columns
+from magnetar.spark.schema import PULSAR_SPARK_SCHEMA, READ_SCHEMA
 
 if TYPE_CHECKING:
     from magnetar.spark.batch_reader import BatchReader
@@ -29,8 +29,9 @@ class PulsarDataSource(DataSource):
     def name(cls) -> str:
         return "pulsar"
 
+    @one_line()
     def schema(self) -> StructType:
-        return READ_SCHEMA
+        return PULSAR_SPARK_SCHEMA if pulsar_spark_columns(self.options) else READ_SCHEMA
 
     @one_line()
     def reader(self, schema: StructType) -> "BatchReader":

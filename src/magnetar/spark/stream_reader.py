@@ -27,7 +27,7 @@ from magnetar.spark.one_line import one_line
 from magnetar.spark.options import EARLIEST, ReadOptions
 from magnetar.spark.planning import advance, ranges, resolve, shares
 from magnetar.spark.range_read import RangeReader
-from magnetar.spark.schema import check_read
+from magnetar.spark.schema import PULSAR_SPARK_SCHEMA, READ_SCHEMA, check_read
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -35,7 +35,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def __init__(self, options: ReadOptions, schema: StructType) -> None:
         self._options = options
-        self._schema = check_read(schema)
+        self._schema = check_read(
+            schema, PULSAR_SPARK_SCHEMA if options.pulsar_spark_columns else READ_SCHEMA
+        )
         self._target: dict[str, Offset | None] | None = None  # Set: read up to here and no further.
         self._position = HeldPosition(options)
 

@@ -5,13 +5,15 @@ from pyspark.sql.datasource import InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from magnetar.client.message_id_bytes import parsed
 from magnetar.client.outgoing_message import OutgoingMessage
-from magnetar.errors import TopicNotFound
+from magnetar.errors import InvalidValue, TopicNotFound
 from magnetar.spark.batch_reader import BatchReader, RangePartition
 from magnetar.spark.offsets import NOTHING_READ, Offset
 from magnetar.spark.options import ReadOptions
 from magnetar.spark.planning import Range
 from magnetar.spark.schema import READ_SCHEMA
+from magnetar.spark.source import PulsarDataSource
 
 
 @pytest.fixture
@@ -129,3 +131,24 @@ def test_only_the_columns_asked_for_are_read(reader):
 
 def test_the_partition_that_spark_makes_up_has_no_rows(reader):
     assert list(reader().read(InputPartition(None))) == []
+
+
+def test_the_columns_of_streamnatives_connector(client, magnetar_broker, topic):
+    with client.create_producer(topic) as producer:
+        message = OutgoingMessage(b"pen", key="7", properties={"a": "b"}, event_time_ms=5)
+        first, second = producer.send_many([message, OutgoingMessage(b"ink")])
+    options = {"service.url": magnetar_broker.service_url, "topic": topic}
+    source = PulsarDataSource({**options, "columns": "pulsar-spark"})
+    read = sent_to_another_process(source.reader(source.schema()))
+    (batch,) = [batch for one in read.partitions() for batch in read.read(one)]
+    assert batch.schema.equals(to_arrow_schema(source.schema(), timezone="UTC"))
+    pen, ink = batch.to_pylist()
+    assert (pen["value"], pen["__key"], pen["__topic"]) == (b"pen", b"7", topic)
+    assert dict(pen["__messageProperties"]) == {"a": "b"}
+    assert pen["__eventTime"].timestamp() == 0.005
+    assert ink["__eventTime"] is ink["__key"] is None
+    assert pen["__publishTime"] == ink["__publishTime"]
+    ids = [parsed(row["__messageId"]) for row in (pen, ink)]
+    assert [one[:4] for one in ids] == [first[:4], second[:4]]
+    with pytest.raises(InvalidValue, match="it has to be pulsar-spark"):
+        PulsarDataSource({**options, "columns": "kafka"}).schema()
