@@ -58,7 +58,6 @@ WRITE_OPTIONS = (
     "txnAppId",
     "txnVersion",
     "timeoutSeconds",
-    "retryForever",
 )
 _SUBSCRIPTION_OPTIONS = ("subscription", "predefinedSubscription", "subscriptionPrefix")
 _STARTS = ("startingOffsets", "startingTime", "startingTimestamp")
@@ -169,7 +168,7 @@ class WriteOptions(Connection):
             exactly_once=exactly_once,
             write=_write(given, streaming=streaming, exactly_once=exactly_once),
             timeout_s=_timeout_s(given),
-            retry_forever=_truth(given, "retryForever", default=False),
+            retry_forever=False,
             client=ClientSettings.parse(options),
         )
 

@@ -137,16 +137,21 @@ def test_how_to_connect_is_the_same_for_sources_and_sinks(parse):
         **{
             "service.url": "pulsar+ssl://localhost:6651",
             "timeoutSeconds": "5",
-            "retryForever": "TRUE",
             "pulsar.client.tlsTrustCertsFilePath": "/ca.pem",
         }
     )
     assert options.service_url == "pulsar+ssl://localhost:6651"
     assert options.timeout_s == 5.0
-    assert options.retry_forever
+    assert not options.retry_forever
     assert options.client.options() == {"tls_trust_certs_file": "/ca.pem"}
     with pytest.raises(InvalidValue, match=r"unknown option 'pulsar\.client\.zzz'"):
         parse(**{"pulsar.client.zzz": "1"})
+
+
+def test_only_a_source_waits_for_a_broker_without_end():
+    assert read(retryForever="TRUE").retry_forever
+    with pytest.raises(InvalidValue, match="unknown option 'retryForever'"):
+        write(retryForever="true")
 
 
 def test_a_sink_without_a_url_is_refused():
