@@ -286,7 +286,9 @@ def test_a_list_may_follow_single_messages(pulsar, client, topic):
     assert consumer.receive(20_000).data() == b"5"
 
 
-def test_threads_share_what_comes(client, topic):
+def test_threads_share_what_comes(pulsar, client, topic):
+    if pulsar is official:
+        pytest.skip("of threads that wait, theirs at times wakes one 20 s late")
     consumer = client.subscribe(topic, "s")
     found, threads = [], []
 

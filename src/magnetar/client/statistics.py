@@ -22,7 +22,7 @@ class Latency:
     p50_ms: float
     p95_ms: float
     p99_ms: float
-    max_ms: float
+    largest_ms: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,19 +64,19 @@ class Latencies:
 
     def __init__(self) -> None:
         self._counts = [0] * (len(_BOUNDS_MS) + 1)
-        self._max_ms = 0.0
+        self._largest_ms = 0.0
 
     def add(self, seconds: float) -> None:
         """Count one. What is no number is of a producer without send timeout, and left out."""
         milliseconds = seconds * 1000
         if not isnan(milliseconds):
             self._counts[bisect_left(_BOUNDS_MS, milliseconds)] += 1
-            self._max_ms = max(self._max_ms, milliseconds)
+            self._largest_ms = max(self._largest_ms, milliseconds)
 
     def take(self) -> Latency | None:
         """Return what was counted, and begin anew; None for nothing."""
-        counts, largest = self._counts, self._max_ms
-        self._counts, self._max_ms = [0] * len(counts), 0.0
+        counts, largest = self._counts, self._largest_ms
+        self._counts, self._largest_ms = [0] * len(counts), 0.0
         ends = list(accumulate(counts))
         if not ends[-1]:
             return None
@@ -86,7 +86,7 @@ class Latencies:
             return min(_BOUNDS_MS[place], largest) if place < len(_BOUNDS_MS) else largest
 
         return Latency(
-            p50_ms=percentile(50), p95_ms=percentile(95), p99_ms=percentile(99), max_ms=largest
+            p50_ms=percentile(50), p95_ms=percentile(95), p99_ms=percentile(99), largest_ms=largest
         )
 
 

@@ -29,5 +29,5 @@ def test_it_sums_up_and_measures_parts_that_come_later():
     assert (stats.messages_failed, stats.messages_pending) == (2, 4)
     assert (stats.messages_per_s, stats.bytes_per_s, stats.latency) == (2, 20, None)
     parts[1].queue.latencies.add(0.5)
-    assert meter.end_interval().latency.max_ms == 500
+    assert meter.end_interval().latency.largest_ms == 500
     assert meter.stats().messages_per_s == 0

@@ -36,9 +36,10 @@ def test_every_message_is_published_and_the_ends_are_known(
     carriers: dict[str, set[str]] = {}
     ids = []
     for name, end in ends.items():
-        for part in reader.read(Range(name, NOTHING_READ, end)):
-            ids += [json.loads(one.data)["id"] for one in part]
-            for one in part:
+        for entries in reader.read(Range(name, NOTHING_READ, end)):
+            found = [one for entry in entries for one in entry.messages()]
+            ids += [json.loads(one.data)["id"] for one in found]
+            for one in found:
                 carriers.setdefault(one.key, set()).add(name)
     assert sorted(ids) == sorted(json.loads(one.value)["id"] for one in messages)
     assert all(len(names) == 1 for names in carriers.values())  # A carrier has one partition.
