@@ -1,0 +1,148 @@
+"""A stream is killed again and again, its driver, a worker or the broker, and adds up at the end.
+
+``make sink`` runs it: SINK_KILLS says how often. The times of kills are chance, of a seed.
+"""
+
+import contextlib
+import os
+import random
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from magnetar.client import blocking
+from magnetar.client.outgoing_message import OutgoingMessage
+from magnetar.model.names import TopicName
+from magnetar.model.position import EARLIEST_MESSAGE
+from magnetar.testing.processes import BrokerProcess
+from magnetar.tools.quickstart.topics import create_partitioned_topic
+
+KILLS = int(os.environ.get("SINK_KILLS", "0"))
+MESSAGES = int(os.environ.get("SINK_MESSAGES", "1000000"))
+SEED = int(os.environ.get("SINK_SEED", "1"))
+SETTINGS = {
+    "brokerDeduplicationEnabled": True,
+    "defaultRetentionTimeInMinutes": -1,
+    "defaultRetentionSizeInMB": -1,
+}
+TOPIC = "persistent://public/default/numbers"
+KEYS = 100
+RUN_MAX_S = 300
+VICTIMS = ("broker", "worker", "driver")
+
+
+class Copying:
+    """One life of the program, its processes in a group of their own, from its first micro-batch.
+
+    It may have ended before that.
+    """
+
+    def __init__(self, broker, checkpoint, log):
+        program = [sys.executable, str(Path(__file__).with_name("copying.py"))]
+        self._process = subprocess.Popen(
+            [*program, broker.service_url, broker.web_url, TOPIC, str(checkpoint)],
+            stdout=subprocess.PIPE,
+            stderr=log,
+            start_new_session=True,
+        )
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._process.stdout, selectors.EVENT_READ)
+            assert selector.select(RUN_MAX_S), "the program has not begun"
+
+    def ends_within(self, seconds):
+        try:
+            return self._process.wait(seconds) == 0
+        except subprocess.TimeoutExpired:
+            return False
+
+    def kill_worker(self, chance):
+        """One of the processes in which tasks, plans or commits run."""
+        workers = [
+            int(path.name)
+            for path in Path("/proc").glob("[0-9]*")
+            if int(path.name) != self._process.pid and self._is_worker(path)
+        ]
+        if workers:
+            os.kill(chance.choice(workers), signal.SIGKILL)
+
+    def _is_worker(self, path):
+        try:
+            command = (path / "cmdline").read_bytes()
+            return b"python" in command and os.getpgid(int(path.name)) == self._process.pid
+        except OSError:
+            return False  # It has ended.
+
+    def end(self):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        self._process.stdout.close()
+
+
+def publish(client):
+    with client.create_producer(TOPIC) as producer:
+        for first in range(0, MESSAGES, 20_000):
+            numbers = range(first, min(first + 20_000, MESSAGES))
+            producer.send_many([OutgoingMessage(b"%d" % n, key=f"{n % KEYS}") for n in numbers])
+
+
+def reconcile(client):
+    """How many are lost, how many come again, and how many come before one of their key."""
+    times = bytearray(MESSAGES)
+    last = dict.fromkeys(range(KEYS), -1)
+    disordered = 0
+    for index in range(client.partitions(f"{TOPIC}-copy")):
+        name = f"{TOPIC}-copy-partition-{index}"
+        with client.create_reader(name, EARLIEST_MESSAGE) as reader:
+            while reader.has_message_available():
+                for message in reader.receive_many(10_000, 10.0):
+                    number = int(message.data)
+                    times[number] += 1
+                    disordered += number < last[number % KEYS]
+                    last[number % KEYS] = number
+    return times.count(0), sum(times) - MESSAGES + times.count(0), disordered
+
+
+@pytest.mark.timeout(0)  # It has a limit of its own.
+@pytest.mark.skipif(not KILLS, reason="set SINK_KILLS, or run make sink")
+def test_nothing_is_lost_or_written_twice_whatever_is_killed(tmp_path):
+    chance = random.Random(SEED)
+    killed = []
+    with (
+        BrokerProcess(tmp_path / "data", settings=SETTINGS) as broker,
+        (tmp_path / "copying.log").open("wb") as log,
+    ):
+        for name, partitions in ((TOPIC, 2), (f"{TOPIC}-copy", 3)):
+            create_partitioned_topic(broker.web_url, TopicName.parse(name), partitions)
+        with blocking.Client(broker.service_url) as client:
+            publish(client)
+        begun = time.monotonic()
+        done = False
+        while not done:
+            assert time.monotonic() - begun < RUN_MAX_S + 60 * KILLS
+            copying = Copying(broker, tmp_path / "checkpoint", log)
+            try:
+                wait_s = chance.uniform(0.0, 5.0) if len(killed) < KILLS else RUN_MAX_S
+                done = copying.ends_within(wait_s)
+                if done or len(killed) >= KILLS:
+                    continue
+                victim = VICTIMS[len(killed) % len(VICTIMS)]
+                killed.append(victim)
+                if victim == "worker":
+                    copying.kill_worker(chance)
+                elif victim == "broker":
+                    broker.kill()
+                    broker.start()
+                if victim != "driver":  # What is left of it goes on, or ends with an error.
+                    done = copying.ends_within(chance.uniform(1.0, 5.0))
+            finally:
+                copying.end()
+        with blocking.Client(broker.service_url) as client:
+            lost, again, disordered = reconcile(client)
+    print(f"\n{MESSAGES} messages, killed {killed}: {lost} lost, {again} again, {disordered} late")
+    assert (lost, again, disordered) == (0, 0, 0)
