@@ -1,7 +1,6 @@
 """A broker to be measured: where it is, and what its process uses."""
 
 import contextlib
-import socket
 import time
 import urllib.request
 from pathlib import Path
@@ -11,12 +10,6 @@ from urllib.parse import quote
 import psutil
 
 from magnetar.testing.processes import PROGRAM, BrokerProcess
-
-
-def free_port() -> int:
-    """A port nobody listens on at the moment."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
 
 
 class Broker:

@@ -24,10 +24,9 @@ from pathlib import Path
 
 import psutil
 
-from magnetar.testing.processes import BrokerProcess
+from magnetar.testing.processes import BrokerProcess, free_port
 from magnetar.wire import requests
 
-from .broker import free_port
 from .peer import Peer
 
 CONNECTIONS = 10_000

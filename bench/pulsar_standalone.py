@@ -16,7 +16,8 @@ import urllib.request
 from pathlib import Path
 from typing import Self
 
-from bench.broker import Broker, free_port
+from bench.broker import Broker
+from magnetar.testing.processes import free_port
 
 VERSION = "4.0.7"
 FETCH_TIMEOUT_S = 1200

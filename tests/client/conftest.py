@@ -14,6 +14,7 @@ from support.security import Security
 
 from magnetar import Client
 from magnetar.testing.local_broker import BrokerThread
+from magnetar.testing.processes import free_port
 
 WITH_PULSAR = bool(os.environ.get("MAGNETAR_WITH_PULSAR"))
 NAMES = count()
@@ -27,7 +28,6 @@ def broker(request, tmp_path_factory):
             yield ours
         return
     sys.path.insert(0, str(Path(__file__).parents[2]))
-    from bench.broker import free_port  # noqa: PLC0415
     from bench.pulsar_standalone import Missing, PulsarStandalone, fetch  # noqa: PLC0415
 
     try:

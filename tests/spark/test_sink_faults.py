@@ -14,8 +14,8 @@ from support.admin import ask
 from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST_MESSAGE
-from magnetar.spark.options import WriteOptions
 from magnetar.spark.source import PulsarDataSource
+from magnetar.spark.write_options import WriteOptions
 from magnetar.spark.writer import StreamWriter
 from magnetar.tools.quickstart.topics import create_partitioned_topic
 

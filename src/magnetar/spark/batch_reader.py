@@ -13,9 +13,9 @@ from magnetar.spark import topics
 from magnetar.spark.columns import parts, to_rows
 from magnetar.spark.connections import client_for
 from magnetar.spark.one_line import one_line
-from magnetar.spark.options import EARLIEST, LATEST, ReadOptions
 from magnetar.spark.planning import Range, ranges, resolve
 from magnetar.spark.range_read import RangeReader
+from magnetar.spark.read_options import EARLIEST, LATEST, ReadOptions
 from magnetar.spark.schema import OWN_NAMES, PULSAR_SPARK_SCHEMA, READ_SCHEMA, check_read
 
 

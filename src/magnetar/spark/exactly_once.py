@@ -12,7 +12,7 @@ from magnetar.clock import SystemClock
 from magnetar.errors import NotAllowed, ProducerBusy, TopicNotFound
 from magnetar.model.names import TopicName
 from magnetar.spark.numbered_rows import RUN_BYTES_MAX, NumberedRows, producer_name
-from magnetar.spark.options import Write
+from magnetar.spark.write_options import Write
 
 _BUSY_PAUSE_S: Final = 0.1
 

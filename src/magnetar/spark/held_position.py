@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from magnetar.spark.connections import client_for
 from magnetar.spark.offsets import SUBSCRIPTION, Offsets, from_json
-from magnetar.spark.options import NO_SUBSCRIPTION, ReadOptions
+from magnetar.spark.read_options import NO_SUBSCRIPTION, ReadOptions
 from magnetar.spark.retaining_subscription import RetainingSubscription
 
 log = logging.getLogger(__name__)

@@ -13,7 +13,7 @@ from magnetar.errors import EntryNotFound, InvalidValue
 from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST_MESSAGE, MessageId
 from magnetar.spark.offsets import NOTHING_READ, Offset, Offsets
-from magnetar.spark.options import AT_TIME, EARLIEST, LATEST, NamedOffsets
+from magnetar.spark.read_options import AT_TIME, EARLIEST, LATEST, NamedOffsets
 
 
 @dataclass(frozen=True, slots=True)

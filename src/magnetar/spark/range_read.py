@@ -11,9 +11,9 @@ from magnetar.errors import EntryNotFound, TimedOut, TopicNotFound
 from magnetar.model.position import EARLIEST_MESSAGE, MessageId
 from magnetar.spark.connections import client_for
 from magnetar.spark.offsets import Offset
-from magnetar.spark.options import ReadOptions
 from magnetar.spark.planning import Range
 from magnetar.spark.range_progress import RangeProgress
+from magnetar.spark.read_options import ReadOptions
 
 log = logging.getLogger(__name__)
 

@@ -13,8 +13,9 @@ from pyspark.sql.types import StructType
 
 from magnetar.errors import NotAllowed
 from magnetar.spark.one_line import one_line
-from magnetar.spark.options import ReadOptions, WriteOptions, pulsar_spark_columns
+from magnetar.spark.read_options import ReadOptions, pulsar_spark_columns
 from magnetar.spark.schema import PULSAR_SPARK_SCHEMA, READ_SCHEMA
+from magnetar.spark.write_options import WriteOptions
 
 if TYPE_CHECKING:
     from magnetar.spark.batch_reader import BatchReader

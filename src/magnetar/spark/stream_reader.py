@@ -24,9 +24,9 @@ from magnetar.spark.connections import client_for
 from magnetar.spark.held_position import HeldPosition
 from magnetar.spark.offsets import Offset, from_json, to_json
 from magnetar.spark.one_line import one_line
-from magnetar.spark.options import EARLIEST, ReadOptions
 from magnetar.spark.planning import advance, ranges, resolve, shares
 from magnetar.spark.range_read import RangeReader
+from magnetar.spark.read_options import EARLIEST, ReadOptions
 from magnetar.spark.schema import PULSAR_SPARK_SCHEMA, READ_SCHEMA, check_read
 
 

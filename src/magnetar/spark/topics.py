@@ -9,8 +9,8 @@ from magnetar.errors import TimedOut, TopicNotFound
 from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST_MESSAGE, LATEST_MESSAGE, MessageId
 from magnetar.spark.offsets import Offset
-from magnetar.spark.options import ReadOptions
 from magnetar.spark.planning import Range, cut, times_between
+from magnetar.spark.read_options import ReadOptions
 
 _PLANNING_QUEUE = 1
 """A planner's reader is there to be asked, not to receive."""

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pyspark.sql import DataFrame
 
 from magnetar.errors import InvalidValue
-from magnetar.spark.options import EXACTLY_ONCE, WriteOptions
+from magnetar.spark.write_options import EXACTLY_ONCE, WriteOptions
 
 
 def write_batch(

@@ -31,9 +31,9 @@ from magnetar.spark import admin
 from magnetar.spark.connections import client_for
 from magnetar.spark.exactly_once import ExactlyOnce
 from magnetar.spark.one_line import one_line
-from magnetar.spark.options import VERSIONS_MAX, Write, WriteOptions
 from magnetar.spark.rows import TextSchema, to_messages
 from magnetar.spark.schema import check_write
+from magnetar.spark.write_options import VERSIONS_MAX, Write, WriteOptions
 
 log = logging.getLogger(__name__)
 

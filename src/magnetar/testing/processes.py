@@ -2,8 +2,10 @@
 
 import json
 import os
+import secrets
 import selectors
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -19,6 +21,27 @@ STARTUP_TIMEOUT_S: Final = 30.0
 STOP_TIMEOUT_S: Final = 30.0
 PROGRAM: Final = "magnetar.tools.cli"
 _LOG_SHOWN_MAX: Final = 4000
+_PORTS: Final = range(12_000, 32_000)  # Below those that systems give to outgoing connections.
+
+
+def free_port() -> int:
+    """A port of 127.0.0.1 that nobody listens on, and that no outgoing connection will be given.
+
+    A port that the system picks may be handed to any connection once its broker has ended, and
+    then the broker cannot start again. Raises NotReady when none is found.
+    """
+    for _ in range(100):
+        port = secrets.choice(_PORTS)
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise NotReady(
+        f"no free port of 127.0.0.1 from {_PORTS[0]} to {_PORTS[-1]}: stop what uses them"
+    )
 
 
 class _EndedEarly(NotReady):
@@ -31,7 +54,7 @@ class BrokerProcess:
     """``magnetar standalone`` on a data folder. Leaving the ``with`` block always ends it.
 
     It also ends when the process that started it does, however that ends. Ports of 0 are free ones,
-    picked at the first start and kept at every later one, so that clients find the broker again.
+    picked when it is made and kept at every start, so that clients find the broker again.
     ``settings`` are by Pulsar's names, as in a configuration file. Its log is written to the folder
     ``beside``, by default the one that the data folder is in. ``module`` may name another program
     with the same command line, such as one that measures.
@@ -57,8 +80,8 @@ class BrokerProcess:
         self._ready_file = beside / f"{data_directory.name}.ready"
         self._life_began = 0  # Where in the log this life of it begins.
         self.log_file = beside / f"{data_directory.name}.log"
-        self.port = port
-        self.web_port = web_port
+        self.port = port or free_port()
+        self.web_port = web_port or free_port()
         self._module = module
 
     @property

@@ -10,8 +10,8 @@ from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.errors import InvalidValue, TopicNotFound
 from magnetar.spark.batch_reader import BatchReader, RangePartition
 from magnetar.spark.offsets import NOTHING_READ, Offset
-from magnetar.spark.options import ReadOptions
 from magnetar.spark.planning import Range
+from magnetar.spark.read_options import ReadOptions
 from magnetar.spark.schema import READ_SCHEMA
 from magnetar.spark.source import PulsarDataSource
 

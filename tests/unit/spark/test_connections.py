@@ -10,7 +10,7 @@ from magnetar.client import blocking
 from magnetar.errors import MagnetarError
 from magnetar.spark.client_settings import ClientSettings, Connection
 from magnetar.spark.connections import client_for
-from magnetar.spark.options import ReadOptions
+from magnetar.spark.read_options import ReadOptions
 from magnetar.spark.schema import READ_SCHEMA
 from magnetar.spark.stream_reader import StreamReader
 from magnetar.testing.local_broker import BrokerThread

@@ -8,7 +8,7 @@ from magnetar.errors import NotAllowed
 from magnetar.model.position import EARLIEST_MESSAGE
 from magnetar.spark import admin
 from magnetar.spark.exactly_once import ExactlyOnce
-from magnetar.spark.options import Write
+from magnetar.spark.write_options import Write
 from magnetar.testing.local_broker import BrokerThread
 
 LARGE = b"x" * 6_000_000  # Beyond what the broker takes in one entry.

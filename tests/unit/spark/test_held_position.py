@@ -6,7 +6,7 @@ import pytest
 from magnetar.errors import ConsumerBusy
 from magnetar.spark.held_position import HeldPosition
 from magnetar.spark.offsets import NOTHING_READ, to_json
-from magnetar.spark.options import ReadOptions
+from magnetar.spark.read_options import ReadOptions
 
 
 @pytest.fixture

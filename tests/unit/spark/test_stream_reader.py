@@ -10,7 +10,7 @@ from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.errors import EntryNotFound
 from magnetar.model.names import TopicName
 from magnetar.spark.offsets import Offset, from_json, to_json
-from magnetar.spark.options import ReadOptions
+from magnetar.spark.read_options import ReadOptions
 from magnetar.spark.schema import READ_SCHEMA
 from magnetar.spark.stream_reader import StreamReader
 from magnetar.tools.quickstart.topics import create_partitioned_topic

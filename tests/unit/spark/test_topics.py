@@ -9,7 +9,7 @@ from magnetar.errors import TopicNotFound
 from magnetar.model.names import TopicName
 from magnetar.spark import topics
 from magnetar.spark.offsets import Offset
-from magnetar.spark.options import ReadOptions
+from magnetar.spark.read_options import ReadOptions
 from magnetar.tools.quickstart.topics import create_partitioned_topic
 from magnetar.wire.commands import BaseCommand
 

@@ -6,7 +6,7 @@ from pyspark.sql.types import StructType
 from magnetar.client import blocking
 from magnetar.errors import MagnetarError, NotAllowed
 from magnetar.model.position import EARLIEST_MESSAGE
-from magnetar.spark.options import WriteOptions
+from magnetar.spark.write_options import WriteOptions
 from magnetar.spark.writer import BatchWriter, StreamWriter, Written
 
 SCHEMA = StructType().add("value", "string")

@@ -1,0 +1,1 @@
+"""Pulsar Functions: code of users between topics, run as Structured Streaming jobs."""

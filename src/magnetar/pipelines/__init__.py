@@ -1,0 +1,1 @@
+"""Declared pipelines: sources, transforms of DataFrames, sinks, with checks of quality."""

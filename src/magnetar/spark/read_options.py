@@ -1,0 +1,210 @@
+"""The options of reading: Spark's strings, checked, with their defaults. Pure."""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from magnetar.errors import InvalidName, InvalidValue
+from magnetar.model.names import TopicName
+from magnetar.spark.client_settings import ClientSettings, Connection
+from magnetar.spark.offsets import Offset
+from magnetar.spark.option_values import count, known, service_url, timeout_s, topic_name, truth
+
+EARLIEST = "earliest"
+LATEST = "latest"
+AT_TIME = "@"
+"""What begins a place by publish time, before its milliseconds since the epoch."""
+ROWS_PER_BATCH = 2_000
+"""Rows of an Arrow batch, and messages under way to a task. 1,000 to 10,000 are equally fast."""
+NO_SUBSCRIPTION = "none"
+SUBSCRIPTION_PREFIX = "spark-pulsar"
+"""The names of subscriptions that queries make for themselves begin so: as StreamNative's do."""
+
+PULSAR_SPARK = "pulsar-spark"
+"""The columns of StreamNative's connector."""
+
+READ_OPTIONS = (
+    "service.url",
+    "topic",
+    "topics",
+    "topicsPattern",
+    "startingOffsets",
+    "startingTime",
+    "startingTimestamp",
+    "endingOffsets",
+    "endingTime",
+    "endingTimestamp",
+    "minPartitions",
+    "subscription",
+    "predefinedSubscription",
+    "subscriptionPrefix",
+    "maxMessagesPerTrigger",
+    "columns",
+    "rowsPerBatch",
+    "failOnDataLoss",
+    "timeoutSeconds",
+    "retryForever",
+)
+_SUBSCRIPTION_OPTIONS = ("subscription", "predefinedSubscription", "subscriptionPrefix")
+_STARTS = ("startingOffsets", "startingTime", "startingTimestamp")
+_ENDS = ("endingOffsets", "endingTime", "endingTimestamp")
+_BATCH_OPTIONS = (*_ENDS, "minPartitions")
+_STREAM_OPTIONS = (*_SUBSCRIPTION_OPTIONS, "maxMessagesPerTrigger")
+
+NamedOffsets = str | Mapping[str, str]
+"""A place, or a place by topic or partition: ``earliest``, ``latest``, ``@`` time, or an offset.
+
+An offset is only ever given for one topic or partition.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions(Connection):
+    """What to read, from where to where, and how."""
+
+    topics: tuple[str, ...]
+    topics_pattern: str | None
+    starting_offsets: NamedOffsets
+    ending_offsets: NamedOffsets
+    subscription: str | None  # ``none``: no position is held. None: the query makes its own.
+    subscription_prefix: str
+    messages_per_trigger_max: int | None
+    partitions_min: int
+    pulsar_spark_columns: bool
+    rows_per_batch: int
+    fail_on_data_loss: bool
+
+    @staticmethod
+    def parse(options: Mapping[str, str], *, streaming: bool) -> "ReadOptions":
+        """Read Spark's options, whose names compare without case. Raises InvalidValue."""
+        given = known(options, READ_OPTIONS)
+        meant = "batch reads" if streaming else "readStream"
+        for name in _BATCH_OPTIONS if streaming else _STREAM_OPTIONS:
+            if name in given:
+                raise InvalidValue(f"option {name} is for {meant} only: remove it")
+        topics, pattern = _topics(given)
+        return ReadOptions(
+            service_url=service_url(given),
+            topics=topics,
+            topics_pattern=pattern,
+            starting_offsets=_place(given, _STARTS, LATEST if streaming else EARLIEST),
+            ending_offsets=_place(given, _ENDS, LATEST),
+            subscription=_subscription(given),
+            subscription_prefix=given.get("subscriptionPrefix", SUBSCRIPTION_PREFIX),
+            messages_per_trigger_max=count(given, "maxMessagesPerTrigger"),
+            partitions_min=count(given, "minPartitions") or 1,
+            pulsar_spark_columns=pulsar_spark_columns(options),
+            rows_per_batch=count(given, "rowsPerBatch") or ROWS_PER_BATCH,
+            fail_on_data_loss=truth(given, "failOnDataLoss", default=True),
+            timeout_s=timeout_s(given),
+            retry_forever=truth(given, "retryForever", default=False),
+            client=ClientSettings.parse(options),
+        )
+
+
+def pulsar_spark_columns(options: Mapping[str, str]) -> bool:
+    """Whether StreamNative's columns are meant. Raises InvalidValue."""
+    for name, value in options.items():
+        if name.lower() == "columns":
+            if value.strip() != PULSAR_SPARK:
+                raise InvalidValue(
+                    f"option columns is '{value}': it has to be {PULSAR_SPARK}, for the columns "
+                    "of StreamNative's connector; leave it out for ours"
+                )
+            return True
+    return False
+
+
+def _topics(given: Mapping[str, str]) -> tuple[tuple[str, ...], str | None]:
+    names = [name for name in ("topic", "topics", "topicsPattern") if name in given]
+    if len(names) != 1:
+        found = " and ".join(names) if names else "none of them"
+        raise InvalidValue(
+            "give exactly one of the options topic, topics (with commas between) and "
+            f"topicsPattern (namespace and regular expression); found {found}"
+        )
+    value = given[names[0]]
+    if names[0] == "topicsPattern":
+        return (), _pattern(value)
+    parts = value.split(",") if names[0] == "topics" else [value]
+    return tuple(dict.fromkeys(topic_name(part.strip()) for part in parts)), None
+
+
+def _pattern(text: str) -> str:
+    """The expression for full topic names; what comes before the last ``/`` is a namespace."""
+    try:
+        pattern = str(TopicName.parse(text))
+        re.compile(pattern)
+    except (InvalidName, re.error) as error:
+        raise InvalidValue(
+            f"option topicsPattern: '{text}' is not <tenant>/<namespace>/<expression>: {error}"
+        ) from error
+    return pattern
+
+
+def _subscription(given: Mapping[str, str]) -> str | None:
+    found = [name for name in _SUBSCRIPTION_OPTIONS if name in given]
+    if len(found) > 1:
+        raise InvalidValue(
+            f"give one of the options {' and '.join(found)}: subscription (or "
+            "predefinedSubscription) is a whole name, subscriptionPrefix the beginning of one "
+            "that the query makes"
+        )
+    if found and not given[found[0]]:
+        raise InvalidValue(f"option {found[0]} is empty: give a name, or leave it out")
+    return given.get("subscription", given.get("predefinedSubscription"))
+
+
+def _place(given: Mapping[str, str], names: tuple[str, ...], default: str) -> NamedOffsets:
+    """Where to begin, or to end: by offsets, or by time under one of two names."""
+    found = [name for name in names if name in given]
+    if len(found) > 1:
+        raise InvalidValue(f"give one of the options {' and '.join(found)}")
+    name = found[0] if found else names[0]
+    return _named(name, given.get(name, default), _offset if name == names[0] else _time)
+
+
+def _named(name: str, text: str, read: Callable[[str, str], str]) -> NamedOffsets:
+    """One place for all, or JSON: places by topic."""
+    if not text.startswith(("{", "[")):
+        return read(name, text) if read is _time else _everywhere(name, text)
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InvalidValue(f"option {name} is '{text}', which is not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise InvalidValue(f"option {name}: the JSON has to be an object, by topic")
+    return {topic_name(topic): read(name, str(place)) for topic, place in value.items()}
+
+
+def _everywhere(name: str, text: str) -> str:
+    if text.lower() not in (EARLIEST, LATEST):
+        raise InvalidValue(
+            f"option {name} is '{text}': write earliest, latest, or JSON such as "
+            '{"my-topic-partition-0": "7:4:0"}'
+        )
+    return text.lower()
+
+
+def _offset(_name: str, text: str) -> str:
+    if text not in (EARLIEST, LATEST):
+        Offset.parse(text)
+    return text
+
+
+def _time(name: str, text: str) -> str:
+    """Milliseconds since the epoch, or ISO 8601, which is UTC where it does not say."""
+    if text.isdecimal():
+        return f"{AT_TIME}{int(text)}"
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise InvalidValue(
+            f"option {name}: '{text}' is no time: write it as 2026-05-17T09:30:00Z, or in "
+            "milliseconds since 1970"
+        ) from error
+    if time.tzinfo is None:
+        time = time.replace(tzinfo=UTC)
+    return f"{AT_TIME}{max(0, int(time.timestamp() * 1000))}"

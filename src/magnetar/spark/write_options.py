@@ -1,0 +1,118 @@
+"""The options of writing: Spark's strings, checked, with their defaults. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from magnetar.errors import InvalidValue
+from magnetar.spark.client_settings import ClientSettings, Connection
+from magnetar.spark.option_values import known, service_url, timeout_s, topic_name
+
+AT_LEAST_ONCE = "at-least-once"
+EXACTLY_ONCE = "exactly-once"
+VERSIONS_MAX = 1 << 31
+"""Of writes, and micro-batches: sequence ids are 63 bits, of which rows take 32."""
+
+WRITE_OPTIONS = (
+    "service.url",
+    "admin.url",
+    "topic",
+    "guarantee",
+    "schema",
+    "txnAppId",
+    "txnVersion",
+    "timeoutSeconds",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions(Connection):
+    """Where to write, and how surely; ``topic`` may be left to a column of the rows."""
+
+    admin_url: str | None
+    topic: str | None
+    text: bool  # The topic's schema is STRING.
+    exactly_once: bool
+    write: "Write | None"  # None: a batch write is one that nobody repeats.
+
+    @staticmethod
+    def parse(options: Mapping[str, str], *, streaming: bool) -> "WriteOptions":
+        """Read Spark's options, whose names compare without case. Raises InvalidValue."""
+        given = known(options, WRITE_OPTIONS)
+        topic = given.get("topic")
+        exactly_once = _guarantee(given) == EXACTLY_ONCE
+        if exactly_once and "admin.url" not in given:
+            raise InvalidValue(
+                f"option guarantee is {EXACTLY_ONCE}: set admin.url, for example "
+                "http://localhost:8080, where the sink asks whether the broker deduplicates"
+            )
+        return WriteOptions(
+            service_url=service_url(given),
+            admin_url=_admin_url(given),
+            topic=None if topic is None else topic_name(topic),
+            text=_text(given),
+            exactly_once=exactly_once,
+            write=_write(given, streaming=streaming, exactly_once=exactly_once),
+            timeout_s=timeout_s(given),
+            retry_forever=False,
+            client=ClientSettings.parse(options),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """What is written once, however often it is tried: ``version`` rises within ``app_id``.
+
+    Of a stream they are its query's id and the micro-batch's; of a batch write they are the
+    options that Delta Lake calls so.
+    """
+
+    app_id: str
+    version: int
+
+
+def _admin_url(given: Mapping[str, str]) -> str | None:
+    url = given.get("admin.url")
+    if url is not None and not url.startswith(("http://", "https://")):
+        raise InvalidValue(
+            f"option admin.url is '{url}': set it to where the admin API is, "
+            "for example http://localhost:8080"
+        )
+    return url
+
+
+def _guarantee(given: Mapping[str, str]) -> str:
+    value = given.get("guarantee", AT_LEAST_ONCE)
+    if value not in (AT_LEAST_ONCE, EXACTLY_ONCE):
+        raise InvalidValue(
+            f"option guarantee is '{value}': it has to be {AT_LEAST_ONCE} or {EXACTLY_ONCE}"
+        )
+    return value
+
+
+def _text(given: Mapping[str, str]) -> bool:
+    value = given.get("schema", "none")
+    if value not in ("none", "string"):
+        raise InvalidValue(f"option schema is '{value}': it has to be none or string")
+    return value == "string"
+
+
+def _write(given: Mapping[str, str], *, streaming: bool, exactly_once: bool) -> Write | None:
+    """The write that the options name. Raises InvalidValue where it has a name already, or half."""
+    names = [name for name in ("txnAppId", "txnVersion") if name in given]
+    if not names:
+        return None
+    if streaming:
+        raise InvalidValue(
+            f"option {names[0]} is for batch writes only: a stream has its query's id; remove it"
+        )
+    if not exactly_once:
+        raise InvalidValue(f"option {names[0]} needs guarantee={EXACTLY_ONCE}: set it")
+    version = given.get("txnVersion", "")
+    if len(names) < 2 or not given["txnAppId"] or not version.isdecimal():
+        raise InvalidValue(
+            "options txnAppId and txnVersion belong together: a name, and a whole number that "
+            "is higher with each write under this name"
+        )
+    if int(version) >= VERSIONS_MAX:
+        raise InvalidValue(f"option txnVersion is {version}: it has to be below {VERSIONS_MAX}")
+    return Write(given["txnAppId"], int(version))

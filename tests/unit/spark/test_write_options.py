@@ -1,0 +1,71 @@
+import pytest
+
+from magnetar.errors import InvalidValue
+from magnetar.spark.read_options import ReadOptions
+from magnetar.spark.write_options import Write, WriteOptions
+
+URL = "pulsar://localhost:6650"
+
+
+def read(*, streaming=True, **given):
+    return ReadOptions.parse({"service.url": URL, "topic": "orders", **given}, streaming=streaming)
+
+
+def write(**given):
+    return WriteOptions.parse({"service.url": URL, "topic": "orders", **given}, streaming=True)
+
+
+def test_a_sink_may_leave_the_topic_to_its_rows():
+    assert WriteOptions.parse({"service.url": URL}, streaming=True).topic is None
+    assert WriteOptions.parse({"service.url": URL, "topic": "x"}, streaming=True).topic == (
+        "persistent://public/default/x"
+    )
+
+
+def test_only_a_source_waits_for_a_broker_without_end():
+    assert read(retryForever="TRUE").retry_forever
+    with pytest.raises(InvalidValue, match="unknown option 'retryForever'"):
+        write(retryForever="true")
+
+
+def test_a_sink_without_a_url_is_refused():
+    with pytest.raises(InvalidValue, match=r"service\.url"):
+        WriteOptions.parse({"topic": "x"}, streaming=True)
+
+
+ONCE = {"service.url": URL, "admin.url": "http://localhost:8080", "guarantee": "exactly-once"}
+
+
+def test_a_sink_writes_at_least_once_unless_it_is_told_and_can_ask_for_deduplication():
+    assert not WriteOptions.parse({"service.url": URL}, streaming=True).exactly_once
+    assert WriteOptions.parse(ONCE, streaming=True).exactly_once
+    without = {name: value for name, value in ONCE.items() if name != "admin.url"}
+    with pytest.raises(InvalidValue, match=r"set admin\.url"):
+        WriteOptions.parse(without, streaming=True)
+    with pytest.raises(InvalidValue, match="at-least-once or exactly-once"):
+        WriteOptions.parse({**ONCE, "guarantee": "twice"}, streaming=True)
+    with pytest.raises(InvalidValue, match="http://localhost:8080"):
+        WriteOptions.parse({**ONCE, "admin.url": "localhost"}, streaming=True)
+
+
+def test_a_batch_write_may_have_a_name_and_a_version():
+    named = {**ONCE, "txnAppId": "nightly", "txnVersion": "7"}
+    assert WriteOptions.parse(named, streaming=False).write == Write("nightly", 7)
+    assert WriteOptions.parse(ONCE, streaming=False).write is None
+    for wrong, says in (
+        ({"txnVersion": "-1"}, "belong together"),
+        ({"txnAppId": ""}, "belong together"),
+        ({"txnVersion": str(2**31)}, "below"),
+        ({"guarantee": "at-least-once"}, "needs guarantee=exactly-once"),
+    ):
+        with pytest.raises(InvalidValue, match=says):
+            WriteOptions.parse({**named, **wrong}, streaming=False)
+    with pytest.raises(InvalidValue, match="batch writes only"):
+        WriteOptions.parse(named, streaming=True)
+
+
+def test_a_sink_tells_of_no_schema_unless_it_is_told():
+    assert not WriteOptions.parse({"service.url": URL}, streaming=True).text
+    assert WriteOptions.parse({"service.url": URL, "schema": "string"}, streaming=True).text
+    with pytest.raises(InvalidValue, match="none or string"):
+        WriteOptions.parse({"service.url": URL, "schema": "avro"}, streaming=True)
