@@ -7,57 +7,17 @@ import pytest
 from compatibility.conftest import open_client
 from pulsar import ConsumerType, Timeout
 from pulsar import InitialPosition as Position
+from support.chunks import Publisher
 from support.draining import drained
 from support.elsewhere import until_elsewhere
-from support.network import WireConnection
 
 from magnetar import Client, InitialPosition, SubscriptionType
-from magnetar.message.entry import checksum, join
-from magnetar.proto import PulsarApi_pb2 as pb
 from magnetar.testing.local_broker import LocalBroker
-from magnetar.wire import requests
 
 pytestmark = pytest.mark.compatibility
 
 TOPIC = "persistent://public/default/in-chunks"
 EARLIEST = InitialPosition.EARLIEST
-
-
-class Publisher:
-    """Publishes entries in any order: ``m1/3`` is the second of three chunks of message m."""
-
-    @classmethod
-    async def open(cls, broker, topic=TOPIC):
-        made = cls()
-        made._wire = await WireConnection.open("127.0.0.1", broker.port)
-        made._wire.send(requests.connect("test", 21))
-        made._wire.send(requests.lookup(0, topic))
-        made._wire.send(requests.producer(1, 1, topic, name="p"))
-        made._sequence = 0
-        for _ in range(3):
-            await made._wire.receive()
-        return made
-
-    async def publish(self, *words):
-        for word in words:
-            name, _, count = word.partition("/")
-            fields = {}
-            if count:
-                uuid, index = name[:-1], int(name[-1])
-                fields = {
-                    "uuid": uuid,
-                    "chunk_id": index,
-                    "num_chunks_from_msg": int(count),
-                    "total_chunk_msg_size": len(name) * int(count),
-                }
-            metadata = pb.MessageMetadata(
-                producer_name="p", sequence_id=self._sequence, publish_time=1, **fields
-            )
-            entry = join(metadata.SerializeToString(), name.encode())
-            pieces = requests.send(1, self._sequence, entry, checksum(entry), is_chunk=bool(count))
-            self._wire.send(b"".join(pieces))
-            self._sequence += 1
-            await self._wire.receive()
 
 
 @pytest.fixture
@@ -68,7 +28,7 @@ async def broker(tmp_path):
 
 @pytest.fixture
 async def publisher(broker):
-    return await Publisher.open(broker)
+    return await Publisher.open(broker.service_url, TOPIC)
 
 
 def subscribe(client, kind=SubscriptionType.EXCLUSIVE, **options):

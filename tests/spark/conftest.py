@@ -55,3 +55,35 @@ def client(broker: BrokerThread) -> Iterator[blocking.Client]:
 @pytest.fixture
 def topic(request: pytest.FixtureRequest) -> str:
     return f"persistent://public/default/{request.node.name.replace('[', '-').replace(']', '')}"
+
+
+class Stream:
+    """A copy of ``topic`` to ``topic-copy`` that can be run as often as one likes."""
+
+    def __init__(self, spark, broker, topic, checkpoint):
+        self._spark, self._broker, self._topic = spark, broker, topic
+        self._checkpoint = checkpoint
+        self.copy = f"{topic}-copy"
+
+    def query(self, *, available_now=True, **options):
+        reader = self._spark.readStream.format("pulsar").schema("key binary, value binary")
+        reader = reader.option("service.url", self._broker.service_url)
+        frame = reader.options(**{"topic": self._topic, "startingOffsets": "earliest", **options})
+        writer = frame.load().writeStream.format("pulsar").option("topic", self.copy)
+        writer = writer.option("service.url", self._broker.service_url)
+        writer = writer.option("checkpointLocation", str(self._checkpoint))
+        if available_now:
+            return writer.trigger(availableNow=True).start()
+        return writer.trigger(processingTime="100 milliseconds").start()
+
+    def run(self, **options):
+        """Everything that is there now; the progress of the micro-batches that had something."""
+        query = self.query(**options)
+        query.awaitTermination(90)
+        assert query.exception() is None
+        return [one for one in query.recentProgress if one["numInputRows"]]
+
+
+@pytest.fixture
+def stream(spark, broker, topic, tmp_path):
+    return Stream(spark, broker, topic, tmp_path / "checkpoint")

@@ -1,21 +1,38 @@
 """How far a read of a range has come: what belongs to it, and when nothing more can. Pure."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from magnetar.client.consumers.entry import Entry
+from magnetar.model.position import Position
+from magnetar.spark.chunks import ChunkedMessages
 from magnetar.spark.offsets import NOTHING_READ, Offset
 from magnetar.spark.planning import Range
 
 
+@dataclass(frozen=True, slots=True)
+class Lacking:
+    """A message in chunks that ends in the range and cannot be put together."""
+
+    position: Position  # Of its last chunk.
+    publish_time_ms: int
+    reason: str
+
+
 @dataclass(slots=True)
 class RangeProgress:
-    """Takes what a reader receives and gives out what belongs to the range, each message once."""
+    """Takes what a reader receives and gives out what belongs to the range, each message once.
+
+    A reader receives chunks by themselves, and may begin again at an earlier place for them.
+    """
 
     wanted: Range
     first: Offset | None = None  # The first message received, in the range or before it.
     reached: Offset | None = None  # The last message received. Invariant: never moves back.
     found_end: bool = False  # The very message that ends the range was received, or one behind it.
+    lacking: Lacking | None = None  # Nothing behind it is taken before its first chunks are there.
+    _chunks: ChunkedMessages = field(default_factory=ChunkedMessages)
+    _given_up: set[Position] = field(default_factory=set)
 
     def take(self, entries: Iterable[Entry]) -> list[Entry]:
         """Of ``entries`` the messages that are in the range and did not come before."""
@@ -25,14 +42,36 @@ class RangeProgress:
                 self.first = _offset(entry, entry.indexes[0])
             last = _offset(entry, entry.indexes[-1])
             seen = self.wanted.after if self.reached is None else self.reached
+            whole, flaw = (entry, "") if entry.delivery.batch_size else self._joined(entry)
             if last > seen:
+                if flaw and last <= self.wanted.upto and last[:2] not in self._given_up:
+                    delivery = entry.delivery
+                    time_ms = delivery.metadata.publish_time_ms
+                    self.lacking = Lacking(delivery.position, time_ms, flaw)
+                    break
                 self.reached = last
                 kept = _after(entry, max(seen, self.wanted.after))
                 if last >= self.wanted.upto:
                     kept = None if kept is None else self._upto(kept)
+                if kept is entry:
+                    kept = whole
                 if kept is not None:
                     taken.append(kept)
         return taken
+
+    def begin_again(self) -> None:
+        """The reader begins again, before the first chunks of the message that lacks them."""
+        self._chunks.clear()
+        self.lacking = None
+
+    def give_up(self) -> None:
+        """Do without the message that lacks its first chunks; the reader begins again."""
+        assert self.lacking is not None, "a message is given up that lacks something"
+        self._given_up.add(self.lacking.position)
+        self.begin_again()
+
+    def _joined(self, entry: Entry) -> tuple[Entry | None, str]:
+        return self._chunks.add(entry) if entry.delivery.metadata.chunk else (entry, "")
 
     def _upto(self, entry: Entry) -> Entry | None:
         """The part of an entry that is not beyond the range."""

@@ -3,22 +3,28 @@
 import logging
 from collections.abc import Generator
 from contextlib import closing, suppress
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
+from itertools import chain
+from typing import Final
 
 from magnetar.client import blocking
 from magnetar.client.consumers.entry import Entry
 from magnetar.errors import EntryNotFound, TimedOut, TopicNotFound
 from magnetar.model.position import EARLIEST_MESSAGE, MessageId
+from magnetar.spark.chunks import NOT_BEGUN
 from magnetar.spark.connections import client_for
-from magnetar.spark.offsets import Offset
+from magnetar.spark.offsets import NOTHING_READ, Offset
 from magnetar.spark.planning import Range
 from magnetar.spark.range_progress import RangeProgress
 from magnetar.spark.read_options import ReadOptions
+from magnetar.spark.topics import PublishTimes
 
 log = logging.getLogger(__name__)
 
 _WAIT_S = 1.0
 """After this time without a message the broker is asked whether there is one to wait for."""
+LOOK_BACKS_MS: Final = (0, 60_000, 3_600_000)
+"""How long before a message in chunks its first one is looked for; then it is taken for lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,19 +54,25 @@ class RangeReader:
         nothing after it was trimmed. It ends with a message that was there when the range was
         planned. Raises EntryNotFound when either is missing (or logs so and goes on, when data
         may be lost), and TimedOut when nothing comes for ``timeout_s``. A topic that was deleted
-        in the meantime has lost its end, and is not created again.
+        in the meantime has lost its end, and is not created again. A message in chunks is read
+        where its last one lies: for those before the range the reader begins again, further back.
         """
         progress = RangeProgress(wanted)
-        with suppress(TopicNotFound), closing(self._received(wanted, progress)) as received:
-            for entries in received:
-                at_first = progress.first is None
-                taken = progress.take(entries)
-                if at_first and not progress.begins_where_it_should:
-                    self._check_start(wanted)
-                if taken:
-                    yield taken
-                if progress.done:
-                    break
+        starts = self._look_backs(wanted, progress)
+        for start in chain([wanted.start_id], starts):
+            with (
+                suppress(TopicNotFound),
+                closing(self._received(wanted, progress, start)) as received,
+            ):
+                for entries in received:
+                    at_first = progress.first is None
+                    taken = progress.take(entries)
+                    if at_first and not progress.begins_where_it_should:
+                        self._check_start(wanted)
+                    if taken:
+                        yield taken
+                    if progress.done or progress.lacking:
+                        break
         if not progress.found_end:
             self._lost(
                 f"{wanted.topic} has no message {wanted.upto}, where the range to read ends; "
@@ -77,11 +89,39 @@ class RangeReader:
                     count -= entry.count
         return wanted.upto
 
-    def _received(
+    def _look_backs(
         self, wanted: Range, progress: RangeProgress
+    ) -> Generator[MessageId, None, None]:
+        """Where to begin again, as long as a message lacks its first chunks.
+
+        All chunks of a message carry the same publish time, but producers' clocks differ.
+        """
+        times = PublishTimes(self.client, self.timeout_s)
+        while (lacking := progress.lacking) is not None:
+            for back_ms in LOOK_BACKS_MS:
+                place = times.before(wanted.topic, max(lacking.publish_time_ms - back_ms, 0))
+                if place is not None and place[:2] < lacking.position:
+                    progress.begin_again()
+                    yield replace(wanted, after=place).start_id
+                    if progress.lacking is None or progress.lacking.position != lacking.position:
+                        break
+            else:
+                what = (
+                    f"{wanted.topic} has a message in chunks that ends at {lacking.position} and "
+                    f"cannot be put together: {lacking.reason}"
+                )
+                if lacking.reason == NOT_BEGUN and wanted.after == NOTHING_READ:
+                    log.warning("spark.left_out what=%s", what)  # The topic begins inside of it.
+                else:
+                    self._lost(what)
+                progress.give_up()
+                yield wanted.start_id
+
+    def _received(
+        self, wanted: Range, progress: RangeProgress, start: MessageId
     ) -> Generator[list[Entry], None, None]:
         """What the reader receives, until the topic ends before the range: its end was trimmed."""
-        with self._reader(wanted.topic, wanted.start_id, self.rows_max) as reader:
+        with self._reader(wanted.topic, start, self.rows_max) as reader:
             waited_s = 0.0
             while True:
                 entries = reader.receive_entries(self.rows_max, _WAIT_S)
@@ -97,15 +137,11 @@ class RangeReader:
                     raise TimedOut(
                         f"{wanted.topic}: nothing came for {waited_s:g} s after "
                         f"{progress.reached}, though the range goes on to {wanted.upto}. If the "
-                        "broker is only slow, raise the option timeoutSeconds; if the range ends "
-                        "inside a message in chunks, read up to another one"
+                        "broker is only slow, raise the option timeoutSeconds"
                     )
 
     def _check_start(self, wanted: Range) -> None:
-        """The first message received lies after the one read last. Is that one still there?
-
-        It may be, unseen: a reader cannot begin at the last chunk of a message in chunks.
-        """
+        """The first message received lies after the one read last: is nothing trimmed between?"""
         with self._reader(wanted.topic, EARLIEST_MESSAGE, 1) as reader:
             first = reader.receive(self.timeout_s).message_id
         if Offset(first.ledger_id, first.entry_id, first.batch_index) > wanted.after:
@@ -116,7 +152,12 @@ class RangeReader:
 
     def _reader(self, topic: str, start: MessageId, queue_size: int) -> blocking.Reader:
         return self.client.create_reader(
-            topic, start, inclusive=True, receiver_queue_size=queue_size, create_topic=False
+            topic,
+            start,
+            inclusive=True,
+            receiver_queue_size=queue_size,
+            create_topic=False,
+            join_chunks=False,
         )
 
     def _lost(self, what: str) -> None:

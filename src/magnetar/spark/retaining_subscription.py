@@ -1,7 +1,9 @@
 """A subscription that follows a query, so that the broker keeps what the query has not read."""
 
 import threading
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
 
 from magnetar.client import blocking
 from magnetar.errors import ConsumerBusy, TopicNotFound
@@ -11,6 +13,9 @@ from magnetar.model.subscriptions import InitialPosition, SubscriptionType
 from magnetar.spark.offsets import Offset
 
 _BUSY_RETRY_S = 0.1
+LEDGER_KEPT_S: Final = 60.0
+"""How long a ledger is kept that the query has left: as long as consumers wait for a message's
+chunks. Whole ledgers are trimmed, and what ends in the next one may begin there."""
 
 
 class RetainingSubscription:
@@ -21,14 +26,21 @@ class RetainingSubscription:
     """
 
     def __init__(
-        self, client: blocking.Client, subscription: str, *, busy_timeout_s: float = 0.0
+        self,
+        client: blocking.Client,
+        subscription: str,
+        *,
+        busy_timeout_s: float = 0.0,
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
         """``busy_timeout_s``: how long one may wait for a planner that is on its way out."""
         self._client = client
         self.name = subscription
         self._busy_timeout_s = busy_timeout_s
         self._consumers: dict[str, blocking.Consumer] = {}
+        self._now = now
         self._moved_to: dict[str, Offset] = {}
+        self._left_at: dict[str, float] = {}  # When the query left the ledger moved to.
 
     def hold(self, topics: Iterable[str]) -> None:
         """Keep what comes in ``topics`` from now on, and what is there. Raises as ``move``."""
@@ -48,7 +60,7 @@ class RetainingSubscription:
                 if offset.names_a_message:
                     raise
                 continue  # A partition that nobody has written to yet: see ``topics.py``.
-            if offset.entry_id > 0 and self._moved_to.get(topic) != offset:
+            if offset.entry_id > 0 and self._may_move(topic, offset):
                 partition = TopicName.parse(topic).partition_index
                 consumer = self._consumers[topic]
                 consumer.acknowledge_cumulative(
@@ -56,6 +68,14 @@ class RetainingSubscription:
                 )
                 consumer.flush()
                 self._moved_to[topic] = offset
+                self._left_at.pop(topic, None)
+
+    def _may_move(self, topic: str, offset: Offset) -> bool:
+        former = self._moved_to.get(topic)
+        if former is None or former.ledger_id == offset.ledger_id:
+            return former != offset
+        now = self._now()
+        return now - self._left_at.setdefault(topic, now) >= LEDGER_KEPT_S
 
     def close(self) -> None:
         """Disconnect. The subscription stays, and with it what was not read."""

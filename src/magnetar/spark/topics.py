@@ -66,10 +66,7 @@ class PublishTimes:
             return self._before(reader, time_ms)
 
     def cut(self, wanted: Range, count: int) -> list[Range]:
-        """The range in up to ``count`` pieces, each published in as long a time.
-
-        It stays whole where its end is a message in chunks: a reader cannot begin at the last one.
-        """
+        """The range in up to ``count`` pieces, each published in as long a time."""
         with self._reader(wanted.topic, wanted.start_id) as reader:
             try:
                 first_ms = reader.receive(self._timeout_s).publish_time_ms
@@ -90,7 +87,12 @@ class PublishTimes:
 
     def _reader(self, name: str, start: MessageId) -> blocking.Reader:
         return self._client.create_reader(
-            name, start, inclusive=True, receiver_queue_size=_PLANNING_QUEUE, create_topic=False
+            name,
+            start,
+            inclusive=True,
+            receiver_queue_size=_PLANNING_QUEUE,
+            create_topic=False,
+            join_chunks=False,
         )
 
 

@@ -1,4 +1,5 @@
 from itertools import chain, groupby, pairwise
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -6,6 +7,7 @@ from hypothesis import strategies as st
 
 from magnetar.client.consumers.entry import Entry
 from magnetar.client.message import Delivery
+from magnetar.message.metadata import ChunkPlace
 from magnetar.model.position import Position
 from magnetar.spark.offsets import NOTHING_READ, Offset
 from magnetar.spark.planning import Range
@@ -19,7 +21,8 @@ def entries(offsets):
     for position, group in groupby(offsets, lambda offset: offset[:2]):
         indexes = [offset.batch_index for offset in group]
         size = SIZES[position]
-        delivery = Delivery("t", Position(*position), -1, size, None, 0, redelivered=False)
+        metadata = SimpleNamespace(chunk=None)
+        delivery = Delivery("t", Position(*position), -1, size, metadata, 0, redelivered=False)
         wanted = sum(1 << index for index in indexes) if size else None
         yield Entry(delivery, b"", wanted)
 
@@ -115,3 +118,42 @@ def test_a_range_is_done_when_a_later_message_comes():
     assert progress.done
     assert not progress.found_end
     assert progress.reached == LOG[-1]
+
+
+def mixed(data):
+    """A log of messages in one to four chunks each, in any mixture; chunk ``2`` of ``a3``."""
+    sizes = data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=6))
+    waiting = [[(name, index, size) for index in range(size)] for name, size in enumerate(sizes)]
+    found = []
+    while any(waiting):
+        found.append(data.draw(st.sampled_from([each for each in waiting if each])).pop(0))
+    return found
+
+
+def chunk(entry_id, name, index, size):
+    place = ChunkPlace(f"m{name}", index, size, size) if size > 1 else None
+    metadata = SimpleNamespace(chunk=place, publish_time_ms=0, compression=0)
+    delivery = Delivery("t", Position(1, entry_id), -1, 0, metadata, 0, redelivered=False)
+    return Entry(delivery, b"%d" % index)
+
+
+@given(st.data())
+def test_each_message_in_chunks_is_in_the_range_of_its_last_one(data):
+    log = mixed(data)
+    last = len(log) - 1
+    cuts = data.draw(st.sets(st.integers(0, last - 1)).map(sorted)) if last else []
+    found = []
+    for after, upto in pairwise([-1, *cuts, last]):
+        begin = Offset(1, after) if after >= 0 else NOTHING_READ
+        progress = RangeProgress(Range("t", begin, Offset(1, upto)))
+        start, back = max(after, 0), 0
+        while not progress.done:
+            received = [chunk(at, *log[at]) for at in range(start, last + 1)]
+            found += [entry.delivery.position.entry_id for entry in progress.take(received)]
+            if progress.lacking is not None:
+                back += 1
+                start = max(progress.lacking.position.entry_id - back, 0)
+                progress.begin_again()
+        assert progress.found_end
+    whole = [at for at, (_, index, size) in enumerate(log) if index == size - 1]
+    assert found == whole

@@ -1,9 +1,14 @@
 """Against a real broker, in memory, in this process."""
 
+import random
+from itertools import pairwise
+
 import pytest
+from support.chunks import publish
 
 from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.errors import EntryNotFound
+from magnetar.message.compression import CompressionType
 from magnetar.spark.offsets import NOTHING_READ, Offset
 from magnetar.spark.planning import Range
 from magnetar.spark.range_read import RangeReader
@@ -91,3 +96,79 @@ def test_the_end_of_so_many_messages_is_found_by_reading(client, topic):
     assert reader(client).end_after(whole, 100) == offsets[-1]
     assert reader(client).end_after(whole, 1000) == offsets[-1]
     assert reader(client).end_after(Range(topic, offsets[9], offsets[-1]), 1) == offsets[10]
+
+
+CHUNKED = ["a0/3", "x", "b0/2", "y", "a1/3", "b1/2", "c0/2", "a2/3", "z", "c1/2"]
+WHOLE = {"b1/2": "b0b1", "a2/3": "a0a1a2", "c1/2": "c0c1", "x": "x", "y": "y", "z": "z"}
+
+
+def publish_chunks(broker, topic, words=CHUNKED, **options):
+    publish(broker.service_url, topic, words, **options)
+
+
+def places(client, topic):
+    """The offset of each entry, chunks too."""
+    with client.create_reader(topic, join_chunks=False) as raw:
+        count = raw.last_message_id().entry_id + 1
+        found = [raw.receive(10.0).message_id for _ in range(count)]
+    return [Offset(one.ledger_id, one.entry_id) for one in found]
+
+
+def texts(read):
+    return [entry.payload.decode() for entries in read for entry in entries]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+def test_a_message_in_chunks_is_read_where_its_last_one_lies(magnetar_broker, client, topic, size):
+    publish_chunks(magnetar_broker, topic)
+    offsets = places(client, topic)
+    ends = [NOTHING_READ, *offsets[size - 1 : -1 : size], offsets[-1]]
+    for after, upto in pairwise(ends):
+        inside = CHUNKED[ends.index(after) and offsets.index(after) + 1 : offsets.index(upto) + 1]
+        found = texts(reader(client).read(Range(topic, after, upto)))
+        assert found == [WHOLE[word] for word in inside if word in WHOLE]
+
+
+def test_chunks_are_found_though_producers_clocks_differ(magnetar_broker, client, topic):
+    now_ms = 1_700_000_000_000
+    publish_chunks(magnetar_broker, topic, ["early"], publish_time_ms=now_ms - 3_700_000)
+    publish_chunks(magnetar_broker, topic, ["a0/2"], publish_time_ms=now_ms - 30_000)
+    publish_chunks(magnetar_broker, topic, ["x", "a1/2"], publish_time_ms=now_ms)
+    offsets = places(client, topic)
+    assert texts(reader(client).read(Range(topic, offsets[2], offsets[3]))) == ["a0a1"]
+
+
+def test_chunks_that_a_producer_sent_again_make_no_second_message(magnetar_broker, client, topic):
+    publish_chunks(magnetar_broker, topic, ["a0/2", "a1/2", "x", "a1/2", "y"])
+    offsets = places(client, topic)
+    assert texts(reader(client).read(Range(topic, NOTHING_READ, offsets[4]))) == ["a0a1", "x", "y"]
+    assert texts(reader(client).read(Range(topic, offsets[2], offsets[4]))) == ["y"]
+
+
+def test_a_message_whose_first_chunk_is_gone_is_an_error(magnetar_broker, client, topic, caplog):
+    publish_chunks(magnetar_broker, topic, ["x", "a1/2", "y"])
+    offsets = places(client, topic)
+    whole = Range(topic, offsets[0], offsets[2])
+    with pytest.raises(EntryNotFound, match=r"ends at .* its first chunks are not there"):
+        texts(reader(client).read(whole))
+    assert texts(reader(client, fail_on_data_loss=False).read(whole)) == ["y"]
+    assert "cannot be put together" in caplog.text
+
+
+def test_what_begins_a_topic_without_its_first_chunk_is_left_out(magnetar_broker, client, topic):
+    """Nothing was lost that this read was to bring: it begins with what is there."""
+    publish_chunks(magnetar_broker, topic, ["a1/2", "x"])
+    offsets = places(client, topic)
+    assert texts(reader(client).read(Range(topic, NOTHING_READ, offsets[1]))) == ["x"]
+
+
+def test_compressed_chunks_are_joined_before_they_are_decompressed(client, topic):
+    data = random.Random(7).randbytes(6_000_000) + b"x" * 6_000_000
+    with client.create_producer(
+        topic, chunking=True, batching=False, compression=CompressionType.ZLIB
+    ) as producer:
+        producer.send(data)
+    offsets = places(client, topic)
+    assert len(offsets) == 2
+    (entries,) = reader(client).read(Range(topic, offsets[0], offsets[1]))
+    assert [entry.payload for entry in entries] == [data]

@@ -1,11 +1,21 @@
+import json
 from contextlib import nullcontext
+from urllib.request import urlopen
 
 import pytest
 
+from magnetar.client import blocking
 from magnetar.errors import ConsumerBusy, TopicNotFound
+from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST_MESSAGE
 from magnetar.spark.offsets import NOTHING_READ, Offset
-from magnetar.spark.retaining_subscription import RetainingSubscription
+from magnetar.spark.retaining_subscription import LEDGER_KEPT_S, RetainingSubscription
+from magnetar.testing.local_broker import BrokerThread
+
+SMALL_LEDGERS = {
+    "managedLedgerMaxEntriesPerLedger": 5,
+    "managedLedgerMinLedgerRolloverTimeMinutes": 0,
+}
 
 
 @pytest.fixture
@@ -66,3 +76,29 @@ def test_reading_goes_on_beside_it(client, topic, offsets):
     with client.create_reader(topic, EARLIEST_MESSAGE) as reader:
         assert int(reader.receive(10.0).data) == 0
     held.close()
+
+
+def test_a_ledger_that_was_left_is_kept_for_a_while(topic):
+    """What is in chunks may begin there and end in the next one."""
+    with (
+        BrokerThread(settings=SMALL_LEDGERS) as own,
+        blocking.Client(own.service_url) as client,
+    ):
+        with client.create_producer(topic, batching=False) as producer:
+            ids = [producer.send(b"%d" % number) for number in range(10)]
+        offsets = [Offset(one.ledger_id, one.entry_id, one.batch_index) for one in ids]
+        assert offsets[3].ledger_id < offsets[7].ledger_id
+        times_s = iter([0.0, 10.0, LEDGER_KEPT_S - 0.1, LEDGER_KEPT_S])
+        held = RetainingSubscription(client, "held", now=lambda: next(times_s))
+        kept_from = []
+        for number in (3, 7, 8, 9, 9):
+            held.move({topic: offsets[number]})
+            kept_from.append(10 - backlog(own, topic))
+        held.close()
+    assert kept_from == [3, 3, 3, 3, 9]
+
+
+def backlog(broker, topic):
+    url = f"{broker.web_url}/admin/v2/persistent/public/default/{TopicName.parse(topic).local}"
+    with urlopen(f"{url}/stats", timeout=10) as answer:
+        return json.load(answer)["subscriptions"]["held"]["msgBacklog"]

@@ -71,6 +71,7 @@ class ConsumerConfig:
     ack_timeout_backoff: RedeliveryBackoff | None = None  # Waited after ``ack_timeout_s``.
     dead_letter_policy: DeadLetterPolicy | None = None  # Where messages go that come too often.
     enable_retry: bool = False  # Receive from the retry topic, too: for ``reconsume_later``.
+    join_chunks: bool = True  # False: each chunk is received by itself, still compressed.
     chunked_messages_max: int = 100  # Chunked messages put together at the same time. For one more
     ack_oldest_incomplete: bool = False  # the oldest is asked for again, or (True) acknowledged.
     chunk_age_max_s: float = 60.0  # A chunked message not complete by then is given up:
@@ -154,6 +155,7 @@ class ReaderOptions(TableViewOptions, total=False):
 
     start_paused: bool
     read_compacted: bool
+    join_chunks: bool
 
 
 class ConsumerOptions(ReaderOptions, total=False):

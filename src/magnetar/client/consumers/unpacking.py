@@ -103,6 +103,7 @@ class Unpacker:
             redeliver=config.redeliver_incomplete,
             drop_oldest=config.ack_oldest_incomplete,
         )
+        self._join_chunks = config.join_chunks
         self._ordered = config.type.single_active
         self._compacted = config.read_compacted
         self._size_max = config.message_size_max
@@ -203,6 +204,8 @@ class Unpacker:
                     raise
                 return self._undecrypted(delivery, body)
         if metadata.chunk is not None:
+            if not self._join_chunks:
+                return self._single(delivery, body)
             whole = self._add_chunk(metadata.chunk, body, delivery.position)
             if whole is None:
                 return None
