@@ -14,6 +14,7 @@ TESTED_ELSEWHERE = {
     "broker/topics/backlog_limits.py": "tests/unit/broker/topics/test_topic_upkeep.py",
     "client/connections/sides.py": "contracts; producers, consumers and watches satisfy them",
     "errors.py": "classes only; tests/architecture/test_error_tables.py walks the tree",
+    "history/object_store.py": "a contract; tests of folder.py and bucket.py",
     "storage/metadata/store.py": "a contract; tests/contract runs every implementation",
     "storage/ledger/store.py": "a contract; tests/contract runs every implementation",
     "storage/managed_ledger/entries.py": "a contract; Entries and SendRun satisfy it",

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "magnetar"
 TESTS = ROOT / "tests"
 DOCUMENT = ROOT / "docs" / "limits.md"
-ROOMS = ("broker", "client", "message", "model", "storage", "wire")
+ROOMS = ("broker", "client", "history", "message", "model", "storage", "wire")
 # A client's options are its settings again, as keyword arguments without defaults.
 REPEATED = re.compile(r"Options$")
 
