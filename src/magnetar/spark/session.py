@@ -3,6 +3,9 @@
 Each setting was measured (``docs/spark.md`` has the numbers): without them a micro-batch costs
 three times as much, and Spark may not find Java, or start workers in another Python. A plain
 ``SparkSession.builder`` works with ``format("pulsar")`` too.
+
+The module can be called as the function in it, so that ``magnetar.spark.session()`` starts Spark
+whether somebody imported this module or not.
 """
 
 import contextlib
@@ -13,20 +16,30 @@ import sys
 import tempfile
 from collections.abc import Mapping, MutableMapping
 from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
 
-import pyspark
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from magnetar.errors import NotReady
+from magnetar.errors import InvalidValue, NotReady
 from magnetar.spark.java import REMEDY, find_java
-from magnetar.spark.scripts import plain, plain_command, write_whole
+from magnetar.spark.scripts import plain, plain_command
+from magnetar.spark.shipping import ship_connector
+from magnetar.spark.spark_home import INSTALLED, LOG_FILE, PID_FILE, spark_home
 
-SETTINGS = {
+ANYWHERE: Final = {
     # Loopback TCP costs some 40 ms for every task that runs in Python.
     "spark.python.unix.domain.socket.enabled": "true",
+    "spark.ui.showConsoleProgress": "false",
+    # Days and hours of event time mean the same everywhere.
+    "spark.sql.session.timeZone": "UTC",
+}
+"""What is set with any master."""
+SETTINGS: Final = {
+    **ANYWHERE,
     # The default forks some twenty processes for each file of the checkpoint.
     "spark.sql.streaming.checkpointFileManagerClass": (
         "org.apache.spark.sql.execution.streaming.checkpointing"
@@ -35,59 +48,104 @@ SETTINGS = {
     # The default of 200 is for clusters: each is a task and a state store of every micro-batch.
     "spark.sql.shuffle.partitions": str(os.cpu_count() or 2),
     "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    # Days and hours of event time mean the same everywhere.
-    "spark.sql.session.timeZone": "UTC",
 }
+"""What is set where Spark runs in this machine alone."""
+OVER_CONNECT: Final = {"spark.sql.session.timeZone": "UTC"}
+"""What is set of a session of a Connect server, which has settings of its own."""
 
-_INSTALLED = Path(pyspark.__file__).parent
 _SHUTDOWN_TIMEOUT_S = 15.0
-_LOG_FILE = "MAGNETAR_SPARK_LOG_FILE"
-_PID_FILE = "MAGNETAR_SPARK_PID_FILE"
-_ENVIRONMENT = f"""\
-# Everything that Spark, its Java and its Python workers would print.
-if [ -n "${_LOG_FILE}" ]; then exec >>"${_LOG_FILE}" 2>&1; fi
-# Java will be this very process.
-if [ -n "${_PID_FILE}" ]; then echo $$ >"${_PID_FILE}"; fi
-"""
-_LOGGING = """\
-rootLogger.level = {level}
-# Spark takes the log level of a Python session from this logger.
-logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
-logger.gateway.level = {level}
-rootLogger.appenderRef.console.ref = console
-appender.console.type = Console
-appender.console.name = console
-appender.console.target = SYSTEM_ERR
-appender.console.layout.type = PatternLayout
-appender.console.layout.pattern = %d{{HH:mm:ss}} %p %c{{1}}: %m%n%ex
-"""
 
 
 def session(
     app_name: str = "magnetar",
     *,
-    master: str = "local[*]",
+    master: str | None = None,
+    remote: str | None = None,
     settings: Mapping[str, str] | None = None,
+    python: str | None = None,
+    with_connector: bool = False,
     log_level: str = "warn",
     log_file: Path | None = None,
     pid_file: Path | None = None,
 ) -> SparkSession:
     """Start Spark, or return the session that runs; ``settings`` go before ours.
 
+    In a thread other than the one that started it, it also makes ``writeStream`` find
+    ``format("pulsar")``. ``master`` is ``local[*]`` where nothing else is said. With that of a
+    cluster, ``python`` is the command for its workers, else theirs, and ``with_connector`` sends
+    them this package: what it depends on has to be there. ``remote`` is a Spark Connect server,
+    ``sc://host:port``, or a local master to start one here.
+
     What Spark prints goes to ``log_file``, else to this process's stderr. It takes seconds, and
     cannot be interrupted; but who kills the process named in ``pid_file``, which appears early,
-    ends it. Raises NotReady when there is no Java to run it, or Java does not come up.
+    ends it. Raises NotReady when there is no Java to run it, or Java does not come up; InvalidValue
+    for arguments that contradict each other.
     """
-    prepare(os.environ, log_level=log_level, log_file=log_file, pid_file=pid_file)
-    builder = SparkSession.builder.appName(app_name).master(master)
-    for name, value in {**SETTINGS, **(settings or {})}.items():
+    if remote is not None and master is not None:
+        raise InvalidValue("master and remote name two Sparks: give one of them")
+    master = master or "local[*]"
+    place = remote or master
+    builder = SparkSession.builder.appName(app_name)
+    builder = builder.master(master) if remote is None else builder.remote(remote)
+    if place.startswith("sc://"):
+        ours: Mapping[str, str] = OVER_CONNECT
+    else:
+        local = place.startswith("local")
+        ours = SETTINGS if local else ANYWHERE
+        prepare(
+            os.environ,
+            local=local,
+            python=python,
+            log_level=log_level,
+            log_file=log_file,
+            pid_file=pid_file,
+        )
+    for name, value in {**ours, **(settings or {})}.items():
         builder = builder.config(name, value)
     try:
-        return builder.getOrCreate()
+        spark = builder.getOrCreate()
     except (PySparkException, Py4JError, OSError) as error:
+        if place.startswith("sc://"):
+            raise NotReady(f"no Spark Connect server answers at {remote}: {error}") from error
         java = os.environ.get("JAVA_HOME")
         raise NotReady(f"Spark did not start with the Java in {java}: {error} {REMEDY}") from error
+    if with_connector:
+        ship_connector(spark)
+    if remote is None:
+        activate(spark)
+        _settle_source(spark)
+    return spark
+
+
+def activate(spark: SparkSession) -> None:
+    """Make ``spark`` the session of this thread.
+
+    ``writeStream.format("pulsar").start()`` asks for the thread's session, which only the thread
+    that started Spark has by itself. Needed with no Connect session.
+    """
+    jvm: Any = spark._jvm  # noqa: SLF001 - Spark has no public way from Python
+    module = getattr(getattr(jvm, "org.apache.spark.sql.classic.SparkSession$"), "MODULE$")
+    module.setActiveSession(spark._jsparkSession)  # noqa: SLF001 - as above
+
+
+def _settle_source(spark: SparkSession) -> None:
+    """Have Spark find the format now, and make concurrent first starts of its queries safe.
+
+    Spark 4.3 puts four variables into a map, which all queries of a format share, when each of
+    them starts, without a lock: of two that add one at the same time, one may break the map, and
+    every later query of the session fails with "Task not serializable". So they are put in here:
+    a new value for what is there does not change the map's shape.
+    """
+    state = spark._jsparkSession.sessionState()  # noqa: SLF001 - Spark has no public way
+    conf = spark.sparkContext._jsc.sc().conf()  # noqa: SLF001 - as above
+    with contextlib.suppress(Py4JError):  # Else the first query says what is wrong.
+        variables = state.dataSourceManager().lookupDataSource("pulsar").dataSourceCls().envVars()
+        timeout_s = conf.getTimeAsSeconds("spark.python.authenticate.socketTimeout", "15s")
+        buffer_bytes = conf.getSizeAsBytes("spark.buffer.size", "64k")
+        variables.put("SPARK_AUTH_SOCKET_TIMEOUT", str(timeout_s))
+        variables.put("SPARK_BUFFER_SIZE", str(buffer_bytes))
+        variables.put("SPARK_LOCAL_DIRS", tempfile.gettempdir())
+        variables.put("SPARK_PYTHON_RUNTIME", "PYTHON_WORKER")
 
 
 def shut_down(spark: SparkSession) -> None:
@@ -117,25 +175,36 @@ def shut_down(spark: SparkSession) -> None:
 def prepare(
     environment: MutableMapping[str, str],
     *,
+    local: bool = True,
+    python: str | None = None,
     log_level: str = "warn",
     log_file: Path | None = None,
     pid_file: Path | None = None,
 ) -> None:
     """Tell Spark, by environment variables, which Java, Python and Spark to use.
 
-    What the user has set stays, but for a JAVA_HOME that is too old. Raises NotReady.
+    What the user has set stays, but for JAVA_HOME. Where Spark is not ``local``, workers are on
+    other machines: nothing is said of their Python but what ``python`` says. Raises NotReady.
     """
     folder = _folder(environment)
     environment["JAVA_HOME"] = str(find_java(environment, folder).home)
-    python = plain_command(sys.executable, folder / "python")
-    environment.setdefault("PYSPARK_PYTHON", python)
+    environment[LOG_FILE] = str(log_file or "")
+    environment[PID_FILE] = str(pid_file or "")
+    if python is not None:
+        environment["PYSPARK_PYTHON"] = python
+    ours = os.name != "nt" and not {"SPARK_HOME", "SPARK_CONF_DIR"} & set(environment)
+    brief = local and log_file is None and log_level == "warn"
+    home = spark_home(folder, log_level, brief=brief) if ours else None
+    if not local:
+        if home is not None:
+            environment["SPARK_CONF_DIR"] = str(home / "conf")
+        return
+    environment.setdefault("PYSPARK_PYTHON", plain_command(sys.executable, folder / "python"))
     # The driver's Python has to be of the same minor version as the workers': it is the same one.
     environment.setdefault("PYSPARK_DRIVER_PYTHON", environment["PYSPARK_PYTHON"])
     environment.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    if os.name != "nt" and "SPARK_HOME" not in environment:
-        environment["SPARK_HOME"] = str(_spark_home(folder, log_level))
-    environment[_LOG_FILE] = str(log_file or "")
-    environment[_PID_FILE] = str(pid_file or "")
+    if home is not None:
+        environment["SPARK_HOME"] = str(home)
     _make_importable(environment)
 
 
@@ -143,7 +212,7 @@ def _folder(environment: Mapping[str, str]) -> Path:
     """Where small files for Spark are kept from run to run; by user and by installation."""
     cache = environment.get("XDG_CACHE_HOME")
     root = Path(cache) if cache else Path.home() / ".cache"
-    place = hashlib.sha256(f"{sys.prefix} {_INSTALLED}".encode()).hexdigest()[:12]
+    place = hashlib.sha256(f"{sys.prefix} {INSTALLED}".encode()).hexdigest()[:12]
     folder = root / "magnetar" / f"spark-{place}"
     with contextlib.suppress(OSError):
         if plain(str(folder)):  # Spark's scripts read files of it without quotes.
@@ -152,28 +221,16 @@ def _folder(environment: Mapping[str, str]) -> Path:
     return Path(tempfile.mkdtemp(prefix="magnetar-spark-"))
 
 
-def _spark_home(folder: Path, log_level: str) -> Path:
-    """A folder of links to the installed Spark, without its zipped copy of pyspark.
-
-    Workers prefer that copy to the installed package, and compile it anew in each process: half a
-    second each. It is also the place for a log configuration of our own.
-    """
-    home = folder / f"home-{log_level}"
-    conf = home / "conf"
-    conf.mkdir(parents=True, exist_ok=True)
-    for name in ("bin", "jars", "sbin"):
-        link = home / name
-        if not link.is_symlink() and (_INSTALLED / name).is_dir():
-            with contextlib.suppress(FileExistsError):  # Another process was faster.
-                link.symlink_to(_INSTALLED / name, target_is_directory=True)
-    write_whole(conf / "log4j2.properties", _LOGGING.format(level=log_level))
-    write_whole(conf / "spark-env.sh", _ENVIRONMENT)
-    return home
-
-
 def _make_importable(environment: MutableMapping[str, str]) -> None:
     """Workers must find this package and ``pyspark_pulsar`` even when they are not installed."""
     source = str(Path(__file__).resolve().parents[2])
     path = environment.get("PYTHONPATH", "").split(os.pathsep)
     if Path(source).name != "site-packages" and source not in path:
         environment["PYTHONPATH"] = os.pathsep.join([source, *filter(None, path)])
+
+
+class _CallableModule(ModuleType):
+    __call__ = staticmethod(session)
+
+
+sys.modules[__name__].__class__ = _CallableModule

@@ -43,15 +43,23 @@ def test_no_home_has_no_version(tmp_path):
 def test_java_home_goes_first(tmp_path):
     home = java_home(tmp_path / "java", "21.0.1")
     other = java_home(tmp_path / "other", "17.0.1")
-    found = find_java({"JAVA_HOME": str(home), "PATH": str(other / "bin")}, tmp_path)
-    assert (found.home, found.version, found.origin) == (home, 21, "JAVA_HOME")
+    found = find_java({"JAVA_HOME": str(home), "PATH": str(other / "bin")}, tmp_path / "cache")
+    assert (found.version, found.origin) == (21, "JAVA_HOME")
+    assert str(home) in (found.home / "bin" / "java").read_text()
 
 
 def test_a_java_that_is_too_old_is_passed_over(tmp_path):
     old = java_home(tmp_path / "old", "1.8.0_412")
     new = java_home(tmp_path / "new", "17.0.1")
-    found = find_java({"JAVA_HOME": str(old), "PATH": str(new / "bin")}, tmp_path)
-    assert (found.home, found.origin) == (new.resolve(), "PATH")
+    found = find_java({"JAVA_HOME": str(old), "PATH": str(new / "bin")}, tmp_path / "cache")
+    assert (found.version, found.origin) == (17, "PATH")
+    assert str(new.resolve()) in (found.home / "bin" / "java").read_text()
+
+
+def test_what_was_found_is_found_again_as_it_is(tmp_path):
+    home = java_home(tmp_path / "java", "21.0.1")
+    once = find_java({"JAVA_HOME": str(home), "PATH": ""}, tmp_path / "cache")
+    assert find_java({"JAVA_HOME": str(once.home), "PATH": ""}, tmp_path / "cache") == once
 
 
 @unix_only

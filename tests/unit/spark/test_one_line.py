@@ -5,7 +5,7 @@ from importlib.machinery import ModuleSpec
 import pytest
 
 from magnetar.errors import InvalidValue
-from magnetar.spark.one_line import one_line
+from magnetar.spark.one_line import _NotOfClosedPipes, one_line
 
 
 @one_line()
@@ -30,3 +30,12 @@ def test_only_a_worker_hides_where_an_error_of_ours_came_from(
     with pytest.raises(type(error)):
         fail(error)
     assert bool(os.environ["SPARK_HIDE_TRACEBACK"]) == hidden
+
+
+@pytest.mark.parametrize(("error", "printed"), [(BrokenPipeError(), False), (KeyError(), True)])
+def test_a_worker_says_nothing_of_a_spark_that_has_gone(capsys, error, printed):
+    try:
+        raise error
+    except type(error):
+        _NotOfClosedPipes.print_exc()
+    assert bool(capsys.readouterr().err) == printed

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+import magnetar.spark
+from magnetar.errors import InvalidValue
 from magnetar.spark import session
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="links need rights on Windows")
@@ -48,13 +50,10 @@ def test_the_files_of_spark_are_where_its_scripts_can_read_them(environment, tmp
     shutil.rmtree(script.parents[2])
 
 
-def test_spark_has_a_home_without_the_zipped_pyspark(environment):
+def test_spark_has_a_home_of_its_own(environment):
     session.prepare(environment, log_level="error")
-    home = Path(environment["SPARK_HOME"])
-    assert (home / "bin" / "spark-submit").is_file()
-    assert list((home / "jars").glob("spark-core_*.jar"))
-    assert not (home / "python").exists()
-    assert "rootLogger.level = error" in (home / "conf" / "log4j2.properties").read_text()
+    conf = Path(environment["SPARK_HOME"]) / "conf"
+    assert "rootLogger.level = error" in (conf / "log4j2.properties").read_text()
 
 
 def test_what_the_user_set_stays(environment):
@@ -64,6 +63,37 @@ def test_what_the_user_set_stays(environment):
     assert environment["SPARK_HOME"] == "/opt/spark"
     assert environment["PYSPARK_PYTHON"] == "/opt/python"
     assert environment["PYTHONPATH"].endswith(os.pathsep + "/mine")
+
+
+def test_a_cluster_is_told_nothing_of_this_machine_but_where_the_driver_logs(environment):
+    session.prepare(environment, local=False)
+    ours = {"JAVA_HOME", "SPARK_CONF_DIR", "MAGNETAR_SPARK_LOG_FILE", "MAGNETAR_SPARK_PID_FILE"}
+    assert set(environment) == {"XDG_CACHE_HOME", "PATH", *ours}
+    assert (Path(environment["SPARK_CONF_DIR"]) / "log4j2.properties").is_file()
+
+
+def test_a_cluster_has_the_python_that_its_user_names(environment):
+    session.prepare(environment, local=False, python="./environment/bin/python")
+    assert environment["PYSPARK_PYTHON"] == "./environment/bin/python"
+
+
+def test_two_sparks_at_once_are_refused():
+    with pytest.raises(InvalidValue, match="master and remote"):
+        session.session("app", master="local[2]", remote="sc://localhost")
+
+
+def test_the_session_is_there_without_importing_spark_before():
+    program = "import sys, magnetar.spark; assert 'pyspark' not in sys.modules; "
+    program += "print(callable(magnetar.spark.session), 'pyspark' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["True", "True"]
+
+
+def test_the_room_has_nothing_else():
+    with pytest.raises(AttributeError, match="has no attribute 'sesion'"):
+        _ = magnetar.spark.sesion
 
 
 def test_preparing_twice_changes_nothing(environment):
