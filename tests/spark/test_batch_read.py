@@ -1,3 +1,4 @@
+import os
 from datetime import UTC, datetime
 
 import pytest
@@ -66,6 +67,15 @@ def test_every_partition_is_read_by_a_task_of_its_own(read, client, broker, topi
     assert {(row.topic, row.partition) for row in rows} == {
         (f"{topic}-partition-{index}", index) for index in range(3)
     }
+
+
+def test_a_long_topic_without_partitions_is_read_by_all_cores(read, client, topic):
+    send(client, topic, [b"%d" % number for number in range(30_000)], batch_messages_max=100)
+    frame = read(topic)
+    assert frame.rdd.getNumPartitions() == os.cpu_count()
+    assert [int(bytes(row.value)) for row in frame.select("value").collect()] == list(range(30_000))
+    assert read(topic, minPartitions="5").rdd.getNumPartitions() == 5
+    assert read(topic, minPartitions="1").rdd.getNumPartitions() == 1
 
 
 def test_offsets_may_divide_a_batch(read, client, topic):

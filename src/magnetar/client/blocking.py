@@ -13,6 +13,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from math import inf
 from typing import Any, Generic, Self, Unpack
 
 from magnetar.client import client as client_module
@@ -32,7 +33,7 @@ from magnetar.client.schemas.schema import Schema, T, T_co
 from magnetar.client.statistics import ConsumerStats, ProducerStats
 from magnetar.client.twin import ClientTwin, MadeTwin, ProducerTwin, ReceiverTwin, listed, lists
 from magnetar.errors import AlreadyClosed
-from magnetar.model.position import EARLIEST_MESSAGE, MessageId
+from magnetar.model.position import EARLIEST_MESSAGE, MessageId, Position
 from magnetar.model.schemas import SchemaInfo
 
 
@@ -391,12 +392,24 @@ class Reader(Receiver[T_co]):
         found: reader_module.Reader[T_co] = self._asyncio
         return found
 
-    def receive_entries(self, count_max: int = 1000, timeout_s: float | None = None) -> list[Entry]:
+    def receive_entries(
+        self, count_max: int = 1000, timeout_s: float | None = None, *, bytes_max: float = inf
+    ) -> list[Entry]:
         """Whole entries, until they have ``count_max`` messages; waits as ``receive_many``.
 
+        Those behind the one with which payloads have ``bytes_max`` bytes are left to the next call.
         For who takes many messages apart at once, such as into columns.
         """
-        return self._run(self._reader.receive_entries, count_max, timeout_s)
+        return self._run(self._reader.receive_entries, count_max, timeout_s, bytes_max=bytes_max)
+
+    def mark_delete_position(self) -> Position | None:
+        """Up to which entry the broker takes everything for received.
+
+        Of a new reader that is the entry before its start; of one that starts behind the end of a
+        ledger, the last entry of the ledger. Of several topics or partitions it is the least, and
+        None when none of them has a message. Raises TimedOut or the broker's error.
+        """
+        return self._run(self._reader.mark_delete_position)
 
 
 class TableView(MadeTwin, Generic[T_co]):

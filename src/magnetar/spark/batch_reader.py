@@ -1,7 +1,9 @@
-"""``spark.read.format("pulsar")``: what is between two offsets, one task per partition."""
+"""``spark.read.format("pulsar")``: what is between two offsets, in tasks for all cores."""
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
@@ -12,7 +14,9 @@ from magnetar.errors import TopicNotFound
 from magnetar.spark import topics
 from magnetar.spark.columns import parts, to_rows
 from magnetar.spark.connections import client_for
+from magnetar.spark.ledger_parts import LedgerParts
 from magnetar.spark.one_line import one_line
+from magnetar.spark.pieces import ENTRIES_MIN
 from magnetar.spark.planning import Range, ranges, resolve
 from magnetar.spark.range_read import RangeReader
 from magnetar.spark.read_options import EARLIEST, LATEST, ReadOptions
@@ -53,10 +57,12 @@ class BatchReader(DataSourceReader):
         times = topics.PublishTimes(client, options.timeout_s)
         start = resolve(options.starting_offsets, last, times.before, otherwise=EARLIEST)
         end = resolve(options.ending_offsets, last, times.before, otherwise=LATEST)
-        found = ranges(start, end)
-        if found and options.partitions_min > len(found):
-            pieces = -(-options.partitions_min // len(found))
-            found = [piece for wanted in found for piece in times.cut(wanted, pieces)]
+        # Spark does not say how many cores it has: with ``local[*]``, those of this machine.
+        pieces = options.partitions_min or os.cpu_count() or 1
+        entries_min = 1 if options.partitions_min else ENTRIES_MIN
+        found = LedgerParts(client, options.timeout_s).divide(
+            ranges(start, end), pieces, entries_min
+        )
         return [RangePartition(wanted) for wanted in found]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -77,8 +83,8 @@ def rows_of(
         [field.with_name(OWN_NAMES.get(field.name, field.name)) for field in arrow_schema]
     )
     with one_line():
-        for entries in RangeReader.of(options).read(partition.wanted):
-            for part in parts(entries):
-                rows = pa.RecordBatch.from_arrays(to_rows(part, made).columns, schema=arrow_schema)
-                for start in range(0, rows.num_rows, options.rows_per_batch):
-                    yield rows.slice(start, options.rows_per_batch)
+        received = RangeReader.of(options).read(partition.wanted)
+        for part in parts(chain.from_iterable(received), options.rows_per_batch):
+            rows = pa.RecordBatch.from_arrays(to_rows(part, made).columns, schema=arrow_schema)
+            for start in range(0, rows.num_rows, options.rows_per_batch):
+                yield rows.slice(start, options.rows_per_batch)

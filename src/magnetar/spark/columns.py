@@ -28,8 +28,8 @@ from magnetar.inner.plain.columns import (
 )
 from magnetar.message.batch import columns, parse_single
 
-BATCH_BYTES_MAX: Final = 32 * 1024 * 1024
-"""About what the entries of one Arrow batch hold. Arrow's limit is 2 GiB; Spark copies it whole."""
+BATCH_BYTES_MAX: Final = 16 * 1024 * 1024
+"""What the entries of one Arrow batch hold. Arrow's limit is 2 GiB; Spark copies it whole."""
 TIME_MS_MAX: Final = 253_402_300_799_999
 """The end of the year 9999. A sender may write any time; beyond this it is null in Spark."""
 
@@ -46,16 +46,24 @@ _OWN: Final = {
 Numbers = np.ndarray[Any, np.dtype[Any]]
 
 
-def parts(entries: Sequence[Entry], bytes_max: int = BATCH_BYTES_MAX) -> Iterator[Sequence[Entry]]:
-    """``entries`` in pieces of about ``bytes_max`` at most, in the same order."""
-    start = size = 0
-    for index, entry in enumerate(entries):
-        size += len(entry.payload)
-        if size > bytes_max and index > start:
-            yield entries[start:index]
-            start, size = index, len(entry.payload)
-    if start < len(entries):
-        yield entries[start:]
+def parts(
+    entries: Iterable[Entry], rows_max: int, bytes_max: int = BATCH_BYTES_MAX
+) -> Iterator[list[Entry]]:
+    """``entries`` in the same order, in lists of ``rows_max`` and ``bytes_max`` at most.
+
+    An entry that has more by itself is a list of its own.
+    """
+    part: list[Entry] = []
+    rows = size = 0
+    for entry in entries:
+        rows += entry.count
+        size += len(entry.data)
+        if part and (rows > rows_max or size > bytes_max):
+            yield part
+            part, rows, size = [], entry.count, len(entry.data)
+        part.append(entry)
+    if part:
+        yield part
 
 
 def to_rows(entries: Sequence[Entry], schema: pa.Schema) -> pa.RecordBatch:

@@ -12,6 +12,7 @@ from magnetar.client.consumers.entry import Entry
 from magnetar.errors import EntryNotFound, TimedOut, TopicNotFound
 from magnetar.model.position import EARLIEST_MESSAGE, MessageId
 from magnetar.spark.chunks import NOT_BEGUN
+from magnetar.spark.columns import BATCH_BYTES_MAX
 from magnetar.spark.connections import client_for
 from magnetar.spark.offsets import NOTHING_READ, Offset
 from magnetar.spark.planning import Range
@@ -21,6 +22,10 @@ from magnetar.spark.topics import PublishTimes
 
 log = logging.getLogger(__name__)
 
+_AHEAD_BYTES_MAX: Final = 32 * 1024 * 1024
+"""About what the broker sends ahead, while Spark takes what came before."""
+_AHEAD_BATCHES: Final = 2
+"""So many Arrow batches are sent ahead, as far as the bytes allow."""
 _WAIT_S = 1.0
 """After this time without a message the broker is asked whether there is one to wait for."""
 LOOK_BACKS_MS: Final = (0, 60_000, 3_600_000)
@@ -121,10 +126,10 @@ class RangeReader:
         self, wanted: Range, progress: RangeProgress, start: MessageId
     ) -> Generator[list[Entry], None, None]:
         """What the reader receives, until the topic ends before the range: its end was trimmed."""
-        with self._reader(wanted.topic, start, self.rows_max) as reader:
+        with self._reader(wanted.topic, start, _AHEAD_BATCHES * self.rows_max) as reader:
             waited_s = 0.0
             while True:
-                entries = reader.receive_entries(self.rows_max, _WAIT_S)
+                entries = reader.receive_entries(self.rows_max, _WAIT_S, bytes_max=BATCH_BYTES_MAX)
                 if entries:
                     waited_s = 0.0
                     yield entries
@@ -156,6 +161,7 @@ class RangeReader:
             start,
             inclusive=True,
             receiver_queue_size=queue_size,
+            receiver_queue_bytes_max=_AHEAD_BYTES_MAX,
             create_topic=False,
             join_chunks=False,
         )

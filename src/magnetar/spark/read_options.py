@@ -16,8 +16,8 @@ EARLIEST = "earliest"
 LATEST = "latest"
 AT_TIME = "@"
 """What begins a place by publish time, before its milliseconds since the epoch."""
-ROWS_PER_BATCH = 2_000
-"""Rows of an Arrow batch, and messages under way to a task. 1,000 to 10,000 are equally fast."""
+ROWS_PER_BATCH = 10_000
+"""Rows of an Arrow batch. With 2,000 Spark takes a third longer for each row."""
 NO_SUBSCRIPTION = "none"
 SUBSCRIPTION_PREFIX = "spark-pulsar"
 """The names of subscriptions that queries make for themselves begin so: as StreamNative's do."""
@@ -50,7 +50,7 @@ READ_OPTIONS = (
 _SUBSCRIPTION_OPTIONS = ("subscription", "predefinedSubscription", "subscriptionPrefix")
 _STARTS = ("startingOffsets", "startingTime", "startingTimestamp")
 _ENDS = ("endingOffsets", "endingTime", "endingTimestamp")
-_BATCH_OPTIONS = (*_ENDS, "minPartitions")
+_BATCH_OPTIONS = _ENDS
 _STREAM_OPTIONS = (*_SUBSCRIPTION_OPTIONS, "maxMessagesPerTrigger")
 
 NamedOffsets = str | Mapping[str, str]
@@ -71,7 +71,7 @@ class ReadOptions(Connection):
     subscription: str | None  # ``none``: no position is held. None: the query makes its own.
     subscription_prefix: str
     messages_per_trigger_max: int | None
-    partitions_min: int
+    partitions_min: int | None
     pulsar_spark_columns: bool
     rows_per_batch: int
     fail_on_data_loss: bool
@@ -94,7 +94,7 @@ class ReadOptions(Connection):
             subscription=_subscription(given),
             subscription_prefix=given.get("subscriptionPrefix", SUBSCRIPTION_PREFIX),
             messages_per_trigger_max=count(given, "maxMessagesPerTrigger"),
-            partitions_min=count(given, "minPartitions") or 1,
+            partitions_min=count(given, "minPartitions"),
             pulsar_spark_columns=pulsar_spark_columns(options),
             rows_per_batch=count(given, "rowsPerBatch") or ROWS_PER_BATCH,
             fail_on_data_loss=truth(given, "failOnDataLoss", default=True),

@@ -22,6 +22,7 @@ from magnetar.spark import topics
 from magnetar.spark.batch_reader import RangePartition, rows_of
 from magnetar.spark.connections import client_for
 from magnetar.spark.held_position import HeldPosition
+from magnetar.spark.ledger_parts import LedgerParts
 from magnetar.spark.offsets import Offset, from_json, to_json
 from magnetar.spark.one_line import one_line
 from magnetar.spark.planning import advance, ranges, resolve, shares
@@ -83,7 +84,12 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """The ranges of a micro-batch that the checkpoint has; after a restart it comes first."""
         self._position.resume(start)
         self._position.logged()
-        return [RangePartition(wanted) for wanted in ranges(from_json(start), from_json(end))]
+        found = ranges(from_json(start), from_json(end))
+        pieces_min = self._options.partitions_min
+        if pieces_min is not None:  # By itself it is not divided, which would undo its order.
+            asked = LedgerParts(client_for(self._options), self._options.timeout_s)
+            found = asked.divide(found, pieces_min, 1)
+        return [RangePartition(wanted) for wanted in found]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return rows_of(partition, self._options, self._schema)

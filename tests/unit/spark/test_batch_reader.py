@@ -1,3 +1,5 @@
+import os
+
 import pyarrow as pa
 import pytest
 from pyspark import cloudpickle
@@ -40,6 +42,18 @@ def sent_to_another_process(value):
 
 def test_a_topic_is_one_range_from_its_beginning_to_its_end(reader, topic, sent):
     assert reader().partitions() == [RangePartition(Range(topic, NOTHING_READ, sent[-1]))]
+
+
+def test_a_long_topic_is_divided_for_all_cores(reader, client, topic):
+    with client.create_producer(topic, batch_messages_max=2) as producer:
+        producer.send_many([b"%d" % number for number in range(400)])
+    cores = os.cpu_count()
+    read = reader()
+    partitions = read.partitions()
+    assert len(partitions) == min(cores, 2)  # Pieces of fewer than 100 entries are not made.
+    assert values_of(read, partitions) == [b"%d" % number for number in range(400)]
+    (whole,) = reader(minPartitions="1").partitions()
+    assert whole.wanted.after == NOTHING_READ
 
 
 def test_an_empty_topic_has_nothing_to_read(reader, client, topic):

@@ -66,10 +66,16 @@ def test_only_the_columns_asked_for_are_made(entries):
 
 
 def test_large_messages_are_divided_between_batches(entries):
-    assert [len(part) for part in parts(entries, bytes_max=1)] == [1, 1]
-    assert [part[0] for part in parts(entries, bytes_max=1)] == entries
-    assert list(parts(entries, bytes_max=1000)) == [entries]
-    assert list(parts([])) == []
+    assert list(parts(entries, 10, bytes_max=1)) == [entries[:1], entries[1:]]
+    assert list(parts(iter(entries), 10, bytes_max=1000)) == [entries]
+    assert list(parts([], 10)) == []
+
+
+def test_many_messages_are_divided_between_batches(entries):
+    assert list(parts(entries, 3)) == [entries]
+    assert list(parts(entries, 2)) == [entries[:1], entries[1:]]
+    assert list(parts(entries, 1)) == [entries[:1], entries[1:]]  # An entry stays whole.
+    assert list(parts(entries * 3, 4)) == [entries, entries, entries]
 
 
 def test_no_messages_are_no_rows():

@@ -17,7 +17,8 @@ def test_a_stream_needs_a_url_and_a_topic_and_starts_at_the_latest_message():
     assert options.starting_offsets == "latest"
     assert options.fail_on_data_loss
     assert options.messages_per_trigger_max is None
-    assert options.rows_per_batch == 2_000
+    assert options.rows_per_batch == 10_000
+    assert options.partitions_min is None
 
 
 def test_a_batch_read_is_of_everything_by_default():
@@ -59,7 +60,6 @@ def test_a_time_is_in_milliseconds_or_as_people_write_it(name, text):
         ({"startingOffsets": '{"orders": "7:4"}'}, "ledger:entry:batch"),
         ({"endingOffsets": "latest"}, "batch reads only"),
         ({"endingTime": "5"}, "batch reads only"),
-        ({"minPartitions": "5"}, "batch reads only"),
         ({"startingTime": "5", "startingTimestamp": "5"}, "give one of"),
         ({"startingTime": "5", "startingOffsets": "latest"}, "give one of"),
         ({"startingTime": "yesterday"}, "'yesterday' is no time: write it as 2026"),

@@ -63,6 +63,17 @@ def values(reader, start, end):
     ]
 
 
+def test_a_micro_batch_is_in_order_unless_it_is_asked_for_in_pieces(reader, client, topic):
+    with client.create_producer(topic, batching=False) as producer:
+        ids = [producer.send(b"%d" % number) for number in range(500)]
+    end = {topic: str(Offset(ids[-1].ledger_id, ids[-1].entry_id))}
+    start = {topic: "-1:-1:-1"}
+    assert len(reader().partitions(start, end)) == 1
+    divided = reader(minPartitions="3", subscription="none")
+    assert len(divided.partitions(start, end)) == 3
+    assert values(divided, start, end) == list(range(500))
+
+
 def test_a_new_query_begins_where_it_is_told_to(reader, send, topic):
     ids = send(range(10))
     assert places(reader().initialOffset()) == {topic: "-1:-1:-1"}

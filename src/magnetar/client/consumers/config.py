@@ -58,6 +58,7 @@ class ConsumerConfig:
     replicate_subscription_state: bool = False  # To other clusters, where the broker does that.
     start_paused: bool = False  # Nothing is sent before ``resume``.
     receiver_queue_size: int = 1000  # Messages the broker may send ahead; 0: one, on demand.
+    receiver_queue_bytes_max: int = 0  # About; it begins small and grows as far; 0: no limit.
     total_receiver_queue_size: int = 50_000  # The same for all partitions and topics together.
     ack_group_time_s: float = 0.1  # Acknowledgements leave this much later, together; 0: at once.
     ack_group_max: int = 1000  # So many leave at once.
@@ -83,6 +84,7 @@ class ConsumerConfig:
 
     def __post_init__(self) -> None:
         check_not_negative("receiver_queue_size", self.receiver_queue_size)
+        check_not_negative("receiver_queue_bytes_max", self.receiver_queue_bytes_max)
         check_positive("total_receiver_queue_size", self.total_receiver_queue_size)
         check_not_negative("topics_refresh_s", self.topics_refresh_s)
         check_member("regex_subscription_mode", self.regex_subscription_mode, RegexSubscriptionMode)
@@ -141,6 +143,7 @@ class TableViewOptions(TypedDict, total=False):
     name: str | None
     properties: Mapping[str, str]
     receiver_queue_size: int
+    receiver_queue_bytes_max: int
     total_receiver_queue_size: int
     chunked_messages_max: int
     chunk_age_max_s: float

@@ -1,6 +1,10 @@
 """A reader: goes through a topic from any place, and leaves no trace at the broker."""
 
+from functools import partial
+from math import inf
+
 from magnetar.client.schemas.schema import T_co
+from magnetar.model.position import Position
 
 from .entry import Entry
 from .receiver import Receiver
@@ -16,10 +20,25 @@ class Reader(Receiver[T_co]):
     """
 
     async def receive_entries(
-        self, count_max: int = 1000, timeout_s: float | None = None
+        self,
+        count_max: int = 1000,
+        timeout_s: float | None = None,
+        *,
+        bytes_max: float = inf,
     ) -> list[Entry]:
         """Whole entries, until they have ``count_max`` messages; waits as ``receive_many``.
 
+        Those behind the one with which payloads have ``bytes_max`` bytes are left to the next call.
         For who takes many messages apart at once, such as into columns.
         """
-        return await self._wait(count_max, timeout_s, TopicConsumer.take_entries)
+        take = partial(TopicConsumer.take_entries, bytes_max=bytes_max)
+        return await self._wait(count_max, timeout_s, take)
+
+    async def mark_delete_position(self) -> Position | None:
+        """Up to which entry the broker takes everything for received.
+
+        Of a new reader that is the entry before its start; of one that starts behind the end of a
+        ledger, the last entry of the ledger. Of several topics or partitions it is the least, and
+        None when none of them has a message. Raises TimedOut or the broker's error.
+        """
+        return min((mark for *_, mark in await self.last_messages()), default=None)

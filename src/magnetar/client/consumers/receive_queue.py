@@ -9,6 +9,9 @@ Any thread may take the next one of the ``messages`` of opened entries: an itera
 gives each of them once. What was taken is counted afterwards, by what is left.
 
 A queue of size 0 gives the broker its one permit when somebody waits, and not before.
+
+One that is bound in bytes, too, begins with ``FIRST_WINDOW`` permits. It doubles them each time it
+gives some back, as long as so many messages of the size that came last fit into the bytes.
 """
 
 from collections import deque
@@ -49,6 +52,10 @@ class OpenedMessages(Protocol):
     messages: Iterator[Message[Any]]
 
 
+FIRST_WINDOW: Final = 100
+"""Messages sent ahead before any size is known."""
+
+
 class _Nothing:
     messages: Iterator[Message[Any]] = iter(())
 
@@ -66,10 +73,18 @@ class ReceiveQueue:
         size: int,
         open_entry: Callable[[Frame], Opened],
         ready: Callable[[Frame], bool] | None = None,
+        *,
+        bytes_max: int = 0,
     ) -> None:
-        """``ready`` says whether an entry can be opened; those behind one that cannot wait."""
+        """``ready`` says whether an entry can be opened; those behind one that cannot wait.
+
+        ``bytes_max`` of 0: the size alone bounds it.
+        """
         self._size = size
-        self._enough = max(size // 2, 1) if size else inf
+        self._bytes_max = bytes_max if size else 0
+        self._window = min(size, FIRST_WINDOW) if bytes_max else size
+        self._enough = max(self._window // 2, 1) if size else inf
+        self._opened_bytes = self._opened_permits = 0  # Since permits were given back.
         self._open_entry = open_entry
         self._ready = ready
         self._arrived: deque[Frame] = deque()
@@ -126,9 +141,12 @@ class ReceiveQueue:
         return taken
 
     def take_entries(
-        self, count_max: int, open_entry: Callable[[Frame], OpenedEntry]
+        self,
+        count_max: int,
+        open_entry: Callable[[Frame], OpenedEntry],
+        bytes_max: float = inf,
     ) -> list[Entry]:
-        """Take entries whole, until they have ``count_max`` messages or more."""
+        """Take entries whole, until they have ``count_max`` messages, or ``bytes_max``, or more."""
         rest = list(self.messages)
         taken: list[Entry] = []
         for entry in self._entries if rest else []:
@@ -136,13 +154,17 @@ class ReceiveQueue:
             if left:
                 taken.append(entry.only(left))
         count = sum(entry.count for entry in taken)
-        while count < count_max and self._arrived:
-            opened = open_entry(self._arrived.popleft())
+        size = sum(len(entry.data) for entry in taken)
+        while count < count_max and size < bytes_max and self._arrived:
+            frame = self._arrived.popleft()
+            opened = open_entry(frame)
             self._consumed += opened.permits
+            self._note_size(frame, opened.permits)
             if opened.entry is not None:
                 taken.append(opened.entry)
                 self.received.messages += opened.entry.count
                 count += opened.entry.count
+                size += len(opened.entry.data)
         return taken
 
     def open(self, count: int = 1) -> bool:
@@ -154,7 +176,9 @@ class ReceiveQueue:
         if left < count and (self._arrived or not left):
             messages, entries = self._leave(), self._entries if left else []
             while len(messages) < count and self._arrived:
-                opened = self._open_entry(self._arrived.popleft())
+                frame = self._arrived.popleft()
+                opened = self._open_entry(frame)
+                self._note_size(frame, opened.permits)
                 messages += opened.messages
                 self.received.messages += len(opened.messages)
                 self._consumed += opened.permits - len(opened.messages)
@@ -205,8 +229,25 @@ class ReceiveQueue:
     def take_permits(self) -> int:
         """Take the permits of what was consumed, to give them to the broker."""
         self._count(length_hint(self.messages))
-        permits, self._consumed = self._consumed, 0
+        if self._opened_permits:
+            self._resize()
+        permits = max(self._consumed, 0)
+        self._consumed -= permits
         return permits
+
+    def _note_size(self, frame: Frame, permits: int) -> None:
+        if not self._bytes_max:
+            return
+        self._opened_bytes += len(frame.entry or b"")
+        self._opened_permits += permits
+
+    def _resize(self) -> None:
+        """Have as many messages sent ahead as the bytes allow; below 0 too many are on the way."""
+        average = max(self._opened_bytes // self._opened_permits, 1)
+        fitting = max(min(self._bytes_max // average, 2 * self._window, self._size), 1)
+        self._consumed += fitting - self._window
+        self._window, self._enough = fitting, max(fitting // 2, 1)
+        self._opened_bytes = self._opened_permits = 0
 
     def restart(self) -> None:
         """Drop everything, for a new subscription, which has no permits yet."""
@@ -214,7 +255,7 @@ class ReceiveQueue:
         self._open([], [])
         self._arrived.clear()
         self._unready.clear()
-        self._consumed = self._size or 1
+        self._consumed = self._window or 1
 
     def drop(self, permits_of: Callable[[Frame], int]) -> None:
         """Drop what waits, because the broker sends it again. Its permits count as consumed."""

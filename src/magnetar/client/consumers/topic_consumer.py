@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Coroutine, Iterable
 from functools import partial
+from math import inf
 from typing import Any, Final
 
 from magnetar.client.connections.attachment import Attachment
@@ -148,6 +149,7 @@ class TopicConsumer:
             subscribing.receiver_queue_size,
             open_entry,
             None if schemas is None else schemas.ready,
+            bytes_max=config.receiver_queue_bytes_max,
         )
         self._receiving = False  # Messages from before a seek or reconnection are not taken.
         self._closed = False
@@ -230,9 +232,9 @@ class TopicConsumer:
         self._ask_for_more()
         return taken
 
-    def take_entries(self, count_max: int) -> list[Entry]:
+    def take_entries(self, count_max: int, bytes_max: float = inf) -> list[Entry]:
         """The same, entry by entry; the last one may have more messages than were asked for."""
-        taken = self._queue.take_entries(count_max, self._unpacker.open_entry)
+        taken = self._queue.take_entries(count_max, self._unpacker.open_entry, bytes_max)
         self._note_taken()
         if taken:
             self._place.seen = taken[-1].last_id

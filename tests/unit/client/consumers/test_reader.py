@@ -56,6 +56,16 @@ async def test_it_begins_at_the_end_or_with_the_last_message(local_client):
     assert await everything(last) == [b"2"]
 
 
+async def test_behind_the_end_of_a_ledger_it_tells_the_last_entry_of_that(local_client):
+    ids = await put(local_client, "t", b"0", b"1", b"2", batching=False)
+    ledger = ids[0].ledger_id
+    for start, before in ((ids[0], -1), (ids[2], 1), (MessageId(ledger, 2**62, -1), 2)):
+        async with await local_client.create_reader("t", start, inclusive=True) as reader:
+            assert await reader.mark_delete_position() == (ledger, before)
+    empty = await local_client.create_reader("empty", EARLIEST_MESSAGE)
+    assert await empty.mark_delete_position() is None
+
+
 async def test_on_an_empty_topic_there_is_nothing_yet(local_client):
     for start in (EARLIEST_MESSAGE, LATEST_MESSAGE):
         reader = await local_client.create_reader("t", start, inclusive=True)

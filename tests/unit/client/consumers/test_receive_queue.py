@@ -3,7 +3,10 @@
 from itertools import chain
 from threading import Thread
 
-from magnetar.client.consumers.receive_queue import Opened, ReceiveQueue
+from magnetar.client.consumers.entry import Entry
+from magnetar.client.consumers.receive_queue import FIRST_WINDOW, Opened, OpenedEntry, ReceiveQueue
+from magnetar.client.message import Delivery
+from magnetar.model.position import Position
 
 
 def queue(size=10, opened=None):
@@ -208,3 +211,60 @@ def test_threads_get_each_message_once():
         thread.join()
     assert sorted(chain(*found)) == list(numbers)
     assert len(received.taken()) == 20_000
+
+
+class Weighed(list):
+    """An entry with so many bytes."""
+
+    def __init__(self, messages, size):
+        super().__init__(messages)
+        self.entry = bytes(size)
+
+
+def weighed_queue(size, bytes_max):
+    return ReceiveQueue(size, lambda entry: Opened(list(entry), len(entry)), bytes_max=bytes_max)
+
+
+def outstanding_after(received, sizes, outstanding):
+    """A broker that sends all it has permits for; the most that was ever sent ahead."""
+    most = outstanding
+    for size in sizes:
+        received.put(Weighed([size], size))
+        assert received.take(1) == [size]
+        outstanding -= 1
+        if received.wants_more:
+            outstanding += received.take_permits()
+        most = max(most, outstanding)
+    return outstanding, most
+
+
+def test_a_queue_bound_in_bytes_begins_small_and_grows_as_far_as_these_allow():
+    received = weighed_queue(10_000, bytes_max=100_000)
+    received.restart()
+    first = received.take_permits()
+    assert first == FIRST_WINDOW
+    small, most = outstanding_after(received, [100] * 5000, first)
+    assert 500 <= small <= most <= 1000  # So many of 100 bytes are 100,000.
+    large, _ = outstanding_after(received, [10_000] * 3000, small)
+    assert 5 <= large <= 10
+    again, most = outstanding_after(received, [1] * 100_000, large)
+    assert 5_000 <= again <= most <= 10_000
+
+
+def test_a_message_larger_than_the_bytes_of_a_queue_comes_alone():
+    received = weighed_queue(100, bytes_max=10)
+    received.restart()
+    left, _ = outstanding_after(received, [1000] * 300, received.take_permits())
+    assert left == 1
+
+
+def test_entries_are_taken_up_to_so_many_bytes():
+    received = queue()
+    entries = [
+        Entry(Delivery("t", Position(1, n), -1, 0, None, 0, False), bytes(10)) for n in range(5)
+    ]
+    for entry in entries:
+        received.put(entry)
+    taken = received.take_entries(100, lambda entry: OpenedEntry(entry, 1), bytes_max=25)
+    assert taken == entries[:3]
+    assert received.take_entries(1, lambda entry: OpenedEntry(entry, 1), 1) == entries[3:4]
