@@ -1,5 +1,6 @@
 """Both builds of the inner loops make the same of the same, whatever it is."""
 
+from array import array
 from typing import NamedTuple
 
 import google_crc32c
@@ -201,3 +202,61 @@ def test_cut_entries(entries, position, missing, draw):
     same("cut_entries", data, 0, lengths, others + checksums[len(others) :])
     same("cut_entries", data, 0, lengths[len(others) :] + others, checksums)
     same("cut_entries", data, 0, lengths, others)
+
+
+@st.composite
+def strings(draw, rows):
+    """A column of so many rows of bytes or text, as Arrow has it."""
+    first = draw(st.integers(0, 9))
+    content = st.binary(max_size=9) | st.text(max_size=4).map(str.encode)
+    data = draw(st.lists(content, min_size=first + rows, max_size=first + rows))
+    bits = draw(st.none() | st.binary(min_size=20, max_size=20))
+    ends = [sum(map(len, data[:at])) for at in range(len(data) + 1)]
+    return first, bits, array("i", ends).tobytes(), b"".join(data)
+
+
+@st.composite
+def row_columns(draw):
+    rows = draw(st.integers(0, 20))
+    bits = st.none() | st.binary(min_size=3, max_size=3)
+    times = array("q", draw(st.lists(st.integers(0, 2**62), min_size=rows, max_size=rows)))
+    per_row = draw(st.lists(st.integers(0, 2), min_size=rows, max_size=rows))
+    pairs = sum(per_row)
+    ends = array("i", [sum(per_row[:at]) for at in range(rows + 1)]).tobytes()
+    properties = (0, draw(bits), ends, draw(strings(pairs)), draw(strings(pairs)))
+    columns = (
+        draw(strings(rows)),
+        draw(st.none() | strings(rows)),
+        draw(st.none() | strings(rows)),
+        draw(st.none() | st.just((0, draw(bits), times.tobytes()))),
+        draw(st.none() | st.just(properties)),
+    )
+    indexes = st.lists(st.integers(0, max(rows - 1, 0)), max_size=rows)
+    picked = draw(st.just(rows) | indexes.map(lambda some: array("i", some).tobytes()))
+    return columns, picked
+
+
+@given(row_columns(), NUMBERS, st.data())
+@settings(max_examples=400)
+def test_rows(given_rows, number, data):
+    columns, picked = given_rows
+    some = st.integers(0, 12)
+    same("cut_rows", columns, picked, data.draw(some), data.draw(some))
+    count = picked if isinstance(picked, int) else len(picked) // 4
+    same("pack_rows", columns, picked, 0, count, number)
+    same("pack_rows", columns, picked, data.draw(some), data.draw(some), number)
+    same("share_rows", columns[1], picked, data.draw(some), data.draw(some), data.draw(some))
+
+
+@given(row_columns(), st.data())
+@settings(max_examples=300)
+def test_rows_of_damaged_columns(given_rows, data):
+    """What ends too soon, or has other places, is refused by both or read alike."""
+    (value, key, *others), picked = given_rows
+    place = data.draw(st.integers(0, 3))
+    damaged = list(value)
+    damaged[place] = data.draw(st.integers(0, 40) if place == 0 else st.binary(max_size=90))
+    columns = (tuple(damaged), key, *others)
+    same("cut_rows", columns, picked, 5, 50)
+    same("pack_rows", columns, picked, 0, data.draw(st.integers(0, 20)), 0)
+    same("share_rows", tuple(damaged), picked, 3, 0, 2)

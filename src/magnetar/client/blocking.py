@@ -28,6 +28,7 @@ from magnetar.client.environment import read_conf, settings_in_environment
 from magnetar.client.message import Message
 from magnetar.client.outgoing_message import Buffer, MessageDetails, OutgoingMessage, outgoing
 from magnetar.client.producers import producer as producer_module
+from magnetar.client.producers.batching import PackedBatch
 from magnetar.client.producers.config import ProducerOptions
 from magnetar.client.schemas.schema import Schema, T, T_co
 from magnetar.client.statistics import ConsumerStats, ProducerStats
@@ -118,6 +119,15 @@ class Producer(ProducerTwin, Generic[T]):
         """
         for some in lists(values):
             self._run(self._producer.enqueue, some)
+
+    def enqueue_packed(self, batches: Sequence[PackedBatch]) -> None:
+        """Send batches that were packed before, as ``enqueue``; they keep their sequence ids.
+
+        Neither schema nor interceptors see their messages, and nothing is sent after a batch that
+        failed: its error is raised by the next call. Raises InvalidValue where there are
+        interceptors, or partitions: a batch goes to a producer of one partition.
+        """
+        self._run(self._producer.enqueue_packed, batches)
 
     def ready(self) -> None:
         """Return when there is room for a message. Raises AlreadyClosed.

@@ -1,94 +1,193 @@
-"""Arrow rows to messages, for writing: column by column. Pure."""
+"""Arrow rows to batches of messages: by their buffers, without an object for each row. Pure.
 
-from collections.abc import Iterable, Iterator
+``inner.cut_rows`` and ``inner.pack_rows`` do it; a message too large for a batch goes alone.
+"""
+
+from array import array
+from collections.abc import Iterator
 from typing import Any, Final
 
 import pyarrow as pa
 
+from magnetar import inner
 from magnetar.client.outgoing_message import OutgoingMessage
-from magnetar.client.schemas.primitives import StringSchema
-from magnetar.client.schemas.schema import Schema
+from magnetar.client.producers.batching import PackedBatch
 from magnetar.errors import InvalidValue
 
+BATCH_MESSAGES_MAX: Final = 1000
+BATCH_BYTES_MAX: Final = 128 * 1024
+"""Of a batch: as producers make them. A message of so many bytes goes alone."""
 ROW_SHOWN_MAX: Final = 500
 """Characters of a row in an error."""
 
-
-class TextSchema(Schema[bytes]):
-    """Tells the topic that its values are text, which they are, encoded before."""
-
-    info = StringSchema.info
-
-    def encode(self, value: bytes) -> bytes:
-        return value
-
-    def decode(self, data: bytes) -> bytes:
-        return data
+Picked = int | bytes
+"""Rows, in their order: the first so many, or by an int32 each."""
 
 
-def to_messages(rows: pa.RecordBatch, topic: str | None) -> dict[str, list[OutgoingMessage]]:
-    """The messages by topic, in the order of the rows: all to ``topic``, or each to its own.
+def count_of(picked: Picked) -> int:
+    return picked if isinstance(picked, int) else len(picked) // 4
 
-    Raises InvalidValue for a row without a value, or without a topic.
-    """
-    count = rows.num_rows
-    names = rows.schema.names
 
-    def column(name: str) -> Iterable[Any]:
-        return rows.column(name).to_pylist() if name in names else [None] * count
+class Rows:
+    """The rows of one Arrow batch."""
 
-    by_topic: dict[str, list[OutgoingMessage]] = {}
-    columns = (
-        column("topic") if topic is None else [topic] * count,
-        map(_bytes, column("value")),
-        map(_key, column("key")),
-        map(_bytes, column("ordering_key")),
-        column("properties"),
-        _times_ms(rows) if "event_time" in names else column("event_time"),
-    )
-    for target, value, key, ordering_key, properties, event_time_ms in zip(*columns, strict=True):
-        if target is None or value is None:
-            raise _missing("topic" if target is None else "value", rows)
-        message = OutgoingMessage(
-            value,
-            key=key,
-            ordering_key=ordering_key,
-            properties=_properties(properties),
-            event_time_ms=event_time_ms,
+    def __init__(self, batch: pa.RecordBatch) -> None:
+        self._batch = batch
+        self._keys = self._strings("key")
+        self._columns = (
+            self._strings("value"),
+            self._keys,
+            self._strings("ordering_key"),
+            self._event_times(),
+            self._properties(),
         )
-        by_topic.setdefault(target, []).append(message)
-    return by_topic
 
+    def by_topic(self, topic: str | None) -> dict[str, Picked]:
+        """Which rows go where: all to ``topic``, or each to its own.
 
-def _missing(name: str, rows: pa.RecordBatch) -> InvalidValue:
-    """Names the first row that lacks something, by all that it has."""
-    first = rows.column(name).to_pylist().index(None) if name in rows.schema.names else 0
-    row = {column: value for column, value in rows.slice(first, 1).to_pylist()[0].items() if value}
-    return InvalidValue(
-        f"a row has no {name}: {str(row)[:ROW_SHOWN_MAX]}. Filter such rows out, or fill the column"
-    )
+        Raises InvalidValue for a row without a value, or without a topic.
+        """
+        if not self._batch.num_rows:
+            return {}
+        self._check_there("value")
+        if topic is not None:
+            return {topic: self._batch.num_rows}
+        self._check_there("topic")
+        by_topic: dict[str, array[int]] = {}
+        for row, name in enumerate(self._batch.column("topic").to_pylist()):
+            if name not in by_topic:
+                by_topic[name] = array("i")
+            by_topic[name].append(row)
+        return {name: rows.tobytes() for name, rows in by_topic.items()}
 
+    def share(self, picked: Picked, partitions: int, place: int, run: int) -> list[Picked]:
+        """The rows of each partition, as ``inner.share_rows`` says."""
+        if partitions == 1:
+            return [picked]
+        return list(inner.share_rows(self._keys, picked, partitions, place, run))
 
-def _bytes(value: bytes | str | None) -> bytes | None:
-    return value.encode() if isinstance(value, str) else value
+    def batches(
+        self, picked: Picked, first_sequence_id: int, done: int
+    ) -> Iterator[PackedBatch | OutgoingMessage]:
+        """The rows as they are sent, but for the first ``done``, numbered from the first on.
 
-
-def _key(value: bytes | str | None) -> bytes | str | None:
-    """Bytes that are text go as text, so that keys read from a topic are written as they were."""
-    if isinstance(value, bytes):
+        However many are done, batches end with the same rows. Raises InvalidValue for a row that
+        says what no message can.
+        """
         try:
-            return value.decode()
+            cuts = inner.cut_rows(self._columns, picked, BATCH_MESSAGES_MAX, BATCH_BYTES_MAX)
+        except ValueError as error:
+            raise InvalidValue(f"a row cannot be sent: {error}: {self._culprit(picked)}") from error
+        start = 0
+        for stop, size in cuts:
+            if stop > done:
+                at = max(start, done)
+                first = _row(picked, at)
+                if size >= BATCH_BYTES_MAX and stop == start + 1:
+                    yield self._message(first, first_sequence_id + at)
+                else:
+                    payload = inner.pack_rows(
+                        self._columns, picked, at, stop, first_sequence_id + at
+                    )
+                    yield PackedBatch(
+                        payload,
+                        stop - at,
+                        first_sequence_id + at,
+                        size,
+                        self._key(first),
+                        self._bytes("ordering_key", first),
+                    )
+            start = stop
+
+    def _message(self, row: int, sequence_id: int) -> OutgoingMessage:
+        value = self._bytes("value", row)
+        assert value is not None, "held by by_topic"
+        pairs = self._of("properties", row) or ()
+        microseconds = self._of("event_time", row)
+        return OutgoingMessage(
+            value,
+            key=self._key(row),
+            ordering_key=self._bytes("ordering_key", row),
+            properties={name: text for name, text in pairs if text is not None},
+            event_time_ms=None if microseconds is None else microseconds // 1000,
+            sequence_id=sequence_id,
+        )
+
+    def _key(self, row: int) -> str | bytes | None:
+        """Bytes that are text go as text, so that keys read from a topic are written as before."""
+        key = self._bytes("key", row)
+        try:
+            return None if key is None else key.decode()
         except UnicodeDecodeError:
-            return value
-    return value
+            return key
+
+    def _bytes(self, name: str, row: int) -> bytes | None:
+        value = self._of(name, row)
+        return value.encode() if isinstance(value, str) else value
+
+    def _of(self, name: str, row: int) -> Any:
+        if name not in self._batch.schema.names:
+            return None
+        column = self._batch.column(name)
+        return column[row].value if name == "event_time" else column[row].as_py()
+
+    def _strings(self, name: str) -> Any:
+        if name not in self._batch.schema.names:
+            return None
+        column = self._batch.column(name)
+        return _strings(column)
+
+    def _event_times(self) -> Any:
+        if "event_time" not in self._batch.schema.names:
+            return None
+        column = self._batch.column("event_time")
+        bits, microseconds = column.buffers()
+        return column.offset, bits, microseconds or b""
+
+    def _properties(self) -> Any:
+        if "properties" not in self._batch.schema.names:
+            return None
+        column = self._batch.column("properties")
+        bits, places, *_ = column.buffers()
+        return column.offset, bits, places or b"", _strings(column.keys), _strings(column.items)
+
+    def _check_there(self, name: str) -> None:
+        """Raises InvalidValue that names the first row that lacks it, by all that the row has."""
+        row = 0
+        if name in self._batch.schema.names:
+            column = self._batch.column(name)
+            if not column.null_count:
+                return
+            row = next(at for at, value in enumerate(column) if not value.is_valid)
+        raise InvalidValue(
+            f"a row has no {name}: {self._shown(row)}. Filter such rows out, or fill the column"
+        )
+
+    def _culprit(self, picked: Picked) -> str:
+        """The first row that cannot be sent."""
+        for at in range(count_of(picked)):
+            try:
+                inner.cut_rows(self._columns, _row_alone(picked, at), 1, 1)
+            except ValueError:
+                return self._shown(_row(picked, at))
+        return "which one is unknown"
+
+    def _shown(self, row: int) -> str:
+        (said,) = self._batch.slice(row, 1).to_pylist()
+        return str({name: value for name, value in said.items() if value})[:ROW_SHOWN_MAX]
 
 
-def _properties(pairs: list[tuple[str, str | None]] | None) -> dict[str, str]:
-    """A null value is left out: a property is text or it is not there."""
-    return {name: value for name, value in pairs or () if value is not None}
+def _row(picked: Picked, at: int) -> int:
+    return at if isinstance(picked, int) else memoryview(picked).cast("i")[at]
 
 
-def _times_ms(rows: pa.RecordBatch) -> Iterator[int | None]:
-    column = rows.column("event_time").cast(pa.timestamp("us", "UTC")).cast(pa.int64())
-    for microseconds in column.to_pylist():
-        yield None if microseconds is None else microseconds // 1000
+def _row_alone(picked: Picked, at: int) -> bytes:
+    return array("i", [_row(picked, at)]).tobytes()
+
+
+def _strings(column: pa.Array) -> Any:
+    """A column of text or bytes for the inner loops."""
+    if column.type not in (pa.string(), pa.binary()):
+        column = column.cast(pa.binary())
+    bits, places, data = column.buffers()
+    return column.offset, bits if column.null_count else None, places or b"", data or b""

@@ -2,17 +2,16 @@
 
 A task returns once the broker has stored all its messages. When a task or a whole micro-batch is
 run again, its messages are written again, unless ``guarantee`` is ``exactly-once``: then they have
-the same names and numbers as before, and the broker has each of them once (``exactly_once.py``).
+the same names and numbers as before, and the broker has each of them once (``task_producers.py``).
 """
 # ruff: noqa: N803 - the names are Spark's.
 
 import logging
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
-from typing import Self
+from typing import Protocol
 from uuid import uuid4
 
 import pyarrow as pa
@@ -24,15 +23,15 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from magnetar.client import blocking
-from magnetar.client.outgoing_message import OutgoingMessage
+from magnetar.client.schemas.primitives import StringSchema
+from magnetar.client.schemas.schema import Schema
 from magnetar.errors import MagnetarError, NotAllowed
 from magnetar.spark import admin
 from magnetar.spark.connections import client_for
-from magnetar.spark.exactly_once import ExactlyOnce
 from magnetar.spark.one_line import one_line
-from magnetar.spark.rows import TextSchema, to_messages
+from magnetar.spark.rows import Rows, count_of
 from magnetar.spark.schema import check_write
+from magnetar.spark.task_producers import Once, TaskProducers
 from magnetar.spark.write_options import VERSIONS_MAX, Write, WriteOptions
 
 log = logging.getLogger(__name__)
@@ -48,31 +47,36 @@ class Written(WriterCommitMessage):
     messages: dict[str, int]
 
 
-class _AtLeastOnce:
-    """The producers of one task, one for each topic. Close it."""
+class TextSchema(Schema[bytes]):
+    """Tells the topic that its values are text, which they are, encoded before."""
 
-    def __init__(
-        self, client: blocking.Client, schema: TextSchema | None, timeout_s: float
-    ) -> None:
-        self._client = client
-        self._schema = schema
-        self._timeout_s = timeout_s
-        self._producers: dict[str, blocking.Producer] = {}
-        self._closing = ExitStack()
+    info = StringSchema.info
 
-    def send_many(self, topic: str, messages: list[OutgoingMessage]) -> None:
-        if topic not in self._producers:
-            producer = self._client.create_producer(
-                topic, schema=self._schema, chunking=True, send_timeout_s=self._timeout_s
-            )
-            self._producers[topic] = self._closing.enter_context(producer)
-        self._producers[topic].send_many(messages)
+    def encode(self, value: bytes) -> bytes:
+        return value
 
-    def __enter__(self) -> Self:
-        return self
+    def decode(self, data: bytes) -> bytes:
+        return data
 
-    def __exit__(self, *exc: object) -> None:
-        self._closing.close()
+
+class ValueEncoder(Protocol):
+    """Makes the column ``value`` of others, before rows become messages."""
+
+    schema: Schema[bytes] | None
+    """What topics are told that values are; it encodes nothing more."""
+
+    def encode(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows with their column ``value``."""
+
+
+class ValueColumn:
+    """Values are in their column already, as bytes or text."""
+
+    def __init__(self, *, text: bool) -> None:
+        self.schema: Schema[bytes] | None = TextSchema() if text else None
+
+    def encode(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        return rows
 
 
 class _RowWriter:
@@ -81,33 +85,36 @@ class _RowWriter:
     def __init__(self, options: WriteOptions, schema: StructType) -> None:
         check_write(schema, topic=options.topic, text=options.text)
         self._options = options
+        self._encoder: ValueEncoder = ValueColumn(text=options.text)
 
     @one_line()
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
         counts: Counter[str] = Counter()
-        with self._sender() as sender:
-            for rows in iterator:
-                for topic, messages in to_messages(rows, self._options.topic).items():
-                    sender.send_many(topic, messages)
-                    counts[topic] += len(messages)
+        with self._producers() as producers:
+            for batch in iterator:
+                rows = Rows(self._encoder.encode(batch))
+                for topic, picked in rows.by_topic(self._options.topic).items():
+                    producers.send(topic, rows, picked)
+                    counts[topic] += count_of(picked)
+            producers.flush()
         return Written(dict(counts))
 
-    def _sender(self) -> _AtLeastOnce | ExactlyOnce:
+    def _producers(self) -> TaskProducers:
         options = self._options
-        client = client_for(options)
-        schema = TextSchema() if options.text else None
-        if not options.exactly_once:
-            return _AtLeastOnce(client, schema, options.timeout_s)
         task = TaskContext.get()
-        assert task is not None, "Spark calls write() in a task"
-        assert options.admin_url is not None, "held by WriteOptions"
-        return ExactlyOnce(
-            client,
-            self._write_of(task),
-            task.partitionId(),
-            deduplicates=partial(admin.deduplicates, options.admin_url, options.timeout_s),
-            schema=schema,
+        once = None
+        if options.exactly_once:
+            assert task is not None, "Spark calls write() in a task"
+            assert options.admin_url is not None, "held by WriteOptions"
+            deduplicates = partial(admin.deduplicates, options.admin_url, options.timeout_s)
+            once = Once(self._write_of(task), deduplicates)
+        return TaskProducers(
+            client_for(options),
+            task.partitionId() if task is not None else 0,
+            once=once,
+            schema=self._encoder.schema,
             timeout_s=options.timeout_s,
+            send_timeout_s=options.timeout_s,
         )
 
     def _write_of(self, task: TaskContext) -> Write:

@@ -1,75 +1,92 @@
+import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from magnetar.client.outgoing_message import OutgoingMessage
-from magnetar.spark import numbered_rows
-from magnetar.spark.numbered_rows import RUN_MESSAGES_MAX, NumberedRows
+from magnetar.inner.plain.batches import unpack
+from magnetar.spark import rows as rows_module
+from magnetar.spark.numbered_rows import SAME_PARTITION_MESSAGES, NumberedRows
+from magnetar.spark.rows import Rows
 
-KEYS = st.sampled_from([None, "", "a", "b", b"\xff", "c"])
+KEYS = st.sampled_from([None, b"", b"a", b"b", b"\xff", b"c"])
 NOTHING = -1
 
 
-def runs_of(keys, *, partitions=3, version=5, stored=None, at_once=7):
-    """Runs of messages that say which row they are, in lists of ``at_once``."""
-    rows = NumberedRows(version, 1, partitions)
-    messages = [OutgoingMessage(b"%d" % row, key=key) for row, key in enumerate(keys)]
+@pytest.fixture(autouse=True)
+def small_batches(monkeypatch):
+    monkeypatch.setattr(rows_module, "BATCH_MESSAGES_MAX", 3)
+
+
+def batches_of(keys, *, partitions=3, version=5, stored=None, at_once=7):
+    """Batches by partition, of values that say which row they are, of lists of ``at_once``."""
+    numbered = NumberedRows(version, 1, partitions)
     found = []
-    for at in range(0, len(messages), at_once):
-        part = messages[at : at + at_once]
-        found += rows.place(part, lambda partition: (stored or {}).get(partition, NOTHING))
+    for at in range(0, len(keys), at_once):
+        part = keys[at : at + at_once]
+        rows = Rows(
+            pa.RecordBatch.from_pydict(
+                {
+                    "value": [b"%d" % row for row in range(at, at + len(part))],
+                    "key": pa.array(part, pa.binary()),
+                }
+            )
+        )
+        placed = numbered.place(rows, len(part), lambda at: (stored or {}).get(at, NOTHING))
+        found += [(partition, batch) for partition, some in placed for batch in some]
     return found
 
 
-def numbered(runs):
+def values_of(batch):
+    return unpack(batch.payload, 0, batch.message_count)[2]
+
+
+def values_by_id(batches):
     return {
-        (partition, run[0].sequence_id + index): message.value
-        for partition, run in runs
-        for index, message in enumerate(run)
+        (partition, batch.first_sequence_id + index): value
+        for partition, batch in batches
+        for index, value in enumerate(values_of(batch))
     }
 
 
 @given(st.lists(KEYS, max_size=40), st.data())
 def test_another_try_sends_just_what_is_not_stored_and_under_the_same_numbers(keys, data):
-    first = runs_of(keys)
-    everything = numbered(first)
-    # Batches are stored in the order of their ids, and each ends within a run or with it.
+    first = batches_of(keys)
+    everything = values_by_id(first)
+    assert sorted(everything.values()) == sorted(b"%d" % row for row in range(len(keys)))
     stored = {
         partition: data.draw(
             st.sampled_from([NOTHING, *(each for at, each in everything if at == partition)])
         )
         for partition in range(3)
     }
-    again = runs_of(keys, stored=stored)
-    assert numbered(again) == {
+    again = batches_of(keys, stored=stored)
+    assert values_by_id(again) == {
         (partition, number): value
         for (partition, number), value in everything.items()
         if number > stored[partition]
     }
-    ends = {run[-1].value for _, run in first}
-    assert {run[-1].value for _, run in again} <= ends
+    ends = {values_of(batch)[-1] for _, batch in first}
+    assert {values_of(batch)[-1] for _, batch in again} <= ends
 
 
 def test_the_numbers_of_a_version_are_above_all_of_those_before_it():
     numbers = [
-        [number for _, number in numbered(runs_of([None] * 50, version=version, partitions=1))]
-        for version in (0, 1, 2)
+        [number for _, number in values_by_id(batches_of([None] * 50, version=v, partitions=1))]
+        for v in (0, 1, 2)
     ]
     assert numbers[0] == list(range(50))
     assert max(numbers[0]) < min(numbers[1]) < max(numbers[1]) < min(numbers[2])
     later = {0: (9 << 32) + 4}  # A checkpoint of yesterday was put back.
-    assert runs_of([None] * 50, version=1, partitions=1, stored=later) == []
+    assert batches_of([None] * 50, version=1, partitions=1, stored=later) == []
 
 
 def test_a_key_always_goes_to_the_partition_of_its_hash_and_the_others_get_the_rest():
-    keyed = {at for at, _ in runs_of(["a"] * 20, partitions=4)}
+    keyed = {at for at, _ in batches_of([b"a"] * 20, partitions=4)}
     assert keyed == {ord("a") % 4}
-    keyless = runs_of([None] * 4000, partitions=4, at_once=4000)
-    assert sorted(at for at, _ in keyless) == [0, 1, 2, 3]
-
-
-def test_runs_are_bounded(monkeypatch):
-    monkeypatch.setattr(numbered_rows, "RUN_BYTES_MAX", 10)
-    assert [len(run) for _, run in runs_of(["abcd"] * 7, partitions=1)] == [2, 2, 2, 1]
-    monkeypatch.undo()
-    many = runs_of([None] * (RUN_MESSAGES_MAX + 1), partitions=1, at_once=100_000)
-    assert [len(run) for _, run in many] == [RUN_MESSAGES_MAX, 1]
+    keyless = batches_of([None] * 4 * SAME_PARTITION_MESSAGES, partitions=4, at_once=700)
+    counts = [
+        sum(batch.message_count for at, batch in keyless if at == partition)
+        for partition in range(4)
+    ]
+    assert counts == [SAME_PARTITION_MESSAGES] * 4
+    assert keyless[0][0] == 1  # Of the second task.

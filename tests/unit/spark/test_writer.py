@@ -6,8 +6,9 @@ from pyspark.sql.types import StructType
 from magnetar.client import blocking
 from magnetar.errors import MagnetarError, NotAllowed
 from magnetar.model.position import EARLIEST_MESSAGE
+from magnetar.model.schemas import SchemaType
 from magnetar.spark.write_options import WriteOptions
-from magnetar.spark.writer import BatchWriter, StreamWriter, Written
+from magnetar.spark.writer import BatchWriter, StreamWriter, TextSchema, Written
 
 SCHEMA = StructType().add("value", "string")
 
@@ -63,3 +64,9 @@ def test_a_topic_that_keeps_nothing_is_named_once(magnetar_broker, topic, caplog
         writer.commit([writer.write(iter([rows(range(3))]))])
     (said,) = [each.getMessage() for each in caplog.records if "not_kept" in each.getMessage()]
     assert f"topic={topic}:" in said
+
+
+def test_text_is_told_of_and_left_as_it_is():
+    schema = TextSchema()
+    assert schema.info.type is SchemaType.STRING
+    assert schema.decode(schema.encode("ü".encode())) == "ü".encode()

@@ -7,11 +7,23 @@ keys, because a Key_Shared subscription hands out whole entries.
 
 from bisect import bisect_right
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, Self, TypeVar
 
 from magnetar.client.outgoing_message import OutgoingMessage
 
 W = TypeVar("W")
+
+
+@dataclass(frozen=True, slots=True)
+class PackedBatch:
+    """A batch that was packed by who sends it: ``inner.pack_rows`` makes its payload."""
+
+    payload: bytes  # Of messages that are numbered, one after the other.
+    message_count: int
+    first_sequence_id: int
+    size_bytes: int  # The bytes that its messages count.
+    key: str | bytes | None = None  # The first message's, by which the broker takes the batch.
+    ordering_key: bytes | None = None
 
 
 @dataclass(slots=True)
@@ -29,17 +41,23 @@ class Batch(Generic[W]):
     size_bytes: int = 0
     ids_given: bool = False  # The application chose some of the sequence ids.
     waiters: list[tuple[int, int, W]] = field(default_factory=list)
+    packed: PackedBatch | None = None  # Then it has no payloads.
+
+    @classmethod
+    def of(cls, packed: PackedBatch, deadline: float) -> Self:
+        size = packed.size_bytes
+        return cls(packed.first_sequence_id, deadline, size_bytes=size, packed=packed)
 
     @property
     def last_sequence_id(self) -> int:
-        last = len(self.payloads) - 1
+        last = len(self) - 1
         details = self.details.get(last)
         if details is not None and details.sequence_id is not None:
             return details.sequence_id
         return self.first_sequence_id + last
 
     def __len__(self) -> int:
-        return len(self.payloads)
+        return len(self.payloads) if self.packed is None else self.packed.message_count
 
 
 class OpenBatches(Protocol[W]):

@@ -18,7 +18,7 @@ from magnetar.message.compression import CompressionType, compress
 from magnetar.wire import requests
 from magnetar.wire.schemas import version_bytes
 
-from .batching import Batch
+from .batching import Batch, PackedBatch
 from .pending import ChunkedSend, PendingSend
 
 W = TypeVar("W")
@@ -49,10 +49,8 @@ class Encoder:
 
     def batch(self, batch: Batch[W], size_max: int, now_ms: int) -> PendingSend[W]:
         """Encode a batch as one entry of at most ``size_max`` bytes. Raises MessageTooLarge."""
-        first = batch.details.get(0)
-        packed = batches.pack(
-            batch.payloads, first_sequence_id=batch.first_sequence_id, details=_singles(batch)
-        )
+        first = batch.packed or batch.details.get(0)
+        packed = _packed(batch)
         payload, secret = self._encrypted(compress(self._compression, packed))
         if len(payload) > size_max:
             raise MessageTooLarge(
@@ -214,7 +212,15 @@ def key_text(key: str | bytes | None) -> str | None:
     return b64encode(key).decode() if isinstance(key, bytes) else key
 
 
-def _wire_key(message: OutgoingMessage | None) -> tuple[str | None, bool]:
+def _packed(batch: Batch[W]) -> bytes:
+    if batch.packed is not None:
+        return batch.packed.payload
+    return batches.pack(
+        batch.payloads, first_sequence_id=batch.first_sequence_id, details=_singles(batch)
+    )
+
+
+def _wire_key(message: OutgoingMessage | PackedBatch | None) -> tuple[str | None, bool]:
     key = message.key if message else None
     return key_text(key), isinstance(key, bytes)
 

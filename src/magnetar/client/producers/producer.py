@@ -25,6 +25,7 @@ from magnetar.model.position import MessageId
 from magnetar.model.schemas import SchemaInfo
 from magnetar.tasks import Closing, Tasks
 
+from .batching import PackedBatch
 from .encoding import key_text
 from .interceptors import ProducerInterceptor, ProducerInterceptors
 from .meter import ProducerMeter
@@ -195,6 +196,21 @@ class Producer(Generic[T]):
             if queue.full:
                 await queue.room()
             queue.put(data, message, None)
+
+    async def enqueue_packed(self, batches: Sequence[PackedBatch]) -> None:
+        """Send batches that were packed before, as ``enqueue``; they keep their sequence ids.
+
+        Neither schema nor interceptors see their messages, and nothing is sent after a batch that
+        failed: its error is raised by the next call. Raises InvalidValue where there are
+        interceptors, or partitions: a batch goes to a producer of one partition.
+        """
+        check_loop(self._loop)
+        if self._router is not None or self._interceptors is not None:
+            raise InvalidValue(
+                f"a packed batch goes to one partition, unseen by interceptors: open a producer "
+                f"of one partition of {self._topic}, without interceptors"
+            )
+        await self._parts[0].queue.put_packed(batches)
 
     async def ready(self) -> None:
         """Return when there is room for a message. Raises AlreadyClosed.

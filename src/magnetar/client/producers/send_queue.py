@@ -7,7 +7,6 @@ have something to wait for: one for the open batches, one for the deadline of th
 import asyncio
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import accumulate, groupby
 from typing import Final, TypeAlias, TypeVar, cast
 
@@ -21,8 +20,9 @@ from magnetar.clock import Clock
 from magnetar.errors import MagnetarError, MemoryFull, QueueFull, TimedOut, UnknownFailure
 from magnetar.model.position import Position
 
-from .batching import Batch, BatchPerKey, OneBatch, OpenBatches, fitting, renumber
+from .batching import Batch, BatchPerKey, OneBatch, OpenBatches, PackedBatch, fitting, renumber
 from .encoding import Encoder
+from .flushes import Flushes
 from .pending import PendingSend, PendingSends
 from .receipts import ManyReceipts, Notice, Stored, Waiter, settle
 
@@ -34,15 +34,6 @@ Handed: TypeAlias = bytes | HandedWhole
 """A message from another thread: just its payload, or what ``put`` takes."""
 
 MESSAGE_SIZE_DEFAULT: Final = 5 * 1024 * 1024  # Until the broker has said otherwise.
-
-
-@dataclass(slots=True, eq=False)
-class _Flush:
-    """A caller that waits until the sends up to a number are settled."""
-
-    until: float  # The number; infinity while it is not known yet.
-    settled: asyncio.Future[None]
-    error: MagnetarError | None = None  # The first error of a send that it waits for.
 
 
 class SendQueue:
@@ -94,7 +85,7 @@ class SendQueue:
         self._memory = memory
         self._deadline_timer: asyncio.TimerHandle | None = None
         self._room = asyncio.Event()
-        self._flushes: list[_Flush] = []  # In the order of their numbers.
+        self._flushes = Flushes(self._loop)
 
     @property
     def pending(self) -> PendingSends[Waiter]:
@@ -201,6 +192,19 @@ class SendQueue:
                     raise
             self._put_one(message, receipts)
 
+    async def put_packed(self, batches: Sequence[PackedBatch]) -> None:
+        """As ``put_many``, of batches with ids of their own; raises what went wrong before, too."""
+        for packed in batches:
+            await self._admission()
+            if self.unreported is not None:
+                error, self.unreported = self.unreported, None
+                raise error
+            self.close_batches()
+            batch: Batch[Waiter] = Batch.of(packed, self._clock.now() + self._timeout_s)
+            self.next_sequence_id = batch.last_sequence_id + 1
+            self._pending.admit(len(batch), batch.size_bytes)
+            self._send_batch(batch)
+
     async def ready(self) -> None:
         """Return when there is room. Raises the reason when the queue is closed."""
         await self._until_room()
@@ -222,13 +226,7 @@ class SendQueue:
         batches = self._batches.take()
         renumber(batches)
         for batch in batches:
-            try:
-                send = self._encoded(self._encoder.batch, batch)
-            except MagnetarError as error:
-                self._fail_batch(batch, error)
-                self._progress()
-            else:
-                self._send(send)
+            self._send_batch(batch)
 
     def unanswered(self) -> Iterator[list[bytes]]:
         """The frames that have no receipt yet, in order: a new connection gets them again."""
@@ -236,8 +234,7 @@ class SendQueue:
 
     async def settled(self) -> MagnetarError | None:
         """Wait until all that was put has a receipt or has failed; return the first error."""
-        flush = _Flush(float("inf"), self._loop.create_future())
-        self._flushes.append(flush)
+        flush = self._flushes.begin()
         self.close_batches()
         flush.until = self._pending.appended
         self._progress()
@@ -279,10 +276,9 @@ class SendQueue:
     def fail_all(self, error: MagnetarError) -> None:
         """Fail all that was put, and take nothing more."""
         self.closed = self.closed or error
-        if self._batch_timer is not None:
-            self._batch_timer.cancel()
-        if self._deadline_timer is not None:
-            self._deadline_timer.cancel()
+        for timer in (self._batch_timer, self._deadline_timer):
+            if timer is not None:
+                timer.cancel()
         for batch in self._batches.take():
             self._fail_batch(batch, error)
         self._fail_sends(self._pending.expired(float("inf")), error)
@@ -302,6 +298,11 @@ class SendQueue:
             f"{self._pending.size_bytes + size_bytes} bytes): await ready() before sending more"
         )
 
+    async def _admission(self) -> None:
+        if self._pending.full or self.closed is not None:
+            await self.room()
+            self.check_room()
+
     async def _until_room(self) -> None:
         while self.closed is None and self._pending.full:
             self._room.clear()
@@ -314,9 +315,7 @@ class SendQueue:
         ends = list(accumulate(map(len, messages), initial=0))
         at = 0
         while at < len(messages):
-            if self._pending.full or self.closed is not None:
-                await self.room()
-                self.check_room()
+            await self._admission()
             at = self._put_some(messages, ends, at, self._pending.room, receipts)
 
     def _take_plain(self, messages: Sequence[bytes]) -> None:
@@ -436,6 +435,15 @@ class SendQueue:
                 f"{len(batch)} messages to {self._topic} could not be encoded: {error!r}"
             ) from error
 
+    def _send_batch(self, batch: Batch[Waiter]) -> None:
+        try:
+            send = self._encoded(self._encoder.batch, batch)
+        except MagnetarError as error:
+            self._fail_batch(batch, error)
+            self._progress()
+        else:
+            self._send(send)
+
     def _send(self, send: PendingSend[Waiter]) -> None:
         self._pending.append(send)
         self._write(send.pieces)
@@ -483,14 +491,9 @@ class SendQueue:
                 told += count
         if told < message_count:
             self.unreported = self.unreported or error
-        for flush in self._flushes:
-            if number <= flush.until:
-                flush.error = flush.error or error
+        self._flushes.failed(number, error)
 
     def _progress(self) -> None:
         if not self._pending.full:
             self._room.set()
-        while self._flushes and self._flushes[0].until <= self._pending.settled:
-            flush = self._flushes.pop(0)
-            if not flush.settled.done():
-                flush.settled.set_result(None)
+        self._flushes.settled(self._pending.settled)

@@ -276,5 +276,8 @@ PyObject *inner_write_fields(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *inner_encode_block(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *inner_cut_entries(PyObject *, PyObject *const *, Py_ssize_t);
 PyObject *inner_cut_records(PyObject *, PyObject *const *, Py_ssize_t);
+PyObject *inner_cut_rows(PyObject *, PyObject *const *, Py_ssize_t);
+PyObject *inner_pack_rows(PyObject *, PyObject *const *, Py_ssize_t);
+PyObject *inner_share_rows(PyObject *, PyObject *const *, Py_ssize_t);
 
 #endif

@@ -25,6 +25,9 @@ static PyMethodDef functions[] = {
     LOOP(encode_block),
     LOOP(cut_entries),
     LOOP(cut_records),
+    LOOP(cut_rows),
+    LOOP(pack_rows),
+    LOOP(share_rows),
     {NULL, NULL, 0, NULL},
 };
 

@@ -9,6 +9,7 @@ from .fields import write_fields
 from .messages import message_frames
 from .receipts import send_receipts
 from .records import cut_records, encode_block
+from .rows import cut_rows, pack_rows, share_rows
 from .sends import cut_sends
 from .traits import look_into
 
@@ -18,12 +19,15 @@ __all__ = [
     "cut_acks",
     "cut_entries",
     "cut_records",
+    "cut_rows",
     "cut_sends",
     "encode_block",
     "look_into",
     "message_frames",
     "pack",
+    "pack_rows",
     "send_receipts",
+    "share_rows",
     "unpack",
     "unpack_as",
     "write_fields",

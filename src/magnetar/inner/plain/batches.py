@@ -16,7 +16,7 @@ from .fields import UnusualForm, fields, is_pair, write_fields
 R = TypeVar("R", bound=tuple[object, int, bytes, bytes])
 
 # Of a head: properties, key, body size and so on, in the order in which they are written.
-_TAGS = [0x0A, 0x12, 0x18, 0x20, 0x28, 0x30, 0x3A, 0x40, 0x48]
+HEAD_TAGS = [0x0A, 0x12, 0x18, 0x20, 0x28, 0x30, 0x3A, 0x40, 0x48]
 _PROPERTIES = 0x0A
 _BODY_SIZE = 0x18
 _OTHERS = {0x12, 0x20, 0x28, 0x30, 0x3A, 0x40, 0x48, 0x50}  # Keys, times, numbers and flags.
@@ -64,7 +64,7 @@ def _head(single: Single, size: int, sequence_id: int | None) -> bytes:
     if single is _NOTHING and sequence_id is not None:
         return b"\x18%b\x40%b" % (varint(size), varint(sequence_id))
     return write_fields(
-        _TAGS,
+        HEAD_TAGS,
         [
             [
                 write_fields([0x0A, 0x12], [name.encode(), value.encode()])

@@ -2,7 +2,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from magnetar.client.outgoing_message import OutgoingMessage
-from magnetar.client.producers.batching import Batch, BatchPerKey, OneBatch, fitting, renumber
+from magnetar.client.producers.batching import (
+    Batch,
+    BatchPerKey,
+    OneBatch,
+    PackedBatch,
+    fitting,
+    renumber,
+)
 
 
 def test_one_batch_takes_every_key():
@@ -82,3 +89,9 @@ def test_a_run_is_as_long_as_the_limits_allow(sizes, messages_max, bytes_max, da
     ):
         longest += 1
     assert stop == longest
+
+
+def test_a_packed_batch_has_its_own_count_and_numbers():
+    batch = Batch.of(PackedBatch(b"...", 3, 7, 30, "k"), 99.0)
+    assert (len(batch), batch.first_sequence_id, batch.last_sequence_id) == (3, 7, 9)
+    assert (batch.size_bytes, batch.deadline) == (30, 99.0)

@@ -3,10 +3,11 @@ import random
 import pytest
 
 from magnetar.client.outgoing_message import OutgoingMessage
-from magnetar.client.producers.batching import Batch
+from magnetar.client.producers.batching import Batch, PackedBatch
 from magnetar.client.producers.encoding import FRAME_PADDING, Encoder, key_text
 from magnetar.errors import MessageTooLarge
-from magnetar.message.batch import parse_single, unpack
+from magnetar.inner.plain.batches import Single
+from magnetar.message.batch import pack, parse_single, unpack
 from magnetar.message.compression import CompressionType, decompress
 from magnetar.message.metadata import EncryptedKey, build_encryption, parse
 from magnetar.proto import PulsarApi_pb2 as pb
@@ -69,6 +70,17 @@ def test_the_batch_shows_its_first_messages_key():
     made = batch(OutgoingMessage(b"1", key=b"\xff", ordering_key=b"o"), b"2")
     _, metadata, _ = sent(encoder().batch(made, MEGABYTE, 0).pieces)
     assert (metadata.key, metadata.key_b64, metadata.ordering_key) == ("/w==", True, b"o")
+
+
+@pytest.mark.parametrize("kind", CompressionType)
+def test_a_packed_batch_is_the_same_entry_as_one_of_its_messages(kind):
+    made = batch(OutgoingMessage(b"1", key=b"\xff", ordering_key=b"o"), b"2")
+    details = {0: Single("/w==", True, b"o")}
+    payload = pack([b"1", b"2"], first_sequence_id=10, details=details)
+    packed = PackedBatch(payload, 2, 10, made.size_bytes, b"\xff", b"o")
+    assert encoder(kind).batch(Batch.of(packed, 99.0), MEGABYTE, 0).pieces == (
+        encoder(kind).batch(made, MEGABYTE, 0).pieces
+    )
 
 
 @pytest.mark.parametrize("kind", CompressionType)

@@ -8,8 +8,11 @@ from unit.client.local import PARTITIONS
 
 from magnetar.client.client import Client
 from magnetar.client.outgoing_message import OutgoingMessage
+from magnetar.client.producers.batching import PackedBatch
+from magnetar.client.producers.interceptors import ProducerInterceptor
 from magnetar.client.producers.routing import HashingScheme, RoutingMode, key_hash
 from magnetar.errors import AlreadyClosed, InvalidValue, MessageTooLarge, NotReady
+from magnetar.message.batch import pack
 from magnetar.model.subscriptions import InitialPosition
 from magnetar.wire.commands import BaseCommand
 
@@ -154,3 +157,16 @@ async def test_what_was_handed_over_is_routed_and_told_what_went_wrong(partition
     for told in (receipts[-1], producer.flush()):
         with pytest.raises(InvalidValue, match="the routing function failed"):
             await told
+
+
+async def test_packed_batches_go_to_one_partition_only(partitioned_client):
+    batch = PackedBatch(pack([b"a", b"b"], first_sequence_id=7), 2, 7, 2)
+    for topic, options in (("t", {}), ("t-partition-1", {"interceptors": [ProducerInterceptor()]})):
+        async with await partitioned_client.create_producer(topic, **options) as producer:
+            with pytest.raises(InvalidValue, match="one partition, unseen by interceptors"):
+                await producer.enqueue_packed([batch])
+    async with await partitioned_client.create_producer("t-partition-1") as producer:
+        await producer.enqueue_packed([batch])
+        await producer.flush()
+        assert producer.last_sequence_id == 8
+    assert await stored(partitioned_client, 2) == [[], [b"a", b"b"], []]

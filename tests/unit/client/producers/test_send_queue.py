@@ -10,12 +10,13 @@ from support.loop import pass_time, until_idle
 
 from magnetar.client.memory_limit import MemoryLimit
 from magnetar.client.outgoing_message import OutgoingMessage
+from magnetar.client.producers.batching import PackedBatch
 from magnetar.client.producers.config import ProducerConfig
 from magnetar.client.producers.encoding import Encoder
 from magnetar.client.producers.receipts import ManyReceipts
 from magnetar.client.producers.send_queue import SendQueue
 from magnetar.errors import InvalidValue, MessageTooLarge, NotAllowed, NotReady, TimedOut
-from magnetar.message.batch import parse_single, unpack
+from magnetar.message.batch import pack, parse_single, unpack
 from magnetar.message.metadata import parse
 from magnetar.model.position import MessageId, Position
 from magnetar.wire.frames import FrameDecoder
@@ -223,6 +224,51 @@ async def test_a_full_queue_refuses_one_and_makes_many_wait():
     desk.queue.stored(3, AT)
     assert len(await ids) == 2
     assert not desk.queue.full
+
+
+def packed(*payloads, first):
+    return PackedBatch(pack([*payloads], first_sequence_id=first), len(payloads), first, 10)
+
+
+async def test_packed_batches_keep_their_numbers_and_their_place():
+    desk = Desk(max_pending_messages=3)
+    desk.put(b"0")
+    many = asyncio.ensure_future(
+        desk.queue.put_packed([packed(b"a", b"b", first=1 << 40), packed(b"c", first=1 << 41)])
+    )
+    await asyncio.sleep(0)
+    assert desk.sent == [(0, [b"0"]), (1 << 40, [b"a", b"b"])]
+    assert not many.done(), "the queue is full"
+    desk.queue.stored(0, AT)
+    await many
+    desk.queue.stored(1 << 40, AT)
+    desk.put(b"d")
+    desk.queue.close_batches()
+    assert desk.sent[2:] == [(1 << 41, [b"c"]), ((1 << 41) + 1, [b"d"])]
+    assert list(desk.queue.unanswered()) == desk.frames[2:]
+    flushed = asyncio.ensure_future(desk.queue.flush())
+    for number in (1 << 41, (1 << 41) + 1):
+        assert not flushed.done()
+        desk.queue.stored(number, AT)
+    await flushed
+    assert desk.queue.last_sequence_id == (1 << 41) + 1
+    assert desk.queue.pending.size_bytes == 0
+
+
+async def test_after_a_packed_batch_that_failed_no_other_is_sent():
+    desk = Desk()
+    desk.queue.size_max = 100
+    with pytest.raises(MessageTooLarge):
+        await desk.queue.put_packed([packed(b"x" * 100, first=0), packed(b"y", first=1)])
+    assert not desk.frames
+    await desk.queue.flush()  # It has been told.
+    await desk.queue.put_packed([packed(b"z", first=5)])
+    desk.queue.refused(5, NotAllowed("no"))
+    with pytest.raises(NotAllowed):
+        await desk.queue.put_packed([packed(b"z", first=6)])
+    desk.queue.fail_all(NotAllowed("the end"))
+    with pytest.raises(NotAllowed, match="the end"):
+        await desk.queue.put_packed([packed(b"z", first=6)])
 
 
 async def test_bytes_fill_the_queue_too():

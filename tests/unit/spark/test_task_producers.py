@@ -1,13 +1,14 @@
 import threading
 
+import pyarrow as pa
 import pytest
 
 from magnetar.client import blocking
-from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.errors import NotAllowed
 from magnetar.model.position import EARLIEST_MESSAGE
 from magnetar.spark import admin
-from magnetar.spark.exactly_once import ExactlyOnce
+from magnetar.spark.rows import Rows
+from magnetar.spark.task_producers import RUN_BYTES_MAX, Once, TaskProducers
 from magnetar.spark.write_options import Write
 from magnetar.testing.local_broker import BrokerThread
 
@@ -26,18 +27,21 @@ def client(broker):
         yield connected
 
 
+def send(producers, topic, values):
+    rows = Rows(pa.RecordBatch.from_pydict({"value": values}))
+    producers.send(topic, rows, len(values))
+
+
 @pytest.fixture
 def write(broker, client, topic):
     def write(rows, *, version=0, client=client):
-        with ExactlyOnce(
-            client,
-            Write("q", version),
-            3,
-            deduplicates=lambda name: admin.deduplicates(broker.web_url, 10.0, name),
-            timeout_s=10.0,
-        ) as sender:
+        once = Once(
+            Write("q", version), lambda name: admin.deduplicates(broker.web_url, 10.0, name)
+        )
+        with TaskProducers(client, 3, once=once, timeout_s=10.0, send_timeout_s=1.0) as producers:
             for part in rows:
-                sender.send_many(topic, [OutgoingMessage(row) for row in part])
+                send(producers, topic, part)
+            producers.flush()
 
     return write
 
@@ -81,11 +85,27 @@ def test_a_try_waits_until_the_worker_of_an_earlier_one_is_gone(broker, client, 
 
 
 def test_a_topic_that_does_not_deduplicate_gets_nothing(client, topic):
+    once = Once(Write("q", 0), lambda _name: False)
     with (
         pytest.raises(NotAllowed, match="does not deduplicate"),
-        ExactlyOnce(
-            client, Write("q", 0), 0, deduplicates=lambda _name: False, timeout_s=10.0
-        ) as sender,
+        TaskProducers(client, 0, once=once, timeout_s=10.0, send_timeout_s=1.0) as producers,
     ):
-        sender.send_many(topic, [OutgoingMessage(b"a")])
+        send(producers, topic, [b"a"])
     assert stored(client, topic) == []
+
+
+def test_at_least_once_another_try_writes_again_large_messages_in_their_order(client, topic):
+    rows = [b"a", LARGE, b"b", b"c" * (RUN_BYTES_MAX // 40)] * 2 + rows_of(*range(2500))
+    for _ in range(2):
+        with TaskProducers(client, 3, timeout_s=10.0, send_timeout_s=10.0) as producers:
+            send(producers, topic, rows)
+            producers.flush()
+    assert stored(client, topic) == [*rows, *rows]
+
+
+def test_many_bytes_are_handed_over_in_pieces(client, topic):
+    rows = [b"%d" % at * 60_000 for at in range(RUN_BYTES_MAX // 40_000)]
+    with TaskProducers(client, 3, timeout_s=10.0, send_timeout_s=10.0) as producers:
+        send(producers, topic, rows)
+        producers.flush()
+    assert stored(client, topic) == rows

@@ -1,0 +1,148 @@
+"""The producers of one task that writes, one for each partition that it writes to.
+
+With ``Once`` each row is stored once, however often the task is tried: the broker deduplicates.
+"""
+
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from threading import Event
+from typing import Final, Self
+
+from magnetar.client import blocking
+from magnetar.client.outgoing_message import OutgoingMessage
+from magnetar.client.producers.batching import PackedBatch
+from magnetar.client.schemas.schema import Schema
+from magnetar.clock import SystemClock
+from magnetar.errors import NotAllowed, ProducerBusy, TopicNotFound
+from magnetar.model.names import TopicName
+from magnetar.spark.numbered_rows import NumberedRows, producer_name
+from magnetar.spark.rows import BATCH_BYTES_MAX, Picked, Rows
+from magnetar.spark.write_options import Write
+
+RUN_BYTES_MAX: Final = 4 * 1024 * 1024
+"""What is handed to a producer at a time."""
+_BUSY_PAUSE_S: Final = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Once:
+    """What is written once, and who says of a partition that is loaded whether it deduplicates."""
+
+    write: Write
+    deduplicates: Callable[[str], bool]
+
+
+class TaskProducers:
+    """Sends what one task writes. Close it."""
+
+    def __init__(
+        self,
+        client: blocking.Client,
+        task_partition: int,
+        *,
+        once: Once | None = None,
+        schema: Schema[bytes] | None = None,
+        timeout_s: float,
+        send_timeout_s: float,
+    ) -> None:
+        """``timeout_s`` for an earlier try's producer to go, ``send_timeout_s`` for receipts.
+
+        What is written once waits for receipts without end: a batch that failed before others were
+        stored would be lost.
+        """
+        self._client = client
+        self._task_partition = task_partition
+        self._once = once
+        self._schema = schema
+        self._timeout_s = timeout_s
+        self._send_timeout_s = 0.0 if once else send_timeout_s
+        self._topics: dict[str, tuple[NumberedRows, list[str]]] = {}
+        self._producers: dict[str, tuple[blocking.Producer, int]] = {}
+        self._closing = ExitStack()
+
+    def send(self, topic: str, rows: Rows, picked: Picked) -> None:
+        """Send rows; ``flush`` tells that they are stored. An earlier try's are passed over.
+
+        Raises NotAllowed for a topic without deduplication, before anything is sent to it;
+        InvalidValue for a row that cannot be sent; what went wrong with rows sent before.
+        """
+        if topic not in self._topics:
+            names = self._partitions(topic)
+            version = self._once.write.version if self._once else 0
+            self._topics[topic] = NumberedRows(version, self._task_partition, len(names)), names
+        numbered, names = self._topics[topic]
+        for partition, batches in numbered.place(
+            rows, picked, lambda at: self._producer(names[at])[1]
+        ):
+            _enqueue(self._producer(names[partition])[0], batches)
+
+    def flush(self) -> None:
+        """Return when all is stored. Raises what went wrong."""
+        for producer, _ in self._producers.values():
+            producer.flush()
+
+    def _partitions(self, topic: str) -> list[str]:
+        try:
+            count = self._client.partitions(topic)
+        except TopicNotFound:
+            self._client.create_producer(
+                topic, schema=self._schema
+            ).close()  # Creates it, as the broker is set up to.
+            count = self._client.partitions(topic)
+        name = TopicName.parse(topic)
+        return [str(name.partition(index)) for index in range(count)] or [topic]
+
+    def _producer(self, topic: str) -> tuple[blocking.Producer, int]:
+        """The producer, and the highest sequence id that was stored when it came."""
+        if topic not in self._producers:
+            producer = self._closing.enter_context(self._open(topic))
+            if self._once is not None and not self._once.deduplicates(topic):
+                raise NotAllowed(
+                    f"{topic} does not deduplicate, so guarantee=exactly-once cannot be kept: "
+                    "switch it on (POST true to /admin/v2/namespaces/<namespace>/deduplication, "
+                    "or brokerDeduplicationEnabled), or set guarantee=at-least-once"
+                )
+            self._producers[topic] = producer, producer.last_sequence_id
+        return self._producers[topic]
+
+    def _open(self, topic: str) -> blocking.Producer:
+        """Wait for an earlier try's producer to go: its worker may have been killed just now."""
+        clock = SystemClock()
+        deadline = clock.now() + self._timeout_s
+        name = producer_name(self._once.write.app_id, self._task_partition) if self._once else None
+        while True:
+            try:
+                return self._client.create_producer(
+                    topic,
+                    schema=self._schema,
+                    name=name,
+                    batch_bytes_max=BATCH_BYTES_MAX,
+                    chunking=True,
+                    send_timeout_s=self._send_timeout_s,
+                )
+            except ProducerBusy:
+                if name is None or clock.now() > deadline:
+                    raise
+                Event().wait(_BUSY_PAUSE_S)  # Nobody tells when a producer has gone.
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._closing.close()
+
+
+def _enqueue(producer: blocking.Producer, batches: Iterable[PackedBatch | OutgoingMessage]) -> None:
+    run: list[PackedBatch] = []
+    size = 0
+    for batch in batches:
+        if isinstance(batch, PackedBatch):
+            run.append(batch)
+            size += batch.size_bytes
+        if size >= RUN_BYTES_MAX or isinstance(batch, OutgoingMessage):
+            producer.enqueue_packed(run)
+            run, size = [], 0
+        if isinstance(batch, OutgoingMessage):
+            producer.enqueue([batch])
+    producer.enqueue_packed(run)
