@@ -631,6 +631,13 @@ class Client(ClientTwin):
         """
         return self._run(self._client.partitions, topic)
 
+    def schema(self, topic: str, version: int | None = None) -> SchemaInfo:
+        """The schema that ``topic`` has under a number, ``Message.schema_version``, or the latest.
+
+        A partition has that of its topic. Raises SchemaNotFound, InvalidName, TimedOut.
+        """
+        return self._run(self._client.schema, topic, version)
+
     def topics(self, namespace: str) -> list[str]:
         """The full names of the persistent topics of ``tenant/namespace``, sorted.
 

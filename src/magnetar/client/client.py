@@ -15,6 +15,7 @@ from magnetar.clock import Clock, SystemClock
 from magnetar.errors import AlreadyClosed, InvalidValue
 from magnetar.model.names import NamespaceName, TopicName
 from magnetar.model.position import EARLIEST, EARLIEST_MESSAGE, LATEST, LATEST_MESSAGE, MessageId
+from magnetar.model.schemas import SchemaInfo
 from magnetar.model.subscriptions import InitialPosition
 from magnetar.tasks import Closing
 
@@ -293,6 +294,15 @@ class Client:
         Creates nothing. Raises TopicNotFound when it does not exist, InvalidName, TimedOut.
         """
         return await self._lookup.partitions(str(self._parse(topic)), auto_create=False)
+
+    async def schema(self, topic: str, version: int | None = None) -> SchemaInfo:
+        """The schema that ``topic`` has under a number, ``Message.schema_version``, or the latest.
+
+        A partition has that of its topic. Raises SchemaNotFound, InvalidName, TimedOut.
+        """
+        self._enter()
+        wanted = None if version is None else version.to_bytes(8)  # As brokers count them.
+        return await self._lookup.schema(str(self._parse(topic)), wanted)
 
     async def topics(self, namespace: str) -> list[str]:
         """The full names of the persistent topics of ``tenant/namespace``, sorted.

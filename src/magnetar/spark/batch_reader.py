@@ -1,15 +1,19 @@
 """``spark.read.format("pulsar")``: what is between two offsets, in tasks for all cores."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from magnetar.client.consumers.entry import Entry
 from magnetar.errors import TopicNotFound
 from magnetar.spark import topics
 from magnetar.spark.columns import parts, to_rows
@@ -22,6 +26,9 @@ from magnetar.spark.range_read import RangeReader
 from magnetar.spark.read_options import EARLIEST, LATEST, ReadOptions
 from magnetar.spark.schema import OWN_NAMES, PULSAR_SPARK_SCHEMA, READ_SCHEMA, check_read
 
+if TYPE_CHECKING:
+    from magnetar.spark.value_plan import ValuePlan
+
 
 @dataclass
 class RangePartition(InputPartition):
@@ -33,11 +40,12 @@ class RangePartition(InputPartition):
 class BatchReader(DataSourceReader):
     """Plans in one worker, reads in others: all it knows is pickled."""
 
-    def __init__(self, options: ReadOptions, schema: StructType) -> None:
+    def __init__(
+        self, options: ReadOptions, schema: StructType, values: "ValuePlan | None" = None
+    ) -> None:
         self._options = options
-        self._schema = check_read(
-            schema, PULSAR_SPARK_SCHEMA if options.pulsar_spark_columns else READ_SCHEMA
-        )
+        self._values = values
+        self._schema = checked(schema, options, values)
 
     @one_line()
     def partitions(self) -> Sequence[RangePartition]:
@@ -66,11 +74,21 @@ class BatchReader(DataSourceReader):
         return [RangePartition(wanted) for wanted in found]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return rows_of(partition, self._options, self._schema)
+        return rows_of(partition, self._options, self._schema, self._values)
+
+
+def checked(schema: StructType, options: ReadOptions, values: "ValuePlan | None") -> StructType:
+    """The columns asked for. Raises InvalidValue for those that there are not."""
+    if values is not None:
+        return check_read(schema, values.columns)
+    return check_read(schema, PULSAR_SPARK_SCHEMA if options.pulsar_spark_columns else READ_SCHEMA)
 
 
 def rows_of(
-    partition: InputPartition, options: ReadOptions, schema: StructType
+    partition: InputPartition,
+    options: ReadOptions,
+    schema: StructType,
+    values: "ValuePlan | None" = None,
 ) -> Iterator[pa.RecordBatch]:
     """The messages of a range as Arrow batches; raises as ``RangeReader.read`` does.
 
@@ -79,12 +97,20 @@ def rows_of(
     if not isinstance(partition, RangePartition):
         return
     arrow_schema = to_arrow_schema(schema, timezone="UTC")
-    made = pa.schema(
-        [field.with_name(OWN_NAMES.get(field.name, field.name)) for field in arrow_schema]
-    )
-    with one_line():
+    with one_line(), ExitStack() as closing:
+        make: Callable[[Sequence[Entry]], Iterator[pa.RecordBatch]]
+        make = partial(_rows, arrow=arrow_schema)
+        if values is not None:
+            from magnetar.spark.value_reading import value_rows  # noqa: PLC0415 - few need it
+
+            make = closing.enter_context(value_rows(values, options, schema, arrow_schema)).rows
         received = RangeReader.of(options).read(partition.wanted)
-        for part in parts(chain.from_iterable(received), options.rows_per_batch):
-            rows = pa.RecordBatch.from_arrays(to_rows(part, made).columns, schema=arrow_schema)
+        several = parts(chain.from_iterable(received), options.rows_per_batch)
+        for rows in chain.from_iterable(map(make, several)):
             for start in range(0, rows.num_rows, options.rows_per_batch):
                 yield rows.slice(start, options.rows_per_batch)
+
+
+def _rows(entries: Sequence[Entry], arrow: pa.Schema) -> Iterator[pa.RecordBatch]:
+    made = pa.schema([field.with_name(OWN_NAMES.get(field.name, field.name)) for field in arrow])
+    yield pa.RecordBatch.from_arrays(to_rows(entries, made).columns, schema=arrow)

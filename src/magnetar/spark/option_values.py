@@ -60,11 +60,11 @@ def service_url(given: Mapping[str, str]) -> str:
     return url
 
 
-def topic_name(text: str) -> str:
+def topic_name(text: str, option: str = "topic") -> str:
     try:
         name = TopicName.parse(text)
     except InvalidName as error:
-        raise InvalidValue(f"option topic: {error}") from error
+        raise InvalidValue(f"option {option}: {error}") from error
     if not name.persistent:
         raise InvalidValue(
             f"{name} keeps no messages: Spark reads and writes persistent topics only"

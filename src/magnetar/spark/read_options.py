@@ -11,6 +11,7 @@ from magnetar.model.names import TopicName
 from magnetar.spark.client_settings import ClientSettings, Connection
 from magnetar.spark.offsets import Offset
 from magnetar.spark.option_values import count, known, service_url, timeout_s, topic_name, truth
+from magnetar.spark.value_options import VALUE_OPTIONS, ValueOptions
 
 EARLIEST = "earliest"
 LATEST = "latest"
@@ -42,6 +43,7 @@ READ_OPTIONS = (
     "subscriptionPrefix",
     "maxMessagesPerTrigger",
     "columns",
+    *VALUE_OPTIONS,
     "rowsPerBatch",
     "failOnDataLoss",
     "timeoutSeconds",
@@ -73,17 +75,19 @@ class ReadOptions(Connection):
     messages_per_trigger_max: int | None
     partitions_min: int | None
     pulsar_spark_columns: bool
+    values: ValueOptions
     rows_per_batch: int
     fail_on_data_loss: bool
 
     @staticmethod
-    def parse(options: Mapping[str, str], *, streaming: bool) -> "ReadOptions":
-        """Read Spark's options, whose names compare without case. Raises InvalidValue."""
+    def parse(options: Mapping[str, str], *, streaming: bool | None) -> "ReadOptions":
+        """Read Spark's options, whose names compare without case. Raises InvalidValue.
+
+        ``streaming`` is None where Spark has not said yet which it is.
+        """
         given = known(options, READ_OPTIONS)
-        meant = "batch reads" if streaming else "readStream"
-        for name in _BATCH_OPTIONS if streaming else _STREAM_OPTIONS:
-            if name in given:
-                raise InvalidValue(f"option {name} is for {meant} only: remove it")
+        if streaming is not None:
+            _check_meant(given, streaming)
         topics, pattern = _topics(given)
         return ReadOptions(
             service_url=service_url(given),
@@ -96,6 +100,7 @@ class ReadOptions(Connection):
             messages_per_trigger_max=count(given, "maxMessagesPerTrigger"),
             partitions_min=count(given, "minPartitions"),
             pulsar_spark_columns=pulsar_spark_columns(options),
+            values=value_options(options),
             rows_per_batch=count(given, "rowsPerBatch") or ROWS_PER_BATCH,
             fail_on_data_loss=truth(given, "failOnDataLoss", default=True),
             timeout_s=timeout_s(given),
@@ -115,6 +120,18 @@ def pulsar_spark_columns(options: Mapping[str, str]) -> bool:
                 )
             return True
     return False
+
+
+def value_options(options: Mapping[str, str]) -> ValueOptions:
+    """What values become. With StreamNative's columns the registry says it, as there."""
+    return ValueOptions.parse(options, registry_by_default=pulsar_spark_columns(options))
+
+
+def _check_meant(given: Mapping[str, str], streaming: bool) -> None:  # noqa: FBT001 - one of two
+    meant = "batch reads" if streaming else "readStream"
+    for name in _BATCH_OPTIONS if streaming else _STREAM_OPTIONS:
+        if name in given:
+            raise InvalidValue(f"option {name} is for {meant} only: remove it")
 
 
 def _topics(given: Mapping[str, str]) -> tuple[tuple[str, ...], str | None]:

@@ -1,6 +1,7 @@
 """The columns of a message in Spark: the same for batch reads and for streams. Pure."""
 
 from pyspark.sql.types import (
+    ArrayType,
     BinaryType,
     DataType,
     IntegerType,
@@ -75,11 +76,37 @@ WRITE_COLUMNS: dict[str, tuple[DataType, ...]] = {
 """What a written row may hold, and as which types. Strings are written as UTF-8."""
 
 
+def with_values(
+    columns: StructType, value: DataType, *, top_level: bool, corrupt: str | None
+) -> StructType:
+    """``columns`` with typed values: one column, or ``top_level`` one for each field of a struct.
+
+    ``corrupt`` is the column of payloads that are no such value. Raises InvalidValue where a field
+    is called like another column.
+    """
+    typed = [StructField("value", value)]
+    if top_level and isinstance(value, StructType):
+        typed = list(value)
+    fields: list[StructField] = []
+    for field in columns:
+        fields += typed if field.name == "value" else [field]
+    if corrupt is not None:
+        fields.append(StructField(corrupt, BinaryType()))
+    names = [field.name for field in fields]
+    for name in names:
+        if names.count(name) > 1:
+            raise InvalidValue(
+                f"there would be two columns '{name}', one of them of the topic's schema: leave "
+                f"the option columns out, or name {name} otherwise in columnNameOfCorruptRecord"
+            )
+    return StructType(fields)
+
+
 def check_read(schema: StructType, offered: StructType = READ_SCHEMA) -> StructType:
     """The columns asked for, or InvalidValue: any of those offered, in any order."""
     known = {field.name: field.dataType for field in offered}
     for field in schema:
-        if known.get(field.name) != field.dataType:
+        if not _within(field.dataType, known.get(field.name)):
             raise InvalidValue(
                 f"there is no column '{field.name} {field.dataType.simpleString()}' in a message; "
                 f"choose from: {offered.simpleString()}"
@@ -115,6 +142,20 @@ def check_write(schema: StructType, *, topic: str | None, text: bool = False) ->
         raise InvalidValue("schema=string is for text: cast the column 'value' to string")
     if topic is None and "topic" not in names:
         raise InvalidValue("where to? Set the option topic, or add a column 'topic' to the rows")
+
+
+def _within(asked: DataType, offered: DataType | None) -> bool:
+    """The same, or of a value a struct with some fields; whether or not something may be null."""
+    if offered == MESSAGE_ID:
+        return asked == offered
+    if isinstance(asked, StructType) and isinstance(offered, StructType):
+        known = {field.name: field.dataType for field in offered}
+        return all(_within(field.dataType, known.get(field.name)) for field in asked)
+    if isinstance(asked, ArrayType) and isinstance(offered, ArrayType):
+        return _within(asked.elementType, offered.elementType)
+    if isinstance(asked, MapType) and isinstance(offered, MapType):
+        return asked.keyType == offered.keyType and _within(asked.valueType, offered.valueType)
+    return asked == offered
 
 
 def _same(found: DataType, wanted: DataType) -> bool:

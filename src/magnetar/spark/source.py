@@ -13,18 +13,21 @@ from pyspark.sql.types import StructType
 
 from magnetar.errors import NotAllowed
 from magnetar.spark.one_line import one_line
-from magnetar.spark.read_options import ReadOptions, pulsar_spark_columns
+from magnetar.spark.read_options import ReadOptions, pulsar_spark_columns, value_options
 from magnetar.spark.schema import PULSAR_SPARK_SCHEMA, READ_SCHEMA
 from magnetar.spark.write_options import WriteOptions
 
 if TYPE_CHECKING:
     from magnetar.spark.batch_reader import BatchReader
     from magnetar.spark.stream_reader import StreamReader
+    from magnetar.spark.value_plan import ValuePlan
     from magnetar.spark.writer import BatchWriter, StreamWriter
 
 
 class PulsarDataSource(DataSource):
     """``spark.read``, ``readStream``, ``write`` and ``writeStream`` with ``format("pulsar")``."""
+
+    _planned: "ValuePlan | None" = None
 
     @classmethod
     def name(cls) -> str:
@@ -32,19 +35,26 @@ class PulsarDataSource(DataSource):
 
     @one_line()
     def schema(self) -> StructType:
+        if value_options(self.options).registry:
+            # Spark pickles this instance behind this call: what it reads is what it says here.
+            self._planned = self._values(ReadOptions.parse(self.options, streaming=None))
+            assert self._planned is not None
+            return self._planned.columns
         return PULSAR_SPARK_SCHEMA if pulsar_spark_columns(self.options) else READ_SCHEMA
 
     @one_line()
     def reader(self, schema: StructType) -> "BatchReader":
         from magnetar.spark.batch_reader import BatchReader
 
-        return BatchReader(ReadOptions.parse(self.options, streaming=False), schema)
+        options = ReadOptions.parse(self.options, streaming=False)
+        return BatchReader(options, schema, self._values(options))
 
     @one_line()
     def streamReader(self, schema: StructType) -> "StreamReader":
         from magnetar.spark.stream_reader import StreamReader
 
-        return StreamReader(ReadOptions.parse(self.options, streaming=True), schema)
+        options = ReadOptions.parse(self.options, streaming=True)
+        return StreamReader(options, schema, self._values(options))
 
     @one_line()
     def writer(self, schema: StructType, overwrite: bool) -> "BatchWriter":
@@ -59,3 +69,11 @@ class PulsarDataSource(DataSource):
         from magnetar.spark.writer import StreamWriter
 
         return StreamWriter(WriteOptions.parse(self.options, streaming=True), schema)
+
+    def _values(self, options: ReadOptions) -> "ValuePlan | None":
+        """The types of values; None where they stay binary."""
+        if not options.values.registry:
+            return None
+        from magnetar.spark.value_plan import ValuePlan
+
+        return self._planned or ValuePlan.of(options)

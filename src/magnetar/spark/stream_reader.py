@@ -7,6 +7,7 @@ that the broker keeps what was not read and shows how far behind a query is.
 # ruff: noqa: N802 - the names are Spark's.
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
@@ -19,7 +20,7 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType
 
 from magnetar.spark import topics
-from magnetar.spark.batch_reader import RangePartition, rows_of
+from magnetar.spark.batch_reader import RangePartition, checked, rows_of
 from magnetar.spark.connections import client_for
 from magnetar.spark.held_position import HeldPosition
 from magnetar.spark.ledger_parts import LedgerParts
@@ -28,17 +29,20 @@ from magnetar.spark.one_line import one_line
 from magnetar.spark.planning import advance, ranges, resolve, shares
 from magnetar.spark.range_read import RangeReader
 from magnetar.spark.read_options import EARLIEST, ReadOptions
-from magnetar.spark.schema import PULSAR_SPARK_SCHEMA, READ_SCHEMA, check_read
+
+if TYPE_CHECKING:
+    from magnetar.spark.value_plan import ValuePlan
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """One instance plans, a second one (pickled before any call) reads: they share nothing."""
 
-    def __init__(self, options: ReadOptions, schema: StructType) -> None:
+    def __init__(
+        self, options: ReadOptions, schema: StructType, values: "ValuePlan | None" = None
+    ) -> None:
         self._options = options
-        self._schema = check_read(
-            schema, PULSAR_SPARK_SCHEMA if options.pulsar_spark_columns else READ_SCHEMA
-        )
+        self._values = values
+        self._schema = checked(schema, options, values)
         self._target: dict[str, Offset | None] | None = None  # Set: read up to here and no further.
         self._position = HeldPosition(options)
 
@@ -92,7 +96,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return [RangePartition(wanted) for wanted in found]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        return rows_of(partition, self._options, self._schema)
+        return rows_of(partition, self._options, self._schema, self._values)
 
     @one_line()
     def commit(self, end: dict[str, str]) -> None:

@@ -66,8 +66,7 @@ class KeyValueSchema(Schema[KeyValue[K, V]]):
         data = self._value.encode(value.value)
         if self._separated:
             return data
-        key = self._key.encode(value.key)
-        return b"".join((_SIZE.pack(len(key)), key, _SIZE.pack(len(data)), data))
+        return joined_payload(self._key.encode(value.key), data)
 
     def encode_key(self, value: KeyValue[K, V]) -> bytes | None:
         return self._key.encode(value.key) if self._separated else None
@@ -113,13 +112,24 @@ def pairs(
         return KeyValue(key(Payload(found)), value(message))
 
     def decode_inline(message: Encoded) -> KeyValue[K, V]:
-        first, rest = _cut(message.data, "key")
-        second, rest = _cut(rest, "value")
-        if rest:
-            raise UndecodableValue(f"{len(rest)} bytes behind key and value")
+        first, second = split(message.data)
         return KeyValue(key(Payload(first)), value(Payload(second)))
 
     return decode_separated if separated else decode_inline
+
+
+def joined_payload(key: bytes, value: bytes) -> bytes:
+    """A payload with both parts, INLINE."""
+    return b"".join((_SIZE.pack(len(key)), key, _SIZE.pack(len(value)), value))
+
+
+def split(data: bytes) -> tuple[bytes, bytes]:
+    """Key and value of such a payload. Raises UndecodableValue."""
+    key, rest = _cut(data, "key")
+    value, rest = _cut(rest, "value")
+    if rest:
+        raise UndecodableValue(f"{len(rest)} bytes behind key and value")
+    return key, value
 
 
 def _cut(data: bytes, name: str) -> tuple[bytes, bytes]:

@@ -1,0 +1,238 @@
+"""What the values of a topic are in Spark: schemas of the registry as types of columns. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    ByteType,
+    DataType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    MapType,
+    NullType,
+    ShortType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+    TimeType,
+)
+
+from magnetar.client.schemas.avro import Definition
+from magnetar.client.schemas.key_value import parts_of
+from magnetar.errors import InvalidValue, UndecodableValue
+from magnetar.model.schemas import SchemaInfo, SchemaType
+
+_DIGITS_MAX: Final = 38  # Of Spark's decimals.
+_NS_OF_MS: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class ValueType:
+    """The type of a column, and what it is made of.
+
+    ``factor`` takes the number of a time that is stored to Spark's: microseconds since the epoch,
+    or nanoseconds of the day. ``children`` are the types of a struct's fields, of an array's items
+    or of a map's values. ``required`` are the fields of a struct that a written one must have.
+    """
+
+    spark: DataType
+    factor: int = 1
+    children: tuple["ValueType", ...] = ()
+    nullable: bool = False  # Of a field: null may be stored.
+    required: frozenset[str] = frozenset()
+
+
+PRIMITIVES: Final[Mapping[SchemaType, ValueType]] = {
+    SchemaType.NONE: ValueType(BinaryType()),
+    SchemaType.STRING: ValueType(StringType()),
+    SchemaType.BOOLEAN: ValueType(BooleanType()),
+    SchemaType.INT8: ValueType(ByteType()),
+    SchemaType.INT16: ValueType(ShortType()),
+    SchemaType.INT32: ValueType(IntegerType()),
+    SchemaType.INT64: ValueType(LongType()),
+    SchemaType.FLOAT: ValueType(FloatType()),
+    SchemaType.DOUBLE: ValueType(DoubleType()),
+    SchemaType.DATE: ValueType(DateType()),
+    SchemaType.TIME: ValueType(TimeType()),
+    SchemaType.TIMESTAMP: ValueType(TimestampType()),
+    SchemaType.INSTANT: ValueType(TimestampType()),
+    SchemaType.LOCAL_DATE: ValueType(DateType()),
+    SchemaType.LOCAL_TIME: ValueType(TimeType()),
+    SchemaType.LOCAL_DATE_TIME: ValueType(TimestampNTZType()),
+}
+
+_PLAIN: Final[Mapping[str, DataType]] = {
+    "null": NullType(),
+    "boolean": BooleanType(),
+    "int": IntegerType(),
+    "long": LongType(),
+    "float": FloatType(),
+    "double": DoubleType(),
+    "bytes": BinaryType(),
+    "fixed": BinaryType(),
+    "string": StringType(),
+    "enum": StringType(),
+}
+_LOGICAL: Final[Mapping[tuple[str, str], ValueType]] = {
+    ("int", "date"): ValueType(DateType()),
+    ("int", "time-millis"): ValueType(TimeType(), _NS_OF_MS),
+    ("long", "time-micros"): ValueType(TimeType(), 1000),
+    ("long", "timestamp-millis"): ValueType(TimestampType(), 1000),
+    ("long", "timestamp-micros"): ValueType(TimestampType()),
+    ("long", "local-timestamp-millis"): ValueType(TimestampNTZType(), 1000),
+    ("long", "local-timestamp-micros"): ValueType(TimestampNTZType()),
+}
+_WIDER: Final = ({"int", "long"}, "long"), ({"float", "double"}, "double")
+
+
+def value_type(schema: SchemaInfo) -> ValueType:
+    """The type of values of a schema. Raises InvalidValue for one that is no column, by its name.
+
+    The fields of a key with a value are called so.
+    """
+    kind = schema.type
+    if kind in PRIMITIVES:
+        return PRIMITIVES[kind]
+    if kind in (SchemaType.AVRO, SchemaType.JSON):
+        return _Avro().type(Definition.of(schema.data).parsed, "value")
+    if kind is SchemaType.KEY_VALUE:
+        try:
+            key, value = map(value_type, parts_of(schema))
+        except UndecodableValue as error:
+            raise InvalidValue(str(error)) from None
+        return _struct({"key": key, "value": value})
+    raise InvalidValue(f"a schema of type {kind.name} is no column here: read with schema=none")
+
+
+def pruned(found: ValueType, wanted: DataType) -> ValueType:
+    """``found`` with no more fields than ``wanted``, in its order, which may be nested.
+
+    Raises InvalidValue where ``wanted`` is something else.
+    """
+    if isinstance(wanted, StructType) and isinstance(found.spark, StructType):
+        children = dict(zip(found.spark.names, found.children, strict=True))
+        unknown = [name for name in wanted.names if name not in children]
+        if not unknown:
+            return _struct(
+                {each.name: pruned(children[each.name], each.dataType) for each in wanted}
+            )
+    elif isinstance(wanted, ArrayType) and isinstance(found.spark, ArrayType):
+        item = pruned(found.children[0], wanted.elementType)
+        return ValueType(ArrayType(item.spark), children=(item,))
+    elif isinstance(wanted, MapType) and isinstance(found.spark, MapType):
+        item = pruned(found.children[0], wanted.valueType)
+        return ValueType(MapType(StringType(), item.spark), children=(item,))
+    elif wanted == found.spark:
+        return found
+    raise InvalidValue(f"it is {found.spark.simpleString():.500}, not {wanted.simpleString():.500}")
+
+
+def stored_form(definition: Any) -> Any:
+    """A parsed definition without logical types: numbers and bytes stay what is stored."""
+    if isinstance(definition, list):
+        return [stored_form(each) for each in definition]
+    if not isinstance(definition, dict):
+        return definition
+    kept = {
+        name: each
+        for name, each in definition.items()
+        if name != "logicalType" and not name.startswith("__")
+    }
+    for name in ("type", "items", "values"):
+        if name in kept:
+            kept[name] = stored_form(kept[name])
+    if "fields" in kept:
+        kept["fields"] = [stored_form(field) for field in kept["fields"]]
+    return kept
+
+
+def _struct(children: Mapping[str, ValueType], required: frozenset[str] = frozenset()) -> ValueType:
+    fields = [StructField(name, child.spark) for name, child in children.items()]
+    return ValueType(
+        StructType(fields), children=tuple(children.values()), nullable=False, required=required
+    )
+
+
+class _Avro:
+    """Types of one definition that was parsed, where each name is a full one."""
+
+    def __init__(self) -> None:
+        self._named: dict[str, Any] = {}
+        self._open: list[str] = []
+
+    def type(self, definition: Any, path: str) -> ValueType:
+        if isinstance(definition, list):
+            return self._union(definition, path)
+        if isinstance(definition, str):
+            if definition in _PLAIN:
+                return ValueType(_PLAIN[definition])
+            if definition in self._open:
+                raise InvalidValue(
+                    f"{path} of the schema is a {definition} inside a {definition}: Spark has no "
+                    "recursive types, read with schema=none"
+                )
+            return self.type(self._named[definition], path)
+        return self._defined(definition, path)
+
+    def _defined(self, definition: Any, path: str) -> ValueType:
+        kind = definition["type"]
+        if "name" in definition:
+            self._named[definition["name"]] = definition
+        if kind in ("record", "error"):
+            return self._record(definition, path)
+        if kind == "array":
+            item = self.type(definition["items"], f"{path}[]")
+            return ValueType(ArrayType(item.spark), children=(item,))
+        if kind == "map":
+            item = self.type(definition["values"], f"{path}[]")
+            return ValueType(MapType(StringType(), item.spark), children=(item,))
+        if not isinstance(kind, str) or kind not in _PLAIN:
+            return self.type(kind, path)
+        logical = definition.get("logicalType")
+        if logical == "decimal" and kind in ("bytes", "fixed"):
+            digits, scale = definition["precision"], definition.get("scale", 0)
+            if digits > _DIGITS_MAX:
+                raise InvalidValue(
+                    f"{path} of the schema has {digits} digits: Spark's decimals have "
+                    f"{_DIGITS_MAX}, read with schema=none"
+                )
+            return ValueType(DecimalType(digits, scale))
+        return _LOGICAL.get((kind, logical or ""), ValueType(_PLAIN[kind]))
+
+    def _record(self, definition: Any, path: str) -> ValueType:
+        self._open.append(definition["name"])
+        children = {
+            field["name"]: self.type(field["type"], f"{path}.{field['name']}")
+            for field in definition["fields"]
+        }
+        self._open.pop()
+        required = {
+            field["name"]
+            for field in definition["fields"]
+            if "default" not in field and not children[field["name"]].nullable
+        }
+        return _struct(children, frozenset(required))
+
+    def _union(self, definitions: list[Any], path: str) -> ValueType:
+        others = [each for each in definitions if each != "null"]
+        if len(others) == 1:
+            found = self.type(others[0], path)
+            return replace(found, nullable=len(definitions) > 1)
+        if not others:
+            return ValueType(NullType(), nullable=True)
+        for narrow, wide in _WIDER:
+            if all(isinstance(each, str) and each in narrow for each in others):
+                return ValueType(_PLAIN[wide], nullable="null" in definitions)
+        raise InvalidValue(
+            f"{path} of the schema is one of several types, as no column is: read with schema=none"
+        )
