@@ -4,7 +4,7 @@ from magnetar.errors import InvalidValue
 from magnetar.spark.value_options import CORRUPT_COLUMN, ValueOptions
 
 
-def parse(default=False, **options):
+def parse(*, default=False, **options):
     return ValueOptions.parse(options, registry_by_default=default)
 
 
