@@ -115,7 +115,7 @@ def test_values_of_any_shape_are_in_the_array(data):
             ["1970-01-01T00:00:00.001"],
             [EPOCH.replace(microsecond=1000)],
         ),
-        (ValueType(TimestampNTZType()), [1], [datetime(1970, 1, 1, 0, 0, 0, 1)]),
+        (ValueType(TimestampNTZType()), [1], [EPOCH.replace(microsecond=1, tzinfo=None)]),
         (ValueType(TimeType(), 1_000_000), [1], [time(0, 0, 0, 1000)]),
         (ValueType(TimeType(), 1000), ["23:59:59.999999"], [time(23, 59, 59, 999999)]),
         (ValueType(DecimalType(4, 2)), [b"\xff\x38", None], [Decimal("-2.00"), None]),
