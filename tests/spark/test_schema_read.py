@@ -46,7 +46,7 @@ def version(**fields):
 
 
 OLD = version(id=Integer(required=True), customer=String())
-NEW = version(id=Integer(required=True), note=String(default="none given"), customer=String())
+NEW = version(id=Integer(required=True), note=String(required_default=True), customer=String())
 
 
 EVERYTHING = {
@@ -161,7 +161,7 @@ def test_messages_of_two_versions_are_read_as_the_latest_is(official, read, topi
     rows = read()
     assert rows.schema["value"].dataType.names == ["id", "note", "customer"]
     assert [tuple(row.value) for row in rows.collect()] == [
-        (1, "none given", "ann"),
+        (1, None, "ann"),
         (2, "x", "bob"),
     ]
 
