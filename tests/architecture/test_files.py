@@ -32,6 +32,8 @@ TESTED_ELSEWHERE = {
     "compat/tableview.py": "tests/client/test_compat.py",
     "compat/functions/context.py": "names only; tests/compatibility/test_compat_names.py",
     "compat/functions/function.py": "names only; tests/compatibility/test_compat_names.py",
+    "functions/job.py": "tests/spark/test_functions.py, in a Spark session, as the next one",
+    "functions/source.py": "tests/spark/test_functions.py",
     "testing/plugin.py": "tests/compatibility stands on its fixtures",
 }
 

@@ -1,0 +1,119 @@
+"""The user's code, from the file that a function's configuration names: classes, serdes, schemas.
+
+``py`` is a module (``double.py``), a wheel or zip file, or a folder; without it the code is what
+can be imported anyway. A zip may be laid out as Pulsar's: ``src`` with the code, ``deps`` with
+wheels. ``import pulsar`` in it brings ``magnetar.compat``.
+"""
+
+import hashlib
+import importlib
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from magnetar.compat.stand_in import stand_in
+from magnetar.errors import InvalidValue
+
+_PULSARS_OWN: Final = {"serde": "magnetar.compat.functions.serde"}
+_PACKED: Final = (".whl", ".zip", ".egg")
+
+
+class UserCode:
+    """What one function may name. Close it: another function may have modules of the same names."""
+
+    def __init__(self, py: str | None) -> None:
+        """Raises InvalidValue when there is no such file."""
+        self._paths = [] if py is None else _paths(Path(py))
+        sys.path[:0] = self._paths
+        importlib.invalidate_caches()
+
+    def find(self, name: str) -> Any:
+        """A module, or what a module has: ``double``, ``double.Double``, ``serde.IdentitySerDe``.
+
+        Raises InvalidValue with the cause.
+        """
+        with _pulsar_is_ours():
+            try:
+                return self._found(name)
+            except Exception as error:
+                where = f"in {self._paths[0]}" if self._paths else "on the Python path"
+                raise InvalidValue(
+                    f"{name} is not found {where}: {type(error).__name__}: {error}. Write "
+                    "module.Class, or the module of a plain function process(input)"
+                ) from error
+
+    def _found(self, name: str) -> Any:
+        module, _, attribute = name.rpartition(".")
+        if not module:
+            return self._module(name)
+        found = self._module(module)
+        try:
+            return getattr(found, attribute)
+        except AttributeError:
+            if not hasattr(found, "__path__"):
+                raise
+            return self._module(name)
+
+    def close(self) -> None:
+        """Forget its modules."""
+        for path in self._paths:
+            if path in sys.path:
+                sys.path.remove(path)
+        for name, module in list(sys.modules.items()):
+            file = getattr(module, "__file__", None)
+            if file is not None and any(_inside(file, path) for path in self._paths):
+                del sys.modules[name]
+
+    def _module(self, name: str) -> Any:
+        return importlib.import_module(_PULSARS_OWN.get(name, name))
+
+
+@contextmanager
+def _pulsar_is_ours() -> Iterator[None]:
+    """While user code is imported; a program that has the official client keeps it."""
+    before = {name: module for name, module in sys.modules.items() if _is_pulsar(name)}
+    if not before:
+        stand_in()
+    try:
+        yield
+    finally:
+        if not before:
+            for name in [name for name in sys.modules if _is_pulsar(name)]:
+                del sys.modules[name]
+
+
+def _is_pulsar(module: str) -> bool:
+    return module == "pulsar" or module.startswith("pulsar.")
+
+
+def _inside(file: str, path: str) -> bool:
+    return file == path or file.startswith((f"{path}/", f"{path}\\"))
+
+
+def _paths(py: Path) -> list[str]:
+    if py.is_dir():
+        return [str(py)]
+    if not py.is_file():
+        raise InvalidValue(f"there is no file {py}: give the module, wheel or zip file as py")
+    if py.suffix not in _PACKED:
+        return [str(py.parent)]
+    digest = hashlib.sha256(py.read_bytes()).hexdigest()[:16]
+    folder = Path(tempfile.gettempdir()) / f"magnetar-function-{digest}"
+    if not folder.is_dir():
+        unpacked = Path(tempfile.mkdtemp(prefix="magnetar-function-"))
+        with zipfile.ZipFile(py) as packed:
+            packed.extractall(unpacked)
+        try:
+            unpacked.rename(folder)  # Another process may have been faster: its copy is the same.
+        except OSError:
+            folder = unpacked
+    sources = [path for path in sorted(folder.rglob("src")) if path.is_dir()][:1]
+    wheels = sorted(folder.rglob("deps/*.whl"))
+    return [
+        str(sources[0] if sources else folder),
+        *(path for each in wheels for path in _paths(each)),
+    ]
