@@ -110,3 +110,14 @@ async def test_a_reader_from_the_end_gets_only_what_comes(client, topic):
     assert not await reader.has_message_available()
     await put(client, topic, b"new")
     assert (await reader.receive(10)).data == b"new"
+
+
+async def test_the_broker_counts_what_a_subscription_has_still_to_acknowledge(client, topic):
+    ids = await put(client, topic, *(b"%d" % number for number in range(10)))
+    consumer = await client.subscribe(topic, "s", initial_position=InitialPosition.EARLIEST)
+    assert await consumer.backlog() == 10
+    await consumer.acknowledge_cumulative(ids[3])
+    await consumer.flush()
+    assert await consumer.backlog() == 6
+    reader = await client.create_reader(topic, ids[7], inclusive=True, start_paused=True)
+    assert await reader.backlog() == 3

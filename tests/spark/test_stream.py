@@ -12,6 +12,7 @@ from magnetar.client import blocking
 from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST_MESSAGE
+from magnetar.spark.lag import lag
 from magnetar.spark.offsets import from_json
 from magnetar.testing.local_broker import BrokerThread
 from magnetar.tools.quickstart.topics import create_partitioned_topic
@@ -196,3 +197,17 @@ def test_the_end_offset_is_the_last_message(client, stream, topic):
     (progress,) = stream.run()
     end = from_json(json.loads(progress["sources"][0]["endOffset"]))
     assert end == {topic: (ids[-1].ledger_id, ids[-1].entry_id, ids[-1].batch_index)}
+
+
+def test_the_progress_shows_the_lag_in_messages(client, stream, topic):
+    send(client, topic, range(2000))
+    progress = stream.run(maxMessagesPerTrigger="500")
+    assert [lag(one).max for one in progress] == [1500, 1000, 500, 0]
+    assert lag(progress[0]).subscription_entries == {topic: 2}
+
+
+def test_micro_batches_stay_below_a_limit_of_bytes(client, stream, topic):
+    send(client, topic, range(1000, 1100), batching=False)
+    progress = stream.run(maxBytesPerTrigger="120")
+    assert [one["numInputRows"] for one in progress] == [30, 30, 30, 10]
+    assert received(client, stream.copy) == list(range(1000, 1100))

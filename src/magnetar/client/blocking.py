@@ -370,6 +370,13 @@ class Consumer(Receiver[T_co]):
         """
         self._run(self._consumer.reconsume_later, message, delay_s, properties)
 
+    def backlog(self) -> int:
+        """Entries that are still to be acknowledged; a batch is one. Raises as ``seek``.
+
+        The broker counts them, in all of the topics and partitions together.
+        """
+        return self._run(self._consumer.backlog)
+
     def flush(self) -> None:
         """Send the acknowledgements that wait; they are with the socket when it returns.
 
@@ -401,6 +408,13 @@ class Reader(Receiver[T_co]):
     def _reader(self) -> reader_module.Reader[T_co]:
         found: reader_module.Reader[T_co] = self._asyncio
         return found
+
+    def backlog(self) -> int:
+        """Entries that are still to be acknowledged; a batch is one. Raises as ``seek``.
+
+        The broker counts them, in all of the topics and partitions together.
+        """
+        return self._run(self._reader.backlog)
 
     def receive_entries(
         self, count_max: int = 1000, timeout_s: float | None = None, *, bytes_max: float = inf

@@ -9,6 +9,7 @@ from functools import cache
 
 from magnetar.client import blocking
 from magnetar.spark.client_settings import Connection
+from magnetar.spark.worker_log import show_warnings
 
 _FOR_EVER_S = 10 * 365 * 86_400.0
 
@@ -23,6 +24,7 @@ def client_for(options: Connection) -> blocking.Client:
 
 @cache
 def _client_of(_process_id: int, wanted: Connection) -> blocking.Client:
+    show_warnings()
     # A worker may be the first to connect while a broker restarts.
     wait_s = _FOR_EVER_S if wanted.retry_forever else wanted.timeout_s
     settings = wanted.client.options()

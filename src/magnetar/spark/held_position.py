@@ -5,26 +5,36 @@ after a restart, is shown in the query's progress, and never that of another che
 """
 
 import logging
+import time
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from math import inf
+from typing import Final
 
 from magnetar.spark.connections import client_for
-from magnetar.spark.offsets import SUBSCRIPTION, Offsets, from_json
+from magnetar.spark.offsets import SUBSCRIPTION, Offset, Offsets, from_json
 from magnetar.spark.read_options import NO_SUBSCRIPTION, ReadOptions
 from magnetar.spark.retaining_subscription import RetainingSubscription
+from magnetar.spark.topics import offset_of
 
 log = logging.getLogger(__name__)
+
+BACKLOG_ASKED_EVERY_S: Final = 1.0
+"""The backlog is shown for who looks on: no micro-batch waits for it more often."""
 
 
 class HeldPosition:
     """Which subscription a planner holds. Makes none before it knows where the query is."""
 
-    def __init__(self, options: ReadOptions) -> None:
+    def __init__(self, options: ReadOptions, now: Callable[[], float] = time.monotonic) -> None:
         self._options = options
         self._known = False  # Whether there is one at all, and which, was decided.
         self._held: RetainingSubscription | None = None
         self._unlogged = False  # The checkpoint does not name it: who starts again makes another.
         self.own_name: str | None = None
+        self._now = now
+        self._backlog: dict[str, int] = {}
+        self._asked_at = -inf
 
     def begin(self, start: Offsets) -> None:
         """A new query, or one that ended before its first micro-batch: ``start`` is its offset."""
@@ -49,6 +59,23 @@ class HeldPosition:
         """Everything up to ``offsets`` is done for good."""
         if self._held is not None:
             self._held.move(offsets)
+
+    def last_offsets(self, topics: Iterable[str]) -> dict[str, Offset | None]:
+        """The last message of each topic that is held: asked of the subscription, which is there.
+
+        One that was deleted is left out.
+        """
+        if self._held is None:
+            return {}
+        found = self._held.last_message_ids(topics)
+        return {topic: offset_of(last) for topic, last in found.items()}
+
+    def backlog(self) -> dict[str, int]:
+        """How many entries the subscription holds, by topic; as they were up to a second ago."""
+        now = self._now()
+        if self._held is not None and now - self._asked_at >= BACKLOG_ASKED_EVERY_S:
+            self._backlog, self._asked_at = self._held.backlog(), now
+        return self._backlog
 
     def stop(self) -> None:
         """Disconnect. What no later start of the query would find is removed."""
@@ -83,4 +110,9 @@ class HeldPosition:
     def _subscription(self, name: str) -> RetainingSubscription:
         timeout_s = self._options.timeout_s
         client = client_for(self._options)
-        return RetainingSubscription(client, name, busy_timeout_s=timeout_s)
+        return RetainingSubscription(
+            client,
+            name,
+            busy_timeout_s=timeout_s,
+            topics_may_go=not self._options.fail_on_data_loss,
+        )

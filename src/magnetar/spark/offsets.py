@@ -74,6 +74,11 @@ NOTHING_READ = Offset(-1, -1, -1)
 SUBSCRIPTION = "subscription"
 """The key, among those of topics, of the query's own subscription. No topic's full name is so."""
 
+MESSAGES_BEHIND = "messagesBehind"
+"""The key of what a query's progress says about its lag, beside where topics end."""
+SUBSCRIPTION_BACKLOG = "subscriptionBacklog"
+"""The key of how many entries the query's subscription holds."""
+
 Offsets: TypeAlias = Mapping[str, Offset]
 """The keys are the full names of partitions, and of topics without partitions."""
 
@@ -86,7 +91,10 @@ def to_json(offsets: Offsets, subscription: str | None = None) -> dict[str, str]
 
 def from_json(value: Mapping[str, str]) -> dict[str, Offset]:
     """The offsets of what ``to_json`` wrote. Raises InvalidValue."""
-    return {topic: Offset.parse(text) for topic, text in value.items() if topic != SUBSCRIPTION}
+    return {topic: Offset.parse(text) for topic, text in value.items() if topic not in _NO_TOPICS}
+
+
+_NO_TOPICS = (SUBSCRIPTION, MESSAGES_BEHIND, SUBSCRIPTION_BACKLOG)
 
 
 def covers(done: Offsets, wanted: Offsets) -> bool:

@@ -30,12 +30,12 @@ def one_line() -> Iterator[None]:
         yield
     except MagnetarError:
         log.debug("spark.failed", exc_info=True)
-        if _in_worker():
+        if in_worker():
             os.environ[_HIDE] = "true"
         raise
 
 
-def _in_worker() -> bool:
+def in_worker() -> bool:
     """Whether this process was started by Spark as a worker: others go on after an error."""
     started_as = getattr(sys.modules["__main__"], "__spec__", None)
     return started_as is not None and started_as.name.startswith("pyspark.")
@@ -52,5 +52,5 @@ class _NotOfClosedPipes:
             traceback.print_exc()
 
 
-if _in_worker():
+if in_worker():
     vars(sys.modules["__main__"])["traceback"] = _NotOfClosedPipes

@@ -69,11 +69,16 @@ def resolve(
     return {name: _resolved(name, place, last[name], before) for name, place in places.items()}
 
 
-def ranges(start: Offsets, end: Offsets) -> list[Range]:
-    """What lies between two offsets: a partition that ``start`` does not know is read whole."""
+def ranges(start: Offsets, end: Offsets, *, made_anew: bool = False) -> list[Range]:
+    """What lies between two offsets: a partition that ``start`` does not know is read whole.
+
+    With ``made_anew`` so is one whose end lies in an entry before its start, see ``advance``.
+    """
     found = []
     for topic in sorted(end):
         after = start.get(topic, NOTHING_READ)
+        if made_anew and end[topic][:2] < after[:2]:
+            after = NOTHING_READ
         if end[topic] > after:
             found.append(Range(topic, after, end[topic]))
     return found
@@ -98,23 +103,21 @@ def advance(
 ) -> dict[str, Offset]:
     """Where a batch that begins at ``start`` may end, given each partition's last message.
 
-    A partition without messages (None) stays where it is. So does one that vanished, and one that
-    ends before ``start``: the topic was deleted and made anew, which raises EntryNotFound when
-    data may not be lost.
+    A partition without messages (None) stays where it is, and so does one that vanished. One that
+    ends before ``start`` was deleted and made anew, and is read from its beginning. Where data may
+    not be lost, both raise EntryNotFound.
     """
     end = dict(start)
     for topic, offset in last.items():
         before = start.get(topic, NOTHING_READ)
-        if offset is not None and offset >= before:
-            end[topic] = offset
-            continue
-        end[topic] = before
-        if offset is not None and before.names_a_message and fail_on_data_loss:
+        anew = offset is not None and offset[:2] < before[:2]
+        if anew and fail_on_data_loss:
             raise EntryNotFound(
                 f"{topic} ends at {offset}, but was already read up to {before}: it was deleted "
                 "and created again. Start with a new checkpoint, or set failOnDataLoss=false to "
-                "wait until the topic has grown past that place"
+                "read the new one from its beginning"
             )
+        end[topic] = offset if offset is not None and (anew or offset >= before) else before
     gone = [topic for topic in start if topic not in last]
     if gone and fail_on_data_loss:
         raise EntryNotFound(
@@ -122,6 +125,18 @@ def advance(
             "or set failOnDataLoss=false to go on without it"
         )
     return end
+
+
+def lost(start: Offsets, last: Mapping[str, Offset | None]) -> dict[str, str]:
+    """What ``advance`` goes on without, where data may be lost: by topic, and in words."""
+    said = {}
+    for topic, before in start.items():
+        offset = last.get(topic)
+        if topic not in last:
+            said[topic] = f"it was read up to {before} and is gone"
+        elif offset is not None and offset[:2] < before[:2]:
+            said[topic] = f"it was read up to {before} and made anew; it is read up to {offset}"
+    return said
 
 
 def shares(total: int, waiting: int) -> list[int]:

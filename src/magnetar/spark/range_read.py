@@ -4,6 +4,7 @@ import logging
 from collections.abc import Generator
 from contextlib import closing, suppress
 from dataclasses import KW_ONLY, dataclass, replace
+from datetime import UTC, datetime
 from itertools import chain
 from typing import Final
 
@@ -14,11 +15,12 @@ from magnetar.model.position import EARLIEST_MESSAGE, MessageId
 from magnetar.spark.chunks import NOT_BEGUN
 from magnetar.spark.columns import BATCH_BYTES_MAX
 from magnetar.spark.connections import client_for
-from magnetar.spark.offsets import NOTHING_READ, Offset
+from magnetar.spark.limit import Limit, Measure
+from magnetar.spark.offsets import NOTHING_READ
 from magnetar.spark.planning import Range
 from magnetar.spark.range_progress import RangeProgress
 from magnetar.spark.read_options import ReadOptions
-from magnetar.spark.topics import PublishTimes
+from magnetar.spark.topics import PublishTimes, offset_of
 
 log = logging.getLogger(__name__)
 
@@ -84,15 +86,13 @@ class RangeReader:
                 f"the read came to {progress.reached}"
             )
 
-    def end_after(self, wanted: Range, count: int) -> Offset:
-        """Where the range's first ``count`` messages end: at its own end when it has no more."""
+    def measure(self, wanted: Range, limit: Limit) -> Measure:
+        """How far a limit goes in the range: to its own end when it has no more. Raises as read."""
+        measure = Measure(limit)
         with closing(self.read(wanted)) as received:
-            for entries in received:
-                for entry in entries:
-                    if entry.count >= count:
-                        return Offset(*entry.delivery.position, entry.indexes[count - 1])
-                    count -= entry.count
-        return wanted.upto
+            if all(measure.take(entry) for entries in received for entry in entries):
+                measure.end = wanted.upto
+        return measure
 
     def _look_backs(
         self, wanted: Range, progress: RangeProgress
@@ -148,11 +148,14 @@ class RangeReader:
     def _check_start(self, wanted: Range) -> None:
         """The first message received lies after the one read last: is nothing trimmed between?"""
         with self._reader(wanted.topic, EARLIEST_MESSAGE, 1) as reader:
-            first = reader.receive(self.timeout_s).message_id
-        if Offset(first.ledger_id, first.entry_id, first.batch_index) > wanted.after:
+            message = reader.receive(self.timeout_s)
+        first = offset_of(message.message_id)
+        if first is not None and first > wanted.after:
+            since = datetime.fromtimestamp(message.publish_time_ms // 1000, UTC).isoformat()
             self._lost(
-                f"{wanted.topic} was read up to {wanted.after}, but now begins at {first}: "
-                "messages in between may have been trimmed before they were read"
+                f"{wanted.topic} was read up to {wanted.after}, but now begins at {first}, "
+                f"published {since}: messages in between may have been trimmed before they were "
+                "read, or the topic was deleted and made anew"
             )
 
     def _reader(self, topic: str, start: MessageId, queue_size: int) -> blocking.Reader:

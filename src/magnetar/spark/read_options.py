@@ -42,6 +42,7 @@ READ_OPTIONS = (
     "predefinedSubscription",
     "subscriptionPrefix",
     "maxMessagesPerTrigger",
+    "maxBytesPerTrigger",
     "columns",
     *VALUE_OPTIONS,
     "rowsPerBatch",
@@ -53,7 +54,7 @@ _SUBSCRIPTION_OPTIONS = ("subscription", "predefinedSubscription", "subscription
 _STARTS = ("startingOffsets", "startingTime", "startingTimestamp")
 _ENDS = ("endingOffsets", "endingTime", "endingTimestamp")
 _BATCH_OPTIONS = _ENDS
-_STREAM_OPTIONS = (*_SUBSCRIPTION_OPTIONS, "maxMessagesPerTrigger")
+_STREAM_OPTIONS = (*_SUBSCRIPTION_OPTIONS, "maxMessagesPerTrigger", "maxBytesPerTrigger")
 
 NamedOffsets = str | Mapping[str, str]
 """A place, or a place by topic or partition: ``earliest``, ``latest``, ``@`` time, or an offset.
@@ -73,6 +74,7 @@ class ReadOptions(Connection):
     subscription: str | None  # ``none``: no position is held. None: the query makes its own.
     subscription_prefix: str
     messages_per_trigger_max: int | None
+    bytes_per_trigger_max: int | None
     partitions_min: int | None
     pulsar_spark_columns: bool
     values: ValueOptions
@@ -98,6 +100,7 @@ class ReadOptions(Connection):
             subscription=_subscription(given),
             subscription_prefix=given.get("subscriptionPrefix", SUBSCRIPTION_PREFIX),
             messages_per_trigger_max=count(given, "maxMessagesPerTrigger"),
+            bytes_per_trigger_max=count(given, "maxBytesPerTrigger"),
             partitions_min=count(given, "minPartitions"),
             pulsar_spark_columns=pulsar_spark_columns(options),
             values=value_options(options),

@@ -2,8 +2,8 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
-from typing import Final
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Final, TypeVar
 
 from magnetar.client import blocking
 from magnetar.errors import ConsumerBusy, TopicNotFound
@@ -11,6 +11,8 @@ from magnetar.model.names import TopicName
 from magnetar.model.position import MessageId
 from magnetar.model.subscriptions import InitialPosition, SubscriptionType
 from magnetar.spark.offsets import Offset
+
+T = TypeVar("T")
 
 _BUSY_RETRY_S = 0.1
 LEDGER_KEPT_S: Final = 60.0
@@ -31,13 +33,18 @@ class RetainingSubscription:
         subscription: str,
         *,
         busy_timeout_s: float = 0.0,
+        topics_may_go: bool = False,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``busy_timeout_s``: how long one may wait for a planner that is on its way out."""
+        """``busy_timeout_s``: how long one may wait for a planner that is on its way out.
+
+        With ``topics_may_go`` one that was deleted is no error: there is nothing left to keep.
+        """
         self._client = client
         self.name = subscription
         self._busy_timeout_s = busy_timeout_s
         self._consumers: dict[str, blocking.Consumer] = {}
+        self._topics_may_go = topics_may_go
         self._now = now
         self._moved_to: dict[str, Offset] = {}
         self._left_at: dict[str, float] = {}  # When the query left the ledger moved to.
@@ -45,8 +52,28 @@ class RetainingSubscription:
     def hold(self, topics: Iterable[str]) -> None:
         """Keep what comes in ``topics`` from now on, and what is there. Raises as ``move``."""
         for topic in topics:
-            if topic not in self._consumers:
-                self._consumers[topic] = self._subscribe(topic)
+            self._hold(topic, needed=not self._topics_may_go)
+
+    def last_message_ids(self, topics: Iterable[str]) -> dict[str, MessageId | None]:
+        """Where those of ``topics`` end that are held. One that was deleted is not, any more."""
+        return self._answers(set(topics), blocking.Consumer.last_message_id)
+
+    def backlog(self) -> dict[str, int]:
+        """How many entries of each topic the broker keeps for the query."""
+        return self._answers(set(self._consumers), blocking.Consumer.backlog)
+
+    def _answers(
+        self, topics: Collection[str], ask: Callable[[blocking.Consumer], T]
+    ) -> dict[str, T]:
+        found = {}
+        for topic, consumer in list(self._consumers.items()):
+            if topic in topics:
+                try:
+                    found[topic] = ask(consumer)
+                except TopicNotFound:
+                    self._consumers.pop(topic).close()
+                    self._moved_to.pop(topic, None)
+        return found
 
     def move(self, offsets: Mapping[str, Offset]) -> None:
         """Let the broker delete what lies before ``offsets``.
@@ -54,15 +81,10 @@ class RetainingSubscription:
         Raises ConsumerBusy when others use the name, TopicNotFound when a topic was deleted.
         """
         for topic, offset in offsets.items():
-            try:
-                self.hold([topic])
-            except TopicNotFound:
-                if offset.names_a_message:
-                    raise
-                continue  # A partition that nobody has written to yet: see ``topics.py``.
-            if offset.entry_id > 0 and self._may_move(topic, offset):
+            # A partition that nobody has written to yet may not be there: see ``topics.py``.
+            consumer = self._hold(topic, needed=offset.names_a_message and not self._topics_may_go)
+            if consumer is not None and offset.entry_id > 0 and self._may_move(topic, offset):
                 partition = TopicName.parse(topic).partition_index
-                consumer = self._consumers[topic]
                 consumer.acknowledge_cumulative(
                     MessageId(offset.ledger_id, offset.entry_id - 1, partition)
                 )
@@ -88,6 +110,15 @@ class RetainingSubscription:
         for consumer in self._consumers.values():
             consumer.unsubscribe()
         self._consumers.clear()
+
+    def _hold(self, topic: str, *, needed: bool) -> blocking.Consumer | None:
+        if topic not in self._consumers:
+            try:
+                self._consumers[topic] = self._subscribe(topic)
+            except TopicNotFound:
+                if needed:
+                    raise
+        return self._consumers.get(topic)
 
     def _subscribe(self, topic: str) -> blocking.Consumer:
         tries = int(self._busy_timeout_s / _BUSY_RETRY_S)

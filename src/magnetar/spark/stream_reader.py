@@ -6,14 +6,17 @@ that the broker keeps what was not read and shows how far behind a query is.
 """
 # ruff: noqa: N802 - the names are Spark's.
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import (
     ReadAllAvailable,
     ReadLimit,
+    ReadMaxBytes,
     ReadMaxRows,
     SupportsTriggerAvailableNow,
 )
@@ -24,14 +27,23 @@ from magnetar.spark.batch_reader import RangePartition, checked, rows_of
 from magnetar.spark.connections import client_for
 from magnetar.spark.held_position import HeldPosition
 from magnetar.spark.ledger_parts import LedgerParts
-from magnetar.spark.offsets import Offset, from_json, to_json
+from magnetar.spark.limit import Limit, Measure
+from magnetar.spark.offsets import (
+    MESSAGES_BEHIND,
+    SUBSCRIPTION_BACKLOG,
+    Offset,
+    from_json,
+    to_json,
+)
 from magnetar.spark.one_line import one_line
-from magnetar.spark.planning import advance, ranges, resolve, shares
+from magnetar.spark.planning import Range, advance, lost, ranges, resolve
 from magnetar.spark.range_read import RangeReader
 from magnetar.spark.read_options import EARLIEST, ReadOptions
 
 if TYPE_CHECKING:
     from magnetar.spark.value_plan import ValuePlan
+
+log = logging.getLogger(__name__)
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -44,6 +56,11 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._values = values
         self._schema = checked(schema, options, values)
         self._target: dict[str, Offset | None] | None = None  # Set: read up to here and no further.
+        self._last: dict[str, Offset | None] = {}  # Where the topics ended when asked last,
+        self._end: dict[str, Offset] = {}  # where the micro-batch ends that was planned then,
+        self._measured: dict[str, Measure] = {}  # and what was counted for it.
+        self._told: dict[str, str] = {}  # What was logged as lost, by topic.
+        self._limit = Limit(options.messages_per_trigger_max, options.bytes_per_trigger_max)
         self._position = HeldPosition(options)
 
     @one_line()
@@ -51,13 +68,15 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Where a new query begins. Spark may ask twice, and uses the first answer."""
         client = client_for(self._options)
         before = topics.PublishTimes(client, self._options.timeout_s).before
-        start = resolve(self._options.starting_offsets, self._last(), before, otherwise=EARLIEST)
+        start = resolve(self._options.starting_offsets, self._ask(), before, otherwise=EARLIEST)
         self._position.begin(start)
         return to_json(start, self._position.own_name)
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        count = self._options.messages_per_trigger_max
-        return ReadAllAvailable() if count is None else ReadMaxRows(count)
+        messages_max, bytes_max = self._limit.messages_max, self._limit.bytes_max
+        if messages_max is not None:
+            return ReadMaxRows(messages_max)  # Spark has no limit of both kinds.
+        return ReadAllAvailable() if bytes_max is None else ReadMaxBytes(bytes_max)
 
     @one_line()
     def latestOffset(self, start: dict[str, str], limit: ReadLimit) -> dict[str, str]:
@@ -67,28 +86,36 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """
         self._position.resume(start)
         begin = from_json(start)
-        last = self._last() if self._target is None else self._target
+        self._last = last = self._ask() if self._target is None else self._target
         end = advance(begin, last, fail_on_data_loss=self._options.fail_on_data_loss)
-        if isinstance(limit, ReadMaxRows):
-            end = self._limited(begin, end, limit.max_rows)
+        self._warn(lost(begin, last))
+        if not isinstance(limit, ReadAllAvailable):
+            rows_max = limit.max_rows if isinstance(limit, ReadMaxRows) else None
+            end = self._limited(begin, end, replace(self._limit, messages_max=rows_max))
+        self._end = end
         self._position.hold(name for name in last if end[name].names_a_message)
         return to_json(end, self._position.own_name)
 
     @one_line()
     def prepareForTriggerAvailableNow(self) -> None:
-        self._target = self._last()
+        self._target = self._ask()
 
     @one_line()
-    def reportLatestOffset(self) -> dict[str, str]:
-        """For the query's progress: where the topic ends, whatever the limit."""
-        return to_json({name: last for name, last in self._last().items() if last is not None})
+    def reportLatestOffset(self) -> dict[str, Any]:
+        """For the query's progress: where the topics end, whatever the limit, and the lag."""
+        last = {name: offset for name, offset in self._last.items() if offset is not None}
+        told: dict[str, Any] = {**to_json(last)}
+        told[MESSAGES_BEHIND] = {name: self._behind(name, offset) for name, offset in last.items()}
+        if backlog := self._position.backlog():
+            told[SUBSCRIPTION_BACKLOG] = backlog
+        return told
 
     @one_line()
     def partitions(self, start: dict[str, str], end: dict[str, str]) -> Sequence[RangePartition]:
         """The ranges of a micro-batch that the checkpoint has; after a restart it comes first."""
         self._position.resume(start)
         self._position.logged()
-        found = ranges(from_json(start), from_json(end))
+        found = _ranges(from_json(start), from_json(end))
         pieces_min = self._options.partitions_min
         if pieces_min is not None:  # By itself it is not divided, which would undo its order.
             asked = LedgerParts(client_for(self._options), self._options.timeout_s)
@@ -108,17 +135,40 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Let go of the subscription. Spark may end the process without calling this."""
         self._position.stop()
 
-    def _last(self) -> dict[str, Offset | None]:
+    def _ask(self) -> dict[str, Offset | None]:
+        """Where the topics end; a reader is made for those only that are not held."""
         client = client_for(self._options)
-        return topics.last_offsets(client, topics.partitions(client, self._options))
+        names = topics.partitions(client, self._options)
+        held = self._position.last_offsets(names)
+        asked = topics.last_offsets(client, [name for name in names if name not in held])
+        return {name: held[name] if name in held else asked[name] for name in names}
 
     def _limited(
-        self, begin: Mapping[str, Offset], end: Mapping[str, Offset], count: int
+        self, begin: Mapping[str, Offset], end: Mapping[str, Offset], limit: Limit
     ) -> dict[str, Offset]:
-        """``end``, no more than ``count`` messages away; each partition gets its share."""
+        """``end``, no further away than the limit; each partition gets its share."""
         limited = {**end}
-        waiting = ranges(begin, end)
-        for wanted, share in zip(waiting, shares(count, len(waiting)), strict=True):
-            reader = RangeReader.of(self._options, rows_max=share)
-            limited[wanted.topic] = reader.end_after(wanted, share)
+        waiting = _ranges(begin, end)
+        for wanted, share in zip(waiting, limit.shared(len(waiting)), strict=True):
+            reader = RangeReader.of(self._options, rows_max=share.messages_max)
+            measured = self._measured[wanted.topic] = reader.measure(wanted, share)
+            limited[wanted.topic] = measured.end or wanted.upto
         return limited
+
+    def _behind(self, name: str, last: Offset) -> int:
+        """How many messages the planned micro-batch leaves for later ones."""
+        end = self._end.get(name, last)
+        if end >= last or name not in self._measured:
+            return 0
+        entries = topics.entries_between(client_for(self._options), name, end, last)
+        return self._measured[name].behind(last, entries)
+
+    def _warn(self, found: Mapping[str, str]) -> None:
+        for topic, words in found.items():
+            if self._told.get(topic) != words:
+                log.warning("spark.data_lost topic=%s what=%s", topic, words)
+        self._told = {**found}
+
+
+def _ranges(begin: Mapping[str, Offset], end: Mapping[str, Offset]) -> list[Range]:
+    return ranges(begin, end, made_anew=True)

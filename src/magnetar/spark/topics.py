@@ -49,6 +49,24 @@ def last_offsets(client: blocking.Client, names: Iterable[str]) -> dict[str, Off
     return {name: _last_offset(client, name) for name in names}
 
 
+def offset_of(last: MessageId | None) -> Offset | None:
+    """The offset of a topic's last message, None where there is none."""
+    if last is None or last.entry_id < 0:
+        return None
+    return Offset(last.ledger_id, last.entry_id, last.batch_index)
+
+
+def entries_between(client: blocking.Client, name: str, end: Offset, last: Offset) -> int:
+    """How many entries lie behind that of one message, up to and with that of another."""
+    if end.ledger_id == last.ledger_id:
+        return last.entry_id - end.entry_id
+    start = Range(name, end, last).start_id
+    with client.create_reader(
+        name, start, inclusive=True, start_paused=True, create_topic=False
+    ) as reader:
+        return max(reader.backlog() - (not end.is_place), 0)
+
+
 class PublishTimes:
     """Where in a partition a publish time is: places before messages.
 
@@ -116,12 +134,9 @@ def _last_offset(client: blocking.Client, name: str) -> Offset | None:
             return None
         raise _not_found([name]) from error
     try:
-        last = reader.last_message_id()
+        return offset_of(reader.last_message_id())
     finally:
         reader.close()
-    if last is None or last.entry_id < 0:
-        return None
-    return Offset(last.ledger_id, last.entry_id, last.batch_index)
 
 
 def _is_unwritten_partition(client: blocking.Client, name: TopicName) -> bool:

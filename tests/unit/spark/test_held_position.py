@@ -5,7 +5,7 @@ import pytest
 
 from magnetar.errors import ConsumerBusy
 from magnetar.spark.held_position import HeldPosition
-from magnetar.spark.offsets import NOTHING_READ, to_json
+from magnetar.spark.offsets import NOTHING_READ, Offset, to_json
 from magnetar.spark.read_options import ReadOptions
 
 
@@ -58,3 +58,28 @@ def test_the_planner_before_may_still_be_on_its_way_out(position, topic):
     ending.start()
     position().resume(told)
     ending.join()
+
+
+def test_where_a_topic_ends_is_asked_of_its_subscription(position, client, topic):
+    query = position()
+    assert query.last_offsets([topic]) == {}
+    query.begin({topic: NOTHING_READ})
+    assert query.last_offsets([topic, f"{topic}-other"]) == {topic: None}
+    with client.create_producer(topic, batching=False) as producer:
+        sent = producer.send(b"x")
+    assert query.last_offsets([topic]) == {topic: Offset(sent.ledger_id, sent.entry_id)}
+
+
+def test_the_backlog_is_asked_for_once_a_second(magnetar_broker, client, topic):
+    times_s = iter([0.0, 0.9, 1.0])
+    given = {"service.url": magnetar_broker.service_url, "topic": topic}
+    options = ReadOptions.parse(given, streaming=True)
+    query = HeldPosition(options, now=lambda: next(times_s))
+    found = []
+    with client.create_producer(topic, batching=False) as producer:
+        query.begin({topic: NOTHING_READ})
+        for _ in range(3):
+            producer.send(b"x")
+            found.append(query.backlog())
+    query.stop()
+    assert found == [{topic: 1}, {topic: 1}, {topic: 3}]

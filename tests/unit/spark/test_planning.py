@@ -4,8 +4,17 @@ from hypothesis import strategies as st
 
 from magnetar.errors import EntryNotFound, InvalidValue
 from magnetar.model.position import MessageId, Position
-from magnetar.spark.offsets import NOTHING_READ, Offset
-from magnetar.spark.planning import Range, advance, cut, ranges, resolve, shares, times_between
+from magnetar.spark.offsets import NOTHING_READ, WHOLE_ENTRY, Offset
+from magnetar.spark.planning import (
+    Range,
+    advance,
+    cut,
+    lost,
+    ranges,
+    resolve,
+    shares,
+    times_between,
+)
 
 
 def test_a_range_per_partition_with_something_new():
@@ -87,15 +96,30 @@ def test_a_topic_that_was_made_anew_is_data_loss():
         advance({"a": Offset(9, 5)}, {"a": Offset(1, 0)}, fail_on_data_loss=True)
 
 
-def test_a_topic_that_was_made_anew_waits_when_data_may_be_lost():
+def test_a_topic_that_was_made_anew_is_read_from_its_beginning_when_data_may_be_lost():
     start = {"a": Offset(9, 5)}
-    assert advance(start, {"a": Offset(1, 0)}, fail_on_data_loss=False) == start
+    end = advance(start, {"a": Offset(1, 0)}, fail_on_data_loss=False)
+    assert end == {"a": Offset(1, 0)}
+    assert ranges(start, end, made_anew=True) == [Range("a", NOTHING_READ, Offset(1, 0))]
+    assert ranges(start, end) == []
+    assert lost(start, end) == {
+        "a": "it was read up to 9:5:-1 and made anew; it is read up to 1:0:-1"
+    }
+
+
+def test_a_place_behind_the_last_message_is_no_loss():
+    start = {"a": Offset(9, 5, WHOLE_ENTRY)}
+    last = {"a": Offset(9, 5, 3)}
+    assert advance(start, last, fail_on_data_loss=True) == start
+    assert ranges(start, advance(start, last, fail_on_data_loss=True), made_anew=True) == []
+    assert lost(start, last) == {}
 
 
 def test_a_partition_that_is_gone_is_data_loss():
     with pytest.raises(EntryNotFound, match="gone"):
         advance({"a": Offset(9, 5)}, {}, fail_on_data_loss=True)
     assert advance({"a": Offset(9, 5)}, {}, fail_on_data_loss=False) == {"a": Offset(9, 5)}
+    assert lost({"a": Offset(9, 5)}, {}) == {"a": "it was read up to 9:5:-1 and is gone"}
 
 
 @given(st.integers(1, 10**9), st.integers(1, 1000))

@@ -9,6 +9,7 @@ from support.chunks import publish
 from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.errors import EntryNotFound
 from magnetar.message.compression import CompressionType
+from magnetar.spark.limit import Limit
 from magnetar.spark.offsets import NOTHING_READ, Offset
 from magnetar.spark.planning import Range
 from magnetar.spark.range_read import RangeReader
@@ -89,13 +90,25 @@ def test_when_data_may_be_lost_there_is_a_warning_and_the_rest(client, topic, ca
     assert caplog.text.count("spark.data_lost") == 2
 
 
-def test_the_end_of_so_many_messages_is_found_by_reading(client, topic):
+def test_a_limit_of_messages_is_measured_by_reading(client, topic):
     offsets = send(client, topic, range(100))
     whole = Range(topic, NOTHING_READ, offsets[-1])
-    assert reader(client, rows_max=7).end_after(whole, 30) == offsets[29]
-    assert reader(client).end_after(whole, 100) == offsets[-1]
-    assert reader(client).end_after(whole, 1000) == offsets[-1]
-    assert reader(client).end_after(Range(topic, offsets[9], offsets[-1]), 1) == offsets[10]
+
+    def end(wanted, count, **options):
+        return reader(client, **options).measure(wanted, Limit(count, None)).end
+
+    assert end(whole, 30, rows_max=7) == offsets[29]
+    assert end(whole, 100) == offsets[-1]
+    assert end(whole, 1000) == offsets[-1]
+    assert end(Range(topic, offsets[9], offsets[-1]), 1) == offsets[10]
+
+
+def test_a_limit_of_bytes_takes_whole_entries(client, topic):
+    offsets = send(client, topic, range(100, 200), batching=False)
+    whole = Range(topic, NOTHING_READ, offsets[-1])
+    for bytes_max, count in ((1, 1), (3, 1), (8, 2), (9, 3), (1000, 100)):
+        measured = reader(client, rows_max=7).measure(whole, Limit(None, bytes_max))
+        assert (measured.end, measured.messages) == (offsets[count - 1], count)
 
 
 CHUNKED = ["a0/3", "x", "b0/2", "y", "a1/3", "b1/2", "c0/2", "a2/3", "z", "c1/2"]

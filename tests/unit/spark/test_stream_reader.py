@@ -4,15 +4,18 @@ from urllib.request import urlopen
 
 import pytest
 from pyspark import cloudpickle
-from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes, ReadMaxRows
 
+from magnetar.client import blocking
 from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.errors import EntryNotFound
 from magnetar.model.names import TopicName
+from magnetar.spark.lag import Lag, lag
 from magnetar.spark.offsets import Offset, from_json, to_json
 from magnetar.spark.read_options import ReadOptions
 from magnetar.spark.schema import READ_SCHEMA
 from magnetar.spark.stream_reader import StreamReader
+from magnetar.testing.local_broker import BrokerThread
 from magnetar.tools.quickstart.topics import create_partitioned_topic
 
 ALL = ReadAllAvailable()
@@ -134,7 +137,7 @@ def test_available_now_does_not_go_beyond_what_there_was(reader, send, topic):
     end = stream.latestOffset(stream.initialOffset(), ALL)
     assert places(end) == {topic: ids[-1]}
     assert stream.latestOffset(end, ALL) == end
-    assert from_json(stream.reportLatestOffset())[topic] > from_json(end)[topic]
+    assert places(stream.reportLatestOffset()) == places(end)
 
 
 def test_partitions_may_be_added_while_the_query_runs(client, magnetar_broker, topic):
@@ -238,9 +241,85 @@ def test_a_query_may_hold_nothing(reader, send, subscriptions):
     assert subscriptions() == []
 
 
-def test_a_topic_that_went_back_is_an_error(reader, send, topic):
-    send(range(10))
+def test_a_topic_that_went_back_is_an_error(reader, send, topic, caplog):
+    ids = send(range(10))
     with pytest.raises(EntryNotFound, match="deleted and created again"):
         reader().latestOffset({topic: "999999:0:-1"}, ALL)
     lenient = reader(failOnDataLoss="false")
-    assert places(lenient.latestOffset({topic: "999999:0:-1"}, ALL)) == {topic: "999999:0:-1"}
+    start = {topic: "999999:0:-1"}
+    for _ in range(2):
+        end = lenient.latestOffset(start, ALL)
+    assert places(end) == {topic: ids[-1]}
+    assert values(lenient, start, end) == list(range(10))
+    assert caplog.text.count("read up to 999999:0:-1 and made anew") == 1
+
+
+def test_a_limit_of_bytes_ends_with_an_entry(reader, client, topic):
+    with client.create_producer(topic, batching=False) as producer:
+        producer.send_many([b"%03d" % number for number in range(10)])
+    stream = reader(maxBytesPerTrigger="9")
+    limit = stream.getDefaultReadLimit()
+    assert limit == ReadMaxBytes(9)
+    start = stream.initialOffset()
+    found = []
+    while (end := stream.latestOffset(start, limit)) != start:
+        found.append(values(stream, start, end))
+        start = end
+    assert found == [[0, 1, 2], [3, 4, 5], [6, 7, 8], [9]]
+
+
+def test_of_two_limits_the_first_that_is_reached_holds(reader, client, topic):
+    with client.create_producer(topic, batching=False) as producer:
+        producer.send_many([b"%03d" % number for number in range(10)])
+    for messages, size, count in (("2", "9", 2), ("5", "9", 3)):
+        stream = reader(maxMessagesPerTrigger=messages, maxBytesPerTrigger=size)
+        start = stream.initialOffset()
+        limit = stream.getDefaultReadLimit()
+        assert limit == ReadMaxRows(int(messages))
+        assert values(stream, start, stream.latestOffset(start, limit)) == list(range(count))
+
+
+def test_the_lag_is_in_messages(reader, send):
+    stream = reader(maxMessagesPerTrigger="30")
+    send(range(100))  # In batches of 30.
+    start = stream.initialOffset()
+    found = []
+    for _ in range(5):
+        start = stream.latestOffset(start, ReadMaxRows(30))
+        found.append(lag(shown(stream)))
+    assert [one.max for one in found] == [90, 60, 30, 0, 0]
+    assert [list(one.subscription_entries.values()) for one in found] == [[4]] * 5
+
+
+def test_without_a_limit_nothing_is_left_behind(reader, send, topic):
+    send(range(100))
+    stream = reader(subscription="none")
+    stream.latestOffset(stream.initialOffset(), ALL)
+    assert lag(shown(stream)) == Lag({topic: 0}, {})
+
+
+def test_the_lag_goes_on_in_other_ledgers(topic):
+    settings = {
+        "managedLedgerMaxEntriesPerLedger": 5,
+        "managedLedgerMinLedgerRolloverTimeMinutes": 0,
+    }
+    with (
+        BrokerThread(settings=settings) as own,
+        blocking.Client(own.service_url) as client,
+    ):
+        with client.create_producer(topic, batching=False) as producer:
+            ids = [producer.send(b"x") for _ in range(23)]
+        assert len({one.ledger_id for one in ids}) > 3
+        given = {"service.url": own.service_url, "topic": topic, "startingOffsets": "earliest"}
+        stream = StreamReader(ReadOptions.parse(given, streaming=True), READ_SCHEMA)
+        start = stream.initialOffset()
+        found = []
+        for _ in range(6):
+            start = stream.latestOffset(start, ReadMaxRows(4))
+            found.append(lag(shown(stream)).max)
+        stream.stop()
+    assert found == [19, 15, 11, 7, 3, 0]
+
+
+def shown(stream):
+    return {"sources": [{"latestOffset": json.dumps(stream.reportLatestOffset())}]}

@@ -47,6 +47,7 @@ _request_id_of: Final[Mapping[int, Callable[[object], int]]] = {
     BaseCommand.LOOKUP_RESPONSE: attrgetter("lookupTopicResponse.request_id"),
     BaseCommand.PARTITIONED_METADATA_RESPONSE: attrgetter("partitionMetadataResponse.request_id"),
     BaseCommand.GET_LAST_MESSAGE_ID_RESPONSE: attrgetter("getLastMessageIdResponse.request_id"),
+    BaseCommand.CONSUMER_STATS_RESPONSE: attrgetter("consumerStatsResponse.request_id"),
     BaseCommand.GET_SCHEMA_RESPONSE: attrgetter("getSchemaResponse.request_id"),
     BaseCommand.GET_OR_CREATE_SCHEMA_RESPONSE: attrgetter("getOrCreateSchemaResponse.request_id"),
     BaseCommand.GET_TOPICS_OF_NAMESPACE_RESPONSE: attrgetter(

@@ -120,6 +120,13 @@ class Consumer(Receiver[T_co]):
         await part.letters.later(message, delay_s, properties)
         await part.acks.acknowledge_one(message)
 
+    async def backlog(self) -> int:
+        """Entries that are still to be acknowledged; a batch is one. Raises as ``seek``.
+
+        The broker counts them, in all of the topics and partitions together.
+        """
+        return sum(await self._all(part.positions.backlog() for part in self._topics.values()))
+
     async def flush(self) -> None:
         """Send the acknowledgements that wait; they are with the socket when it returns.
 

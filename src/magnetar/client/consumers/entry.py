@@ -24,6 +24,11 @@ class Entry:
         return self.data[self.start :] if self.start else self.data
 
     @property
+    def size(self) -> int:
+        """Bytes of the payload."""
+        return len(self.data) - self.start
+
+    @property
     def count(self) -> int:
         """How many messages the application gets."""
         return max(self.delivery.batch_size, 1) if self.wanted is None else self.wanted.bit_count()

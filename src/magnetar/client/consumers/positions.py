@@ -7,6 +7,7 @@ from magnetar.client.connections.attachment import Attachment
 from magnetar.client.connections.connection import Connection, position_of
 from magnetar.model.position import EARLIEST_MESSAGE, MessageId, Position
 from magnetar.wire import requests
+from magnetar.wire.errors import from_code
 from magnetar.wire.frames import Frame
 
 from .place import entry_of
@@ -55,6 +56,14 @@ class Positions:
             return None, mark
         index = found.last_message_id.batch_index  # The last message is the last one of its batch.
         return MessageId(*last, self._partition, index, index + 1), mark
+
+    async def backlog(self) -> int:
+        """How many entries the subscription has not acknowledged, as the broker counts them."""
+        answer = await self.ask(partial(requests.consumer_stats, self._id))
+        found = answer.command.consumerStatsResponse
+        if found.HasField("error_code"):
+            raise from_code(found.error_code, found.error_message)
+        return int(found.msgBacklog)
 
     async def seek(self, message_id: MessageId, *, inclusive: bool) -> None:
         """Begin at a message."""

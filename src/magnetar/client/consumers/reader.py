@@ -19,6 +19,13 @@ class Reader(Receiver[T_co]):
     read may be deleted while it is connected.
     """
 
+    async def backlog(self) -> int:
+        """Entries that are still to be acknowledged; a batch is one. Raises as ``seek``.
+
+        The broker counts them, in all of the topics and partitions together.
+        """
+        return sum(await self._all(part.positions.backlog() for part in self._topics.values()))
+
     async def receive_entries(
         self,
         count_max: int = 1000,
