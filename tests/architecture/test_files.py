@@ -34,6 +34,11 @@ TESTED_ELSEWHERE = {
     "compat/functions/function.py": "names only; tests/compatibility/test_compat_names.py",
     "functions/job.py": "tests/spark/test_functions.py, in a Spark session, as the next one",
     "functions/source.py": "tests/spark/test_functions.py",
+    "pipelines/quality.py": "tests/spark/test_declared_pipelines.py, as the next ones",
+    "pipelines/queries.py": "tests/spark/test_declared_pipelines.py",
+    "pipelines/run.py": "tests/spark/test_declared_pipelines.py",
+    "pipelines/supervision.py": "tests/spark/test_declared_pipelines.py",
+    "pipelines/views.py": "tests/spark/test_declared_pipelines.py",
     "testing/plugin.py": "tests/compatibility stands on its fixtures",
 }
 

@@ -15,6 +15,7 @@ import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
+import yaml
 from documents.snippets import ROOT, Snippet, commands
 
 from magnetar.testing.local_broker import BrokerThread
@@ -49,6 +50,7 @@ NOT_RUN: list[tuple[str, str, Callable[[str], None]]] = [
     (r"(\w+=\S+ )*make ", "it takes minutes, or is what runs this test", knows_the_target),
     (r"(sudo )?(\S+/)?pip install ", "it needs the network", names_what_is_there),
     (r"(sudo )?(python3 -m venv|install|rm) ", "it changes the machine", names_what_is_there),
+    (r"magnetar pipelines ", "tests/spark/test_declared_pipelines.py does", names_what_is_there),
     (r"(sudo )?(systemctl|journalctl) ", "it needs systemd", names_what_is_there),
 ]
 
@@ -97,6 +99,10 @@ class Reader:
     def _read_settings(self, snippet: Snippet) -> None:
         (self._folder / "snippet.conf").write_text(snippet.text)
         self._type("magnetar config show --conf snippet.conf 2>&1 >/dev/null", "")
+
+    def _read_pipeline(self, snippet: Snippet) -> None:
+        """A piece of a pipeline's file, which is not named, is none that could be run."""
+        yaml.safe_load(snippet.text)
 
     def _run_commands(self, snippet: Snippet) -> None:
         for command, printed in commands(snippet):
@@ -151,6 +157,7 @@ class Reader:
 
 
 RUNNERS: dict[str, Callable[[Reader, Snippet], None]] = {
+    "yaml": Reader._read_pipeline,
     "console": Reader._run_commands,
     "ini": Reader._read_settings,
     "python": Reader._run_program,

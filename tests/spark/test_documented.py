@@ -13,7 +13,12 @@ from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
 
 from magnetar.client.outgoing_message import OutgoingMessage
 
-SNIPPETS = [snippet for page in pages() for snippet in snippets(page) if snippet.needs_spark]
+SNIPPETS = [
+    snippet
+    for page in pages()
+    for snippet in snippets(page)
+    if snippet.needs_spark and not snippet.file
+]
 TOPIC = re.compile(r'\btopic"?\s*[,=]\s*"([^"]+)"')
 CHECKPOINT = re.compile(r'(\bcheckpointLocation"?\s*[,=]\s*)"[^"]+"')
 WAIT_S = 30

@@ -10,6 +10,7 @@ whether somebody imported this module or not.
 
 import contextlib
 import hashlib
+import logging
 import os
 import subprocess
 import sys
@@ -102,6 +103,8 @@ def session(
         )
     for name, value in {**ours, **(settings or {})}.items():
         builder = builder.config(name, value)
+    # It prints each error of SQL that it raises, with all of Java's lines, as JSON.
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     try:
         spark = builder.getOrCreate()
     except (PySparkException, Py4JError, OSError) as error:

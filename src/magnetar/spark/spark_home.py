@@ -27,8 +27,9 @@ if [ -n "${PID_FILE}" ]; then echo $$ >"${PID_FILE}"; fi
 _NEEDLESS: Final = {
     # It warns at each start, of code that only Hadoop's own builds have.
     "org.apache.hadoop.util.NativeCodeLoader": "error",
-    # It warns at each stream that adaptive execution is off for it, as it is for every stream.
+    # These warn at each stream that adaptive execution is off for it, as it is for every stream.
     "org.apache.spark.sql.execution.streaming.runtime.ResolveWriteToStream": "error",
+    "org.apache.spark.sql.execution.streaming.runtime.MicroBatchExecution": "error",
 }
 _SAID_ELSEWHERE: Final = {
     # What fails in a task is said by each of them, and raised, and said by the query.

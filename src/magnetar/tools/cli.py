@@ -28,6 +28,9 @@ COMMANDS: Final = {
         "quickstart",
         "Replay a year of flights through a broker and Spark, and add it up.",
     ),
+    "pipelines": Lazy(
+        "magnetar.tools.pipelines", "pipelines", "Check and run pipelines declared in a file."
+    ),
     "config": Lazy("magnetar.tools.config", "config", "Show settings and where they come from."),
 }
 

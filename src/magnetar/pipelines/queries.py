@@ -1,0 +1,83 @@
+"""The queries of a pipeline: one for each sink, one for each step that quarantines rows.
+
+Each reads its sources itself and has a checkpoint of its own, so that every sink keeps the
+guarantee of its format, and one may be added or taken away without touching the others.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from magnetar.pipelines.declaration import AVAILABLE_NOW, PULSAR, Pipeline, Place, Sink
+from magnetar.pipelines.tally import OBSERVED_AS, WRITTEN
+from magnetar.pipelines.views import Views
+from magnetar.spark.update_mode import write_batch
+
+
+class Prepared(NamedTuple):
+    """A query that can be started; ``quarantine`` is the step whose rows it quarantines."""
+
+    name: str
+    writer: DataStreamWriter
+    quarantine: str | None
+
+    def start(self) -> StreamingQuery:
+        return self.writer.start()
+
+
+def prepare(pipeline: Pipeline, views: Views, *, until_caught_up: bool) -> list[Prepared]:
+    """Those of the sinks first; ``until_caught_up`` is instead of every trigger."""
+    return [
+        *_of_sinks(pipeline, views, until_caught_up),
+        *_of_steps(pipeline, views, until_caught_up),
+    ]
+
+
+def _of_sinks(pipeline: Pipeline, views: Views, now: bool) -> Iterator[Prepared]:  # noqa: FBT001
+    for sink in pipeline.sinks:
+        frame = _counted(views.frames[sink.view], sink.name)
+        writer = _writer(pipeline, sink.name, frame, AVAILABLE_NOW if now else sink.trigger)
+        yield Prepared(sink.name, _towards(sink, writer), None)
+
+
+def _of_steps(pipeline: Pipeline, views: Views, now: bool) -> Iterator[Prepared]:  # noqa: FBT001
+    for step in pipeline.steps:
+        if step.name in views.quarantined:
+            assert step.quarantine is not None, "the file was checked"
+            name = f"{step.name}_quarantine"
+            frame = _counted(views.quarantined[step.name], name)
+            trigger = AVAILABLE_NOW if now else pipeline.trigger
+            writer = _writer(pipeline, name, frame, trigger).outputMode("append")
+            yield Prepared(name, _at(writer, step.quarantine), step.name)
+
+
+def _counted(frame: DataFrame, name: str) -> DataFrame:
+    return frame.observe(f"{OBSERVED_AS}{name}", f.count("*").alias(WRITTEN))
+
+
+def _writer(pipeline: Pipeline, name: str, frame: DataFrame, trigger: str) -> DataStreamWriter:
+    when: dict[str, Any] = {"processingTime": trigger}
+    if trigger == AVAILABLE_NOW:
+        when = {"availableNow": True}
+    writer = frame.writeStream.queryName(f"{pipeline.name}.{name}").trigger(**when)
+    return writer.option("checkpointLocation", f"{pipeline.checkpoints}/{name}")
+
+
+def _towards(sink: Sink, writer: DataStreamWriter) -> DataStreamWriter:
+    writer = writer.outputMode(sink.mode)
+    if sink.partition_by:
+        writer = writer.partitionBy(*sink.partition_by)
+    if sink.place.format == PULSAR and sink.mode != "append":
+        # Spark offers no Python sink any other mode.
+        return writer.foreachBatch(write_batch(sink.place.options, sort_by=sink.sort_by))
+    return _at(writer, sink.place)
+
+
+def _at(writer: DataStreamWriter, place: Place) -> DataStreamWriter:
+    if place.path is not None:
+        writer = writer.option("path", place.path)
+    return writer.format(place.format).options(**place.options)

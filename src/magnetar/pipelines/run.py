@@ -1,0 +1,63 @@
+"""A run of a pipeline, from its file to its end."""
+
+import signal
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from pyspark.sql import SparkSession
+
+from magnetar.errors import InvalidValue
+from magnetar.pipelines import views
+from magnetar.pipelines.declaration import Pipeline
+from magnetar.pipelines.queries import Prepared, prepare
+from magnetar.pipelines.reading import read_pipeline
+from magnetar.spark.session import session, shut_down
+
+
+class Where(NamedTuple):
+    """Which Spark runs it: a master, or a Connect server. Spark prints to ``log_file``."""
+
+    master: str | None = None
+    remote: str | None = None
+    log_file: Path | None = None
+
+
+class Checked(NamedTuple):
+    """A pipeline whose every view was analysed by Spark, and its queries."""
+
+    pipeline: Pipeline
+    queries: list[Prepared]
+
+
+def check(
+    file: Path, environment: Mapping[str, str], spark: SparkSession, *, until_caught_up: bool
+) -> Checked:
+    """Read the file, and have Spark analyse it: nothing is started. Raises InvalidValue."""
+    pipeline = read_pipeline(file, environment)
+    try:
+        found = views.build(spark, pipeline)
+    except InvalidValue as error:
+        raise InvalidValue(f"{file}: {error}") from error
+    return Checked(pipeline, prepare(pipeline, found, until_caught_up=until_caught_up))
+
+
+@contextmanager
+def spark_for(pipeline: Pipeline, where: Where) -> Iterator[SparkSession]:
+    """Spark with the settings of the pipeline, until the block ends. Raises NotReady."""
+    spark = session(
+        pipeline.name,
+        master=where.master,
+        remote=where.remote,
+        settings=pipeline.settings,
+        log_file=where.log_file,
+    )
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # Spark's would end its jobs first.
+    try:
+        yield spark
+    finally:
+        if where.remote is None:
+            shut_down(spark)
+        else:
+            spark.stop()

@@ -1,0 +1,46 @@
+from pathlib import Path
+
+import pytest
+
+from magnetar.pipelines.accounts import accounts, differences
+from magnetar.pipelines.declaration import Action, Check, Pipeline, Step
+from magnetar.pipelines.tally import Tally
+
+CHECKS = (
+    Check("bad", "x", Action.QUARANTINE),
+    Check("worse", "y", Action.DROP),
+    Check("odd", "z", Action.WARN),
+)
+STEP = Step("clean", "SELECT 1", None, (), None, (), CHECKS, None)
+PIPELINE = Pipeline("p", Path(), "c", "available-now", {}, (), (STEP,), ())
+COUNTS = {"rows": 10, "passed": 6, "failed: bad": 3, "failed: worse": 1, "failed: odd": 4}
+
+
+def tallies(**counts):
+    sink = Tally(rows_read=10, rows_written=6, steps={"clean": {**COUNTS, **counts}})
+    return {"copy": sink, "clean_quarantine": Tally(rows_read=10, rows_written=3)}
+
+
+def test_each_row_passed_or_was_dropped_or_quarantined():
+    (one,) = accounts(PIPELINE, tallies())
+    assert (one.rows, one.passed, one.dropped, one.quarantined) == (10, 6, 1, 3)
+    assert one.failed == {"bad": 3, "worse": 1, "odd": 4}
+    assert differences([one], tallies(), {"clean_quarantine": "clean"}) == []
+
+
+@pytest.mark.parametrize("name", ["rows", "passed", "failed: bad", "failed: worse"])
+def test_a_row_more_or_less_is_told(name):
+    counted = tallies(**{name: COUNTS[name] + 1})
+    wrong = differences(accounts(PIPELINE, counted), counted, {})
+    assert len(wrong) == 1
+    assert wrong[0].startswith("copy: at clean")
+
+
+def test_the_quarantine_has_written_what_was_left_to_it_once_it_has_read_as_much():
+    counted = tallies()
+    counted["clean_quarantine"].rows_written = 2
+    found = accounts(PIPELINE, counted)
+    wrong = differences(found, counted, {"clean_quarantine": "clean"})
+    assert wrong == ["copy: at clean 3 rows were quarantined, but clean_quarantine wrote 2"]
+    counted["clean_quarantine"].rows_read = 8
+    assert differences(found, counted, {"clean_quarantine": "clean"}) == []
