@@ -114,8 +114,12 @@ def check_read(schema: StructType, offered: StructType = READ_SCHEMA) -> StructT
     return schema
 
 
-def check_write(schema: StructType, *, topic: str | None, text: bool = False) -> None:
+def check_write(
+    schema: StructType, *, topic: str | None, text: bool = False, typed: bool = False
+) -> None:
     """Raise InvalidValue unless rows of this schema can be written as messages.
+
+    ``typed``: the value is of any type, which a schema then takes or not.
 
     What a read says of a message beyond that is left out: its place, its producer and its time.
     """
@@ -130,10 +134,13 @@ def check_write(schema: StructType, *, topic: str | None, text: bool = False) ->
                 f"{', '.join(WRITE_COLUMNS)}, for example "
                 "df.select(to_json(struct('*')).alias('value'))"
             )
+        if typed and field.name == "value":
+            continue
         if not any(_same(field.dataType, choice) for choice in allowed):
             raise InvalidValue(
                 f"column '{field.name}' is {field.dataType.simpleString()}: cast it to "
                 f"{' or '.join(choice.simpleString() for choice in allowed)}"
+                + (", or set the option schema" if field.name == "value" else "")
             )
     names = schema.fieldNames()
     if "value" not in names:

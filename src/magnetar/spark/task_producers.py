@@ -42,11 +42,13 @@ class TaskProducers:
         task_partition: int,
         *,
         once: Once | None = None,
-        schema: Schema[bytes] | None = None,
+        schema_of: Callable[[str], Schema[bytes] | None] = lambda _topic: None,
         timeout_s: float,
         send_timeout_s: float,
     ) -> None:
-        """``timeout_s`` for an earlier try's producer to go, ``send_timeout_s`` for receipts.
+        """``schema_of`` says what a topic, or a partition, is told of its values.
+
+        ``timeout_s`` for an earlier try's producer to go, ``send_timeout_s`` for receipts.
 
         What is written once waits for receipts without end: a batch that failed before others were
         stored would be lost.
@@ -54,7 +56,7 @@ class TaskProducers:
         self._client = client
         self._task_partition = task_partition
         self._once = once
-        self._schema = schema
+        self._schema_of = schema_of
         self._timeout_s = timeout_s
         self._send_timeout_s = 0.0 if once else send_timeout_s
         self._topics: dict[str, tuple[NumberedRows, list[str]]] = {}
@@ -87,7 +89,7 @@ class TaskProducers:
             count = self._client.partitions(topic)
         except TopicNotFound:
             self._client.create_producer(
-                topic, schema=self._schema
+                topic, schema=self._schema_of(topic)
             ).close()  # Creates it, as the broker is set up to.
             count = self._client.partitions(topic)
         name = TopicName.parse(topic)
@@ -115,7 +117,7 @@ class TaskProducers:
             try:
                 return self._client.create_producer(
                     topic,
-                    schema=self._schema,
+                    schema=self._schema_of(topic),
                     name=name,
                     batch_bytes_max=BATCH_BYTES_MAX,
                     chunking=True,

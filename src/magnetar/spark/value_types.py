@@ -42,14 +42,14 @@ class ValueType:
 
     ``factor`` takes the number of a time that is stored to Spark's: microseconds since the epoch,
     or nanoseconds of the day. ``children`` are the types of a struct's fields, of an array's items
-    or of a map's values. ``required`` are the fields of a struct that a written one must have.
+    or of a map's values. Of the fields of a struct ``defaults`` are those that may be left out.
     """
 
     spark: DataType
     factor: int = 1
     children: tuple["ValueType", ...] = ()
-    nullable: bool = False  # Of a field: null may be stored.
-    required: frozenset[str] = frozenset()
+    nullable: bool = False  # Null may be stored.
+    defaults: frozenset[str] = frozenset()
 
 
 PRIMITIVES: Final[Mapping[SchemaType, ValueType]] = {
@@ -111,7 +111,7 @@ def value_type(schema: SchemaInfo) -> ValueType:
         except UndecodableValue as error:
             raise InvalidValue(str(error)) from None
         return _struct({"key": key, "value": value})
-    raise InvalidValue(f"a schema of type {kind.name} is no column here: read with schema=none")
+    raise InvalidValue(f"a schema of type {kind.name} is no column here: set schema=none")
 
 
 def pruned(found: ValueType, wanted: DataType) -> ValueType:
@@ -156,11 +156,9 @@ def stored_form(definition: Any) -> Any:
     return kept
 
 
-def _struct(children: Mapping[str, ValueType], required: frozenset[str] = frozenset()) -> ValueType:
+def _struct(children: Mapping[str, ValueType], defaults: frozenset[str] = frozenset()) -> ValueType:
     fields = [StructField(name, child.spark) for name, child in children.items()]
-    return ValueType(
-        StructType(fields), children=tuple(children.values()), nullable=False, required=required
-    )
+    return ValueType(StructType(fields), children=tuple(children.values()), defaults=defaults)
 
 
 class _Avro:
@@ -179,7 +177,7 @@ class _Avro:
             if definition in self._open:
                 raise InvalidValue(
                     f"{path} of the schema is a {definition} inside a {definition}: Spark has no "
-                    "recursive types, read with schema=none"
+                    "recursive types, set schema=none"
                 )
             return self.type(self._named[definition], path)
         return self._defined(definition, path)
@@ -204,7 +202,7 @@ class _Avro:
             if digits > _DIGITS_MAX:
                 raise InvalidValue(
                     f"{path} of the schema has {digits} digits: Spark's decimals have "
-                    f"{_DIGITS_MAX}, read with schema=none"
+                    f"{_DIGITS_MAX}, set schema=none"
                 )
             return ValueType(DecimalType(digits, scale))
         return _LOGICAL.get((kind, logical or ""), ValueType(_PLAIN[kind]))
@@ -216,12 +214,8 @@ class _Avro:
             for field in definition["fields"]
         }
         self._open.pop()
-        required = {
-            field["name"]
-            for field in definition["fields"]
-            if "default" not in field and not children[field["name"]].nullable
-        }
-        return _struct(children, frozenset(required))
+        defaults = {field["name"] for field in definition["fields"] if "default" in field}
+        return _struct(children, frozenset(defaults))
 
     def _union(self, definitions: list[Any], path: str) -> ValueType:
         others = [each for each in definitions if each != "null"]
@@ -234,5 +228,5 @@ class _Avro:
             if all(isinstance(each, str) and each in narrow for each in others):
                 return ValueType(_PLAIN[wide], nullable="null" in definitions)
         raise InvalidValue(
-            f"{path} of the schema is one of several types, as no column is: read with schema=none"
+            f"{path} of the schema is one of several types, as no column is: set schema=none"
         )

@@ -4,19 +4,27 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from magnetar.errors import InvalidValue
+from magnetar.model.schemas import SchemaType
 from magnetar.spark.client_settings import ClientSettings, Connection
 from magnetar.spark.option_values import known, service_url, timeout_s, topic_name
+from magnetar.spark.read_options import pulsar_spark_columns
+from magnetar.spark.value_options import NONE, REGISTRY
 
 AT_LEAST_ONCE = "at-least-once"
 EXACTLY_ONCE = "exactly-once"
 VERSIONS_MAX = 1 << 31
 """Of writes, and micro-batches: sequence ids are 63 bits, of which rows take 32."""
 
+_NOT_DERIVED = ("PROTOBUF", "PROTOBUF_NATIVE", "KEY_VALUE", "AUTO_CONSUME")
+SCHEMAS = tuple(kind.name.lower() for kind in SchemaType if kind.name not in _NOT_DERIVED)
+"""What a column can be the value of, by itself."""
+
 WRITE_OPTIONS = (
     "service.url",
     "admin.url",
     "topic",
     "guarantee",
+    "columns",
     "schema",
     "txnAppId",
     "txnVersion",
@@ -30,15 +38,22 @@ class WriteOptions(Connection):
 
     admin_url: str | None
     topic: str | None
-    text: bool  # The topic's schema is STRING.
+    schema: str  # A type of schemas in lower case, or the registry's.
+    pulsar_spark_columns: bool
     exactly_once: bool
     write: "Write | None"  # None: a batch write is one that nobody repeats.
+
+    @property
+    def typed(self) -> bool:
+        """Values are to be encoded: they are not just bytes or text in a column."""
+        return self.pulsar_spark_columns or self.schema not in (NONE, "string")
 
     @staticmethod
     def parse(options: Mapping[str, str], *, streaming: bool) -> "WriteOptions":
         """Read Spark's options, whose names compare without case. Raises InvalidValue."""
         given = known(options, WRITE_OPTIONS)
         topic = given.get("topic")
+        columns = pulsar_spark_columns(options)
         exactly_once = _guarantee(given) == EXACTLY_ONCE
         if exactly_once and "admin.url" not in given:
             raise InvalidValue(
@@ -49,7 +64,8 @@ class WriteOptions(Connection):
             service_url=service_url(given),
             admin_url=_admin_url(given),
             topic=None if topic is None else topic_name(topic),
-            text=_text(given),
+            schema=_schema(given, REGISTRY if columns else NONE),
+            pulsar_spark_columns=columns,
             exactly_once=exactly_once,
             write=_write(given, streaming=streaming, exactly_once=exactly_once),
             timeout_s=timeout_s(given),
@@ -89,11 +105,14 @@ def _guarantee(given: Mapping[str, str]) -> str:
     return value
 
 
-def _text(given: Mapping[str, str]) -> bool:
-    value = given.get("schema", "none")
-    if value not in ("none", "string"):
-        raise InvalidValue(f"option schema is '{value}': it has to be none or string")
-    return value == "string"
+def _schema(given: Mapping[str, str], default: str) -> str:
+    value = given.get("schema", default).lower()
+    if value not in (REGISTRY, *SCHEMAS):
+        raise InvalidValue(
+            f"option schema is '{value}': it has to be {REGISTRY}, for that of the topic, or one "
+            f"of {', '.join(SCHEMAS)}"
+        )
+    return value
 
 
 def _write(given: Mapping[str, str], *, streaming: bool, exactly_once: bool) -> Write | None:

@@ -25,7 +25,7 @@ from pyspark.sql.types import StructType
 
 from magnetar.client.schemas.primitives import StringSchema
 from magnetar.client.schemas.schema import Schema
-from magnetar.errors import MagnetarError, NotAllowed
+from magnetar.errors import IncompatibleSchema, MagnetarError, NotAllowed
 from magnetar.spark import admin
 from magnetar.spark.connections import client_for
 from magnetar.spark.one_line import one_line
@@ -62,33 +62,55 @@ class TextSchema(Schema[bytes]):
 class ValueEncoder(Protocol):
     """Makes the column ``value`` of others, before rows become messages."""
 
-    schema: Schema[bytes] | None
-    """What topics are told that values are; it encodes nothing more."""
+    def schema_of(self, topic: str) -> Schema[bytes] | None:
+        """What a topic, or a partition, is told that its values are; it encodes nothing more."""
 
     def encode(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """The rows with their column ``value``."""
+
+    def explained(self, refused: IncompatibleSchema) -> IncompatibleSchema:
+        """Why the broker takes no such values."""
 
 
 class ValueColumn:
     """Values are in their column already, as bytes or text."""
 
     def __init__(self, *, text: bool) -> None:
-        self.schema: Schema[bytes] | None = TextSchema() if text else None
+        self._schema = TextSchema() if text else None
+
+    def schema_of(self, topic: str) -> Schema[bytes] | None:
+        return self._schema
 
     def encode(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         return rows
+
+    def explained(self, refused: IncompatibleSchema) -> IncompatibleSchema:
+        return refused
 
 
 class _RowWriter:
     """Writes what one task is given."""
 
     def __init__(self, options: WriteOptions, schema: StructType) -> None:
-        check_write(schema, topic=options.topic, text=options.text)
         self._options = options
-        self._encoder: ValueEncoder = ValueColumn(text=options.text)
+        self._encoder: ValueEncoder
+        if options.typed:
+            from magnetar.spark.value_writing import TypedValues  # noqa: PLC0415 - few need it
+
+            self._encoder = TypedValues(options, schema)
+        else:
+            text = options.schema == "string"
+            check_write(schema, topic=options.topic, text=text)
+            self._encoder = ValueColumn(text=text)
 
     @one_line()
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
+        try:
+            return self._write(iterator)
+        except IncompatibleSchema as error:
+            raise self._encoder.explained(error) from None
+
+    def _write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
         counts: Counter[str] = Counter()
         with self._producers() as producers:
             for batch in iterator:
@@ -112,7 +134,7 @@ class _RowWriter:
             client_for(options),
             task.partitionId() if task is not None else 0,
             once=once,
-            schema=self._encoder.schema,
+            schema_of=self._encoder.schema_of,
             timeout_s=options.timeout_s,
             send_timeout_s=options.timeout_s,
         )

@@ -65,7 +65,15 @@ def test_a_batch_write_may_have_a_name_and_a_version():
 
 
 def test_a_sink_tells_of_no_schema_unless_it_is_told():
-    assert not WriteOptions.parse({"service.url": URL}, streaming=True).text
-    assert WriteOptions.parse({"service.url": URL, "schema": "string"}, streaming=True).text
-    with pytest.raises(InvalidValue, match="none or string"):
-        WriteOptions.parse({"service.url": URL, "schema": "avro"}, streaming=True)
+    def parse(**options):
+        return WriteOptions.parse({"service.url": URL, **options}, streaming=True)
+
+    assert parse().schema == "none"
+    assert not parse(schema="string").typed
+    assert parse(schema="INT64").typed
+    like_streamnatives = parse(columns="pulsar-spark")
+    assert like_streamnatives.typed
+    assert like_streamnatives.schema == "registry"
+    for none in ("protobuf", "key_value", "auto_consume", "xml"):
+        with pytest.raises(InvalidValue, match="registry, for that of the topic, or one of none"):
+            parse(schema=none)

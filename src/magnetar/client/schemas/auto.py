@@ -15,7 +15,7 @@ from .json import codec
 from .key_value import pairs, parts_of, separated
 from .schema import Encoded, Payload, Schema
 
-_PRIMITIVES: Final[dict[SchemaType, type[Schema[Any]]]] = {
+PRIMITIVES: Final[dict[SchemaType, type[Schema[Any]]]] = {
     SchemaType.NONE: primitives.BytesSchema,
     SchemaType.STRING: primitives.StringSchema,
     SchemaType.BOOLEAN: primitives.BooleanSchema,
@@ -82,8 +82,8 @@ class AutoProduceSchema(primitives.BytesSchema):
 def decoder_of(schema: SchemaInfo) -> Callable[[Encoded], Any]:
     """What decodes messages by the schema that a topic has. Raises UndecodableValue."""
     kind = schema.type
-    if kind in _PRIMITIVES:
-        return _PRIMITIVES[kind]().decoder(None)
+    if kind in PRIMITIVES:
+        return PRIMITIVES[kind]().decoder(None)
     if kind is SchemaType.JSON:
         _, read = codec()
         return lambda message: read(message.data)
