@@ -72,6 +72,8 @@ def test_a_snippet_reads_what_is_sent(here, queries, client, spark_log, snippet)
         query.processAllAvailable()
     for query in queries:
         assert query.exception() is None
+        if (query.name or "").startswith("function "):
+            continue  # What a function processes does not go through Spark.
         assert sum(one["numInputRows"] for one in query.recentProgress) >= len(ORDERS)
     if 'format("console")' in text:
         printed = spark_log.read_text()[before:]

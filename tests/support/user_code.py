@@ -104,3 +104,11 @@ class Json(SerDe):
 
     def deserialize(self, input_bytes):
         return json.loads(input_bytes)
+
+
+class Tallying(Function):
+    """Counts what comes of each key."""
+
+    def process(self, input, context):
+        context.incr_counter(f"key {context.get_message_key()}", 1)
+        return input
