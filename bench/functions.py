@@ -2,8 +2,8 @@
 
     python -m bench.functions [--messages N]
 
-A broker of its own stores on disk, with a sync before each receipt (the default); the
-sender and the reader are in this process. The function doubles numbers; ``counting`` adds to a counter, too.
+A broker of its own stores on disk, with a sync before each receipt (the default); sender and reader
+are in this process. The function doubles numbers; ``counting`` adds to a counter, too.
 """
 
 import argparse
