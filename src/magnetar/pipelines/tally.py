@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from magnetar.spark.lag import lag
+
 WRITTEN: Final = "written"
 OBSERVED_AS: Final = "sink: "
 """Before a query's name: what Spark observes of the rows that it writes. No view is called so."""
-LAG: Final = "backlogMessages"
-"""The metric of ``format("pulsar")``."""
 
 
 @dataclass(slots=True)
@@ -30,7 +30,8 @@ class Tally:
     def add(self, progress: Mapping[str, Any]) -> None:
         """Take in what Spark reports as JSON."""
         sources = progress["sources"]
-        self.lag_messages = _lag(sources)
+        behind = lag(progress).messages
+        self.lag_messages = sum(behind.values()) if behind else None
         if progress["batchId"] <= self._last_batch:
             return
         if not progress["numInputRows"] and not progress.get("observedMetrics"):
@@ -55,14 +56,3 @@ class Tally:
             self.rows_late += operator["numRowsDroppedByWatermark"]
             custom = operator.get("customMetrics", {})
             self.rows_duplicate += custom.get("numDroppedDuplicateRows", 0)
-
-
-def _lag(sources: list[Mapping[str, Any]]) -> int | None:
-    """Messages that are there and not read, of all sources that tell."""
-    told = [
-        int(float(value))
-        for source in sources
-        for name, value in (source.get("metrics") or {}).items()
-        if name == LAG
-    ]
-    return sum(told) if told else None

@@ -1,13 +1,16 @@
-from magnetar.pipelines.tally import LAG, Tally
+import json
+
+from magnetar.pipelines.tally import Tally
+from magnetar.spark.offsets import MESSAGES_BEHIND
 
 
-def progress(batch, rows, *, observed=None, metrics=None, operators=()):
+def progress(batch, rows, *, observed=None, latest=None, operators=()):
     return {
         "batchId": batch,
         "numInputRows": rows,
         "processedRowsPerSecond": rows * 2.0,
         "durationMs": {"triggerExecution": 500},
-        "sources": [{"numInputRows": rows, "metrics": metrics or {}}],
+        "sources": [{"numInputRows": rows, "latestOffset": latest}],
         "observedMetrics": observed or {},
         "stateOperators": list(operators),
     }
@@ -46,5 +49,6 @@ def test_the_lag_is_that_of_all_sources_that_tell():
     tally = Tally()
     tally.add(progress(0, 1))
     assert tally.lag_messages is None
-    tally.add(progress(1, 0, metrics={LAG: "12"}))
+    behind = {"a-partition-0": 5, "a-partition-1": 7}
+    tally.add(progress(1, 0, latest=json.dumps({MESSAGES_BEHIND: behind})))
     assert tally.lag_messages == 12
