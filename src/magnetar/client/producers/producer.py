@@ -161,21 +161,14 @@ class Producer(Generic[T]):
         at = 0
         while at < len(messages):
             try:
-                queue, count = self._route_run(messages, at)
-            except InvalidValue as error:
-                receipts.part().settle(error)
-                at += 1
-                continue
-            try:
-                await queue.put_many(messages[at : at + count], receipts)
+                at += await self._put_some(messages, at, receipts)
             except MagnetarError as error:
-                for rest in messages[at + count :]:
+                for rest in messages[at + 1 :]:
                     not_sent(rest, error)
                 if not isinstance(error, QueueFull):
                     raise
                 receipts.part().settle(error)
                 break
-            at += count
         for part in self._parts:
             part.queue.close_batches()
         return await receipts.ids()
@@ -325,22 +318,53 @@ class Producer(Generic[T]):
         key = key_text(message.key) if message is not None else None
         return router.choose(key, len(data), count, now)
 
-    def _route_run(
-        self, messages: Sequence[bytes | Buffer | OutgoingMessage], at: int
-    ) -> tuple[SendQueue, int]:
-        """Which queue takes the message at ``at``, and how many with it. Raises InvalidValue."""
-        if self._router is None:
-            return self._parts[0].queue, len(messages)
-        first = messages[at]
-        if type(first) is not bytes or isinstance(self._router, MessageRouter):
-            return self._route(*prepare(first)), 1
+    async def _put_some(
+        self,
+        messages: Sequence[bytes | Buffer | OutgoingMessage],
+        at: int,
+        receipts: ManyReceipts,
+    ) -> int:
+        """Put the message at ``at``, and those that go where it goes. Returns how many.
+
+        Raises as ``SendQueue.put_many``.
+        """
+        first, router = messages[at], self._router
+        if router is None:
+            await self._parts[0].queue.put_many(messages[at:], receipts)
+            return len(messages) - at
+        if type(first) is not bytes or isinstance(router, MessageRouter):
+            await self._put_routed(first, receipts)
+            return 1
         now = self._clock.now()
-        index, count_max, size_max = self._router.room(len(self._parts), now)
+        index, count_max, size_max = router.room(len(self._parts), now)
         count, size = 0, 0
         for message in messages[at : at + max(count_max, 1)]:
             if type(message) is not bytes or (count and size + len(message) > size_max):
                 break
             count += 1
             size += len(message)
-        self._router.took(count, size)
-        return self._parts[index].queue, count
+        router.took(count, size)
+        await self._parts[index].queue.put_many(messages[at : at + count], receipts)
+        return count
+
+    async def _put_routed(
+        self, message: bytes | Buffer | OutgoingMessage, receipts: ManyReceipts
+    ) -> None:
+        try:
+            data, details = prepare(message)
+            queue = self._route(data, details)
+        except InvalidValue as error:
+            receipts.part().settle(error)
+            return
+        if queue.full:
+            await queue.room()
+            try:
+                queue.check_room()
+            except MagnetarError as error:
+                not_sent(details, error)
+                raise
+        receipt = receipts.part()
+        try:
+            queue.put(data, details, receipt)
+        except MagnetarError as error:
+            receipt.settle(error)

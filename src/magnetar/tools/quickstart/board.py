@@ -21,7 +21,6 @@ class Stage:
     count: int = 0
     began_s: float | None = None
     ended_s: float | None = None
-    paused_s: float | None = None  # Since when it waits for others, if it does.
     note: str = ""
 
     @contextmanager
@@ -31,22 +30,12 @@ class Stage:
         yield
         self.ended_s = self.clock.now()
 
-    @contextmanager
-    def paused(self, note: str) -> Iterator[None]:
-        """The stage waits for others, as ``note`` says: this time does not count."""
-        assert self.began_s is not None, "the stage has begun"
-        self.paused_s, self.note = self.clock.now(), note
-        yield
-        self.began_s += self.clock.now() - self.paused_s
-        self.paused_s, self.note = None, ""
-
     @property
     def took_s(self) -> float:
         """The seconds so far, or of the whole stage once it has ended."""
         if self.began_s is None:
             return 0.0
-        stopped_s = self.paused_s if self.ended_s is None else self.ended_s
-        return (self.clock.now() if stopped_s is None else stopped_s) - self.began_s
+        return (self.clock.now() if self.ended_s is None else self.ended_s) - self.began_s
 
     @property
     def rate(self) -> float:

@@ -7,6 +7,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -98,53 +99,63 @@ def quickstart(
     clock, console = SystemClock(), Console()
     topics = QuickstartTopics.named(prefix or f"quickstart-{clock.wall_ms():x}")
     board = Board(clock)
-    check = _no_check
     try:
         with contextlib.ExitStack() as ending:
             folder = ending.enter_context(_scratch_folder())
-            with board.broker.during():
-                if service_url is None:
-                    broker = BrokerProcess(
-                        data_dir or folder / "data",
-                        beside=folder,
-                        port=_port(port, PORT, serve=serve),
-                        web_port=_port(http_port, HTTP_PORT, serve=serve),
-                    )
-                    ending.callback(broker.stop)
-                    broker.start()
-                    check = broker.check
-                    service_url, web_url = broker.service_url, broker.web_url
-                web_url = web_url or _web_url(service_url)
-                board.broker.note = f"{service_url}, {web_url}"
-            create_partitioned_topic(web_url, topics.flights, partitions)
+            broker = None
+            if service_url is None:
+                broker = BrokerProcess(
+                    data_dir or folder / "data",
+                    beside=folder,
+                    port=_port(port, PORT, serve=serve),
+                    web_port=_port(http_port, HTTP_PORT, serve=serve),
+                )
+                ending.callback(broker.stop)
+                service_url, web_url = broker.service_url, broker.web_url
+            web_url = web_url or _web_url(service_url)
+            board.broker.note = f"{service_url}, {web_url}"
+            create_topic = partial(create_partitioned_topic, web_url, topics.flights, partitions)
+            if broker is None:
+                with board.broker.during():
+                    create_topic()
             run = Run(service_url, topics, flights, folder, board)
             with Show(console, board, run.results, run.airlines) as show:
-                _carry_out(run, check, show)
-                outcome = run.reconcile()
-                show.conclude(outcome)
+                _carry_out(run, broker, create_topic, show)
+                show.conclude(run.outcome)
             if report is not None:
-                report.write_text(json.dumps(to_json(outcome, board), indent=2) + "\n")
+                report.write_text(json.dumps(to_json(run.outcome, board), indent=2) + "\n")
             if serve:
                 show.say(f"The broker serves on at {service_url}; Ctrl-C ends it. Its topics:")
                 for topic in topics:
                     show.say(f"  {topic}")
-                _serve(check)
+                _serve(broker)
     except KeyboardInterrupt as interrupt:
         console.print(str(interrupt) or "Interrupted: everything that was started has ended.")
         sys.exit(EXIT_INTERRUPTED)
-    if not outcome.adds_up:
+    if not run.outcome.adds_up:
         sys.exit(EXIT_DIFFERENT)
 
 
-def _carry_out(run: "Run", check: Callable[[], None], show: Show) -> None:
-    """Raises what made the run fail, and KeyboardInterrupt, when all its threads have ended."""
+def _carry_out(
+    run: "Run", broker: BrokerProcess | None, create_topic: Callable[[], None], show: Show
+) -> None:
+    """Raises what made the run fail, and KeyboardInterrupt, when all its threads have ended.
+
+    Spark starts, and the data set is read, while ``broker`` starts; None: it is there already.
+    """
 
     def look() -> None:
         show.tick()
-        check()
+        if broker is not None:
+            broker.check()
 
     try:
         run.start()
+        if broker is not None:
+            with run.board.broker.during():
+                broker.start()
+                create_topic()
+        run.begin()
         run.threads.watch(look)
     except MagnetarError as error:
         run.threads.fail(error)
@@ -160,15 +171,12 @@ def _carry_out(run: "Run", check: Callable[[], None], show: Show) -> None:
             ) from None
 
 
-def _no_check() -> None:
-    """Nothing is known of the process of a broker that ran already."""
-
-
-def _serve(check: Callable[[], None]) -> None:
-    """Return after Ctrl-C. Raises NotReady when the broker has ended by itself."""
+def _serve(broker: BrokerProcess | None) -> None:
+    """Return after Ctrl-C. Raises NotReady when a broker of ours has ended by itself."""
     with contextlib.suppress(KeyboardInterrupt):
         while not threading.Event().wait(1.0):
-            check()
+            if broker is not None:
+                broker.check()
 
 
 @contextlib.contextmanager

@@ -1,9 +1,9 @@
 """One run of the quickstart: who does what, in which thread.
 
-    main       starts the others, shows the board, takes Ctrl-C, reconciles
-    flights    reads the data set, then publishes it: some to warm up Spark, then the rest
+    main       starts the others and the broker, shows the board, takes Ctrl-C
+    flights    reads the data set, and publishes it while the queries run
     spark      runs Spark and both queries until they have read everything
-    results    reads the pipeline's two topics until the queries have ended
+    results    reads the pipeline's two topics until the queries have ended, and reconciles
 
 The threads wait for each other on events, and stop together (``thread_group.py``).
 """
@@ -35,14 +35,12 @@ from magnetar.tools.quickstart.thread_group import ThreadGroup
 from magnetar.tools.quickstart.topics import QuickstartTopics
 from magnetar.tools.quickstart.watched_query import Ends, WatchedQuery
 
-WARM_UP: Final = 2_000
-"""So many messages are published for the first micro-batch."""
 _POLL_S: Final = 0.2
 _SPARK_SETTINGS: Final = {
     # Every micro-batch is counted at the end; the default forgets all but the last hundred.
     "spark.sql.streaming.numRecentProgressUpdates": "100000",
     # The whole job takes less time than compiling it better would.
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 }
 
 
@@ -57,20 +55,21 @@ class Run:
         folder: Path,
         board: Board,
     ) -> None:
-        """``folder`` is for checkpoints and logs."""
+        """``folder`` is for checkpoints and logs. The broker need not be there before ``begin``."""
         self._service_url = service_url
         self._topics = topics
         self._flights_max = flights_max
         self._folder = folder
-        self._board = board
+        self.board = board
         self._client = blocking.Client(service_url)
         self._flights: list[Flight] = []
         self._expected: dict[CarrierDay, Figures] = {}
         self._ends: Ends = Future()
         self._spark_started = threading.Event()  # Set when Spark has started, or failed to.
-        self._listening = threading.Event()  # Set when the first query runs.
-        self._warm = threading.Event()  # Set when it has done its first micro-batch.
+        self._broker_ready = threading.Event()
+        self._listening = threading.Event()  # Set when both queries run.
         self._complete = threading.Event()  # Set when both queries ended, having read it all.
+        self._outcome: Reconciliation | None = None
         self.threads = ThreadGroup()
         self.results = Results(board.results)
         self.airlines: dict[str, str] = {}
@@ -80,9 +79,18 @@ class Run:
         self.threads.start("flights", self._replay)
         self.threads.start("results", self._read_results)
 
-    def reconcile(self) -> Reconciliation:
-        """Compare in and out. Call it when all threads have ended well."""
-        board = self._board
+    def begin(self) -> None:
+        """The broker is there, and so is the topic of flights."""
+        self._broker_ready.set()
+
+    @property
+    def outcome(self) -> Reconciliation:
+        """How in and out compare. It is there when all threads have ended well."""
+        assert self._outcome is not None, "the threads have ended well"
+        return self._outcome
+
+    def _reconcile(self) -> Reconciliation:
+        board = self.board
         return reconcile(
             self._flights,
             self._expected,
@@ -96,13 +104,13 @@ class Run:
         self.threads.stopping.set()
         self._client.close()
         pid_file = self._folder / "spark.pid"
-        while self._board.spark.began_s is not None and not self._spark_started.wait(_POLL_S):
+        while self.board.spark.began_s is not None and not self._spark_started.wait(_POLL_S):
             with contextlib.suppress(OSError, ValueError):  # There is no process yet, or no more.
                 os.kill(int(pid_file.read_text()), signal.SIGTERM)
                 return
 
     def _replay(self) -> None:
-        board = self._board
+        board = self.board
         with board.data_set.during():
             self._flights, airlines = data_set.load(self._flights_max)
             self.threads.check()
@@ -115,18 +123,15 @@ class Run:
         self.threads.wait(self._listening)
         stage, topic = board.published, self._topics.flights
         with stage.during():
-            # Spark's first micro-batch takes seconds, whatever is in it: with all messages
-            # published by then it would be the only one.
-            ends = publish(self._client, topic, messages[:WARM_UP], stage, self.threads)
-            with stage.paused("waits for Spark"):
-                self.threads.wait(self._warm)
-            ends |= publish(self._client, topic, messages[WARM_UP:], stage, self.threads)
+            ends = publish(self._client, topic, messages, stage, self.threads)
         self._ends.set_result(ends)
 
     def _read_results(self) -> None:
+        self.threads.wait(self._broker_ready)
         self.results.follow(
             self._client, self._topics.results, self._topics.cancelled, self._complete, self.threads
         )
+        self._outcome = self._reconcile()  # While Spark is shutting down.
 
     def _run_spark(self) -> None:
         """Start Spark, run both queries to the end of the input, stop it."""
@@ -134,7 +139,7 @@ class Run:
         # It logs a traceback for each call to a Java that is gone; we say so in a sentence.
         logging.getLogger("py4j").setLevel(logging.CRITICAL)
         try:
-            with self._board.spark.during():
+            with self.board.spark.during():
                 spark = session(
                     "magnetar quickstart",
                     settings=_SPARK_SETTINGS,
@@ -144,6 +149,7 @@ class Run:
         finally:
             self._spark_started.set()
         try:
+            self.threads.wait(self._broker_ready)
             self._run_queries(Pipeline(spark, self._service_url, self._topics, self._folder))
         except (Py4JError, OSError) as error:
             raise NotReady("Spark's Java process has ended by itself: was it killed?") from error
@@ -154,15 +160,11 @@ class Run:
 
     def _run_queries(self, pipeline: Pipeline) -> None:
         with contextlib.ExitStack() as ending:
-            windows = WatchedQuery(pipeline.start_windows(), self._board.windows, self._ends)
+            windows = WatchedQuery(pipeline.start_windows(), self.board.windows, self._ends)
             ending.callback(windows.stop)
-            self._listening.set()
-            # Spark 4 may mix up the first two queries of a format that start at the same time.
-            while not windows.has_read:
-                self._look(windows)
-            self._warm.set()
-            cancelled = WatchedQuery(pipeline.start_cancelled(), self._board.cancelled, self._ends)
+            cancelled = WatchedQuery(pipeline.start_cancelled(), self.board.cancelled, self._ends)
             ending.callback(cancelled.stop)
+            self._listening.set()
             while not (windows.finished and cancelled.finished):
                 self._look(windows, cancelled)
         self._complete.set()

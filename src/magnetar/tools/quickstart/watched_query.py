@@ -29,10 +29,6 @@ class WatchedQuery:
         stage.began_s = stage.clock.now()
 
     @property
-    def has_read(self) -> bool:
-        return bool(self._rows)
-
-    @property
     def finished(self) -> bool:
         """Whether it has read to the end of the input, and every micro-batch is counted."""
         return self._stage.ended_s is not None

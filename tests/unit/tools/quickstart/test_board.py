@@ -22,18 +22,6 @@ def test_what_comes_with_the_first_message_is_no_rate(board, clock):
     assert stage.rate == 2_000
 
 
-def test_the_time_of_a_pause_does_not_count(board, clock):
-    stage = board.published
-    with stage.during():
-        stage.count = 600
-        clock.move(2)
-        with stage.paused("waits for Spark"):
-            clock.move(100)
-            assert (stage.took_s, stage.rate, stage.note) == (2, 300, "waits for Spark")
-        clock.move(1)
-        assert (stage.took_s, stage.rate, stage.note) == (3, 200, "")
-
-
 def test_a_stage_that_failed_has_no_end(board):
     with pytest.raises(RuntimeError), board.spark.during():
         raise RuntimeError
