@@ -28,6 +28,23 @@ _USUAL = re.compile(
 ).match
 
 
+# What follows properties and key in most heads: body size, event time, sequence id.
+_REST = re.compile(
+    rb"\x18([\x80-\xff]{0,3}[\x00-\x7f])(?:\x28(%b))?\x40(%b)" % (VARINT, VARINT), re.DOTALL
+).fullmatch
+_SHORT = 0x7F  # A size of one byte.
+
+
+class UsualHead(NamedTuple):
+    """A head as most clients write it, taken apart; numbers as varints."""
+
+    properties: list[tuple[bytes, bytes]]
+    key: bytes | None
+    size: bytes
+    event_time: bytes | None
+    sequence_id: bytes
+
+
 class Single(NamedTuple):
     """What a message in a batch says of itself."""
 
@@ -103,7 +120,10 @@ def unpack(payload: bytes, position: int, count_max: int) -> tuple[int, list[byt
                 size = sizes[told] = varint_value(told)
         else:
             body = start + int.from_bytes(payload[position:start])
-            size = _body_size(payload, start, body) if body <= len(payload) else None
+            size = None
+            if body <= len(payload):
+                head = usual_head(payload, start, body)
+                size = varint_value(head.size) if head else _body_size(payload, start, body)
         if size is None or body + size > len(payload):
             break
         heads.append(payload[start:body])
@@ -122,6 +142,24 @@ def unpack_as(
     _, heads, bodies = unpack(payload, position, count_max)
     rows = zip(repeat(owner), range(len(heads)), heads, bodies, strict=False)
     return list(map(tuple.__new__, repeat(kind), rows))
+
+
+def usual_head(data: bytes, start: int, end: int) -> UsualHead | None:
+    """The head from ``start`` to ``end``; None for one of another form, be it right or wrong."""
+    at, properties, key = start, [], None
+    while at + 6 <= end and data[at] == _PROPERTIES:
+        stop, text = at + 2 + data[at + 1], at + 6 + data[at + 3]
+        if data[at + 1] > _SHORT or data[at + 2] != 0x0A or not text <= stop <= end:
+            return None
+        if data[text - 2] != 0x12 or data[text - 1] != stop - text:
+            return None
+        properties.append((data[at + 4 : text - 2], data[text:stop]))
+        at = stop
+    if at + 2 <= end and data[at] == 0x12 and data[at + 1] <= _SHORT:
+        key = data[at + 2 : at + 2 + data[at + 1]]
+        at += 2 + data[at + 1]
+    rest = _REST(data, at, end)
+    return UsualHead(properties, key, *rest.groups()) if rest else None
 
 
 def _body_size(payload: bytes, start: int, end: int) -> int | None:

@@ -4,12 +4,15 @@ A column is a few buffers as Arrow has them: numbers in the machine's order, bit
 a byte first, and for bytes the int32 places where each row's begin, and the last one's end.
 """
 
+import re
 from array import array
-from collections.abc import Iterable, Iterator
-from itertools import accumulate
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Sequence
+from itertools import accumulate, chain
+from typing import Final, NamedTuple, TypeAlias
 
-from .batches import unpack
+from magnetar.inner.varint import VARINT, varint_value
+
+from .batches import unpack, usual_head
 from .fields import fields
 
 VALUE: Final = 1
@@ -21,16 +24,24 @@ PROPERTIES: Final = 32
 
 _SIZE_MAX: Final = 2**31 - 1
 
+# The head of a message that says nothing but its size and its sequence id.
+_LEAST: Final = re.compile(
+    rb"\x18[\x80-\xff]{0,3}[\x00-\x7f]\x40(%b)" % VARINT, re.DOTALL
+).fullmatch
+_DIGITS: Final = bytes.maketrans(b"\0\1", b"01")
+
+_Pairs: TypeAlias = Sequence[tuple[bytes, bytes]]
+
 
 class _Own(NamedTuple):
-    """What a message says of itself; None: it does not."""
+    """What messages say of themselves, None where one does not; each thing is a list."""
 
-    key: bytes | None
-    base64: bool
-    ordering_key: bytes | None
-    event_time: int | None
-    sequence_id: int | None
-    properties: list[tuple[bytes, bytes]]
+    keys: Sequence[bytes | None]
+    base64: Sequence[bool]
+    ordering_keys: Sequence[bytes | None]
+    event_times: Sequence[int | None]
+    sequence_ids: Sequence[int | None]
+    properties: Sequence[_Pairs]
 
 
 def columns(
@@ -63,30 +74,44 @@ def columns(
         values += some_values[first:stop]
     buffers = _strings(values) if wanted & VALUE else []
     if wanted > VALUE:
-        buffers += _own_columns([_own(head) for head in heads], wanted)
+        buffers += _own_columns(_own(heads), wanted)
     return len(values), buffers
 
 
-def _own_columns(own: list[_Own], wanted: int) -> list[bytes]:
+def _own_columns(own: _Own, wanted: int) -> list[bytes]:
     buffers = []
     if wanted & KEY:
-        buffers += [_bits(each.key is not None for each in own)]
-        buffers += [_bits(each.base64 for each in own), *_strings(each.key or b"" for each in own)]
+        buffers += [_given(own.keys), _bits(own.base64), *_strings(own.keys)]
     if wanted & ORDERING_KEY:
-        buffers += [_bits(each.ordering_key is not None for each in own)]
-        buffers += _strings(each.ordering_key or b"" for each in own)
+        buffers += [_given(own.ordering_keys), *_strings(own.ordering_keys)]
     if wanted & EVENT_TIME:
-        buffers += _numbers([each.event_time for each in own])
+        buffers += [_given(own.event_times), _numbers(own.event_times)]
     if wanted & SEQUENCE_ID:
-        buffers += _numbers([each.sequence_id for each in own])
+        buffers += [_given(own.sequence_ids), _numbers(own.sequence_ids)]
     if wanted & PROPERTIES:
-        pairs = [pair for each in own for pair in each.properties]
-        buffers += [_places(len(each.properties) for each in own)]
-        buffers += [*_strings(name for name, _ in pairs), *_strings(text for _, text in pairs)]
+        pairs = list(chain.from_iterable(own.properties))
+        buffers += [_places(map(len, own.properties))]
+        buffers += [*_strings([name for name, _ in pairs]), *_strings([text for _, text in pairs])]
     return buffers
 
 
-def _own(head: bytes) -> _Own:
+def _own(heads: list[bytes]) -> _Own:
+    least = list(map(_LEAST, heads))
+    if not heads or None in least:
+        return _Own(*(zip(*map(_said, heads), strict=True) if heads else [()] * len(_Own._fields)))
+    nothing = [None] * len(heads)
+    numbers = [_number(found[1]) for found in least if found is not None]
+    return _Own(nothing, [False] * len(heads), nothing, nothing, numbers, [()] * len(heads))
+
+
+def _said(
+    head: bytes,
+) -> tuple[bytes | None, bool, bytes | None, int | None, int | None, _Pairs]:
+    """What one message says, in the order of ``_Own``."""
+    usual = usual_head(head, 0, len(head))
+    if usual is not None:
+        event_time = None if usual.event_time is None else varint_value(usual.event_time)
+        return usual.key, False, None, event_time, _number(usual.sequence_id), usual.properties
     numbers: dict[int, int] = {}
     contents: dict[int, bytes] = {}
     properties = []
@@ -98,19 +123,23 @@ def _own(head: bytes) -> _Own:
             contents[tag] = content
         else:
             numbers[tag] = number
-    return _Own(
-        contents.get(0x12),
-        bool(numbers.get(0x30)),
-        contents.get(0x3A),
-        numbers.get(0x28),
-        numbers.get(0x40),
-        properties,
-    )
+    coded = bool(numbers.get(0x30))
+    key, ordering_key = contents.get(0x12), contents.get(0x3A)
+    return key, coded, ordering_key, numbers.get(0x28), numbers.get(0x40), properties
 
 
-def _strings(rows: Iterable[bytes]) -> list[bytes]:
-    rows = list(rows)
-    return [_places(map(len, rows)), b"".join(rows)]
+def _number(data: bytes) -> int:
+    """As ``varint_value``: most sequence ids have two or three bytes."""
+    if len(data) == 2:
+        return data[0] & 0x7F | data[1] << 7
+    if len(data) == 3:
+        return data[0] & 0x7F | (data[1] & 0x7F) << 7 | data[2] << 14
+    return varint_value(data)
+
+
+def _strings(rows: Sequence[bytes | None]) -> list[bytes]:
+    given = [row or b"" for row in rows]
+    return [_places(map(len, given)), b"".join(given)]
 
 
 def _places(sizes: Iterable[int]) -> bytes:
@@ -120,17 +149,17 @@ def _places(sizes: Iterable[int]) -> bytes:
     return array("i", places).tobytes()
 
 
-def _numbers(rows: list[int | None]) -> list[bytes]:
-    return [
-        _bits(row is not None for row in rows),
-        array("Q", [row or 0 for row in rows]).tobytes(),
-    ]
+def _numbers(rows: Sequence[int | None]) -> bytes:
+    return array("Q", [row or 0 for row in rows]).tobytes()
 
 
-def _bits(rows: Iterable[bool]) -> bytes:
-    return bytes(_bytes_of_bits(list(rows)))
+def _given(rows: Sequence[object]) -> bytes:
+    """A bit for each row: it is not None."""
+    if None not in rows:
+        return _bits([True] * len(rows))
+    return _bits([row is not None for row in rows])
 
 
-def _bytes_of_bits(rows: list[bool]) -> Iterator[int]:
-    for start in range(0, len(rows), 8):
-        yield sum(bit << place for place, bit in enumerate(rows[start : start + 8]))
+def _bits(rows: Sequence[bool]) -> bytes:
+    digits = bytes(rows).translate(_DIGITS)[::-1]
+    return int(digits or b"0", 2).to_bytes((len(rows) + 7) // 8, "little")

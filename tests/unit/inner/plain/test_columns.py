@@ -1,8 +1,11 @@
 """inner/plain/columns.py: what a batch's messages say of themselves, as Arrow's buffers."""
 
 from array import array
+from itertools import accumulate
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from unit.inner.builds import both_builds
 
 from magnetar.inner.plain.batches import Single
@@ -93,3 +96,61 @@ def test_what_has_an_unusual_form_is_left_to_others(loops, bad):
 def test_what_makes_no_sense_is_refused(loops, arguments):
     with pytest.raises(ValueError, match=r"lengths|below 0"):
         loops.columns(*arguments, VALUE)
+
+
+heads = st.builds(
+    Single,
+    key=st.none() | st.text(max_size=200),
+    properties=st.dictionaries(st.text(max_size=140), st.text(max_size=140), max_size=3),
+    event_time_ms=st.none() | st.integers(0, 2**64 - 1),
+    sequence_id=st.none() | st.integers(0, 2**64 - 1),
+    key_b64=st.booleans(),
+    ordering_key=st.none() | st.binary(max_size=200),
+    null_value=st.booleans(),
+    compacted_out=st.booleans(),
+)
+
+
+@given(st.lists(st.tuples(st.binary(max_size=300), st.none() | heads), max_size=12), st.data())
+def test_whatever_messages_say_of_themselves_is_in_their_columns(loops, messages, data):
+    first = data.draw(st.sampled_from([0, 100, 2**14 - 1, 2**21 - 2, 2**40]))
+    payload = pack(
+        [body for body, _ in messages],
+        first_sequence_id=first,
+        details={index: said for index, (_, said) in enumerate(messages) if said is not None},
+    )
+    said = [head or Single() for _, head in messages]
+    rows, found = loops.columns([payload], [len(messages)], [0], [len(messages)], sum(COLUMNS))
+    assert rows == len(messages)
+    keys, times = [one.key for one in said], [one.event_time_ms for one in said]
+    ids = [
+        first + index if one.sequence_id is None else one.sequence_id
+        for index, one in enumerate(said)
+    ]
+    pairs = [pair for one in said for pair in one.properties.items()]
+    assert found == [
+        *strings([body for body, _ in messages]),
+        bits([key is not None for key in keys]),
+        bits([one.key_b64 for one in said]),
+        *strings([(key or "").encode() for key in keys]),
+        bits([one.ordering_key is not None for one in said]),
+        *strings([one.ordering_key or b"" for one in said]),
+        bits([time is not None for time in times]),
+        numbers(*(time or 0 for time in times)),
+        bits([True] * rows),
+        numbers(*ids),
+        places(*accumulate((len(one.properties) for one in said), initial=0)),
+        *strings([name.encode() for name, _ in pairs]),
+        *strings([text.encode() for _, text in pairs]),
+    ]
+
+
+def strings(rows):
+    return [places(*accumulate(map(len, rows), initial=0)), b"".join(rows)]
+
+
+def bits(rows):
+    return bytes(
+        sum(bit << place for place, bit in enumerate(rows[start : start + 8]))
+        for start in range(0, len(rows), 8)
+    )
