@@ -3,7 +3,9 @@
 import contextlib
 import time
 import urllib.request
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Self
 from urllib.parse import quote
 
@@ -69,11 +71,17 @@ class Broker:
 class Magnetar(Broker):
     """``magnetar standalone`` of this checkout, on a data folder of its own."""
 
-    def __init__(self, folder: Path, durability: str, module: str = PROGRAM) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        durability: str,
+        module: str = PROGRAM,
+        settings: Mapping[str, object] = MappingProxyType({}),
+    ) -> None:
         """``module`` is run in the place of ``magnetar``, and does what it does."""
         super().__init__(f"Magnetar, {durability}")
         self._process = BrokerProcess(
-            folder / "data", settings={"durability": durability}, module=module
+            folder / "data", settings={**settings, "durability": durability}, module=module
         )
 
     def __enter__(self) -> Self:

@@ -22,10 +22,11 @@ import click
 from . import cases, limits, machine, ratios
 from .broker import Broker, Magnetar
 from .cases import Case
+from .maven import Missing
 from .measure import figures, measure, medians
 from .open_loop import Latency
 from .peer import BrokerRefused
-from .pulsar_standalone import Missing, PulsarStandalone, fetch
+from .pulsar_standalone import PulsarStandalone, fetch
 from .run import RESULTS, SYNC_S, lasting
 from .table import amount, ratio, table
 from .targets import targets_table

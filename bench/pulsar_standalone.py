@@ -2,12 +2,10 @@
 
     python -m bench.pulsar_standalone    # Fetch it; exit with 1 and the reason when that fails.
 
-The jars go to a cache folder outside the repository: ``$XDG_CACHE_HOME/magnetar-bench``, or
-``~/.cache/magnetar-bench``; 235 MB, in two minutes on a good line.
+The jars, 235 MB, go to a cache folder outside the repository (``maven.py``), in two minutes on a
+good line.
 """
 
-import os
-import shutil
 import subprocess
 import sys
 import time
@@ -17,10 +15,10 @@ from pathlib import Path
 from typing import Self
 
 from bench.broker import Broker
+from bench.maven import Missing, fetched
 from magnetar.testing.processes import free_port
 
 VERSION = "4.0.7"
-FETCH_TIMEOUT_S = 1200
 STARTUP_TIMEOUT_S = 120
 STOP_TIMEOUT_S = 20
 JARS_MIN = 300  # 317 belong to 4.0.7; far fewer: the fetch did not end.
@@ -43,35 +41,15 @@ JVM_OPTIONS = [
 ]
 
 
-class Missing(Exception):
-    """Apache Pulsar cannot be had here: the message says why."""
-
-
 def fetch() -> Path:
     """The folder with Pulsar's jars; filled by Maven if it is not yet. Raises Missing."""
-    if shutil.which("java") is None:
-        raise Missing("there is no java: apt-get install openjdk-17-jre-headless")
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "magnetar-bench"
-    jars = cache / f"pulsar-{VERSION}" / "lib"
-    if len(list(jars.glob("*.jar"))) >= JARS_MIN and (jars.parent / "complete").exists():
-        return jars
-    if shutil.which("mvn") is None:
-        raise Missing("there is no Maven: apt-get install maven")
-    print(f"fetching Apache Pulsar {VERSION} with Maven to {jars} (235 MB)", flush=True)
-    jars.mkdir(parents=True, exist_ok=True)
-    command = ["mvn", "-B", "-q", "-s", str(HERE / "settings.xml"), "-f", str(HERE / "pom.xml")]
-    command += [f"-Dpulsar.version={VERSION}", "dependency:copy-dependencies"]
-    command += ["-DincludeScope=runtime", f"-DoutputDirectory={jars}"]
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=FETCH_TIMEOUT_S, check=False
-        )
-    except subprocess.TimeoutExpired as error:
-        raise Missing(f"Maven did not end within {FETCH_TIMEOUT_S} s") from error
-    if done.returncode:
-        raise Missing(f"Maven could not fetch it: {(done.stdout + done.stderr)[-1500:]}")
-    (jars.parent / "complete").touch()
-    return jars
+    return fetched(
+        f"pulsar-{VERSION}",
+        HERE / "pom.xml",
+        jars_min=JARS_MIN,
+        size="235 MB",
+        pulsar_version=VERSION,
+    )
 
 
 class PulsarStandalone(Broker):

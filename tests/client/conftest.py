@@ -28,7 +28,8 @@ def broker(request, tmp_path_factory):
             yield ours
         return
     sys.path.insert(0, str(Path(__file__).parents[2]))
-    from bench.pulsar_standalone import Missing, PulsarStandalone, fetch  # noqa: PLC0415
+    from bench.maven import Missing  # noqa: PLC0415
+    from bench.pulsar_standalone import PulsarStandalone, fetch  # noqa: PLC0415
 
     try:
         jars = fetch()
