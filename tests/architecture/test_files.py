@@ -16,6 +16,7 @@ TESTED_ELSEWHERE = {
     "errors.py": "classes only; tests/architecture/test_error_tables.py walks the tree",
     "history/object_store.py": "a contract; tests of folder.py and bucket.py",
     "storage/metadata/store.py": "a contract; tests/contract runs every implementation",
+    "storage/ledger/offloader.py": "a contract; broker/offload/history_offloader.py satisfies it",
     "storage/ledger/store.py": "a contract; tests/contract runs every implementation",
     "storage/managed_ledger/entries.py": "a contract; Entries and SendRun satisfy it",
     "storage/managed_ledger/kept.py": "a contract; broker/dispatch/entry_set.py satisfies it",

@@ -53,6 +53,7 @@ from .handlers.produce import ProduceHandler
 from .handlers.schema import SchemaHandler
 from .handlers.table import CommandTable
 from .handlers.topic_watch import TopicWatchHandler
+from .offload.history_offloader import HistoryOffloader
 from .policies import PolicyService
 from .resource_groups import ResourceGroups
 from .resources import Resources
@@ -145,7 +146,11 @@ async def _open_services(
     policies = PolicyService(
         resources,
         metadata,
-        broker=replace(config.policies.policies(), **config.rates.policies().given()),
+        broker=replace(
+            config.policies.policies(),
+            **config.rates.policies().given(),
+            offload=config.offload.policies(),
+        ),
         tasks=shared.tasks,
         topic_level=config.policies.topic_level,
     )
@@ -268,6 +273,8 @@ def _ledger_opener(
     """Make the function that opens the log of a topic."""
     settings = _managed_ledger_settings(shared.config.storage)
     cache = EntryCache(settings.cache_size_max)
+    offloader = HistoryOffloader(shared.clock)
+    shared.stack.push_async_callback(offloader.close)
     saver = CursorSaver(shared.tasks, shared.clock, interval_s=settings.cursor_save_interval_s)
 
     @lru_cache  # Logs of one retention share their settings.
@@ -285,6 +292,7 @@ def _ledger_opener(
             tasks=shared.tasks,
             settings=settings_with(policies.retention),
             saver=saver,
+            offloader=offloader,
         )
 
     return open_ledger

@@ -13,6 +13,7 @@ from typing import Final, Self
 
 from magnetar.errors import InvalidValue
 
+from .offload_settings import OffloadSettings
 from .other_settings import Fate, OtherSetting, correction_of, judge
 from .properties import parse_properties
 from .pulsar_settings import group_of, pulsar_keys
@@ -38,6 +39,7 @@ _SECTIONS: Final = (
     RateSettings,
     TopicSettings,
     StorageSettings,
+    OffloadSettings,
     HousekeepingSettings,
 )
 _KEYS: Final = frozenset(one.key for section in _SECTIONS for one in settings_of(section))
@@ -54,6 +56,7 @@ class Config:
     rates: RateSettings = field(default_factory=RateSettings)
     topics: TopicSettings = field(default_factory=TopicSettings)
     storage: StorageSettings = field(default_factory=StorageSettings)
+    offload: OffloadSettings = field(default_factory=OffloadSettings)
     housekeeping: HousekeepingSettings = field(default_factory=HousekeepingSettings)
     sources: Mapping[str, str] = field(
         default_factory=dict
@@ -106,6 +109,7 @@ class Config:
             rates=section_from(RateSettings, given, sources),
             topics=section_from(TopicSettings, given, sources),
             storage=section_from(StorageSettings, given, sources),
+            offload=section_from(OffloadSettings, given, sources),
             housekeeping=section_from(HousekeepingSettings, given, sources),
             sources=MappingProxyType(sources),
             others=tuple(
@@ -122,6 +126,7 @@ class Config:
             self.rates,
             self.topics,
             self.storage,
+            self.offload,
             self.housekeeping,
         )
         return [

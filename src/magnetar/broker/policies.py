@@ -36,6 +36,7 @@ IN_FORCE: Final = frozenset(
         "message_size_max",
         "message_ttl_s",
         "of_subscriptions",
+        "offload",
         "producers_per_topic_max",
         "publish_rate",
         "replication_clusters",

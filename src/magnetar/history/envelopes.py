@@ -13,6 +13,7 @@ Numbers are little-endian. A *head* is what a message of a batch says of itself
 (``magnetar.message.batch``).
 """
 
+import sys
 from collections.abc import Sequence
 from enum import IntEnum
 from itertools import accumulate, pairwise
@@ -166,6 +167,15 @@ class EntryMaker:
             if size >= bytes_max:
                 break
         return data, checksums
+
+    def verify(self, checksums: Sequence[int]) -> None:
+        """Make every entry. Raises CorruptEntry unless they have these checksums, in order.
+
+        Of one that is compressed again that is the checksum which was written with it.
+        """
+        made = len(self.entries(0, len(self._envelopes), sys.maxsize)[0]) if checksums else 0
+        if made < len(checksums) or self._envelopes.checksums != list(checksums):
+            raise CorruptEntry(f"{made} of {len(checksums)} entries are what was written")
 
     def _make(self, index: int) -> bytes:
         how, part = self._envelopes.how[index], self._envelopes.parts[index]

@@ -50,6 +50,14 @@ class LedgerFile:
             first - self.footer.groups[index].first_entry_id, count_max, bytes_max
         )
 
+    def verify(self, checksums: Sequence[int]) -> None:
+        """Read everything. Raises CorruptEntry unless these are the entries that were written."""
+        if len(checksums) != self.footer.entries:
+            raise CorruptEntry(f"{self.name} has {self.footer.entries} of {len(checksums)} entries")
+        for index, group in enumerate(self.footer.groups):
+            maker, stop = self._maker(index), group.first_entry_id + group.entries
+            maker.verify(checksums[group.first_entry_id : stop])
+
     def rows(self, group: int, columns: Sequence[str] | None = None) -> pa.Table:
         """The rows of a row group. Raises CorruptEntry."""
         if not self.footer.groups[group].rows:

@@ -11,6 +11,7 @@ from itertools import chain
 from typing import Any, Final, NamedTuple, Self
 
 from magnetar.errors import InvalidValue
+from magnetar.model.offload_policies import OffloadPolicies
 from magnetar.model.policy_values import (
     AuthPolicies,
     AutoSubscriptionCreationOverride,
@@ -130,7 +131,7 @@ class Policies:
     offload_threshold_bytes: int | None = at("offload_threshold")
     offload_threshold_s: int | None = at("offload_threshold_in_seconds")
     offload_deletion_lag_ms: int | None = at("offload_deletion_lag_ms")
-    offload: Mapping[str, Any] | None = at("offload_policies", topic="offloadPolicies")
+    offload: OffloadPolicies | None = at("offload_policies", topic="offloadPolicies")
     schema_auto_update: SchemaAutoUpdate | None = at("schema_auto_update_compatibility_strategy")
     schema_compatibility: SchemaCompatibilityStrategy | None = at(
         "schema_compatibility_strategy", topic="schemaCompatibilityStrategy"
@@ -236,10 +237,13 @@ def schema_strategy(combined: Combined) -> SchemaCompatibilityStrategy:
 
 
 def combine(*lowest_first: Combined) -> Combined:
-    """Combine levels: the last one that sets a policy decides."""
+    """Combine levels: the last one that sets a policy decides, of offloading each part of it."""
     found: dict[str, Any] = {}
     levels: dict[str, Level] = {}
     for each in lowest_first:
-        found |= each.policies.given()
+        given = each.policies.given()
+        if "offload" in given:
+            given["offload"] = given["offload"].over(found.get("offload"))
+        found |= given
         levels |= each.levels
     return Combined(Policies(**found), levels)

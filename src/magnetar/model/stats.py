@@ -114,6 +114,10 @@ class TopicStats:
     compaction_succeeded_ms: int = 0
     compaction_failed_ms: int = 0
     compaction_duration_ms: int = 0
+    offloaded_bytes: int = 0
+    offloaded_ledger_id: int = 0  # The last one; and when one was, and could not be.
+    offload_succeeded_ms: int = 0
+    offload_failed_ms: int = 0
     publishers: list[PublisherStats] = field(default_factory=list)
     subscriptions: dict[str, SubscriptionStats] = field(default_factory=dict)
 

@@ -26,7 +26,7 @@ def fate(key: str, value: str) -> Fate:
         ("dispatchThrottlingRatePerReplicatorInMsg", "10"),
         ("maxUnackedMessagesPerBroker", "2"),
         ("functionsWorkerEnabled", "true"),
-        ("managedLedgerOffloadDriver", "aws-s3"),
+        ("triggerOffloadOnTopicLoad", "true"),
         ("managedLedgerDefaultWriteQuorum", "3"),
         ("zookeeperServers", "zk1:2181"),
         ("metadataStoreUrl", "zk:zk1:2181"),

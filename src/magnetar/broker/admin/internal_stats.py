@@ -6,6 +6,7 @@ from urllib.parse import quote_plus
 from magnetar.broker.admin.stats import instant
 from magnetar.broker.topics import deduplication
 from magnetar.storage.codec.ledger_list import SealedLedger
+from magnetar.storage.codec.offload_context import OffloadContext
 from magnetar.storage.managed_ledger.compaction import COMPACTION_CURSOR
 from magnetar.storage.managed_ledger.info import CompactedLedgerInfo, CursorInfo, ManagedLedgerInfo
 
@@ -43,9 +44,18 @@ def _ledger(info: SealedLedger) -> dict[str, Any]:
         "ledgerId": info.ledger_id,
         "entries": info.last_entry_id + 1 if sealed else 0,
         "size": info.size_bytes if sealed else 0,
-        "offloaded": False,
+        "offloaded": info.offload is not None and info.offload.complete,
         "underReplicated": False,
+        **_copy(info.offload),
     }
+
+
+def _copy(context: OffloadContext | None) -> dict[str, Any]:
+    """Where the copy of an offloaded ledger is, which is ours to tell: who reads files needs it."""
+    if context is None or not context.complete:
+        return {}
+    place = {name: context.properties[name] for name in ("url", "name", "rows", "missing")}
+    return {"copy": {**place, "only": context.local_deleted}}
 
 
 def _compacted(info: CompactedLedgerInfo) -> dict[str, Any]:

@@ -40,11 +40,7 @@ _SUBSCRIPTION_REST: Final[Mapping[str, int]] = {
     "filterRejectedMsgCount": 0,
     "filterRescheduledMsgCount": 0,
 }
-_TOPIC_OFFLOAD: Final[Mapping[str, int]] = {
-    "offloadedStorageSize": 0,
-    "lastOffloadLedgerId": 0,
-    "lastOffloadSuccessTimeStamp": 0,
-    "lastOffloadFailureTimeStamp": 0,
+_TOPIC_REST: Final[Mapping[str, int]] = {
     "ongoingTxnCount": 0,
     "abortedTxnCount": 0,
     "committedTxnCount": 0,
@@ -130,7 +126,11 @@ def _sum_json(
         "earliestMsgPublishTimeInBacklogs": (
             earliest_of(earliest.values()) if wanted.earliest_in_backlog else 0
         ),
-        **_TOPIC_OFFLOAD,
+        "offloadedStorageSize": stats.offloaded_bytes,
+        "lastOffloadLedgerId": stats.offloaded_ledger_id,
+        "lastOffloadSuccessTimeStamp": stats.offload_succeeded_ms,
+        "lastOffloadFailureTimeStamp": stats.offload_failed_ms,
+        **_TOPIC_REST,
         "publishers": [
             _publisher(each, rates.get(publisher_part(each), NO_RATES))
             for each in stats.publishers

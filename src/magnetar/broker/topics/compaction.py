@@ -9,7 +9,6 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Generator
 from contextlib import AsyncExitStack
-from enum import Enum
 from typing import Final, TypeVar
 
 from magnetar.broker.topics.settings import TopicSettings
@@ -19,6 +18,7 @@ from magnetar.message.compaction import LastMessages
 from magnetar.message.entry import checksum
 from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST, Position
+from magnetar.model.process_status import ProcessStatus
 from magnetar.storage.codec.compacted_entry import CompactedEntry
 from magnetar.storage.managed_ledger.compaction import COMPACTION_CURSOR, CompactedLedgerWriter
 from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
@@ -34,15 +34,6 @@ READ_BYTES_MAX: Final = 1024 * 1024
 """How much is read at once, and how much is written at once."""
 
 
-class CompactionStatus(Enum):
-    """How the compaction of a topic stands, as Pulsar calls it."""
-
-    NOT_RUN = "NOT_RUN"
-    RUNNING = "RUNNING"
-    SUCCESS = "SUCCESS"
-    ERROR = "ERROR"
-
-
 class TopicCompaction:
     """The compaction of one topic. What it counts, it counts from when the topic was loaded."""
 
@@ -56,7 +47,7 @@ class TopicCompaction:
         places: asyncio.Semaphore,
     ) -> None:
         """``places``: those for all topics of a broker that are compacted at the same time."""
-        self.status = CompactionStatus.NOT_RUN
+        self.status = ProcessStatus.NOT_RUN
         self.last_error = ""
         self.removed_count = 0  # Messages, by the last one that succeeded.
         self.duration_ms = 0  # Of the last one, whatever became of it.
@@ -71,20 +62,20 @@ class TopicCompaction:
 
     @property
     def running(self) -> bool:
-        return self.status is CompactionStatus.RUNNING
+        return self.status is ProcessStatus.RUNNING
 
     def start(self) -> None:
         """Begin. Raises AlreadyExists while one runs, or waits for its place."""
         if self.running:
             raise AlreadyExists("Compaction already in progress")
-        self.status, self.last_error = CompactionStatus.RUNNING, ""
+        self.status, self.last_error = ProcessStatus.RUNNING, ""
         self._tasks.spawn("run", self._run())
 
     async def close(self) -> None:
         """Stop. What was written is deleted when the log is opened again."""
         await self._tasks.close()
         if self.running:
-            self.status = CompactionStatus.NOT_RUN
+            self.status = ProcessStatus.NOT_RUN
 
     async def _run(self) -> None:
         async with self._places:
@@ -98,13 +89,13 @@ class TopicCompaction:
                 log.exception("compaction.defect topic=%s", self._topic)
                 self._failed(f"{type(error).__name__}: {error}")
             else:
-                self.status = CompactionStatus.SUCCESS
+                self.status = ProcessStatus.SUCCESS
                 self.succeeded_ms = self._clock.wall_ms()
             finally:
                 self.duration_ms = round((self._clock.now() - began) * 1000)
 
     def _failed(self, error: str) -> None:
-        self.status, self.last_error = CompactionStatus.ERROR, error
+        self.status, self.last_error = ProcessStatus.ERROR, error
         self.failed_ms = self._clock.wall_ms()
 
     async def _compact(self) -> None:

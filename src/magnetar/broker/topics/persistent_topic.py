@@ -22,6 +22,7 @@ from magnetar.broker.topics.shared_rates import SharedRates
 from magnetar.broker.topics.subscription import Subscription
 from magnetar.broker.topics.subscription_names import check_subscription_name
 from magnetar.broker.topics.topic_deduplication import TopicDeduplication
+from magnetar.broker.topics.topic_offload import TopicOffload
 from magnetar.broker.topics.topic_producers import TopicProducers
 from magnetar.broker.topics.topic_rates import TopicRates, limited
 from magnetar.broker.topics.topic_subscriptions import TopicSubscriptions
@@ -61,6 +62,7 @@ class PersistentTopic:
         "_deduplication",
         "_failed",
         "_new_compaction",
+        "_new_offload",
         "_producer_name",
         "_producers",
         "_rates",
@@ -71,6 +73,7 @@ class PersistentTopic:
         "ledger",
         "loaded_at_ms",
         "name",
+        "offload",
         "used_at",
         "writer",
     )
@@ -87,6 +90,7 @@ class PersistentTopic:
         producer_name: Callable[[], str],
         failed: Callable[["PersistentTopic"], None],
         new_compaction: Callable[[TopicName, ManagedLedger], TopicCompaction],
+        new_offload: Callable[[TopicName, ManagedLedger], TopicOffload],
         shared_rates: SharedRates | None = None,
     ) -> None:
         self.name = name
@@ -103,6 +107,8 @@ class PersistentTopic:
         self._rates: TopicRates | None = None
         self._new_compaction = new_compaction
         self.compaction: TopicCompaction | None = None
+        self._new_offload = new_offload
+        self.offload: TopicOffload | None = None
         subscriptions: dict[str, PersistentSubscription] = {}
         self.writer = TopicWriter(
             name,
@@ -173,7 +179,7 @@ class PersistentTopic:
 
     @property
     def idle(self) -> bool:
-        if self.writer.busy or self.busy or self._compacts:
+        if self.writer.busy or self.busy or self._compacts or self._offloads:
             return False
         return all(each.durable for each in self.subscriptions.values())
 
@@ -202,6 +208,10 @@ class PersistentTopic:
         if policies.retention is not None:
             self.ledger.retain(policies.retention.time_s, policies.retention.size_bytes)
         self._limit_rates(policies)
+        if self.offload is not None:
+            self.offload.apply(policies.offload)
+        elif self.ledger.has_offloaded or (policies.offload and policies.offload.driver):
+            self.offloading()
         producers: list[Producer | Subscription] = list(self.producers.values())
         for each in [*producers, *self.subscriptions.values()]:
             each.apply(policies)
@@ -392,6 +402,17 @@ class PersistentTopic:
         if self._to_compact > threshold:
             self.compact()
 
+    def offloading(self) -> TopicOffload:
+        self._check_open()
+        if self.offload is None:
+            self.offload = self._new_offload(self.name, self.ledger)
+            self.offload.apply(self.policies.offload)
+        return self.offload
+
+    @property
+    def _offloads(self) -> bool:
+        return self.offload is not None and self.offload.running
+
     @property
     def _to_compact(self) -> int:
         return bytes_to_compact(self.ledger)
@@ -429,11 +450,15 @@ class PersistentTopic:
             await self._deduplication.maintain()
         await self.ledger.roll_over_if_due()
         await self.ledger.trim()
+        if self.offload is not None and not self._closed:
+            self.offload.look_after()
 
     async def prepare_for_rest(self) -> bool:
         if self.unused_max_s is not None or backlog_limits.grows_old(
             self.subscriptions.values(), self.policies
         ):
+            return False
+        if self.offload is not None and not self.offload.may_rest():
             return False
         if self._deduplication is not None:
             self._deduplication.snapshot()
@@ -456,6 +481,8 @@ class PersistentTopic:
         self._producers.disconnect()
         if self.compaction is not None:
             await self.compaction.close()
+        if self.offload is not None:
+            await self.offload.close()
         await self._subscriptions.close()
         if self._deduplication is not None:
             await self._deduplication.close()

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Coroutine
 from functools import partial
 from typing import Any
+from uuid import uuid4
 
 from magnetar.broker.creation import Creation
 from magnetar.broker.policies import PolicyService
@@ -15,6 +16,7 @@ from magnetar.broker.topics.persistent_topic import PersistentTopic
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.broker.topics.shared_rates import SharedRates
 from magnetar.broker.topics.topic import Topic
+from magnetar.broker.topics.topic_offload import OFFLOADS_AT_ONCE_MAX, TopicOffload
 from magnetar.clock import Clock
 from magnetar.errors import (
     MagnetarError,
@@ -48,6 +50,7 @@ class TopicRegistry:
         producer_name: Callable[[], str],
         shared_rates: SharedRates | None = None,
         deleted: Collection[Callable[[TopicName], Awaitable[None]]] = (),
+        new_uid: Callable[[], str] = lambda: uuid4().hex,
     ) -> None:
         """``deleted`` remove what others keep for a topic whose log is deleted."""
         self.loaded: dict[TopicName, Topic] = {}
@@ -69,6 +72,12 @@ class TopicRegistry:
             settings=settings,
             clock=clock,
             places=asyncio.Semaphore(settings.compactions_at_once_max),
+        )
+        self._new_offload = partial(
+            TopicOffload,
+            clock=clock,
+            places=asyncio.Semaphore(OFFLOADS_AT_ONCE_MAX),
+            new_uid=new_uid,
         )
         self._tasks = Tasks("topics")
         self._closed = False
@@ -238,6 +247,7 @@ class TopicRegistry:
             producer_name=self._producer_name,
             failed=self._failed,
             new_compaction=self._new_compaction,
+            new_offload=self._new_offload,
             shared_rates=self._shared_rates,
         )
         try:

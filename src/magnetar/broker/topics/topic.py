@@ -10,6 +10,7 @@ from magnetar.broker.topics.consumer import Consumer, DeliveryTotals, SubscribeR
 from magnetar.broker.topics.producer import Producer
 from magnetar.broker.topics.producer_access import SHARED_ACCESS, AccessRequest
 from magnetar.broker.topics.subscription import Subscription
+from magnetar.broker.topics.topic_offload import TopicOffload
 from magnetar.broker.topics.topic_upkeep import TopicUpkeep
 from magnetar.errors import NotAllowed
 from magnetar.model.names import TopicName
@@ -228,6 +229,13 @@ class StoredTopic(Topic, Protocol):
 
     async def compact_if_due(self) -> None:
         """The same, if so much was published since the last time as its policy says."""
+
+    @property
+    def offload(self) -> TopicOffload | None:
+        """How its offloading stands; None where nothing of it is offloaded, nor is to be."""
+
+    def offloading(self) -> TopicOffload:
+        """What offloads it, made where there is none. Raises TopicClosed."""
 
     def log_info(self) -> ManagedLedgerInfo:
         """The ledgers and cursors behind the topic, for whoever shows them."""

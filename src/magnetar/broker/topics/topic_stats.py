@@ -18,6 +18,7 @@ def topic_stats(topic: Topic) -> TopicStats:
     policies = topic.stored.policies if topic.stored is not None else NO_POLICIES
     size, age = policies.backlog_quota_size, policies.backlog_quota_age
     compaction = None if topic.stored is None else topic.stored.compaction
+    offload = None if topic.stored is None else topic.stored.offload
     return TopicStats(
         msg_in_counter=topic.message_count,
         bytes_in_counter=topic.size_bytes,
@@ -40,6 +41,10 @@ def topic_stats(topic: Topic) -> TopicStats:
         compaction_succeeded_ms=compaction.succeeded_ms if compaction else 0,
         compaction_failed_ms=compaction.failed_ms if compaction else 0,
         compaction_duration_ms=compaction.duration_ms if compaction else 0,
+        offloaded_bytes=offload.size_bytes if offload else 0,
+        offloaded_ledger_id=offload.last_ledger_id if offload else 0,
+        offload_succeeded_ms=offload.succeeded_ms if offload else 0,
+        offload_failed_ms=offload.failed_ms if offload else 0,
         publishers=[_publisher(producer) for producer in topic.producers.values()],
         subscriptions=subscriptions,
     )

@@ -84,6 +84,14 @@ class Fields:
         """Take an object of texts; a record of before there was such a field has none."""
         return self.texts(name) if name in self.left else NO_TEXTS
 
+    def part(self, name: str) -> "Fields":
+        """Take an object, to take its own fields out."""
+        return self._object(name, self._take(name))
+
+    def object_if_any(self, name: str, read: "Callable[[Fields], T]") -> T | None:
+        """Take an object; None where a record has no such field."""
+        return read(self.part(name)) if name in self.left else None
+
     def text(self, name: str) -> str:
         value = self._take(name)
         if not isinstance(value, str):

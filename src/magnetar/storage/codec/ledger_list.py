@@ -5,12 +5,14 @@
      "openLedgerId": 8 or null,
      "trimmedTo": {"ledgerId": 2, "entryId": 9},
      "deletingLedgerIds": [1, ...],
+     "deletingOffloaded": [{...}, ...],
      "properties": {"pulsar.topic.epoch": "4", ...}}
 
 ``ledgers`` take no more entries; ``timestamp`` is when they were sealed. At most one more is open
-for appends, and only its store knows its end. Those being deleted no longer belong to the log, but
-may still take up space. ``properties`` are what the owner of the log keeps with it; there may be
-none. A record without bytes is a log without ledgers, as in Pulsar.
+for appends, and only its store knows its end. Those being deleted are no longer needed here, but
+may still take up space. A ledger that was offloaded has an ``offload`` (``offload_context.py``);
+copies that are being deleted are each such an object. ``properties`` are what the owner of the log
+keeps with it; there may be none. A record without bytes is a log without ledgers, as in Pulsar.
 """
 
 from collections.abc import Mapping
@@ -22,6 +24,11 @@ from typing import Any, Final, NamedTuple
 from magnetar.errors import CorruptEntry, InvalidValue
 from magnetar.model.position import EARLIEST, Position
 from magnetar.storage.codec.json_object import NO_TEXTS, Fields, encode, position
+from magnetar.storage.codec.offload_context import (
+    OffloadContext,
+    decode_context,
+    encode_context,
+)
 
 NOTHING_UNKNOWN: Final[Mapping[str, Any]] = MappingProxyType({})
 
@@ -33,6 +40,7 @@ class SealedLedger(NamedTuple):
     last_entry_id: int
     size_bytes: int
     sealed_ms: int
+    offload: OffloadContext | None = None
     unknown: Mapping[str, Any] = NOTHING_UNKNOWN
 
 
@@ -44,6 +52,7 @@ class LedgerListRecord:
     open_id: int | None = None  # Invariant: it is greater than every sealed id.
     trimmed_to: Position = EARLIEST  # The end of the newest ledger removed.
     deleting: list[int] = field(default_factory=list)
+    deleting_offloaded: list[OffloadContext] = field(default_factory=list)
     properties: Mapping[str, str] = field(default_factory=lambda: NO_TEXTS)
     unknown: Mapping[str, Any] = field(default_factory=lambda: NOTHING_UNKNOWN)
 
@@ -57,6 +66,7 @@ def encode_ledger_list(record: LedgerListRecord) -> bytes:
             "entries": each.last_entry_id + 1,
             "size": each.size_bytes,
             "timestamp": each.sealed_ms,
+            **({} if each.offload is None else {"offload": encode_context(each.offload)}),
         }
         for each in record.ledgers
     ]
@@ -67,6 +77,11 @@ def encode_ledger_list(record: LedgerListRecord) -> bytes:
             "openLedgerId": record.open_id,
             "trimmedTo": position(record.trimmed_to),
             "deletingLedgerIds": record.deleting,
+            **(
+                {"deletingOffloaded": list(map(encode_context, record.deleting_offloaded))}
+                if record.deleting_offloaded
+                else {}
+            ),
             **({"properties": dict(record.properties)} if record.properties else {}),
         }
     )
@@ -83,6 +98,7 @@ def decode_ledger_list(value: bytes, *, source: str) -> LedgerListRecord:
             open_id=fields.number_or_none("openLedgerId"),
             trimmed_to=fields.position("trimmedTo"),
             deleting=fields.numbers("deletingLedgerIds"),
+            deleting_offloaded=fields.objects_if_any("deletingOffloaded", decode_context),
             properties=fields.texts_if_any("properties"),
             unknown=fields.left,
         )
@@ -103,5 +119,6 @@ def _sealed(fields: Fields) -> SealedLedger:
         fields.number("entries", 1) - 1,
         fields.number("size"),
         fields.number("timestamp"),
+        fields.object_if_any("offload", decode_context),
         fields.left,
     )

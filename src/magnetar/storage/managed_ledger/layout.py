@@ -12,6 +12,7 @@ from magnetar.storage.codec.ledger_list import (
     LedgerListRecord,
     SealedLedger,
 )
+from magnetar.storage.codec.offload_context import OffloadContext
 
 
 class Layout:
@@ -27,6 +28,7 @@ class Layout:
         "_sealed_size_bytes",
         "_unknown",
         "deleting",
+        "deleting_offloaded",
         "last",
         "open_id",
         "open_size_bytes",
@@ -41,6 +43,7 @@ class Layout:
         self.open_size_bytes = 0
         self.trimmed_to = EARLIEST  # The end of the newest ledger that was removed.
         self.deleting: Sequence[int] = ()
+        self.deleting_offloaded: Sequence[OffloadContext] = ()
         self.properties = NO_TEXTS  # What the owner of the log keeps with it.
         self._unknown = NOTHING_UNKNOWN  # Fields of later versions.
         self._reindex(open_last=-1)
@@ -53,6 +56,7 @@ class Layout:
         layout.open_id = record.open_id
         layout.trimmed_to = record.trimmed_to
         layout.deleting = tuple(record.deleting)
+        layout.deleting_offloaded = tuple(record.deleting_offloaded)
         layout.properties = record.properties or NO_TEXTS
         layout._unknown = record.unknown or NOTHING_UNKNOWN
         layout._reindex(open_last=-1)
@@ -65,6 +69,7 @@ class Layout:
             self.open_id,
             self.trimmed_to,
             list(self.deleting),
+            list(self.deleting_offloaded),
             self.properties,
             self._unknown,
         )
@@ -115,7 +120,9 @@ class Layout:
         self.sealed = tuple(each for each in self.sealed if each.ledger_id not in ledger_ids)
         newest = Position(gone[-1].ledger_id, gone[-1].last_entry_id)
         self.trimmed_to = max(self.trimmed_to, newest)
-        self.deleting = (*self.deleting, *(ledger.ledger_id for ledger in gone))
+        self.deleting = (*self.deleting, *(each.ledger_id for each in gone if is_local(each)))
+        copies = (each.offload for each in gone if each.offload is not None)
+        self.deleting_offloaded = (*self.deleting_offloaded, *copies)
         self._reindex(open_last=self._ends[-1] if self.open_id is not None else -1)
 
     def clear(self) -> None:
@@ -127,6 +134,49 @@ class Layout:
     def set_property(self, name: str, value: str) -> None:
         """Keep a value with the log."""
         self.properties = {**self.properties, name: value}
+
+    def ledger(self, ledger_id: int) -> SealedLedger | None:
+        """Return a sealed ledger, if it is in the log."""
+        index = bisect_left(self._ids, ledger_id)
+        found = index < len(self.sealed) and self._ids[index] == ledger_id
+        return self.sealed[index] if found else None
+
+    def begin_offload(self, ledger_id: int, context: OffloadContext) -> None:
+        """Note where a ledger's copy will be. What an attempt before left is to be deleted."""
+        ledger = self.ledger(ledger_id)
+        if ledger is None:
+            return  # It was trimmed.
+        if ledger.offload is not None:
+            self.deleting_offloaded = (*self.deleting_offloaded, ledger.offload)
+        self._replace(ledger._replace(offload=context))
+
+    def finish_offload(self, ledger_id: int, context: OffloadContext) -> None:
+        """Note that a ledger's copy is complete. That of one that was trimmed is to be deleted."""
+        ledger = self.ledger(ledger_id)
+        if ledger is not None and ledger.offload is not None and ledger.offload.uid == context.uid:
+            self._replace(ledger._replace(offload=context))
+        elif context.uid not in {each.uid for each in self.deleting_offloaded}:
+            self.deleting_offloaded = (*self.deleting_offloaded, context)
+
+    def drop_local(self, ledger_ids: Collection[int]) -> None:
+        """Note that the copies of ledgers are enough: what is here is to be deleted."""
+        for ledger_id in ledger_ids:
+            ledger = self.ledger(ledger_id)
+            if ledger is not None and ledger.offload is not None and is_local(ledger):
+                assert ledger.offload.complete, "a copy that is not complete is not enough"
+                only = ledger.offload._replace(local_deleted=True)
+                self._replace(ledger._replace(offload=only))
+                self.deleting = (*self.deleting, ledger_id)
+
+    def forget_deleted_offloaded(self, uids: Collection[str]) -> None:
+        """Note that copies are deleted; the next change of the record leaves them out."""
+        left = (each for each in self.deleting_offloaded if each.uid not in uids)
+        self.deleting_offloaded = tuple(left)
+
+    def _replace(self, changed: SealedLedger) -> None:
+        self.sealed = tuple(
+            changed if each.ledger_id == changed.ledger_id else each for each in self.sealed
+        )
 
     def forget_deleted(self, ledger_ids: Collection[int]) -> None:
         """Note that ledgers are deleted; the next change of the record leaves them out."""
@@ -253,3 +303,8 @@ class Layout:
                 self.last = Position(self.open_id, open_last)
         # These are the numbers of entries before each ledger.
         self._before = tuple(accumulate((end + 1 for end in self._ends), initial=0))[:-1]
+
+
+def is_local(ledger: SealedLedger) -> bool:
+    """Whether the ledger is in the broker's own store."""
+    return ledger.offload is None or not ledger.offload.local_deleted

@@ -44,6 +44,7 @@ class LogReader:
         "_newest",
         "_tasks",
         "compacted",
+        "copy_reader",
         "layout",
         "ledgers",
     )
@@ -54,6 +55,7 @@ class LogReader:
         self.layout = layout
         self.compacted: CompactedLedger | None = None
         self.ledgers = ledgers
+        self.copy_reader: Callable[[int], LedgerReader | None] = _no_copy  # Of offloaded ledgers.
         self._cache = cache
         self._tasks = tasks
         self._appended = _NO_CACHES
@@ -78,11 +80,9 @@ class LogReader:
 
     def forget(self, ledger_ids: Iterable[int]) -> None:
         """Forget ledgers that are no longer part of the log."""
-        for ledger_id in ledger_ids:
-            if self._disk is not None:
-                self._disk.readers.pop(ledger_id, None)
-            if self._newest is not None and self._newest.ledger_id == ledger_id:
-                self._newest = None
+        gone = set(ledger_ids)
+        self.close_readers(gone)
+        for ledger_id in gone:
             for caches in self._caches():
                 cache = caches.pop(ledger_id, None)
                 if cache is not None:
@@ -251,15 +251,29 @@ class LogReader:
                 raise
             # Perhaps only what was to be read ahead is damaged.
             return await reader.read(place.entry_id, 1, 1)
+        except StorageError:
+            copy = self.copy_reader(place.ledger_id)
+            if copy is None or self._reads().readers.get(place.ledger_id) is reader:
+                raise
+            # It was deleted here while it was read.
+            return await copy.read(place.entry_id, count, max(bytes_max, READ_AHEAD_BYTES))
 
     async def _reader(self, ledger_id: int) -> LedgerReader:
         if self._newest is not None and self._newest.ledger_id == ledger_id:
             return self._newest
         reader = self._reads().readers.get(ledger_id)
         if reader is None:
-            reader = await self.ledgers.open(LedgerId(ledger_id))
+            reader = self.copy_reader(ledger_id) or await self.ledgers.open(LedgerId(ledger_id))
             self._keep(reader)
         return reader
+
+    def close_readers(self, ledger_ids: Iterable[int]) -> None:
+        """Open ledgers again when they are read the next time."""
+        for ledger_id in ledger_ids:
+            if self._disk is not None:
+                self._disk.readers.pop(ledger_id, None)
+            if self._newest is not None and self._newest.ledger_id == ledger_id:
+                self._newest = None
 
     def _keep(self, reader: LedgerReader) -> None:
         readers = self._reads().readers
@@ -274,3 +288,7 @@ class LogReader:
         if self._disk is None:
             self._disk = _DiskReads()
         return self._disk
+
+
+def _no_copy(_ledger_id: int) -> LedgerReader | None:
+    return None

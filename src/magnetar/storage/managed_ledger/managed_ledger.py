@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import Final, Self
 
 from magnetar.clock import Clock
-from magnetar.errors import AlreadyExists, Fenced, MagnetarError, StorageError
+from magnetar.errors import AlreadyExists, Fenced, MagnetarError, NotAllowed, StorageError
 from magnetar.model.position import EARLIEST, Position
 from magnetar.storage.codec.cursor import CursorState, encode_cursor
 from magnetar.storage.codec.ledger_list import SealedLedger
+from magnetar.storage.ledger.offloader import Offloader
 from magnetar.storage.ledger.store import LedgerStore
 from magnetar.storage.managed_ledger import retention
 from magnetar.storage.managed_ledger.cache import EntryCache
@@ -28,6 +29,7 @@ from magnetar.storage.managed_ledger.entries import Appendable, Stored
 from magnetar.storage.managed_ledger.info import ManagedLedgerInfo, describe
 from magnetar.storage.managed_ledger.layout import Layout
 from magnetar.storage.managed_ledger.ledger_list import LedgerList, LogOwnership
+from magnetar.storage.managed_ledger.log_offload import LogOffload
 from magnetar.storage.managed_ledger.log_reader import LogReader
 from magnetar.storage.managed_ledger.log_writer import LogWriter
 from magnetar.storage.managed_ledger.run import EntryRun
@@ -58,6 +60,8 @@ class ManagedLedger:
         "_list",
         "_log",
         "_metadata",
+        "_offload",
+        "_offloader",
         "_saver",
         "_settings",
         "_tasks",
@@ -78,6 +82,7 @@ class ManagedLedger:
         tasks: Tasks,
         settings: ManagedLedgerSettings,
         saver: CursorSaver,
+        offloader: Offloader | None,
     ) -> None:
         """For ``open``."""
         self.name = name
@@ -103,6 +108,10 @@ class ManagedLedger:
             saver=saver,
             owner=self,
         )
+        self._offloader = offloader
+        self._offload: LogOffload | None = None
+        if self.has_offloaded:
+            self.offload()
 
     @classmethod
     async def open(
@@ -116,6 +125,7 @@ class ManagedLedger:
         tasks: Tasks,
         settings: ManagedLedgerSettings | None = None,
         saver: CursorSaver | None = None,
+        offloader: Offloader | None = None,
     ) -> Self:
         """Take over the log ``name`` (``paths.managed_ledger_name``), or create it.
 
@@ -137,6 +147,7 @@ class ManagedLedger:
             tasks=tasks,
             settings=settings,
             saver=saver or CursorSaver(tasks, clock, interval_s=settings.cursor_save_interval_s),
+            offloader=offloader,
         )
         if reader is not None:
             opened._log.serve(reader)
@@ -364,6 +375,26 @@ class ManagedLedger:
                 cursor.clamp()
         await self._list.delete_removed(self._ledgers)
 
+    def offload(self) -> LogOffload:
+        """Return what offloads its ledgers. Raises NotAllowed where the broker has no offloader."""
+        if self._offload is None:
+            if self._offloader is None:
+                raise NotAllowed(f"Managed ledger {self.name} has nothing that offloads ledgers")
+            self._offload = LogOffload(
+                self._list,
+                ledgers=self._ledgers,
+                offloader=self._offloader,
+                dropped=self._log.close_readers,
+            )
+            self._log.copy_reader = self._offload.reader
+        return self._offload
+
+    @property
+    def has_offloaded(self) -> bool:
+        """Whether it has copies of ledgers elsewhere, or had and they are to be deleted."""
+        layout = self.layout
+        return bool(layout.deleting_offloaded) or any(each.offload for each in layout.sealed)
+
     async def prepare_for_rest(self) -> bool:
         """Delete what may be deleted. False: the log must stay open, or something would be lost.
 
@@ -448,6 +479,8 @@ class ManagedLedger:
             await self.close()
         await self._list.change(Layout.clear)
         await self._list.delete_removed(self._ledgers)
+        if self._offload is not None:
+            await self._offload.delete_removed()
         for cursor in list(self.cursors.values()):
             await cursor.delete()
         self.cursors.clear()

@@ -14,6 +14,7 @@ from magnetar.broker.topics.consumer import Consumer, SubscribeRequest
 from magnetar.broker.topics.non_persistent_topic import NonPersistentTopic
 from magnetar.broker.topics.persistent_topic import PersistentTopic
 from magnetar.broker.topics.settings import TopicSettings
+from magnetar.broker.topics.topic_offload import TopicOffload
 from magnetar.clock import SystemClock
 from magnetar.loop_iteration import LoopIteration
 from magnetar.message.entry import checksum, join
@@ -203,6 +204,8 @@ async def open_bench():
         clock=None,
         metadata=None,
         ledgers=None,
+        offloader=None,
+        ledger_settings=None,
         shared_rates=None,
         **asked,
     ):
@@ -218,7 +221,8 @@ async def open_bench():
             cache=EntryCache(cache_bytes),
             clock=clock,
             tasks=tasks,
-            settings=ManagedLedgerSettings(),
+            settings=ledger_settings or ManagedLedgerSettings(),
+            offloader=offloader,
         )
         bench = None
         settings = TopicSettings(**{"failover_delay_ms": 10, **settings})
@@ -233,6 +237,12 @@ async def open_bench():
             failed=lambda topic: bench.failed.append(topic),  # noqa: PLW0108 - bench comes later
             new_compaction=partial(
                 TopicCompaction, settings=settings, clock=clock, places=asyncio.Semaphore(1)
+            ),
+            new_offload=partial(
+                TopicOffload,
+                clock=clock,
+                places=asyncio.Semaphore(1),
+                new_uid=iter(map(str, range(1000))).__next__,
             ),
             shared_rates=shared_rates,
         )

@@ -6,11 +6,12 @@ import pytest
 from support.clock import ManualClock
 from support.loop import until, until_idle
 
-from magnetar.broker.topics.compaction import CompactionStatus, bytes_to_compact
+from magnetar.broker.topics.compaction import bytes_to_compact
 from magnetar.errors import AlreadyExists, ProducerBusy, TopicClosed
 from magnetar.message.compaction import MESSAGES_AT_ONCE
 from magnetar.model.policy_values import InactiveTopicDeleteMode, InactiveTopicPolicies
 from magnetar.model.position import EARLIEST, Position
+from magnetar.model.process_status import ProcessStatus
 from magnetar.model.subscriptions import SubscriptionType
 from magnetar.storage.managed_ledger.compaction import COMPACTION_CURSOR
 
@@ -20,7 +21,7 @@ EXCLUSIVE, FAILOVER = SubscriptionType.EXCLUSIVE, SubscriptionType.FAILOVER
 async def compact(topic):
     topic.compact()
     await until(lambda: not topic.compaction.running)
-    assert topic.compaction.status is CompactionStatus.SUCCESS, topic.compaction.last_error
+    assert topic.compaction.status is ProcessStatus.SUCCESS, topic.compaction.last_error
 
 
 async def publish(bench, make_entry, *pairs):
@@ -107,7 +108,7 @@ async def test_too_many_keys_are_an_error_that_says_what_to_do(open_bench, make_
     bench.topic.compact()
     await until(lambda: not bench.topic.compaction.running)
     failed = bench.topic.compaction
-    assert failed.status is CompactionStatus.ERROR
+    assert failed.status is ProcessStatus.ERROR
     assert "compactionKeysMax" in failed.last_error
     assert failed.failed_ms
     assert bench.topic.ledger.compacted is None
@@ -131,7 +132,7 @@ async def test_a_topic_that_closes_stops_it(bench, make_entry):
     bench.topic.compact()
     await asyncio.sleep(0)
     await bench.topic.close()
-    assert bench.topic.compaction.status is CompactionStatus.NOT_RUN
+    assert bench.topic.compaction.status is ProcessStatus.NOT_RUN
     with pytest.raises(TopicClosed):
         bench.topic.compact()
     await bench.topic.compact_if_due()

@@ -5,18 +5,21 @@ from collections import defaultdict
 from dataclasses import MISSING, fields
 
 from support.loop import until
+from support.offloading import MemoryOffloader
 
 from magnetar.broker.topics.producer_access import AccessRequest
 from magnetar.broker.topics.topic_stats import topic_stats
+from magnetar.model.offload_policies import OffloadPolicies
 from magnetar.model.policy_values import (
     BacklogQuota,
     BacklogQuotaPolicy,
     DispatchRate,
     PublishRate,
 )
-from magnetar.model.position import Position
+from magnetar.model.position import LATEST, Position
 from magnetar.model.producers import ProducerAccessMode
 from magnetar.model.subscriptions import SubscriptionType
+from magnetar.storage.managed_ledger.managed_ledger import ManagedLedgerSettings
 
 
 async def test_totals_add_up_and_outlive_consumers(bench):
@@ -117,6 +120,21 @@ async def expiring_topic(bench):
     await bench.topic.upkeep.expire_old()
 
 
+async def offloaded_topic(open_bench):
+    """A topic of which a ledger was offloaded, and another one could not be."""
+    bench = await open_bench(
+        offloader=MemoryOffloader(),
+        offload=OffloadPolicies(driver="filesystem", file_uri="/srv"),
+        ledger_settings=ManagedLedgerSettings(entries_per_ledger_max=1, ledger_age_min_s=0),
+    )
+    await bench.publish("a")
+    await bench.publish("b")
+    bench.topic.offloading().start(LATEST)
+    await until(lambda: not bench.topic.offload.running)
+    bench.topic.offload.failed_ms = 1
+    return bench
+
+
 async def passing_topic(bench):
     """A topic that drops what is too much at once, and what nobody can take."""
     await bench.consumer(SubscriptionType.SHARED, permits=0)
@@ -150,6 +168,7 @@ async def test_every_field_is_filled_by_what_happens(
     compacted.topic.compact()
     await until(lambda: not compacted.topic.compaction.running)
     compacted.topic.compaction.failed_ms = compacted.topic.compaction.duration_ms = 1
+    offloaded = await offloaded_topic(open_bench)
     filled, every = defaultdict(set), {}
 
     def look(part):
@@ -167,6 +186,7 @@ async def test_every_field_is_filled_by_what_happens(
         expiring,
         slow,
         compacted,
+        offloaded,
         await open_bench(deduplication=True),
     ):
         stats = topic_stats(bench.topic)

@@ -14,7 +14,7 @@ from magnetar.storage.codec.ledger_list import (
 STORED = {
     "version": 1,
     "later": {"x": [1]},
-    "ledgers": [{"ledgerId": 3, "entries": 10, "size": 1000, "timestamp": 77, "offload": {"a": 1}}],
+    "ledgers": [{"ledgerId": 3, "entries": 10, "size": 1000, "timestamp": 77, "newer": {"a": 1}}],
     "openLedgerId": 8,
     "trimmedTo": {"ledgerId": 2, "entryId": 9},
     "deletingLedgerIds": [1],
@@ -24,7 +24,7 @@ STORED = {
 
 def test_the_fields_have_names():
     record = decode_ledger_list(json.dumps(STORED).encode(), source="/here")
-    assert record.ledgers == [SealedLedger(3, 9, 1000, 77, {"offload": {"a": 1}})]
+    assert record.ledgers == [SealedLedger(3, 9, 1000, 77, None, {"newer": {"a": 1}})]
     assert (record.open_id, record.trimmed_to, record.deleting) == (8, Position(2, 9), [1])
     assert record.properties == {"pulsar.topic.epoch": "4"}
 

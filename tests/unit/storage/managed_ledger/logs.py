@@ -104,7 +104,7 @@ class GatedLedgerStore:
         self.created = 0
         self.lost_after = 2**62
         self.appends, self.answers, self.reads, self.creates = Gate(), Gate(), Gate(), Gate()
-        self.closes, self.deletes = Gate(), Gate()
+        self.opens, self.closes, self.deletes = Gate(), Gate(), Gate()
         self.damaged_from = 2**62
         self.damage = None
         self.existing = set()
@@ -128,6 +128,7 @@ class GatedLedgerStore:
 
     async def open(self, ledger_id):
         self.opened.append(ledger_id)
+        await self.opens.enter()
         return GatedLedger(await self._store.open(ledger_id + self._zero), self)
 
     async def delete(self, ledger_id):
@@ -167,6 +168,7 @@ class Logs:
         self.metadata = GatedMetadataStore(self.tree)
         self.ledgers = GatedLedgerStore()
         self.cache = EntryCache()
+        self.offloader = None
         self.clock = ManualClock()
         self.tasks = Tasks("test")
         self.settings = ManagedLedgerSettings(**settings)
@@ -184,6 +186,7 @@ class Logs:
             tasks=self.tasks,
             settings=self.settings,
             saver=self.saver,
+            offloader=self.offloader,
         )
 
     async def roll(self, ledger):

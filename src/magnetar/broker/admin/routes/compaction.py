@@ -6,8 +6,8 @@ from magnetar.broker.admin import arguments
 from magnetar.broker.admin.exchange import Reply, Request, done, shown
 from magnetar.broker.admin.router import Route
 from magnetar.broker.admin.services import AdminServices
-from magnetar.broker.topics.compaction import CompactionStatus
 from magnetar.errors import AlreadyExists
+from magnetar.model.process_status import ProcessStatus
 
 
 async def start(admin: AdminServices, request: Request) -> Reply:
@@ -31,7 +31,7 @@ async def start(admin: AdminServices, request: Request) -> Reply:
 async def status(admin: AdminServices, request: Request) -> Reply:
     compaction = (await admin.access.open_stored(arguments.topic(request))).compaction
     if compaction is None:
-        return shown({"status": CompactionStatus.NOT_RUN.value, "lastError": ""})
+        return shown({"status": ProcessStatus.NOT_RUN.value, "lastError": ""})
     return shown({"status": compaction.status.value, "lastError": compaction.last_error})
 
 

@@ -48,6 +48,7 @@ def test_what_is_in_force_can_be_set():
         "allowed_clusters",
         "backlog_quota_age",  # test_backlog_quotas.py
         "backlog_quota_size",
+        "offload",  # test_offload.py
         "of_subscriptions",  # test_subscription_dispatch_rate.py
         "resource_group",  # test_resource_groups.py
         "replication_clusters",

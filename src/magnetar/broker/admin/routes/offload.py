@@ -1,0 +1,137 @@
+"""Offloading: begun by hand, how it stands, and the policies that say when and to where."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+from magnetar.broker.admin import arguments
+from magnetar.broker.admin.errors import Rejection
+from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
+from magnetar.broker.admin.router import Route
+from magnetar.broker.admin.routes.policy_scope import NAMESPACE, TOPICS, PolicyScope
+from magnetar.broker.admin.services import AdminServices
+from magnetar.errors import InvalidValue, NotAllowed
+from magnetar.model import policy_values as values
+from magnetar.model.offload_policies import OffloadPolicies
+from magnetar.model.process_status import ProcessStatus
+
+
+class _Older(NamedTuple):
+    """A policy that namespaces had before there was an object, and still may set by itself."""
+
+    path: str
+    name: str  # In ``Policies``.
+    field: str  # In ``OffloadPolicies``, which is what holds.
+    unset: int | None = None
+    put_status: int = 204
+
+
+_OLDER: Final = (
+    _Older("offloadThreshold", "offload_threshold_bytes", "threshold_bytes", -1),
+    _Older("offloadThresholdInSeconds", "offload_threshold_s", "threshold_s", -1, 200),
+    _Older("offloadDeletionLagMs", "offload_deletion_lag_ms", "deletion_lag_ms"),
+)
+
+
+async def start(admin: AdminServices, request: Request) -> Reply:
+    """Offload the ledgers before that of a message."""
+    place = arguments.place_to_go(request)
+    topic = await admin.access.open_stored(arguments.topic(request))
+    try:
+        topic.offloading().start(place.message.position)
+    except NotAllowed as error:
+        raise Rejection(412, str(error)) from None
+    return done()
+
+
+async def show_status(admin: AdminServices, request: Request) -> Reply:
+    offload = (await admin.access.open_stored(arguments.topic(request))).offload
+    if offload is None:
+        return shown({"status": ProcessStatus.NOT_RUN.value, "lastError": ""})
+    found: dict[str, Any] = {"status": offload.status.value, "lastError": offload.last_error}
+    if offload.first_left is not None and not offload.running:
+        ledger_id, entry_id = offload.first_left
+        found["firstUnoffloadedMessage"] = {
+            "ledgerId": ledger_id,
+            "entryId": entry_id,
+            "partitionIndex": -1,
+        }
+    return shown(found)
+
+
+async def get(scope: PolicyScope, admin: AdminServices, request: Request) -> Reply:
+    found = (await scope.own(admin, request)).offload
+    if scope is not NAMESPACE and request.flag("applied"):
+        found = (await scope.combined(admin, request)).policies.offload
+    return Reply(200) if found is None else shown(values.to_json(found))
+
+
+async def change(scope: PolicyScope, admin: AdminServices, request: Request) -> Reply:
+    body = arguments.body(request)
+    if body is None:
+        raise Rejection(412, "The offloadPolicies must be specified for namespace offload.")
+    try:
+        asked: OffloadPolicies = values.from_json(OffloadPolicies, body, "offloadPolicies")
+    except InvalidValue as error:
+        raise Rejection(400, str(error)) from None
+    try:
+        replace(asked, driver=asked.driver or "").check()
+    except InvalidValue as error:
+        raise Rejection(412, str(error)) from None
+    await scope.own(admin, request)
+    await scope.change(admin, request, offload=asked)
+    return done()
+
+
+async def remove(scope: PolicyScope, admin: AdminServices, request: Request) -> Reply:
+    await scope.own(admin, request)
+    await scope.change(admin, request, offload=None)
+    return done()
+
+
+async def get_older(older: _Older, admin: AdminServices, request: Request) -> Reply:
+    offload = (await NAMESPACE.own(admin, request)).offload
+    found = None if offload is None else getattr(offload, older.field)
+    found = older.unset if found is None else found
+    return Reply(200) if found is None else shown(found)
+
+
+async def change_older(older: _Older, admin: AdminServices, request: Request) -> Reply:
+    await _set_older(older, arguments.number(request), admin, request)
+    return Reply(older.put_status)
+
+
+async def remove_older(older: _Older, admin: AdminServices, request: Request) -> Reply:
+    await _set_older(older, None, admin, request)
+    return done()
+
+
+async def _set_older(
+    older: _Older, value: int | None, admin: AdminServices, request: Request
+) -> None:
+    own = await NAMESPACE.own(admin, request)
+    given: dict[str, Any] = {older.field: value}
+    offload = replace(own.offload or OffloadPolicies(), **given)
+    await NAMESPACE.change(admin, request, offload=offload, **{older.name: value})
+
+
+def routes() -> Iterator[Route]:
+    one = "/admin/v2/persistent/{tenant}/{namespace}/{topic}/offload"
+    yield Route("PUT", one, start, takes=(JSON,))
+    yield Route("GET", one, show_status)
+    for scope in (NAMESPACE, *TOPICS):
+        path = f"{scope.path}/offloadPolicies"
+        yield Route("GET", path, partial(get, scope))
+        yield Route("POST", path, partial(change, scope), takes=(JSON,))
+        removed = f"{scope.path}/removeOffloadPolicies" if scope is NAMESPACE else path
+        yield Route("DELETE", removed, partial(remove, scope))
+    for older in _OLDER:
+        path = f"{NAMESPACE.path}/{older.path}"
+        yield Route("GET", path, partial(get_older, older))
+        yield Route("PUT", path, partial(change_older, older), takes=(JSON,))
+        if older.unset is None:
+            yield Route("DELETE", path, partial(remove_older, older))
+
+
+ROUTES: Final = tuple(routes())
