@@ -21,8 +21,6 @@ _NOT_DONE: Final[Mapping[str, str]] = {
     "runtime_flags": "functions share a Spark session, which has no flags for one of them: leave "
     "it out, or give flags to `magnetar functions worker`",
     "custom_runtime_options": "there is no runtime that reads it: use userConfig",
-    "input_type_class_name": "it names a class of Java: give inputSpecs.<topic>.schemaType",
-    "output_type_class_name": "it names a class of Java: give outputSchemaType",
     "custom_schema_outputs": "give outputSchemaType",
     "expose_pulsar_admin_client_enabled": "a context has no admin client: use the admin API",
     "skip_to_latest": "a function goes on where it stopped: to begin at the end, delete and "

@@ -91,6 +91,15 @@ class FunctionContext(Context):
     def get_message_properties(self) -> dict[str, str]:
         return self._current.properties()
 
+    def get_message_partition_index(self) -> int:
+        """Of its topic; -1 where there are no partitions."""
+        return self._current.message_id().partition()
+
+    def get_message_sequence_id(self) -> int:
+        """The message's place as Pulsar counts it: rises, but not within a batch."""
+        message_id = self._current.message_id()
+        return message_id.ledger_id() << 28 | message_id.entry_id()
+
     def get_current_message_topic_name(self) -> str:
         """The topic's full name, of a partition where there are partitions."""
         return self._current.topic_name()

@@ -17,7 +17,6 @@ from magnetar.compat.message_id import MessageId
 from magnetar.errors import InvalidValue
 from magnetar.functions.config import FunctionConfig
 from magnetar.functions.instance_metrics import InstanceMetrics
-from magnetar.functions.loading import UserCode
 from magnetar.functions.log_lines import LogLines, logger_of
 from magnetar.functions.processing import Outcome, Processor
 from magnetar.functions.state import FunctionState
@@ -63,11 +62,9 @@ class FunctionTest:
         self._state = FunctionState("0", commits=False)
         self._lines = LogLines(config, 0)
         self._clock = _TestClock()
-        self._code = UserCode(config.py)
         self._count = 0
         self._processor = Processor(
             config,
-            self._code,
             instance_id=0,
             state=lambda: self._state,
             clock=self._clock,
@@ -131,7 +128,7 @@ class FunctionTest:
 
     def close(self) -> None:
         """Forget the function's modules."""
-        self._code.close()
+        self._processor.close()
 
     def __enter__(self) -> Self:
         return self

@@ -26,7 +26,6 @@ from magnetar.errors import InvalidValue, MagnetarError, TopicNotFound
 from magnetar.functions.config import FunctionConfig, ProcessingGuarantees, SubscriptionPosition
 from magnetar.functions.context import State
 from magnetar.functions.instance_metrics import InstanceMetrics
-from magnetar.functions.loading import UserCode
 from magnetar.functions.log_lines import LogLines, logger_of
 from magnetar.functions.processing import Outcome, Processor, dead_letter_topic, in_order
 from magnetar.functions.sending import OnceSender, PlainSender, Producers, Sender
@@ -71,11 +70,9 @@ class Instance:
         self._stopping = threading.Event()
         self.metrics = InstanceMetrics()
         self._lines = LogLines(config, instance_id)
-        self._code = UserCode(config.py)
         self._state = StateTopic(client, config, instance_id, admin_url=admin_url)
         self._processor = Processor(
             config,
-            self._code,
             instance_id=instance_id,
             state=self._state_now,
             clock=clock,
@@ -104,7 +101,7 @@ class Instance:
             self._sender.close()
             self._log_sender.close()
             self._state.close()
-            self._code.close()
+            self._processor.close()
 
     def stop(self) -> None:
         """Have ``run`` return behind the messages under way. From any thread."""

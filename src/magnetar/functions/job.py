@@ -15,7 +15,6 @@ from typing import Any, Final, Self
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming.query import StreamingQuery
 
 from magnetar.errors import NotAllowed, NotReady
 from magnetar.functions.config import FunctionConfig
@@ -28,11 +27,14 @@ from magnetar.functions.source import (
     to_option,
 )
 from magnetar.functions.status_channel import StatusChannel
+from magnetar.spark.session import activate
 
 _STOP_TIMEOUT_S: Final = 10.0
 _START_TIMEOUT_S: Final = 120.0
 _starting = threading.Lock()
-"""Spark 4.3 may break a session in which two queries of one format start for the first time."""
+"""Spark 4.3 may break a session in which several queries of one format start first at one time:
+the first one starts alone."""
+_slots_lock = threading.Lock()
 _slots_taken: dict[str, int] = {}
 """By the application's id."""
 _registered: set[str] = set()
@@ -57,23 +59,21 @@ class FunctionJob:
         come up, with the cause.
         """
         self.config = config
-        self.restarts = 0
         self._spark = spark
         self._application = spark.sparkContext.applicationId or ""
         task = FunctionTask(config, broker, redelivery_delay_s)
         self._stopped = False
-        with _starting:
-            self._take_slots()
-            host = spark.conf.get("spark.driver.host", "127.0.0.1") or "127.0.0.1"
-            local = (spark.sparkContext.master or "").startswith("local")
-            self._channel = StatusChannel(secrets.token_bytes(32), "127.0.0.1" if local else host)
-            self._checkpoint = tempfile.mkdtemp(prefix="magnetar-function-")
-            try:
-                self.query = self._start(task)
-                self._wait_for_instances()
-            except BaseException:
-                self.stop()
-                raise
+        self._take_slots()
+        host = spark.conf.get("spark.driver.host", "127.0.0.1") or "127.0.0.1"
+        local = (spark.sparkContext.master or "").startswith("local")
+        self._channel = StatusChannel(secrets.token_bytes(32), "127.0.0.1" if local else host)
+        self._checkpoint = tempfile.mkdtemp(prefix="magnetar-function-")
+        try:
+            self._start(task)
+            self._wait_for_instances()
+        except BaseException:
+            self.stop()
+            raise
 
     @property
     def running(self) -> bool:
@@ -114,7 +114,8 @@ class FunctionJob:
             query.stop()
         self._channel.close()
         shutil.rmtree(self._checkpoint, ignore_errors=True)
-        _slots_taken[self._application] -= self.config.parallelism
+        with _slots_lock:
+            _slots_taken[self._application] -= self.config.parallelism
 
     def __enter__(self) -> Self:
         return self
@@ -132,29 +133,32 @@ class FunctionJob:
         return range(self.config.parallelism)
 
     def _take_slots(self) -> None:
-        taken = _slots_taken.get(self._application, 0)
-        there = self._spark.sparkContext.defaultParallelism
-        if taken + self.config.parallelism > there:
-            raise NotAllowed(
-                f"{self.config.fqfn} needs {self.config.parallelism} slots of the Spark session, "
-                f"which has {there}, {taken} taken: give it more, as master local[{there * 2}]"
-            )
-        _slots_taken[self._application] = taken + self.config.parallelism
+        needed, there = self.config.parallelism, self._spark.sparkContext.defaultParallelism
+        with _slots_lock:
+            taken = _slots_taken.get(self._application, 0)
+            if taken + needed > there:
+                raise NotAllowed(
+                    f"{self.config.fqfn} needs {needed} slots of the Spark session, which has "
+                    f"{there}, {taken} taken: give it more, as master local[{there * 2}]"
+                )
+            _slots_taken[self._application] = taken + needed
 
-    def _start(self, task: FunctionTask) -> StreamingQuery:
+    def _start(self, task: FunctionTask) -> None:
         spark = self._spark
-        classes = getattr(spark._jvm, "org.apache.spark.sql.classic.SparkSession$")  # noqa: SLF001 - Spark looks up formats in the thread's active session.
-        classes.__getattr__("MODULE$").setActiveSession(spark._jsparkSession)  # noqa: SLF001
-        session_id = spark._jsparkSession.sessionUUID()  # noqa: SLF001 - as above.
-        if session_id not in _registered:
-            spark.dataSource.register(FunctionSource)
-            _registered.add(session_id)
-        reader = spark.readStream.format(FORMAT).option(
-            OPTION, to_option(task, self._channel.address)
-        )
-        writer = reader.load().writeStream.format("noop").queryName(f"function {self.config.fqfn}")
-        writer = writer.option("checkpointLocation", self._checkpoint)
-        return writer.trigger(availableNow=True).start()
+        activate(spark)
+        with _starting:
+            session_id = spark._jsparkSession.sessionUUID()  # noqa: SLF001 - there is no public way
+            first = session_id not in _registered
+            if first:
+                spark.dataSource.register(FunctionSource)
+            reader = spark.readStream.format(FORMAT)
+            frame = reader.option(OPTION, to_option(task, self._channel.address)).load()
+            writer = frame.writeStream.format("noop").queryName(f"function {self.config.fqfn}")
+            writer = writer.option("checkpointLocation", self._checkpoint)
+            self.query = writer.trigger(availableNow=True).start()
+            if first:
+                self._wait_for_instances()
+                _registered.add(session_id)
 
     def _wait_for_instances(self) -> None:
         def settled() -> bool:

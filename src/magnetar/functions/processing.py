@@ -9,6 +9,7 @@ import logging
 import traceback
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -48,12 +49,11 @@ class Outcome:
 
 
 class Processor:
-    """The function of one instance."""
+    """The function of one instance. Close it."""
 
     def __init__(
         self,
         config: FunctionConfig,
-        code: UserCode,
         *,
         instance_id: int,
         state: Callable[[], State],
@@ -62,28 +62,36 @@ class Processor:
         metrics: InstanceMetrics,
     ) -> None:
         """Raises InvalidValue for what the code does not have."""
-        self.values = Values(config, code)
         self._config = config
         self._clock = clock
         self._logger = logger
         self._metrics = metrics
-        kind = FunctionContext if config.window_config is None else WindowContext
-        self._context = kind(
-            config,
-            instance_id=instance_id,
-            logger=logger,
-            metrics=metrics,
-            serializer=self.values.serializer,
-            state=state,
-        )
-        self._call = _callable(code.find(config.class_name), self._context)
         self._retries = _retries_in_order(config)
         self._decoders: dict[str, Callable[[Input], Any]] = {}
         self._windows: Windows[tuple[Input, Any]] | None = None
-        if config.window_config is not None:
-            self._windows = Windows(_rules(config), clock.wall_ms(), len(config.input_specs))
-            extractor = config.window_config.timestamp_extractor_class_name
-            self._time_of = None if extractor is None else _extractor(code.find(extractor))
+        with ExitStack() as opened:
+            self._code = opened.enter_context(closing(UserCode(config.py)))
+            self.values = Values(config, self._code)
+            kind = FunctionContext if config.window_config is None else WindowContext
+            self._context = kind(
+                config,
+                instance_id=instance_id,
+                logger=logger,
+                metrics=metrics,
+                serializer=self.values.serializer,
+                state=state,
+            )
+            self._call = _callable(self._code.find(config.class_name), self._context)
+            if config.window_config is not None:
+                self._windows = Windows(_rules(config), clock.wall_ms(), len(config.input_specs))
+                extractor = config.window_config.timestamp_extractor_class_name
+                found = None if extractor is None else self._code.find(extractor)
+                self._time_of = None if found is None else _extractor(found)
+            opened.pop_all()
+
+    def close(self) -> None:
+        """Forget the modules of its code."""
+        self._code.close()
 
     def run(self, messages: Sequence[Input]) -> Outcome:
         """Process messages that came, and windows that are due; call it again by ``next_ms``."""
@@ -128,7 +136,7 @@ class Processor:
         context, clock, metrics = self._context, self._clock, self._metrics
         try:
             value = self._decoder(message.topic)(message)
-        except Exception:  # noqa: BLE001 - whatever a user's code raises.
+        except (Exception, SystemExit):  # noqa: BLE001 - whatever a user's code raises.
             self._failed("system", f"{message} cannot be decoded")
             return False
         context.begin(message)
@@ -136,13 +144,13 @@ class Processor:
         metrics.last_invocation_ms = clock.wall_ms()
         try:
             output = self._call(value)
-        except Exception:  # noqa: BLE001 - whatever a user's code raises.
+        except (Exception, SystemExit):  # noqa: BLE001 - whatever a user's code raises.
             self._failed("user", "Exception while executing user method")
             return False
         metrics.busy_s += clock.now() - begun
         try:
             sent = self._output(message, output)
-        except Exception:  # noqa: BLE001 - whatever a user's code raises.
+        except (Exception, SystemExit):  # noqa: BLE001 - whatever a user's code raises.
             self._failed("system", f"the output of {message} cannot be encoded")
             return False
         if context.sent:
@@ -180,7 +188,7 @@ class Processor:
             value = self._decoder(message.topic)(message)
             now_ms = self._clock.wall_ms()
             time_ms = now_ms if self._time_of is None else self._time_of(value, message)
-        except Exception:  # noqa: BLE001 - whatever a user's code raises.
+        except (Exception, SystemExit):  # noqa: BLE001 - whatever a user's code raises.
             self._failed("system", f"{message} cannot be decoded")
             outcome.failed.append(message)
             return
@@ -211,13 +219,13 @@ class Processor:
         metrics.last_invocation_ms = self._clock.wall_ms()
         try:
             output = self._call([value for _, value in window.inputs])
-        except Exception:  # noqa: BLE001 - whatever a user's code raises.
+        except (Exception, SystemExit):  # noqa: BLE001 - whatever a user's code raises.
             self._failed("user", "Exception while executing user method")
             return False
         metrics.busy_s += self._clock.now() - begun
         try:
             data = None if output is None else self.values.output.encode(output)
-        except Exception:  # noqa: BLE001 - whatever a user's code raises.
+        except (Exception, SystemExit):  # noqa: BLE001 - whatever a user's code raises.
             self._failed("system", "the output of a window cannot be encoded")
             return False
         outcome.sent += context.sent

@@ -9,9 +9,11 @@ What an instance changes is written before the position on its inputs moves. So 
 """
 
 import json
-import urllib.error
+import logging
 import urllib.request
 from collections.abc import Iterable, Iterator, Mapping
+from threading import Event
+from typing import Any
 from urllib.parse import quote
 
 from magnetar.client import blocking
@@ -24,10 +26,14 @@ from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST_MESSAGE
 from magnetar.model.subscriptions import InitialPosition
 
+log = logging.getLogger(__name__)
+
 COMPACTION_THRESHOLD_BYTES = 1 << 20
 _RUN = 10_000
 _HOLDER = "function-state"
 """A subscription that nobody receives from: it keeps the topic's messages."""
+_COMPACTION_CHECKS = 100
+_COMPACTION_PAUSE_S = 0.1
 
 
 def state_topic(config: FunctionConfig) -> str:
@@ -141,28 +147,46 @@ def _exists(client: blocking.Client, topic: str) -> bool:
 
 
 def _keep(client: blocking.Client, topic: str, admin_url: str | None) -> None:
-    """Have the broker keep what is written: by a subscription, or by compaction's own."""
+    """Have the broker keep what is written, from the first message on.
+
+    A subscription does so, and never lets go. Compaction has a cursor that does so too, and lets go
+    of what was compacted, once something was.
+    """
     if _exists(client, topic):
         return
-    client.subscribe(topic, _HOLDER, initial_position=InitialPosition.EARLIEST).close()
-    if admin_url is not None:
-        name = TopicName.parse(topic)
-        path = f"persistent/{name.tenant}/{name.namespace_local}/{quote(name.local, safe='')}"
-        _ask(admin_url, "POST", f"{path}/compactionThreshold", COMPACTION_THRESHOLD_BYTES)
+    holder = client.subscribe(topic, _HOLDER, initial_position=InitialPosition.EARLIEST)
+    if admin_url is None:
+        holder.close()
+        return
+    name = TopicName.parse(topic)
+    path = f"persistent/{name.tenant}/{name.namespace_local}/{quote(name.local, safe='')}"
+    _ask(admin_url, "POST", f"{path}/compactionThreshold", COMPACTION_THRESHOLD_BYTES)
+    with client.create_producer(topic) as producer:
+        producer.send(b"1", key="version")
+    _ask(admin_url, "PUT", f"{path}/compaction")
+    for _ in range(_COMPACTION_CHECKS):
+        if _ask(admin_url, "GET", f"{path}/compaction")["status"] == "SUCCESS":
+            holder.unsubscribe()
+            return
+        Event().wait(_COMPACTION_PAUSE_S)  # Nobody tells that a topic was compacted.
+    holder.close()
+    log.warning("function.state_not_compacted topic=%s: it grows with each change", topic)
 
 
-def _ask(admin_url: str, method: str, path: str, value: object) -> None:
+def _ask(admin_url: str, method: str, path: str, value: object = None) -> Any:
     url = f"{admin_url.rstrip('/')}/admin/v2/{path}"
     request = urllib.request.Request(  # noqa: S310 - an http URL.
         url,
         method=method,
-        data=json.dumps(value).encode(),
+        data=None if value is None else json.dumps(value).encode(),
         headers={"Content-Type": "application/json"},
     )
     try:
-        urllib.request.urlopen(request, timeout=30).close()  # noqa: S310 - as above.
+        with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310 - as above.
+            said = answer.read()
     except OSError as error:
         raise NotReady(f"the admin API does not take {method} {url}: {error}") from error
+    return json.loads(said) if said else None
 
 
 def _message(record: Record) -> OutgoingMessage:

@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from magnetar import schemas
 from magnetar.client.consumers.letters import PassedOn
@@ -16,13 +16,15 @@ from magnetar.client.message import Message
 from magnetar.client.schemas.auto import AutoConsumeSchema
 from magnetar.client.schemas.schema import Schema
 from magnetar.compat.message import Unreceived
+from magnetar.compat.schema.definition import RecordMeta
 from magnetar.compat.schema.registered import registered
+from magnetar.compat.schema.schema import JsonSchema as TheirJson
 from magnetar.compat.schema.schema import Schema as TheirSchema
+from magnetar.compat.schema.schema_avro import AvroSchema as TheirAvro
 from magnetar.errors import InvalidValue
 from magnetar.functions.config import ConsumerConfig, FunctionConfig
 from magnetar.functions.loading import UserCode
 from magnetar.model.names import TopicName
-from magnetar.model.schemas import SchemaInfo
 
 Input = Message[Any] | Unreceived
 Decode = Callable[[Input], Any]
@@ -66,6 +68,7 @@ class Values:
     def __init__(self, config: FunctionConfig, code: UserCode) -> None:
         self._code = code
         self._serdes: dict[str, Any] = {}
+        self._record = config.input_type_class_name
         self._decoders: dict[str, Decode] = {}
         self.consumer_schema: Schema[Any] | None = None
         self._inputs = {
@@ -113,12 +116,22 @@ class Values:
 
     def _by_schema(self, kind: str) -> Decode:
         name = kind.lower()
-        if name in _REGISTERED:
-            self.consumer_schema = AutoConsumeSchema()
-            return _json_value if name == "json" else _value
         if name in _PRIMITIVES:
             return _decoding(_PRIMITIVES[name]().decode)
-        return _decoding(_instance(self._code.find(kind)).decode)
+        if name not in _REGISTERED:
+            return _decoding(_instance(self._code.find(kind)).decode)
+        schema = self._of_record(name, self._record)
+        if schema is None or schema.told is None or not schema.told.evolves:
+            self.consumer_schema = self.consumer_schema or AutoConsumeSchema()
+        elif self.consumer_schema is None:
+            self.consumer_schema = schema.told
+        else:
+            raise InvalidValue(
+                f"inputs of {kind} with a class beside others with schemas: give one"
+            )
+        if schema is None:
+            return _json_value if name == "json" else _value
+        return _decoding(schema.decode) if name == "json" else _value
 
     def _output(self, config: FunctionConfig) -> OutputCodec:
         kind = config.output_schema_type
@@ -127,23 +140,45 @@ class Values:
         name = kind.lower()
         if name in _PRIMITIVES:
             schema = _PRIMITIVES[name]()
-            return OutputCodec(schema.encode, _told(schema.info))
+            return OutputCodec(schema.encode, _told(schema))
+        if name not in _REGISTERED:
+            own = _own(_instance(self._code.find(kind)))
+            return OutputCodec(own.encode, _told(own.told))
+        record = self._of_record(name, config.output_type_class_name)
+        if record is not None:
+            return OutputCodec(record.encode, _told(record.told))
         if name == "json":
             return OutputCodec(_to_json, None)
-        if name in _REGISTERED:
-            raise InvalidValue(
-                f"outputSchemaType is {kind}, which does not say what the records have: name a "
-                "schema of your code, as module.SCHEMA"
-            )
-        found = _instance(self._code.find(kind))
-        if isinstance(found, TheirSchema):
-            theirs = registered(found)
-            return OutputCodec(found.encode, None if theirs is None else _told(theirs.info))
-        return OutputCodec(found.encode, _told(found.info))
+        raise InvalidValue(
+            f"outputSchemaType is {kind}, which does not say what the records have: name their "
+            "class as outputTypeClassName, or a schema of your code as outputSchemaType"
+        )
+
+    def _of_record(self, kind: str, class_name: str | None) -> "_OwnSchema | None":
+        """The schema of a class of the user's: a Record of ``pulsar.schema``, or a dataclass."""
+        if not class_name or kind not in ("avro", "json"):
+            return None
+        record = self._code.find(class_name)
+        if isinstance(record, RecordMeta):
+            return _own(TheirAvro(record) if kind == "avro" else TheirJson(record))
+        return _own(schemas.AvroSchema(record) if kind == "avro" else schemas.JsonSchema(record))
 
 
-def _told(info: SchemaInfo | None) -> Schema[bytes] | None:
-    return None if info is None else PassedOn(info)
+class _OwnSchema(NamedTuple):
+    """A schema of the user's."""
+
+    encode: Serializer
+    decode: Callable[[bytes], Any]
+    told: Schema[Any] | None  # As our client takes it; None for bytes.
+
+
+def _own(found: Any) -> _OwnSchema:
+    told = registered(found) if isinstance(found, TheirSchema) else found
+    return _OwnSchema(found.encode, found.decode, told)
+
+
+def _told(schema: Schema[Any] | None) -> Schema[bytes] | None:
+    return None if schema is None or schema.info is None else PassedOn(schema.info)
 
 
 def _instance(found: Any) -> Any:

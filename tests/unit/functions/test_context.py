@@ -14,7 +14,11 @@ from magnetar.functions.instance_metrics import InstanceMetrics
 from magnetar.functions.state import FunctionState
 
 MESSAGE = Unreceived(
-    data=b"5", key="k", topic="persistent://public/default/numbers", event_time_ms=7
+    data=b"5",
+    message_id=MessageId(3, 7, 9),
+    key="k",
+    topic="persistent://public/default/numbers",
+    event_time_ms=7,
 )
 
 
@@ -40,6 +44,7 @@ def test_it_tells_of_the_message_and_the_function():
     assert it.get_message_properties() == {}
     assert it.get_ordering_key() == ""
     assert isinstance(it.get_message_id(), MessageId)
+    assert (it.get_message_partition_index(), it.get_message_sequence_id()) == (3, 7 << 28 | 9)
     assert it.get_current_message_topic_name() == "persistent://public/default/numbers"
     names = it.get_function_tenant(), it.get_function_namespace(), it.get_function_name()
     assert names == ("public", "default", "double")

@@ -1,9 +1,15 @@
 from contextlib import closing
+from threading import Event
 
 import pytest
+from support.admin import ask
+from support.functions import configured
 
+from magnetar.client import blocking
 from magnetar.errors import InvalidValue
 from magnetar.functions.state_topic import StateTopic, put_state, read_state, state_topic
+from magnetar.model.names import TopicName
+from magnetar.testing.local_broker import BrokerThread
 
 
 @pytest.fixture
@@ -61,3 +67,24 @@ def test_a_value_can_be_put_from_outside(broker, client, function, opened):
     once = function.config("Counting", processingGuarantees="EFFECTIVELY_ONCE")
     with pytest.raises(InvalidValue, match="only its inputs change its state"):
         put_state(client, once, "a", b"1")
+
+
+def test_what_was_compacted_survives_and_what_was_before_goes(tmp_path):
+    config = configured("Counting")
+    settings = {"retentionCheckIntervalInSeconds": 1, "managedLedgerMaxEntriesPerLedger": 10}
+    path = f"persistent/public/default/{TopicName.parse(state_topic(config)).local}"
+    for life in range(2):
+        with (
+            BrokerThread(tmp_path / "data", settings=settings) as broker,
+            blocking.Client(broker.service_url) as client,
+            closing(StateTopic(client, config, 0, admin_url=broker.web_url)) as topic,
+        ):
+            assert topic.state().counter("n") == (100 if life else None)
+            assert ask(broker, "GET", f"{path}/subscriptions") == ["__compaction"]
+            for _ in range(0 if life else 100):
+                topic.state().increment("n", 1)
+                topic.write({})
+            if not life:
+                ask(broker, "PUT", f"{path}/compaction")
+                while ask(broker, "GET", f"{path}/compaction")["status"] != "SUCCESS":
+                    Event().wait(0.05)

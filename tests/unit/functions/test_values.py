@@ -4,6 +4,7 @@ from contextlib import closing
 import pytest
 from support.functions import CODE, configured
 
+from magnetar.client.schemas.schema import Payload
 from magnetar.compat.message import Unreceived
 from magnetar.errors import InvalidValue
 from magnetar.functions.loading import UserCode
@@ -85,8 +86,46 @@ def test_a_schema_of_the_user_is_used_and_registered(tmp_path):
         assert values.output.schema.info.type is SchemaType.AVRO
 
 
+SHOP = """
+from dataclasses import dataclass
+from pulsar.schema import Record, String
+
+class Order(Record):
+    item = String()
+
+@dataclass
+class Sale:
+    item: str
+"""
+
+
+@pytest.mark.parametrize("kind", ["avro", "json"])
+@pytest.mark.parametrize("name", ["Order", "Sale"])
+def test_records_are_of_the_class_that_is_named(tmp_path, kind, name):
+    (tmp_path / "shop.py").write_text(SHOP)
+    config = configured(
+        "Double",
+        inputs=[],
+        customSchemaInputs={"numbers": kind.upper()},
+        inputTypeClassName=f"shop.{name}",
+        outputSchemaType=kind,
+        outputTypeClassName=f"shop.{name}",
+    )
+    with closing(UserCode(str(tmp_path / "shop.py"))) as code:
+        values = Values(config, code)
+        order = code.find(f"shop.{name}")(item="a pen")
+        data = values.output.encode(order)
+        assert values.output.schema.info.type is SchemaType[kind.upper()]
+        schema = values.consumer_schema
+        assert schema is not None
+        if kind == "json":
+            assert decoded(values, data).item == "a pen"
+        else:
+            assert schema.decoder(values.output.schema.info)(Payload(data)).item == "a pen"
+
+
 def test_records_that_nobody_describes_are_refused(code):
-    with pytest.raises(InvalidValue, match="name a schema of your code"):
+    with pytest.raises(InvalidValue, match="name their class as outputTypeClassName"):
         Values(configured("Double", outputSchemaType="avro"), code)
 
 
