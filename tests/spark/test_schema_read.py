@@ -166,6 +166,17 @@ def test_messages_of_two_versions_are_read_as_the_latest_is(official, read, topi
     ]
 
 
+def test_a_version_may_come_while_a_stream_is_read(official, spark, stream, topic, tmp_path):
+    send(official, topic, AvroSchema(OLD), [OLD(id=1, customer="ann")])
+    sink = stream().select("value.*").writeStream.format("memory").queryName("purchases")
+    query = sink.option("checkpointLocation", str(tmp_path)).start()
+    query.processAllAvailable()
+    send(official, topic, AvroSchema(NEW), [NEW(id=2, customer="bob", note="x")])
+    query.processAllAvailable()
+    query.stop()
+    assert [tuple(row) for row in spark.table("purchases").collect()] == [(1, "ann"), (2, "bob")]
+
+
 def test_of_a_struct_the_fields_that_are_asked_for_are_read(official, read, topic):
     send(official, topic, JsonSchema(Order), orders(3))
     rows = read(only="value struct<address: struct<number: int>, id: bigint>, partition int")
@@ -226,7 +237,10 @@ def test_keys_and_values_are_a_struct(client, read, topic, encoding):
     schema = key_value.KeyValueSchema(primitives.StringSchema(), value, encoding)
     with client.create_producer(topic, schema=schema) as producer:
         producer.send(key_value.KeyValue("grün", fields))
-    (row,) = read().collect()
+        producer.send(OutgoingMessage(b"", key="gone", null_value=True))
+    row, gone = read().collect()
+    separated = encoding is key_value.KeyValueEncoding.SEPARATED
+    assert gone.value == (("gone", None) if separated else None)
     assert row.value.key == "grün"
     found = row.value.value.asDict()
     assert found == {

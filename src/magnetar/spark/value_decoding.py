@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from decimal import Decimal
 from importlib import import_module
-from itertools import pairwise
+from itertools import groupby, pairwise
 from operator import attrgetter
 from typing import Annotated, Any, Final
 
@@ -40,7 +40,9 @@ from magnetar.spark.value_arrays import DAY_NS, Numbers, array_of, binary_array,
 from magnetar.spark.value_types import ValueType, stored_form
 
 Decode = Callable[[pa.Array, pa.Array | None], pa.Array]
-"""Payloads, none of them null, and the keys of their messages where they are known: to values.
+"""Payloads and, for pairs of keys and values, the keys of their messages: to values.
+
+Only for those payloads may be null: all of them.
 
 Raises UndecodableValue when one of them cannot be.
 """
@@ -165,20 +167,32 @@ def _key_value(
     def decode(payloads: pa.Array, keys: pa.Array | None) -> pa.Array:
         found = {"key": keys, "value": payloads}
         if inline:
+            if payloads.null_count:
+                return pa.nulls(len(payloads), arrow)
             pairs = list(map(split, bytes_of(payloads)))
             found = {
                 "key": binary_array([key for key, _ in pairs]),
                 "value": binary_array([value for _, value in pairs]),
             }
-        children = []
-        for name, part in parts:
-            payload = found[name]
-            if payload is None or payload.null_count:
-                raise UndecodableValue(f"it has no {name}")
-            children.append(part(payload, None))
-        return pa.StructArray.from_arrays(children, fields=list(arrow))
+        children = [
+            _decoded_part(part, found[name], arrow.field(name).type) for name, part in parts
+        ]
+        return pa.Array.from_buffers(arrow, len(payloads), [None], children=children)
 
     return decode
+
+
+def _decoded_part(decode: Decode, payloads: pa.Array, arrow: pa.DataType) -> pa.Array:
+    """As ``decode``; a part that is not there is null."""
+    if not payloads.null_count:
+        return decode(payloads, None)
+    pieces, start = [], 0
+    for there, run in groupby(payloads, lambda payload: payload.is_valid):
+        count = len(list(run))
+        piece = payloads.slice(start, count)
+        pieces.append(decode(piece, None) if there else pa.nulls(count, arrow))
+        start += count
+    return pa.concat_arrays(pieces)
 
 
 def _text(payloads: pa.Array, _keys: pa.Array | None) -> pa.Array:

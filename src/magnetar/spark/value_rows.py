@@ -76,7 +76,8 @@ class ValueRows:
         own = [field for field in arrow if field.name not in (*known, options.corrupt_column)]
         self._own = {field.name: OWN_NAMES.get(field.name, field.name) for field in own}
         made = {self._own[field.name]: field.type for field in own}
-        if plan.schema.type is SchemaType.KEY_VALUE:
+        self._pairs = plan.schema.type is SchemaType.KEY_VALUE
+        if self._pairs:  # Their keys may travel apart, and do so without a value, too.
             made["key"] = pa.binary()
         self._made = pa.schema({**made, "value": pa.binary()})
 
@@ -104,16 +105,17 @@ class ValueRows:
             yield _Piece(0, made.num_rows, None)  # Nobody looks at values, or will be told.
             return
         payloads = made.column("value")
-        keys = made.column("key") if "key" in self._made.names else None
+        keys = made.column("key") if self._pairs else None
         start = 0
         for (topic, version), run in groupby(entries, _written_as):
             run_entries = list(run)
             decode = self._decoder(topic, version)
             for first, stop, null in _nulls(run_entries, payloads, start):
-                if null:
+                if null and keys is None:
                     yield _Piece(first, stop, None)
                 else:
-                    yield from _decoded(decode, payloads, keys, first, stop)
+                    values = pa.nulls(made.num_rows, pa.binary()) if null else payloads
+                    yield from _decoded(decode, values, keys, first, stop)
             start += sum(entry.count for entry in run_entries)
 
     def _decoder(self, topic: str, version: bytes | None) -> Decode:

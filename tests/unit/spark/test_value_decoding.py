@@ -203,12 +203,29 @@ def test_a_key_with_a_value_is_a_struct(encoding):
     assert decoded(schema.info, [schema.encode(pair)], keys=keys) == [{"key": "k", "value": 7}]
 
 
-def test_a_pair_without_a_key_or_of_odd_bytes_is_no_value():
-    separated = KeyValueSchema(
-        primitives.StringSchema(), primitives.Int32Schema(), KeyValueEncoding.SEPARATED
-    )
-    with pytest.raises(UndecodableValue, match="no key"):
-        decoded(separated.info, [bytes(4)], keys=binary_array([None]))
+def test_a_part_of_a_pair_may_be_missing():
+    pair = (primitives.StringSchema(), primitives.Int32Schema())
+    separated = KeyValueSchema(*pair, KeyValueEncoding.SEPARATED).info
+    keys = binary_array([b"a", None, b"b"])
+    assert decoded(separated, [bytes(4)] * 3, keys=keys) == [
+        {"key": "a", "value": 0},
+        {"key": None, "value": 0},
+        {"key": "b", "value": 0},
+    ]
+    assert decoded(separated, [None] * 2, keys=keys.slice(1)) == [
+        {"key": None, "value": None},
+        {"key": "b", "value": None},
+    ]
+    inline = KeyValueSchema(*pair).info
+    none = (-1).to_bytes(4, signed=True)
+    assert decoded(inline, [none + none, (1).to_bytes(4) + b"k" + none]) == [
+        {"key": None, "value": None},
+        {"key": "k", "value": None},
+    ]
+    assert decoded(inline, [None]) == [None]
+
+
+def test_a_pair_of_odd_bytes_is_no_value():
     inline = KeyValueSchema(primitives.StringSchema(), primitives.Int32Schema())
     with pytest.raises(UndecodableValue):
         decoded(inline.info, [b"\x00"])

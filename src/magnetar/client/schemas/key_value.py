@@ -1,6 +1,6 @@
 """Keys and values together, each with a schema of its own. Pure.
 
-INLINE    payload: [4 bytes: size][key][4 bytes: size][value]
+INLINE    payload: [4 bytes: size][key][4 bytes: size][value], a size of -1 for none
 SEPARATED payload: the value; the key is the message's key, in base64
 """
 
@@ -8,7 +8,7 @@ import json
 import struct
 from collections.abc import Callable
 from enum import Enum
-from typing import Final, Generic, NamedTuple, TypeVar
+from typing import Final, Generic, NamedTuple, TypeVar, cast
 
 from magnetar.client.checks import check_member
 from magnetar.errors import InvalidSchema, InvalidValue, UndecodableValue
@@ -21,6 +21,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 _SIZE: Final = struct.Struct(">i")
+_NONE: Final = -1
 _ENCODING: Final = "kv.encoding.type"
 
 
@@ -113,7 +114,10 @@ def pairs(
 
     def decode_inline(message: Encoded) -> KeyValue[K, V]:
         first, second = split(message.data)
-        return KeyValue(key(Payload(first)), value(Payload(second)))
+        return KeyValue(
+            cast("K", None) if first is None else key(Payload(first)),
+            cast("V", None) if second is None else value(Payload(second)),
+        )
 
     return decode_separated if separated else decode_inline
 
@@ -123,8 +127,8 @@ def joined_payload(key: bytes, value: bytes) -> bytes:
     return b"".join((_SIZE.pack(len(key)), key, _SIZE.pack(len(value)), value))
 
 
-def split(data: bytes) -> tuple[bytes, bytes]:
-    """Key and value of such a payload. Raises UndecodableValue."""
+def split(data: bytes) -> tuple[bytes | None, bytes | None]:
+    """Key and value of such a payload; Java's clients send None. Raises UndecodableValue."""
     key, rest = _cut(data, "key")
     value, rest = _cut(rest, "value")
     if rest:
@@ -132,10 +136,12 @@ def split(data: bytes) -> tuple[bytes, bytes]:
     return key, value
 
 
-def _cut(data: bytes, name: str) -> tuple[bytes, bytes]:
+def _cut(data: bytes, name: str) -> tuple[bytes | None, bytes]:
     if len(data) < _SIZE.size:
         raise UndecodableValue(f"it ends before the size of its {name}")
     (size,) = _SIZE.unpack_from(data)
+    if size == _NONE:
+        return None, data[_SIZE.size :]
     end = _SIZE.size + size
     if not 0 <= size <= len(data) - _SIZE.size:
         raise UndecodableValue(f"it has no {name}: a size of {size} bytes")

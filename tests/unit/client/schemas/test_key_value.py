@@ -83,6 +83,11 @@ def test_other_bytes_have_no_value(data):
         INLINE.decode(data)
 
 
+def test_a_part_that_javas_clients_leave_out_is_none():
+    assert INLINE.decode(b"\xff\xff\xff\xff" * 2) == KeyValue(None, None)
+    assert INLINE.decode(b"\0\0\0\x01a\xff\xff\xff\xff") == KeyValue("a", None)
+
+
 def test_other_schemas_are_not_of_pairs():
     with pytest.raises(UndecodableValue, match="written as STRING, not as KEY_VALUE"):
         INLINE.decoder(StringSchema().info)
