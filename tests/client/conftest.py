@@ -1,22 +1,15 @@
-"""One service for the tests of our client: our own broker, or Apache Pulsar.
+"""One service for the tests of our client: our own broker, or Apache Pulsar."""
 
-With ``MAGNETAR_WITH_PULSAR=1`` the same tests run against a Pulsar standalone, which Maven fetches
-(``bench/pulsar_standalone.py``); they are skipped with the reason where it cannot be had.
-"""
-
-import os
-import sys
 from itertools import count
-from pathlib import Path
 
 import pytest
+from support.apache_pulsar import WITH_PULSAR, apache_pulsar
 from support.security import Security
 
 from magnetar import Client
 from magnetar.testing.local_broker import BrokerThread
 from magnetar.testing.processes import free_port
 
-WITH_PULSAR = bool(os.environ.get("MAGNETAR_WITH_PULSAR"))
 NAMES = count()
 
 
@@ -27,23 +20,10 @@ def broker(request, tmp_path_factory):
         with BrokerThread() as ours:
             yield ours
         return
-    sys.path.insert(0, str(Path(__file__).parents[2]))
-    from bench.maven import Missing  # noqa: PLC0415
-    from bench.pulsar_standalone import PulsarStandalone, fetch  # noqa: PLC0415
-
-    try:
-        jars = fetch()
-    except Missing as error:
-        pytest.skip(f"no Apache Pulsar to test against: {error}")
-    say = request.config.get_terminal_writer().line
-    say("starting Apache Pulsar, which takes about 20 s")
-    folder, ports = tmp_path_factory.mktemp("pulsar"), (free_port(), free_port())
-    security = Security(tmp_path_factory.mktemp("security"), ports)
-    settings = security.settings
-    with PulsarStandalone(jars, folder, fsync=False, settings=settings) as pulsar:
+    security = Security(tmp_path_factory.mktemp("security"), (free_port(), free_port()))
+    folder = tmp_path_factory.mktemp("pulsar")
+    with apache_pulsar(request, folder, security.settings) as pulsar:
         pulsar.security = security
-        say(f"Apache Pulsar is at {pulsar.url}")
-        pulsar.service_url = pulsar.url
         yield pulsar
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from support.apache_pulsar import WITH_PULSAR, apache_pulsar
 
 from magnetar.client import blocking
 from magnetar.spark.session import session, shut_down
@@ -17,6 +18,8 @@ SETTINGS = {
     "spark.sql.streaming.numRecentProgressUpdates": "1000",
 }
 BROKER_SETTINGS = {"brokerDeduplicationEnabled": True}  # As what writes exactly once wants it.
+
+PULSAR_SETTINGS = "brokerDeduplicationEnabled=true\nbrokerDeleteInactiveTopicsEnabled=false\n"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -41,13 +44,18 @@ def spark(spark_log: Path) -> Iterator[SparkSession]:
 
 
 @pytest.fixture(scope="session")
-def broker() -> Iterator[BrokerThread]:
-    with BrokerThread(settings=BROKER_SETTINGS) as running:
-        yield running
+def broker(request, tmp_path_factory):
+    """It has ``service_url`` and ``web_url``: our own, or Apache Pulsar."""
+    if WITH_PULSAR:
+        with apache_pulsar(request, tmp_path_factory.mktemp("pulsar"), PULSAR_SETTINGS) as pulsar:
+            yield pulsar
+    else:
+        with BrokerThread(settings=BROKER_SETTINGS) as ours:
+            yield ours
 
 
 @pytest.fixture
-def client(broker: BrokerThread) -> Iterator[blocking.Client]:
+def client(broker) -> Iterator[blocking.Client]:
     with blocking.Client(broker.service_url) as connected:
         yield connected
 

@@ -7,6 +7,7 @@ from threading import Event
 import pytest
 from pyspark.errors import StreamingQueryException
 from spark.conftest import Stream
+from support.apache_pulsar import ours_alone
 
 from magnetar.client import blocking
 from magnetar.client.outgoing_message import OutgoingMessage
@@ -148,6 +149,7 @@ def test_the_querys_own_subscription_is_in_its_progress_and_stays(client, broker
     assert subscriptions(broker, topic) == [end["subscription"]]
 
 
+@ours_alone("it is stopped and started again")
 def test_what_a_query_has_not_read_is_there_after_a_broker_restart(spark, tmp_path):
     """A topic that nothing holds is trimmed at a restart. Beside it is one that no query reads."""
     topic, beside = (f"persistent://public/default/{name}" for name in ("held", "beside"))

@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
+from inspect import signature
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
@@ -28,6 +29,11 @@ from magnetar.spark.schema import OWN_NAMES, PULSAR_SPARK_SCHEMA, READ_SCHEMA, c
 
 if TYPE_CHECKING:
     from magnetar.spark.value_plan import ValuePlan
+
+# PySpark before 4.2 has timestamps in UTC without being told to.
+_UTC: dict[str, Any] = (
+    {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
+)
 
 
 @dataclass
@@ -61,7 +67,7 @@ class BatchReader(DataSourceReader):
                 f"no topic matches the option topicsPattern, {options.topics_pattern}: check it "
                 "against the names of the topics that exist, or create one that matches"
             )
-        last = topics.last_offsets(client, names)
+        last = topics.last_offsets(client, names, needed=options.topics_pattern is None)
         times = topics.PublishTimes(client, options.timeout_s)
         start = resolve(options.starting_offsets, last, times.before, otherwise=EARLIEST)
         end = resolve(options.ending_offsets, last, times.before, otherwise=LATEST)
@@ -96,7 +102,7 @@ def rows_of(
     """
     if not isinstance(partition, RangePartition):
         return
-    arrow_schema = to_arrow_schema(schema, timezone="UTC")
+    arrow_schema = to_arrow_schema(schema, **_UTC)
     with one_line(), ExitStack() as closing:
         make: Callable[[Sequence[Entry]], Iterator[pa.RecordBatch]]
         make = partial(_rows, arrow=arrow_schema)

@@ -20,6 +20,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
+import pyspark
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
@@ -43,8 +44,9 @@ SETTINGS: Final = {
     **ANYWHERE,
     # The default forks some twenty processes for each file of the checkpoint.
     "spark.sql.streaming.checkpointFileManagerClass": (
-        "org.apache.spark.sql.execution.streaming.checkpointing"
-        ".FileSystemBasedCheckpointFileManager"
+        "org.apache.spark.sql.execution.streaming"
+        + ("" if pyspark.__version__.startswith("4.0.") else ".checkpointing")
+        + ".FileSystemBasedCheckpointFileManager"
     ),
     # The default of 200 is for clusters: each is a task and a state store of every micro-batch.
     "spark.sql.shuffle.partitions": str(os.cpu_count() or 2),

@@ -6,9 +6,11 @@ writers, with the client and Arrow behind them, are imported by the calls that n
 # ruff: noqa: FBT001, N802 - the names and signatures are Spark's.
 # ruff: noqa: PLC0415 - imported when called, see above.
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from pyspark.sql.datasource import DataSource
+import pyspark
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
 from magnetar.errors import NotAllowed
@@ -19,9 +21,38 @@ from magnetar.spark.write_options import WriteOptions
 
 if TYPE_CHECKING:
     from magnetar.spark.batch_reader import BatchReader
-    from magnetar.spark.stream_reader import StreamReader
     from magnetar.spark.value_plan import ValuePlan
     from magnetar.spark.writer import BatchWriter, StreamWriter
+
+
+def _needs(version: tuple[int, int], what: str) -> None:
+    """Raises NotAllowed where Spark is older, and has not what it takes."""
+    have = tuple(int(part) for part in pyspark.__version__.split(".")[:2])
+    if have < version:
+        wanted = ".".join(map(str, version))
+        raise NotAllowed(
+            f"{what} of the format pulsar needs PySpark {wanted} or newer, and this is "
+            f"{pyspark.__version__}: pip install 'pyspark>={wanted}'. Batches are read and "
+            "written with this one too"
+        )
+
+
+class _Refused(DataSourceStreamReader):
+    """Says why when it is asked for offsets: what is raised before, these Sparks do not show."""
+
+    def __init__(self, reason: NotAllowed) -> None:
+        self._reason = reason
+
+    @one_line()
+    def initialOffset(self) -> dict[str, str]:
+        raise self._reason
+
+    def read(self, partition: InputPartition) -> Iterator[tuple[object, ...]]:
+        raise self._reason
+
+    @one_line()
+    def latestOffset(self) -> dict[str, str]:  # type: ignore[override]  # As these Sparks call it.
+        raise self._reason
 
 
 class PulsarDataSource(DataSource):
@@ -50,7 +81,11 @@ class PulsarDataSource(DataSource):
         return BatchReader(options, schema, self._values(options))
 
     @one_line()
-    def streamReader(self, schema: StructType) -> "StreamReader":
+    def streamReader(self, schema: StructType) -> "DataSourceStreamReader":
+        try:
+            _needs((4, 2), "readStream")
+        except NotAllowed as error:
+            return _Refused(error)
         from magnetar.spark.stream_reader import StreamReader
 
         options = ReadOptions.parse(self.options, streaming=True)
@@ -66,6 +101,7 @@ class PulsarDataSource(DataSource):
 
     @one_line()
     def streamWriter(self, schema: StructType, overwrite: bool) -> "StreamWriter":
+        _needs((4, 1), "writeStream")
         from magnetar.spark.writer import StreamWriter
 
         return StreamWriter(WriteOptions.parse(self.options, streaming=True), schema)

@@ -140,8 +140,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         client = client_for(self._options)
         names = topics.partitions(client, self._options)
         held = self._position.last_offsets(names)
-        asked = topics.last_offsets(client, [name for name in names if name not in held])
-        return {name: held[name] if name in held else asked[name] for name in names}
+        others = [name for name in names if name not in held]
+        listed = self._options.topics_pattern is not None
+        return {**held, **topics.last_offsets(client, others, needed=not listed)}
 
     def _limited(
         self, begin: Mapping[str, Offset], end: Mapping[str, Offset], limit: Limit

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from contextlib import nullcontext, suppress
 
 from magnetar.client import blocking
 from magnetar.client.message import entries_of
@@ -40,13 +41,20 @@ def partitions(client: blocking.Client, options: ReadOptions) -> list[str]:
     return names
 
 
-def last_offsets(client: blocking.Client, names: Iterable[str]) -> dict[str, Offset | None]:
+def last_offsets(
+    client: blocking.Client, names: Iterable[str], *, needed: bool = True
+) -> dict[str, Offset | None]:
     """The last message of each partition, None where there is none.
 
     Each question is a reader at the end that is closed again, so that the planner never holds
-    back the trimming of a topic.
+    back the trimming of a topic. What does not exist raises TopicNotFound, or is left out unless
+    ``needed``: Apache Pulsar lists topics for a while after they were deleted.
     """
-    return {name: _last_offset(client, name) for name in names}
+    found = {}
+    for name in names:
+        with nullcontext() if needed else suppress(TopicNotFound):
+            found[name] = _last_offset(client, name)
+    return found
 
 
 def offset_of(last: MessageId | None) -> Offset | None:

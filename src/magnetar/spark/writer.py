@@ -11,16 +11,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 from uuid import uuid4
 
 import pyarrow as pa
 from pyspark import TaskContext
-from pyspark.sql.datasource import (
-    DataSourceArrowWriter,
-    DataSourceStreamArrowWriter,
-    WriterCommitMessage,
-)
+from pyspark.sql import datasource
+from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
 from magnetar.client.schemas.primitives import StringSchema
@@ -33,6 +30,11 @@ from magnetar.spark.rows import Rows, count_of
 from magnetar.spark.schema import check_write
 from magnetar.spark.task_producers import Once, TaskProducers
 from magnetar.spark.write_options import VERSIONS_MAX, Write, WriteOptions
+
+if TYPE_CHECKING:
+    from pyspark.sql.datasource import DataSourceStreamArrowWriter
+else:  # PySpark 4.0 has none: ``source.py`` says so to who asks for it.
+    DataSourceStreamArrowWriter = getattr(datasource, "DataSourceStreamArrowWriter", object)
 
 log = logging.getLogger(__name__)
 

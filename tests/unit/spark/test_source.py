@@ -1,6 +1,9 @@
 import subprocess
 import sys
+from contextlib import nullcontext
+from functools import partial
 
+import pyspark
 import pytest
 from pyspark.sql.types import StructType
 
@@ -41,6 +44,20 @@ def test_what_is_wrong_is_said_before_anything_runs(source):
         source.writer(WRITTEN, overwrite=True)
     with pytest.raises(InvalidValue, match=r"service\.url"):
         PulsarDataSource({"topic": "orders"}).reader(READ_SCHEMA)
+
+
+@pytest.mark.parametrize(("version", "writes"), [("4.0.5", False), ("4.1.4", True)])
+def test_an_older_spark_is_told_what_it_takes(source, monkeypatch, version, writes):
+    monkeypatch.setattr(pyspark, "__version__", version)
+    said = f"needs PySpark .* and this is {version}: pip install"
+    reader = source.streamReader(READ_SCHEMA)
+    for asked in (reader.initialOffset, reader.latestOffset, partial(reader.read, None)):
+        with pytest.raises(NotAllowed, match=f"readStream .*{said}"):
+            asked()
+    with nullcontext() if writes else pytest.raises(NotAllowed, match=f"writeStream .*{said}"):
+        source.streamWriter(WRITTEN, overwrite=False)
+    assert isinstance(source.reader(READ_SCHEMA), BatchReader)
+    assert isinstance(source.writer(WRITTEN, overwrite=False), BatchWriter)
 
 
 def test_the_module_that_spark_imports_for_every_format_is_light():
