@@ -7,6 +7,7 @@ from threading import Event
 import pytest
 from pyspark.errors import StreamingQueryException
 from spark.conftest import Stream
+from support.admin import ask
 from support.apache_pulsar import ours_alone
 
 from magnetar.client import blocking
@@ -132,6 +133,26 @@ def subscriptions(broker, topic):
     url = f"{broker.web_url}/admin/v2/persistent/public/default/{local}/subscriptions"
     with urllib.request.urlopen(url, timeout=10) as answer:
         return json.load(answer)
+
+
+def test_the_backlog_shrinks_with_each_micro_batch_and_may_be_removed(
+    client, broker, stream, topic
+):
+    send(client, topic, range(40), batching=False)
+    path = f"persistent/public/default/{TopicName.parse(topic).local}"
+
+    def backlog():
+        return ask(broker, "GET", f"{path}/stats")["subscriptions"]["follower"]["msgBacklog"]
+
+    progress = stream.run(subscription="follower", maxMessagesPerTrigger="10")
+    held = [lag(one).subscription_entries[topic] for one in progress]
+    assert held[0] == 40
+    assert held == sorted(held, reverse=True)
+    assert backlog() == 11  # Spark tells of the last micro-batch when the query starts again.
+    stream.run(subscription="follower")
+    assert backlog() == 1
+    ask(broker, "DELETE", f"{path}/subscription/follower")
+    assert subscriptions(broker, topic) == []
 
 
 def test_a_stream_of_no_subscription_leaves_nothing_behind(client, broker, stream, topic):

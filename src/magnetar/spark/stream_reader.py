@@ -8,6 +8,7 @@ that the broker keeps what was not read and shows how far behind a query is.
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from magnetar.errors import MagnetarError
 from magnetar.spark import topics
 from magnetar.spark.batch_reader import RangePartition, checked, rows_of
 from magnetar.spark.connections import client_for
@@ -102,12 +104,17 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @one_line()
     def reportLatestOffset(self) -> dict[str, Any]:
-        """For the query's progress: where the topics end, whatever the limit, and the lag."""
+        """For the query's progress: where the topics end, whatever the limit, and the lag.
+
+        What the broker does not tell now is left out: no query fails for being looked at.
+        """
         last = {name: offset for name, offset in self._last.items() if offset is not None}
-        told: dict[str, Any] = {**to_json(last)}
-        told[MESSAGES_BEHIND] = {name: self._behind(name, offset) for name, offset in last.items()}
-        if backlog := self._position.backlog():
-            told[SUBSCRIPTION_BACKLOG] = backlog
+        told: dict[str, Any] = {**to_json(last), MESSAGES_BEHIND: {}}
+        with suppress(MagnetarError):
+            for name, offset in last.items():
+                told[MESSAGES_BEHIND][name] = self._behind(name, offset)
+            if backlog := self._position.backlog():
+                told[SUBSCRIPTION_BACKLOG] = backlog
         return told
 
     @one_line()

@@ -6,10 +6,13 @@ from pyspark import cloudpickle
 from pyspark.sql.datasource import InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
+from support.admin import ask
 
+from magnetar.client import blocking
 from magnetar.client.message_id_bytes import parsed
 from magnetar.client.outgoing_message import OutgoingMessage
-from magnetar.errors import InvalidValue, TopicNotFound
+from magnetar.errors import EntryNotFound, InvalidValue, TopicNotFound
+from magnetar.model.names import TopicName
 from magnetar.spark.batch_reader import BatchReader, RangePartition
 from magnetar.spark.offsets import NOTHING_READ, Offset
 from magnetar.spark.planning import Range
@@ -110,6 +113,23 @@ def test_a_partition_is_read_in_pieces_each_message_once(reader, slowly, count):
     partitions = read.partitions()
     assert 1 < len(partitions) <= count
     assert values_of(read, partitions) == [value for value, _ in slowly]
+
+
+@pytest.mark.usefixtures("slowly")
+def test_what_is_gone_when_its_piece_is_read_is_said(reader, magnetar_broker, topic):
+    """The first piece begins with the earliest message there is, and so says nothing."""
+    partitions = reader(minPartitions="4").partitions()
+    assert len(partitions) > 2
+    path = f"persistent/public/default/{TopicName.parse(topic).local}?force=true"
+    ask(magnetar_broker, "DELETE", path)
+    for partition in partitions:
+        with pytest.raises(EntryNotFound, match=r"has no message .*failOnDataLoss=false"):
+            list(reader().read(partition))
+    with blocking.Client(magnetar_broker.service_url) as client:
+        client.create_producer(topic).send(b"new")
+        for partition in partitions[1:]:
+            with pytest.raises(EntryNotFound, match=r"now begins at|has no message"):
+                list(reader().read(partition))
 
 
 def test_times_bound_the_range(reader, slowly, topic):
