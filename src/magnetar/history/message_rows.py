@@ -254,7 +254,9 @@ class _Columns:
         self._counts = np.array(group.counts, np.int64)
         zeros = [0] * len(group.counts)
         wanted = VALUE | KEY | ORDERING_KEY | EVENT_TIME | SEQUENCE_ID | PROPERTIES
-        self._count, buffers = columns(group.payloads, group.counts, zeros, group.counts, wanted)
+        self._count, buffers = columns(
+            group.payloads, zeros, group.counts, zeros, group.counts, wanted
+        )
         self._buffers = map(pa.py_buffer, buffers)
 
     def batch(self) -> pa.RecordBatch:

@@ -68,17 +68,24 @@ def unpack_as(
     return list(map(tuple.__new__, repeat(kind), rows))
 
 
-def columns(
-    payloads: list[bytes], counts: list[int], firsts: list[int], stops: list[int], wanted: int
+def columns(  # noqa: PLR0917 - as those of ``inner``
+    payloads: list[bytes],
+    starts: list[int],
+    counts: list[int],
+    firsts: list[int],
+    stops: list[int],
+    wanted: int,
 ) -> tuple[int, list[bytes]]:
     """Of several payloads the messages from one index to before another, column by column.
 
-    ``inner.columns`` tells the buffers of each. Raises CorruptEntry, ValueError for 2 GiB in one.
+    They begin at ``starts``. ``inner.columns`` tells the buffers of each. Raises CorruptEntry, and
+    ValueError for 2 GiB in one.
     """
-    found = inner.columns(payloads, counts, firsts, stops, wanted)
+    found = inner.columns(payloads, starts, counts, firsts, stops, wanted)
     if found is None:  # Some head has an unusual form.
-        again = list(map(_rewritten, payloads, counts))
-        found = inner.columns(again, counts, firsts, stops, wanted)
+        parts = (payload[start:] for payload, start in zip(payloads, starts, strict=True))
+        again = list(map(_rewritten, parts, counts))
+        found = inner.columns(again, [0] * len(again), counts, firsts, stops, wanted)
         assert found is not None, "heads as they are written here have the usual form"
     return found
 

@@ -84,7 +84,8 @@ def to_rows(entries: Sequence[Entry], schema: pa.Schema) -> pa.RecordBatch:
 class _Packed(NamedTuple):
     """An entry as a batch, and which of the messages in that are rows."""
 
-    payload: bytes
+    data: bytes
+    start: int  # Where in ``data`` the messages begin.
     size: int
     first: int
     stop: int
@@ -98,7 +99,8 @@ class _Rows:
         self.deliveries = [entry.delivery for entry in entries]
         self.packed = list(map(_packed, entries))
         self.count, buffers = columns(
-            [each.payload for each in self.packed],
+            [each.data for each in self.packed],
+            [each.start for each in self.packed],
             [each.size for each in self.packed],
             [each.first for each in self.packed],
             [each.stop for each in self.packed],
@@ -166,14 +168,14 @@ def _packed(entry: Entry) -> _Packed:
             said.event_time_ms,
             said.sequence_id,
         )
-        return _Packed(inner.pack([entry.payload], None, [own]), 1, 0, 1, range(-1, 0))
+        return _Packed(inner.pack([entry.payload], None, [own]), 0, 1, 0, 1, range(-1, 0))
     indexes = entry.indexes
     if isinstance(indexes, range):
-        return _Packed(entry.payload, size, indexes[0], indexes[-1] + 1, indexes)
+        return _Packed(entry.data, entry.start, size, indexes[0], indexes[-1] + 1, indexes)
     messages = entry.messages()
     bodies = [one.data for one in messages]
     singles: list[Single | None] = [parse_single(one.head) for one in messages]
-    return _Packed(inner.pack(bodies, None, singles), len(messages), 0, len(messages), indexes)
+    return _Packed(inner.pack(bodies, None, singles), 0, len(messages), 0, len(messages), indexes)
 
 
 def _values(rows: _Rows, kind: pa.DataType) -> pa.Array:

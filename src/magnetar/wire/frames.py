@@ -138,9 +138,7 @@ class FrameDecoder:
                 data = data[size:]
             if self._rest:
                 data = self._rest + data
-            if isinstance(data, memoryview):
-                data = bytes(data[self._decode_big(data, out) :])
-            self._keep(data, self._decode(data, sends, out))
+            self._take(data, sends, out)
         except ProtocolError as error:
             self.failure = error
             if not out:
@@ -174,6 +172,17 @@ class FrameDecoder:
         """Nothing more will come: keep neither what is not complete, nor the failure's frames."""
         self.failure = None
         self._rest, self._big, self._filled = b"", None, 0
+
+    def _take(self, data: bytes | memoryview, position: int, out: list[Frame | SendRun]) -> None:
+        """Add the frames from ``position`` on to ``out``, and set aside what is left."""
+        if isinstance(data, memoryview):
+            data = data[self._decode_big(data, out) :]
+            if self._keep_big(data):
+                return
+            data = bytes(data)
+        position = self._decode(data, position, out)
+        if not self._keep_big(memoryview(data)[position:]):
+            self._rest = data[position:]
 
     def _decode_big(self, data: memoryview, out: list[Frame | SendRun]) -> int:
         """Add the big frames that ``data`` begins with to ``out``. Returns where they end."""
@@ -222,18 +231,21 @@ class FrameDecoder:
         if total_size < 4:
             raise MalformedFrame(f"total size {total_size}, which has no room for a command size")
 
-    def _keep(self, data: bytes, position: int) -> None:
-        """Set aside what is left of ``data``: the beginning of a frame, or nothing."""
-        self._rest = data[position:]
-        if len(self._rest) >= 4:
-            size = 4 + _SIZE(self._rest)[0]
-            if size > BIG_FRAME_SIZE:
-                self._big, self._big_size, self._filled = bytearray(), size, 0
-                if self._spare is not None:
-                    self._big, self._spare = self._spare, bytearray()
-                self._grow(len(self._rest))
-                self._big[: len(self._rest)] = self._rest
-                self._filled, self._rest = len(self._rest), b""
+    def _keep_big(self, data: memoryview) -> bool:
+        """Set ``data`` aside if a big frame begins there that is not complete, and nothing else."""
+        self._rest = b""
+        if len(data) < 4:
+            return False
+        size = 4 + _SIZE(data)[0]
+        if not max(BIG_FRAME_SIZE, len(data)) < size <= self._total_size_max + 4:
+            return False
+        self._big, self._big_size, self._filled = bytearray(), size, 0
+        if self._spare is not None:
+            self._big, self._spare = self._spare, bytearray()
+        self._grow(len(data))
+        self._big[: len(data)] = data
+        self._filled = len(data)
+        return True
 
     def _grow(self, size: int) -> None:
         """Make room for so many bytes of the big frame, at least.

@@ -142,7 +142,7 @@ static void write_message(Columns *columns, uint64_t wanted, const Own *own, Rea
 }
 
 typedef struct {
-    PyObject *payloads, *counts, *firsts, *stops;
+    PyObject *payloads, *starts, *counts, *firsts, *stops;
     Py_ssize_t length;
 } Batches;
 
@@ -150,14 +150,16 @@ typedef struct {
  * exception, or without one where something has an unusual form. */
 static bool each_message(const Batches *batches, uint64_t wanted, Sizes *sizes, Columns *columns) {
     for (Py_ssize_t i = 0; i < batches->length; i++) {
-        Py_ssize_t count, first, stop;
-        Reader payload, head;
+        Py_ssize_t start, count, first, stop;
+        Reader payload, head, before;
         Own own;
         if (!item_bytes(batches->payloads, i, &payload) ||
+            !argument_size(PyList_GetItem(batches->starts, i), &start) ||
             !argument_size(PyList_GetItem(batches->counts, i), &count) ||
             !argument_size(PyList_GetItem(batches->firsts, i), &first) ||
             !argument_size(PyList_GetItem(batches->stops, i), &stop))
             return false;
+        if (!read_part(&payload, (uint64_t)start, &before)) return false;
         for (Py_ssize_t at = 0; at < count; at++) {
             if (!read_message(&payload, &head, &own)) return false;
             if (at < first || at >= stop) continue;
@@ -238,18 +240,19 @@ static PyObject *columns_closed(Columns *columns, size_t rows) {
 
 PyObject *inner_columns(PyObject *module, PyObject *const *arguments, Py_ssize_t given) {
     static const Columns none;
-    Py_ssize_t counts, firsts, stops;
+    Py_ssize_t starts, counts, firsts, stops;
     uint64_t wanted;
     Batches batches;
     Columns columns = none;
     Sizes sizes = {0};
-    if (!argument_count("columns", given, 5) ||
+    if (!argument_count("columns", given, 6) ||
         !argument_list(batches.payloads = arguments[0], &batches.length) ||
-        !argument_list(batches.counts = arguments[1], &counts) ||
-        !argument_list(batches.firsts = arguments[2], &firsts) ||
-        !argument_list(batches.stops = arguments[3], &stops) || !as_u64(arguments[4], &wanted))
+        !argument_list(batches.starts = arguments[1], &starts) ||
+        !argument_list(batches.counts = arguments[2], &counts) ||
+        !argument_list(batches.firsts = arguments[3], &firsts) ||
+        !argument_list(batches.stops = arguments[4], &stops) || !as_u64(arguments[5], &wanted))
         return NULL;
-    if (counts != batches.length || firsts != batches.length || stops != batches.length) {
+    if (starts != batches.length || counts != batches.length || firsts != batches.length || stops != batches.length) {
         PyErr_SetString(PyExc_ValueError, "lists of different lengths");
         return NULL;
     }

@@ -44,8 +44,13 @@ class _Own(NamedTuple):
     properties: Sequence[_Pairs]
 
 
-def columns(
-    payloads: list[bytes], counts: list[int], firsts: list[int], stops: list[int], wanted: int
+def columns(  # noqa: PLR0917 - the compiled ones have no others
+    payloads: list[bytes],
+    starts: list[int],
+    counts: list[int],
+    firsts: list[int],
+    stops: list[int],
+    wanted: int,
 ) -> tuple[int, list[bytes]] | None:
     """How many rows there are, and the buffers of the ``wanted`` columns, in this order.
 
@@ -56,18 +61,21 @@ def columns(
         SEQUENCE_ID   bits: there is one, uint64s
         PROPERTIES    places of rows among them, places and bytes of names, the same of texts
 
-    Payload ``i`` holds ``counts[i]`` messages, of which those from ``firsts[i]`` to before
-    ``stops[i]`` become rows. None where a payload ends too soon, or has a head of an unusual form.
-    Raises ValueError for 2 GiB in a column.
+    Payload ``i`` holds ``counts[i]`` messages from ``starts[i]`` on, of which those from
+    ``firsts[i]`` to before ``stops[i]`` become rows. None where a payload ends too soon, or has a
+    head of an unusual form. Raises ValueError for 2 GiB in a column.
     """
-    if not len(payloads) == len(counts) == len(firsts) == len(stops):
+    if not len(payloads) == len(starts) == len(counts) == len(firsts) == len(stops):
         raise ValueError("lists of different lengths")
     values: list[bytes] = []
     heads: list[bytes] = []
-    for payload, count, first, stop in zip(payloads, counts, firsts, stops, strict=True):
-        if min(first, stop) < 0:
+    places = zip(payloads, starts, counts, firsts, stops, strict=True)
+    for payload, start, count, first, stop in places:
+        if min(start, first, stop) < 0:
             raise ValueError("a size or position below 0")
-        _, some_heads, some_values = unpack(payload, 0, count)
+        if start > len(payload):
+            return None
+        _, some_heads, some_values = unpack(payload, start, count)
         if len(some_heads) < count:
             return None
         heads += some_heads[first:stop]

@@ -52,28 +52,37 @@ COLUMNS = {
 
 @pytest.mark.parametrize("wanted", COLUMNS)
 def test_each_column_can_be_had_by_itself(loops, wanted):
-    assert loops.columns([PAYLOAD], [3], [0], [3], wanted) == (3, COLUMNS[wanted])
+    assert loops.columns([PAYLOAD], [0], [3], [0], [3], wanted) == (3, COLUMNS[wanted])
 
 
 def test_all_columns_come_in_one_order(loops):
     buffers = [buffer for column in COLUMNS.values() for buffer in column]
-    assert loops.columns([PAYLOAD], [3], [0], [3], sum(COLUMNS)) == (3, buffers)
+    assert loops.columns([PAYLOAD], [0], [3], [0], [3], sum(COLUMNS)) == (3, buffers)
 
 
 def test_parts_of_several_batches_make_one_column(loops):
-    rows, found = loops.columns([PAYLOAD] * 4, [3] * 4, [1, 0, 3, 2], [3, 1, 9, 2], VALUE | KEY)
+    rows, found = loops.columns(
+        [PAYLOAD] * 4, [0] * 4, [3] * 4, [1, 0, 3, 2], [3, 1, 9, 2], VALUE | KEY
+    )
     assert rows == 3
     assert found[:2] == [places(0, 0, 5, 8), b"threeone"]
     assert found[2:4] == [b"\x06", b"\x02"]
 
 
 def test_more_than_eight_rows_have_more_than_one_byte_of_bits(loops):
-    rows, (has, base64, *_) = loops.columns([PAYLOAD] * 3, [3] * 3, [0] * 3, [3] * 3, KEY)
+    rows, (has, base64, *_) = loops.columns([PAYLOAD] * 3, [0] * 3, [3] * 3, [0] * 3, [3] * 3, KEY)
     assert (rows, has, base64) == (9, b"\x6d\x01", b"\x24\x01")
 
 
+def test_messages_may_begin_behind_something_else(loops):
+    payloads, starts = [b"before" + PAYLOAD, PAYLOAD, b"x" + PAYLOAD], [6, 0, 1]
+    rows, found = loops.columns(payloads, starts, [3] * 3, [0] * 3, [3] * 3, VALUE)
+    assert (rows, found[1]) == (9, b"onethree" * 3)
+    assert loops.columns([PAYLOAD], [len(PAYLOAD) + 1], [0], [0], [0], VALUE) is None
+
+
 def test_nothing_makes_no_rows(loops):
-    assert loops.columns([], [], [], [], VALUE) == (0, [places(0), b""])
+    assert loops.columns([], [], [], [], [], VALUE) == (0, [places(0), b""])
 
 
 @pytest.mark.parametrize(
@@ -86,12 +95,18 @@ def test_nothing_makes_no_rows(loops):
     ],
 )
 def test_what_has_an_unusual_form_is_left_to_others(loops, bad):
-    assert loops.columns([PAYLOAD + bad], [4], [0], [1], VALUE) is None
+    assert loops.columns([PAYLOAD + bad], [0], [4], [0], [1], VALUE) is None
 
 
 @pytest.mark.parametrize(
     "arguments",
-    [([PAYLOAD], [], [0], [1]), ([PAYLOAD], [3], [-1], [3]), ([PAYLOAD], [3], [0], [-1])],
+    [
+        ([PAYLOAD], [0], [], [0], [1]),
+        ([PAYLOAD], [], [3], [0], [1]),
+        ([PAYLOAD], [-1], [3], [0], [3]),
+        ([PAYLOAD], [0], [3], [-1], [3]),
+        ([PAYLOAD], [0], [3], [0], [-1]),
+    ],
 )
 def test_what_makes_no_sense_is_refused(loops, arguments):
     with pytest.raises(ValueError, match=r"lengths|below 0"):
@@ -120,7 +135,7 @@ def test_whatever_messages_say_of_themselves_is_in_their_columns(loops, messages
         details={index: said for index, (_, said) in enumerate(messages) if said is not None},
     )
     said = [head or Single() for _, head in messages]
-    rows, found = loops.columns([payload], [len(messages)], [0], [len(messages)], sum(COLUMNS))
+    rows, found = loops.columns([payload], [0], [len(messages)], [0], [len(messages)], sum(COLUMNS))
     assert rows == len(messages)
     keys, times = [one.key for one in said], [one.event_time_ms for one in said]
     ids = [
