@@ -39,8 +39,8 @@ crash: $(READY)  ## sixty kills of a broker under load, and every fault; ten min
 sink: $(READY)  ## ten kills of a Spark stream that writes a million messages once; some minutes
 	SINK_KILLS=10 $(PY) -m pytest -s tests/spark/test_sink_campaign.py $(ARGS)
 
-functions: $(READY) ## nine kills of a function that counts each message once; some minutes
-	FUNCTION_KILLS=9 $(PY) -m pytest -s tests/spark/test_function_campaign.py $(ARGS)
+functions: $(READY)  ## nine kills of a function that counts, five of the worker of others; some minutes
+	FUNCTION_KILLS=9 WORKER_KILLS=5 $(PY) -m pytest -s tests/spark/test_function_campaign.py tests/functions $(ARGS)
 
 check: $(READY)  ## format, lint, strict types, import contracts
 	.venv/bin/ruff format --check $(PYTHON_FILES)

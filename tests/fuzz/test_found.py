@@ -45,7 +45,7 @@ from magnetar.storage.ledger.local.store import LocalLedgerStore
 from magnetar.storage.metadata.memory import MemoryMetadataStore
 from magnetar.storage.metadata.sqlite import SqliteMetadataStore
 from magnetar.testing.local_broker import LocalBroker
-from magnetar.tools.standalone import OneLine
+from magnetar.tools.process import OneLine
 from magnetar.wire import replies, requests
 from magnetar.wire.commands import BaseCommand
 from magnetar.wire.frames import FrameDecoder

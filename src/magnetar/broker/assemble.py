@@ -9,8 +9,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from importlib import import_module
 from itertools import count
-from typing import Final
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Final
 
 from magnetar import __version__
 from magnetar.clock import Clock, SystemClock
@@ -65,7 +68,12 @@ from .topics.deletions import Deletions
 from .topics.registry import TopicRegistry
 from .topics.shared_rates import SharedRates
 
+if TYPE_CHECKING:  # It imports an HTTP client.
+    from .admin.functions_worker import FunctionsWorkerProcess
+
 _SYSTEM_CLOCK: Final = SystemClock()
+FUNCTIONS_METADATA: Final = TopicName("persistent", "public", "functions", "metadata")
+"""The topic in which the functions worker keeps its functions."""
 
 
 @asynccontextmanager
@@ -101,6 +109,8 @@ async def running_broker(
         )
         stack.push_async_callback(broker.stop)
         if web_listener is not None:
+            if server.functions_worker:
+                services.functions = await _functions_worker(shared, services)
             admin = await start_admin(
                 services,
                 web_listener,
@@ -131,6 +141,21 @@ class _Shared:
     iteration: LoopIteration
     tasks: Tasks
     stack: AsyncExitStack  # It closes what the parts open.
+
+
+async def _functions_worker(shared: _Shared, services: AdminServices) -> "FunctionsWorkerProcess":
+    """What starts a functions worker when it is asked for; at once where there are functions."""
+    storage = shared.config.storage
+    if storage.in_memory:
+        folder = Path(shared.stack.enter_context(TemporaryDirectory(prefix="magnetar-")))
+    else:
+        folder = storage.data_directory
+    kind = import_module("magnetar.broker.admin.functions_worker").FunctionsWorkerProcess
+    worker: FunctionsWorkerProcess = kind(services.address, folder / "functions", shared.clock)
+    shared.stack.push_async_callback(worker.close)
+    if await services.resources.topic_exists(FUNCTIONS_METADATA):
+        worker.start()
+    return worker
 
 
 async def _open_services(

@@ -69,6 +69,12 @@ class ServerSettings:
     shutdown_timeout_ms: int = setting(
         "brokerShutdownTimeoutMs", 10_000, "how long a clean shutdown may take"
     )
+    functions_worker: bool = setting(
+        "functionsWorkerEnabled",
+        False,
+        "run functions: a worker is started beside the broker when the first one is created, or "
+        "there are some (docs/functions.md)",
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,11 @@ COMMANDS: Final = {
     "pipelines": Lazy(
         "magnetar.tools.pipelines", "pipelines", "Check and run pipelines declared in a file."
     ),
+    "functions": Lazy(
+        "magnetar.tools.functions.command",
+        "functions",
+        "Create functions, look at them, and run them.",
+    ),
     "config": Lazy("magnetar.tools.config", "config", "Show settings and where they come from."),
 }
 

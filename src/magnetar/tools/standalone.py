@@ -3,17 +3,14 @@
 import asyncio
 import contextlib
 import gc
-import json
 import logging
 import os
-import signal
 import sys
 import threading
 from collections.abc import Callable
-from errno import EISDIR
 from pathlib import Path
 from time import perf_counter
-from typing import Final, TextIO
+from typing import Final
 
 import click
 
@@ -22,7 +19,13 @@ from magnetar.broker.assemble import running_broker
 from magnetar.broker.broker import Broker
 from magnetar.broker.config import Config
 from magnetar.broker.other_settings import Fate
-from magnetar.errors import InvalidValue
+from magnetar.tools.process import (
+    check_ready_file,
+    log_to,
+    stop_at_eof,
+    stop_on_signals,
+    write_ready_file,
+)
 
 log = logging.getLogger(__name__)
 
@@ -49,6 +52,7 @@ _GC_THRESHOLDS: Final = (50_000, 20, 100)
 @click.option(
     "--conf", type=click.Path(path_type=Path), help="A file in the format of Pulsar's *.conf."
 )
+@click.option("--functions", is_flag=True, help="Run functions too: docs/functions.md.")
 @click.option(
     "--ready-file", type=click.Path(path_type=Path), help="Write ports and pid here when ready."
 )
@@ -66,12 +70,13 @@ def standalone(
     durability: str | None,
     memory: bool,
     conf: Path | None,
+    functions: bool,
     ready_file: Path | None,
     until_eof: bool,
     verbose: bool,
 ) -> None:
     """Run a broker on this machine, storage and all. Ctrl-C stops it."""
-    _log_to(sys.stderr, logging.INFO if verbose else logging.WARNING)
+    log_to(sys.stderr, logging.INFO if verbose else logging.WARNING)
     flags = {
         "dataDirectory": data_dir,
         "brokerServicePort": port,
@@ -80,12 +85,13 @@ def standalone(
         "advertisedAddress": advertised_address,
         "durability": durability,
         "storageInMemory": True if memory else None,
+        "functionsWorkerEnabled": True if functions else None,
     }
     _allow_open_files()
     config = Config.read(file=conf, environment=os.environ, flags=flags)
     _name_other_settings(config)
     if ready_file is not None:
-        _check_ready_file(ready_file)
+        check_ready_file(ready_file)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         try:
             began = perf_counter() if began is None else began
@@ -115,25 +121,19 @@ _EVENTS: Final = {
 async def _serve(config: Config, began: float, ready_file: Path | None, *, until_eof: bool) -> None:
     """Run until a signal, or the end of standard input, asks for the end."""
     stop = asyncio.Event()
-    _stop_on_signals(stop)
+    stop_on_signals(stop)
     if until_eof:
-        threading.Thread(target=_stop_at_eof, name="until-eof", daemon=True).start()
+        threading.Thread(target=stop_at_eof, name="until-eof", daemon=True).start()
     async with running_broker(config) as broker:
         gc.collect()
         gc.freeze()
         gc.set_threshold(*_GC_THRESHOLDS)
         if ready_file is not None:
-            _write_ready_file(ready_file, broker)
+            ready = {"port": broker.port, "http_port": broker.web_port, "pid": os.getpid()}
+            write_ready_file(ready_file, ready)
         click.echo(_ready_line(config, broker, perf_counter() - began))
         await stop.wait()
         click.echo("Stopping: clients are told, everything is written.")
-
-
-def _stop_at_eof() -> None:
-    """Standard input ends when the process at the other end of the pipe has, for any reason."""
-    while os.read(sys.stdin.fileno(), 4096):  # sys.stdin.read would hold its lock at the exit.
-        pass
-    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _allow_open_files() -> None:
@@ -148,37 +148,6 @@ def _allow_open_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
-class OneLine(logging.Formatter):
-    """Writes each message as one line, so that text from a client cannot pass for another one."""
-
-    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's own name
-        return super().formatMessage(record).translate(_CONTROLS)
-
-
-_CONTROLS: Final = {
-    code: f"\\x{code:02x}" for code in (*range(32), 127, *range(128, 160), 0x2028, 0x2029)
-}
-
-
-def _log_to(stream: TextIO, level: int) -> None:
-    handler = logging.StreamHandler(stream)
-    handler.setFormatter(OneLine("%(asctime)s %(levelname)s %(message)s"))
-    logging.basicConfig(level=level, handlers=[handler])
-
-
-def _stop_on_signals(stop: asyncio.Event) -> None:
-    """The first signal asks for a clean end; a second one ends the process whatever it does."""
-    loop = asyncio.get_running_loop()
-
-    def asked(number: int) -> None:
-        stop.set()
-        loop.remove_signal_handler(number)
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        with contextlib.suppress(NotImplementedError):  # Windows has no such handlers.
-            loop.add_signal_handler(number, asked, number)
-
-
 def _ready_line(config: Config, broker: Broker, took_s: float) -> str:
     storage = config.storage
     kept = (
@@ -189,33 +158,6 @@ def _ready_line(config: Config, broker: Broker, took_s: float) -> str:
     web = f" and {broker.address.web_url}" if broker.address.web_url else ""
     where = f"{broker.address.service_url}{web}, {kept}"
     return f"Magnetar is ready after {took_s:.2f} s, inner loops {inner.BUILD}: {where}"
-
-
-def _check_ready_file(path: Path) -> None:
-    """Find out now that it cannot be written. Raises InvalidValue."""
-    try:
-        if path.is_dir():
-            raise IsADirectoryError(EISDIR, os.strerror(EISDIR))
-        unfinished = _unfinished(path)
-        unfinished.touch()
-        unfinished.unlink()
-    except OSError as error:
-        raise InvalidValue(
-            f"cannot write --ready-file {path}: {error.strerror}. Name a file in a folder that "
-            "exists and may be written to"
-        ) from error
-
-
-def _unfinished(path: Path) -> Path:
-    return path.with_name(f"{path.name}.{os.getpid()}")
-
-
-def _write_ready_file(path: Path, broker: Broker) -> None:
-    """Write it whole or not at all, since another process waits for it."""
-    ready = {"port": broker.port, "http_port": broker.web_port, "pid": os.getpid()}
-    unfinished = _unfinished(path)
-    unfinished.write_text(json.dumps(ready), encoding="utf-8")
-    unfinished.replace(path)
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
+from magnetar.broker.admin.exchange import BODY_BYTES_MAX
 from magnetar.broker.admin.rates import keep_rates
 from magnetar.broker.admin.router import Route, Router
 from magnetar.broker.admin.routes import (
@@ -16,6 +17,7 @@ from magnetar.broker.admin.routes import (
     clusters,
     compaction,
     expiry,
+    functions,
     lookup,
     namespaces,
     non_persistent,
@@ -29,6 +31,7 @@ from magnetar.broker.admin.routes import (
     topic_stats,
     topics,
 )
+from magnetar.broker.admin.routes.functions import FORM_BYTES_MAX
 from magnetar.broker.admin.services import AdminServices
 from magnetar.tasks import Tasks
 
@@ -52,6 +55,7 @@ ROUTES: Final = (
     *non_persistent.ROUTES,
     *lookup.ROUTES,
     *brokers.ROUTES,
+    *functions.ROUTES,
 )
 """Every route there is; what is not here does not exist."""
 
@@ -68,4 +72,10 @@ async def start_admin(
     tasks = Tasks("admin")
     tasks.spawn("rates", keep_rates(services.rates, services.topics, services.clock))
     router = Router(routes, services)
-    return await server.start(router, listener, tasks, connections_max=connections_max)
+    return await server.start(
+        router,
+        listener,
+        tasks,
+        connections_max=connections_max,
+        body_bytes_max=BODY_BYTES_MAX if services.functions is None else FORM_BYTES_MAX,
+    )

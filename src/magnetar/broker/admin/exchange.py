@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 JSON: Final = "application/json"
+BODY_BYTES_MAX: Final = 1024 * 1024
+"""Of a request, where no packages of functions are sent."""
 
 
 @dataclass(slots=True)

@@ -2,22 +2,24 @@
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import JSON, Reply, Request
-from magnetar.broker.admin.services import AdminServices
 
-Handler: TypeAlias = Callable[[AdminServices, Request], Awaitable[Reply]]
+Handler: TypeAlias = Callable[[Any, Request], Awaitable[Reply]]
+"""It gets the services that its router was made with: a broker's, or a functions worker's."""
 
 ANY: Final = "*/*"
+ANY_METHOD: Final = "*"
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
     """One method on one path, in which each ``{name}`` stands for any one segment.
 
-    ``takes`` are the content types of the body; () where no body is read.
+    ``takes`` are the content types of the body; () where no body is read. With ``ANY_METHOD``
+    it is every method, on the path and on all that begin so.
     """
 
     method: str
@@ -49,11 +51,15 @@ class _Node:
 class Router:
     """Every route, as a tree of path segments."""
 
-    def __init__(self, routes: Iterable[Route], services: AdminServices) -> None:
+    def __init__(self, routes: Iterable[Route], services: Any) -> None:
         """``services`` are handed to every handler."""
         self._services = services
         self._root = _Node()
+        self._whole: list[Route] = []  # Those of everything below a path.
         for route in routes:
+            if route.method == ANY_METHOD:
+                self._whole.append(route)
+                continue
             node = self._root
             for part in _split(route.path):
                 if part.startswith("{"):
@@ -66,6 +72,9 @@ class Router:
 
     async def answer(self, request: Request) -> Reply:
         """Call the handler a request is for. Raises Rejection when there is none."""
+        for whole in self._whole:
+            if f"{request.path}/".startswith(f"{whole.path}/"):
+                return await whole.handler(self._services, request)
         segments = _split(request.path)
         ends = list(self._root.ends(segments))
         if not ends:

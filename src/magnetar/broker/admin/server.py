@@ -11,7 +11,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from magnetar.broker.admin import errors
 from magnetar.broker.admin.errors import Rejection
-from magnetar.broker.admin.exchange import Reply, Request
+from magnetar.broker.admin.exchange import BODY_BYTES_MAX, Reply, Request
 from magnetar.broker.admin.router import Router
 from magnetar.broker.auth.credentials import UNCHECKED_HTTP
 from magnetar.errors import MagnetarError
@@ -59,15 +59,22 @@ class AdminServer:
 
     @classmethod
     async def start(
-        cls, router: Router, listener: socket.socket, tasks: Tasks, *, connections_max: int = 0
+        cls,
+        router: Router,
+        listener: socket.socket,
+        tasks: Tasks,
+        *,
+        connections_max: int = 0,
+        body_bytes_max: int = BODY_BYTES_MAX,
     ) -> Self:
         """Accept connections on ``listener``, which is closed with the server, as ``tasks`` are.
 
-        One more than ``connections_max`` is turned away; 0 is no limit.
+        One more than ``connections_max`` is turned away; 0 is no limit. So is a body of more than
+        ``body_bytes_max``.
         """
         port: int = listener.getsockname()[1]
         runner = web.ServerRunner(
-            _Connections(_Answers(router).answer, connections_max),
+            _Connections(_Answers(router, body_bytes_max).answer, connections_max),
             handle_signals=False,
             shutdown_timeout=SHUTDOWN_TIMEOUT_S,
         )
@@ -104,8 +111,9 @@ class _Connections(web.Server):
 class _Answers:
     """Answers every request, whatever happens."""
 
-    def __init__(self, router: Router) -> None:
+    def __init__(self, router: Router, body_bytes_max: int) -> None:
         self._router = router
+        self._body_bytes_max = body_bytes_max
 
     async def answer(self, http: web.BaseRequest) -> web.StreamResponse:
         path, _, _ = http.raw_path.partition("?")
@@ -126,7 +134,7 @@ class _Answers:
 
     async def _reply(self, request: Request, http: web.BaseRequest) -> Reply:
         try:
-            request.body = await _body(http)
+            request.body = await _body(http.clone(client_max_size=self._body_bytes_max))
             return await self._router.answer(request)
         except Rejection as error:
             return error.reply()

@@ -1,6 +1,7 @@
 """The parts of a broker that the routes of the admin API use."""
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from magnetar.broker.admin.fanout import Fanout
 from magnetar.broker.admin.rates import RateBook
@@ -15,6 +16,9 @@ from magnetar.broker.schema.registry import SchemaRegistry
 from magnetar.broker.schema.topic_schemas import TopicSchemas
 from magnetar.broker.topics.registry import TopicRegistry
 from magnetar.clock import Clock
+
+if TYPE_CHECKING:  # It imports an HTTP client.
+    from magnetar.broker.admin.functions_worker import FunctionsWorkerProcess
 
 
 @dataclass(slots=True)
@@ -35,6 +39,7 @@ class AdminServices:
     message_size_max: int
     version: str
     clock: Clock
+    functions: "FunctionsWorkerProcess | None" = None  # None: functions are off.
     rates: RateBook = field(default_factory=RateBook)
     access: TopicAccess = field(init=False)
     fanout: Fanout = field(init=False)

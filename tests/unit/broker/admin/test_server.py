@@ -6,6 +6,7 @@ import pytest
 from magnetar.broker.addresses import listen
 from magnetar.broker.admin.exchange import JSON, Reply, Request, shown
 from magnetar.broker.admin.router import Route, Router
+from magnetar.broker.admin.routes.functions import FORM_BYTES_MAX
 from magnetar.broker.admin.server import AdminServer
 from magnetar.errors import Fenced
 from magnetar.tasks import Tasks
@@ -118,6 +119,17 @@ async def test_a_body_beyond_reason_is_refused(server):
     status, _, answer = await raw(server, request)
     assert "413" in status
     assert "1048576" in json.loads(answer)["reason"]
+
+
+async def test_where_functions_are_on_a_package_may_be_sent():
+    router = Router([Route("PUT", "/echo/{x}", echo, takes=(JSON,))], None)
+    listener = listen("127.0.0.1", 0)
+    server = await AdminServer.start(router, listener, Tasks("test"), body_bytes_max=FORM_BYTES_MAX)
+    body = "x" * (2 * 1024 * 1024)
+    request = get("/echo/x", "PUT", "Content-Type: application/json\r\n", body)
+    status, _, _ = await raw(server, request)
+    assert "200" in status
+    await server.close()
 
 
 async def test_closing_lets_a_request_under_way_finish():

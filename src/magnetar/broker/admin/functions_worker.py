@@ -1,0 +1,160 @@
+"""The functions worker of a broker: a process, started when it is first needed, and asked here.
+
+It ends with the broker, however that ends: it stops when its standard input does. When it ends by
+itself it is started again.
+"""
+
+import asyncio
+import json
+import logging
+import os
+import sys
+from pathlib import Path
+from typing import Final
+
+from aiohttp import ClientError, ClientSession, ClientTimeout
+from yarl import URL
+
+from magnetar.broker.admin.exchange import Reply, Request
+from magnetar.broker.cluster.lookup import BrokerAddress
+from magnetar.clock import Clock
+from magnetar.errors import NotReady
+from magnetar.tasks import Tasks
+
+log = logging.getLogger(__name__)
+
+PROGRAM: Final = ("-m", "magnetar.tools.cli", "functions", "worker")
+STARTUP_TIMEOUT_S: Final = 60.0
+STOP_TIMEOUT_S: Final = 20.0
+ANSWER_TIMEOUT_S: Final = 120.0
+RETRY_S_MAX: Final = 60.0
+_KEPT_HEADERS: Final = ("Allow", "X-Magnetar-Without-Effect")
+
+
+class FunctionsWorkerProcess:
+    """``magnetar functions worker`` beside this broker."""
+
+    def __init__(self, address: BrokerAddress, folder: Path, clock: Clock) -> None:
+        """``folder`` is where the worker keeps its files, and its log."""
+        self._address = address
+        self._folder = folder
+        self._clock = clock
+        self._tasks = Tasks("functions worker")
+        self._process: asyncio.subprocess.Process | None = None
+        self._url: asyncio.Task[str] | None = None  # Brings where it listens.
+        self._session = ClientSession(timeout=ClientTimeout(total=ANSWER_TIMEOUT_S))
+
+    def start(self) -> None:
+        """Start it, unless it has been."""
+        self._started()
+
+    async def answer(self, request: Request) -> Reply:
+        """Have the worker answer a request. Raises NotReady."""
+        url = await asyncio.shield(self._started())
+        headers = {"Accept": request.accept}
+        if request.content_type is not None:
+            headers["Content-Type"] = request.content_type
+        where = URL(f"{url}{request.path}", encoded=True).update_query(request.query)
+        try:
+            async with self._session.request(
+                request.method,
+                where,
+                data=request.body or None,
+                headers=headers,
+                allow_redirects=False,
+            ) as said:
+                body = await said.read()
+        except (ClientError, OSError) as error:
+            raise NotReady(f"the functions worker did not answer: {error!r}") from error
+        kept = {name: said.headers[name] for name in _KEPT_HEADERS if name in said.headers}
+        return Reply(said.status, body, said.headers.get("Content-Type") if body else None, kept)
+
+    async def close(self) -> None:
+        """End it."""
+        await self._tasks.close()
+        await self._session.close()
+        process = self._process
+        if process is None or process.returncode is not None:
+            return
+        assert process.stdin is not None
+        process.stdin.close()
+        try:
+            async with asyncio.timeout(STOP_TIMEOUT_S):
+                await process.wait()
+        except TimeoutError:
+            log.warning("functions_worker.killed after_s=%g", STOP_TIMEOUT_S)
+            process.kill()
+            await process.wait()
+
+    def _started(self) -> asyncio.Task[str]:
+        """The start that goes on, or has succeeded; else a new one."""
+        task = self._url
+        failed = task is not None and task.done() and (task.cancelled() or task.exception())
+        if task is None or failed:
+            task = self._url = self._tasks.start("start", self._start())
+        return task
+
+    async def _start(self) -> str:
+        """Start it, and wait until it serves. Raises NotReady, with the end of its log."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        ready = self._folder / "worker.ready"
+        ready.unlink(missing_ok=True)
+        log_file = self._folder / "worker.log"
+        command = [*PROGRAM, "--service-url", self._address.service_url]
+        command += ["--admin-url", self._address.web_url or "", "--data-dir", str(self._folder)]
+        command += ["--port", "0", "--ready-file", str(ready), "--until-eof"]
+        output = os.open(log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        try:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                *command,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=output,
+                start_new_session=True,  # Ctrl-C is for the broker, which ends it.
+            )
+        finally:
+            os.close(output)
+        self._process = process
+        assert process.stdout is not None
+        try:
+            async with asyncio.timeout(STARTUP_TIMEOUT_S):
+                line = await process.stdout.readline()
+        except TimeoutError as error:
+            process.kill()
+            raise NotReady(
+                f"the functions worker was not ready in {STARTUP_TIMEOUT_S:g} s: see {log_file}"
+            ) from error
+        if not line:
+            await process.wait()
+            raise NotReady(
+                "Function worker service is not done initializing. Please try again in a little "
+                f"while. ({_last_line(log_file)})"
+            )
+        self._tasks.spawn("watch", self._watch(process, process.stdout))
+        return f"http://127.0.0.1:{json.loads(ready.read_text(encoding='utf-8'))['port']}"
+
+    async def _watch(
+        self, process: asyncio.subprocess.Process, output: asyncio.StreamReader
+    ) -> None:
+        """Start it again when it has ended by itself."""
+        while await output.readline():
+            pass
+        code = await process.wait()
+        delay_s = 1.0
+        while True:
+            log.warning("functions_worker.ended exit_code=%s again_in_s=%g", code, delay_s)
+            self._url = None
+            await self._clock.sleep(delay_s)
+            try:
+                await asyncio.shield(self._started())
+            except NotReady as error:
+                log.warning("functions_worker.not_started %s", error)
+                delay_s = min(2 * delay_s, RETRY_S_MAX)
+            else:
+                return
+
+
+def _last_line(log_file: Path) -> str:
+    lines = log_file.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    return lines[-1] if lines else "it printed nothing"

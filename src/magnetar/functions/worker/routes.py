@@ -1,0 +1,274 @@
+"""The routes of the functions worker: Pulsar's /admin/v3/functions and /admin/v2/worker."""
+
+import json
+from typing import Any, Final
+from urllib.parse import unquote
+
+from magnetar.broker.admin.errors import Rejection
+from magnetar.broker.admin.exchange import Reply, Request, done, shown
+from magnetar.broker.admin.router import ANY, Route
+from magnetar.errors import InvalidValue
+from magnetar.functions.config_checks import without_effect
+from magnetar.functions.worker.multipart import TYPE, Part, parts_of
+from magnetar.functions.worker.services import WorkerServices
+from magnetar.functions.worker.states import value_of
+from magnetar.functions.worker.worker import package_from
+
+OCTETS: Final = "application/octet-stream"
+
+
+def _fqfn(request: Request) -> str:
+    return "/".join(unquote(request.segments[part]) for part in ("tenant", "namespace", "name"))
+
+
+def _instance(request: Request) -> int:
+    sent = request.segments["instance"]
+    if not sent.isdecimal() or len(sent) > 9:
+        raise Rejection(404, f"The instance in the path is a whole number, not '{sent}'")
+    return int(sent)
+
+
+def _parts(request: Request) -> dict[str, Part]:
+    try:
+        return parts_of(request.content_type or "", request.body)
+    except InvalidValue as error:
+        raise Rejection(400, str(error)) from error
+
+
+def _config(parts: dict[str, Part]) -> dict[str, Any]:
+    part = parts.get("functionConfig")
+    if part is None:
+        raise Rejection(400, "Function config is not provided")
+    try:
+        found = json.loads(part.data)
+    except ValueError as error:
+        raise Rejection(400, f"functionConfig is no JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise Rejection(400, "functionConfig is no JSON object")
+    return found
+
+
+async def _package(parts: dict[str, Part], given: dict[str, Any]) -> Part | None:
+    """The package that was sent, or that a URL names."""
+    part = parts.get("data")
+    if part is not None:
+        file_name = part.file_name or str(given.get("py") or "function.py")
+        return Part(part.data, file_name.replace("\\", "/").rpartition("/")[2])
+    url = parts.get("url")
+    return None if url is None else await package_from(url.text)
+
+
+async def list_functions(services: WorkerServices, request: Request) -> Reply:
+    tenant, namespace = (unquote(request.segments[part]) for part in ("tenant", "namespace"))
+    return shown(services.worker.names(tenant, namespace))
+
+
+async def get(services: WorkerServices, request: Request) -> Reply:
+    return shown(services.worker.get(_fqfn(request)).config.shown())
+
+
+async def create(services: WorkerServices, request: Request) -> Reply:
+    parts = _parts(request)
+    given = _config(parts)
+    package = await _package(parts, given)
+    if package is None:
+        raise Rejection(400, "Function Package is not provided")
+    await services.worker.create(_fqfn(request), given, package)
+    return _done(services, request)
+
+
+async def update(services: WorkerServices, request: Request) -> Reply:
+    parts = _parts(request)
+    given = _config(parts)
+    await services.worker.update(_fqfn(request), given, await _package(parts, given))
+    return _done(services, request)
+
+
+def _done(services: WorkerServices, request: Request) -> Reply:
+    """Done; what was given and has no effect is named in a header."""
+    ignored = without_effect(services.worker.get(_fqfn(request)).config)
+    reply = done()
+    if ignored:
+        reply.headers["X-Magnetar-Without-Effect"] = ", ".join(ignored)
+    return reply
+
+
+async def delete(services: WorkerServices, request: Request) -> Reply:
+    await services.worker.delete(_fqfn(request))
+    return done()
+
+
+async def status(services: WorkerServices, request: Request) -> Reply:
+    return shown(services.worker.status(_fqfn(request)))
+
+
+async def stats(services: WorkerServices, request: Request) -> Reply:
+    return shown(services.worker.stats(_fqfn(request)))
+
+
+async def instance_status(services: WorkerServices, request: Request) -> Reply:
+    return shown(_of_instance(services.worker.status(_fqfn(request)), request)["status"])
+
+
+async def instance_stats(services: WorkerServices, request: Request) -> Reply:
+    return shown(_of_instance(services.worker.stats(_fqfn(request)), request)["metrics"])
+
+
+def _of_instance(whole: dict[str, Any], request: Request) -> Any:
+    number = _instance(request)
+    if number >= len(whole["instances"]):
+        name = unquote(request.segments["name"])
+        raise Rejection(400, f"Function {name} doesn't have instance with id {number}")
+    return whole["instances"][number]
+
+
+async def start(services: WorkerServices, request: Request) -> Reply:
+    await services.worker.turn(_fqfn(request), _instance_or_all(request), running=True)
+    return done()
+
+
+async def stop(services: WorkerServices, request: Request) -> Reply:
+    await services.worker.turn(_fqfn(request), _instance_or_all(request), running=False)
+    return done()
+
+
+async def restart(services: WorkerServices, request: Request) -> Reply:
+    await services.worker.restart(_fqfn(request), _instance_or_all(request))
+    return done()
+
+
+def _instance_or_all(request: Request) -> int | None:
+    return _instance(request) if "instance" in request.segments else None
+
+
+async def trigger(services: WorkerServices, request: Request) -> Reply:
+    parts = _parts(request)
+    data = parts.get("dataStream", parts.get("data"))
+    services.worker.get(_fqfn(request))
+    if data is None:
+        raise Rejection(400, "Trigger Data is not provided")
+    topic = parts["topic"].text if "topic" in parts else None
+    answer = await services.worker.trigger(_fqfn(request), data.data, topic)
+    return done() if answer is None else Reply(200, answer, "application/json")
+
+
+async def get_state(services: WorkerServices, request: Request) -> Reply:
+    key = unquote(request.segments["key"])
+    found = await services.state.get(services.worker.get(_fqfn(request)).config, key)
+    if found is None:
+        raise Rejection(404, f"key '{key}' doesn't exist.")
+    return shown({"key": key, **found})
+
+
+async def put_state(services: WorkerServices, request: Request) -> Reply:
+    key = unquote(request.segments["key"])
+    config = services.worker.get(_fqfn(request)).config
+    part = _parts(request).get("state")
+    try:
+        given = json.loads(part.data) if part is not None else None
+    except ValueError as error:
+        raise Rejection(400, f"state is no JSON: {error}") from error
+    if not isinstance(given, dict):
+        raise Rejection(400, "state is no JSON object")
+    if given.get("key") != key:
+        raise Rejection(400, "Path key doesn't match key in json")
+    value = value_of(given)
+    if value is None:
+        raise Rejection(400, "Setting Counter values not supported in put state")
+    await services.state.put(config, key, value)
+    await services.worker.state_changed(config.fqfn)
+    return done()
+
+
+async def upload(services: WorkerServices, request: Request) -> Reply:
+    parts = _parts(request)
+    if "data" not in parts or "path" not in parts:
+        raise Rejection(400, "Function Package is not provided: send data and path")
+    await services.worker.packages.upload(parts["path"].text, parts["data"].data)
+    return done()
+
+
+async def download(services: WorkerServices, request: Request) -> Reply:
+    path = request.query.get("path")
+    if not path:
+        raise Rejection(400, "path is missing: say under which one the file was uploaded")
+    return Reply(200, await services.worker.packages.download(path), OCTETS)
+
+
+async def download_function(services: WorkerServices, request: Request) -> Reply:
+    return Reply(200, await services.worker.code(_fqfn(request)), OCTETS)
+
+
+async def nothing(_services: WorkerServices, _request: Request) -> Reply:
+    """What Pulsar has, and a worker for Python on Spark has not: connectors, built-in functions."""
+    return shown([])
+
+
+async def cluster(services: WorkerServices, _: Request) -> Reply:
+    return shown([services.info])
+
+
+async def leader(services: WorkerServices, _: Request) -> Reply:
+    return shown(services.info)
+
+
+async def ready(_services: WorkerServices, _request: Request) -> Reply:
+    return shown(True)
+
+
+async def assignments(services: WorkerServices, _: Request) -> Reply:
+    instances = [
+        f"{record.config.fqfn}:{number}"
+        for record in services.worker.all()
+        if record.running
+        for number in range(record.config.parallelism)
+    ]
+    return shown({services.info["workerId"]: instances} if instances else {})
+
+
+async def rebalance(_services: WorkerServices, _request: Request) -> Reply:
+    raise Rejection(400, "Too few workers (need at least 2)")
+
+
+async def functions_metrics(services: WorkerServices, _: Request) -> Reply:
+    return shown(services.worker.metrics())
+
+
+_ALL: Final = "/admin/v3/functions"
+_ONE: Final = f"{_ALL}/{{tenant}}/{{namespace}}/{{name}}"
+_INSTANCE: Final = f"{_ONE}/{{instance}}"
+
+ROUTES: Final = (
+    Route("POST", f"{_ALL}/upload", upload, (TYPE,)),
+    Route("GET", f"{_ALL}/download", download, gives=ANY),
+    Route("GET", f"{_ALL}/connectors", nothing),
+    Route("GET", f"{_ALL}/builtins", nothing),
+    Route("GET", f"{_ALL}/{{tenant}}/{{namespace}}", list_functions),
+    Route("GET", _ONE, get),
+    Route("POST", _ONE, create, (TYPE,)),
+    Route("PUT", _ONE, update, (TYPE,)),
+    Route("DELETE", _ONE, delete),
+    Route("GET", f"{_ONE}/status", status),
+    Route("GET", f"{_ONE}/stats", stats),
+    Route("GET", f"{_INSTANCE}/status", instance_status),
+    Route("GET", f"{_INSTANCE}/stats", instance_stats),
+    Route("POST", f"{_ONE}/start", start),
+    Route("POST", f"{_ONE}/stop", stop),
+    Route("POST", f"{_ONE}/restart", restart),
+    Route("POST", f"{_INSTANCE}/start", start),
+    Route("POST", f"{_INSTANCE}/stop", stop),
+    Route("POST", f"{_INSTANCE}/restart", restart),
+    Route("POST", f"{_ONE}/trigger", trigger, (TYPE,), gives=ANY),
+    Route("GET", f"{_ONE}/state/{{key}}", get_state),
+    Route("POST", f"{_ONE}/state/{{key}}", put_state, (TYPE,)),
+    Route("GET", f"{_ONE}/download", download_function, gives=ANY),
+    Route("GET", "/admin/v2/worker/cluster", cluster),
+    Route("GET", "/admin/v2/worker/cluster/leader", leader),
+    Route("GET", "/admin/v2/worker/cluster/leader/ready", ready),
+    Route("GET", "/admin/v2/worker/assignments", assignments),
+    Route("GET", "/admin/v2/worker/connectors", nothing),
+    Route("PUT", "/admin/v2/worker/rebalance", rebalance),
+    Route("GET", "/admin/v2/worker-stats/functionsmetrics", functions_metrics),
+    Route("GET", "/admin/v2/worker-stats/metrics", nothing),
+)
+"""Every route of a worker."""

@@ -1,0 +1,82 @@
+"""Runs a functions worker: opens what it stands on, and answers over HTTP until it is stopped."""
+
+import logging
+import socket
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+from magnetar.broker.addresses import listen
+from magnetar.broker.admin.router import Router
+from magnetar.broker.admin.routes.functions import FORM_BYTES_MAX
+from magnetar.broker.admin.server import AdminServer
+from magnetar.client.client import Client
+from magnetar.clock import SystemClock
+from magnetar.functions.worker.admin import Admin
+from magnetar.functions.worker.jobs import Jobs
+from magnetar.functions.worker.metadata import NAMESPACE, FunctionMetaData
+from magnetar.functions.worker.metadata_topic import MetadataTopic
+from magnetar.functions.worker.packages import Packages
+from magnetar.functions.worker.routes import ROUTES
+from magnetar.functions.worker.services import WorkerServices
+from magnetar.functions.worker.settings import WorkerSettings
+from magnetar.functions.worker.states import States
+from magnetar.functions.worker.supervisor import Supervisor
+from magnetar.functions.worker.worker import FunctionsWorker
+from magnetar.tasks import Tasks
+
+log = logging.getLogger(__name__)
+
+
+@asynccontextmanager
+async def running_worker(settings: WorkerSettings, jobs: Jobs) -> AsyncIterator[int]:
+    """A worker that serves until the block ends, on the port that this brings.
+
+    ``jobs`` run the functions. Raises NotReady when there is no broker, or another worker.
+    """
+    clock = SystemClock()
+    async with AsyncExitStack() as stack:
+        listener = listen(settings.host, settings.port, "--port")
+        stack.callback(listener.close)
+        port: int = listener.getsockname()[1]
+        worker_id = f"magnetar-fw-{socket.gethostname()}-{port}"
+        settings.folder.mkdir(parents=True, exist_ok=True)
+        admin = Admin(settings.admin_url)
+        await admin.prepare(NAMESPACE)
+        client = await stack.enter_async_context(
+            Client(settings.service_url, **settings.client_options())
+        )
+        metadata = await stack.enter_async_context(await MetadataTopic.open(client))
+        packages = Packages(client, admin, settings.folder / "packages")
+
+        async def package(record: FunctionMetaData) -> Path:
+            return await packages.file(record.package, record.file_name)
+
+        supervisor = Supervisor(
+            jobs,
+            package=package,
+            worker=worker_id,
+            clock=clock,
+            tasks=Tasks("functions"),
+        )
+        stack.push_async_callback(supervisor.close)
+        worker = FunctionsWorker(
+            client=client,
+            admin=admin,
+            metadata=metadata,
+            packages=packages,
+            supervisor=supervisor,
+            clock=clock,
+        )
+        await worker.resume()
+        info = {"workerId": worker_id, "workerHostname": settings.host, "port": port}
+        state = States(settings.service_url, settings.admin_url, **settings.client_options())
+        services = WorkerServices(worker=worker, state=state, info=info)
+        server = await AdminServer.start(
+            Router(ROUTES, services),
+            listener,
+            Tasks("functions worker's API"),
+            body_bytes_max=FORM_BYTES_MAX,
+        )
+        stack.push_async_callback(server.close)
+        yield port

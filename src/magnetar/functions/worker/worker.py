@@ -1,0 +1,285 @@
+"""What a functions worker does, asked over its API: Pulsar's rules and words."""
+
+import asyncio
+import re
+import urllib.request
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from magnetar.broker.admin.errors import Rejection
+from magnetar.broker.admin.routes.functions import PACKAGE_BYTES_MAX
+from magnetar.client.client import Client
+from magnetar.client.consumers.topics_pattern import TopicsPattern
+from magnetar.clock import Clock
+from magnetar.errors import InvalidValue
+from magnetar.functions.config import FunctionConfig
+from magnetar.functions.config_checks import check
+from magnetar.functions.state_topic import state_topic
+from magnetar.functions.worker.admin import Admin
+from magnetar.functions.worker.metadata import FunctionMetaData, updated
+from magnetar.functions.worker.metadata_topic import MetadataTopic
+from magnetar.functions.worker.multipart import Part
+from magnetar.functions.worker.package_check import check_package
+from magnetar.functions.worker.packages import Packages
+from magnetar.functions.worker.supervisor import Supervisor
+from magnetar.functions.worker.trigger import trigger
+from magnetar.model.subscriptions import RegexSubscriptionMode
+
+_SCHEMES: Final = ("http", "https", "file")
+_DOWNLOAD_TIMEOUT_S: Final = 60.0
+_READY_TIMEOUT_S: Final = 20.0
+_READY_LOOK_S: Final = 0.1
+
+
+class FunctionsWorker:
+    """The functions of one broker or cluster. Refusals are raised as Rejection, as Pulsar's."""
+
+    def __init__(
+        self,
+        *,
+        client: Client,
+        admin: Admin,
+        metadata: MetadataTopic,
+        packages: Packages,
+        supervisor: Supervisor,
+        clock: Clock,
+    ) -> None:
+        self._client = client
+        self._admin = admin
+        self._metadata = metadata
+        self._supervisor = supervisor
+        self._clock = clock
+        self.packages = packages
+
+    async def resume(self) -> None:
+        """Go on with every function that there is, and finish what was being deleted."""
+        for record in list(self._metadata.functions.values()):
+            if record.deleted:
+                await self._finish_deletion(record)
+            else:
+                self._supervisor.put(record)
+
+    def names(self, tenant: str, namespace: str) -> list[str]:
+        """The functions of a namespace."""
+        return [
+            record.config.name
+            for record in self._metadata.functions.values()
+            if (record.config.tenant, record.config.namespace) == (tenant, namespace)
+            and not record.deleted
+        ]
+
+    def all(self) -> list[FunctionMetaData]:
+        """Every function."""
+        return [record for record in self._metadata.functions.values() if not record.deleted]
+
+    def get(self, fqfn: str, *, missing: int = 404) -> FunctionMetaData:
+        """A function. Raises Rejection with the status ``missing``."""
+        record = self._metadata.functions.get(fqfn)
+        if record is None or record.deleted:
+            raise Rejection(missing, f"Function {fqfn.rpartition('/')[2]} doesn't exist")
+        return record
+
+    def status(self, fqfn: str) -> dict[str, Any]:
+        self.get(fqfn)
+        return self._supervisor.status(fqfn)
+
+    def stats(self, fqfn: str) -> dict[str, Any]:
+        self.get(fqfn)
+        return self._supervisor.stats(fqfn)
+
+    def metrics(self) -> list[dict[str, Any]]:
+        """The stats of every instance."""
+        return self._supervisor.metrics()
+
+    async def create(self, fqfn: str, given: Mapping[str, Any], package: Part) -> None:
+        """Store a new function and start it, when everything that it needs is there."""
+        if fqfn in self._metadata.functions:
+            raise Rejection(400, f"Function {fqfn.rpartition('/')[2]} already exists")
+        config = _parsed(fqfn, given)
+        absent = await self._admin.exists(config.tenant, config.namespace)
+        if absent is not None:
+            raise Rejection(400, absent)
+        kept = await self._kept(config, package)
+        await self._put(
+            FunctionMetaData(
+                config, kept, file_name=package.file_name, created_ms=self._clock.wall_ms()
+            )
+        )
+
+    async def update(self, fqfn: str, given: Mapping[str, Any], package: Part | None) -> None:
+        """Change a function; it goes on where it is, with what is new."""
+        record = self.get(fqfn, missing=400)
+        try:
+            config = updated(record.config, {**_named(fqfn), **given, **_named(fqfn)})
+            check(config)
+        except InvalidValue as error:
+            raise Rejection(400, str(error)) from error
+        if package is None:
+            if config == record.config:
+                raise Rejection(400, "Update contains no change")
+            code = await self.packages.file(record.package, record.file_name)
+            await _check_code(code, config)
+            await self._put(record.changed(config=config))
+            return
+        kept = await self._kept(config, package)
+        if (config, kept) == (record.config, record.package):
+            raise Rejection(400, "Update contains no change")
+        await self._put(record.changed(config=config, package=kept, file_name=package.file_name))
+        await self._drop_package(record.package)
+
+    async def delete(self, fqfn: str) -> None:
+        """End a function, and remove what it had."""
+        record = self.get(fqfn).changed(deleted=True, running=False)
+        await self._metadata.put(record)
+        await self._finish_deletion(record)
+
+    async def turn(self, fqfn: str, instance: int | None, *, running: bool) -> None:
+        """Start or stop a function."""
+        record = self.get(fqfn)
+        self._check_whole(record, instance)
+        if record.running == running:
+            raise Rejection(400, "Operation not permitted")
+        await self._put(record.changed(running=running))
+
+    async def restart(self, fqfn: str, instance: int | None) -> None:
+        """Start a function anew, where it is."""
+        self._check_whole(self.get(fqfn), instance)
+        self._supervisor.restart(fqfn)
+        await self._supervisor.settle(fqfn)
+
+    async def trigger(self, fqfn: str, data: bytes, topic: str | None) -> bytes | None:
+        """Have a function process one message. Its answer, if it has an output."""
+        config = self.get(fqfn).config
+        if topic is None and len(config.input_specs) != 1:
+            raise Rejection(400, "Function in trigger function has more than 1 input topics")
+        where = topic or next(iter(config.input_specs))
+        if where not in config.input_topics:
+            raise Rejection(400, "Function in trigger function has unidentified topic")
+        if not await self._reads(config, where):
+            raise Rejection(400, "Function in trigger function is not ready")
+        try:
+            return await trigger(self._client, where, data, config.output)
+        except TimeoutError as error:
+            raise Rejection(408, f"Request Timed Out: {error}") from error
+        except InvalidValue as error:
+            raise Rejection(
+                400,
+                f"Failed to serialize input with error: {error}. Please check if input data "
+                "conforms with the schema of the input topic.",
+            ) from error
+
+    async def _reads(self, config: FunctionConfig, topic: str) -> bool:
+        """Whether a function has subscribed to an input. One that is starting is waited for."""
+        end = self._clock.now() + _READY_TIMEOUT_S
+        while not await self._admin.subscribed(topic, config.subscription):
+            if self._clock.now() > end or not self.get(config.fqfn).running:
+                return False
+            await self._clock.sleep(_READY_LOOK_S)
+        return True
+
+    async def state_changed(self, fqfn: str) -> None:
+        """Have a function see what was put into its state: a single instance reads it once."""
+        if self.get(fqfn).config.parallelism == 1:
+            await self.restart(fqfn, None)
+
+    async def code(self, fqfn: str) -> bytes:
+        """The package of a function."""
+        return await self.packages.read(self.get(fqfn).package)
+
+    async def _put(self, record: FunctionMetaData) -> None:
+        await self._metadata.put(record)
+        self._supervisor.put(record)
+        await self._supervisor.settle(record.config.fqfn)
+
+    async def _kept(self, config: FunctionConfig, package: Part) -> str:
+        """Store a package that can run. Returns its name."""
+        name = await self.packages.keep(package.data)
+        try:
+            await _check_code(await self.packages.file(name, package.file_name), config)
+        except Rejection:
+            await self._drop_package(name)
+            raise
+        return name
+
+    async def _finish_deletion(self, record: FunctionMetaData) -> None:
+        config = record.config
+        await self._supervisor.remove(config.fqfn)
+        if config.cleanup_subscription:
+            for topic in await self._topics(config):
+                await self._admin.delete_subscription(topic, config.subscription)
+        await self._admin.delete_topic(state_topic(config))
+        await self._metadata.forget(config.fqfn)
+        await self._drop_package(record.package)
+
+    async def _topics(self, config: FunctionConfig) -> list[str]:
+        """The topics that a function has read from."""
+        found = list(config.input_topics)
+        for text in config.topics_patterns:
+            pattern = TopicsPattern.of(re.compile(text), RegexSubscriptionMode.PERSISTENT_ONLY)
+            named = await self._client.topics(str(pattern.namespace))
+            found += [topic for topic in named if pattern.matches(topic)]
+        return found
+
+    async def _drop_package(self, name: str) -> None:
+        if all(record.package != name for record in self._metadata.functions.values()):
+            await self.packages.delete(name)
+
+    def _check_whole(self, record: FunctionMetaData, instance: int | None) -> None:
+        """Instances of a function are tasks of one query: they start and stop together."""
+        count = record.config.parallelism
+        if instance is None:
+            return
+        if not 0 <= instance < count:
+            raise Rejection(400, "Operation not permitted")
+        if count > 1:
+            raise Rejection(
+                400,
+                f"Operation not permitted: the {count} instances of {record.config.name} run in "
+                "one Spark query; start, stop or restart the function",
+            )
+
+
+async def package_from(url: str) -> Part:
+    """The file that a URL names. Raises Rejection."""
+    parts = urlsplit(url)
+    if parts.scheme not in _SCHEMES:
+        raise Rejection(400, _BAD_URL)
+    try:
+        data = await asyncio.to_thread(_downloaded, url)
+    except OSError as error:
+        raise Rejection(400, f"{_BAD_URL}: {url}: {error}") from error
+    if len(data) > PACKAGE_BYTES_MAX:
+        raise Rejection(413, f"{url} has more than {PACKAGE_BYTES_MAX} bytes")
+    return Part(data, PurePosixPath(parts.path).name)
+
+
+_BAD_URL: Final = "Function Package url is not valid.supported url (http/https/file)"
+
+
+def _downloaded(url: str) -> bytes:
+    with urllib.request.urlopen(url, timeout=_DOWNLOAD_TIMEOUT_S) as answer:  # noqa: S310 - checked
+        data: bytes = answer.read(PACKAGE_BYTES_MAX + 1)
+    return data
+
+
+def _named(fqfn: str) -> dict[str, str]:
+    return dict(zip(("tenant", "namespace", "name"), fqfn.split("/"), strict=True))
+
+
+def _parsed(fqfn: str, given: Mapping[str, Any]) -> FunctionConfig:
+    """A configuration under the name of the path. Raises Rejection."""
+    try:
+        config = FunctionConfig.parse({**given, "fqfn": None, **_named(fqfn)})
+        check(config)
+    except InvalidValue as error:
+        raise Rejection(400, str(error)) from error
+    return config
+
+
+async def _check_code(file: Path, config: FunctionConfig) -> None:
+    try:
+        await check_package(file, config.class_name)
+    except InvalidValue as error:
+        raise Rejection(400, str(error)) from error

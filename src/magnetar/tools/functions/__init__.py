@@ -1,0 +1,1 @@
+"""``magnetar functions``: what creates functions, looks at them and runs their worker."""

@@ -1,0 +1,140 @@
+"""Pulsar's functions API, asked over HTTP."""
+
+import json
+import secrets
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote, urlencode
+
+from magnetar.errors import InvalidValue, NotReady, Refused
+from magnetar.functions.worker.multipart import Part, form
+
+TIMEOUT_S: Final = 120.0
+_NO_EFFECT: Final = "X-Magnetar-Without-Effect"
+
+
+class FunctionsApi:
+    """The functions of a broker. Raises Refused with the answer's reason, NotReady for none."""
+
+    def __init__(self, admin_url: str, *, timeout_s: float = TIMEOUT_S) -> None:
+        self._url = admin_url.rstrip("/")
+        self._timeout_s = timeout_s
+        self.without_effect = ""
+        """The keys of the function last sent that nothing depends on."""
+
+    def names(self, tenant: str, namespace: str) -> list[str]:
+        found: list[str] = self._shown("GET", f"/{quote(tenant)}/{quote(namespace)}")
+        return found
+
+    def get(self, fqfn: str) -> dict[str, Any]:
+        found: dict[str, Any] = self._shown("GET", _path(fqfn))
+        return found
+
+    def create(self, fqfn: str, config: Mapping[str, Any]) -> None:
+        self._send("POST", _path(fqfn), _function(config))
+
+    def update(self, fqfn: str, config: Mapping[str, Any]) -> None:
+        """Without a package it keeps the one that it has."""
+        self._send("PUT", _path(fqfn), _function(config))
+
+    def delete(self, fqfn: str) -> None:
+        self._ask("DELETE", _path(fqfn))
+
+    def status(self, fqfn: str, instance: int | None = None) -> dict[str, Any]:
+        found: dict[str, Any] = self._shown("GET", f"{_path(fqfn, instance)}/status")
+        return found
+
+    def stats(self, fqfn: str, instance: int | None = None) -> dict[str, Any]:
+        found: dict[str, Any] = self._shown("GET", f"{_path(fqfn, instance)}/stats")
+        return found
+
+    def turn(self, fqfn: str, instance: int | None, action: str) -> None:
+        """``start``, ``stop`` or ``restart``."""
+        self._ask("POST", f"{_path(fqfn, instance)}/{action}")
+
+    def trigger(self, fqfn: str, data: bytes, topic: str | None) -> bytes:
+        """What the function made of it; nothing where it has no output."""
+        parts = {"data": Part(data)}
+        if topic is not None:
+            parts["topic"] = Part(topic.encode())
+        return self._send("POST", f"{_path(fqfn)}/trigger", parts)
+
+    def state(self, fqfn: str, key: str) -> dict[str, Any]:
+        found: dict[str, Any] = self._shown("GET", f"{_path(fqfn)}/state/{quote(key, safe='')}")
+        return found
+
+    def put_state(self, fqfn: str, state: Mapping[str, Any]) -> None:
+        part = Part(json.dumps(state).encode(), content_type="application/json")
+        key = quote(str(state.get("key")), safe="")
+        self._send("POST", f"{_path(fqfn)}/state/{key}", {"state": part})
+
+    def upload(self, file: Path, path: str) -> None:
+        self._send("POST", "/upload", {"data": _file(file), "path": Part(path.encode())})
+
+    def download(self, path: str) -> bytes:
+        return self._ask("GET", f"/download?{urlencode({'path': path})}")
+
+    def code(self, fqfn: str) -> bytes:
+        """The package of a function."""
+        return self._ask("GET", f"{_path(fqfn)}/download")
+
+    def _shown(self, method: str, path: str) -> Any:
+        return json.loads(self._ask(method, path))
+
+    def _send(self, method: str, path: str, parts: Mapping[str, Part]) -> bytes:
+        content_type, body = form(parts, secrets.token_hex(16))
+        return self._ask(method, path, body, content_type)
+
+    def _ask(self, method: str, path: str, body: bytes | None = None, kind: str = "") -> bytes:
+        url = f"{self._url}/admin/v3/functions{path}"
+        headers = {"Accept": "*/*", **({"Content-Type": kind} if kind else {})}
+        if not url.startswith(("http://", "https://")):
+            raise InvalidValue(f"--admin-url is {self._url}: it has to be http://host:8080")
+        request = urllib.request.Request(url, body, headers, method=method)  # noqa: S310 - checked
+        try:
+            with urllib.request.urlopen(request, timeout=self._timeout_s) as answer:  # noqa: S310
+                self.without_effect = answer.headers.get(_NO_EFFECT, "")
+                data: bytes = answer.read()
+                return data
+        except urllib.error.HTTPError as error:
+            raise Refused(_reason(error)) from error
+        except OSError as error:
+            raise NotReady(
+                f"nobody answers at {self._url}: {error}. Start `magnetar standalone --functions`, "
+                "or say where it is with --admin-url"
+            ) from error
+
+
+def _path(fqfn: str, instance: int | None = None) -> str:
+    path = "/".join(quote(part, safe="") for part in fqfn.split("/"))
+    return f"/{path}" if instance is None else f"/{path}/{instance}"
+
+
+def _function(config: Mapping[str, Any]) -> dict[str, Part]:
+    """The form of a function: its configuration, and its code as a file or a URL."""
+    code = config.get("py")
+    parts = {}
+    if isinstance(code, str):
+        parts = {"url": Part(code.encode())} if "://" in code else {"data": _file(Path(code))}
+    described = Part(json.dumps(config).encode(), content_type="application/json")
+    return {**parts, "functionConfig": described}
+
+
+def _file(path: Path) -> Part:
+    try:
+        return Part(path.read_bytes(), path.name, "application/octet-stream")
+    except OSError as error:
+        raise InvalidValue(f"cannot read the code in {path}: {error.strerror}") from error
+
+
+def _reason(error: urllib.error.HTTPError) -> str:
+    """Why an answer refuses: Pulsar's ``reason``, or what else it says."""
+    said = error.read().decode(errors="replace")
+    try:
+        reason = json.loads(said)["reason"]
+    except (ValueError, KeyError, TypeError):
+        reason = said[:300] or error.reason
+    return f"{reason} (HTTP {error.code})"

@@ -1,0 +1,217 @@
+"""The options of ``magnetar functions``, by pulsar-admin's names, and what they say."""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import click
+
+from magnetar.errors import InvalidValue
+from magnetar.functions.config import PUBLIC, BatchBuilder, LogLevel, ProcessingGuarantees
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+WEB_SERVICE_URL: Final = "http://localhost:8080"
+_JSON: Final = "as JSON"
+
+
+def admin_url(command: F) -> F:
+    """Where the admin API is."""
+    return click.option(
+        "--admin-url",
+        envvar="PULSAR_ADMIN_URL",
+        default=WEB_SERVICE_URL,
+        show_default=True,
+        show_envvar=True,
+        help="The broker's admin API, or a worker's own.",
+    )(command)
+
+
+def output_format(command: F) -> F:
+    """How an answer is shown."""
+    return click.option(
+        "-o",
+        "--output-format",
+        "form",
+        type=click.Choice(["table", "json", "yaml"]),
+        default="table",
+        show_default=True,
+    )(command)
+
+
+def named(command: F) -> F:
+    """Which function: by its full name, or by its parts."""
+    from magnetar.tools.functions.completion import complete_name  # noqa: PLC0415 - asks the API
+
+    for option in (
+        click.option("--name", help="The function's name.", shell_complete=complete_name),
+        click.option("--namespace", help="Its namespace. [default]"),
+        click.option("--tenant", help="Its tenant. [public]"),
+        click.option("--fqfn", help="All three: tenant/namespace/name."),
+    ):
+        command = option(command)
+    return command
+
+
+def fqfn_of(fqfn: str | None, tenant: str | None, namespace: str | None, name: str | None) -> str:
+    """The full name of a function that was named. Raises UsageError."""
+    if fqfn is not None:
+        if tenant or namespace or name:
+            raise click.UsageError("say either --fqfn or --tenant, --namespace and --name")
+        if fqfn.count("/") != 2:
+            raise click.UsageError("--fqfn has to be tenant/namespace/name")
+        return fqfn
+    if name is None:
+        raise click.UsageError("say which function: --name NAME, or --fqfn tenant/namespace/name")
+    return f"{tenant or PUBLIC}/{namespace or 'default'}/{name}"
+
+
+def instance(command: F) -> F:
+    """One instance of a function."""
+    return click.option("--instance-id", type=int, help="One instance. [all]")(command)
+
+
+# Option, key of the configuration, type, help. Lists have commas between.
+_TEXTS: Final = (
+    ("--classname", "className", "The class, as module.Class, or a module with process(input)."),
+    ("--py", "py", "The Python file, wheel or zip with the code, or its URL."),
+    ("--jar", "jar", "Not done: functions are written in Python."),
+    ("--go", "go", "Not done: functions are written in Python."),
+    ("--topics-pattern", "topicsPattern", "A regular expression over input topics."),
+    ("--log-topic", "logTopic", "Where the function's log lines go."),
+    ("--output-serde-classname", "outputSerdeClassName", "The serde of the output."),
+    ("--subs-name", "subName", "The subscription on the inputs. [tenant/namespace/name]"),
+    ("--dead-letter-topic", "deadLetterTopic", "Where messages go that failed too often."),
+    ("--runtime-flags", "runtimeFlags", "Not done."),
+    ("--custom-runtime-options", "customRuntimeOptions", "Not done."),
+    ("--function-type", "functionType", "Not done: there are no built-in functions."),
+    ("--input-type-class-name", "inputTypeClassName", "Not done: it is Java's."),
+    ("--output-type-class-name", "outputTypeClassName", "Not done: it is Java's."),
+)
+_NUMBERS: Final = (
+    ("--parallelism", "parallelism", "How many instances."),
+    ("--timeout-ms", "timeoutMs", "When a message that failed comes again."),
+    ("--max-message-retries", "maxMessageRetries", "How often a failed message is tried again."),
+)
+_JSONS: Final = (
+    ("--user-config", "userConfig", "What context.get_user_config_value reads"),
+    ("--secrets", "secrets", "What context.get_secret reads"),
+    ("--custom-serde-inputs", "customSerdeInputs", "Input topics and their serdes"),
+    ("--custom-schema-inputs", "customSchemaInputs", "Input topics and their schemas"),
+    ("--custom-schema-outputs", "customSchemaOutputs", "Not done"),
+    ("--input-specs", "inputSpecs", "Input topics, and how each is read"),
+    ("--producer-config", "producerConfig", "How the output is written"),
+)
+_TRUTHS: Final = (
+    ("--retain-ordering", "retainOrdering", "Process messages in order."),
+    ("--retain-key-ordering", "retainKeyOrdering", "Process messages of a key in order."),
+    ("--auto-ack", "autoAck", "Acknowledge by itself; false is MANUAL."),
+    ("--cleanup-subscription", "cleanupSubscription", "Delete the subscription with it."),
+    (
+        "--forward-source-message-property",
+        "forwardSourceMessageProperty",
+        "Give outputs the properties of their inputs.",
+    ),
+    ("--skip-to-latest", "skipToLatest", "Not done."),
+)
+_WORDS: Final = (
+    ("--processing-guarantees", "processingGuarantees", list(ProcessingGuarantees)),
+    ("--subs-position", "subscriptionPosition", ["Latest", "Earliest"]),
+    ("--batch-builder", "batchBuilder", list(BatchBuilder)),
+    ("--log-level", "logLevel", list(LogLevel)),
+)
+_WINDOW: Final = (
+    ("--window-length-count", "windowLengthCount", "Messages of a window."),
+    ("--window-length-duration-ms", "windowLengthDurationMs", "How long a window is."),
+    ("--sliding-interval-count", "slidingIntervalCount", "Messages from window to window."),
+    ("--sliding-interval-duration-ms", "slidingIntervalDurationMs", "Time between windows."),
+)
+_RESOURCES: Final = (("--cpu", "cpu", float), ("--ram", "ram", int), ("--disk", "disk", int))
+
+
+def _variable(option: str) -> str:
+    return option.removeprefix("--").replace("-", "_")
+
+
+def configured(command: F) -> F:
+    """Everything that a function's configuration may say."""
+    options = [
+        click.option("--function-config-file", type=click.Path(path_type=Path), help="YAML."),
+        click.option("-i", "--inputs", help="Input topics, with commas between."),
+        click.option("-o", "--output", help="The output topic."),
+        click.option("-st", "--schema-type", help="The schema of the output."),
+        *(click.option(option, help=about) for option, _, about in _TEXTS),
+        *(click.option(option, type=int, help=about) for option, _, about in _NUMBERS),
+        *(click.option(option, help=f"{about}, {_JSON}.") for option, _, about in _JSONS),
+        *(
+            click.option(
+                option, type=bool, is_flag=False, flag_value=True, default=None, help=about
+            )
+            for option, _, about in _TRUTHS
+        ),
+        *(click.option(option, type=click.Choice(words)) for option, _, words in _WORDS),
+        *(click.option(option, type=int, help=about) for option, _, about in _WINDOW),
+        *(click.option(option, type=kind, help="No effect.") for option, _, kind in _RESOURCES),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return named(command)
+
+
+def config_from(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What the file and the options say, the options before the file; by the file's keys.
+
+    Raises UsageError, InvalidValue.
+    """
+    file = given["function_config_file"]
+    whole = {} if file is None else _read(file)
+    if given["fqfn"] is not None and (given["tenant"] or given["namespace"] or given["name"]):
+        raise click.UsageError("say either --fqfn or --tenant, --namespace and --name")
+    said: dict[str, Any] = {key: given[key] for key in ("fqfn", "tenant", "namespace", "name")}
+    said["output"] = given["output"]
+    said["outputSchemaType"] = given["schema_type"]
+    for option, key, _ in (*_TEXTS, *_NUMBERS, *_TRUTHS, *_WORDS):
+        said[key] = given[_variable(option)]
+    for option, key, _ in _JSONS:
+        text = given[_variable(option)]
+        said[key] = None if text is None else _json(option, text)
+    if given["inputs"] is not None:
+        said["inputs"] = [topic.strip() for topic in given["inputs"].split(",") if topic.strip()]
+    for key, options in (("windowConfig", _WINDOW), ("resources", _RESOURCES)):
+        found = {name: given[_variable(option)] for option, name, _ in options}
+        found = {name: value for name, value in found.items() if value is not None}
+        if found:
+            said[key] = {**whole.get(key, {}), **found}
+    whole.update({key: value for key, value in said.items() if value is not None})
+    if file is not None and isinstance(whole.get("py"), str):
+        whole["py"] = _beside(file, whole["py"])
+    return whole
+
+
+def _read(file: Path) -> dict[str, Any]:
+    import yaml  # noqa: PLC0415 - of the extra spark, as all that runs functions
+
+    try:
+        found = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidValue(f"cannot read --function-config-file {file}: {error}") from error
+    except yaml.YAMLError as error:
+        at = " ".join(str(error).split())
+        raise InvalidValue(f"--function-config-file {file} is no YAML: {at}") from error
+    if not isinstance(found, dict):
+        raise InvalidValue(f"--function-config-file {file} has no keys: see docs/functions.md")
+    return found
+
+
+def _json(option: str, text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise click.UsageError(f"{option} is no JSON: {error}") from error
+
+
+def _beside(file: Path, py: str) -> str:
+    """The code that a file names: from here, or from where that file is."""
+    near = file.parent / py
+    return str(near) if "://" not in py and not Path(py).exists() and near.exists() else py

@@ -1,0 +1,183 @@
+"""Runs functions: the worker; one function beside a broker; one in memory, without a broker."""
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import click
+
+from magnetar.errors import InvalidValue
+from magnetar.functions.config import FunctionConfig
+from magnetar.functions.config_checks import check, without_effect
+from magnetar.functions.worker.settings import MASTER, PORT, WorkerSettings
+from magnetar.tools.functions.options import config_from, configured
+from magnetar.tools.process import log_to, stop_at_eof, stop_on_signals, write_ready_file
+
+_SERVICE_URL = "pulsar://localhost:6650"
+_ADMIN_URL = "http://localhost:8080"
+
+
+@click.command()
+@click.option("--service-url", default=_SERVICE_URL, show_default=True, help="The broker.")
+@click.option("--admin-url", default=_ADMIN_URL, show_default=True, help="Its admin API.")
+@click.option(
+    "--data-dir",
+    type=click.Path(path_type=Path),
+    default=Path("data/functions"),
+    show_default=True,
+    help="Where packages are cached, and Spark logs.",
+)
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--port", default=PORT, show_default=True, help="0 picks one.")
+@click.option(
+    "--master", default=MASTER, show_default=True, help="Spark's; an instance takes a slot."
+)
+@click.option("--spark-conf", multiple=True, metavar="KEY=VALUE", help="A setting of Spark.")
+@click.option(
+    "--client-conf", multiple=True, metavar="KEY=VALUE", help="A setting of Pulsar's client."
+)
+@click.option(
+    "--ready-file", type=click.Path(path_type=Path), help="Write port and pid here when ready."
+)
+@click.option("--until-eof", is_flag=True, help="Stop when standard input ends, as on SIGTERM.")
+@click.option("--verbose", "-v", is_flag=True, help="Log each function's starts and ends too.")
+def worker(
+    *,
+    service_url: str,
+    admin_url: str,
+    data_dir: Path,
+    host: str,
+    port: int,
+    master: str,
+    spark_conf: tuple[str, ...],
+    client_conf: tuple[str, ...],
+    ready_file: Path | None,
+    until_eof: bool,
+    verbose: bool,
+) -> None:
+    """Run the functions of a broker, and answer Pulsar's functions API. Ctrl-C stops it."""
+    log_to(sys.stderr, logging.INFO if verbose else logging.WARNING)
+    settings = WorkerSettings(
+        service_url=service_url,
+        admin_url=admin_url,
+        folder=data_dir.absolute(),
+        host=host,
+        port=port,
+        master=master,
+        spark=_pairs("--spark-conf", spark_conf),
+        client=_pairs("--client-conf", client_conf),
+    )
+    settings.client_options()
+    asyncio.run(_serve(settings, ready_file, until_eof=until_eof))
+
+
+async def _serve(settings: WorkerSettings, ready_file: Path | None, *, until_eof: bool) -> None:
+    from magnetar.functions.worker.server import running_worker  # noqa: PLC0415 - HTTP
+    from magnetar.functions.worker.spark_jobs import SparkJobs  # noqa: PLC0415 - as above
+
+    stop = asyncio.Event()
+    stop_on_signals(stop)
+    if until_eof:
+        threading.Thread(target=stop_at_eof, name="until-eof", daemon=True).start()
+    async with running_worker(settings, SparkJobs(settings)) as port:
+        if ready_file is not None:
+            write_ready_file(ready_file, {"port": port, "pid": os.getpid()})
+        url = f"http://{settings.host}:{port}"
+        click.echo(f"The functions worker is ready: {url}, for {settings.service_url}")
+        await stop.wait()
+        click.echo("Stopping: functions finish what they are at.")
+
+
+def _pairs(option: str, given: tuple[str, ...]) -> dict[str, str]:
+    for each in given:
+        if "=" not in each:
+            raise click.UsageError(f"{option} {each} has to be KEY=VALUE")
+    return {key: value for key, _, value in (each.partition("=") for each in given)}
+
+
+@click.command()
+@click.option("--broker-service-url", default=_SERVICE_URL, show_default=True, help="The broker.")
+@click.option("--web-service-url", default=_ADMIN_URL, show_default=True, help="Its admin API.")
+@configured
+def localrun(broker_service_url: str, web_service_url: str, **given: Any) -> None:
+    """Run one function in this process, until Ctrl-C; nothing is stored of it."""
+    from magnetar.client import blocking  # noqa: PLC0415 - what a shell's completion does without
+    from magnetar.functions.local_run import LocalRun  # noqa: PLC0415 - as above
+
+    config = _config(given)
+    with contextlib.ExitStack() as stack:
+        client = stack.enter_context(blocking.Client(broker_service_url))
+        running = stack.enter_context(LocalRun(client, config, admin_url=web_service_url))
+        inputs = ", ".join(config.input_specs)
+        click.echo(f"{config.fqfn} runs, from {inputs} to {config.output}. Ctrl-C stops it.")
+        signal.signal(signal.SIGTERM, _interrupted)
+        try:
+            while not running.wait(1.0):
+                pass
+        except KeyboardInterrupt:
+            click.echo("Stopping: it finishes what it is at.")
+        error = running.error
+    if error is not None:
+        raise InvalidValue(f"{config.fqfn} has ended: {error}")
+
+
+def _interrupted(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+@click.command()
+@click.option("--value", "values", multiple=True, help="A message. May be given again.")
+@click.option("--value-file", type=click.Path(path_type=Path), help="A message each line.")
+@click.option("--topic", help="The input that it is of, of several.")
+@click.option("--key", help="The messages' key.")
+@click.option("--advance-ms", type=int, default=0, help="Time that passes after each message.")
+@configured
+def test(
+    values: tuple[str, ...],
+    value_file: Path | None,
+    topic: str | None,
+    key: str | None,
+    advance_ms: int,
+    **given: Any,
+) -> None:
+    """Run a function on some messages in memory: no broker, no Spark. Ends with 1 if it fails."""
+    from magnetar.functions.in_memory import FunctionTest  # noqa: PLC0415 - as above
+
+    messages = [*values, *_lines(value_file)]
+    if not messages:
+        raise click.UsageError("give a message: --value, or --value-file")
+    with FunctionTest(_config(given)) as function:
+        for value in messages:
+            sent = function.send(value, topic=topic, key=key)
+            for each in [*sent, *(function.advance(advance_ms) if advance_ms else ())]:
+                click.echo(f"{each.topic}: {each.value.decode(errors='backslashreplace')}")
+        for line in function.logs:
+            click.echo(line, err=True)
+        metrics = function.metrics
+        for failure in metrics["latestUserExceptions"]:
+            click.echo(failure["exceptionString"].rstrip(), err=True)
+    if metrics["numUserExceptions"]:
+        sys.exit(1)
+
+
+def _config(given: dict[str, Any]) -> FunctionConfig:
+    config = FunctionConfig.parse(config_from(given))
+    check(config)
+    for key in without_effect(config):
+        click.echo(f"Without effect here: {key}", err=True)
+    return config
+
+
+def _lines(file: Path | None) -> list[str]:
+    if file is None:
+        return []
+    try:
+        return file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidValue(f"cannot read --value-file {file}: {error}") from error

@@ -1,0 +1,200 @@
+"""A worker over its API, beside a broker: Pulsar's answers, and what becomes of functions."""
+
+import asyncio
+import base64
+import json
+import urllib.error
+import urllib.request
+
+import pytest
+from support.elsewhere import wait_until
+
+from magnetar.errors import NotReady, Refused
+from magnetar.functions.worker.server import running_worker
+from magnetar.functions.worker.settings import WorkerSettings
+from magnetar.model.subscriptions import InitialPosition
+
+COUNTS = """
+class Counts:
+    def process(self, input, context):
+        context.incr_counter(input, 1)
+        context.put_state("last", input)
+        return f"{context.get_user_config_value('greeting')} {input}"
+"""
+
+
+def config(name: str, py: str, **more) -> dict:
+    given = {"py": py, "className": name, "name": name, "inputs": [f"{name}-in"]}
+    return {**given, "output": f"{name}-out", "subscriptionPosition": "Earliest", **more}
+
+
+def runs(api, fqfn: str, **fields) -> dict:
+    """Wait until every instance runs, and its status is as wanted; that status."""
+
+    def found():
+        one = api.status(fqfn)["instances"][0]["status"]
+        right = all(one[key] == value for key, value in fields.items())
+        return one if right and (one["running"] or "running" in fields) else None
+
+    return wait_until(found, f"{fqfn} is not {fields}")
+
+
+def test_a_function_is_created_asked_changed_and_deleted(running, api, client, code, name):
+    fqfn = f"public/default/{name}"
+    file = code(COUNTS)
+    wanted = config(name, file, className=f"{name}.Counts", userConfig={"greeting": "hello"})
+    api.create(fqfn, wanted)
+    assert name in api.names("public", "default")
+    assert api.get(fqfn)["userConfig"] == {"greeting": "hello"}
+    runs(api, fqfn)
+
+    assert api.trigger(fqfn, b"ada", None) == b"hello ada"
+    status = runs(api, fqfn, numReceived=1, numSuccessfullyProcessed=1)
+    assert status["error"] == ""
+    assert status["workerId"].startswith("magnetar-fw-")
+    stats = api.stats(fqfn)
+    assert (stats["receivedTotal"], stats["1min"]["receivedTotal"]) == (1, 1)
+    assert stats["instances"][0]["metrics"]["processedSuccessfullyTotal"] == 1
+    assert api.stats(fqfn, 0)["receivedTotal"] == 1
+    assert api.status(fqfn, 0)["numReceived"] == 1
+
+    assert api.state(fqfn, "ada") == {"key": "ada", "numberValue": 1}
+    assert api.state(fqfn, "last") == {"key": "last", "stringValue": "ada"}
+    api.put_state(fqfn, {"key": "own", "stringValue": "x"})
+    api.put_state(fqfn, {"key": "raw", "byteValue": base64.b64encode(b"\xff").decode()})
+    assert api.state(fqfn, "own")["stringValue"] == "x"
+    assert api.state(fqfn, "raw")["byteValue"] == "/w=="
+
+    api.update(fqfn, {"name": name, "userConfig": {"greeting": "good day"}})
+    with client.create_producer(f"{name}-in") as producer:
+        producer.send(b"grace")
+    with client.subscribe(f"{name}-out", "test", initial_position=InitialPosition.EARLIEST) as out:
+        assert [out.receive(30).data for _ in range(2)] == [b"hello ada", b"good day grace"]
+    assert api.code(fqfn) == COUNTS.encode()
+
+    api.delete(fqfn)
+    assert name not in api.names("public", "default")
+    left = set(client.topics("public/default")) & {f"persistent://public/default/{name}-state"}
+    assert not left, "its state is deleted with it"
+    path = f"/admin/v2/persistent/public/default/{name}-in/subscriptions"
+    with urllib.request.urlopen(running.broker_url + path) as answer:
+        assert json.loads(answer.read()) == [], "so is its subscription"
+
+
+def test_stopped_it_keeps_its_place(api, client, code, name):
+    fqfn = f"public/default/{name}"
+    api.create(fqfn, config(name, code()))
+    runs(api, fqfn)
+    assert api.trigger(fqfn, b"1", None) == b"2"
+    api.turn(fqfn, None, "stop")
+    runs(api, fqfn, running=False)
+    with client.create_producer(f"{name}-in") as producer:
+        producer.send(b"21")
+    api.turn(fqfn, 0, "start")
+    with client.subscribe(f"{name}-out", "test", initial_position=InitialPosition.EARLIEST) as out:
+        assert [out.receive(30).data for _ in range(2)] == [b"2", b"42"]
+    runs(api, fqfn, numReceived=2)  # The numbers are those of both.
+    api.turn(fqfn, None, "restart")
+    runs(api, fqfn, numReceived=2, running=True)
+
+
+def test_a_function_that_fails_is_started_again_and_shown(api, code, name):
+    fqfn = f"public/default/{name}"
+    broken = "def process(input):\n    return input\nclass Broken:\n    def __init__(self):\n"
+    broken += "        raise ValueError('no such thing')\n    def process(self, i, c): pass\n"
+    api.create(fqfn, config(name, code(broken), className=f"{name}.Broken"))
+    status = wait_until(
+        lambda: next(
+            (
+                each["status"]
+                for each in api.status(fqfn)["instances"]
+                if each["status"]["numRestarts"] >= 2
+            ),
+            None,
+        ),
+        "it did not fail twice",
+    )
+    assert not status["running"]
+    assert "no such thing" in status["error"]
+    assert "times in a row; it is started again in" in status["error"]
+    api.update(fqfn, {"name": name, "py": code(), "className": name})
+    runs(api, fqfn, error="")
+    api.delete(fqfn)
+
+
+def test_two_workers_of_a_broker_do_not_run_the_same_functions(running, tmp_path):
+    settings = WorkerSettings(
+        running.service_url, running.broker_url, tmp_path, port=0, master="none"
+    )
+
+    async def second():
+        async with running_worker(settings, None):
+            pass
+
+    with pytest.raises(NotReady, match="another functions worker runs with this broker"):
+        asyncio.run(second())
+
+
+def test_refusals_are_pulsars(api, code, name):
+    fqfn = f"public/default/{name}"
+
+    def refused(said: str, work, *args) -> None:
+        with pytest.raises(Refused, match=said):
+            work(*args)
+
+    for work in (api.get, api.delete, api.status, api.stats, api.code):
+        refused(rf"^Function {name} doesn't exist \(HTTP 404\)$", work, fqfn)
+    refused("HTTP 404", api.turn, fqfn, None, "stop")
+    refused(rf"^Function {name} doesn't exist \(HTTP 400\)$", api.update, fqfn, {"name": name})
+    refused("Function Package is not provided", api.create, fqfn, {"inputs": ["a"]})
+    good = config(name, code())
+    refused("No input topic.*HTTP 400", api.create, fqfn, {**good, "inputs": []})
+    refused("Tenant does not exist", api.create, "nobody/default/f", good)
+    refused("Namespace does not exist", api.create, "public/nowhere/f", good)
+    refused("has no attribute 'Absent'", api.create, fqfn, {**good, "className": f"{name}.Absent"})
+    refused("url is not valid", api.create, fqfn, {**good, "py": "ftp://x/y.py"})
+    missing = {**good, "py": code("import nothing_such")}
+    refused("line 1 imports nothing_such, which is not installed", api.create, fqfn, missing)
+    good["py"] = code()
+    api.create(fqfn, good)
+    refused("already exists", api.create, fqfn, good)
+    refused("Update contains no change", api.update, fqfn, {"name": name})
+    refused("Input Topics cannot be altered", api.update, fqfn, {"inputs": ["other"]})
+    refused("doesn't have instance with id 1", api.status, fqfn, 1)
+    refused("Operation not permitted", api.turn, fqfn, None, "start")
+    refused("Operation not permitted", api.turn, fqfn, 5, "stop")
+    refused("key 'k' doesn't exist", api.state, fqfn, "k")
+    refused("Setting Counter values not", api.put_state, fqfn, {"key": "k", "numberValue": 1})
+    refused("has unidentified topic", api.trigger, fqfn, b"x", "elsewhere")
+    api.delete(fqfn)
+
+
+def test_files_can_be_uploaded_and_fetched(api, tmp_path):
+    file = tmp_path / "data.bin"
+    file.write_bytes(bytes(range(256)) * 40_000)  # In chunks.
+    api.upload(file, "some/where")
+    assert api.download("some/where") == file.read_bytes()
+    with pytest.raises(Refused, match="nothing was uploaded to some/other"):
+        api.download("some/other")
+
+
+def test_the_worker_says_what_it_is(running, api, code, name):
+    def ask(path: str, method: str = "GET"):
+        request = urllib.request.Request(running.worker_url + path, method=method)
+        with urllib.request.urlopen(request) as answer:
+            return json.loads(answer.read())
+
+    (info,) = ask("/admin/v2/worker/cluster")
+    assert info == ask("/admin/v2/worker/cluster/leader")
+    assert set(info) == {"workerId", "workerHostname", "port"}
+    assert ask("/admin/v2/worker/cluster/leader/ready") is True
+    fqfn = f"public/default/{name}"
+    api.create(fqfn, config(name, code(), parallelism=2))
+    assert {f"{fqfn}:0", f"{fqfn}:1"} <= set(ask("/admin/v2/worker/assignments")[info["workerId"]])
+    names = [each["name"] for each in ask("/admin/v2/worker-stats/functionsmetrics")]
+    assert {f"{fqfn}:0", f"{fqfn}:1"} <= set(names)
+    with pytest.raises(Refused, match=r"2 instances of .* run in one Spark query"):
+        api.turn(fqfn, 1, "restart")
+    with pytest.raises(urllib.error.HTTPError, match="400"):
+        ask("/admin/v2/worker/rebalance", "PUT")
+    api.delete(fqfn)
