@@ -2,6 +2,7 @@
 # ruff: noqa: A002 - the name of the parameter is Pulsar's.
 
 import json
+import threading
 
 from pulsar import Function, SerDe
 
@@ -111,4 +112,17 @@ class Tallying(Function):
 
     def process(self, input, context):
         context.incr_counter(f"key {context.get_message_key()}", 1)
+        return input
+
+
+class Slow(Function):
+    """The first to get a message waits until another instance has got it, too."""
+
+    first = threading.Lock()
+    again = threading.Event()
+
+    def process(self, input, context):
+        if self.first.acquire(blocking=False):
+            self.again.wait(10.0)
+        self.again.set()
         return input

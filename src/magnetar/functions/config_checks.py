@@ -50,24 +50,17 @@ def check(config: FunctionConfig) -> None:
         check_window(config.window_config, config.processing_guarantees)
 
 
-_OF_JAVA: Final = (
-    "max_pending_messages",
-    "max_pending_messages_across_partitions",
-    "use_thread_local_producers",
-)
 """What Java's producer has, and ours does without."""
 
 
 def without_effect(config: FunctionConfig) -> list[str]:
     """The keys that were given, and that nothing here depends on: to be told to who gave them."""
     found = ["resources"] if config.resources != Resources() else []
-    producer = config.producer_config
-    found += [f"producerConfig.{_key(name)}" for name in _OF_JAVA if getattr(producer, name)]
+    if config.producer_config.use_thread_local_producers:
+        found.append("producerConfig.useThreadLocalProducers")
     for topic, spec in config.input_specs.items():
         if spec.pool_messages:
             found.append(f"inputSpecs.{topic}.poolMessages")
-        if spec.receiver_queue_size is not None:
-            found.append(f"inputSpecs.{topic}.receiverQueueSize")
     return found
 
 

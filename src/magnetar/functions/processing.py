@@ -22,6 +22,7 @@ from magnetar.compat.enums import CompressionType
 from magnetar.compat.message import Unreceived
 from magnetar.errors import InvalidValue
 from magnetar.functions.config import FunctionConfig, ProcessingGuarantees
+from magnetar.functions.config_checks import check
 from magnetar.functions.context import FunctionContext, State, WindowContext
 from magnetar.functions.instance_metrics import InstanceMetrics
 from magnetar.functions.loading import UserCode
@@ -61,7 +62,8 @@ class Processor:
         logger: logging.Logger,
         metrics: InstanceMetrics,
     ) -> None:
-        """Raises InvalidValue for what the code does not have."""
+        """Raises InvalidValue for what cannot run, and what the code does not have."""
+        check(config)
         self._config = config
         self._clock = clock
         self._logger = logger

@@ -1,7 +1,10 @@
-"""A client of a real broker, in memory, in this process; functions run by a thread beside it."""
+"""A client of a real broker; functions run by a thread beside it."""
 
+import os
 import re
+import sys
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from support.functions import configured
@@ -11,12 +14,24 @@ from magnetar.functions.local_run import LocalRun
 from magnetar.model.position import EARLIEST_MESSAGE
 from magnetar.testing.local_broker import BrokerThread
 
+SETTINGS = {"brokerDeduplicationEnabled": True, "activeConsumerFailoverDelayTimeMillis": 0}
+
 
 @pytest.fixture(scope="module")
-def broker():
-    settings = {"brokerDeduplicationEnabled": True, "activeConsumerFailoverDelayTimeMillis": 0}
-    with BrokerThread(settings=settings) as running:
-        yield running
+def broker(tmp_path_factory):
+    """Ours, or with ``MAGNETAR_WITH_PULSAR=1`` an Apache Pulsar standalone."""
+    if not os.environ.get("MAGNETAR_WITH_PULSAR"):
+        with BrokerThread(settings=SETTINGS) as running:
+            yield running
+        return
+    sys.path.insert(0, str(Path(__file__).parents[3]))
+    from bench.pulsar_standalone import PulsarStandalone, fetch  # noqa: PLC0415
+
+    settings = "".join(f"{name}={str(value).lower()}\n" for name, value in SETTINGS.items())
+    folder = tmp_path_factory.mktemp("pulsar")
+    with PulsarStandalone(fetch(), folder, fsync=False, settings=settings) as pulsar:
+        pulsar.service_url = pulsar.url
+        yield pulsar
 
 
 @pytest.fixture

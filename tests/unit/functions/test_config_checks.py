@@ -88,13 +88,12 @@ def test_keys_without_effect_are_named():
             **GIVEN,
             "resources": {"cpu": 2},
             "inputSpecs": {"a": {"receiverQueueSize": 10, "poolMessages": True}},
-            "producerConfig": {"maxPendingMessages": 5},
+            "producerConfig": {"maxPendingMessages": 5, "useThreadLocalProducers": True},
         }
     )
     assert without_effect(config) == [
         "resources",
-        "producerConfig.maxPendingMessages",
+        "producerConfig.useThreadLocalProducers",
         "inputSpecs.a.poolMessages",
-        "inputSpecs.a.receiverQueueSize",
     ]
     assert without_effect(FunctionConfig.parse(GIVEN)) == []

@@ -46,6 +46,12 @@ def test_a_message_that_failed_comes_again(function):
         assert sorted(function.received(2)) == [b"5", b"6"]
 
 
+def test_a_message_that_takes_too_long_is_delivered_again(function):
+    function.send(5)
+    with function.run(function.config("Slow", timeoutMs=300, parallelism=2)):
+        assert function.received(2) == [b"5", b"5"]
+
+
 def test_after_so_many_times_it_is_a_dead_letter(function):
     dead = f"{function.output}-dead"
     config = function.config("Careful", maxMessageRetries=2, deadLetterTopic=dead)
