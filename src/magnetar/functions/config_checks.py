@@ -50,9 +50,6 @@ def check(config: FunctionConfig) -> None:
         check_window(config.window_config, config.processing_guarantees)
 
 
-"""What Java's producer has, and ours does without."""
-
-
 def without_effect(config: FunctionConfig) -> list[str]:
     """The keys that were given, and that nothing here depends on: to be told to who gave them."""
     found = ["resources"] if config.resources != Resources() else []
