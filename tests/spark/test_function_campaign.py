@@ -1,6 +1,7 @@
 """A function is killed again and again, its driver, its worker or the broker, and adds up.
 
 ``make functions`` runs it: FUNCTION_KILLS says how often. The times of kills are chance, of a seed.
+With FUNCTION_GUARANTEES=ATLEAST_ONCE nothing may be lost, and what comes again is counted.
 """
 
 import contextlib
@@ -28,6 +29,7 @@ from magnetar.tools.quickstart.topics import create_partitioned_topic
 KILLS = int(os.environ.get("FUNCTION_KILLS", "0"))
 MESSAGES = int(os.environ.get("FUNCTION_MESSAGES", "200000"))
 SEED = int(os.environ.get("FUNCTION_SEED", "1"))
+GUARANTEES = os.environ.get("FUNCTION_GUARANTEES", "EFFECTIVELY_ONCE")
 SETTINGS = {
     "brokerDeduplicationEnabled": True,
     "defaultRetentionTimeInMinutes": -1,
@@ -40,7 +42,7 @@ CONFIG = {
     "inputs": ["numbers"],
     "output": "results",
     "subscriptionPosition": "Earliest",
-    "processingGuarantees": "EFFECTIVELY_ONCE",
+    "processingGuarantees": GUARANTEES,
     "parallelism": 2,
 }
 KEYS = 100
@@ -149,5 +151,8 @@ def test_nothing_is_lost_or_done_twice_whatever_is_killed(tmp_path):
             life.end()
     _, lost, again, late = found
     print(f"\n{MESSAGES} messages, killed {killed}: {lost} lost, {again} again, {late} late")
-    assert (lost, again, late) == (0, 0, 0)
+    assert lost == 0
+    if GUARANTEES == "ATLEAST_ONCE":
+        return
+    assert (again, late) == (0, 0)
     assert counters == {f"key {key}": len(range(key, MESSAGES, KEYS)) for key in range(KEYS)}
