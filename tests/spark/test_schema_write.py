@@ -174,6 +174,17 @@ def test_the_broker_decides_whether_another_schema_may_come(orders, official, wr
     )
 
 
+def test_columns_become_another_version_of_the_topics_schema(orders, official, read, write, topic):
+    official.create_producer(topic, schema=AvroSchema(Order)).send(Order(id=1))
+    write(orders.selectExpr("struct(id, customer, 'x' as note) as value"), schema="avro")
+    found = read().select("id", "customer", "counts", "note").collect()
+    assert [tuple(row) for row in found] == [
+        (1, None, None, None),
+        (1 << 40, "grün", None, "x"),
+        (2, None, None, "x"),
+    ]
+
+
 def test_a_null_where_the_schema_has_none_is_named(spark, official, write, topic):
     class Strict(Record):
         id = Long(required=True)

@@ -132,7 +132,8 @@ def check_write(
             raise InvalidValue(
                 f"column '{field.name}' is no part of a message: select only "
                 f"{', '.join(WRITE_COLUMNS)}, for example "
-                "df.select(to_json(struct('*')).alias('value'))"
+                "df.select(to_json(struct('*')).alias('value')), or struct('*').alias('value') "
+                "with the option schema=avro"
             )
         if typed and field.name == "value":
             continue

@@ -88,16 +88,16 @@ def derived(value: DataType, wanted: SchemaType | None = None) -> SchemaInfo:
             f"schema={kind.name.lower()} is for a struct, and the value is "
             f"{value.simpleString():.200}: select struct(...) as value"
         )
-    return SchemaInfo(kind, json.dumps(_avro(value, RECORD, "")).encode())
+    return SchemaInfo(kind, json.dumps(avro_of(value, RECORD, "")).encode())
 
 
-def _avro(kind: DataType, name: str, namespace: str) -> Any:
-    """The definition of a type; ``name`` is that of the field it is of."""
+def avro_of(kind: DataType, name: str, namespace: str) -> Any:
+    """The definition of a type; ``name`` is that of the field it is of. Raises InvalidValue."""
     if isinstance(kind, ArrayType):
-        item = _avro(kind.elementType, name, namespace)
+        item = avro_of(kind.elementType, name, namespace)
         return {"type": "array", "items": _nullable(item, kind.containsNull)}
     if isinstance(kind, MapType) and isinstance(kind.keyType, StringType):
-        item = _avro(kind.valueType, name, namespace)
+        item = avro_of(kind.valueType, name, namespace)
         return {"type": "map", "values": _nullable(item, kind.valueContainsNull)}
     if isinstance(kind, DecimalType):
         return {
@@ -117,7 +117,7 @@ def _avro(kind: DataType, name: str, namespace: str) -> Any:
                     f"column '{field.name}' is no name of a schema, which is of a-z, 0-9 and _: "
                     "rename it"
                 )
-            found = _avro(field.dataType, field.name, inside)
+            found = avro_of(field.dataType, field.name, inside)
             fields.append({"name": field.name, "type": _nullable(found, field.nullable)})
         return {"type": "record", "name": name, "namespace": namespace, "fields": fields}
     if type(kind) not in _AVRO:

@@ -10,14 +10,15 @@ from magnetar.client.consumers.letters import PassedOn
 from magnetar.client.schemas.schema import Schema
 from magnetar.errors import IncompatibleSchema, InvalidValue
 from magnetar.model.names import TopicName
-from magnetar.model.schemas import SchemaInfo, SchemaType
+from magnetar.model.schemas import AVRO_DEFINED, SchemaInfo, SchemaType
 from magnetar.spark.connections import client_for
 from magnetar.spark.value_arrays import binary_array
 from magnetar.spark.value_columns import WrittenColumns
 from magnetar.spark.value_definitions import derived
 from magnetar.spark.value_encoding import Encode, differences, encoder
+from magnetar.spark.value_evolution import evolved
 from magnetar.spark.value_options import REGISTRY
-from magnetar.spark.value_plan import UNKNOWN, schema_of
+from magnetar.spark.value_plan import schema_of
 from magnetar.spark.value_types import value_type
 from magnetar.spark.write_options import WriteOptions
 
@@ -76,7 +77,8 @@ class TypedValues:
                     f"{topic} has another schema: {'; '.join(found):.1000}. Set schema=registry to "
                     f"write by the topic's ({' '.join(str(refused).split()):.1000})"
                 )
-        return refused
+        topics = ", ".join(self._schemas)
+        return IncompatibleSchema(f"{topics}: {' '.join(str(refused).split()):.2000}")
 
     def _encode_values(
         self, made: dict[str, pa.Array], picked: Mapping[str, Sequence[int]]
@@ -113,11 +115,19 @@ class TypedValues:
     def _schema(self, topic: str) -> SchemaInfo:
         name = str(TopicName.parse(topic).partitioned_name)
         if name not in self._schemas:
-            found = UNKNOWN
-            if self._options.schema == REGISTRY:
-                found = schema_of(client_for(self._options), name)
-            self._schemas[name] = self._wanted() if found.type is SchemaType.NONE else found
+            self._schemas[name] = self._for_topic(name)
         return self._schemas[name]
+
+    def _for_topic(self, name: str) -> SchemaInfo:
+        if self._options.schema == REGISTRY:
+            found = schema_of(client_for(self._options), name)
+            return self._wanted() if found.type is SchemaType.NONE else found
+        wanted = self._wanted()
+        if wanted.type in AVRO_DEFINED:
+            found = schema_of(client_for(self._options), name)
+            if found.type is wanted.type:
+                return evolved(self._columns.value, found)
+        return wanted
 
     def _wanted(self) -> SchemaInfo:
         wanted = self._options.schema

@@ -1,11 +1,13 @@
 """Against a real broker, in memory, in this process."""
 
+import json
 import pickle
 
 import pyarrow as pa
 import pytest
 from pyspark.sql.types import IntegerType, LongType, StringType, StructType
 
+from magnetar.client.schemas.avro import AvroSchema
 from magnetar.client.schemas.key_value import KeyValueEncoding, KeyValueSchema
 from magnetar.client.schemas.primitives import Int32Schema, Int64Schema, StringSchema
 from magnetar.errors import IncompatibleSchema, InvalidValue
@@ -75,6 +77,18 @@ def test_a_key_that_travels_apart_is_the_messages(client, typed, topic):
         with_key.encode(pa.RecordBatch.from_pydict({"value": values, "key": ["x"]}))
 
 
+def test_another_version_is_made_of_the_topics_and_the_columns(client, typed, topic):
+    fields = [{"name": "id", "type": "long"}]
+    theirs = AvroSchema.from_definition({"type": "record", "name": "shop.Order", "fields": fields})
+    client.create_producer(topic, schema=theirs).close()
+    value = StructType().add("id", LongType()).add("note", StringType())
+    made = typed(StructType().add("value", value), schema="avro").schema_of(topic)
+    client.create_producer(topic, schema=made).close()  # The broker takes it.
+    assert json.loads(made.info.data)["name"] == "shop.Order"
+    as_json = typed(StructType().add("value", value), schema="json").schema_of(topic)
+    assert json.loads(as_json.info.data)["name"] == "topLevelRecord"
+
+
 def test_what_has_no_such_schema_is_said_before_anything_runs(typed):
     with pytest.raises(InvalidValue, match="schema=avro is for a struct"):
         typed(NUMBER, schema="avro")
@@ -89,3 +103,6 @@ def test_a_refusal_tells_the_difference(client, typed, topic):
     explained = str(made.explained(IncompatibleSchema("no:\nit is not")))
     assert explained.startswith(f"{topic} has another schema: its type is INT64, and INT32 that")
     assert explained.endswith("(no: it is not)")
+    same = typed(NUMBER, schema="int64")
+    same.schema_of(topic)
+    assert str(same.explained(IncompatibleSchema("no:\nnever"))) == f"{topic}: no: never"
