@@ -81,6 +81,18 @@ def test_new_messages_are_read_while_the_query_runs(client, stream, topic):
     assert sorted(received(client, stream.copy)) == list(range(20))
 
 
+def test_a_query_that_is_stopped_or_ends_prints_nothing(client, stream, topic, spark_log):
+    send(client, topic, range(10))
+    before = spark_log.stat().st_size
+    query = stream.query(available_now=False)
+    query.processAllAvailable()
+    query.stop()
+    send(client, topic, range(10, 20))
+    stream.run()
+    printed = spark_log.read_text()[before:].splitlines()
+    assert [line for line in printed if "falling behind" not in line] == []  # On a busy machine.
+
+
 def test_a_stream_starts_with_what_comes_next(client, stream, topic):
     send(client, topic, range(10))
     query = stream.query(available_now=False, startingOffsets="latest")

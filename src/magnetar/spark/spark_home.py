@@ -27,6 +27,8 @@ if [ -n "${PID_FILE}" ]; then echo $$ >"${PID_FILE}"; fi
 _NEEDLESS: Final = {
     # It warns at each start, of code that only Hadoop's own builds have.
     "org.apache.hadoop.util.NativeCodeLoader": "error",
+    # It warns, twice, of each stream that is stopped while it waits: there is no job to cancel.
+    "org.apache.spark.scheduler.DAGScheduler": "error",
     # These warn at each stream that adaptive execution is off for it, as it is for every stream.
     "org.apache.spark.sql.execution.streaming.runtime.ResolveWriteToStream": "error",
     "org.apache.spark.sql.execution.streaming.runtime.MicroBatchExecution": "error",
