@@ -1,4 +1,4 @@
-"""What the sink asks the admin API about a topic: whether it deduplicates, and keeps messages."""
+"""What is asked of the admin API: whether a topic deduplicates, keeps messages, and where."""
 
 import json
 import urllib.error
@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from magnetar.errors import NotReady
 from magnetar.model.names import TopicName
+from magnetar.spark.stitching import LedgerCopy, StoredLedger
 
 
 def deduplicates(admin_url: str, timeout_s: float, topic: str) -> bool:
@@ -27,6 +28,23 @@ def keeps(admin_url: str, timeout_s: float, topic: str) -> bool:
     path = f"{_path(name.partitioned_name)}/retention?applied=true"
     kept = _ask(admin_url, path, timeout_s) or {}
     return any(kept.get(name) for name in ("retentionTimeInMinutes", "retentionSizeInMB"))
+
+
+def ledgers(admin_url: str, timeout_s: float, topic: str) -> list[StoredLedger]:
+    """The ledgers of a topic or partition, and where those are that were offloaded.
+
+    Raises NotReady.
+    """
+    path = f"{_path(TopicName.parse(topic))}/internalStats"
+    return [_ledger(each) for each in _ask(admin_url, path, timeout_s)["ledgers"]]
+
+
+def _ledger(said: Any) -> StoredLedger:
+    copy = said.get("copy")
+    found = copy and LedgerCopy(
+        copy["url"], copy["name"], copy["options"], whole=copy["missing"] == "0"
+    )
+    return StoredLedger(said["ledgerId"], said["entries"], found)
 
 
 def _path(name: TopicName) -> str:

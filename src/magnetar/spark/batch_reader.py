@@ -54,7 +54,7 @@ class BatchReader(DataSourceReader):
         self._schema = checked(schema, options, values)
 
     @one_line()
-    def partitions(self) -> Sequence[RangePartition]:
+    def partitions(self) -> Sequence[InputPartition]:
         """The ranges between the starting and the ending offsets, as they are now.
 
         Raises TopicNotFound when a topic does not exist, or none matches the pattern.
@@ -74,10 +74,15 @@ class BatchReader(DataSourceReader):
         # Spark does not say how many cores it has: with ``local[*]``, those of this machine.
         pieces = options.partitions_min or os.cpu_count() or 1
         entries_min = 1 if options.partitions_min else ENTRIES_MIN
-        found = LedgerParts(client, options.timeout_s).divide(
-            ranges(start, end), pieces, entries_min
-        )
-        return [RangePartition(wanted) for wanted in found]
+        files: list[InputPartition] = []
+        rest = ranges(start, end)
+        if options.history:
+            from magnetar.spark.offloaded import FilePartition, divide  # noqa: PLC0415 - few do
+
+            copies, rest = divide(rest, options)
+            files += map(FilePartition, copies)
+        found = LedgerParts(client, options.timeout_s).divide(rest, pieces, entries_min)
+        return [*files, *map(RangePartition, found)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return rows_of(partition, self._options, self._schema, self._values)
@@ -100,9 +105,16 @@ def rows_of(
 
     Where there was nothing to plan, Spark makes up a partition of its own: it has no rows.
     """
+    arrow_schema = to_arrow_schema(schema, **_UTC)
+    if options.history:
+        from magnetar.spark.offloaded import FilePartition, rows_of_file  # noqa: PLC0415 - few do
+
+        if isinstance(partition, FilePartition):
+            with one_line():
+                yield from rows_of_file(partition.file, arrow_schema, options.rows_per_batch)
+            return
     if not isinstance(partition, RangePartition):
         return
-    arrow_schema = to_arrow_schema(schema, **_UTC)
     with one_line(), ExitStack() as closing:
         make: Callable[[Sequence[Entry]], Iterator[pa.RecordBatch]]
         make = partial(_rows, arrow=arrow_schema)

@@ -16,7 +16,6 @@ _SPARKS_OWN = frozenset(
 )
 """Options that Spark itself reads from the same map, in lower case."""
 _ELSEWHERE = {
-    "admin.url": "leave it out: reading looks topics up at service.url",
     "assign": "give a partition's name in the option topics",
     "endingoffsetsbytimestamp": "endingTime, which takes JSON by topic, too",
     "kafka.bootstrap.servers": "service.url",
@@ -48,6 +47,16 @@ def _remedy(name: str, spelling: Mapping[str, str]) -> str:
     if name in _ELSEWHERE:
         return f"other connectors have it; here: {_ELSEWHERE[name]}"
     return f"there are {', '.join(spelling.values())}"
+
+
+def admin_url(given: Mapping[str, str]) -> str | None:
+    url = given.get("admin.url")
+    if url is not None and not url.startswith(("http://", "https://")):
+        raise InvalidValue(
+            f"option admin.url is '{url}': set it to where the admin API is, "
+            "for example http://localhost:8080"
+        )
+    return url
 
 
 def service_url(given: Mapping[str, str]) -> str:

@@ -10,7 +10,15 @@ from magnetar.errors import InvalidName, InvalidValue
 from magnetar.model.names import TopicName
 from magnetar.spark.client_settings import ClientSettings, Connection
 from magnetar.spark.offsets import Offset
-from magnetar.spark.option_values import count, known, service_url, timeout_s, topic_name, truth
+from magnetar.spark.option_values import (
+    admin_url,
+    count,
+    known,
+    service_url,
+    timeout_s,
+    topic_name,
+    truth,
+)
 from magnetar.spark.value_options import VALUE_OPTIONS, ValueOptions
 
 EARLIEST = "earliest"
@@ -20,6 +28,8 @@ AT_TIME = "@"
 ROWS_PER_BATCH = 10_000
 """Rows of an Arrow batch. With 2,000 Spark takes a third longer for each row."""
 NO_SUBSCRIPTION = "none"
+NO_HISTORY = "none"
+AUTO = "auto"
 SUBSCRIPTION_PREFIX = "spark-pulsar"
 """The names of subscriptions that queries make for themselves begin so: as StreamNative's do."""
 
@@ -45,6 +55,8 @@ READ_OPTIONS = (
     "maxBytesPerTrigger",
     "columns",
     *VALUE_OPTIONS,
+    "history",
+    "admin.url",
     "rowsPerBatch",
     "failOnDataLoss",
     "timeoutSeconds",
@@ -78,6 +90,8 @@ class ReadOptions(Connection):
     partitions_min: int | None
     pulsar_spark_columns: bool
     values: ValueOptions
+    history: bool  # What was offloaded is read from its files; the admin API says where they are.
+    admin_url: str | None
     rows_per_batch: int
     fail_on_data_loss: bool
 
@@ -104,6 +118,8 @@ class ReadOptions(Connection):
             partitions_min=count(given, "minPartitions"),
             pulsar_spark_columns=pulsar_spark_columns(options),
             values=value_options(options),
+            history=_history(given, streaming=bool(streaming)),
+            admin_url=admin_url(given),
             rows_per_batch=count(given, "rowsPerBatch") or ROWS_PER_BATCH,
             fail_on_data_loss=truth(given, "failOnDataLoss", default=True),
             timeout_s=timeout_s(given),
@@ -128,6 +144,28 @@ def pulsar_spark_columns(options: Mapping[str, str]) -> bool:
 def value_options(options: Mapping[str, str]) -> ValueOptions:
     """What values become. With StreamNative's columns the registry says it, as there."""
     return ValueOptions.parse(options, registry_by_default=pulsar_spark_columns(options))
+
+
+def _history(given: Mapping[str, str], *, streaming: bool) -> bool:
+    """Whether files of ledgers are read. Raises InvalidValue."""
+    said = given.get("history", NO_HISTORY)
+    if said not in (NO_HISTORY, AUTO):
+        raise InvalidValue(f"option history is '{said}': it is {AUTO}, or {NO_HISTORY}")
+    if said == NO_HISTORY:
+        if "admin.url" in given:
+            raise InvalidValue(
+                "option admin.url is for history=auto: leave it out, reading looks topics up at "
+                "service.url"
+            )
+        return False
+    if streaming:
+        raise InvalidValue("option history is for batch reads only: remove it")
+    if "admin.url" not in given:
+        raise InvalidValue("option history=auto: the admin API says where files are, set admin.url")
+    others = [name for name in ("columns", *VALUE_OPTIONS) if name in given]
+    if others:
+        raise InvalidValue(f"option history=auto has our columns: remove {' and '.join(others)}")
+    return True
 
 
 def _check_meant(given: Mapping[str, str], streaming: bool) -> None:  # noqa: FBT001 - one of two

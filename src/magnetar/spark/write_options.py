@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from magnetar.errors import InvalidValue
 from magnetar.model.schemas import SchemaType
 from magnetar.spark.client_settings import ClientSettings, Connection
-from magnetar.spark.option_values import known, service_url, timeout_s, topic_name
+from magnetar.spark.option_values import admin_url, known, service_url, timeout_s, topic_name
 from magnetar.spark.read_options import pulsar_spark_columns
 from magnetar.spark.value_options import NONE, REGISTRY
 
@@ -62,7 +62,7 @@ class WriteOptions(Connection):
             )
         return WriteOptions(
             service_url=service_url(given),
-            admin_url=_admin_url(given),
+            admin_url=admin_url(given),
             topic=None if topic is None else topic_name(topic),
             schema=_schema(given, REGISTRY if columns else NONE),
             pulsar_spark_columns=columns,
@@ -84,16 +84,6 @@ class Write:
 
     app_id: str
     version: int
-
-
-def _admin_url(given: Mapping[str, str]) -> str | None:
-    url = given.get("admin.url")
-    if url is not None and not url.startswith(("http://", "https://")):
-        raise InvalidValue(
-            f"option admin.url is '{url}': set it to where the admin API is, "
-            "for example http://localhost:8080"
-        )
-    return url
 
 
 def _guarantee(given: Mapping[str, str]) -> str:

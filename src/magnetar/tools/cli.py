@@ -36,6 +36,7 @@ COMMANDS: Final = {
         "functions",
         "Create functions, look at them, and run them.",
     ),
+    "sql": Lazy("magnetar.tools.sql", "sql", "Ask topics in SQL, history and all."),
     "config": Lazy("magnetar.tools.config", "config", "Show settings and where they come from."),
 }
 

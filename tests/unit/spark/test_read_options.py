@@ -106,3 +106,19 @@ def test_a_pattern_is_of_full_names():
     assert options.topics_pattern == "persistent://public/default/orders-.*"
     with pytest.raises(InvalidValue, match="<expression>"):
         ReadOptions.parse({"service.url": URL, "topicsPattern": "a/("}, streaming=True)
+
+
+def test_history_needs_the_admin_api_and_has_our_columns():
+    asked = {"service.url": "pulsar://h:1", "topic": "t", "history": "auto"}
+    with_admin = {**asked, "admin.url": "http://h:2"}
+    parsed = ReadOptions.parse(with_admin, streaming=False)
+    assert (parsed.history, parsed.admin_url) == (True, "http://h:2")
+    for options, streaming, said in (
+        (asked, False, "set admin.url"),
+        (with_admin, True, "batch reads only"),
+        ({**with_admin, "columns": "pulsar-spark"}, False, "remove columns"),
+        ({**with_admin, "history": "all"}, False, "auto, or none"),
+        ({**with_admin, "history": "none"}, False, "leave it out"),
+    ):
+        with pytest.raises(InvalidValue, match=said):
+            ReadOptions.parse(options, streaming=streaming)

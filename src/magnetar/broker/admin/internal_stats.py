@@ -7,6 +7,7 @@ from magnetar.broker.admin.stats import instant
 from magnetar.broker.topics import deduplication
 from magnetar.storage.codec.ledger_list import SealedLedger
 from magnetar.storage.codec.offload_context import OffloadContext
+from magnetar.storage.ledger.offloader import OPTION
 from magnetar.storage.managed_ledger.compaction import COMPACTION_CURSOR
 from magnetar.storage.managed_ledger.info import CompactedLedgerInfo, CursorInfo, ManagedLedgerInfo
 
@@ -54,8 +55,12 @@ def _copy(context: OffloadContext | None) -> dict[str, Any]:
     """Where the copy of an offloaded ledger is, which is ours to tell: who reads files needs it."""
     if context is None or not context.complete:
         return {}
-    place = {name: context.properties[name] for name in ("url", "name", "rows", "missing")}
-    return {"copy": {**place, "only": context.local_deleted}}
+    said = context.properties
+    options = {
+        name.removeprefix(OPTION): value for name, value in said.items() if name.startswith(OPTION)
+    }
+    place = {name: said[name] for name in ("url", "name", "rows", "missing")}
+    return {"copy": {**place, "options": options, "only": context.local_deleted}}
 
 
 def _compacted(info: CompactedLedgerInfo) -> dict[str, Any]:

@@ -110,5 +110,6 @@ async def test_ledgers_are_offloaded_by_hand(world):
         "name": ledger["copy"]["name"],
         "rows": "1",
         "missing": "0",
+        "options": {},
         "only": False,
     }

@@ -1,0 +1,94 @@
+"""``magnetar sql``: queries over topics, their history and their tail."""
+
+import csv
+import sys
+from importlib.util import find_spec
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from magnetar.errors import InvalidValue, NotReady
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from magnetar.history.sql import File
+
+NEEDED: Final = ("duckdb", "pyarrow", "numpy", "pyspark")
+TAIL_MESSAGES_MAX: Final = 2_000_000
+"""Messages that are not in files: a query has them in memory."""
+
+
+@click.command()
+@click.argument("query")
+@click.option("--service-url", default="pulsar://localhost:6650", show_default=True)
+@click.option("--admin-url", default="http://localhost:8080", show_default=True)
+@click.option("--csv", "as_csv", is_flag=True, help="Print values with commas between.")
+def sql(query: str, service_url: str, admin_url: str, *, as_csv: bool) -> None:
+    """Answer a QUERY whose tables are topics: 'SELECT count(*) FROM orders'.
+
+    What was offloaded is read from its files, and the rest from the broker: docs/history.md.
+    """
+    missing = [name for name in NEEDED if find_spec(name) is None]
+    if missing:
+        raise NotReady(f"sql needs {', '.join(missing)}: pip install 'magnetar[history,spark]'")
+    from magnetar.history.sql import Tables  # noqa: PLC0415 - --help needs none of it
+
+    with Tables() as tables:
+        for name in tables.names(query):
+            tables.add(name, *_topic(name, service_url, admin_url))
+        answer = tables.ask(query)
+    if as_csv:
+        csv.writer(sys.stdout).writerows([answer.columns, *answer.rows])
+    else:
+        _show(answer.columns, answer.rows)
+
+
+def _topic(name: str, service_url: str, admin_url: str) -> "tuple[list[File], pa.Table]":
+    """The files of a topic's ledgers, and its other messages."""
+    import pyarrow as pa  # noqa: PLC0415
+
+    from magnetar.history.message_rows import SCHEMA  # noqa: PLC0415
+    from magnetar.history.sql import File  # noqa: PLC0415
+    from magnetar.spark import topics  # noqa: PLC0415
+    from magnetar.spark.columns import to_rows  # noqa: PLC0415
+    from magnetar.spark.connections import client_for  # noqa: PLC0415
+    from magnetar.spark.offloaded import divide  # noqa: PLC0415
+    from magnetar.spark.planning import ranges  # noqa: PLC0415
+    from magnetar.spark.range_read import RangeReader  # noqa: PLC0415
+    from magnetar.spark.read_options import ReadOptions  # noqa: PLC0415
+
+    given = {"topic": name, "service.url": service_url, "admin.url": admin_url, "history": "auto"}
+    options = ReadOptions.parse(given, streaming=False)
+    client = client_for(options)
+    last = topics.last_offsets(client, topics.partitions(client, options))
+    end = {topic: offset for topic, offset in last.items() if offset is not None}
+    files, rest = divide(ranges({}, end), options)
+    reader, batches, count = RangeReader.of(options), [], 0
+    for entries in chain.from_iterable(map(reader.read, rest)):
+        batches.append(to_rows(entries, SCHEMA))
+        count += batches[-1].num_rows
+        if count > TAIL_MESSAGES_MAX:
+            raise InvalidValue(
+                f"{name} has more than {TAIL_MESSAGES_MAX} messages that are not in files: offload "
+                "some, or ask with Spark"
+            )
+    return (
+        [File(each.url, each.name, each.options) for each in files],
+        pa.Table.from_batches(batches, SCHEMA),
+    )
+
+
+def _show(columns: list[str], rows: list[tuple[Any, ...]]) -> None:
+    from rich.console import Console  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+
+    table = Table(*columns)
+    for row in rows:
+        table.add_row(*map(_text, row))
+    Console().print(table)
+
+
+def _text(value: object) -> str:
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)

@@ -1,0 +1,82 @@
+"""What was offloaded and what was not is read as one topic, exactly."""
+
+import pytest
+from offload.conftest import SETTINGS
+from pyspark.errors import PySparkException
+from support.admin import ask
+
+from magnetar.client import blocking
+from magnetar.testing.local_broker import BrokerThread
+
+TOPIC = "persistent/public/default/sales"
+
+
+@pytest.fixture(scope="module")
+def offloaded(tmp_path_factory):
+    """A broker with 45 messages: four ledgers in files alone, and five messages behind them."""
+    folder = tmp_path_factory.mktemp("history")
+    settings = {**SETTINGS, "fileSystemURI": (folder / "tiered").as_uri()}
+    with BrokerThread(folder / "broker", settings=settings) as broker:
+        with (
+            blocking.Client(broker.service_url) as client,
+            client.create_producer("sales") as producer,
+        ):
+            for number in range(45):
+                last = producer.send(b"%d" % number, key=f"k{number % 3}")
+            place = {"ledgerId": last.ledger_id, "entryId": 0}
+            ask(broker, "PUT", f"{TOPIC}/offload", place)
+            while ask(broker, "GET", f"{TOPIC}/offload")["status"] == "RUNNING":
+                pass
+        yield broker
+
+
+def read(spark, broker, **options):
+    given = {"service.url": broker.service_url, "topic": "sales"}
+    if "history" in options:
+        given["admin.url"] = broker.web_url
+    return spark.read.format("pulsar").options(**given, **options).load()
+
+
+def test_files_and_the_tail_are_one_topic(spark, offloaded):
+    copies = [
+        each.get("copy") for each in ask(offloaded, "GET", f"{TOPIC}/internalStats")["ledgers"]
+    ]
+    assert [copy is not None for copy in copies] == [True] * 4 + [False]
+    through_broker = read(spark, offloaded).collect()
+    stitched = read(spark, offloaded, history="auto")
+    assert stitched.schema == read(spark, offloaded).schema
+    assert sorted(stitched.collect()) == sorted(through_broker)
+    assert len(through_broker) == 45
+    tasks = stitched.selectExpr("spark_partition_id()").distinct()
+    assert tasks.count() == 5, "a file each, and the rest"
+
+
+def test_a_part_of_the_topic_is_exact_too(spark, offloaded):
+    ids = [row.message_id for row in sorted(read(spark, offloaded).collect(), key=place_of)]
+    start, end = (
+        f'{{"sales": "{i.ledger_id}:{i.entry_id}:{i.batch_index}"}}' for i in (ids[4], ids[42])
+    )
+    frame = read(spark, offloaded, history="auto", startingOffsets=start, endingOffsets=end)
+    rows = frame.select("value", "key").collect()
+    assert sorted(int(row.value) for row in rows) == list(range(5, 43))
+    assert {bytes(row.key) for row in rows} == {b"k0", b"k1", b"k2"}
+
+
+def place_of(row):
+    return tuple(row.message_id)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"history": "all"}, "history is 'all': it is auto, or none"),
+        ({"history": "auto", "columns": "pulsar-spark"}, "has our columns: remove columns"),
+        ({"history": "auto", "admin.url": ""}, "set it to where the admin API is"),
+        ({"history": "none"}, "admin.url is for history=auto: leave it out"),
+    ],
+)
+def test_what_cannot_be_is_refused(spark, offloaded, options, said):
+    given = {"service.url": offloaded.service_url, "topic": "sales"}
+    given |= {"admin.url": offloaded.web_url, **options}
+    with pytest.raises(PySparkException, match=said):
+        spark.read.format("pulsar").options(**given).load().collect()

@@ -1,0 +1,56 @@
+import csv
+import io
+
+import pytest
+from click.testing import CliRunner
+from support.admin import ask
+
+from magnetar.client import blocking
+from magnetar.errors import InvalidValue, NotReady, TopicNotFound
+from magnetar.testing.local_broker import BrokerThread
+from magnetar.tools import sql as tool
+from magnetar.tools.sql import sql
+
+
+@pytest.fixture(scope="module")
+def broker():
+    with BrokerThread() as running, blocking.Client(running.service_url) as client:
+        with client.create_producer("orders") as producer:
+            for number in range(5):
+                producer.send(b'{"n": %d}' % number, key=f"k{number % 2}")
+        ask(running, "PUT", "persistent/public/default/parts/partitions", 2)
+        for _ in range(2):
+            with client.create_producer("parts") as producer:
+                producer.send(b"x")
+        yield running
+
+
+def run(broker, query, *more):
+    urls = ["--service-url", broker.service_url, "--admin-url", broker.web_url]
+    return CliRunner().invoke(sql, [query, *urls, *more], catch_exceptions=False).output
+
+
+def test_topics_are_tables(broker):
+    query = "SELECT decode(key) AS k, sum((decode(value)->>'$.n')::int) AS s FROM orders GROUP BY 1"
+    answer = list(csv.reader(io.StringIO(run(broker, f"{query} ORDER BY 1", "--csv"))))
+    assert answer == [["k", "s"], ["k0", "6"], ["k1", "4"]]
+    shown = run(broker, "SELECT count(*) AS parts FROM 'persistent://public/default/parts'")
+    assert "parts" in shown
+    assert "2" in shown
+
+
+def test_a_topic_that_there_is_not_is_named(broker):
+    with pytest.raises(TopicNotFound, match="nowhere"):
+        run(broker, "SELECT * FROM nowhere")
+
+
+def test_too_much_beside_the_files_is_refused(broker, monkeypatch):
+    monkeypatch.setattr(tool, "TAIL_MESSAGES_MAX", 4)
+    with pytest.raises(InvalidValue, match="orders has more than 4 messages"):
+        run(broker, "SELECT count(*) FROM orders")
+
+
+def test_what_is_missing_is_named(broker, monkeypatch):
+    monkeypatch.setattr(tool, "NEEDED", ("no_such_thing",))
+    with pytest.raises(NotReady, match="sql needs no_such_thing"):
+        run(broker, "SELECT 1")
