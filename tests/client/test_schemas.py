@@ -14,7 +14,7 @@ from magnetar import (
     OutgoingMessage,
     SubscriptionType,
 )
-from magnetar.errors import IncompatibleSchema, InvalidValue, UndecodableValue
+from magnetar.errors import IncompatibleSchema, InvalidValue, SchemaNotFound, UndecodableValue
 from magnetar.schemas import (
     AutoConsumeSchema,
     AutoProduceSchema,
@@ -312,3 +312,16 @@ async def test_a_topic_of_javas_client_takes_the_same_record(broker, client, top
     for reading, value in ((theirs, sent), (schema, order)):
         reader = await client.create_reader(topic, schema=reading)
         assert [(await reader.receive(10)).value for _ in range(2)] == [value, value]
+
+
+async def test_a_client_is_told_of_each_version_of_a_topics_schema(client, topic):
+    with pytest.raises(SchemaNotFound):
+        await client.schema(topic)
+    first = AvroSchema.from_definition(JAVA)
+    second = AvroSchema.from_definition({**JAVA, "fields": JAVA["fields"][:-1]})
+    for schema in (first, second):
+        await client.create_producer(topic, schema=schema)
+    assert (await client.schema(topic)).data == second.info.data
+    assert (await client.schema(topic, 0)).data == first.info.data
+    with pytest.raises(SchemaNotFound):
+        await client.schema(topic, 2)
