@@ -126,3 +126,14 @@ class Slow(Function):
             self.again.wait(10.0)
         self.again.set()
         return input
+
+
+class Misdirecting(Function):
+    """Sends 13 where nothing can be, and 14 to what is no topic."""
+
+    def process(self, input, context):
+        if input == 13:
+            context.publish("no-tenant/no-namespace/topic", input)
+        if input == 14:
+            context.publish("a/b/c/d/e", input)
+        return input

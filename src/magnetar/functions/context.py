@@ -24,6 +24,7 @@ from magnetar.functions.config import FunctionConfig
 from magnetar.functions.instance_metrics import InstanceMetrics
 from magnetar.functions.sending import Outgoing
 from magnetar.functions.values import IDENTITY, Input, Serializer
+from magnetar.model.names import TopicName
 
 _BYTES: Final = BytesSchema()
 
@@ -167,7 +168,7 @@ class FunctionContext(Context):
 
         ``message_conf`` has the keyword arguments of ``Producer.send``. ``callback`` is called with
         the result and the id, before the input is acknowledged. The first call for a topic says how
-        it is compressed. Raises InvalidValue, and what the serde raises.
+        it is compressed. Raises InvalidName, InvalidValue, and what the serde raises.
         """
         if compression_type is not None and not isinstance(compression_type, CompressionType):
             raise InvalidValue(f"compression_type is {compression_type!r}: use CompressionType")
@@ -178,7 +179,8 @@ class FunctionContext(Context):
         if data is None:
             raise InvalidValue(f"{serde_class_name} has made nothing of the message")
         outgoing = _with_details(OutgoingMessage(bytes(data)), conf)
-        self.sent.append(Outgoing(str(topic_name), outgoing, compression_type, callback))
+        topic = str(TopicName.parse(str(topic_name)))
+        self.sent.append(Outgoing(topic, outgoing, compression_type, callback))
 
     def ack(self, msgid: object, topic: str) -> None:
         """Acknowledge a message that the function was given, once what was sent is stored.

@@ -28,7 +28,7 @@ from magnetar.functions.context import State
 from magnetar.functions.instance_metrics import InstanceMetrics
 from magnetar.functions.log_lines import LogLines, logger_of
 from magnetar.functions.processing import Outcome, Processor, dead_letter_topic, in_order
-from magnetar.functions.sending import OnceSender, PlainSender, Producers, Sender
+from magnetar.functions.sending import OnceSender, Outgoing, PlainSender, Producers, Sender
 from magnetar.functions.state_topic import StateTopic
 from magnetar.model.names import TopicName
 from magnetar.model.subscriptions import InitialPosition, SubscriptionType
@@ -129,20 +129,47 @@ class Instance:
         outcome = self._processor.run(new)
         try:
             self._sender.send(outcome.sent)
-            self._state.write({topic: _text(place) for topic, place in _places(new).items()})
         except MagnetarError as error:
-            self.metrics.system.add(traceback.format_exc(), self._clock.wall_ms())
-            log.warning("function.not_sent function=%s error=%s", self._config.fqfn, error)
-            if in_order(self._config):
-                raise
-            outcome = Outcome(failed=[*outcome.done, *outcome.failed])
-            self._stopping.wait(_ERROR_PAUSE_S)
+            self._not_sent(error)
+            outcome = self._sent_one_by_one(outcome)
+        self._state.write({topic: _text(place) for topic, place in _places(new).items()})
         self._acknowledge(consumer, outcome, known)
         if self._once:
             self._done |= _places(new)
         lines = self._lines.messages()
         if lines:
             self._log(lines)
+
+    def _sent_one_by_one(self, outcome: Outcome) -> Outcome:
+        """Send again what was not stored, input by input: one may have failed for all.
+
+        What one input has sent to a topic that is not to be had keeps no others from going on.
+        """
+        by_cause: dict[int, list[Outgoing]] = {}
+        for each in outcome.sent:
+            by_cause.setdefault(id(each.cause), []).append(each)
+        unsent = set()
+        for cause, sent in by_cause.items():
+            try:
+                self._sender.send(sent)
+            except MagnetarError as error:
+                self._not_sent(error)
+                unsent.add(cause)
+        if id(None) in unsent:  # Of a window: its inputs are not told apart.
+            unsent.update(map(id, outcome.done))
+        self._stopping.wait(_ERROR_PAUSE_S)
+        return Outcome(
+            done=[each for each in outcome.done if id(each) not in unsent],
+            failed=[*outcome.failed, *(each for each in outcome.done if id(each) in unsent)],
+            acknowledged=[each for each in outcome.acknowledged if id(each) not in unsent],
+        )
+
+    def _not_sent(self, error: MagnetarError) -> None:
+        """Where order counts nothing can come later: raises ``error``."""
+        self.metrics.system.add(traceback.format_exc(), self._clock.wall_ms())
+        log.warning("function.not_sent function=%s error=%s", self._config.fqfn, error)
+        if in_order(self._config):
+            raise error
 
     def _acknowledge(
         self, consumer: blocking.Consumer[Any], outcome: Outcome, known: list[Message[Any]]
@@ -211,6 +238,7 @@ class Instance:
             "type": _subscription_type(config),
             "initial_position": InitialPosition.EARLIEST if earliest else InitialPosition.LATEST,
             "negative_ack_delay_s": self._redelivery_delay_s,
+            "batch_index_ack": True,  # One that failed brings no others of its batch back.
             "properties": {"application": "pulsar-function", "id": config.fqfn},
         }
         sizes = [spec.receiver_queue_size for spec in config.input_specs.values()]

@@ -11,7 +11,7 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -59,14 +59,14 @@ class UserCode:
             return self._module(name)
 
     def close(self) -> None:
-        """Forget its modules."""
+        """Forget its modules. Another thread may do so for another instance just now."""
         for path in self._paths:
-            if path in sys.path:
+            with suppress(ValueError):
                 sys.path.remove(path)
         for name, module in list(sys.modules.items()):
             file = getattr(module, "__file__", None)
             if file is not None and any(_inside(file, path) for path in self._paths):
-                del sys.modules[name]
+                sys.modules.pop(name, None)
 
     def _module(self, name: str) -> Any:
         return importlib.import_module(_PULSARS_OWN.get(name, name))

@@ -14,6 +14,8 @@ from magnetar.errors import MagnetarError
 from magnetar.functions.config import FunctionConfig
 from magnetar.functions.instance import Instance
 
+_STOP_TIMEOUT_S = 10.0
+
 
 class LocalRun:
     """The running instances of one function. Stop it."""
@@ -42,7 +44,7 @@ class LocalRun:
         ]
         self.error: str | None = None
         self._threads = [
-            threading.Thread(target=self._run, args=(each,), name=config.fqfn)
+            threading.Thread(target=self._run, args=(each,), name=config.fqfn, daemon=True)
             for each in self._instances
         ]
         for thread in self._threads:
@@ -68,10 +70,13 @@ class LocalRun:
         return not any(thread.is_alive() for thread in self._threads)
 
     def stop(self) -> None:
-        """Have the instances finish what they are at. May be called again."""
+        """Have the instances finish what they are at. May be called again.
+
+        One that does not within ten seconds is left behind: it hangs in the user's code.
+        """
         for instance in self._instances:
             instance.stop()
-        self.wait()
+        self.wait(_STOP_TIMEOUT_S)
 
     def __enter__(self) -> Self:
         return self

@@ -14,7 +14,11 @@ from magnetar.functions.local_run import LocalRun
 from magnetar.model.position import EARLIEST_MESSAGE
 from magnetar.testing.local_broker import BrokerThread
 
-SETTINGS = {"brokerDeduplicationEnabled": True, "activeConsumerFailoverDelayTimeMillis": 0}
+SETTINGS = {
+    "brokerDeduplicationEnabled": True,
+    "activeConsumerFailoverDelayTimeMillis": 0,
+    "acknowledgmentAtBatchIndexLevelEnabled": True,
+}
 
 
 @pytest.fixture(scope="module")

@@ -66,7 +66,10 @@ def test_what_is_published_is_collected_with_all_that_was_said():
         message_conf={"partition_key": "k", "deliver_after": timedelta(seconds=2)},
     )
     (sent,) = it.sent
-    assert (sent.topic, sent.compression) == ("elsewhere", CompressionType.ZSTD)
+    assert (sent.topic, sent.compression) == (
+        "persistent://public/default/elsewhere",
+        CompressionType.ZSTD,
+    )
     assert (sent.message.value, sent.message.key) == (b"5", "k")
     assert (sent.message.properties, sent.message.deliver_after_s) == ({"a": "b"}, 2.0)
 

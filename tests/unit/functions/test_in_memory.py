@@ -34,7 +34,9 @@ def test_all_that_a_context_does_can_be_looked_at():
         topic = "persistent://public/default/numbers"
         fqfn = "public/default/telling"
         assert told == ["key", {"p": "q"}, 9, topic, fqfn, 0, 3, "x"]
-        assert function.sent[0] == Sent("elsewhere", b'{"input": 5}', "k", {"a": "b"})
+        assert function.sent[0] == Sent(
+            "persistent://public/default/elsewhere", b'{"input": 5}', "k", {"a": "b"}
+        )
         assert function.logs[0].endswith("got 5")
         assert function.metrics["userMetrics"]["size"]["sum"] == 1
         assert function.state == {"published": b"Ok"}

@@ -46,6 +46,20 @@ def test_a_message_that_failed_comes_again(function):
         assert sorted(function.received(2)) == [b"5", b"6"]
 
 
+def test_what_cannot_be_sent_for_one_message_keeps_no_others_back(function):
+    function.send(*range(10, 20))
+    config = function.config("Misdirecting")
+    with function.run(config) as running:
+        expected = {b"%d" % n for n in range(10, 20) if n not in (13, 14)}
+        found = set()
+        while not expected <= found:
+            found |= set(function.received(len(found) + 1))
+    (status,) = running.status()
+    assert status["numSystemExceptions"] >= 1
+    assert status["numUserExceptions"] == 1
+    assert sorted(function.unacknowledged(config, 2)) == [13, 14]
+
+
 def test_a_message_that_takes_too_long_is_delivered_again(function):
     function.send(5)
     with function.run(function.config("Slow", timeoutMs=300, parallelism=2)):
