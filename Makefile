@@ -5,7 +5,7 @@ PY := .venv/bin/python
 READY := .venv/.ready
 BENCH := .venv/.bench
 
-.PHONY: help setup wheel run test test-pulsar scenarios crash sink functions check format generate proto all clean
+.PHONY: help setup wheel run test test-pulsar scenarios crash sink spark-places functions check format generate proto all clean
 
 help:            ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -38,6 +38,9 @@ crash: $(READY)  ## sixty kills of a broker under load, and every fault; ten min
 
 sink: $(READY)  ## ten kills of a Spark stream that writes a million messages once; some minutes
 	SINK_KILLS=10 $(PY) -m pytest -s tests/spark/test_sink_campaign.py $(ARGS)
+
+spark-places: $(READY)  ## Spark behind Connect, on a standalone cluster, and declarative pipelines; some minutes
+	SPARK_PLACES=1 $(PY) -m pytest -s tests/spark/test_places.py $(ARGS)
 
 functions: $(READY)  ## nine kills of a function that counts, five of the worker of others; some minutes
 	FUNCTION_KILLS=9 WORKER_KILLS=5 $(PY) -m pytest -s tests/spark/test_function_campaign.py tests/functions $(ARGS)

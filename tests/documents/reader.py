@@ -51,6 +51,7 @@ NOT_RUN: list[tuple[str, str, Callable[[str], None]]] = [
     (r"(sudo )?(\S+/)?pip install ", "it needs the network", names_what_is_there),
     (r"(sudo )?(python3 -m venv|install|rm) ", "it changes the machine", names_what_is_there),
     (r"magnetar pipelines ", "tests/spark/test_declared_pipelines.py does", names_what_is_there),
+    (r"\w+=\w+ spark-pipelines ", "tests/spark/test_places.py does", names_what_is_there),
     (r"(sudo )?(systemctl|journalctl) ", "it needs systemd", names_what_is_there),
 ]
 
@@ -75,7 +76,9 @@ class Reader:
     def follow(self, snippet: Snippet) -> None:
         """Raises AssertionError where the page is wrong."""
         if snippet.file:
-            (self._folder / snippet.file).write_text(self._here(snippet.text))
+            file = self._folder / snippet.file
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(self._here(snippet.text))
             self._files_not_used.append(snippet.file)
         else:
             RUNNERS[snippet.language](self, snippet)

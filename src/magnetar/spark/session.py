@@ -15,6 +15,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import warnings
 from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 from types import ModuleType
@@ -108,7 +109,10 @@ def session(
     # It prints each error of SQL that it raises, with all of Java's lines, as JSON.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     try:
-        spark = builder.getOrCreate()
+        with warnings.catch_warnings():
+            if remote is not None:  # The server here was started with them: they are set.
+                warnings.filterwarnings("ignore", f"Failed to set ({'|'.join(ours)}) ")
+            spark = builder.getOrCreate()
     except (PySparkException, Py4JError, OSError) as error:
         if place.startswith("sc://"):
             raise NotReady(f"no Spark Connect server answers at {remote}: {error}") from error

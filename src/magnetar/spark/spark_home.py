@@ -32,6 +32,8 @@ _NEEDLESS: Final = {
     # These warn at each stream that adaptive execution is off for it, as it is for every stream.
     "org.apache.spark.sql.execution.streaming.runtime.ResolveWriteToStream": "error",
     "org.apache.spark.sql.execution.streaming.runtime.MicroBatchExecution": "error",
+    # It warns of workers that ended while nobody needed them, and starts others.
+    "org.apache.spark.api.python.PythonWorkerFactory": "error",
 }
 _SAID_ELSEWHERE: Final = {
     # What fails in a task is said by each of them, and raised, and said by the query.
