@@ -130,8 +130,8 @@ def test_a_standalone_cluster_whose_workers_are_sent_the_connector(broker, envir
 
 
 def test_a_project_of_spark_declarative_pipelines(broker, client, environment, tmp_path):
-    with client.create_producer("orders") as producer:
-        producer.send_many([b"a long order", b"short"])
+    orders = client.create_producer("orders")  # A topic that nobody uses is deleted in a minute.
+    orders.send_many([b"a long order", b"short"])
     for snippet in snippets("docs/pipelines.md"):
         if snippet.file.startswith("sdp/"):
             file = tmp_path / snippet.file
@@ -146,8 +146,7 @@ def test_a_project_of_spark_declarative_pipelines(broker, client, environment, t
         )
         assert done.returncode == 0, done.stdout + done.stderr
         assert re.search("COMPLETED", done.stdout + done.stderr)
-        with client.create_producer("orders") as producer:
-            producer.send(b"another long order")
+        orders.send(b"another long order")
         with client.create_reader("long-orders", EARLIEST_MESSAGE) as reader:
             found = [reader.receive(timeout_s=10).data for _ in range(expected)]
         assert found == [b"a long order", b"another long order"][:expected]
