@@ -4,7 +4,7 @@ import signal
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from pyspark.sql import SparkSession
 
@@ -14,6 +14,9 @@ from magnetar.pipelines.declaration import Pipeline
 from magnetar.pipelines.queries import Prepared, prepare
 from magnetar.pipelines.reading import read_pipeline
 from magnetar.spark.session import session, shut_down
+
+# Every micro-batch is counted, however many there are between two looks.
+_SETTINGS: Final = {"spark.sql.streaming.numRecentProgressUpdates": "1000"}
 
 
 class Where(NamedTuple):
@@ -50,7 +53,7 @@ def spark_for(pipeline: Pipeline, where: Where) -> Iterator[SparkSession]:
         pipeline.name,
         master=where.master,
         remote=where.remote,
-        settings=pipeline.settings,
+        settings={**_SETTINGS, **pipeline.settings},
         log_file=where.log_file,
     )
     signal.signal(signal.SIGINT, signal.default_int_handler)  # Spark's would end its jobs first.

@@ -22,7 +22,7 @@ from types import ModuleType
 from typing import Any, Final
 
 import pyspark
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -96,6 +96,9 @@ def session(
     else:
         local = place.startswith("local")
         ours = SETTINGS if local else ANYWHERE
+        if remote is not None:
+            # The server that Spark starts would listen to every machine.
+            ours = {**ours, "spark.connect.grpc.binding.address": "127.0.0.1"}
         prepare(
             os.environ,
             local=local,
@@ -114,16 +117,24 @@ def session(
                 warnings.filterwarnings("ignore", f"Failed to set ({'|'.join(ours)}) ")
             spark = builder.getOrCreate()
     except (PySparkException, Py4JError, OSError) as error:
+        reason = _cause(error)
         if place.startswith("sc://"):
-            raise NotReady(f"no Spark Connect server answers at {remote}: {error}") from error
+            raise NotReady(f"no Spark Connect server answers at {remote}: {reason}") from error
         java = os.environ.get("JAVA_HOME")
-        raise NotReady(f"Spark did not start with the Java in {java}: {error} {REMEDY}") from error
+        remedy = "" if isinstance(error, Py4JJavaError) else f" {REMEDY}"  # It is Java that speaks.
+        raise NotReady(f"Spark did not start with the Java in {java}: {reason}{remedy}") from error
     if with_connector:
         ship_connector(spark)
     if remote is None:
         activate(spark)
         _settle_source(spark)
     return spark
+
+
+def _cause(error: Exception) -> str:
+    """One line: Java's own where there is one, which comes second."""
+    lines = str(error).splitlines() or [type(error).__name__]
+    return next((line[2:] for line in lines if line.startswith(": ")), lines[0])
 
 
 def activate(spark: SparkSession) -> None:

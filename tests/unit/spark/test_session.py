@@ -82,6 +82,15 @@ def test_two_sparks_at_once_are_refused():
         session.session("app", master="local[2]", remote="sc://localhost")
 
 
+def test_why_spark_did_not_start_is_one_line():
+    java = "An error occurred while calling None.X.\n: java.net.BindException: taken\n\tat a.b"
+    assert session._cause(Exception(java)) == "java.net.BindException: taken"
+    assert (
+        session._cause(Exception("[JAVA_GATEWAY_EXITED] No.\nmore")) == "[JAVA_GATEWAY_EXITED] No."
+    )
+    assert session._cause(OSError()) == "OSError"
+
+
 def test_the_session_is_there_without_importing_spark_before():
     program = "import sys, magnetar.spark; assert 'pyspark' not in sys.modules; "
     program += "print(callable(magnetar.spark.session), 'pyspark' in sys.modules)"
