@@ -135,7 +135,10 @@ class _Places:
                 raise InvalidValue(f"pulsar.{name} is not known: {suggestion(name, sorted(both))}")
 
     def read(self, keys: Keys, *, streaming: bool) -> Place:
-        place = self._place(keys, READ_OPTIONS)
+        # Only history is asked for at admin.url when reading.
+        history = "history" in {**self._pulsar, **keys.options("options")}
+        known = [name for name in READ_OPTIONS if name != "admin.url" or history]
+        place = self._place(keys, known)
         if place.format == PULSAR:
             self._check(keys, lambda: ReadOptions.parse(place.options, streaming=streaming))
         return place
