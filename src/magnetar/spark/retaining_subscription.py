@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final, TypeVar
 
 from magnetar.client import blocking
-from magnetar.errors import ConsumerBusy, TopicNotFound
+from magnetar.errors import ConsumerBusy, MagnetarError, TimedOut, TopicNotFound
 from magnetar.model.names import TopicName
 from magnetar.model.position import MessageId
 from magnetar.model.subscriptions import InitialPosition, SubscriptionType
@@ -55,11 +55,15 @@ class RetainingSubscription:
             self._hold(topic, needed=not self._topics_may_go)
 
     def last_message_ids(self, topics: Iterable[str]) -> dict[str, MessageId | None]:
-        """Where those of ``topics`` end that are held. One that was deleted is not, any more."""
+        """Where those of ``topics`` end that are held. Raises TimedOut.
+
+        A subscription that is over, as a deleted topic's is, is held no longer: ``hold`` makes it
+        anew, or says why not.
+        """
         return self._answers(set(topics), blocking.Consumer.last_message_id)
 
     def backlog(self) -> dict[str, int]:
-        """How many entries of each topic the broker keeps for the query."""
+        """How many entries of each topic the broker keeps for the query. As above."""
         return self._answers(set(self._consumers), blocking.Consumer.backlog)
 
     def _answers(
@@ -70,9 +74,12 @@ class RetainingSubscription:
             if topic in topics:
                 try:
                     found[topic] = ask(consumer)
-                except TopicNotFound:
+                except TimedOut:
+                    raise
+                except MagnetarError:
                     self._consumers.pop(topic).close()
                     self._moved_to.pop(topic, None)
+                    self._left_at.pop(topic, None)
         return found
 
     def move(self, offsets: Mapping[str, Offset]) -> None:

@@ -3,6 +3,7 @@ from contextlib import nullcontext
 from urllib.request import urlopen
 
 import pytest
+from support.admin import ask
 
 from magnetar.client import blocking
 from magnetar.errors import ConsumerBusy, TopicNotFound
@@ -68,6 +69,28 @@ def test_two_queries_cannot_share_a_subscription(client, topic, offsets):
     with pytest.raises(ConsumerBusy, match="a subscription of its own"):
         RetainingSubscription(client, "held").move({topic: offsets[0]})
     held.close()
+
+
+def test_one_that_was_taken_away_is_made_anew(magnetar_broker, client, topic, offsets):
+    held = RetainingSubscription(client, "held")
+    held.move({topic: offsets[4]})
+    path = f"persistent/public/default/{TopicName.parse(topic).local}"
+    ask(magnetar_broker, "DELETE", f"{path}?force=true")
+    assert held.last_message_ids([topic]) == held.backlog() == {}
+    with pytest.raises(TopicNotFound):
+        held.hold([topic])
+    client.create_producer(topic).send(b"new")
+    held.hold([topic])
+    assert held.backlog() == {topic: 1}
+    held.close()
+
+
+def test_a_topic_that_goes_is_no_error_where_that_is_allowed(client, topic):
+    held = RetainingSubscription(client, "held", topics_may_go=True)
+    held.hold([topic])
+    held.move({topic: Offset(1, 2)})
+    held.close()
+    assert topic not in client.topics("public/default")
 
 
 def test_reading_goes_on_beside_it(client, topic, offsets):
