@@ -6,6 +6,7 @@ from pyspark.errors import PySparkException
 from support.admin import ask
 
 from magnetar.client import blocking
+from magnetar.spark.history import history
 from magnetar.testing.local_broker import BrokerThread
 
 TOPIC = "persistent/public/default/sales"
@@ -60,6 +61,17 @@ def test_a_part_of_the_topic_is_exact_too(spark, offloaded):
     rows = frame.select("value", "key").collect()
     assert sorted(int(row.value) for row in rows) == list(range(5, 43))
     assert {bytes(row.key) for row in rows} == {b"k0", b"k1", b"k2"}
+
+
+def test_spark_itself_reads_the_files(spark, offloaded):
+    given = {"service.url": offloaded.service_url, "admin.url": offloaded.web_url, "topic": "sales"}
+    frame = history(spark, given)
+    assert frame.schema == read(spark, offloaded).schema
+    assert frame.count() == 45
+    assert sorted(frame.collect()) == sorted(read(spark, offloaded).collect())
+    assert "parquet" in frame._jdf.queryExecution().toString()
+    nothing = history(spark, {**given, "endingOffsets": "earliest"})
+    assert (nothing.count(), nothing.schema) == (0, frame.schema)
 
 
 def place_of(row):

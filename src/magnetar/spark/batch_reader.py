@@ -28,6 +28,7 @@ from magnetar.spark.read_options import EARLIEST, LATEST, ReadOptions
 from magnetar.spark.schema import OWN_NAMES, PULSAR_SPARK_SCHEMA, READ_SCHEMA, check_read
 
 if TYPE_CHECKING:
+    from magnetar.spark.stitching import LedgerCopy
     from magnetar.spark.value_plan import ValuePlan
 
 # PySpark before 4.2 has timestamps in UTC without being told to.
@@ -60,6 +61,21 @@ class BatchReader(DataSourceReader):
         Raises TopicNotFound when a topic does not exist, or none matches the pattern.
         """
         options = self._options
+        files, rest = self.stitched()
+        tasks: list[InputPartition] = []
+        if files:
+            from magnetar.spark.offloaded import FilePartition  # noqa: PLC0415 - few have them
+
+            tasks += map(FilePartition, files)
+        # Spark does not say how many cores it has: with ``local[*]``, those of this machine.
+        pieces = options.partitions_min or os.cpu_count() or 1
+        entries_min = 1 if options.partitions_min else ENTRIES_MIN
+        asked = LedgerParts(client_for(options), options.timeout_s)
+        return [*tasks, *map(RangePartition, asked.divide(rest, pieces, entries_min))]
+
+    def stitched(self) -> "tuple[list[LedgerCopy], list[Range]]":
+        """The files of ledgers that are read, with ``history``, and what only the broker has."""
+        options = self._options
         client = client_for(options)
         names = topics.partitions(client, options)
         if not names:
@@ -71,18 +87,12 @@ class BatchReader(DataSourceReader):
         times = topics.PublishTimes(client, options.timeout_s)
         start = resolve(options.starting_offsets, last, times.before, otherwise=EARLIEST)
         end = resolve(options.ending_offsets, last, times.before, otherwise=LATEST)
-        # Spark does not say how many cores it has: with ``local[*]``, those of this machine.
-        pieces = options.partitions_min or os.cpu_count() or 1
-        entries_min = 1 if options.partitions_min else ENTRIES_MIN
-        files: list[InputPartition] = []
-        rest = ranges(start, end)
-        if options.history:
-            from magnetar.spark.offloaded import FilePartition, divide  # noqa: PLC0415 - few do
+        wanted = ranges(start, end)
+        if not options.history:
+            return [], wanted
+        from magnetar.spark.offloaded import divide  # noqa: PLC0415 - few do
 
-            copies, rest = divide(rest, options)
-            files += map(FilePartition, copies)
-        found = LedgerParts(client, options.timeout_s).divide(rest, pieces, entries_min)
-        return [*files, *map(RangePartition, found)]
+        return divide(wanted, options)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return rows_of(partition, self._options, self._schema, self._values)
