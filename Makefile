@@ -36,7 +36,7 @@ scenarios: $(READY)  ## what dispatch does, told as text; REWRITE=1 writes down 
 crash: $(READY)  ## sixty kills of a broker under load, and every fault; ten minutes
 	KILLS=60 FAULTS=all $(PY) -m pytest -s tests/crash tests/faults $(ARGS)
 
-sink: $(READY)  ## ten kills of a Spark stream that writes a million messages once; some minutes
+sink: $(READY)  ## kills of a Spark stream that writes a million messages once, at any time and each step
 	SINK_KILLS=10 $(PY) -m pytest -s tests/spark/test_sink_campaign.py $(ARGS)
 
 spark-places: $(READY)  ## Spark behind Connect, on a standalone cluster, and declarative pipelines; some minutes

@@ -2,19 +2,29 @@
 
 import sys
 
+import faulty
+from pyspark import cloudpickle
+
 from magnetar.spark.session import session
 
-MESSAGES_PER_TRIGGER = "40000"
+MESSAGES_PER_TRIGGER = "30000"
+SETTINGS = {"spark.sql.execution.arrow.maxRecordsPerBatch": "2000"}
 
 
-def main(service_url, admin_url, topic, checkpoint):
-    spark = session("copying", master="local[2]")
-    broker = {"service.url": service_url, "topic": topic, "startingOffsets": "earliest"}
-    reader = spark.readStream.format("pulsar").options(**broker).schema("key binary, value binary")
+def main(service_url, admin_url, topic, folder):
+    # Tasks are tried again: only a worker that plans or commits ends the program when it dies.
+    spark = session("copying", master="local[2,4]", settings=SETTINGS)
+    faults = faulty.Faults(folder)
+    faults.tell("driver", spark._jvm.java.lang.ProcessHandle.current().pid())
+    cloudpickle.register_pickle_by_value(faulty)  # Workers do not find it.
+    spark.dataSource.register(faulty.FaultySource)
+    there = {"service.url": service_url, "faults": folder, "retryForever": "true"}
+    reader = spark.readStream.format("faulty-pulsar").options(**there, topic=topic)
+    reader = reader.option("startingOffsets", "earliest").schema("key binary, value binary")
     frame = reader.option("maxMessagesPerTrigger", MESSAGES_PER_TRIGGER).load()
-    writer = frame.writeStream.format("pulsar").option("guarantee", "exactly-once")
-    writer = writer.options(**{"service.url": service_url, "admin.url": admin_url})
-    writer = writer.options(topic=f"{topic}-copy", checkpointLocation=checkpoint)
+    writer = frame.writeStream.format("faulty-pulsar").options(**there, topic=f"{topic}-copy")
+    writer = writer.options(**{"guarantee": "exactly-once", "admin.url": admin_url})
+    writer = writer.option("checkpointLocation", f"{folder}/checkpoint")
     query = writer.trigger(availableNow=True).start()
     while not query.recentProgress and not query.awaitTermination(0.1):
         pass

@@ -1,6 +1,7 @@
 """A stream is killed again and again, its driver, a worker or the broker, and adds up at the end.
 
-``make sink`` runs it: SINK_KILLS says how often. The times of kills are chance, of a seed.
+``make sink`` runs it: SINK_KILLS times when chance says so, of a seed; and then between every two
+steps of a micro-batch. ``test_sink_faults.py`` has what needs no driver of its own.
 """
 
 import contextlib
@@ -14,6 +15,7 @@ import time
 from pathlib import Path
 
 import pytest
+from spark.faulty import STEPS, Faults
 
 from magnetar.client import blocking
 from magnetar.client.outgoing_message import OutgoingMessage
@@ -42,23 +44,28 @@ class Copying:
     It may have ended before that.
     """
 
-    def __init__(self, broker, checkpoint, log):
+    def __init__(self, broker, folder, log, *, under_way=True):
         program = [sys.executable, str(Path(__file__).with_name("copying.py"))]
         self._process = subprocess.Popen(
-            [*program, broker.service_url, broker.web_url, TOPIC, str(checkpoint)],
+            [*program, broker.service_url, broker.web_url, TOPIC, str(folder)],
             stdout=subprocess.PIPE,
             stderr=log,
             start_new_session=True,
         )
         with selectors.DefaultSelector() as selector:
             selector.register(self._process.stdout, selectors.EVENT_READ)
-            assert selector.select(RUN_MAX_S), "the program has not begun"
+            if under_way:
+                assert selector.select(RUN_MAX_S), "the program has not begun"
 
     def ends_within(self, seconds):
         try:
             return self._process.wait(seconds) == 0
         except subprocess.TimeoutExpired:
             return False
+
+    @property
+    def running(self):
+        return self._process.poll() is None
 
     def kill_worker(self, chance):
         """One of the processes in which tasks, plans or commits run."""
@@ -73,7 +80,7 @@ class Copying:
     def _is_worker(self, path):
         try:
             command = (path / "cmdline").read_bytes()
-            return b"python" in command and os.getpgid(int(path.name)) == self._process.pid
+            return b"python" in command and os.getsid(int(path.name)) == self._process.pid
         except OSError:
             return False  # It has ended.
 
@@ -108,41 +115,73 @@ def reconcile(client):
     return times.count(0), sum(times) - MESSAGES + times.count(0), disordered
 
 
-@pytest.mark.timeout(0)  # It has a limit of its own.
-@pytest.mark.skipif(not KILLS, reason="set SINK_KILLS, or run make sink")
-def test_nothing_is_lost_or_written_twice_whatever_is_killed(tmp_path):
-    chance = random.Random(SEED)
+@contextlib.contextmanager
+def campaign(tmp_path):
+    """A broker with the messages, and a list for who was killed; it adds up at the end."""
     killed = []
-    with (
-        BrokerProcess(tmp_path / "data", settings=SETTINGS) as broker,
-        (tmp_path / "copying.log").open("wb") as log,
-    ):
+    with BrokerProcess(tmp_path / "data", settings=SETTINGS) as broker:
         for name, partitions in ((TOPIC, 2), (f"{TOPIC}-copy", 3)):
             create_partitioned_topic(broker.web_url, TopicName.parse(name), partitions)
         with blocking.Client(broker.service_url) as client:
             publish(client)
         begun = time.monotonic()
+        yield broker, killed
+        with blocking.Client(broker.service_url) as client:
+            lost, again, disordered = reconcile(client)
+    took_s = time.monotonic() - begun
+    print(f"\n{MESSAGES} messages, {len(killed)} kills in {took_s:.0f} s: {', '.join(killed)}")
+    print(f"{lost} lost, {again} again, {disordered} late")
+    assert (lost, again, disordered) == (0, 0, 0)
+
+
+@pytest.mark.timeout(0)  # It has a limit of its own.
+@pytest.mark.skipif(not KILLS, reason="set SINK_KILLS, or run make sink")
+def test_nothing_is_lost_or_written_twice_whatever_is_killed_at_any_time(tmp_path):
+    chance = random.Random(SEED)
+    begun = time.monotonic()
+    with campaign(tmp_path) as (broker, killed), (tmp_path / "copying.log").open("wb") as log:
         done = False
         while not done:
             assert time.monotonic() - begun < RUN_MAX_S + 60 * KILLS
-            copying = Copying(broker, tmp_path / "checkpoint", log)
+            copying = Copying(broker, tmp_path, log)
             try:
                 wait_s = chance.uniform(0.0, 5.0) if len(killed) < KILLS else RUN_MAX_S
                 done = copying.ends_within(wait_s)
-                if done or len(killed) >= KILLS:
-                    continue
-                victim = VICTIMS[len(killed) % len(VICTIMS)]
-                killed.append(victim)
-                if victim == "worker":
-                    copying.kill_worker(chance)
-                elif victim == "broker":
-                    broker.kill()
-                    broker.start()
-                if victim != "driver":  # What is left of it goes on, or ends with an error.
+                while not done and len(killed) < KILLS:
+                    victim = VICTIMS[len(killed) % len(VICTIMS)]
+                    killed.append(victim)
+                    if victim == "worker":
+                        copying.kill_worker(chance)
+                    elif victim == "broker":
+                        broker.kill()
+                        broker.start()
+                    else:
+                        break
                     done = copying.ends_within(chance.uniform(1.0, 5.0))
             finally:
                 copying.end()
-        with blocking.Client(broker.service_url) as client:
-            lost, again, disordered = reconcile(client)
-    print(f"\n{MESSAGES} messages, killed {killed}: {lost} lost, {again} again, {disordered} late")
-    assert (lost, again, disordered) == (0, 0, 0)
+
+
+@pytest.mark.timeout(0)  # It has a limit of its own.
+@pytest.mark.skipif(not KILLS, reason="set SINK_KILLS, or run make sink")
+def test_nothing_is_lost_or_written_twice_whoever_is_killed_between_any_two_steps(tmp_path):
+    faults = Faults(tmp_path)
+    asked = [(step, who) for who in ("broker", "worker", "driver") for step in STEPS]
+    begun = time.monotonic()
+    with campaign(tmp_path) as (broker, killed), (tmp_path / "copying.log").open("wb") as log:
+        faults.ask(*asked)
+        faults.tell("broker", broker.pid)
+        done = False
+        while not done:
+            copying = Copying(broker, tmp_path, log, under_way=False)
+            try:
+                while not (done := copying.ends_within(0.1)) and copying.running:
+                    assert time.monotonic() - begun < RUN_MAX_S + 60 * len(asked)
+                    if not broker.alive:
+                        broker.kill()
+                        broker.start()
+                        faults.tell("broker", broker.pid)
+            finally:
+                copying.end()
+        assert not faults.left
+        killed += [f"{who} when {step}" for step, who in asked]

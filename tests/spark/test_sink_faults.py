@@ -1,111 +1,71 @@
 """A stream's rows arrive once, whatever fails or is killed between any two steps of its sink."""
-# ruff: noqa: N802, N803 - the names are Spark's.
-
-import os
-import signal
-import sys
-from pathlib import Path
 
 import pytest
 from pyspark import cloudpickle
 from pyspark.errors import StreamingQueryException
+from spark import faulty as faulty_format
+from spark.faulty import Faults
 from support.admin import ask
 
+from magnetar.client import blocking
 from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST_MESSAGE
-from magnetar.spark.source import PulsarDataSource
-from magnetar.spark.write_options import WriteOptions
-from magnetar.spark.writer import StreamWriter
+from magnetar.testing.processes import BrokerProcess
 from magnetar.tools.quickstart.topics import create_partitioned_topic
 
 COUNT = 2_000
 KEYS = 7
+BROKER_SETTINGS = {
+    "brokerDeduplicationEnabled": True,
+    "defaultRetentionTimeInMinutes": -1,
+    "defaultRetentionSizeInMB": -1,
+}
 SOME_ROWS = 100
-
-
-class FaultySource(PulsarDataSource):
-    """The ``pulsar`` format, which fails or dies once at the step that a file in ``path`` names."""
-
-    @classmethod
-    def name(cls):
-        return "faulty-pulsar"
-
-    def streamWriter(self, schema, overwrite):
-        options = WriteOptions.parse(self.options, streaming=True)
-        return FaultyWriter(options, schema, Path(self.options["path"]))
-
-
-class FaultyWriter(StreamWriter):
-    def __init__(self, options, schema, faults):
-        super().__init__(options, schema)
-        self._faults = faults
-
-    def _reaches(self, step):
-        try:
-            (self._faults / f"{step}-raises").unlink()
-        except FileNotFoundError:
-            pass
-        else:
-            raise RuntimeError(f"told to fail: {step}")
-        try:
-            (self._faults / f"{step}-dies").unlink()
-        except FileNotFoundError:
-            return
-        os.kill(os.getpid(), signal.SIGKILL)
-
-    def _first(self, iterator):
-        for index, rows in enumerate(iterator):
-            if index == 3:
-                self._reaches("half-written")
-            yield rows
-
-    def write(self, iterator):
-        self._reaches("task-begun")
-        written = super().write(self._first(iterator))
-        self._reaches("task-written")
-        return written
-
-    def commit(self, messages, batchId):
-        self._reaches("before-commit")
-        super().commit(messages, batchId)
-        self._reaches("committed")
 
 
 @pytest.fixture(scope="module")
 def faulty(spark):
-    """Workers do not find this module: what is in it goes to them by value."""
-    cloudpickle.register_pickle_by_value(sys.modules[__name__])
-    spark.dataSource.register(FaultySource)
+    """Workers do not find that module: what is in it goes to them by value."""
+    cloudpickle.register_pickle_by_value(faulty_format)
+    spark.dataSource.register(faulty_format.FaultySource)
     name = "spark.sql.execution.arrow.maxRecordsPerBatch"
     before = spark.conf.get(name)
     spark.conf.set(name, SOME_ROWS)
     yield spark
     spark.conf.set(name, before)
-    cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
+    cloudpickle.unregister_pickle_by_value(faulty_format)
 
 
 @pytest.fixture
 def copy(faulty, broker, client, topic, tmp_path):
     """Copies ``topic`` to ``topic-copy``, both with partitions, as far as it gets."""
-    for name, partitions in ((topic, 2), (f"{topic}-copy", 3)):
-        create_partitioned_topic(broker.web_url, TopicName.parse(name), partitions)
-    with client.create_producer(topic) as producer:
-        producer.send_many([OutgoingMessage(b"%d" % n, key=f"{n % KEYS}") for n in range(COUNT)])
-    there = {"service.url": broker.service_url}
-    reader = faulty.readStream.format("pulsar").options(**there, startingOffsets="earliest")
-    frame = reader.option("topic", topic).load()
+    prepare(client, broker, topic)
 
     def run(**options):
-        writer = frame.writeStream.format("faulty-pulsar").options(**there, path=str(tmp_path))
-        writer = writer.option("admin.url", broker.web_url).option("topic", f"{topic}-copy")
-        writer = writer.options(**{"guarantee": "exactly-once", **options})
-        writer = writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
-        query = writer.trigger(availableNow=True).start()
+        query = copying(faulty, broker, topic, tmp_path, **options)
         query.awaitTermination(60)
         assert not query.isActive
 
     return run
+
+
+def prepare(client, broker, topic):
+    for name, partitions in ((topic, 2), (f"{topic}-copy", 3)):
+        create_partitioned_topic(broker.web_url, TopicName.parse(name), partitions)
+    with client.create_producer(topic) as producer:
+        producer.send_many([OutgoingMessage(b"%d" % n, key=f"{n % KEYS}") for n in range(COUNT)])
+
+
+def copying(spark, broker, topic, folder, **options):
+    there = {"service.url": broker.service_url, "faults": str(folder)}
+    reader = spark.readStream.format("faulty-pulsar").options(**there, startingOffsets="earliest")
+    frame = reader.option("topic", topic).load()
+    writer = frame.writeStream.format("faulty-pulsar").options(**there, topic=f"{topic}-copy")
+    writer = writer.option("admin.url", broker.web_url)
+    writer = writer.options(**{"guarantee": "exactly-once", **options})
+    writer = writer.option("checkpointLocation", str(folder / "checkpoint"))
+    return writer.trigger(availableNow=True).start()
 
 
 def received(client, topic):
@@ -120,19 +80,26 @@ def received(client, topic):
 @pytest.mark.parametrize(
     "fault",
     [
-        "half-written-raises",
-        "half-written-dies",
-        "task-written-dies",
-        "before-commit-dies",
-        "committed-dies",
+        ("half-written", "raises"),
+        *(
+            (step, "worker")
+            for step in faulty_format.STEPS
+            if step not in {"planning", "task-begun"}
+        ),
     ],
+    ids=".".join,
 )
 def test_a_stream_is_written_once_whatever_fails(client, copy, topic, tmp_path, fault):
-    (tmp_path / fault).touch()
+    faults = Faults(tmp_path)
+    faults.ask(fault)
     with pytest.raises(StreamingQueryException):
         copy()
-    assert not (tmp_path / fault).exists()
+    assert not faults.left
     copy()
+    assert_once_and_in_order(client, topic)
+
+
+def assert_once_and_in_order(client, topic):
     found = received(client, f"{topic}-copy")
     assert sorted(found) == list(range(COUNT))
     for key in range(KEYS):
@@ -140,8 +107,27 @@ def test_a_stream_is_written_once_whatever_fails(client, copy, topic, tmp_path, 
         assert of_key == sorted(of_key)
 
 
+def test_a_broker_that_is_killed_between_any_two_steps_is_waited_for(faulty, topic, tmp_path):
+    faults = Faults(tmp_path)
+    faults.ask(*((step, "broker") for step in ("planned", "half-written", "before-commit")))
+    with BrokerProcess(tmp_path / "data", settings=BROKER_SETTINGS) as broker:
+        faults.tell("broker", broker.pid)
+        with blocking.Client(broker.service_url) as client:
+            prepare(client, broker, topic)
+            query = copying(faulty, broker, topic, tmp_path)
+            while query.isActive:
+                if not broker.alive:
+                    broker.kill()
+                    broker.start()
+                    faults.tell("broker", broker.pid)
+                query.awaitTermination(0.1)
+            assert query.exception() is None
+            assert not faults.left
+            assert_once_and_in_order(client, topic)
+
+
 def test_at_least_once_the_same_fault_writes_twice(client, copy, topic, tmp_path):
-    (tmp_path / "committed-raises").touch()
+    Faults(tmp_path).ask(("committed", "raises"))
     with pytest.raises(StreamingQueryException):
         copy(guarantee="at-least-once")
     copy(guarantee="at-least-once")

@@ -96,6 +96,22 @@ def test_rows_that_are_no_messages_are_refused(spark, write, topic, columns, say
         write(frame, topic=topic)
 
 
+def test_a_topic_that_keeps_nothing_is_told_of_once(spark, spark_log, broker, topic, tmp_path):
+    source = {"service.url": broker.service_url, "topic": topic}
+    spark.range(4).selectExpr("'a' as value").write.format("pulsar").options(**source).save(
+        mode="append"
+    )
+    out = f"{topic}-out"
+    reader = spark.readStream.format("pulsar").options(**source, maxMessagesPerTrigger=1)
+    reader = reader.option("startingOffsets", "earliest")
+    writer = reader.load().writeStream.format("pulsar").option("topic", out)
+    writer = writer.options(**{"service.url": broker.service_url, "admin.url": broker.web_url})
+    query = writer.option("checkpointLocation", str(tmp_path)).trigger(availableNow=True).start()
+    query.awaitTermination(60)
+    assert len(query.recentProgress) > 1
+    assert spark_log.read_text().count(f"spark.not_kept topic={out}:") == 1
+
+
 def test_overwriting_is_refused(spark, broker, topic):
     writer = spark.range(1).selectExpr("'a' as value").write.format("pulsar").mode("overwrite")
     writer = writer.option("service.url", broker.service_url).option("topic", topic)

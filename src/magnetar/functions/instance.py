@@ -14,7 +14,6 @@ import re
 import threading
 import traceback
 from collections.abc import Iterable, Sequence
-from functools import partial
 from typing import Any, Final
 
 from magnetar.client import blocking
@@ -32,7 +31,7 @@ from magnetar.functions.sending import OnceSender, Outgoing, PlainSender, Produc
 from magnetar.functions.state_topic import StateTopic
 from magnetar.model.names import TopicName
 from magnetar.model.subscriptions import InitialPosition, SubscriptionType
-from magnetar.spark import admin
+from magnetar.spark.admin import AdminApi
 
 log = logging.getLogger(__name__)
 
@@ -215,7 +214,7 @@ class Instance:
             raise InvalidValue(
                 "EFFECTIVELY_ONCE asks the broker whether it deduplicates: give the admin URL"
             )
-        return OnceSender(producers, partial(admin.deduplicates, admin_url, 30.0))
+        return OnceSender(producers, AdminApi(admin_url, 30.0).deduplicates)
 
     def _assigned(self) -> list[str]:
         """The partitions of this instance, where each has one instance."""

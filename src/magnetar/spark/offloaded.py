@@ -7,7 +7,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
 from magnetar.history.stores import open_ledger, store_at
-from magnetar.spark.admin import ledgers
+from magnetar.spark.admin import AdminApi
 from magnetar.spark.planning import Range
 from magnetar.spark.read_options import ReadOptions
 from magnetar.spark.stitching import LedgerCopy, stitched
@@ -26,7 +26,8 @@ def divide(ranges: Sequence[Range], options: ReadOptions) -> tuple[list[LedgerCo
     rest: list[Range] = []
     for wanted in ranges:
         assert options.admin_url is not None, "with history there is an admin.url"
-        found = stitched(wanted, ledgers(options.admin_url, options.timeout_s, wanted.topic))
+        admin = AdminApi(options.admin_url, options.timeout_s, client=options.client)
+        found = stitched(wanted, admin.ledgers(wanted.topic))
         files += found.files
         rest += found.rest
     return files, rest

@@ -6,7 +6,14 @@ from dataclasses import dataclass
 from magnetar.errors import InvalidValue
 from magnetar.model.schemas import SchemaType
 from magnetar.spark.client_settings import ClientSettings, Connection
-from magnetar.spark.option_values import admin_url, known, service_url, timeout_s, topic_name
+from magnetar.spark.option_values import (
+    admin_url,
+    known,
+    service_url,
+    timeout_s,
+    topic_name,
+    truth,
+)
 from magnetar.spark.read_options import pulsar_spark_columns
 from magnetar.spark.value_options import NONE, REGISTRY
 
@@ -29,6 +36,7 @@ WRITE_OPTIONS = (
     "txnAppId",
     "txnVersion",
     "timeoutSeconds",
+    "retryForever",
 )
 
 
@@ -69,7 +77,7 @@ class WriteOptions(Connection):
             exactly_once=exactly_once,
             write=_write(given, streaming=streaming, exactly_once=exactly_once),
             timeout_s=timeout_s(given),
-            retry_forever=False,
+            retry_forever=truth(given, "retryForever", default=False),
             client=ClientSettings.parse(options),
         )
 

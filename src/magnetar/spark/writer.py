@@ -10,7 +10,6 @@ import logging
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Protocol
 from uuid import uuid4
 
@@ -23,12 +22,13 @@ from pyspark.sql.types import StructType
 from magnetar.client.schemas.primitives import StringSchema
 from magnetar.client.schemas.schema import Schema
 from magnetar.errors import IncompatibleSchema, MagnetarError, NotAllowed
-from magnetar.spark import admin
+from magnetar.spark.admin import AdminApi
 from magnetar.spark.connections import client_for
 from magnetar.spark.one_line import one_line
 from magnetar.spark.rows import Rows, count_of
 from magnetar.spark.schema import check_write
 from magnetar.spark.task_producers import Once, TaskProducers
+from magnetar.spark.worker_log import show_warnings
 from magnetar.spark.write_options import VERSIONS_MAX, Write, WriteOptions
 
 if TYPE_CHECKING:
@@ -129,16 +129,16 @@ class _RowWriter:
         once = None
         if options.exactly_once:
             assert task is not None, "Spark calls write() in a task"
-            assert options.admin_url is not None, "held by WriteOptions"
-            deduplicates = partial(admin.deduplicates, options.admin_url, options.timeout_s)
-            once = Once(self._write_of(task), deduplicates)
+            admin = admin_of(options)
+            assert admin is not None, "held by WriteOptions"
+            once = Once(self._write_of(task), admin.deduplicates)
         return TaskProducers(
             client_for(options),
             task.partitionId() if task is not None else 0,
             once=once,
             schema_of=self._encoder.schema_of,
             timeout_s=options.timeout_s,
-            send_timeout_s=options.timeout_s,
+            send_timeout_s=0.0 if options.retry_forever else options.timeout_s,
         )
 
     def _write_of(self, task: TaskContext) -> Write:
@@ -183,15 +183,24 @@ class StreamWriter(_RowWriter, DataSourceStreamArrowWriter):
         return Write(query_id, int(batch_id))
 
 
+def admin_of(options: WriteOptions) -> AdminApi | None:
+    """Whom to ask about topics, if anybody."""
+    if options.admin_url is None:
+        return None
+    return AdminApi(options.admin_url, options.timeout_s, options.retry_forever, options.client)
+
+
 def warn_of_unkept(options: WriteOptions, written: Sequence[WriterCommitMessage | None]) -> None:
     """Say once of each topic that has neither subscription nor retention what becomes of it."""
-    if options.admin_url is None:
+    admin = admin_of(options)
+    if admin is None:
         return
+    show_warnings()
     topics = {topic for task in written if isinstance(task, Written) for topic in task.messages}
     for topic in sorted(topics - _looked_at):
         _looked_at.add(topic)
         try:
-            if not admin.keeps(options.admin_url, options.timeout_s, topic):
+            if not admin.keeps(topic):
                 log.warning(
                     "spark.not_kept topic=%s: it has neither a subscription nor retention, so what "
                     "is written may be deleted at once; subscribe, or set retention",

@@ -16,7 +16,7 @@ from magnetar.functions.sending import (
     sequence_id,
 )
 from magnetar.model.names import TopicName
-from magnetar.spark import admin
+from magnetar.spark.admin import AdminApi
 from magnetar.tools.quickstart.topics import create_partitioned_topic
 
 
@@ -27,7 +27,7 @@ def producers(client):
 
 @pytest.fixture
 def once(broker, producers):
-    return partial(OnceSender, producers, partial(admin.deduplicates, broker.web_url, 10.0))
+    return partial(OnceSender, producers, AdminApi(broker.web_url, 10.0).deduplicates)
 
 
 @pytest.fixture

@@ -1,11 +1,17 @@
+import ssl
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 
 import pytest
 from support.admin import ask
+from support.certificates import Authority
 
 from magnetar.errors import NotReady
 from magnetar.model.names import TopicName
-from magnetar.spark import admin
+from magnetar.spark.admin import AdminApi
+from magnetar.spark.client_settings import ClientSettings
 from magnetar.testing.local_broker import BrokerThread
 from magnetar.tools.quickstart.topics import create_partitioned_topic
 
@@ -31,30 +37,105 @@ def topic(broker, request):
 
 def test_a_topic_keeps_messages_for_a_subscription_or_by_retention(broker, topic):
     path = topic.replace("://", "/")
-    assert not admin.keeps(broker.web_url, 10.0, topic)
+    assert not AdminApi(broker.web_url, 10.0).keeps(topic)
     policy = {"retentionTimeInMinutes": -1, "retentionSizeInMB": -1}
     ask(broker, "POST", f"{path}/retention", policy)
-    assert admin.keeps(broker.web_url, 10.0, topic)
+    assert AdminApi(broker.web_url, 10.0).keeps(topic)
     ask(broker, "DELETE", f"{path}/retention")
-    assert not admin.keeps(broker.web_url, 10.0, topic)
+    assert not AdminApi(broker.web_url, 10.0).keeps(topic)
     ask(broker, "PUT", f"{path}/subscription/s", "earliest")
-    assert admin.keeps(broker.web_url, 10.0, topic)
+    assert AdminApi(broker.web_url, 10.0).keeps(topic)
 
 
 def test_deduplication_is_that_of_the_topic_itself(broker):
     topic = "persistent://public/default/with space"
     path = "persistent/public/default/with%20space"
     ask(broker, "PUT", path)
-    assert not admin.deduplicates(broker.web_url, 10.0, topic)
+    assert not AdminApi(broker.web_url, 10.0).deduplicates(topic)
     ask(broker, "POST", f"{path}/deduplicationEnabled", value=True)
-    assert admin.deduplicates(broker.web_url, 10.0, topic)
+    assert AdminApi(broker.web_url, 10.0).deduplicates(topic)
 
 
 def test_what_cannot_be_asked_names_the_address():
     with pytest.raises(NotReady, match=r"no admin API answers at http://127\.0\.0\.1:1"):
-        admin.deduplicates("http://127.0.0.1:1", 1.0, "t")
+        AdminApi("http://127.0.0.1:1", 0.1).deduplicates("t")
 
 
 def test_a_refusal_is_shown(broker):
     with pytest.raises(NotReady, match=r"404 Not Found.*"):
-        admin.deduplicates(broker.web_url, 10.0, "there-is-no-such-topic")
+        AdminApi(broker.web_url, 10.0).deduplicates("there-is-no-such-topic")
+
+
+class Closed(BaseHTTPRequestHandler):
+    """Answers those who show this, and is away at first."""
+
+    shown = "Bearer a.b.c"
+    away = 0
+
+    def do_GET(self):
+        if type(self).away:
+            type(self).away -= 1
+            self.send_error(503, "not yet")
+        elif self.headers["Authorization"] != self.shown:
+            self.send_error(401, "who are you?")
+        else:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b'{"deduplicationStatus": "Enabled"}')
+
+
+@contextmanager
+def closed_api(**said):
+    server = ThreadingHTTPServer(("127.0.0.1", 0), type("It", (Closed,), said))
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def settings(**given):
+    return ClientSettings.parse({f"pulsar.client.{name}": text for name, text in given.items()})
+
+
+@pytest.mark.parametrize(
+    ("plugin", "parameters", "shown"),
+    [
+        ("token", "token:a.b.c", "Bearer a.b.c"),
+        ("basic", '{"userId": "me", "password": "secret"}', "Basic bWU6c2VjcmV0"),
+    ],
+)
+def test_it_is_asked_with_the_clients_credentials(plugin, parameters, shown):
+    with closed_api(shown=shown) as server:
+        url = f"http://127.0.0.1:{server.server_port}"
+        with pytest.raises(
+            NotReady, match=r"401 Unauthorized.*pulsar\.client\.authPluginClassName"
+        ):
+            AdminApi(url, 1.0).deduplicates("t")
+        credentials = settings(authPluginClassName=plugin, authParams=parameters)
+        assert AdminApi(url, 1.0, client=credentials).deduplicates("t")
+        assert "secret" not in repr(AdminApi(url, 1.0, client=credentials))
+
+
+def test_its_certificate_is_checked_as_the_client_is_told(tmp_path):
+    authority = Authority(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*authority.issue("broker"))
+    with closed_api(shown=None) as server:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        url = f"https://localhost:{server.server_port}"
+        with pytest.raises(NotReady, match="CERTIFICATE_VERIFY_FAILED"):
+            AdminApi(url, 5.0).deduplicates("t")
+        trust = settings(tlsTrustCertsFilePath=authority.file)
+        assert AdminApi(url, 5.0, client=trust).deduplicates("t")
+
+
+def test_a_broker_that_is_away_is_waited_for_as_long_as_is_said():
+    with closed_api(shown=None, away=3) as server:
+        url = f"http://127.0.0.1:{server.server_port}"
+        with pytest.raises(NotReady, match="503"):
+            AdminApi(url, 0.01).deduplicates("t")
+        assert AdminApi(url, 0.01, retry_forever=True).deduplicates("t")

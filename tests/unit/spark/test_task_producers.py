@@ -6,7 +6,7 @@ import pytest
 from magnetar.client import blocking
 from magnetar.errors import NotAllowed
 from magnetar.model.position import EARLIEST_MESSAGE
-from magnetar.spark import admin
+from magnetar.spark.admin import AdminApi
 from magnetar.spark.rows import Rows
 from magnetar.spark.task_producers import RUN_BYTES_MAX, Once, TaskProducers
 from magnetar.spark.write_options import Write
@@ -35,9 +35,7 @@ def send(producers, topic, values):
 @pytest.fixture
 def write(broker, client, topic):
     def write(rows, *, version=0, client=client):
-        once = Once(
-            Write("q", version), lambda name: admin.deduplicates(broker.web_url, 10.0, name)
-        )
+        once = Once(Write("q", version), AdminApi(broker.web_url, 10.0).deduplicates)
         with TaskProducers(client, 3, once=once, timeout_s=10.0, send_timeout_s=1.0) as producers:
             for part in rows:
                 send(producers, topic, part)

@@ -22,10 +22,10 @@ def test_a_sink_may_leave_the_topic_to_its_rows():
     )
 
 
-def test_only_a_source_waits_for_a_broker_without_end():
+def test_source_and_sink_wait_for_a_broker_without_end_where_they_are_told():
     assert read(retryForever="TRUE").retry_forever
-    with pytest.raises(InvalidValue, match="unknown option 'retryForever'"):
-        write(retryForever="true")
+    assert write(retryForever="true").retry_forever
+    assert not write().retry_forever
 
 
 def test_a_sink_without_a_url_is_refused():

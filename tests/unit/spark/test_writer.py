@@ -1,3 +1,5 @@
+from concurrent.futures import ThreadPoolExecutor
+
 import pyarrow as pa
 import pytest
 from pyspark import cloudpickle
@@ -9,6 +11,7 @@ from magnetar.model.position import EARLIEST_MESSAGE
 from magnetar.model.schemas import SchemaType
 from magnetar.spark.write_options import WriteOptions
 from magnetar.spark.writer import BatchWriter, StreamWriter, TextSchema, Written
+from magnetar.testing.processes import BrokerProcess
 
 SCHEMA = StructType().add("value", "string")
 
@@ -70,3 +73,19 @@ def test_text_is_told_of_and_left_as_it_is():
     schema = TextSchema()
     assert schema.info.type is SchemaType.STRING
     assert schema.decode(schema.encode("ü".encode())) == "ü".encode()
+
+
+def test_a_broker_that_is_away_is_waited_for_without_end_where_that_is_wanted(tmp_path, topic):
+    broker = BrokerProcess(tmp_path / "data")
+
+    def write(**more):
+        given = {"service.url": broker.service_url, "topic": topic, "timeoutSeconds": "1", **more}
+        options = WriteOptions.parse(given, streaming=False)
+        return BatchWriter(options, SCHEMA).write(iter([rows(range(3))]))
+
+    with ThreadPoolExecutor() as threads:
+        waiting = threads.submit(write, retryForever="true")
+        with pytest.raises(MagnetarError):
+            write()
+        with broker:
+            assert waiting.result(60) == Written({topic: 3})

@@ -99,7 +99,8 @@ class HttpLookup:
         url = f"{scheme}://{address}{path}"
         tls = self._cluster.tls
         context = True if tls is None else tls.context()
-        headers = _headers(self._cluster.credentials.method, await self._cluster.credentials.data())
+        credentials = self._cluster.credentials
+        headers = credential_headers(credentials.method, await credentials.data())
         timeout = aiohttp.ClientTimeout(
             total=self._config.operation_timeout_s, sock_connect=self._config.connection_timeout_s
         )
@@ -153,7 +154,8 @@ def _path(topic: str) -> str:
     return f"{name.domain}/{name.tenant}/{name.namespace_local}/{quote(name.local, safe='')}"
 
 
-def _headers(method: str, data: bytes | None) -> dict[str, str]:
+def credential_headers(method: str, data: bytes | None) -> dict[str, str]:
+    """What shows credentials in HTTP. Raises NotAllowed for a method that has no form there."""
     if data is None:
         return {}
     headers = {"X-Pulsar-Auth-Method-Name": method}
