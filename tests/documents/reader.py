@@ -15,10 +15,12 @@ import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
+import click
 import yaml
 from documents.snippets import ROOT, Snippet, commands
 
 from magnetar.testing.local_broker import BrokerThread
+from magnetar.tools.cli import magnetar
 
 TIMEOUT_S = 60
 BIN = Path(sys.executable).parent
@@ -46,12 +48,24 @@ def names_what_is_there(command: str) -> None:
         assert (ROOT / "deploy" / f"{unit}.service").exists(), f"there is no unit {unit}"
 
 
+def knows_the_options(command: str) -> None:
+    """``magnetar`` would take these words."""
+    context = click.Context(magnetar)
+    words = shlex.split(command, comments=True)[1:]
+    found: click.Command = magnetar
+    while isinstance(found, click.Group):
+        name, found, words = found.resolve_command(context, words)
+        context = click.Context(found, parent=context, info_name=name)
+    found.make_context(context.info_name, words, resilient_parsing=True)
+
+
 NOT_RUN: list[tuple[str, str, Callable[[str], None]]] = [
     (r"(\w+=\S+ )*make ", "it takes minutes, or is what runs this test", knows_the_target),
     (r"(sudo )?(\S+/)?pip install ", "it needs the network", names_what_is_there),
     (r"(sudo )?(python3 -m venv|install|rm) ", "it changes the machine", names_what_is_there),
     (r"magnetar pipelines ", "tests/spark/test_declared_pipelines.py does", names_what_is_there),
     (r"\w+=\w+ spark-pipelines ", "tests/spark/test_places.py does", names_what_is_there),
+    (r"magnetar functions (?!test)", "tests/functions does, in Spark", knows_the_options),
     (r"(sudo )?(systemctl|journalctl) ", "it needs systemd", names_what_is_there),
 ]
 

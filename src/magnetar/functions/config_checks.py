@@ -6,6 +6,7 @@ from typing import Final
 
 from magnetar.errors import InvalidName, InvalidValue
 from magnetar.functions.config import (
+    ASYNC_REQUESTS,
     ConsumerConfig,
     FunctionConfig,
     ProcessingGuarantees,
@@ -53,6 +54,8 @@ def check(config: FunctionConfig) -> None:
 def without_effect(config: FunctionConfig) -> list[str]:
     """The keys that were given, and that nothing here depends on: to be told to who gave them."""
     found = ["resources"] if config.resources != Resources() else []
+    if config.max_pending_async_requests != ASYNC_REQUESTS:
+        found.append("maxPendingAsyncRequests")
     if config.producer_config.use_thread_local_producers:
         found.append("producerConfig.useThreadLocalProducers")
     for topic, spec in config.input_specs.items():

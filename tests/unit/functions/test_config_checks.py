@@ -87,12 +87,14 @@ def test_keys_without_effect_are_named():
         {
             **GIVEN,
             "resources": {"cpu": 2},
+            "maxPendingAsyncRequests": 5,
             "inputSpecs": {"a": {"receiverQueueSize": 10, "poolMessages": True}},
             "producerConfig": {"maxPendingMessages": 5, "useThreadLocalProducers": True},
         }
     )
     assert without_effect(config) == [
         "resources",
+        "maxPendingAsyncRequests",
         "producerConfig.useThreadLocalProducers",
         "inputSpecs.a.poolMessages",
     ]

@@ -86,8 +86,8 @@ _TEXTS: Final = (
     ("--runtime-flags", "runtimeFlags", "Not done."),
     ("--custom-runtime-options", "customRuntimeOptions", "Not done."),
     ("--function-type", "functionType", "Not done: there are no built-in functions."),
-    ("--input-type-class-name", "inputTypeClassName", "Not done: it is Java's."),
-    ("--output-type-class-name", "outputTypeClassName", "Not done: it is Java's."),
+    ("--input-type-class-name", "inputTypeClassName", "The class of the inputs' records."),
+    ("--output-type-class-name", "outputTypeClassName", "The class of the outputs' records."),
 )
 _NUMBERS: Final = (
     ("--parallelism", "parallelism", "How many instances."),
