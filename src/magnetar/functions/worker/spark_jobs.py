@@ -41,10 +41,12 @@ class SparkJob:
 class SparkJobs:
     """One session and its queries. A session whose Java process has ended is replaced."""
 
-    def __init__(self, settings: WorkerSettings) -> None:
+    def __init__(self, settings: WorkerSettings, spark: "SparkSession | None" = None) -> None:
+        """``spark`` is a session of the caller's, which is left running."""
         self._settings = settings
         self._lock = threading.Lock()
-        self._spark: SparkSession | None = None
+        self._spark = spark
+        self._owned = spark is None
 
     def start(self, config: FunctionConfig, package: Path) -> SparkJob:
         from magnetar.functions.job import FunctionJob  # noqa: PLC0415 - imports pyspark
@@ -61,7 +63,7 @@ class SparkJobs:
 
         with self._lock:
             spark, self._spark = self._spark, None
-        if spark is not None:
+        if spark is not None and self._owned:
             shut_down(spark)
 
     def _session(self) -> "SparkSession":
@@ -73,7 +75,7 @@ class SparkJobs:
             log.warning("functions.spark_ended a new session is started")
             with contextlib.suppress(Exception):
                 shut_down(self._spark)
-            self._spark = None
+        self._owned = True
         self._spark = session(
             "functions",
             master=self._settings.master,

@@ -1,7 +1,6 @@
-"""Functions of a standalone broker, in Spark: from YAML to the end.
+"""A standalone broker, its functions worker, and the Spark of that.
 
-With WORKER_KILLS in the environment the worker is killed so often (`make functions`): each start of
-Spark takes long. test_killed_worker.py has a kill without Spark.
+Functions run only with WORKER_KILLS in the environment, as `make functions` has it: it takes long.
 """
 
 import json
@@ -19,9 +18,8 @@ from support.elsewhere import wait_until
 
 from magnetar.testing.processes import BrokerProcess
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
-
 KILLS = int(os.environ.get("WORKER_KILLS", "0"))
+pytestmark = pytest.mark.timeout(300 + 60 * KILLS)
 YAML = """
 name: double
 className: double
@@ -36,13 +34,6 @@ DOUBLE = "def process(input):\n    return str(int(input) * 2)\n"
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory):
     folder = tmp_path_factory.mktemp("functions") / "data"
-    # The test is over before better compiled code would pay for its compilation.
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
-        yield from running_broker(folder)
-
-
-def running_broker(folder: Path):
     with BrokerProcess(folder, settings={"functionsWorkerEnabled": True}) as running:
         yield running
         running.stop()
@@ -63,13 +54,28 @@ def status(broker) -> dict:
         return json.loads(answer.read())
 
 
-def worker_pid(folder: Path) -> int:
-    return int(json.loads((folder / "data" / "functions" / "worker.ready").read_text())["pid"])
+def worker_pid(broker) -> int:
+    ready = broker.log_file.parent / "data" / "functions" / "worker.ready"
+    return int(json.loads(ready.read_text())["pid"])
 
 
-def test_a_function_from_yaml_to_its_end(broker, tmp_path):
-    folder = broker.log_file.parent
-    assert not (folder / "data" / "functions").exists(), "a worker was started that nobody needs"
+def test_the_broker_starts_a_worker_when_it_is_asked_and_again_when_it_dies(broker):
+    folder = broker.log_file.parent / "data" / "functions"
+    assert not folder.exists(), "a worker was started that nobody needs"
+    assert json.loads(functions(broker, "list", "-o", "json")) == []
+    first = worker_pid(broker)
+    os.kill(first, signal.SIGKILL)
+    wait_until(
+        lambda: folder.joinpath("worker.ready").exists() and worker_pid(broker) != first,
+        "the worker was not started again",
+    )
+    with urllib.request.urlopen(f"{broker.web_url}/admin/v2/worker/cluster") as answer:
+        assert len(json.loads(answer.read())) == 1
+    assert not (folder / "spark.log").exists(), "Spark was started for no function"
+
+
+@pytest.mark.skipif(not KILLS, reason="takes minutes: make functions")
+def test_a_function_from_yaml_goes_on_over_kills(broker, tmp_path):
     (tmp_path / "function.yaml").write_text(YAML)
     (tmp_path / "double.py").write_text(DOUBLE)
     create = ("create", "--function-config-file", "function.yaml")
@@ -100,12 +106,10 @@ def test_a_function_from_yaml_to_its_end(broker, tmp_path):
     functions(broker, "update", *create[1:], cwd=tmp_path)
     producer.send(b"1")
     assert answer() == b"20"
-
     for number in range(2, KILLS + 2):  # The broker starts it again, and it goes on.
-        os.kill(worker_pid(folder), signal.SIGKILL)
+        os.kill(worker_pid(broker), signal.SIGKILL)
         producer.send(str(number).encode())
         assert answer() == str(number * 20).encode()
-
     functions(broker, "delete", "--name", "double")
     assert json.loads(functions(broker, "list", "-o", "json")) == []
     client.close()
