@@ -32,6 +32,14 @@ def flights():
     return publishing.flight_messages(FLIGHTS)
 
 
+@pytest.fixture(autouse=True)
+def one_store_of_state(spark):
+    before = spark.conf.get("spark.sql.shuffle.partitions")
+    spark.conf.set("spark.sql.shuffle.partitions", "1")
+    yield
+    spark.conf.set("spark.sql.shuffle.partitions", before)
+
+
 def received(client, topic):
     with client.create_reader(topic, EARLIEST_MESSAGE) as reader:
         found = []
