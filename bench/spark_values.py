@@ -27,10 +27,10 @@ from magnetar.client.schemas.avro import AvroSchema
 from magnetar.client.schemas.primitives import Int64Schema
 from magnetar.model.schemas import SchemaInfo, SchemaType
 from magnetar.spark.session import session, shut_down
-from magnetar.spark.value_arrays import binary_array
-from magnetar.spark.value_decoding import decoder
-from magnetar.spark.value_encoding import encoder
-from magnetar.spark.value_types import value_type
+from magnetar.spark.values.arrays import binary_array
+from magnetar.spark.values.decoding import decoder
+from magnetar.spark.values.encoding import encoder
+from magnetar.spark.values.types import value_type
 from magnetar.testing.processes import BrokerProcess
 
 ROWS: Final = 10_000

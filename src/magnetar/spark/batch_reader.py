@@ -29,7 +29,7 @@ from magnetar.spark.schema import OWN_NAMES, PULSAR_SPARK_SCHEMA, READ_SCHEMA, c
 
 if TYPE_CHECKING:
     from magnetar.spark.stitching import LedgerCopy
-    from magnetar.spark.value_plan import ValuePlan
+    from magnetar.spark.values.plan import ValuePlan
 
 # PySpark before 4.2 has timestamps in UTC without being told to.
 _UTC: dict[str, Any] = (
@@ -129,7 +129,7 @@ def rows_of(
         make: Callable[[Sequence[Entry]], Iterator[pa.RecordBatch]]
         make = partial(_rows, arrow=arrow_schema)
         if values is not None:
-            from magnetar.spark.value_reading import value_rows  # noqa: PLC0415 - few need it
+            from magnetar.spark.values.reading import value_rows  # noqa: PLC0415 - few need it
 
             make = closing.enter_context(value_rows(values, options, schema, arrow_schema)).rows
         received = RangeReader.of(options).read(partition.wanted)

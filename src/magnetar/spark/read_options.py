@@ -19,7 +19,7 @@ from magnetar.spark.option_values import (
     topic_name,
     truth,
 )
-from magnetar.spark.value_options import VALUE_OPTIONS, ValueOptions
+from magnetar.spark.values.options import VALUE_OPTIONS, ValueOptions
 
 EARLIEST = "earliest"
 LATEST = "latest"

@@ -21,7 +21,7 @@ from magnetar.spark.write_options import WriteOptions
 
 if TYPE_CHECKING:
     from magnetar.spark.batch_reader import BatchReader
-    from magnetar.spark.value_plan import ValuePlan
+    from magnetar.spark.values.plan import ValuePlan
     from magnetar.spark.writer import BatchWriter, StreamWriter
 
 
@@ -110,6 +110,6 @@ class PulsarDataSource(DataSource):
         """The types of values; None where they stay binary."""
         if not options.values.registry:
             return None
-        from magnetar.spark.value_plan import ValuePlan
+        from magnetar.spark.values.plan import ValuePlan
 
         return self._planned or ValuePlan.of(options)

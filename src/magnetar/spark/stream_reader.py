@@ -43,7 +43,7 @@ from magnetar.spark.range_read import RangeReader
 from magnetar.spark.read_options import EARLIEST, ReadOptions
 
 if TYPE_CHECKING:
-    from magnetar.spark.value_plan import ValuePlan
+    from magnetar.spark.values.plan import ValuePlan
 
 log = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from magnetar.spark.option_values import (
     truth,
 )
 from magnetar.spark.read_options import pulsar_spark_columns
-from magnetar.spark.value_options import NONE, REGISTRY
+from magnetar.spark.values.options import NONE, REGISTRY
 
 AT_LEAST_ONCE = "at-least-once"
 EXACTLY_ONCE = "exactly-once"

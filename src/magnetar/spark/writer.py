@@ -97,7 +97,7 @@ class _RowWriter:
         self._options = options
         self._encoder: ValueEncoder
         if options.typed:
-            from magnetar.spark.value_writing import TypedValues  # noqa: PLC0415 - few need it
+            from magnetar.spark.values.writing import TypedValues  # noqa: PLC0415 - few need it
 
             self._encoder = TypedValues(options, schema)
         else:

@@ -7,7 +7,7 @@ from magnetar.client.schemas.key_value import KeyValueSchema
 from magnetar.client.schemas.primitives import Int64Schema, StringSchema
 from magnetar.errors import InvalidValue
 from magnetar.model.schemas import SchemaInfo, SchemaType
-from magnetar.spark.value_types import PRIMITIVES, pruned, stored_form, value_type
+from magnetar.spark.values.types import PRIMITIVES, pruned, stored_form, value_type
 
 
 def avro(definition, kind=SchemaType.AVRO):

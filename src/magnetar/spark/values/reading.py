@@ -14,8 +14,8 @@ from magnetar.client.consumers.letters import dead_letter
 from magnetar.client.message import Message
 from magnetar.spark.connections import client_for
 from magnetar.spark.read_options import ReadOptions
-from magnetar.spark.value_plan import ValuePlan, schema_of
-from magnetar.spark.value_rows import ValueRows
+from magnetar.spark.values.plan import ValuePlan, schema_of
+from magnetar.spark.values.rows import ValueRows
 
 log = logging.getLogger(__name__)
 

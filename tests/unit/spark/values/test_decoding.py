@@ -18,9 +18,9 @@ from magnetar.client.schemas.key_value import (
 )
 from magnetar.errors import UndecodableValue
 from magnetar.model.schemas import SchemaInfo, SchemaType
-from magnetar.spark.value_arrays import binary_array
-from magnetar.spark.value_decoding import bytes_of, decoder
-from magnetar.spark.value_types import pruned, value_type
+from magnetar.spark.values.arrays import binary_array
+from magnetar.spark.values.decoding import bytes_of, decoder
+from magnetar.spark.values.types import pruned, value_type
 
 
 def record(**fields):

@@ -12,7 +12,7 @@ from magnetar.spark import topics
 from magnetar.spark.connections import client_for
 from magnetar.spark.read_options import ReadOptions
 from magnetar.spark.schema import PULSAR_SPARK_SCHEMA, READ_SCHEMA, with_values
-from magnetar.spark.value_types import ValueType, value_type
+from magnetar.spark.values.types import ValueType, value_type
 
 UNKNOWN = SchemaInfo(SchemaType.NONE)
 """Of a topic without a schema: values are bytes."""

@@ -32,7 +32,7 @@ from magnetar.client.schemas.key_value import joined_payload, parts_of, separate
 from magnetar.client.schemas.primitives import of_day
 from magnetar.errors import InvalidValue
 from magnetar.model.schemas import SchemaInfo, SchemaType
-from magnetar.spark.value_types import ValueType, value_type
+from magnetar.spark.values.types import ValueType, value_type
 
 Convert = Callable[[Any], Any]
 

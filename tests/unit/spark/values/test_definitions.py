@@ -26,8 +26,8 @@ from pyspark.sql.types import (
 
 from magnetar.errors import InvalidValue
 from magnetar.model.schemas import SchemaType
-from magnetar.spark.value_definitions import derived
-from magnetar.spark.value_types import PRIMITIVES, value_type
+from magnetar.spark.values.definitions import derived
+from magnetar.spark.values.types import PRIMITIVES, value_type
 
 SIMPLE = st.sampled_from(
     [

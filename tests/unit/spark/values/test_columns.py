@@ -3,7 +3,7 @@ import pytest
 from pyspark.sql.types import IntegerType, LongType, StringType, StructType
 
 from magnetar.errors import InvalidValue
-from magnetar.spark.value_columns import WrittenColumns
+from magnetar.spark.values.columns import WrittenColumns
 
 
 def columns(schema, *, topic="t", pulsar_spark=False):

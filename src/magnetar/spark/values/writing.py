@@ -12,14 +12,14 @@ from magnetar.errors import IncompatibleSchema, InvalidValue
 from magnetar.model.names import TopicName
 from magnetar.model.schemas import AVRO_DEFINED, SchemaInfo, SchemaType
 from magnetar.spark.connections import client_for
-from magnetar.spark.value_arrays import binary_array
-from magnetar.spark.value_columns import WrittenColumns
-from magnetar.spark.value_definitions import derived
-from magnetar.spark.value_encoding import Encode, differences, encoder
-from magnetar.spark.value_evolution import evolved
-from magnetar.spark.value_options import REGISTRY
-from magnetar.spark.value_plan import schema_of
-from magnetar.spark.value_types import value_type
+from magnetar.spark.values.arrays import binary_array
+from magnetar.spark.values.columns import WrittenColumns
+from magnetar.spark.values.definitions import derived
+from magnetar.spark.values.encoding import Encode, differences, encoder
+from magnetar.spark.values.evolution import evolved
+from magnetar.spark.values.options import REGISTRY
+from magnetar.spark.values.plan import schema_of
+from magnetar.spark.values.types import value_type
 from magnetar.spark.write_options import WriteOptions
 
 

@@ -29,11 +29,11 @@ from magnetar.client.schemas.key_value import KeyValueEncoding, KeyValueSchema
 from magnetar.client.schemas.primitives import Int32Schema, StringSchema
 from magnetar.errors import InvalidValue
 from magnetar.model.schemas import SchemaInfo, SchemaType
-from magnetar.spark.value_arrays import binary_array
-from magnetar.spark.value_decoding import decoder
-from magnetar.spark.value_definitions import derived
-from magnetar.spark.value_encoding import differences, encoder
-from magnetar.spark.value_types import value_type
+from magnetar.spark.values.arrays import binary_array
+from magnetar.spark.values.decoding import decoder
+from magnetar.spark.values.definitions import derived
+from magnetar.spark.values.encoding import differences, encoder
+from magnetar.spark.values.types import value_type
 
 ROW = (
     StructType()

@@ -12,7 +12,7 @@ from magnetar.client.schemas.key_value import KeyValueEncoding, KeyValueSchema
 from magnetar.client.schemas.primitives import Int32Schema, Int64Schema, StringSchema
 from magnetar.errors import IncompatibleSchema, InvalidValue
 from magnetar.model.schemas import SchemaType
-from magnetar.spark.value_writing import TypedValues
+from magnetar.spark.values.writing import TypedValues
 from magnetar.spark.write_options import WriteOptions
 
 

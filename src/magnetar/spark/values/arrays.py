@@ -37,7 +37,7 @@ from pyspark.sql.types import (
 
 from magnetar.client.schemas.primitives import of_day
 from magnetar.errors import UndecodableValue
-from magnetar.spark.value_types import ValueType
+from magnetar.spark.values.types import ValueType
 
 PLACES_MAX: Final = 2**31 - 1
 """Bytes, or items, in one array: Arrow counts them in 32 bits."""

@@ -8,7 +8,7 @@ from magnetar.client.schemas import primitives
 from magnetar.client.schemas.avro import AvroSchema
 from magnetar.errors import InvalidValue, TopicNotFound
 from magnetar.spark.read_options import ReadOptions
-from magnetar.spark.value_plan import UNKNOWN, ValuePlan, schema_of
+from magnetar.spark.values.plan import UNKNOWN, ValuePlan, schema_of
 
 FIELDS = [{"name": "id", "type": "long"}, {"name": "name", "type": "string"}]
 RECORD = AvroSchema.from_definition({"type": "record", "name": "R", "fields": FIELDS})

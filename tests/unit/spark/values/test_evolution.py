@@ -9,8 +9,8 @@ from magnetar.model.schemas import (
     SchemaType,
     SchemaVersion,
 )
-from magnetar.spark.value_evolution import evolved
-from magnetar.spark.value_types import value_type
+from magnetar.spark.values.evolution import evolved
+from magnetar.spark.values.types import value_type
 
 ADDRESS = {
     "type": "record",

@@ -5,8 +5,8 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from magnetar.client.schemas import primitives
 from magnetar.model.position import EARLIEST_MESSAGE
 from magnetar.spark.read_options import ReadOptions
-from magnetar.spark.value_plan import ValuePlan
-from magnetar.spark.value_reading import value_rows
+from magnetar.spark.values.plan import ValuePlan
+from magnetar.spark.values.reading import value_rows
 
 
 def test_bad_messages_are_stored_as_dead_letters_before_others_are_rows(

@@ -1,7 +1,7 @@
 import pytest
 
 from magnetar.errors import InvalidValue
-from magnetar.spark.value_options import CORRUPT_COLUMN, ValueOptions
+from magnetar.spark.values.options import CORRUPT_COLUMN, ValueOptions
 
 
 def parse(*, default=False, **options):

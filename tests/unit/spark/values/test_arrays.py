@@ -27,8 +27,8 @@ from pyspark.sql.types import (
 )
 
 from magnetar.errors import UndecodableValue
-from magnetar.spark.value_arrays import array_of, binary_array
-from magnetar.spark.value_types import ValueType
+from magnetar.spark.values.arrays import array_of, binary_array
+from magnetar.spark.values.types import ValueType
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 SIMPLE = [
@@ -162,9 +162,9 @@ def test_neither_pandas_nor_what_computes_is_imported():
     """They cost half a second in each of Spark's workers."""
     program = (
         "import sys, pyarrow as pa\n"
-        "from magnetar.spark import value_rows\n"
-        "from magnetar.spark.value_arrays import *\n"
-        "from magnetar.spark.value_types import *\n"
+        "from magnetar.spark.values import rows\n"
+        "from magnetar.spark.values.arrays import *\n"
+        "from magnetar.spark.values.types import *\n"
         "struct = StructType([StructField('a', LongType())])\n"
         "kind = ValueType(struct, children=(ValueType(LongType()),))\n"
         "array = array_of([{'a': 1}, None], kind, pa.struct({'a': pa.int64()}))\n"

@@ -19,11 +19,11 @@ from magnetar.errors import InvalidValue, SchemaNotFound, UndecodableValue
 from magnetar.model.schemas import SchemaInfo, SchemaType
 from magnetar.spark.columns import to_rows
 from magnetar.spark.schema import OWN_NAMES
-from magnetar.spark.value_arrays import binary_array
-from magnetar.spark.value_decoding import Decode, decoder
-from magnetar.spark.value_options import ValueOptions
-from magnetar.spark.value_plan import ValuePlan
-from magnetar.spark.value_types import pruned
+from magnetar.spark.values.arrays import binary_array
+from magnetar.spark.values.decoding import Decode, decoder
+from magnetar.spark.values.options import ValueOptions
+from magnetar.spark.values.plan import ValuePlan
+from magnetar.spark.values.types import pruned
 
 FetchSchema = Callable[[str, int], SchemaInfo]
 """A version of a topic's schema. Raises SchemaNotFound."""

@@ -13,10 +13,10 @@ from magnetar.errors import UndecodableValue
 from magnetar.model.position import EARLIEST_MESSAGE
 from magnetar.model.schemas import SchemaInfo, SchemaType
 from magnetar.spark.schema import READ_SCHEMA, with_values
-from magnetar.spark.value_options import ValueOptions
-from magnetar.spark.value_plan import ValuePlan
-from magnetar.spark.value_rows import ValueRows
-from magnetar.spark.value_types import PRIMITIVES
+from magnetar.spark.values.options import ValueOptions
+from magnetar.spark.values.plan import ValuePlan
+from magnetar.spark.values.rows import ValueRows
+from magnetar.spark.values.types import PRIMITIVES
 
 BAD = b"bad"
 NUMBER = SchemaInfo(SchemaType.INT32)

@@ -36,8 +36,8 @@ from magnetar.client.schemas.avro import Definition
 from magnetar.client.schemas.key_value import parts_of, separated, split
 from magnetar.errors import InvalidValue, UndecodableValue
 from magnetar.model.schemas import SchemaInfo, SchemaType
-from magnetar.spark.value_arrays import DAY_NS, Numbers, array_of, binary_array, fixed_array
-from magnetar.spark.value_types import ValueType, stored_form
+from magnetar.spark.values.arrays import DAY_NS, Numbers, array_of, binary_array, fixed_array
+from magnetar.spark.values.types import ValueType, stored_form
 
 Decode = Callable[[pa.Array, pa.Array | None], pa.Array]
 """Payloads and, for pairs of keys and values, the keys of their messages: to values.

@@ -8,9 +8,9 @@ from pyspark.sql.types import DataType, StructField, StructType
 from magnetar.client.schemas.avro import Definition
 from magnetar.errors import InvalidValue
 from magnetar.model.schemas import SchemaInfo
-from magnetar.spark.value_definitions import avro_of, derived
-from magnetar.spark.value_encoding import check_fits
-from magnetar.spark.value_types import ValueType, value_type
+from magnetar.spark.values.definitions import avro_of, derived
+from magnetar.spark.values.encoding import check_fits
+from magnetar.spark.values.types import ValueType, value_type
 
 
 def evolved(value: DataType, schema: SchemaInfo) -> SchemaInfo:
