@@ -9,6 +9,7 @@ round warms up and is not counted; of the others the median is told.
 """
 
 import argparse
+import compileall
 import statistics
 import sys
 import tempfile
@@ -34,9 +35,10 @@ from magnetar.spark.session import session, shut_down
 SHAPES = [
     Shape("100 B", 100, 2_000_000),
     Shape("1 KiB", 1024, 500_000),
-    Shape("100 B, key and two properties", 100, 1_000_000, keyed=True),
+    Shape("keyed", 100, 1_000_000, keyed=True),  # 100 B, with a key and two properties.
 ]
 LATENCY = "latency"
+SOURCES = Path(__file__).parents[1] / "src"
 LATENCY_S = 15
 SETTINGS = {"defaultRetentionSizeInMB": -1, "defaultRetentionTimeInMinutes": -1}
 
@@ -144,7 +146,9 @@ def run(
                         CASES[case](side, place)
                         into.seconds.append(time.perf_counter() - began)
                         into.cpu_s.append(cpu_s(side) - used)
-                yield _line(shape, case, found)
+                line = _line(shape, case, found)
+                progress.console.print(*line, sep="  ", highlight=False, soft_wrap=True)
+                yield line
 
 
 def _line(shape: Shape, case: str, found: Sequence[Measured]) -> list[str]:
@@ -167,7 +171,7 @@ def latencies(sides: Sequence[Side], folder: Path) -> list[list[str]]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--shape", action="append", help="only shapes with this in their name")
+    parser.add_argument("--shape", action="append", choices=[each.name for each in SHAPES])
     parser.add_argument("--case", action="append", help=f"only such cases, or {LATENCY}")
     parser.add_argument("--messages", type=int, help="how many messages, in the place of ours")
     parser.add_argument("--rounds", type=int, default=4, help="the first one warms up")
@@ -178,8 +182,9 @@ def _parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     given = _parser().parse_args(arguments)
-    shapes = [each for each in SHAPES if any(part in each.name for part in given.shape or [""])]
+    shapes = [each for each in SHAPES if not given.shape or each.name in given.shape]
     shapes = [replace(each, count=given.messages or each.count) for each in shapes]
+    compileall.compile_dir(SOURCES, quiet=2)  # As of an installed package: workers import it.
     with ExitStack() as exit_stack:
         folder = Path(exit_stack.enter_context(tempfile.TemporaryDirectory(dir=given.folder)))
         settings = {"spark.log.level": "ERROR"}
