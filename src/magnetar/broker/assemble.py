@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from magnetar import __version__
 from magnetar.clock import Clock, SystemClock
+from magnetar.errors import InvalidValue
 from magnetar.loop_iteration import LoopIteration
 from magnetar.model.names import TopicName
 from magnetar.model.policies import Policies
@@ -90,6 +91,11 @@ async def running_broker(
         web_listener = None
         if server.web_port >= 0:
             web_listener = _listen(stack, server.bind_address, server.web_port, WEB_PORT)
+        elif server.functions_worker:
+            raise InvalidValue(
+                "functionsWorkerEnabled=true needs the admin API, which webServicePort=-1 switches "
+                "off: choose a port for it, or take functionsWorkerEnabled out"
+            )
         web_port = None if web_listener is None else _port(web_listener)
         address = address_of(server, _port(listener), web_port)
         tasks = Tasks("broker")

@@ -139,3 +139,10 @@ async def test_the_size_of_the_logs_files_reaches_the_log(tmp_path):
 def test_so_many_files_are_kept_to_be_overwritten(settings, count):
     storage = Config.read(environment={}, flags=settings).storage
     assert ledger_settings(storage).segments_spare_max == count
+
+
+async def test_functions_need_the_admin_api():
+    config = config_for(None, {**QUIET, "functionsWorkerEnabled": True})
+    with pytest.raises(InvalidValue, match="functionsWorkerEnabled=true needs the admin API"):
+        async with running_broker(config):
+            pass

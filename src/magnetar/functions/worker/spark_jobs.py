@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from magnetar.errors import NotReady
 from magnetar.functions.config import FunctionConfig
 from magnetar.functions.worker.settings import WorkerSettings
 from magnetar.functions.worker.status import NOTHING, Metrics
@@ -49,8 +50,14 @@ class SparkJobs:
         self._owned = spark is None
 
     def start(self, config: FunctionConfig, package: Path) -> SparkJob:
-        from magnetar.functions.job import FunctionJob  # noqa: PLC0415 - imports pyspark
-        from magnetar.functions.source import BrokerAccess  # noqa: PLC0415 - as above
+        try:
+            from magnetar.functions.job import FunctionJob  # noqa: PLC0415 - imports pyspark
+            from magnetar.functions.source import BrokerAccess  # noqa: PLC0415 - as above
+        except ModuleNotFoundError as error:
+            raise NotReady(
+                f"functions run in Spark, and {error.name} is not installed where the functions "
+                "worker runs: install Magnetar's extra spark there (docs/install.md)"
+            ) from error
 
         settings = self._settings
         broker = BrokerAccess(settings.service_url, settings.admin_url, settings.client_settings)

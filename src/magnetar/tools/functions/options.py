@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from magnetar.errors import InvalidValue
+from magnetar.errors import InvalidValue, NotReady
 from magnetar.functions.config import PUBLIC, BatchBuilder, LogLevel, ProcessingGuarantees
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -190,8 +190,10 @@ def config_from(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _read(file: Path) -> dict[str, Any]:
-    import yaml  # noqa: PLC0415 - of the extra spark, as all that runs functions
-
+    try:
+        import yaml  # noqa: PLC0415 - of the extra spark, as all that runs functions
+    except ModuleNotFoundError as error:
+        raise NotReady("YAML is read with Magnetar's extra spark: docs/install.md") from error
     try:
         found = yaml.safe_load(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
