@@ -81,7 +81,7 @@ class Worker:
             if asked["do"] == "read":
                 found = self._file(asked).entries(asked["first"], asked["count"], asked["bytes"])
                 return Frame({}, entries_body(LedgerEntries(*found)))
-            store_at(asked["url"], asked["options"]).delete(asked["name"])
+            self._delete(asked)
             return Frame({})
         except EOFError:
             raise
@@ -123,6 +123,12 @@ class Worker:
             if not self._wanted():
                 raise EOFError
         return footer, checksums
+
+    def _delete(self, asked: Header) -> None:
+        opened = self._open.pop((asked["url"], asked["name"]), None)
+        if opened is not None:
+            opened.close()
+        store_at(asked["url"], asked["options"]).delete(asked["name"])
 
     def _file(self, asked: Header) -> LedgerFile:
         key = (asked["url"], asked["name"])

@@ -9,6 +9,7 @@ import logging
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from importlib.util import find_spec
 from typing import Any, Final
 
@@ -23,6 +24,8 @@ log = logging.getLogger(__name__)
 IDLE_S: Final = 60.0
 """A process that was not asked for so long is ended."""
 _NEEDED: Final = ("pyarrow", "obstore", "numpy")
+_ENDED: Final = (OSError, EOFError, InvalidValue, RuntimeError)
+"""What is raised when a process is gone; the last one by uvloop, of a pipe that is closed."""
 
 Header = dict[str, Any]
 
@@ -72,7 +75,7 @@ class HistoryProcess:
         try:
             answer = await _exchange(process, header, parts)
             answered = True
-        except (OSError, EOFError, InvalidValue) as error:
+        except _ENDED as error:
             raise StorageError(
                 f"the process that offloads ended before it answered ({header['do']}): see the "
                 f"broker's log ({error!r})"
@@ -114,7 +117,7 @@ class HistoryProcess:
         process = self._process
         if process is None:
             return
-        if process.returncode is None:
+        with suppress(ProcessLookupError):  # It died already.
             process.kill()  # It has nothing to finish: what is not complete is made again.
         await process.wait()
         self._process = None
