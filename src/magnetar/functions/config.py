@@ -231,6 +231,11 @@ class FunctionConfig:
         return self.sub_name or self.fqfn
 
     @property
+    def state_topic(self) -> str:
+        """The topic of its state, which is deleted with it."""
+        return f"persistent://{self.tenant}/{self.namespace}/{self.name}-state"
+
+    @property
     def input_topics(self) -> tuple[str, ...]:
         """The inputs that are topics, as they were given."""
         return tuple(topic for topic, spec in self.input_specs.items() if not spec.is_regex_pattern)

@@ -83,9 +83,7 @@ def _check_names(config: FunctionConfig) -> None:
 def _check_topics(config: FunctionConfig) -> None:
     if not config.input_specs:
         raise InvalidValue("No input topic(s) specified for the function: give inputs")
-    inputs = {}
-    for topic in config.input_topics:
-        inputs[_topic(f"input {topic}", topic)] = topic
+    named = {_topic(f"input {topic}", topic): "an input" for topic in config.input_topics}
     for pattern in config.topics_patterns:
         _topic(f"topicsPattern {pattern}", pattern)
         try:
@@ -100,13 +98,18 @@ def _check_topics(config: FunctionConfig) -> None:
         "deadLetterTopic": config.dead_letter_topic,
         "windowConfig.lateDataTopic": window and window.late_data_topic,
     }
-    for key, given in others.items():
-        if given:
-            _topic(key, str(given))
-    if config.output and _topic("output", config.output) in inputs:
+    if config.output and _topic("output", config.output) in named:
         raise InvalidValue(
             f"Output topic {config.output} is also being used as an input topic: give another one, "
             "or the function would read what it writes"
+        )
+    for key, given in {**others, "output": config.output}.items():
+        if given:
+            named[_topic(key, str(given))] = key
+    if config.state_topic in named:
+        raise InvalidValue(
+            f"{named[config.state_topic]} is {config.state_topic}, where the function's state is "
+            "kept, which is deleted with it: give the topic or the function another name"
         )
 
 

@@ -36,11 +36,6 @@ _COMPACTION_CHECKS = 100
 _COMPACTION_PAUSE_S = 0.1
 
 
-def state_topic(config: FunctionConfig) -> str:
-    """The topic of a function's state."""
-    return f"persistent://{config.tenant}/{config.namespace}/{config.name}-state"
-
-
 class StateTopic:
     """The state of one instance. It reads, and makes, the topic when that is first needed."""
 
@@ -54,7 +49,7 @@ class StateTopic:
     ) -> None:
         """With ``admin_url`` the topic is compacted; without, it grows with each change."""
         self._client = client
-        self._topic = state_topic(config)
+        self._topic = config.state_topic
         self._admin_url = admin_url
         self._once = config.processing_guarantees is ProcessingGuarantees.EFFECTIVELY_ONCE
         self._shared = config.parallelism > 1
@@ -109,7 +104,7 @@ class StateTopic:
 def read_state(client: blocking.Client, config: FunctionConfig) -> FunctionState:
     """The state of a function as it is now, for who looks at it. Empty when it has none."""
     found = FunctionState("", commits=False)
-    topic = state_topic(config)
+    topic = config.state_topic
     if _exists(client, topic):
         with client.create_reader(topic, EARLIEST_MESSAGE, read_compacted=True) as reader:
             _read_all(reader, found)
@@ -130,7 +125,7 @@ def put_state(
     """
     if config.processing_guarantees is ProcessingGuarantees.EFFECTIVELY_ONCE:
         raise InvalidValue(f"{config.fqfn} is EFFECTIVELY_ONCE: only its inputs change its state")
-    topic = state_topic(config)
+    topic = config.state_topic
     _keep(client, topic, admin_url)
     state = FunctionState("", commits=False)
     state.put(key, value)

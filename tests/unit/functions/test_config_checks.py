@@ -35,6 +35,8 @@ def test_a_function_that_can_run_passes():
         ({"topicsPattern": "public/default/(x"}, "is no regular expression"),
         ({"logTopic": "x/y"}, "logTopic is no name of a topic"),
         ({"output": "persistent://public/default/a"}, "is also being used as an input topic"),
+        ({"output": "fn-state"}, "output is persistent://public/default/fn-state, where the fun"),
+        ({"inputs": ["fn-state"]}, "an input is persistent://public/default/fn-state, where"),
         ({"parallelism": 0}, "parallelism is 0: it has to be 1 or more"),
         ({"timeoutMs": 0}, "timeoutMs is 0"),
         ({"timeoutMs": 5, "processingGuarantees": "MANUAL"}, "timeoutMs is for .* ATLEAST_ONCE"),

@@ -7,7 +7,7 @@ from support.functions import configured
 
 from magnetar.client import blocking
 from magnetar.errors import InvalidValue
-from magnetar.functions.state_topic import StateTopic, put_state, read_state, state_topic
+from magnetar.functions.state_topic import StateTopic, put_state, read_state
 from magnetar.model.names import TopicName
 from magnetar.testing.local_broker import BrokerThread
 
@@ -39,7 +39,7 @@ def test_who_only_looks_creates_nothing(client, function, opened):
     assert read_state(client, config).values() == {}
     with opened(processingGuarantees="EFFECTIVELY_ONCE") as topic:
         assert topic.positions() == {}
-    assert state_topic(config) not in client.topics("public/default")
+    assert config.state_topic not in client.topics("public/default")
 
 
 def test_instances_see_each_others_changes(opened):
@@ -72,7 +72,7 @@ def test_a_value_can_be_put_from_outside(broker, client, function, opened):
 def test_what_was_compacted_survives_and_what_was_before_goes(tmp_path):
     config = configured("Counting")
     settings = {"retentionCheckIntervalInSeconds": 1, "managedLedgerMaxEntriesPerLedger": 10}
-    path = f"persistent/public/default/{TopicName.parse(state_topic(config)).local}"
+    path = f"persistent/public/default/{TopicName.parse(config.state_topic).local}"
     for life in range(2):
         with (
             BrokerThread(tmp_path / "data", settings=settings) as broker,

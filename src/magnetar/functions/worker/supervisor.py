@@ -180,6 +180,7 @@ class Supervisor:
                 async with asyncio.timeout(LOOK_S):
                     await held.changed.wait()
         await self._end(held)
+        held.settled.set()
 
     def _due(self, held: _Supervised) -> bool:
         return self._clock.now() >= held.restarts.due
@@ -199,6 +200,7 @@ class Supervisor:
 
     async def _start(self, held: _Supervised) -> None:
         record = held.record
+        held.restart = False  # This is one.
         try:
             package = await self._package(record)
             held.job = await asyncio.to_thread(self._jobs.start, record.config, package)

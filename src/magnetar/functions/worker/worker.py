@@ -16,7 +16,6 @@ from magnetar.clock import Clock
 from magnetar.errors import InvalidValue
 from magnetar.functions.config import FunctionConfig
 from magnetar.functions.config_checks import check
-from magnetar.functions.state_topic import state_topic
 from magnetar.functions.worker.admin import Admin
 from magnetar.functions.worker.metadata import FunctionMetaData, updated
 from magnetar.functions.worker.metadata_topic import MetadataTopic
@@ -209,7 +208,7 @@ class FunctionsWorker:
         if config.cleanup_subscription:
             for topic in await self._topics(config):
                 await self._admin.delete_subscription(topic, config.subscription)
-        await self._admin.delete_topic(state_topic(config))
+        await self._admin.delete_topic(config.state_topic)
         await self._metadata.forget(config.fqfn)
         await self._drop_package(record.package)
 

@@ -165,6 +165,27 @@ async def test_stopped_restarted_and_removed(world):
     await world.supervisor.remove(FQFN)  # Twice does no harm.
 
 
+async def test_a_restart_of_one_that_does_not_run_starts_it_once(world):
+    world.jobs.refusal = NotReady("no broker")
+    world.supervisor.put(RECORD)
+    await until(lambda: world.status["numRestarts"] == 1)
+    world.jobs.refusal = None
+    world.supervisor.restart(FQFN)
+    job = await world.running()
+    world.supervisor.put(RECORD)  # Nothing new; but it looks again.
+    await world.supervisor.settle(FQFN)
+    assert not job.stopped
+    assert world.jobs.jobs == [job]
+
+
+async def test_who_waits_for_a_change_is_told_of_the_end(world):
+    world.supervisor.put(RECORD)
+    await world.running()
+    world.supervisor.put(RECORD.changed())
+    async with asyncio.timeout(5):
+        await asyncio.gather(world.supervisor.settle(FQFN), world.supervisor.remove(FQFN))
+
+
 async def test_one_that_cannot_be_asked_has_failed(world):
     world.supervisor.put(RECORD)
     job = await world.running()
