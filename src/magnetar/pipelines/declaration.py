@@ -70,6 +70,11 @@ class Step:
     quarantine: Place | None
 
     @property
+    def quarantine_query(self) -> str:
+        """The name of the query that writes what it quarantines, and of its checkpoint."""
+        return f"{self.name}_quarantine"
+
+    @property
     def quarantines(self) -> bool:
         return any(check.action is Action.QUARANTINE for check in self.checks)
 

@@ -48,7 +48,7 @@ def _of_steps(pipeline: Pipeline, views: Views, now: bool) -> Iterator[Prepared]
     for step in pipeline.steps:
         if step.name in views.quarantined:
             assert step.quarantine is not None, "the file was checked"
-            name = f"{step.name}_quarantine"
+            name = step.quarantine_query
             frame = _counted(views.quarantined[step.name], name)
             trigger = AVAILABLE_NOW if now else pipeline.trigger
             writer = _writer(pipeline, name, frame, trigger).outputMode("append")

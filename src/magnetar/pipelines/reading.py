@@ -55,6 +55,8 @@ def read_pipeline(file: Path, environment: Mapping[str, str]) -> Pipeline:
         text = file.read_text(encoding="utf-8")
     except OSError as error:
         raise InvalidValue(f"{file} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InvalidValue(f"{file} is not UTF-8: {error}") from error
     try:
         document = yaml.load(text, _Loader)  # noqa: S506 - it is a SafeLoader
         return _pipeline(_expanded(document, environment), file.resolve())
@@ -288,13 +290,23 @@ def _check_names(
     views: list[str] = []
     for place, view in [("sources", one) for one in sources] + [("steps", one) for one in steps]:
         _check_name(f"{place}.{view.name}", view.name)
-        if view.name in views:
-            raise InvalidValue(f"{place}.{view.name} is there twice: views share their names")
+        if view.name.lower() in {other.lower() for other in views}:  # Spark's views are so.
+            raise InvalidValue(
+                f"{place}.{view.name} is there twice: views share their names, in which a and A "
+                "are the same"
+            )
         for other in view.inputs if isinstance(view, Step) else ():
             _check_view(f"{place}.{view.name}.inputs", other, views)
         views.append(view.name)
+    quarantines = {step.quarantine_query.lower(): step.name for step in steps if step.quarantines}
     for sink in sinks:
         _check_name(f"sinks.{sink.name}", sink.name)
+        step = quarantines.get(sink.name.lower())
+        if step is not None:
+            raise InvalidValue(
+                f"sinks.{sink.name} is called as the query that writes what steps.{step} "
+                "quarantines, and would share its checkpoint: give it another name"
+            )
         _check_view(f"sinks.{sink.name}.from", sink.view, views)
 
 

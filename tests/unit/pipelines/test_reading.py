@@ -115,3 +115,20 @@ def test_a_variable_may_have_a_default(read):
     assert read(text).sources[0].place.options["service.url"] == "pulsar://other:6650"
     given = read(text, ELSEWHERE="pulsar://given:6650")
     assert given.sources[0].place.options["service.url"] == "pulsar://given:6650"
+
+
+def test_a_sink_does_not_share_the_checkpoint_of_what_is_quarantined(read):
+    with pytest.raises(InvalidValue, match=r"query that writes what steps\.clean quarantines"):
+        read(WHOLE.replace("  copy: {", "  clean_quarantine: {"))
+
+
+def test_views_are_told_apart_by_more_than_case(read):
+    with pytest.raises(InvalidValue, match=r"steps\.Orders is there twice"):
+        read(WHOLE.replace("  joined: {", "  Orders: {"))
+
+
+def test_a_file_that_is_no_text_is_named(tmp_path):
+    file = tmp_path / "pipeline.yaml"
+    file.write_bytes(b"name: \xff")
+    with pytest.raises(InvalidValue, match="is not UTF-8"):
+        read_pipeline(file, {})
