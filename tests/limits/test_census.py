@@ -15,11 +15,22 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "magnetar"
 TESTS = ROOT / "tests"
 DOCUMENT = ROOT / "docs" / "limits.md"
-ROOMS = ("broker", "client", "history", "message", "model", "storage", "wire")
+ROOMS = (
+    "broker",
+    "client",
+    "functions",
+    "history",
+    "message",
+    "model",
+    "pipelines",
+    "spark",
+    "storage",
+    "wire",
+)
 # A client's options are its settings again, as keyword arguments without defaults.
 REPEATED = re.compile(r"Options$")
 
-NAME = re.compile(r"(?i)(?:^|_)max(?:_|$)")
+NAME = re.compile(r"(?i)_max(?:_|$)|^max_")  # ``max`` alone is the largest of what was seen.
 CODE = re.compile(r"`([^`]+)`")
 TEST = re.compile(r"([\w/]+\.py)(?:::(\w+))?")
 UNITS = {"": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}

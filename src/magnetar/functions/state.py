@@ -19,6 +19,8 @@ from typing import Final, NamedTuple
 
 from magnetar.errors import InvalidValue
 
+STATE_KEYS_MAX: Final = 5_000_000
+"""As many keys as a broker compacts by default: with more the topic grows with each change."""
 _WRITER: Final = "writer"
 _COMMIT: Final = "commit"
 _BEFORE: Final = "before"
@@ -41,6 +43,7 @@ class FunctionState:
         self._writer = writer
         self._writers = [str(each) for each in range(writers)]
         self._commits = commits
+        self._alone = writers == 1  # Nothing is read back, then.
         self._records: dict[str, bytes] = {}
         self._parts: dict[str, dict[str, int]] = {}  # Of counters, by writer.
         self._changed: dict[str, bytes | None] = {}  # With the values before.
@@ -51,7 +54,10 @@ class FunctionState:
         self._finished: dict[str, int] = {}
 
     def put(self, key: str, value: bytes) -> None:
-        """An empty value deletes the key, as it does in a compacted topic."""
+        """An empty value deletes the key, as it does in a compacted topic.
+
+        Raises InvalidValue for a key beyond STATE_KEYS_MAX; so does ``increment``.
+        """
         self._set(_VALUE + key, value or None)
 
     def get(self, key: str) -> bytes | None:
@@ -106,7 +112,8 @@ class FunctionState:
             records.append(
                 Record(key, self._records.get(key), {**told, **more} if self._commits else told)
             )
-            self._on_their_way[key] = self._on_their_way.get(key, 0) + 1
+            if not self._alone:
+                self._on_their_way[key] = self._on_their_way.get(key, 0) + 1
         self._changed.clear()
         if self._commits:
             self._positions.update(positions or {})
@@ -121,10 +128,12 @@ class FunctionState:
             if key.startswith(_DONE):
                 self._finish(key.removeprefix(_DONE), value)
                 continue
-            if writer == self._writer and self._on_their_way.get(key, 0):
+            if writer == self._writer and key in self._on_their_way:
                 self._on_their_way[key] -= 1  # It is known, or something later is.
+                if not self._on_their_way[key]:
+                    del self._on_their_way[key]
                 continue
-            if self._on_their_way.get(key) or key in self._changed:
+            if key in self._on_their_way or key in self._changed:
                 continue  # Ours comes later in the topic.
             self._unfinished.pop(key, None)
             if _COMMIT in properties:
@@ -156,6 +165,11 @@ class FunctionState:
                 self._positions[topic] = position
 
     def _set(self, key: str, value: bytes | None) -> None:
+        if value and key not in self._records and len(self._records) >= STATE_KEYS_MAX:
+            raise InvalidValue(
+                f"the state has {STATE_KEYS_MAX:,} keys, and no place for {key}: delete keys that "
+                "are done with, or divide the inputs between several functions"
+            )
         self._changed.setdefault(key, self._records.get(key))
         self._keep(key, value)
 
@@ -169,6 +183,8 @@ class FunctionState:
             parts = self._parts.setdefault(name, {})
             if value is None:
                 parts.pop(writer, None)
+                if not parts:
+                    del self._parts[name]
             else:
                 parts[writer] = _number(value.decode())
 

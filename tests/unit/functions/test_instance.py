@@ -7,7 +7,9 @@ import pytest
 from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.clock import SystemClock
 from magnetar.errors import InvalidValue
+from magnetar.functions import instance
 from magnetar.functions.instance import RUN_MESSAGES_MAX, Instance
+from magnetar.functions.processing import Processor
 from magnetar.functions.state_topic import read_state
 from magnetar.model.names import TopicName
 from magnetar.tools.quickstart.topics import create_partitioned_topic
@@ -26,6 +28,21 @@ def test_each_message_is_processed_and_acknowledged(function, guarantee):
     assert status["numSuccessfullyProcessed"] == status["numReceived"] == count
     function.send(77)
     assert function.unacknowledged(config, 1) == [77]
+
+
+def test_a_run_is_of_so_many_messages(function, monkeypatch):
+    monkeypatch.setattr(instance, "RUN_MESSAGES_MAX", 3)
+    runs, process = [], Processor.run
+
+    def counted(self, messages):
+        runs.append(len(messages))
+        return process(self, messages)
+
+    monkeypatch.setattr(Processor, "run", counted)
+    function.send(*range(10))
+    with function.run(function.config("Double")):
+        function.received(10)
+    assert max(runs) == 3
 
 
 @pytest.mark.parametrize("guarantee", GUARANTEES)

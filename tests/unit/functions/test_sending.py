@@ -6,7 +6,8 @@ from support.functions import configured
 
 from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.compat.enums import CompressionType, Result
-from magnetar.errors import NotAllowed
+from magnetar.errors import NotAllowed, ProducerBusy
+from magnetar.functions import sending
 from magnetar.functions.sending import (
     OUTPUTS_MAX,
     OnceSender,
@@ -64,6 +65,34 @@ def test_callbacks_are_told_of_what_is_stored(function, producers):
     assert function.received(1, f"{function.output}-2") == [b"b"]
     ((result, message_id),) = told
     assert (result, message_id.ledger_id() >= 0) == (Result.Ok, True)
+
+
+def test_as_many_messages_wait_as_the_configuration_says(client, function, monkeypatch):
+    asked, create = {}, client.create_producer
+
+    def recorded(topic, **options):
+        asked.update(options)
+        return create(topic, **options)
+
+    monkeypatch.setattr(client, "create_producer", recorded)
+    given = {"maxPendingMessages": 3, "maxPendingMessagesAcrossPartitions": 7}
+    config = configured("Double", producerConfig=given)
+    with closing(PlainSender(Producers(client, config, 0, None))) as sender:
+        sender.send([Outgoing(function.output, OutgoingMessage(b"%d" % n)) for n in range(9)])
+    names = ("max_pending_messages", "max_pending_messages_across_partitions")
+    assert [asked[name] for name in names] == [3, 7]
+    assert len(function.received(9)) == 9
+
+
+def test_a_name_that_stays_in_use_is_not_waited_for_without_end(
+    client, function, producers, monkeypatch
+):
+    monkeypatch.setattr(sending, "_BUSY_MAX_S", 0.0)
+    with (
+        client.create_producer(function.output, name="taken"),
+        pytest.raises(ProducerBusy, match="taken"),
+    ):
+        producers.open(function.output, None, "taken")
 
 
 def test_numbers_rise_with_the_place_in_the_ledger(inputs):

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from magnetar.errors import InvalidValue
+from magnetar.functions import state as state_module
 from magnetar.functions.state import FunctionState, Record
 
 changes = st.lists(
@@ -57,6 +58,46 @@ def test_an_empty_value_is_none():
     state = FunctionState("0", commits=False)
     state.put("a", b"")
     assert state.get("a") is None
+
+
+def test_there_are_only_so_many_keys(monkeypatch):
+    monkeypatch.setattr(state_module, "STATE_KEYS_MAX", 2)
+    state = FunctionState("0", commits=False)
+    state.put("a", b"1")
+    state.increment("n", 1)
+    for add in (lambda: state.put("b", b"1"), lambda: state.increment("m", 1)):
+        with pytest.raises(InvalidValue, match=r"has 2 keys, and no place for .*: delete keys"):
+            add()
+    state.put("a", b"2")
+    state.increment("n", 1)
+    state.delete("never")
+    state.delete("a")
+    state.put("b", b"3")
+    assert seen(state) == ({"b": b"3"}, {"n": 2})
+    assert seen(loaded(state.changes(), commits=False)) == seen(state)
+
+
+@pytest.mark.parametrize("writers", [1, 2])
+def test_nothing_is_kept_of_keys_that_come_and_go(writers):
+    state = FunctionState("0", commits=False, writers=writers)
+
+    def change(key):
+        state.put(key, b"1")
+        state.increment(key, 1)
+        state.delete(key)
+        state.delete_counter(key)
+        log = state.changes()
+        if writers > 1:
+            state.apply(log)
+
+    def held():
+        return sum(len(each) for each in vars(state).values() if isinstance(each, dict))
+
+    change("a")
+    before = held()
+    for number in range(100):
+        change(str(number))
+    assert held() == before
 
 
 def test_counters_of_instances_are_summed_up():

@@ -7,6 +7,7 @@ from magnetar.client.message import Delivery
 from magnetar.message.compression import CompressionType, compress
 from magnetar.message.metadata import ChunkPlace
 from magnetar.model.position import Position
+from magnetar.spark import chunks as chunks_module
 from magnetar.spark.chunks import CHUNKED_MESSAGES_MAX, NOT_BEGUN, SEEN_MAX, ChunkedMessages
 
 
@@ -69,6 +70,18 @@ def test_too_many_at_once_are_not_held():
         chunks.add(chunk(number, f"m{number}", 0, [b"a", b"b"]))
     assert "lie mixed" in chunks.add(chunk(500, "m0", 1, [b"a", b"b"]))[1]
     assert chunks.add(chunk(501, "m1", 1, [b"a", b"b"]))[0] is not None
+
+
+def test_one_that_is_too_large_is_not_put_together(monkeypatch):
+    monkeypatch.setattr(chunks_module, "CHUNKED_SIZE_MAX", 100)
+    packed = compress(CompressionType.ZLIB, b"x" * 1000)
+    in_zlib = {"compression": CompressionType.ZLIB, "size": 1000}
+    for parts, options in (([b"x" * 50, b"y" * 51], {}), ([packed[:5], packed[5:]], in_zlib)):
+        chunks = ChunkedMessages()
+        chunks.add(chunk(0, "m", 0, parts, **options))
+        whole, flaw = chunks.add(chunk(1, "m", 1, parts, **options))
+        assert whole is None
+        assert "100 are accepted" in flaw
 
 
 def test_what_comes_again_after_a_whole_message_is_no_flaw():

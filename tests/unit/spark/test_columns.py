@@ -12,7 +12,7 @@ from magnetar.errors import CorruptEntry
 from magnetar.message import entry, metadata
 from magnetar.model.position import EARLIEST_MESSAGE, Position
 from magnetar.proto import PulsarApi_pb2 as pb
-from magnetar.spark.columns import TIME_MS_MAX, parts, to_rows
+from magnetar.spark.columns import BATCH_BYTES_MAX, TIME_MS_MAX, parts, to_rows
 from magnetar.spark.schema import READ_SCHEMA
 
 ARROW_SCHEMA = to_arrow_schema(READ_SCHEMA, timezone="UTC")
@@ -69,6 +69,12 @@ def test_large_messages_are_divided_between_batches(entries):
     assert list(parts(entries, 10, bytes_max=1)) == [entries[:1], entries[1:]]
     assert list(parts(iter(entries), 10, bytes_max=1000)) == [entries]
     assert list(parts([], 10)) == []
+
+
+def test_a_batch_holds_so_many_bytes_where_nothing_else_is_said():
+    half, more = (made(bytes(BATCH_BYTES_MAX // 2 + extra), 1) for extra in (0, 1))
+    assert list(parts([half, half], 10)) == [[half, half]]
+    assert list(parts([half, more], 10)) == [[half], [more]]
 
 
 def test_many_messages_are_divided_between_batches(entries):

@@ -1,14 +1,17 @@
 """Against a real broker, in memory, in this process."""
 
 import random
+from contextlib import closing
 from itertools import pairwise
 
 import pytest
+from support.admin import ask
 from support.chunks import publish
 
 from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.errors import EntryNotFound
 from magnetar.message.compression import CompressionType
+from magnetar.spark import range_read
 from magnetar.spark.limit import Limit
 from magnetar.spark.offsets import NOTHING_READ, Offset
 from magnetar.spark.planning import Range
@@ -36,6 +39,17 @@ def test_a_range_is_read_whole_in_lists_that_are_not_too_long(client, topic):
     lists = list(reader(client, rows_max=300).read(Range(topic, NOTHING_READ, offsets[-1])))
     assert max(sum(entry.count for entry in entries) for entries in lists) < 300 + 50
     assert numbers(lists) == list(range(1000))
+
+
+def test_only_so_many_bytes_are_sent_ahead(magnetar_broker, client, topic, monkeypatch):
+    monkeypatch.setattr(range_read, "_AHEAD_BYTES_MAX", 1)
+    offsets = send(client, topic, range(100), batching=False)
+    with closing(reader(client).read(Range(topic, NOTHING_READ, offsets[-1]))) as lists:
+        next(lists)
+        said = ask(magnetar_broker, "GET", topic.replace("://", "/") + "/stats")
+        (subscription,) = said["subscriptions"].values()
+        (consumer,) = subscription["consumers"]
+        assert consumer["availablePermits"] < 100  # Else it would be two lists of 1,000.
 
 
 @pytest.mark.parametrize("batching", [True, False])

@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from magnetar.functions.instance_metrics import EXCEPTIONS_KEPT_MAX
+
 Metrics = Mapping[str, Any]
 """The numbers of one instance, by the names of Pulsar's status, and ``userMetrics``."""
 
@@ -24,8 +26,6 @@ _TOTALS: Final = {
     "userExceptionsTotal": "numUserExceptions",
 }
 _LATEST: Final = ("latestUserExceptions", "latestSystemExceptions")
-LATEST_MAX: Final = 10
-"""Exceptions of each kind that are kept."""
 
 
 def added(before: Metrics, now: Metrics) -> Metrics:
@@ -33,7 +33,7 @@ def added(before: Metrics, now: Metrics) -> Metrics:
     count, more = before["numSuccessfullyProcessed"], now["numSuccessfullyProcessed"]
     busy = before["averageLatency"] * count + now["averageLatency"] * more
     sums = {name: before[name] + now[name] for name in _TOTALS.values()}
-    latest = {name: [*before[name], *now[name]][-LATEST_MAX:] for name in _LATEST}
+    latest = {name: [*before[name], *now[name]][-EXCEPTIONS_KEPT_MAX:] for name in _LATEST}
     return {
         **sums,
         **latest,

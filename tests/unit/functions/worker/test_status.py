@@ -1,7 +1,7 @@
 """The numbers of instances, as Pulsar shows them."""
 
+from magnetar.functions.instance_metrics import EXCEPTIONS_KEPT_MAX
 from magnetar.functions.worker.status import (
-    LATEST_MAX,
     NOTHING,
     added,
     function_stats,
@@ -82,7 +82,7 @@ def test_numbers_go_on_over_a_restart():
     many = ONE
     for _ in range(20):
         many = added(many, ONE)
-    assert len(many["latestUserExceptions"]) == LATEST_MAX
+    assert len(many["latestUserExceptions"]) == EXCEPTIONS_KEPT_MAX
     assert added(NOTHING, NOTHING) == NOTHING
 
 

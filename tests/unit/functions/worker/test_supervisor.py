@@ -1,6 +1,7 @@
 """Functions are kept running: failures, changes and ends, on a clock of the test."""
 
 import asyncio
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from support.loop import until
 from magnetar.clock import SystemClock
 from magnetar.errors import NotReady
 from magnetar.functions.config import FunctionConfig
+from magnetar.functions.worker import supervisor as supervisor_module
 from magnetar.functions.worker.metadata import FunctionMetaData
 from magnetar.functions.worker.status import NOTHING
 from magnetar.functions.worker.supervisor import Supervisor
@@ -196,6 +198,19 @@ async def test_one_that_cannot_be_asked_has_failed(world):
     job.metrics = gone
     await until(lambda: world.status["numRestarts"] == 1)
     assert world.status["error"] == "ConnectionError: Java is gone"
+
+
+async def test_a_request_waits_only_so_long_for_a_function_that_does_not_stop(world, monkeypatch):
+    monkeypatch.setattr(supervisor_module, "SETTLE_S_MAX", 0.0)
+    world.supervisor.put(RECORD)
+    job = await world.running()
+    may_stop = threading.Event()
+    job.stop = may_stop.wait
+    try:
+        world.supervisor.put(RECORD.changed(running=False))
+        await world.supervisor.settle(FQFN)  # Returns, though nothing has stopped yet.
+    finally:
+        may_stop.set()
 
 
 async def test_the_end_of_the_worker_ends_every_job():
