@@ -93,6 +93,8 @@ def test_status_ends_with_1_where_it_does_not_run(run, yaml_file, name):
     run("create", "--function-config-file", yaml_file)
     run("stop", "--name", name)
     wait_until(lambda: "no" in _status_table(run, name).split(), "it has not stopped")
+    said = run("trigger", "--name", name, "--trigger-value", "21", code=1)
+    assert "is not ready: start it first" in said
     run("delete", "--name", name)
 
 
@@ -118,7 +120,7 @@ def _status_table(run, name: str) -> str:
             "cannot read the cod",
         ),
         (["create", "--classname", "f", "--jar", "f.jar"], 1, "jar is set, but functions are writ"),
-        (["create", "--function-config-file", "no.yaml"], 1, "cannot read --function-config-file"),
+        (["create", "--function-config-file", "no.yaml"], 1, "config-file no.yaml: No such file"),
         (["update", "--parallelism", "2"], 2, "say which function"),
         (["trigger", "--name", "f"], 2, "give either --trigger-value or --trigger-file"),
         (["trigger", "--name", "f", "--trigger-file", "no"], 1, "cannot read no"),
@@ -142,7 +144,7 @@ def test_a_function_in_memory(run, yaml_file, name, tmp_path):
     messages = str(tmp_path / "messages")
     said = run("test", "--function-config-file", yaml_file, "--value-file", messages, code=1)
     assert f"{name}-out: 2" in said
-    assert "ValueError" in said
+    assert said.count("Traceback") == 1
 
 
 def test_names_are_completed(running, api, code, name):

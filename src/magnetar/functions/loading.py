@@ -27,6 +27,7 @@ class UserCode:
 
     def __init__(self, py: str | None) -> None:
         """Raises InvalidValue when there is no such file."""
+        self._name = "" if py is None else Path(py).name
         self._paths = [] if py is None else _paths(Path(py))
         sys.path[:0] = self._paths
         importlib.invalidate_caches()
@@ -40,7 +41,7 @@ class UserCode:
             try:
                 return self._found(name)
             except Exception as error:
-                where = f"in {self._paths[0]}" if self._paths else "on the Python path"
+                where = f"in {self._name}" if self._paths else "on the Python path"
                 raise InvalidValue(
                     f"{name} is not found {where}: {type(error).__name__}: {error}. Write "
                     "module.Class, or the module of a plain function process(input)"

@@ -150,14 +150,19 @@ class FunctionsWorker:
 
     async def trigger(self, fqfn: str, data: bytes, topic: str | None) -> bytes | None:
         """Have a function process one message. Its answer, if it has an output."""
-        config = self.get(fqfn).config
+        record = self.get(fqfn)
+        config = record.config
         if topic is None and len(config.input_specs) != 1:
             raise Rejection(400, "Function in trigger function has more than 1 input topics")
         where = topic or next(iter(config.input_specs))
         if where not in config.input_topics:
             raise Rejection(400, "Function in trigger function has unidentified topic")
+        if not record.running:
+            raise Rejection(400, "Function in trigger function is not ready: start it first")
         if not await self._reads(config, where):
-            raise Rejection(400, "Function in trigger function is not ready")
+            raise Rejection(
+                400, "Function in trigger function is not ready: its status says when it runs"
+            )
         try:
             return await trigger(self._client, where, data, config.output)
         except TimeoutError as error:

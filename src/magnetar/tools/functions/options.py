@@ -197,7 +197,8 @@ def _read(file: Path) -> dict[str, Any]:
     try:
         found = yaml.safe_load(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        raise InvalidValue(f"cannot read --function-config-file {file}: {error}") from error
+        why = getattr(error, "strerror", None) or error
+        raise InvalidValue(f"cannot read --function-config-file {file}: {why}") from error
     except yaml.YAMLError as error:
         at = " ".join(str(error).split())
         raise InvalidValue(f"--function-config-file {file} is no YAML: {at}") from error

@@ -67,7 +67,7 @@ def test_a_wheel_says_what_it_requires(tmp_path):
     [
         ("def process(i): pass", "checked_function", ""),
         ("class F:\n  def process(self, i, c): pass", "checked_function.F", ""),
-        ("x = 1", "checked_function.F", "className checked_function.F is not found"),
+        ("x = 1", "checked_function.F", "F is not found in checked_function.py"),
         ("import absent_one", "checked_function", "install it where the functions worker runs"),
         ("1/0", "checked_function", "ZeroDivisionError"),
         ("def f(:", "checked_function", "SyntaxError"),
