@@ -99,5 +99,6 @@ def _text(value: str) -> str:
 
 
 def _refused(error: duckdb.Error) -> InvalidValue:
-    """The first line; the others show the query again."""
-    return InvalidValue(str(error).partition("\n")[0])
+    """What is wrong and what was meant, in one line; the others show the query again."""
+    said = str(error).partition("\nLINE ")[0]
+    return InvalidValue(" ".join(said.split()))

@@ -111,7 +111,7 @@ def _log_file() -> Iterator[Path]:
         yield path
     except MagnetarError as error:
         if path.stat().st_size:
-            raise click.ClickException(f"{error}\nSpark's log is {path}") from error
+            raise MagnetarError(f"{error}\nSpark's log is {path}") from error
         path.unlink()
         raise
     except KeyboardInterrupt:

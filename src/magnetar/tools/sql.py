@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from magnetar.errors import InvalidValue, NotReady
+from magnetar.errors import ConnectionLost, InvalidValue, NotReady
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,10 +37,14 @@ def sql(query: str, service_url: str, admin_url: str, *, as_csv: bool) -> None:
 
     with Tables() as tables:
         for name in tables.names(query):
-            tables.add(name, *_topic(name, service_url, admin_url))
+            try:
+                tables.add(name, *_topic(name, service_url, admin_url))
+            except ConnectionLost as error:
+                raise NotReady(f"{error}: say where the broker is, with --service-url") from error
         answer = tables.ask(query)
     if as_csv:
-        csv.writer(sys.stdout).writerows([answer.columns, *answer.rows])
+        rows = (map(_plain, row) for row in answer.rows)
+        csv.writer(sys.stdout).writerows(chain([answer.columns], rows))
     else:
         _show(answer.columns, answer.rows)
 
@@ -82,13 +86,15 @@ def _topic(name: str, service_url: str, admin_url: str) -> "tuple[list[File], pa
 
 def _show(columns: list[str], rows: list[tuple[Any, ...]]) -> None:
     from rich.console import Console  # noqa: PLC0415
+    from rich.markup import escape  # noqa: PLC0415
     from rich.table import Table  # noqa: PLC0415
 
-    table = Table(*columns)
+    table = Table(*map(escape, columns))
     for row in rows:
-        table.add_row(*map(_text, row))
+        table.add_row(*("NULL" if value is None else escape(str(_plain(value))) for value in row))
     Console().print(table)
 
 
-def _text(value: object) -> str:
-    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+def _plain(value: object) -> object:
+    """Bytes as text, else as DuckDB has it."""
+    return value.decode(errors="replace") if isinstance(value, bytes) else value

@@ -43,6 +43,11 @@ def test_what_is_refused_is_said_in_a_line(query):
     assert "\n" not in str(refused.value)
 
 
+def test_what_was_meant_is_said():
+    with Tables() as tables, pytest.raises(InvalidValue, match=r'Did you mean "decode"\?$'):
+        tables.ask("SELECT decod('x'::blob)")
+
+
 def test_a_query_that_cannot_be_read_names_no_tables():
     with Tables() as tables, pytest.raises(InvalidValue, match="Parser Error: "):
         tables.names("SELEC 1")

@@ -39,6 +39,13 @@ def test_topics_are_tables(broker):
     assert "2" in shown
 
 
+def test_values_are_text_and_null_is_null(broker):
+    answer = list(csv.reader(io.StringIO(run(broker, "SELECT value, NULL FROM orders", "--csv"))))
+    assert answer[1] == ['{"n": 0}', ""]
+    shown = run(broker, "SELECT NULL AS nothing, '[bold]' AS \"[red]\"")
+    assert all(word in shown for word in ("NULL", "[bold]", "[red]"))
+
+
 def test_a_topic_that_there_is_not_is_named(broker):
     with pytest.raises(TopicNotFound, match="nowhere"):
         run(broker, "SELECT * FROM nowhere")
