@@ -12,6 +12,7 @@ import contextlib
 import hashlib
 import logging
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,7 @@ from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import pyspark
 from py4j.protocol import Py4JError, Py4JJavaError
@@ -58,6 +60,8 @@ OVER_CONNECT: Final = {"spark.sql.session.timeZone": "UTC"}
 """What is set of a session of a Connect server, which has settings of its own."""
 
 _SHUTDOWN_TIMEOUT_S = 15.0
+_CONNECT_PORT = 15002
+_CONNECT_TIMEOUT_S = 5.0
 
 
 def session(
@@ -92,6 +96,7 @@ def session(
     builder = SparkSession.builder.appName(app_name)
     builder = builder.master(master) if remote is None else builder.remote(remote)
     if place.startswith("sc://"):
+        _refuse_where_nothing_listens(place)
         ours: Mapping[str, str] = OVER_CONNECT
     else:
         local = place.startswith("local")
@@ -129,6 +134,17 @@ def session(
         activate(spark)
         _settle_source(spark)
     return spark
+
+
+def _refuse_where_nothing_listens(remote: str) -> None:
+    """Raise NotReady: Spark's client would try for minutes. What else is wrong it says itself."""
+    with contextlib.suppress(ValueError, OSError):
+        parts = urlsplit(remote)
+        address = parts.hostname or "", parts.port or _CONNECT_PORT
+        try:
+            socket.create_connection(address, _CONNECT_TIMEOUT_S).close()
+        except ConnectionRefusedError as error:
+            raise NotReady(f"no Spark Connect server answers at {remote}: {error}") from error
 
 
 def _cause(error: Exception) -> str:

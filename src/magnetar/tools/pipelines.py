@@ -52,6 +52,7 @@ def check(file: Path, master: str | None, remote: str | None) -> None:
     from magnetar.pipelines.run import Where, spark_for  # noqa: PLC0415
     from magnetar.pipelines.run import check as checked  # noqa: PLC0415
 
+    _quiet_py4j()
     pipeline = read_pipeline(file, os.environ)
     with _log_file() as log_file, spark_for(pipeline, Where(master, remote, log_file)) as spark:
         queries = checked(file, os.environ, spark, until_caught_up=False).queries
@@ -74,8 +75,7 @@ def run(file: Path, master: str | None, remote: str | None, *, until_caught_up: 
     from magnetar.pipelines.run import check as checked  # noqa: PLC0415
     from magnetar.pipelines.supervision import Supervision  # noqa: PLC0415
 
-    # It logs a traceback for each call to a Java that is gone; we say so in a sentence.
-    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    _quiet_py4j()
     pipeline = read_pipeline(file, os.environ)
     supervision, console = Supervision(), Console()
     interrupted = False
@@ -99,6 +99,15 @@ def run(file: Path, master: str | None, remote: str | None, *, until_caught_up: 
         sys.exit(EXIT_INTERRUPTED)
     if not adds_up:
         sys.exit(EXIT_DIFFERENT)
+
+
+def _quiet_py4j() -> None:
+    """Have it log no traceback for a call that Ctrl-C cuts off, or to a Java that is gone.
+
+    We say so in a sentence. Some it logs as itself, and some as nobody, with the root logger.
+    """
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    logging.getLogger().addFilter(lambda _: False)  # Not for what other loggers pass on to it.
 
 
 @contextmanager

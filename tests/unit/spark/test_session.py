@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 import magnetar.spark
-from magnetar.errors import InvalidValue
+from magnetar.errors import InvalidValue, NotReady
 from magnetar.spark import session
+from magnetar.testing.processes import free_port
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="links need rights on Windows")
 
@@ -80,6 +81,11 @@ def test_a_cluster_has_the_python_that_its_user_names(environment):
 def test_two_sparks_at_once_are_refused():
     with pytest.raises(InvalidValue, match="master and remote"):
         session.session("app", master="local[2]", remote="sc://localhost")
+
+
+def test_a_connect_server_that_is_not_there_is_not_waited_for():
+    with pytest.raises(NotReady, match="no Spark Connect server answers at sc:"):
+        session.session("app", remote=f"sc://127.0.0.1:{free_port()}/;use_ssl=false")
 
 
 def test_why_spark_did_not_start_is_one_line():
