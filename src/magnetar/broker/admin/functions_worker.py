@@ -27,6 +27,7 @@ PROGRAM: Final = ("-m", "magnetar.tools.cli", "functions", "worker")
 STARTUP_TIMEOUT_S: Final = 60.0
 STOP_TIMEOUT_S: Final = 20.0
 ANSWER_TIMEOUT_S: Final = 120.0
+FIRST_RETRY_S: Final = 1.0
 RETRY_S_MAX: Final = 60.0
 _KEPT_HEADERS: Final = ("Allow", "X-Magnetar-Without-Effect")
 
@@ -45,8 +46,8 @@ class FunctionsWorkerProcess:
         self._session = ClientSession(timeout=ClientTimeout(total=ANSWER_TIMEOUT_S))
 
     def start(self) -> None:
-        """Start it, unless it has been."""
-        self._started()
+        """Start it, and again until it has come up: nobody may ask, and functions shall run."""
+        self._tasks.spawn("first start", self._start_until_up(0.0))
 
     async def answer(self, request: Request) -> Reply:
         """Have the worker answer a request. Raises NotReady."""
@@ -141,16 +142,19 @@ class FunctionsWorkerProcess:
         while await output.readline():
             pass
         code = await process.wait()
-        delay_s = 1.0
+        log.warning("functions_worker.ended exit_code=%s", code)
+        self._url = None
+        await self._start_until_up(FIRST_RETRY_S)
+
+    async def _start_until_up(self, delay_s: float) -> None:
+        """Start it after ``delay_s``, and after longer and longer where it does not come up."""
         while True:
-            log.warning("functions_worker.ended exit_code=%s again_in_s=%g", code, delay_s)
-            self._url = None
             await self._clock.sleep(delay_s)
+            delay_s = min(max(2 * delay_s, FIRST_RETRY_S), RETRY_S_MAX)
             try:
                 await asyncio.shield(self._started())
-            except NotReady as error:
-                log.warning("functions_worker.not_started %s", error)
-                delay_s = min(2 * delay_s, RETRY_S_MAX)
+            except (NotReady, OSError) as error:
+                log.warning("functions_worker.not_started again_in_s=%g %s", delay_s, error)
             else:
                 return
 
