@@ -47,6 +47,17 @@ def _remedy(code: int | None, setting: str) -> str:
     return "Give an address of this machine (--host, bindAddress; 0.0.0.0 for all it has)"
 
 
+def warn_if_open(host: str, setting: str) -> None:
+    """Say so where functions are taken from other machines: nothing asks who sends them."""
+    if not is_loopback(host):
+        log.warning(
+            "functions.open %s is %s: whoever reaches it runs programs on this machine, without a "
+            "password; let only those reach it who may, or listen on 127.0.0.1",
+            setting,
+            host,
+        )
+
+
 def address_of(server: ServerSettings, port: int, web_port: int | None) -> BrokerAddress:
     """What clients are told: the advertised address, or else one that they are likely to reach."""
     if server.advertised_address:

@@ -41,7 +41,7 @@ from magnetar.storage.metadata.sqlite import SqliteMetadataStore
 from magnetar.storage.metadata.store import MetadataStore
 from magnetar.tasks import Tasks
 
-from .addresses import BINARY_PORT, WEB_PORT, address_of, listen
+from .addresses import BINARY_PORT, WEB_PORT, address_of, listen, warn_if_open
 from .admin.app import start_admin
 from .admin.services import AdminServices
 from .broker import Broker
@@ -116,6 +116,7 @@ async def running_broker(
         stack.push_async_callback(broker.stop)
         if web_listener is not None:
             if server.functions_worker:
+                warn_if_open(server.bind_address, "bindAddress")
                 services.functions = await _functions_worker(shared, services)
             admin = await start_admin(
                 services,

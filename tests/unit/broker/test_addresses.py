@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from magnetar.broker.addresses import WEB_PORT, address_of, host_name, listen
+from magnetar.broker.addresses import WEB_PORT, address_of, host_name, listen, warn_if_open
 from magnetar.broker.settings import ServerSettings
 from magnetar.errors import InvalidValue
 
@@ -111,3 +111,11 @@ def test_a_machine_without_a_name_of_its_own_says_what_lookups_answer(monkeypatc
     with caplog.at_level(logging.WARNING):
         assert host_name() == "localhost"
     assert "lookups answer: set advertisedAddress" in caplog.text
+
+
+def test_functions_that_other_machines_can_reach_are_named(caplog):
+    for host in ("127.0.0.1", "localhost", "::1"):
+        warn_if_open(host, "bindAddress")
+    assert not caplog.records
+    warn_if_open("0.0.0.0", "bindAddress")
+    assert "bindAddress is 0.0.0.0: whoever reaches it runs programs on this machine" in caplog.text

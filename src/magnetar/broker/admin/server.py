@@ -149,6 +149,9 @@ async def _body(http: web.BaseRequest) -> bytes:
     """The body of a request. Raises Rejection, also for a request with credentials."""
     if "Authorization" in http.headers:
         raise Rejection(401, UNCHECKED_HTTP)
+    if "Origin" in http.headers and http.method not in ("GET", "HEAD"):
+        # Any page may send forms to this machine, also one with a function.
+        raise Rejection(403, "A page in a browser may not change anything here: use a program")
     if http.headers.get("Content-Encoding", "identity").strip().lower() != "identity":
         raise Rejection(415, "Content-Encoding is not supported: send the body as it is")
     try:

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
-from magnetar.broker.addresses import listen
+from magnetar.broker.addresses import listen, warn_if_open
 from magnetar.broker.admin.router import Router
 from magnetar.broker.admin.routes.functions import FORM_BYTES_MAX
 from magnetar.broker.admin.server import AdminServer
@@ -39,6 +39,7 @@ async def running_worker(settings: WorkerSettings, jobs: Jobs) -> AsyncIterator[
         listener = listen(settings.host, settings.port, "--port")
         stack.callback(listener.close)
         port: int = listener.getsockname()[1]
+        warn_if_open(settings.host, "the functions worker's --host")
         worker_id = f"magnetar-fw-{socket.gethostname()}-{port}"
         settings.folder.mkdir(parents=True, exist_ok=True)
         admin = Admin(settings.admin_url)

@@ -132,6 +132,14 @@ async def test_where_functions_are_on_a_package_may_be_sent():
     await server.close()
 
 
+async def test_a_page_in_a_browser_may_look_and_not_touch(server):
+    page = "Origin: http://elsewhere\r\n"
+    status, _, body = await raw(server, get("/nothing", "PUT", page))
+    assert status == "HTTP/1.1 403 Forbidden"
+    assert "may not change anything here: use a program" in json.loads(body)["reason"]
+    assert (await raw(server, get("/echo/x", more=page)))[0] == "HTTP/1.1 200 OK"
+
+
 async def test_closing_lets_a_request_under_way_finish():
     entered, leave = asyncio.Event(), asyncio.Event()
 
