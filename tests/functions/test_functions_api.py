@@ -3,13 +3,17 @@
 import asyncio
 import base64
 import json
+import time
 import urllib.error
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import pytest
 from support.elsewhere import wait_until
 
 from magnetar.errors import NotReady, Refused
+from magnetar.functions.worker.multipart import Part, form
 from magnetar.functions.worker.server import running_worker
 from magnetar.functions.worker.settings import WorkerSettings
 from magnetar.model.subscriptions import InitialPosition
@@ -198,3 +202,68 @@ def test_the_worker_says_what_it_is(running, api, code, name):
     with pytest.raises(urllib.error.HTTPError, match="400"):
         ask("/admin/v2/worker/rebalance", "PUT")
     api.delete(fqfn)
+
+
+def test_odd_names_and_values_are_refused_and_leave_nothing(running, api, code, name):
+    fqfn = f"public/default/{name}"
+    good = config(name, code())
+
+    def posted(path: str, parts: dict[str, Part]) -> str:
+        kind, body = form(parts, "boundary")
+        url, headers = f"{running.worker_url}/admin/v3/functions{path}", {"Content-Type": kind}
+        request = urllib.request.Request(url, body, headers, method="POST")
+        with pytest.raises(urllib.error.HTTPError) as refusal:
+            urllib.request.urlopen(request)
+        assert refusal.value.code == 400
+        return json.loads(refusal.value.read())["reason"]
+
+    told = {"functionConfig": Part(json.dumps(good).encode())}
+    for odd in ("..", "a/", "a\x01.py"):
+        said = posted(f"/{fqfn}", {**told, "data": Part(b"def process(i): pass", odd)})
+        assert "give it the name of a file" in said
+    said = posted(f"/{fqfn}", {**told, "data": Part(b"", "a" * 201)})
+    assert said == "the package's name has more than 200 bytes"
+    file = {**told, "data": Part(b"def process(i): pass", "a.py")}
+    assert "have no slash" in posted(f"/public/default/a%2F{name}", file)
+    for url in ("http://[", "http://a b/f.py", "http://localhost:x/f.py", "file:///"):
+        said = posted(f"/{fqfn}", {**told, "url": Part(url.encode())})
+        assert said.startswith(("Function Package url is not valid", "the package is called"))
+    api.create(fqfn, good)
+    state = Part(json.dumps({"key": "k", "byteValue": "no!"}).encode())
+    assert "byteValue is no base64" in posted(f"/{fqfn}/state/k", {"state": state})
+    api.delete(fqfn)
+
+
+def test_of_two_who_create_a_function_at_once_one_is_refused(api, code, name):
+    fqfn = f"public/default/{name}"
+    good = config(name, code())
+
+    def create(greeting: str) -> str:
+        try:
+            api.create(fqfn, {**good, "userConfig": {"greeting": greeting}})
+        except Refused as error:
+            return str(error)
+        return greeting
+
+    with ThreadPoolExecutor(2) as pool:
+        said = list(pool.map(create, ("one", "two")))
+    assert sum("already exists" in each for each in said) == 1
+    assert api.get(fqfn)["userConfig"]["greeting"] in said
+    api.delete(fqfn)
+
+
+def test_an_update_does_not_bring_back_what_is_deleted_meanwhile(api, code, name):
+    fqfn = f"public/default/{name}"
+    api.create(fqfn, config(name, code()))
+    slow = code("import time\ntime.sleep(2)\ndef process(input):\n    return input\n")
+
+    def update() -> None:
+        with suppress(Refused):
+            api.update(fqfn, {"name": name, "py": slow})
+
+    with ThreadPoolExecutor(1) as pool:
+        updated = pool.submit(update)
+        time.sleep(0.5)  # It is looked at whether the code can be imported.
+        api.delete(fqfn)
+        updated.result()
+    assert name not in api.names("public", "default")

@@ -12,13 +12,16 @@ from magnetar.functions.config_checks import without_effect
 from magnetar.functions.worker.multipart import TYPE, Part, parts_of
 from magnetar.functions.worker.services import WorkerServices
 from magnetar.functions.worker.states import value_of
-from magnetar.functions.worker.worker import package_from
+from magnetar.functions.worker.worker import file_name_of, package_from
 
 OCTETS: Final = "application/octet-stream"
 
 
 def _fqfn(request: Request) -> str:
-    return "/".join(unquote(request.segments[part]) for part in ("tenant", "namespace", "name"))
+    parts = [unquote(request.segments[part]) for part in ("tenant", "namespace", "name")]
+    if any("/" in part for part in parts):
+        raise Rejection(400, f"tenant, namespace and name have no slash: {' '.join(parts)}")
+    return "/".join(parts)
 
 
 def _instance(request: Request) -> int:
@@ -52,8 +55,7 @@ async def _package(parts: dict[str, Part], given: dict[str, Any]) -> Part | None
     """The package that was sent, or that a URL names."""
     part = parts.get("data")
     if part is not None:
-        file_name = part.file_name or str(given.get("py") or "function.py")
-        return Part(part.data, file_name.replace("\\", "/").rpartition("/")[2])
+        return Part(part.data, file_name_of(part.file_name or str(given.get("py") or "")))
     url = parts.get("url")
     return None if url is None else await package_from(url.text)
 
@@ -172,7 +174,10 @@ async def put_state(services: WorkerServices, request: Request) -> Reply:
         raise Rejection(400, "state is no JSON object")
     if given.get("key") != key:
         raise Rejection(400, "Path key doesn't match key in json")
-    value = value_of(given)
+    try:
+        value = value_of(given)
+    except ValueError as error:
+        raise Rejection(400, f"byteValue is no base64: {error}") from error
     if value is None:
         raise Rejection(400, "Setting Counter values not supported in put state")
     await services.state.put(config, key, value)

@@ -1,19 +1,24 @@
 """What a functions worker does, asked over its API: Pulsar's rules and words."""
 
 import asyncio
+import logging
 import re
 import urllib.request
-from collections.abc import Mapping
-from pathlib import Path, PurePosixPath
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from http.client import HTTPException
+from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
+from weakref import WeakValueDictionary
 
 from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.routes.functions import PACKAGE_BYTES_MAX
 from magnetar.client.client import Client
 from magnetar.client.consumers.topics_pattern import TopicsPattern
 from magnetar.clock import Clock
-from magnetar.errors import InvalidValue
+from magnetar.errors import InvalidValue, MagnetarError
 from magnetar.functions.config import FunctionConfig
 from magnetar.functions.config_checks import check
 from magnetar.functions.worker.admin import Admin
@@ -26,8 +31,12 @@ from magnetar.functions.worker.supervisor import Supervisor
 from magnetar.functions.worker.trigger import trigger
 from magnetar.model.subscriptions import RegexSubscriptionMode
 
+log = logging.getLogger(__name__)
+
 _SCHEMES: Final = ("http", "https", "file")
 _DOWNLOAD_TIMEOUT_S: Final = 60.0
+FILE_NAME_BYTES_MAX: Final = 200
+"""Of a package: file systems take 255, and the cache adds to it."""
 _READY_TIMEOUT_S: Final = 20.0
 _READY_LOOK_S: Final = 0.1
 
@@ -51,12 +60,18 @@ class FunctionsWorker:
         self._supervisor = supervisor
         self._clock = clock
         self.packages = packages
+        self._changing: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._needed: Counter[str] = Counter()  # Packages of changes that are under way.
+        self._keeping = asyncio.Lock()  # Nobody removes a package while another looks for it.
 
     async def resume(self) -> None:
         """Go on with every function that there is, and finish what was being deleted."""
         for record in list(self._metadata.functions.values()):
             if record.deleted:
-                await self._finish_deletion(record)
+                try:
+                    await self._finish_deletion(record)
+                except MagnetarError as error:
+                    log.warning("function.not_deleted %s %s", record.config.fqfn, error)
             else:
                 self._supervisor.put(record)
 
@@ -94,21 +109,32 @@ class FunctionsWorker:
 
     async def create(self, fqfn: str, given: Mapping[str, Any], package: Part) -> None:
         """Store a new function and start it, when everything that it needs is there."""
-        if fqfn in self._metadata.functions:
-            raise Rejection(400, f"Function {fqfn.rpartition('/')[2]} already exists")
-        config = _parsed(fqfn, given)
-        absent = await self._admin.exists(config.tenant, config.namespace)
-        if absent is not None:
-            raise Rejection(400, absent)
-        kept = await self._kept(config, package)
-        await self._put(
-            FunctionMetaData(
-                config, kept, file_name=package.file_name, created_ms=self._clock.wall_ms()
-            )
-        )
+        async with self._change(fqfn):
+            config = _parsed(fqfn, given)
+            there = self._metadata.functions.get(fqfn)
+            if there is not None and there.deleted:  # Which had failed.
+                await self._finish_deletion(there)
+            elif there is not None:
+                raise Rejection(400, f"Function {fqfn.rpartition('/')[2]} already exists")
+            absent = await self._admin.exists(config.tenant, config.namespace)
+            if absent is not None:
+                raise Rejection(400, absent)
+            async with self._kept(config, package) as kept:
+                now = self._clock.wall_ms()
+                await self._put(
+                    FunctionMetaData(config, kept, file_name=package.file_name, created_ms=now)
+                )
+        await self._supervisor.settle(fqfn)
 
     async def update(self, fqfn: str, given: Mapping[str, Any], package: Part | None) -> None:
         """Change a function; it goes on where it is, with what is new."""
+        async with self._change(fqfn):
+            before = await self._updated(fqfn, given, package)
+        await self._supervisor.settle(fqfn)
+        await self._drop_package(before)
+
+    async def _updated(self, fqfn: str, given: Mapping[str, Any], package: Part | None) -> str:
+        """Change a function. Returns the name of the package that it had."""
         record = self.get(fqfn, missing=400)
         try:
             config = updated(record.config, {**_named(fqfn), **given, **_named(fqfn)})
@@ -121,26 +147,32 @@ class FunctionsWorker:
             code = await self.packages.file(record.package, record.file_name)
             await _check_code(code, config)
             await self._put(record.changed(config=config))
-            return
-        kept = await self._kept(config, package)
-        if (config, kept) == (record.config, record.package):
-            raise Rejection(400, "Update contains no change")
-        await self._put(record.changed(config=config, package=kept, file_name=package.file_name))
-        await self._drop_package(record.package)
+            return record.package
+        async with self._kept(config, package) as kept:
+            if (config, kept) == (record.config, record.package):
+                raise Rejection(400, "Update contains no change")
+            file_name = package.file_name
+            await self._put(record.changed(config=config, package=kept, file_name=file_name))
+        return record.package
 
     async def delete(self, fqfn: str) -> None:
-        """End a function, and remove what it had."""
-        record = self.get(fqfn).changed(deleted=True, running=False)
-        await self._metadata.put(record)
-        await self._finish_deletion(record)
+        """End a function, and remove what it had; again where that has failed."""
+        async with self._change(fqfn):
+            record = self._metadata.functions.get(fqfn)
+            if record is None or not record.deleted:
+                record = self.get(fqfn).changed(deleted=True, running=False)
+                await self._metadata.put(record)
+            await self._finish_deletion(record)
 
     async def turn(self, fqfn: str, instance: int | None, *, running: bool) -> None:
         """Start or stop a function."""
-        record = self.get(fqfn)
-        self._check_whole(record, instance)
-        if record.running == running:
-            raise Rejection(400, "Operation not permitted")
-        await self._put(record.changed(running=running))
+        async with self._change(fqfn):
+            record = self.get(fqfn)
+            self._check_whole(record, instance)
+            if record.running == running:
+                raise Rejection(400, "Operation not permitted")
+            await self._put(record.changed(running=running))
+        await self._supervisor.settle(fqfn)
 
     async def restart(self, fqfn: str, instance: int | None) -> None:
         """Start a function anew, where it is."""
@@ -195,17 +227,25 @@ class FunctionsWorker:
     async def _put(self, record: FunctionMetaData) -> None:
         await self._metadata.put(record)
         self._supervisor.put(record)
-        await self._supervisor.settle(record.config.fqfn)
 
-    async def _kept(self, config: FunctionConfig, package: Part) -> str:
-        """Store a package that can run. Returns its name."""
-        name = await self.packages.keep(package.data)
+    @asynccontextmanager
+    async def _change(self, fqfn: str) -> AsyncIterator[None]:
+        """One change of a function at a time: each sees what the one before it has done."""
+        async with self._changing.setdefault(fqfn, asyncio.Lock()):
+            yield
+
+    @asynccontextmanager
+    async def _kept(self, config: FunctionConfig, package: Part) -> AsyncIterator[str]:
+        """Store a package that can run, which stays until the block ends: its name."""
+        async with self._keeping:
+            name = await self.packages.keep(package.data)
+            self._needed[name] += 1
         try:
             await _check_code(await self.packages.file(name, package.file_name), config)
-        except Rejection:
+            yield name
+        finally:
+            self._needed[name] -= 1
             await self._drop_package(name)
-            raise
-        return name
 
     async def _finish_deletion(self, record: FunctionMetaData) -> None:
         config = record.config
@@ -214,8 +254,8 @@ class FunctionsWorker:
             for topic in await self._topics(config):
                 await self._admin.delete_subscription(topic, config.subscription)
         await self._admin.delete_topic(config.state_topic)
-        await self._metadata.forget(config.fqfn)
         await self._drop_package(record.package)
+        await self._metadata.forget(config.fqfn)
 
     async def _topics(self, config: FunctionConfig) -> list[str]:
         """The topics that a function has read from."""
@@ -227,8 +267,14 @@ class FunctionsWorker:
         return found
 
     async def _drop_package(self, name: str) -> None:
-        if all(record.package != name for record in self._metadata.functions.values()):
-            await self.packages.delete(name)
+        """Remove a package, unless somebody needs it."""
+        async with self._keeping:
+            if self._needed[name]:
+                return
+            del self._needed[name]
+            records = self._metadata.functions.values()
+            if all(record.deleted or record.package != name for record in records):
+                await self.packages.delete(name)
 
     def _check_whole(self, record: FunctionMetaData, instance: int | None) -> None:
         """Instances of a function are tasks of one query: they start and stop together."""
@@ -247,16 +293,26 @@ class FunctionsWorker:
 
 async def package_from(url: str) -> Part:
     """The file that a URL names. Raises Rejection."""
-    parts = urlsplit(url)
-    if parts.scheme not in _SCHEMES:
-        raise Rejection(400, _BAD_URL)
     try:
+        parts = urlsplit(url)
+        if parts.scheme not in _SCHEMES:
+            raise Rejection(400, _BAD_URL)
         data = await asyncio.to_thread(_downloaded, url)
-    except OSError as error:
+    except (OSError, ValueError, HTTPException) as error:
         raise Rejection(400, f"{_BAD_URL}: {url}: {error}") from error
     if len(data) > PACKAGE_BYTES_MAX:
         raise Rejection(413, f"{url} has more than {PACKAGE_BYTES_MAX} bytes")
-    return Part(data, PurePosixPath(parts.path).name)
+    return Part(data, file_name_of(unquote(parts.path)))
+
+
+def file_name_of(path: str) -> str:
+    """What a package is called on the worker's disk. Raises Rejection for what is no file's."""
+    name = path.replace("\\", "/").rpartition("/")[2] if path else "function.py"
+    if name in ("", ".", "..") or not name.isprintable():
+        raise Rejection(400, f"the package is called {name[:99]!r}: give it the name of a file")
+    if len(name.encode()) > FILE_NAME_BYTES_MAX:
+        raise Rejection(400, f"the package's name has more than {FILE_NAME_BYTES_MAX} bytes")
+    return name
 
 
 _BAD_URL: Final = "Function Package url is not valid.supported url (http/https/file)"
