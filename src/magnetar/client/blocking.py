@@ -124,8 +124,9 @@ class Producer(ProducerTwin, Generic[T]):
         """Send batches that were packed before, as ``enqueue``; they keep their sequence ids.
 
         Neither schema nor interceptors see their messages, and nothing is sent after a batch that
-        failed: its error is raised by the next call. Raises InvalidValue where there are
-        interceptors, or partitions: a batch goes to a producer of one partition.
+        failed: its error is raised by this call or, where the broker refused it, by a later one.
+        Raises InvalidValue where there are interceptors, or partitions: a batch goes to a producer
+        of one partition.
         """
         self._run(self._producer.enqueue_packed, batches)
 

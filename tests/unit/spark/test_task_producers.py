@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from magnetar.client import blocking
-from magnetar.errors import NotAllowed
+from magnetar.errors import MessageTooLarge, NotAllowed
 from magnetar.model.position import EARLIEST_MESSAGE
 from magnetar.spark.admin import AdminApi
 from magnetar.spark.rows import Rows
@@ -107,3 +107,18 @@ def test_many_bytes_are_handed_over_in_pieces(client, topic):
         send(producers, topic, rows)
         producers.flush()
     assert stored(client, topic) == rows
+
+
+def test_nothing_is_sent_after_a_batch_that_could_not_be(topic):
+    """The next try would take what lies before it for stored, and pass over it."""
+    once = Once(Write("q", 0), lambda _name: True)
+    rows = [b"a" * 60_000, b"b" * 60_000, b"c" * 200_000]
+    settings = {"brokerDeduplicationEnabled": True, "maxMessageSize": 100_000}
+    with BrokerThread(settings=settings) as broker, blocking.Client(broker.service_url) as client:
+        for _ in range(2):
+            with (
+                pytest.raises(MessageTooLarge, match="a batch of 2 messages"),
+                TaskProducers(client, 3, once=once, timeout_s=10, send_timeout_s=1) as producers,
+            ):
+                send(producers, topic, rows)
+        assert stored(client, topic) == []

@@ -194,8 +194,9 @@ class Producer(Generic[T]):
         """Send batches that were packed before, as ``enqueue``; they keep their sequence ids.
 
         Neither schema nor interceptors see their messages, and nothing is sent after a batch that
-        failed: its error is raised by the next call. Raises InvalidValue where there are
-        interceptors, or partitions: a batch goes to a producer of one partition.
+        failed: its error is raised by this call or, where the broker refused it, by a later one.
+        Raises InvalidValue where there are interceptors, or partitions: a batch goes to a producer
+        of one partition.
         """
         check_loop(self._loop)
         if self._router is not None or self._interceptors is not None:

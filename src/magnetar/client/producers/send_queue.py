@@ -196,14 +196,13 @@ class SendQueue:
         """As ``put_many``, of batches with ids of their own; raises what went wrong before, too."""
         for packed in batches:
             await self._admission()
-            if self.unreported is not None:
-                error, self.unreported = self.unreported, None
-                raise error
+            self._raise_unreported()
             self.close_batches()
             batch: Batch[Waiter] = Batch.of(packed, self._clock.now() + self._timeout_s)
             self.next_sequence_id = batch.last_sequence_id + 1
             self._pending.admit(len(batch), batch.size_bytes)
             self._send_batch(batch)
+        self._raise_unreported()
 
     async def ready(self) -> None:
         """Return when there is room. Raises the reason when the queue is closed."""
@@ -243,10 +242,7 @@ class SendQueue:
 
     async def flush(self) -> None:
         """As ``settled``. Raises an error that the application has not been told, or the first."""
-        failed = await self.settled()
-        error, self.unreported = self.unreported or failed, None
-        if error is not None:
-            raise error
+        self._raise_unreported(await self.settled())
 
     def stored(self, sequence_id: int, position: Position) -> bool:
         """Take a receipt. Returns False when receipts do not come in the order of sends."""
@@ -297,6 +293,11 @@ class SendQueue:
             f"the queue to {self._topic} is full ({self._pending.messages + messages} messages, "
             f"{self._pending.size_bytes + size_bytes} bytes): await ready() before sending more"
         )
+
+    def _raise_unreported(self, failed: MagnetarError | None = None) -> None:
+        error, self.unreported = self.unreported or failed, None
+        if error is not None:
+            raise error
 
     async def _admission(self) -> None:
         if self._pending.full or self.closed is not None:
