@@ -85,13 +85,16 @@ class RangeProgress:
 
     @property
     def begins_where_it_should(self) -> bool:
-        """The message before the range is still there, so nothing after it was trimmed."""
+        """The message before the range is still there, so nothing after it was trimmed.
+
+        Of a place it is enough that its ledger is there: ledgers are trimmed whole.
+        """
         after = self.wanted.after
         if after == NOTHING_READ:
             return True
         if self.first is None:
             return False
-        begins = after.entry_id < 0 and self.first.ledger_id == after.ledger_id
+        begins = after.is_place and self.first.ledger_id == after.ledger_id
         return begins or self.first <= after
 
     @property
