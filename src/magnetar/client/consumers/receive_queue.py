@@ -52,8 +52,8 @@ class OpenedMessages(Protocol):
     messages: Iterator[Message[Any]]
 
 
-FIRST_WINDOW: Final = 100
-"""Messages sent ahead before any size is known."""
+FIRST_WINDOW: Final = 10
+"""Messages sent ahead before any size is known: they may be of some megabytes each."""
 
 
 class _Nothing:
