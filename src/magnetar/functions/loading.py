@@ -7,6 +7,7 @@ wheels. ``import pulsar`` in it brings ``magnetar.compat``.
 
 import hashlib
 import importlib
+import os
 import sys
 import tempfile
 import zipfile
@@ -19,6 +20,8 @@ from magnetar.compat.stand_in import stand_in
 from magnetar.errors import InvalidValue
 
 _PULSARS_OWN: Final = {"serde": "magnetar.compat.functions.serde"}
+UNPACKED_BYTES_MAX: Final = 1 << 30
+"""Of a zip file or wheel."""
 _PACKED: Final = (".whl", ".zip", ".egg")
 
 
@@ -73,6 +76,16 @@ class UserCode:
         return importlib.import_module(_PULSARS_OWN.get(name, name))
 
 
+def check_unpacked_size(packed: zipfile.ZipFile) -> None:
+    """Raise InvalidValue for a zip file or wheel that is not to be unpacked."""
+    size = sum(entry.file_size for entry in packed.infolist())
+    if size > UNPACKED_BYTES_MAX:
+        raise InvalidValue(
+            f"{Path(packed.filename or '').name} unpacks to {size:,} bytes, of "
+            f"{UNPACKED_BYTES_MAX:,} at most: install what is large where functions run"
+        )
+
+
 @contextmanager
 def _pulsar_is_ours() -> Iterator[None]:
     """While user code is imported; a program that has the official client keeps it."""
@@ -95,6 +108,13 @@ def _inside(file: str, path: str) -> bool:
     return file == path or file.startswith((f"{path}/", f"{path}\\"))
 
 
+def _is_ours(folder: Path) -> bool:
+    """Whether we have unpacked it: anybody can make a folder of that name where all may write."""
+    with suppress(FileNotFoundError):
+        return folder.is_dir() and folder.lstat().st_uid == os.getuid()
+    return False
+
+
 def _paths(py: Path) -> list[str]:
     if py.is_dir():
         return [str(py)]
@@ -104,9 +124,10 @@ def _paths(py: Path) -> list[str]:
         return [str(py.parent)]
     digest = hashlib.sha256(py.read_bytes()).hexdigest()[:16]
     folder = Path(tempfile.gettempdir()) / f"magnetar-function-{digest}"
-    if not folder.is_dir():
-        unpacked = Path(tempfile.mkdtemp(prefix="magnetar-function-"))
+    if not _is_ours(folder):
         with zipfile.ZipFile(py) as packed:
+            check_unpacked_size(packed)
+            unpacked = Path(tempfile.mkdtemp(prefix="magnetar-function-"))
             packed.extractall(unpacked)
         try:
             unpacked.rename(folder)  # Another process may have been faster: its copy is the same.

@@ -1,4 +1,6 @@
+import os
 import sys
+import tempfile
 import zipfile
 from contextlib import closing
 
@@ -8,6 +10,7 @@ from support.functions import CODE
 from magnetar.compat.functions.function import Function
 from magnetar.compat.functions.serde import IdentitySerDe
 from magnetar.errors import InvalidValue
+from magnetar.functions import loading
 from magnetar.functions.loading import UserCode
 
 FUNCTION = "from helper import factor\ndef process(input): return input * factor\n"
@@ -67,3 +70,28 @@ def test_code_that_fails_to_import_says_why(tmp_path):
     code = UserCode(str(tmp_path / "broken.py"))
     with closing(code), pytest.raises(InvalidValue, match="RuntimeError: no database"):
         code.find("broken.Function")
+
+
+def test_a_zip_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(loading, "UNPACKED_BYTES_MAX", 999)
+    packed = tmp_path / "bomb.zip"
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("data", bytes(1000))
+    with pytest.raises(InvalidValue, match=r"bomb\.zip unpacks to 1,000 bytes, of 999 at most"):
+        UserCode(str(packed))
+    assert list(tmp_path.iterdir()) == [packed]
+
+
+def test_a_folder_that_somebody_else_made_is_not_taken(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    packed = tmp_path / "code.zip"
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("once_unpacked.py", "def process(input): return 'ours'\n")
+    UserCode(str(packed)).close()
+    (folder,) = tmp_path.glob("magnetar-function-*")
+    (folder / "once_unpacked.py").write_text("def process(input): return 'theirs'\n")
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "getuid", lambda: folder.stat().st_uid + 1)
+        with closing(UserCode(str(packed))) as code:
+            assert code.find("once_unpacked").process(0) == "ours"

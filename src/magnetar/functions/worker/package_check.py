@@ -18,9 +18,11 @@ from pathlib import Path
 from typing import Final
 
 from magnetar.errors import InvalidValue
-from magnetar.functions.loading import UserCode
+from magnetar.functions.loading import UserCode, check_unpacked_size
 
 TIMEOUT_S: Final = 60.0
+PRINTED_BYTES_MAX: Final = 64 * 1024
+"""That are kept of what code prints when it is imported."""
 _REQUIREMENT: Final = re.compile(r"[A-Za-z0-9][\w.-]*")
 _OURS: Final = {"pulsar", "serde"}  # Brought by ``UserCode``.
 
@@ -36,7 +38,8 @@ async def check_package(file: Path, class_name: str) -> None:
     )
     try:
         async with asyncio.timeout(TIMEOUT_S):
-            said, _ = await process.communicate()
+            said = await _end_of(process.stdout)
+            await process.wait()
     except TimeoutError:
         raise InvalidValue(
             f"{file.name} was not imported within {TIMEOUT_S:g} s: do what takes long in process()"
@@ -48,6 +51,15 @@ async def check_package(file: Path, class_name: str) -> None:
     if process.returncode:
         lines = said.decode(errors="replace").strip().splitlines()
         raise InvalidValue(lines[-1] if lines else f"{file.name}: its import ends the process")
+
+
+async def _end_of(output: asyncio.StreamReader | None) -> bytes:
+    """The last that a process prints, of which there may be any amount."""
+    assert output is not None, "it was asked for"
+    kept = b""
+    while read := await output.read(PRINTED_BYTES_MAX):
+        kept = (kept + read)[-PRINTED_BYTES_MAX:]
+    return kept
 
 
 def missing(file: Path) -> Iterator[str]:
@@ -76,6 +88,7 @@ def _contents(file: Path) -> tuple[dict[str, str], dict[str, str], set[str]]:
     requirements: dict[str, str] = {}
     own: set[str] = set()
     with zipfile.ZipFile(file) as packed:
+        check_unpacked_size(packed)
         names = packed.namelist()
         wheels = {Path(name).name.split("-")[0] for name in names if name.endswith(".whl")}
         for name in names:
@@ -122,7 +135,11 @@ def _installed(distribution: str) -> bool:
 
 
 def main(file: Path, class_name: str) -> int:
-    found = list(missing(file))
+    try:
+        found = list(missing(file))
+    except InvalidValue as error:
+        sys.stdout.write(f"{error}\n")
+        return 1
     if found:
         remedy = "install it where the functions worker runs, or put it into the package"
         sys.stdout.write(f"{'; '.join(found)}: {remedy}\n")

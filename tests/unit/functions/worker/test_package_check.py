@@ -1,11 +1,13 @@
 """What a package needs, and whether its class is there."""
 
+import tracemalloc
 import zipfile
 from pathlib import Path
 
 import pytest
 
 from magnetar.errors import InvalidValue
+from magnetar.functions.worker import package_check
 from magnetar.functions.worker.package_check import check_package, main, missing
 
 
@@ -85,3 +87,14 @@ async def test_it_is_checked_in_a_process_of_its_own(tmp_path):
         await check_package(module(tmp_path, "import absent_one"), "checked_function")
     with pytest.raises(InvalidValue, match="its import ends the process"):
         await check_package(module(tmp_path, "import os; os._exit(3)"), "checked_function")
+
+
+async def test_code_that_prints_without_end_is_ended(tmp_path, monkeypatch):
+    monkeypatch.setattr(package_check, "TIMEOUT_S", 2.0)
+    file = module(tmp_path, "import sys\nwhile True: sys.stdout.write('x' * 1_000_000)\n")
+    tracemalloc.start()
+    with pytest.raises(InvalidValue, match="was not imported within 2 s"):
+        await check_package(file, "checked_function")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 16 * 1024 * 1024
