@@ -64,5 +64,6 @@ async def test_a_deletion_that_failed_is_finished_when_it_is_asked_for_again(tmp
         await worker.delete(FQFN)
         with pytest.raises(NotFound):
             await packages.read(kept)
+        assert list(tmp_path.iterdir()) == [], "it is cached no more"
         await worker.create(FQFN, GIVEN, PACKAGE)
         assert worker.names("public", "default") == ["undeletable"]

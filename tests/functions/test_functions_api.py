@@ -26,6 +26,14 @@ class Counts:
         return f"{context.get_user_config_value('greeting')} {input}"
 """
 
+STRANGER = """
+class Stranger:
+    def process(self, input, context):
+        made_from = {"__pfn_input_topic__": f"persistent://public/default/{NAME}-in"}
+        context.publish(f"{NAME}-out", b"x", properties={**made_from, "__pfn_input_msg_id__": "?"})
+        return input
+"""
+
 
 def config(name: str, py: str, **more) -> dict:
     given = {"py": py, "className": name, "name": name, "inputs": [f"{name}-in"]}
@@ -267,3 +275,11 @@ def test_an_update_does_not_bring_back_what_is_deleted_meanwhile(api, code, name
         api.delete(fqfn)
         updated.result()
     assert name not in api.names("public", "default")
+
+
+def test_a_trigger_does_not_mind_what_others_write_to_the_output(api, code, name):
+    fqfn = f"public/default/{name}"
+    text = f"NAME = {name!r}\n{STRANGER}"
+    api.create(fqfn, config(name, code(text), className=f"{name}.Stranger"))
+    assert api.trigger(fqfn, b"mine", None) == b"mine"
+    api.delete(fqfn)

@@ -5,6 +5,7 @@ A package is named by the SHA-256 of its bytes, so that it is stored once, and r
 
 import asyncio
 import hashlib
+import shutil
 from pathlib import Path, PurePath
 from typing import Final
 from urllib.parse import quote
@@ -51,8 +52,9 @@ class Packages:
         return path
 
     async def delete(self, name: str) -> None:
-        """Forget a package."""
+        """Forget a package, in the cache too."""
         await self._admin.delete_topic(_topic(name))
+        await asyncio.to_thread(shutil.rmtree, self._folder / name, ignore_errors=True)
 
     async def upload(self, path: str, data: bytes) -> None:
         """Store a file under a name that its owner chose; the last one counts."""

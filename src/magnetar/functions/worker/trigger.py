@@ -2,13 +2,14 @@
 
 import asyncio
 import base64
+from contextlib import suppress
 from typing import Final
 
 from magnetar.client.client import Client
 from magnetar.client.consumers.reader import Reader
 from magnetar.client.message_id_bytes import parsed
 from magnetar.client.schemas.auto import AutoProduceSchema
-from magnetar.errors import TimedOut
+from magnetar.errors import MagnetarError, TimedOut
 from magnetar.model.names import TopicName
 from magnetar.model.position import LATEST_MESSAGE, MessageId
 
@@ -50,8 +51,9 @@ async def _answer(reader: Reader[bytes], topic: TopicName, sent: MessageId) -> b
         made_from = properties.get(INPUT_ID)
         if made_from is None or properties.get(INPUT_TOPIC) not in _names(topic, sent):
             continue
-        if parsed(base64.b64decode(made_from)).position == sent.position:
-            return message.data
+        with suppress(ValueError, MagnetarError):  # Others may write there what they like.
+            if parsed(base64.b64decode(made_from)).position == sent.position:
+                return message.data
 
 
 def _names(topic: TopicName, sent: MessageId) -> set[str]:
