@@ -14,6 +14,7 @@ import re
 import sys
 import zipfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -47,6 +48,9 @@ async def check_package(file: Path, class_name: str) -> None:
     finally:
         if process.returncode is None:
             process.kill()
+            with suppress(TimeoutError):  # Its children may go on, and have its output.
+                async with asyncio.timeout(1.0):
+                    await _end_of(process.stdout)
             await process.wait()
     if process.returncode:
         lines = said.decode(errors="replace").strip().splitlines()
