@@ -4,7 +4,8 @@ With ``Once`` each row is stored once, however often the task is tried: the brok
 """
 
 from collections.abc import Callable, Iterable
-from contextlib import ExitStack
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from threading import Event
 from typing import Final, Self
@@ -62,6 +63,15 @@ class TaskProducers:
         self._topics: dict[str, tuple[NumberedRows, list[str]]] = {}
         self._producers: dict[str, tuple[blocking.Producer, int]] = {}
         self._closing = ExitStack()
+        self._ahead: Future[None] | None = None
+
+    def open_ahead(self, topic: str) -> None:
+        """Begin to open what rows for a topic will need, while Spark still makes them.
+
+        Creates no topic. What goes wrong is raised by ``send``: without rows nothing does.
+        """
+        opening = self._closing.enter_context(ThreadPoolExecutor(1, "magnetar-open"))
+        self._ahead = opening.submit(self._open_ahead, topic)
 
     def send(self, topic: str, rows: Rows, picked: Picked) -> None:
         """Send rows; ``flush`` tells that they are stored. An earlier try's are passed over.
@@ -69,10 +79,11 @@ class TaskProducers:
         Raises NotAllowed for a topic without deduplication, before anything is sent to it;
         InvalidValue for a row that cannot be sent; what went wrong with rows sent before.
         """
+        if self._ahead is not None:
+            self._ahead.result()
+            self._ahead = None
         if topic not in self._topics:
-            names = self._partitions(topic)
-            version = self._once.write.version if self._once else 0
-            self._topics[topic] = NumberedRows(version, self._task_partition, len(names)), names
+            self._know(topic, self._partitions(topic))
         numbered, names = self._topics[topic]
         for partition, batches in numbered.place(
             rows, picked, lambda at: self._producer(names[at])[1]
@@ -81,17 +92,33 @@ class TaskProducers:
 
     def flush(self) -> None:
         """Return when all is stored. Raises what went wrong."""
+        if self._ahead is not None:
+            return  # No row came.
         for producer, _ in self._producers.values():
             producer.flush()
 
+    def _open_ahead(self, topic: str) -> None:
+        with suppress(TopicNotFound):  # It is created when there is a row for it.
+            names = self._there(topic)
+            self._know(topic, names)
+            if names == [topic]:  # Which partitions rows go to, they say.
+                self._producer(topic)
+
+    def _know(self, topic: str, names: list[str]) -> None:
+        version = self._once.write.version if self._once else 0
+        self._topics[topic] = NumberedRows(version, self._task_partition, len(names)), names
+
     def _partitions(self, topic: str) -> list[str]:
-        try:
-            count = self._client.partitions(topic)
-        except TopicNotFound:
-            self._client.create_producer(
-                topic, schema=self._schema_of(topic)
-            ).close()  # Creates it, as the broker is set up to.
-            count = self._client.partitions(topic)
+        with suppress(TopicNotFound):
+            return self._there(topic)
+        self._client.create_producer(
+            topic, schema=self._schema_of(topic)
+        ).close()  # Creates it, as the broker is set up to.
+        return self._there(topic)
+
+    def _there(self, topic: str) -> list[str]:
+        """The partitions of a topic that is there, else TopicNotFound."""
+        count = self._client.partitions(topic)
         name = TopicName.parse(topic)
         return [str(name.partition(index)) for index in range(count)] or [topic]
 
@@ -132,6 +159,8 @@ class TaskProducers:
         return self
 
     def __exit__(self, *exc: object) -> None:
+        if self._ahead is not None:
+            wait([self._ahead])
         self._closing.close()
 
 

@@ -115,6 +115,7 @@ class _RowWriter:
     def _write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
         counts: Counter[str] = Counter()
         with self._producers() as producers:
+            self._prepare(producers)
             for batch in iterator:
                 rows = Rows(self._encoder.encode(batch))
                 for topic, picked in rows.by_topic(self._options.topic).items():
@@ -140,6 +141,9 @@ class _RowWriter:
             timeout_s=options.timeout_s,
             send_timeout_s=0.0 if options.retry_forever else options.timeout_s,
         )
+
+    def _prepare(self, producers: TaskProducers) -> None:
+        """Called before the first rows come."""
 
     def _write_of(self, task: TaskContext) -> Write:
         raise NotImplementedError
@@ -172,6 +176,11 @@ class StreamWriter(_RowWriter, DataSourceStreamArrowWriter):
         if any(message is None for message in messages):
             raise NotAllowed("a continuous trigger is not supported: use processingTime")
         warn_of_unkept(self._options, messages)
+
+    def _prepare(self, producers: TaskProducers) -> None:
+        """Most tasks of a stream have rows, but have to wait for them: see docs/performance.md."""
+        if self._options.topic is not None and not self._options.typed:
+            producers.open_ahead(self._options.topic)
 
     def _write_of(self, task: TaskContext) -> Write:
         query_id = task.getLocalProperty("sql.streaming.queryId")

@@ -1,10 +1,11 @@
 import threading
+from contextlib import nullcontext
 
 import pyarrow as pa
 import pytest
 
 from magnetar.client import blocking
-from magnetar.errors import MessageTooLarge, NotAllowed
+from magnetar.errors import MessageTooLarge, NotAllowed, TopicNotFound
 from magnetar.model.position import EARLIEST_MESSAGE
 from magnetar.spark.admin import AdminApi
 from magnetar.spark.rows import Rows
@@ -122,3 +123,47 @@ def test_nothing_is_sent_after_a_batch_that_could_not_be(topic):
             ):
                 send(producers, topic, rows)
         assert stored(client, topic) == []
+
+
+def test_opened_ahead_a_producer_waits_for_rows(client, topic):
+    client.create_producer(topic).close()
+    with TaskProducers(client, 3, timeout_s=10.0, send_timeout_s=1.0) as producers:
+        producers.open_ahead(topic)
+        send(producers, topic, rows_of(0, 1))
+        producers.flush()
+    assert stored(client, topic) == rows_of(0, 1)
+
+
+def test_opened_ahead_a_topic_is_created_by_its_first_row_only(client, topic):
+    for rows in ([], [rows_of(0)]):
+        with TaskProducers(client, 3, timeout_s=10.0, send_timeout_s=1.0) as producers:
+            producers.open_ahead(topic)
+            for part in rows:
+                send(producers, topic, part)
+            producers.flush()
+        if not rows:
+            with pytest.raises(TopicNotFound):
+                client.partitions(topic)
+    assert stored(client, topic) == rows_of(0)
+
+
+def test_what_goes_wrong_ahead_is_raised_for_rows_and_leaves_no_producer(client, topic):
+    client.create_producer(topic).close()
+    asked = threading.Event()
+
+    def refuse(_topic):
+        asked.set()
+        return False
+
+    for rows in ([], rows_of(0)):
+        once = Once(Write("q", 0), refuse)
+        with (
+            pytest.raises(NotAllowed) if rows else nullcontext(),
+            TaskProducers(client, 3, once=once, timeout_s=0.0, send_timeout_s=1.0) as producers,
+        ):
+            producers.open_ahead(topic)
+            assert asked.wait(10.0)
+            if rows:
+                send(producers, topic, rows)
+        asked.clear()
+        client.create_producer(topic, name="spark:q:3").close()  # The name is free.
