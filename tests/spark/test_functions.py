@@ -1,11 +1,10 @@
 """Functions in a Spark session: from YAML to results; how they are, how they end, what kills do."""
 
 import os
-import signal
 import time
-from contextlib import contextmanager
-from pathlib import Path
+from contextlib import contextmanager, suppress
 
+import psutil
 import pytest
 import yaml
 from support.functions import CODE, configured
@@ -96,17 +95,13 @@ def running(spark, config, access):
     jobs[0].stop()
 
 
-def instance_process():
-    """The worker that runs the instance: it has the channel's connection, as no other has."""
-    mine = os.getpid()
-    for path in Path("/proc").glob("[0-9]*"):
-        try:
-            command = (path / "cmdline").read_bytes()
-            threads = [task.joinpath("comm").read_text() for task in path.glob("task/*")]
-        except OSError:
-            continue
-        if int(path.name) != mine and b"pyspark.daemon" in command and len(threads) > 2:
-            yield int(path.name)
+def instance_processes(spark):
+    """The workers of this Spark that run instances: they have the channel's threads."""
+    java = psutil.Process(spark.sparkContext._gateway.proc.pid)
+    for process in java.children(recursive=True):
+        with suppress(psutil.NoSuchProcess):
+            if "pyspark.daemon" in process.cmdline() and process.num_threads() > 2:
+                yield process
 
 
 KILLS = int(os.environ.get("FUNCTION_KILLS", "1"))
@@ -125,8 +120,8 @@ def test_each_message_counts_once_though_workers_are_killed(spark, client, acces
         for kill in range(KILLS):
             send(client, config.input_topics[0], range(kill * 3000, (kill + 1) * 3000))
             jobs[0]._channel.wait(lambda: jobs[0].status()[0].get("numReceived", 0) > 0, 5.0)
-            for process in instance_process():
-                os.kill(process, signal.SIGKILL)
+            for process in instance_processes(spark):
+                process.kill()
             again()
         send(client, config.input_topics[0], range(KILLS * 3000, count))
         assert received(client, "killed-results", count) == list(range(1, count + 1))

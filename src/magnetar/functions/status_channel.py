@@ -135,6 +135,7 @@ class StatusReporter:
                     self._stop()
                     self._closed.wait()
                 self._say()
+            self._say()  # What came between the last time and the end.
         except (EOFError, OSError):
             self._stop()
 

@@ -114,8 +114,9 @@ def session(
         )
     for name, value in {**ours, **(settings or {})}.items():
         builder = builder.config(name, value)
-    # It prints each error of SQL that it raises, with all of Java's lines, as JSON.
-    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+    # They print each error that is raised, with all of Java's lines, as JSON.
+    for logger in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        logging.getLogger(logger).setLevel(logging.CRITICAL)
     try:
         with warnings.catch_warnings():
             if remote is not None:  # The server here was started with them: they are set.
