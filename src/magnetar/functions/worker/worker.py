@@ -37,7 +37,7 @@ _SCHEMES: Final = ("http", "https", "file")
 _DOWNLOAD_TIMEOUT_S: Final = 60.0
 FILE_NAME_BYTES_MAX: Final = 200
 """Of a package: file systems take 255, and the cache adds to it."""
-_READY_TIMEOUT_S: Final = 20.0
+_READY_TIMEOUT_S: Final = 60.0  # Spark itself may have to start.
 _READY_LOOK_S: Final = 0.1
 
 
