@@ -1,6 +1,7 @@
 """For all tests: the fixtures we give our users, and each other's helpers by folder name."""
 
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -9,6 +10,10 @@ from hypothesis import settings
 sys.path.insert(0, str(Path(__file__).parent))  # `from golden.frames import ...`
 
 from support.loop import WatchedLoop
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # As in the background of a script.
+    # Programs that tests start would ignore Ctrl-C as well.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Speed is not tested here, so no example has a deadline. In CI the examples are always the same.
 settings.register_profile("magnetar", deadline=None, derandomize=bool(os.environ.get("CI")))
