@@ -114,9 +114,7 @@ def session(
         )
     for name, value in {**ours, **(settings or {})}.items():
         builder = builder.config(name, value)
-    # They print each error that is raised, with all of Java's lines, as JSON.
-    for logger in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
-        logging.getLogger(logger).setLevel(logging.CRITICAL)
+    _print_no_errors()
     try:
         with warnings.catch_warnings():
             if remote is not None:  # The server here was started with them: they are set.
@@ -146,6 +144,12 @@ def _refuse_where_nothing_listens(remote: str) -> None:
             socket.create_connection(address, _CONNECT_TIMEOUT_S).close()
         except ConnectionRefusedError as error:
             raise NotReady(f"no Spark Connect server answers at {remote}: {error}") from error
+
+
+def _print_no_errors() -> None:
+    """PySpark prints each error that it raises, with all of Java's lines, as JSON."""
+    for logger in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        logging.getLogger(logger).setLevel(logging.CRITICAL)
 
 
 def _cause(error: Exception) -> str:
