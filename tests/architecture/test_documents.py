@@ -18,6 +18,8 @@ NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 NOT_OF_THE_CODE = {"CHANGELOG.md", "settings.md"}
 # Names in code type that other projects made: Python's, the shell's, Java's, Spark's and Pulsar's.
 OUTSIDE = {
+    "passlib",
+    "prometheus_client",
     "duckdb",
     "obstore",
     "pyiceberg",

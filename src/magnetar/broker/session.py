@@ -84,6 +84,7 @@ class Session:
         "consumers",
         "producers",
         "protocol_version",
+        "role",
         "too_fast",
         "unwelcome",
         "watchers",
@@ -106,6 +107,7 @@ class Session:
         """``hang_up`` closes the connection once everything is written, ``cut_off`` at once."""
         self.client_version = ""
         self.protocol_version = -1  # Until CONNECT.
+        self.role: str | None = None  # None: nobody is asked who it is.
         self.unwelcome = False  # The client showed credentials, which nobody checks.
         self.producers = Attachments("producer", "maxProducersPerConnection", _detach)
         self.consumers = Attachments("consumer", "maxConsumersPerConnection", OpenConsumer.leave)

@@ -12,7 +12,10 @@ BODY_BYTES_MAX: Final = 1024 * 1024
 
 @dataclass(slots=True)
 class Request:
-    """An HTTP request. ``path``, and ``segments``, its named parts, are still encoded."""
+    """An HTTP request. ``path``, and ``segments``, its named parts, are still encoded.
+
+    ``role`` is who asks; None where nobody is asked who it is.
+    """
 
     method: str
     path: str
@@ -21,6 +24,7 @@ class Request:
     content_type: str | None = None
     body: bytes = b""
     segments: dict[str, str] = field(default_factory=dict)
+    role: str | None = None
 
     def accepts(self, content_type: str) -> bool:
         """Whether the client takes this type, by itself or by a wildcard."""

@@ -6,6 +6,7 @@ from typing import Any, Final, TypeAlias
 
 from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import JSON, Reply, Request
+from magnetar.broker.auth.access import Access
 
 Handler: TypeAlias = Callable[[Any, Request], Awaitable[Reply]]
 """It gets the services that its router was made with: a broker's, or a functions worker's."""
@@ -18,7 +19,8 @@ ANY_METHOD: Final = "*"
 class Route:
     """One method on one path, in which each ``{name}`` stands for any one segment.
 
-    ``takes`` are the content types of the body; () where no body is read. With ``ANY_METHOD``
+    ``takes`` are the content types of the body; () where no body is read. ``access`` is what the
+    role must be allowed to do. With ``ANY_METHOD``
     it is every method, on the path and on all that begin so.
     """
 
@@ -27,6 +29,7 @@ class Route:
     handler: Handler
     takes: tuple[str, ...] = ()
     gives: str = JSON
+    access: Access = Access.SUPERUSER
 
 
 @dataclass(slots=True)
