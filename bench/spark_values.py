@@ -23,9 +23,9 @@ from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import StructType
 
 from magnetar.client import blocking
-from magnetar.client.schemas.avro import AvroSchema
-from magnetar.client.schemas.primitives import Int64Schema
 from magnetar.model.schemas import SchemaInfo, SchemaType
+from magnetar.schemas.avro import AvroSchema
+from magnetar.schemas.primitives import Int64Schema
 from magnetar.spark.session import session, shut_down
 from magnetar.spark.values.arrays import binary_array
 from magnetar.spark.values.decoding import decoder

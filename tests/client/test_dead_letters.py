@@ -13,8 +13,8 @@ from support.admin import ask
 from support.draining import data, drained
 
 from magnetar import DeadLetterPolicy, InitialPosition, ProducerAccessMode, SubscriptionType
-from magnetar.client.schemas.json import JsonSchema
 from magnetar.errors import InvalidValue, NotAllowed, ProducerBusy
+from magnetar.schemas.json import JsonSchema
 
 SHARED, KEY_SHARED = SubscriptionType.SHARED, SubscriptionType.KEY_SHARED
 EARLIEST = InitialPosition.EARLIEST

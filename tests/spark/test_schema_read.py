@@ -21,8 +21,8 @@ from pulsar.schema import (
 from pyspark.errors import PySparkException
 
 from magnetar.client.outgoing_message import OutgoingMessage
-from magnetar.client.schemas import avro, key_value, primitives
 from magnetar.model.position import EARLIEST_MESSAGE
+from magnetar.schemas import avro, key_value, primitives
 
 
 class Address(Record):

@@ -17,9 +17,9 @@ from pulsar.schema import (
 )
 from pyspark.errors import PySparkException
 
-from magnetar.client.schemas import auto, key_value, primitives
 from magnetar.model.position import EARLIEST_MESSAGE
 from magnetar.model.schemas import SchemaType
+from magnetar.schemas import auto, key_value, primitives
 from magnetar.spark.schema import OWN_NAMES
 
 ROWS = "id bigint, customer string, paid boolean, address struct<number: int>, tags array<string>"

@@ -30,12 +30,12 @@ from magnetar.client.outgoing_message import Buffer, MessageDetails, OutgoingMes
 from magnetar.client.producers import producer as producer_module
 from magnetar.client.producers.batching import PackedBatch
 from magnetar.client.producers.config import ProducerOptions
-from magnetar.client.schemas.schema import Schema, T, T_co
 from magnetar.client.statistics import ConsumerStats, ProducerStats
 from magnetar.client.twin import ClientTwin, MadeTwin, ProducerTwin, ReceiverTwin, listed, lists
 from magnetar.errors import AlreadyClosed
 from magnetar.model.position import EARLIEST_MESSAGE, MessageId, Position
 from magnetar.model.schemas import SchemaInfo
+from magnetar.schemas.schema import Schema, T, T_co
 
 
 class Producer(ProducerTwin, Generic[T]):

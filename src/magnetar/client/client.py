@@ -11,15 +11,16 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Self, Unpack
 
+from magnetar.checks import check_not_negative, check_text
 from magnetar.clock import Clock, SystemClock
 from magnetar.errors import AlreadyClosed, InvalidValue
 from magnetar.model.names import NamespaceName, TopicName
 from magnetar.model.position import EARLIEST, EARLIEST_MESSAGE, LATEST, LATEST_MESSAGE, MessageId
 from magnetar.model.schemas import SchemaInfo
 from magnetar.model.subscriptions import InitialPosition
+from magnetar.schemas.schema import Schema, T
 from magnetar.tasks import Closing
 
-from .checks import check_not_negative, check_text
 from .config import ClientConfig, ClientOptions, ClientSettings
 from .connections.backoff import Backoff
 from .connections.cluster import Cluster
@@ -48,7 +49,6 @@ from .own_loop import enter_loop
 from .producers.config import ProducerConfig, ProducerOptions
 from .producers.opening import open_producer
 from .producers.producer import Producer
-from .schemas.schema import Schema, T
 
 
 class Client:

@@ -6,14 +6,14 @@ The ``...Options`` are the same settings as keyword arguments; a test holds them
 from dataclasses import dataclass, field
 from typing import Final, TypedDict
 
-from magnetar.client.authentication.authentication import Authentication
-from magnetar.client.authentication.tls import AuthenticationTls
-from magnetar.client.checks import (
+from magnetar.checks import (
     check_flag,
     check_not_negative,
     check_positive,
     check_text,
 )
+from magnetar.client.authentication.authentication import Authentication
+from magnetar.client.authentication.tls import AuthenticationTls
 from magnetar.client.service_url import ServiceUrl
 from magnetar.errors import InvalidValue
 

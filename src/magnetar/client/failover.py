@@ -4,11 +4,11 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from magnetar.checks import check_not_negative, check_positive, check_text, copy_properties
 from magnetar.errors import InvalidValue
 
 from .authentication.authentication import Authentication
 from .authentication.plugins import authentication_of
-from .checks import check_not_negative, check_positive, check_text, copy_properties
 from .config import ClientConfig, ClientOptions
 from .service_url import ServiceUrl
 

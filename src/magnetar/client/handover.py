@@ -8,15 +8,15 @@ import threading
 from concurrent.futures import Future
 from typing import Generic
 
+from magnetar.checks import check_data
 from magnetar.errors import MagnetarError
 from magnetar.model.position import MessageId
+from magnetar.schemas.schema import T
 
-from .checks import check_data
 from .loop_thread import LoopThread
 from .outgoing_message import Buffer, MessageDetails, OutgoingMessage, not_sent
 from .producers.producer import Producer
 from .producers.send_queue import Handed
-from .schemas.schema import T
 
 
 class Handover(Generic[T]):

@@ -9,8 +9,7 @@ from magnetar.inner.plain.batches import Single
 from magnetar.message.batch import parse_single
 from magnetar.message.metadata import EncryptedKey, Metadata
 from magnetar.model.position import MessageId, Position
-
-from .schemas.schema import T_co
+from magnetar.schemas.schema import T_co
 
 
 class ChunkedMessageId(MessageId):

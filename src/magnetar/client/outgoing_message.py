@@ -4,10 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeAlias, TypedDict, cast
 
-from magnetar.errors import InvalidValue
-from magnetar.model.position import MessageId
-
-from .checks import (
+from magnetar.checks import (
     check_bytes,
     check_flag,
     check_key,
@@ -16,7 +13,9 @@ from .checks import (
     copy_properties,
     whole_number,
 )
-from .schemas.schema import Schema, T
+from magnetar.errors import InvalidValue
+from magnetar.model.position import MessageId
+from magnetar.schemas.schema import Schema, T
 
 Buffer: TypeAlias = bytearray | memoryview
 """It is taken for bytes too: copied once, by the call that sends it."""

@@ -18,7 +18,6 @@ from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.client.producers.config import ProducerOptions
 from magnetar.client.producers.encoding import key_text
 from magnetar.client.producers.routing import HashingScheme, key_hash
-from magnetar.client.schemas.schema import Schema
 from magnetar.clock import SystemClock
 from magnetar.compat.enums import CompressionType as TheirCompression
 from magnetar.compat.enums import Result
@@ -28,6 +27,7 @@ from magnetar.functions.config import BatchBuilder, FunctionConfig
 from magnetar.message.compression import CompressionType
 from magnetar.model.names import TopicName
 from magnetar.model.position import MessageId as OurMessageId
+from magnetar.schemas.schema import Schema
 
 log = logging.getLogger(__name__)
 

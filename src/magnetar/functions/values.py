@@ -13,8 +13,6 @@ from typing import Any, Final, NamedTuple, Protocol
 from magnetar import schemas
 from magnetar.client.consumers.letters import PassedOn
 from magnetar.client.message import Message
-from magnetar.client.schemas.auto import AutoConsumeSchema
-from magnetar.client.schemas.schema import Schema
 from magnetar.compat.message import Unreceived
 from magnetar.compat.schema.definition import RecordMeta
 from magnetar.compat.schema.registered import registered
@@ -25,6 +23,8 @@ from magnetar.errors import InvalidValue
 from magnetar.functions.config import ConsumerConfig, FunctionConfig
 from magnetar.functions.loading import UserCode
 from magnetar.model.names import TopicName
+from magnetar.schemas.auto import AutoConsumeSchema
+from magnetar.schemas.schema import Schema
 
 Input = Message[Any] | Unreceived
 Decode = Callable[[Input], Any]

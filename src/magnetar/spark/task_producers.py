@@ -13,10 +13,10 @@ from typing import Final, Self
 from magnetar.client import blocking
 from magnetar.client.outgoing_message import OutgoingMessage
 from magnetar.client.producers.batching import PackedBatch
-from magnetar.client.schemas.schema import Schema
 from magnetar.clock import SystemClock
 from magnetar.errors import NotAllowed, ProducerBusy, TopicNotFound
 from magnetar.model.names import TopicName
+from magnetar.schemas.schema import Schema
 from magnetar.spark.numbered_rows import NumberedRows, producer_name
 from magnetar.spark.rows import BATCH_BYTES_MAX, Picked, Rows
 from magnetar.spark.write_options import Write

@@ -19,9 +19,9 @@ from pyspark.sql import datasource
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
-from magnetar.client.schemas.primitives import StringSchema
-from magnetar.client.schemas.schema import Schema
 from magnetar.errors import IncompatibleSchema, MagnetarError, NotAllowed
+from magnetar.schemas.primitives import StringSchema
+from magnetar.schemas.schema import Schema
 from magnetar.spark.admin import AdminApi
 from magnetar.spark.connections import client_for
 from magnetar.spark.one_line import one_line

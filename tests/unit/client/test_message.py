@@ -1,11 +1,11 @@
 from support.heads import head_of
 
 from magnetar.client.message import ChunkedMessageId, Delivery, Message
-from magnetar.client.schemas.primitives import StringSchema
 from magnetar.inner.plain.batches import Single
 from magnetar.message.entry import join
 from magnetar.message.metadata import build, parse
 from magnetar.model.position import MessageId, Position
+from magnetar.schemas.primitives import StringSchema
 
 TOPIC = "persistent://public/default/t"
 

@@ -1,8 +1,8 @@
 import pytest
 
 from magnetar.client.outgoing_message import DELAY_S_MAX, OutgoingMessage, prepare, prepare_many
-from magnetar.client.schemas.primitives import StringSchema
 from magnetar.errors import InvalidValue
+from magnetar.schemas.primitives import StringSchema
 
 
 def test_details_are_none_for_what_is_nothing_but_bytes():

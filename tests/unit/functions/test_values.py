@@ -4,12 +4,12 @@ from contextlib import closing
 import pytest
 from support.functions import CODE, configured
 
-from magnetar.client.schemas.schema import Payload
 from magnetar.compat.message import Unreceived
 from magnetar.errors import InvalidValue
 from magnetar.functions.loading import UserCode
 from magnetar.functions.values import Values
 from magnetar.model.schemas import SchemaType
+from magnetar.schemas.schema import Payload
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """Authentication by user name and password."""
 
-from magnetar.client.checks import check_text
+from magnetar.checks import check_text
 from magnetar.errors import InvalidValue
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from magnetar.client.checks import check_positive, check_text
+from magnetar.checks import check_positive, check_text
 from magnetar.client.web_answer import whole
 from magnetar.clock import Clock, SystemClock
 from magnetar.errors import ConnectionLost, InvalidValue, NotAuthenticated

@@ -1,6 +1,6 @@
 """Authentication by the certificate that the client shows when it connects."""
 
-from magnetar.client.checks import check_text
+from magnetar.checks import check_text
 
 
 class AuthenticationTls:

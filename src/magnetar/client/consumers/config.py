@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypedDict
 
-from magnetar.client.checks import (
+from magnetar.checks import (
     check_all,
     check_member,
     check_not_negative,

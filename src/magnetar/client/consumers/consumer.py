@@ -4,14 +4,14 @@ from collections.abc import Awaitable, Iterable, Mapping
 from itertools import groupby
 from typing import Any
 
-from magnetar.client.checks import check_number
+from magnetar.checks import check_number
 from magnetar.client.gather_all import gather_all
 from magnetar.client.message import Message
 from magnetar.client.outgoing_message import DELAY_S_MAX
 from magnetar.client.own_loop import check_loop
-from magnetar.client.schemas.schema import T_co
 from magnetar.errors import NotAllowed
 from magnetar.model.position import MessageId
+from magnetar.schemas.schema import T_co
 
 from .ack_receipts import all_of
 from .receiver import Receiver

@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from magnetar.client.checks import check_text, copy_properties, whole_number
+from magnetar.checks import check_text, copy_properties, whole_number
 from magnetar.client.message import Message
 from magnetar.client.outgoing_message import OutgoingMessage
-from magnetar.client.schemas.primitives import BytesSchema
 from magnetar.errors import InvalidValue
 from magnetar.model.names import TopicName
 from magnetar.model.schemas import SchemaInfo
+from magnetar.schemas.primitives import BytesSchema
 
 RETRIES_MAX: Final = 16
 """Retries of a message where no policy says how many."""

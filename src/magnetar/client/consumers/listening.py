@@ -6,8 +6,8 @@ from collections.abc import AsyncIterable, Awaitable, Callable
 from typing import Any
 
 from magnetar.client.message import Message
-from magnetar.client.schemas.schema import T
 from magnetar.errors import InvalidValue, MagnetarError
+from magnetar.schemas.schema import T
 
 log = logging.getLogger(__name__)
 

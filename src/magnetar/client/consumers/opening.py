@@ -7,12 +7,12 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from magnetar.client.context import ClientContext
-from magnetar.client.schemas.schema import Schema
 from magnetar.client.stats_reports import report
 from magnetar.errors import InvalidValue
 from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST, EARLIEST_MESSAGE, LATEST, LATEST_MESSAGE, MessageId
 from magnetar.model.subscriptions import InitialPosition
+from magnetar.schemas.schema import Schema
 
 from .config import ConsumerConfig
 from .letter_sender import Letters

@@ -3,8 +3,8 @@
 from functools import partial
 from math import inf
 
-from magnetar.client.schemas.schema import T_co
 from magnetar.model.position import Position
+from magnetar.schemas.schema import T_co
 
 from .entry import Entry
 from .receiver import Receiver

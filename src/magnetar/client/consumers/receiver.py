@@ -10,16 +10,16 @@ from math import inf
 from operator import attrgetter
 from typing import Any, Final, Generic, Self, TypeVar, cast
 
-from magnetar.client.checks import check_positive
+from magnetar.checks import check_positive
 from magnetar.client.gather_all import gather_all
 from magnetar.client.message import Message, TopicMessageId
 from magnetar.client.own_loop import check_loop
-from magnetar.client.schemas.schema import T_co
 from magnetar.client.statistics import ConsumerStats
 from magnetar.clock import Clock
 from magnetar.errors import AlreadyClosed, InvalidValue, MagnetarError, TimedOut
 from magnetar.model.position import EARLIEST, LATEST, MessageId, Position
 from magnetar.model.subscriptions import SubscriptionType
+from magnetar.schemas.schema import T_co
 from magnetar.tasks import Closing, Tasks
 
 from .interceptors import ConsumerInterceptor, ConsumerInterceptors

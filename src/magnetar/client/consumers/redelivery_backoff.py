@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from magnetar.client.checks import check_not_negative, check_positive
+from magnetar.checks import check_not_negative, check_positive
 from magnetar.errors import InvalidValue
 
 

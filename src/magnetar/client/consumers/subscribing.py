@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from magnetar.client.consumers.config import ConsumerConfig
-from magnetar.client.schemas.schema import Schema
 from magnetar.model.names import TopicName
 from magnetar.model.position import LATEST
 from magnetar.model.subscriptions import InitialPosition
+from magnetar.schemas.schema import Schema
 from magnetar.wire import requests
 
 from .letter_sender import Letters

@@ -7,8 +7,8 @@ from typing import Any, Generic, Self
 
 from magnetar.client.message import Message
 from magnetar.client.own_loop import check_loop
-from magnetar.client.schemas.schema import T_co
 from magnetar.errors import AlreadyClosed, MagnetarError, TimedOut, UndecodableValue
+from magnetar.schemas.schema import T_co
 from magnetar.tasks import Closing, Tasks
 
 from .reader import Reader

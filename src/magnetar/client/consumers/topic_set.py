@@ -8,11 +8,11 @@ from typing import Any
 
 from magnetar.client.context import ClientContext, partitions_of, start_all
 from magnetar.client.gather_all import gather_all
-from magnetar.client.schemas.schema import Schema
 from magnetar.errors import InvalidValue, MagnetarError, TopicNotFound
 from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST_MESSAGE
 from magnetar.model.subscriptions import InitialPosition
+from magnetar.schemas.schema import Schema
 
 from .config import ConsumerConfig
 from .interceptors import TopicInterceptors

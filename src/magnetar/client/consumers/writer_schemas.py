@@ -9,10 +9,10 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from magnetar.client.message import Decode
-from magnetar.client.schemas.schema import Encoded, Schema
 from magnetar.errors import MagnetarError, UndecodableValue
 from magnetar.message.metadata import schema_version
 from magnetar.model.schemas import SchemaInfo
+from magnetar.schemas.schema import Encoded, Schema
 from magnetar.tasks import Tasks
 from magnetar.wire.frames import Frame
 

@@ -6,12 +6,12 @@ from typing import Any, Final, cast
 
 from magnetar.client.context import ClientContext, partitions_of, start_all
 from magnetar.client.encryption.data_keys import open_encryptor
-from magnetar.client.schemas.auto import AutoProduceSchema
-from magnetar.client.schemas.schema import Schema, T
 from magnetar.errors import SchemaNotFound
 from magnetar.model.names import TopicName
 from magnetar.model.producers import ProducerAccessMode
 from magnetar.model.schemas import SchemaType
+from magnetar.schemas.auto import AutoProduceSchema
+from magnetar.schemas.schema import Schema, T
 
 from .config import ProducerConfig, ProducerCryptoFailureAction
 from .producer import Producer

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any, Generic, Self, Unpack
 
-from magnetar.client.checks import check_data
+from magnetar.checks import check_data
 from magnetar.client.gather_all import gather_all
 from magnetar.client.outgoing_message import (
     Buffer,
@@ -16,13 +16,13 @@ from magnetar.client.outgoing_message import (
     prepare_many,
 )
 from magnetar.client.own_loop import check_loop
-from magnetar.client.schemas.schema import Schema, T
 from magnetar.client.statistics import ProducerStats
 from magnetar.client.stats_reports import report
 from magnetar.clock import Clock
 from magnetar.errors import InvalidValue, MagnetarError, QueueFull
 from magnetar.model.position import MessageId
 from magnetar.model.schemas import SchemaInfo
+from magnetar.schemas.schema import Schema, T
 from magnetar.tasks import Closing, Tasks
 
 from .batching import PackedBatch

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, groupby
 from typing import Final, TypeAlias, TypeVar, cast
 
-from magnetar.client.checks import check_data
+from magnetar.checks import check_data
 from magnetar.client.memory_limit import MemoryLimit
 from magnetar.client.outgoing_message import Buffer, OutgoingMessage, not_sent, prepare
 from magnetar.client.own_loop import check_loop

@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from magnetar.client.schemas.schema import Encoded
-from magnetar.client.schemas.schema import Schema as OurSchema
 from magnetar.compat.enums import SchemaType
 from magnetar.errors import UndecodableValue
 from magnetar.model.schemas import SchemaInfo as OurSchemaInfo
 from magnetar.model.schemas import SchemaType as OurSchemaType
+from magnetar.schemas.schema import Encoded
+from magnetar.schemas.schema import Schema as OurSchema
 
 from .schema import Schema
 from .schema_avro import AvroSchema

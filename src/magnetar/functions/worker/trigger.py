@@ -8,10 +8,10 @@ from typing import Final
 from magnetar.client.client import Client
 from magnetar.client.consumers.reader import Reader
 from magnetar.client.message_id_bytes import parsed
-from magnetar.client.schemas.auto import AutoProduceSchema
 from magnetar.errors import MagnetarError, TimedOut
 from magnetar.model.names import TopicName
 from magnetar.model.position import LATEST_MESSAGE, MessageId
+from magnetar.schemas.auto import AutoProduceSchema
 
 TIMEOUT_S: Final = 30.0
 INPUT_TOPIC: Final = "__pfn_input_topic__"

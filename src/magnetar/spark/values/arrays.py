@@ -35,8 +35,8 @@ from pyspark.sql.types import (
     TimeType,
 )
 
-from magnetar.client.schemas.primitives import of_day
 from magnetar.errors import UndecodableValue
+from magnetar.schemas.primitives import of_day
 from magnetar.spark.values.types import ValueType
 
 PLACES_MAX: Final = 2**31 - 1

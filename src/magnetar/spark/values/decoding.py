@@ -32,10 +32,10 @@ from pyspark.sql.types import (
     TimeType,
 )
 
-from magnetar.client.schemas.avro import Definition
-from magnetar.client.schemas.key_value import parts_of, separated, split
 from magnetar.errors import InvalidValue, UndecodableValue
 from magnetar.model.schemas import SchemaInfo, SchemaType
+from magnetar.schemas.avro import Definition
+from magnetar.schemas.key_value import parts_of, separated, split
 from magnetar.spark.values.arrays import DAY_NS, Numbers, array_of, binary_array, fixed_array
 from magnetar.spark.values.types import ValueType, stored_form
 

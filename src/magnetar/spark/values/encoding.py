@@ -26,12 +26,12 @@ from pyspark.sql.types import (
     TimeType,
 )
 
-from magnetar.client.schemas.auto import PRIMITIVES
-from magnetar.client.schemas.avro import Definition
-from magnetar.client.schemas.key_value import joined_payload, parts_of, separated
-from magnetar.client.schemas.primitives import of_day
 from magnetar.errors import InvalidValue
 from magnetar.model.schemas import SchemaInfo, SchemaType
+from magnetar.schemas.auto import PRIMITIVES
+from magnetar.schemas.avro import Definition
+from magnetar.schemas.key_value import joined_payload, parts_of, separated
+from magnetar.schemas.primitives import of_day
 from magnetar.spark.values.types import ValueType, value_type
 
 Convert = Callable[[Any], Any]

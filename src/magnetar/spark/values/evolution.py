@@ -5,9 +5,9 @@ from typing import Any
 
 from pyspark.sql.types import DataType, StructField, StructType
 
-from magnetar.client.schemas.avro import Definition
 from magnetar.errors import InvalidValue
 from magnetar.model.schemas import SchemaInfo
+from magnetar.schemas.avro import Definition
 from magnetar.spark.values.definitions import avro_of, derived
 from magnetar.spark.values.encoding import check_fits
 from magnetar.spark.values.types import ValueType, value_type

@@ -27,10 +27,10 @@ from pyspark.sql.types import (
     TimeType,
 )
 
-from magnetar.client.schemas.avro import Definition
-from magnetar.client.schemas.key_value import parts_of
 from magnetar.errors import InvalidValue, UndecodableValue
 from magnetar.model.schemas import SchemaInfo, SchemaType
+from magnetar.schemas.avro import Definition
+from magnetar.schemas.key_value import parts_of
 
 _DIGITS_MAX: Final = 38  # Of Spark's decimals.
 _NS_OF_MS: Final = 1_000_000

@@ -7,10 +7,10 @@ import pyarrow as pa
 from pyspark.sql.types import BinaryType, DataType, StringType, StructType
 
 from magnetar.client.consumers.letters import PassedOn
-from magnetar.client.schemas.schema import Schema
 from magnetar.errors import IncompatibleSchema, InvalidValue
 from magnetar.model.names import TopicName
 from magnetar.model.schemas import AVRO_DEFINED, SchemaInfo, SchemaType
+from magnetar.schemas.schema import Schema
 from magnetar.spark.connections import client_for
 from magnetar.spark.values.arrays import binary_array
 from magnetar.spark.values.columns import WrittenColumns

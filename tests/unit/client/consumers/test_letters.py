@@ -12,12 +12,12 @@ from magnetar.client.consumers.letters import (
 )
 from magnetar.client.message import Delivery, Message
 from magnetar.client.outgoing_message import OutgoingMessage
-from magnetar.client.schemas.primitives import StringSchema
 from magnetar.errors import InvalidName, InvalidValue
 from magnetar.message.entry import join
 from magnetar.message.metadata import build, parse
 from magnetar.model.names import TopicName
 from magnetar.model.position import Position
+from magnetar.schemas.primitives import StringSchema
 
 ORDERS, OTHERS = TopicName.parse("orders"), TopicName.parse("t/n/others")
 

@@ -5,8 +5,8 @@ from support.loop import until
 from unit.client.peer import refuse
 
 from magnetar import OutgoingMessage
-from magnetar.client.schemas.primitives import StringSchema
 from magnetar.errors import AlreadyClosed, NotAuthorized
+from magnetar.schemas.primitives import StringSchema
 from magnetar.wire.commands import BaseCommand
 
 

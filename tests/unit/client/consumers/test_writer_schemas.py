@@ -7,12 +7,12 @@ from support.loop import until
 from unit.client.peer import hang_up
 
 from magnetar.client.consumers.writer_schemas import WriterSchemas
-from magnetar.client.schemas.avro import AvroSchema
-from magnetar.client.schemas.primitives import StringSchema
 from magnetar.errors import SchemaNotFound, TimedOut, UndecodableValue
 from magnetar.message.entry import checksum, join
 from magnetar.message.metadata import build
 from magnetar.model.schemas import SchemaType
+from magnetar.schemas.avro import AvroSchema
+from magnetar.schemas.primitives import StringSchema
 from magnetar.wire import replies
 from magnetar.wire.commands import BaseCommand
 

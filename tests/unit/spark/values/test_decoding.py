@@ -7,17 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql.pandas.types import to_arrow_type
 
-from magnetar.client.schemas import primitives
-from magnetar.client.schemas.avro import AvroSchema, Definition
-from magnetar.client.schemas.key_value import (
+from magnetar.errors import UndecodableValue
+from magnetar.model.schemas import SchemaInfo, SchemaType
+from magnetar.schemas import primitives
+from magnetar.schemas.avro import AvroSchema, Definition
+from magnetar.schemas.key_value import (
     KeyValue,
     KeyValueEncoding,
     KeyValueSchema,
     joined_payload,
     split,
 )
-from magnetar.errors import UndecodableValue
-from magnetar.model.schemas import SchemaInfo, SchemaType
 from magnetar.spark.values.arrays import binary_array
 from magnetar.spark.values.decoding import bytes_of, decoder
 from magnetar.spark.values.types import pruned, value_type

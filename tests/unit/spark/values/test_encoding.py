@@ -25,10 +25,10 @@ from pyspark.sql.types import (
     TimeType,
 )
 
-from magnetar.client.schemas.key_value import KeyValueEncoding, KeyValueSchema
-from magnetar.client.schemas.primitives import Int32Schema, StringSchema
 from magnetar.errors import InvalidValue
 from magnetar.model.schemas import SchemaInfo, SchemaType
+from magnetar.schemas.key_value import KeyValueEncoding, KeyValueSchema
+from magnetar.schemas.primitives import Int32Schema, StringSchema
 from magnetar.spark.values.arrays import binary_array
 from magnetar.spark.values.decoding import decoder
 from magnetar.spark.values.definitions import derived

@@ -4,9 +4,9 @@ import pickle
 
 import pytest
 
-from magnetar.client.schemas import primitives
-from magnetar.client.schemas.avro import AvroSchema
 from magnetar.errors import InvalidValue, TopicNotFound
+from magnetar.schemas import primitives
+from magnetar.schemas.avro import AvroSchema
 from magnetar.spark.read_options import ReadOptions
 from magnetar.spark.values.plan import UNKNOWN, ValuePlan, schema_of
 

@@ -2,8 +2,8 @@
 
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from magnetar.client.schemas import primitives
 from magnetar.model.position import EARLIEST_MESSAGE
+from magnetar.schemas import primitives
 from magnetar.spark.read_options import ReadOptions
 from magnetar.spark.values.plan import ValuePlan
 from magnetar.spark.values.reading import value_rows

@@ -8,10 +8,10 @@ from pyspark.sql.types import StructType
 
 from magnetar.client import blocking
 from magnetar.client.outgoing_message import OutgoingMessage
-from magnetar.client.schemas import primitives
 from magnetar.errors import UndecodableValue
 from magnetar.model.position import EARLIEST_MESSAGE
 from magnetar.model.schemas import SchemaInfo, SchemaType
+from magnetar.schemas import primitives
 from magnetar.spark.schema import READ_SCHEMA, with_values
 from magnetar.spark.values.options import ValueOptions
 from magnetar.spark.values.plan import ValuePlan

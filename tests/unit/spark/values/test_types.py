@@ -3,10 +3,10 @@ import json
 import pytest
 from pyspark.sql.types import IntegerType, StructType
 
-from magnetar.client.schemas.key_value import KeyValueSchema
-from magnetar.client.schemas.primitives import Int64Schema, StringSchema
 from magnetar.errors import InvalidValue
 from magnetar.model.schemas import SchemaInfo, SchemaType
+from magnetar.schemas.key_value import KeyValueSchema
+from magnetar.schemas.primitives import Int64Schema, StringSchema
 from magnetar.spark.values.types import PRIMITIVES, pruned, stored_form, value_type
 
 

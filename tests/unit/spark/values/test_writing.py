@@ -7,11 +7,11 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.types import IntegerType, LongType, StringType, StructType
 
-from magnetar.client.schemas.avro import AvroSchema
-from magnetar.client.schemas.key_value import KeyValueEncoding, KeyValueSchema
-from magnetar.client.schemas.primitives import Int32Schema, Int64Schema, StringSchema
 from magnetar.errors import IncompatibleSchema, InvalidValue
 from magnetar.model.schemas import SchemaType
+from magnetar.schemas.avro import AvroSchema
+from magnetar.schemas.key_value import KeyValueEncoding, KeyValueSchema
+from magnetar.schemas.primitives import Int32Schema, Int64Schema, StringSchema
 from magnetar.spark.values.writing import TypedValues
 from magnetar.spark.write_options import WriteOptions
 

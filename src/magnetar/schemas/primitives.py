@@ -9,7 +9,7 @@ import struct
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, ClassVar, Final, TypeVar
 
-from magnetar.client.checks import check_text
+from magnetar.checks import check_text
 from magnetar.errors import InvalidValue, UndecodableValue
 from magnetar.model.schemas import SchemaInfo, SchemaType
 

@@ -5,10 +5,11 @@ import msgspec
 import pydantic
 import pydantic.dataclasses
 import pytest
-from unit.client.schemas.records import Item, Model, Order, Struct
+from unit.schemas.records import Item, Model, Order, Struct
 
-from magnetar.client.schemas.json import JsonSchema
-from magnetar.client.schemas.record_fields import (
+from magnetar.errors import InvalidValue
+from magnetar.schemas.json import JsonSchema
+from magnetar.schemas.record_fields import (
     NOT_FOUND,
     Field,
     fields_of,
@@ -17,7 +18,6 @@ from magnetar.client.schemas.record_fields import (
     is_record,
     plainly_made,
 )
-from magnetar.errors import InvalidValue
 
 if TYPE_CHECKING:
     from nowhere import Unknown

@@ -4,7 +4,7 @@ import sys
 import pytest
 
 from magnetar import schemas
-from magnetar.client.schemas.schema import Schema
+from magnetar.schemas.schema import Schema
 
 
 @pytest.mark.parametrize("name", schemas.__all__)

@@ -10,7 +10,7 @@ from uuid import UUID
 import msgspec
 import pydantic
 
-from magnetar.client.schemas.records import AvroType, Float32, Int32
+from magnetar.schemas.records import AvroType, Float32, Int32
 
 
 class Colour(Enum):

@@ -2,16 +2,16 @@ from types import SimpleNamespace
 
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
-from unit.client.schemas.records import Item
+from unit.schemas.records import Item
 
-from magnetar.client.schemas.auto import AutoConsumeSchema, AutoProduceSchema, decoder_of
-from magnetar.client.schemas.avro import AvroSchema
-from magnetar.client.schemas.json import JsonSchema
-from magnetar.client.schemas.key_value import KeyValue, KeyValueEncoding, KeyValueSchema
-from magnetar.client.schemas.primitives import Int64Schema, StringSchema
-from magnetar.client.schemas.protobuf import ProtobufNativeSchema
 from magnetar.errors import InvalidValue, UndecodableValue
 from magnetar.model.schemas import SchemaInfo, SchemaType
+from magnetar.schemas.auto import AutoConsumeSchema, AutoProduceSchema, decoder_of
+from magnetar.schemas.avro import AvroSchema
+from magnetar.schemas.json import JsonSchema
+from magnetar.schemas.key_value import KeyValue, KeyValueEncoding, KeyValueSchema
+from magnetar.schemas.primitives import Int64Schema, StringSchema
+from magnetar.schemas.protobuf import ProtobufNativeSchema
 
 PAIRS = KeyValueSchema(StringSchema(), JsonSchema(Item))
 SEPARATED = KeyValueSchema(StringSchema(), StringSchema(), KeyValueEncoding.SEPARATED)

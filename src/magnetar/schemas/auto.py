@@ -94,5 +94,5 @@ def decoder_of(schema: SchemaInfo) -> Callable[[Encoded], Any]:
     if kind not in homes:
         raise UndecodableValue(f"messages of a schema of type {kind.name} have no values here")
     found: Callable[[SchemaInfo], Schema[Any]]
-    found = import_module(f"magnetar.client.schemas.{homes[kind]}").of_topic
+    found = import_module(f"magnetar.schemas.{homes[kind]}").of_topic
     return found(schema).decoder(None)

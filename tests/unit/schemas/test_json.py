@@ -6,12 +6,12 @@ from decimal import Decimal
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from unit.client.schemas.records import Colour, Everything, Item, Model, ModelItem, Order, Struct
+from unit.schemas.records import Colour, Everything, Item, Model, ModelItem, Order, Struct
 
-from magnetar.client.schemas import json as json_schema
-from magnetar.client.schemas.json import JsonSchema, codec
-from magnetar.client.schemas.records import Deriving
 from magnetar.errors import InvalidValue, UndecodableValue
+from magnetar.schemas import json as json_schema
+from magnetar.schemas.json import JsonSchema, codec
+from magnetar.schemas.records import Deriving
 
 DECIMAL = {
     "type": "record",

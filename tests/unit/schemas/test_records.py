@@ -4,10 +4,11 @@ from enum import Enum
 from typing import Annotated, Any, NewType
 
 import pytest
-from unit.client.schemas.records import Colour, Item, Model, Order, Struct
+from unit.schemas.records import Colour, Item, Model, Order, Struct
 
-from magnetar.client.schemas.kinds import Misfit
-from magnetar.client.schemas.records import (
+from magnetar.errors import InvalidValue, UndecodableValue
+from magnetar.schemas.kinds import Misfit
+from magnetar.schemas.records import (
     AvroType,
     Deriving,
     Float32,
@@ -15,7 +16,6 @@ from magnetar.client.schemas.records import (
     plain_of,
     value_of,
 )
-from magnetar.errors import InvalidValue, UndecodableValue
 
 Number = NewType("Number", int)
 

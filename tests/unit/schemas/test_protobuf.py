@@ -4,10 +4,10 @@ import pytest
 from google.protobuf.descriptor_pb2 import DescriptorProto
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from magnetar.client.schemas.protobuf import ProtobufNativeSchema, of_topic
 from magnetar.errors import InvalidValue, UndecodableValue
 from magnetar.model.schemas import SchemaInfo, SchemaType
 from magnetar.proto.PulsarApi_pb2 import CommandPing, MessageIdData
+from magnetar.schemas.protobuf import ProtobufNativeSchema, of_topic
 from magnetar.wire.file_descriptors import root_message
 
 

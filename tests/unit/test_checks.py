@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 import pytest
 
-from magnetar.client.checks import (
+from magnetar.checks import (
     NUMBER_MAX,
     check_bytes,
     check_data,

@@ -6,10 +6,10 @@ Those that need a library of their own are imported when first used.
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from magnetar.client.schemas.auto import AutoConsumeSchema, AutoProduceSchema
-from magnetar.client.schemas.json import JsonSchema
-from magnetar.client.schemas.key_value import KeyValue, KeyValueEncoding, KeyValueSchema
-from magnetar.client.schemas.primitives import (
+from magnetar.schemas.auto import AutoConsumeSchema, AutoProduceSchema
+from magnetar.schemas.json import JsonSchema
+from magnetar.schemas.key_value import KeyValue, KeyValueEncoding, KeyValueSchema
+from magnetar.schemas.primitives import (
     BooleanSchema,
     BytesSchema,
     DateSchema,
@@ -27,12 +27,12 @@ from magnetar.client.schemas.primitives import (
     TimeSchema,
     TimestampSchema,
 )
-from magnetar.client.schemas.records import AvroType, Float32, Int32
-from magnetar.client.schemas.schema import Schema
+from magnetar.schemas.records import AvroType, Float32, Int32
+from magnetar.schemas.schema import Schema
 
 if TYPE_CHECKING:
-    from magnetar.client.schemas.avro import AvroSchema
-    from magnetar.client.schemas.protobuf import ProtobufNativeSchema
+    from magnetar.schemas.avro import AvroSchema
+    from magnetar.schemas.protobuf import ProtobufNativeSchema
 
 __all__ = [
     "AutoConsumeSchema",
@@ -66,8 +66,8 @@ __all__ = [
 ]
 
 _HOMES: Final = {
-    "AvroSchema": "magnetar.client.schemas.avro",
-    "ProtobufNativeSchema": "magnetar.client.schemas.protobuf",
+    "AvroSchema": "magnetar.schemas.avro",
+    "ProtobufNativeSchema": "magnetar.schemas.protobuf",
 }
 
 if not TYPE_CHECKING:  # A type checker would take every name for one that is there.

@@ -1,6 +1,6 @@
 import pytest
 
-from magnetar.client.schemas.schema import Schema
+from magnetar.schemas.schema import Schema
 
 
 def test_a_schema_says_how_to_encode_and_decode():

@@ -62,7 +62,7 @@ class _DictJson(Schema[dict[str, Any]]):
     info: SchemaInfo
 
     def __init__(self, definition: str | bytes | Mapping[str, Any]) -> None:
-        self._definition = import_module("magnetar.client.schemas.avro").Definition.of(definition)
+        self._definition = import_module("magnetar.schemas.avro").Definition.of(definition)
         self.info = SchemaInfo(SchemaType.JSON, self._definition.data)
         _, self._read = codec()
 

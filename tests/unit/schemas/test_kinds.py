@@ -5,11 +5,11 @@ from decimal import Decimal
 from uuid import UUID
 
 import pytest
-from unit.client.schemas.records import Colour, Size
+from unit.schemas.records import Colour, Size
 
-from magnetar.client.schemas import kinds
-from magnetar.client.schemas.kinds import Misfit
 from magnetar.errors import InvalidValue
+from magnetar.schemas import kinds
+from magnetar.schemas.kinds import Misfit
 
 WEST = timezone(timedelta(hours=-5))
 NOON = datetime(2024, 2, 29, 12, tzinfo=UTC)

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from magnetar.client.schemas.primitives import (
+from magnetar.errors import InvalidValue, UndecodableValue
+from magnetar.schemas.primitives import (
     BooleanSchema,
     BytesSchema,
     DateSchema,
@@ -26,7 +27,6 @@ from magnetar.client.schemas.primitives import (
     since_epoch,
     time_of,
 )
-from magnetar.errors import InvalidValue, UndecodableValue
 
 NOON = datetime(2024, 2, 29, 12, 30, 15, 250_000, tzinfo=UTC)
 

@@ -5,10 +5,12 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from unit.client.schemas.records import Item
+from unit.schemas.records import Item
 
-from magnetar.client.schemas.avro import AvroSchema
-from magnetar.client.schemas.key_value import (
+from magnetar.errors import InvalidValue, UndecodableValue
+from magnetar.model.schemas import SchemaInfo, SchemaType
+from magnetar.schemas.avro import AvroSchema
+from magnetar.schemas.key_value import (
     KeyValue,
     KeyValueEncoding,
     KeyValueSchema,
@@ -16,9 +18,7 @@ from magnetar.client.schemas.key_value import (
     parts_of,
     separated,
 )
-from magnetar.client.schemas.primitives import BytesSchema, Int32Schema, StringSchema
-from magnetar.errors import InvalidValue, UndecodableValue
-from magnetar.model.schemas import SchemaInfo, SchemaType
+from magnetar.schemas.primitives import BytesSchema, Int32Schema, StringSchema
 
 INLINE = KeyValueSchema(StringSchema(), Int32Schema())
 SEPARATED = KeyValueSchema(StringSchema(), Int32Schema(), KeyValueEncoding.SEPARATED)

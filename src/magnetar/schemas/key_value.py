@@ -10,7 +10,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Final, Generic, NamedTuple, TypeVar, cast
 
-from magnetar.client.checks import check_member
+from magnetar.checks import check_member
 from magnetar.errors import InvalidSchema, InvalidValue, UndecodableValue
 from magnetar.model.key_value_schemas import halves, joined
 from magnetar.model.schemas import SchemaInfo, SchemaType

@@ -7,12 +7,12 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from unit.client.schemas.records import Cents, Item, Model, Order, Struct
-from unit.client.schemas.test_json import everything, orders
+from unit.schemas.records import Cents, Item, Model, Order, Struct
+from unit.schemas.test_json import everything, orders
 
-from magnetar.client.schemas.avro import AvroSchema, Definition
 from magnetar.errors import InvalidValue, UndecodableValue
 from magnetar.model.schemas import SchemaInfo, SchemaType
+from magnetar.schemas.avro import AvroSchema, Definition
 
 
 def message(data):

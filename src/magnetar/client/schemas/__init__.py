@@ -1,1 +1,0 @@
-"""Schemas: application values to bytes and back, and what the broker is told of them."""
