@@ -5,7 +5,7 @@ PY := .venv/bin/python
 READY := .venv/.ready
 BENCH := .venv/.bench
 
-.PHONY: help setup wheel run test test-pulsar scenarios crash sink spark-places functions check format generate proto all clean
+.PHONY: help setup wheel run docs test test-pulsar scenarios crash sink spark-places functions check format generate proto all clean
 
 help:            ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -22,6 +22,10 @@ wheel: $(READY)  ## a wheel in dist, with the compiled inner loops
 
 run: $(READY)    ## the main job: flights through a broker and a Spark pipeline, reconciled
 	.venv/bin/magnetar quickstart $(ARGS)
+
+docs: $(READY)   ## the documents as a site in build/site, with a reference; no server, no network
+	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --quiet --strict
+	@echo build/site/index.html
 
 test: $(READY)   ## all tests, in two processes; ARGS="-n 0 tests/..." runs some in one
 	$(PY) -m pytest -n 2 $(ARGS)

@@ -14,8 +14,15 @@ CODE = re.compile(r"`([^`\n]+)`")
 BLOCK = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 
-# What was, and the settings of Pulsar (test_settings_document.py holds them to the code).
-NOT_OF_THE_CODE = {"CHANGELOG.md", "settings.md"}
+# What was, the settings of Pulsar (test_settings_document.py holds them to the code), and other
+# systems.
+NOT_OF_THE_CODE = {
+    "CHANGELOG.md",
+    "settings.md",
+    "coming-from-kafka.md",
+    "coming-from-pulsar.md",
+    "coming-from-rabbitmq.md",
+}
 # Names in code type that other projects made: Python's, the shell's, Java's, Spark's and Pulsar's.
 OUTSIDE = {
     "passlib",

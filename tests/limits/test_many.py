@@ -1,8 +1,8 @@
 """Thousands of connections that do nothing, hundreds of topics with a slow consumer each.
 
-`make test` takes 2,000 connections and 400 topics; `LIMITS_CONNECTIONS=10000` are as many as a broker
-must carry, `LIMITS_TOPICS=1000` were tried, and
-`python -m bench.memory` says what they cost. Opening and greeting thousands takes some seconds.
+`make test` takes 2,000 connections and 400 topics. `LIMITS_CONNECTIONS=10000` is as many as a
+broker must carry, `LIMITS_TOPICS=1000` was tried; `python -m bench.memory` says what connections
+cost. Opening and greeting thousands takes some seconds.
 """
 
 import os
