@@ -153,15 +153,29 @@ class PersistentSubscription(Subscription):
 
         Raises Fenced while another seek is under way, and when the topic closes meanwhile.
         """
+
+        async def move() -> None:
+            position = await target()
+            if self._closed:
+                raise Fenced(f"Subscription {self.name} was closed during the seek")
+            await self.cursor.reset(position, ack_set or None)
+
+        await self._moved(move)
+
+    async def replay(self, positions: Sequence[Position]) -> None:
+        """Close all consumers, and let these entries, which ascend, be delivered again.
+
+        What else is acknowledged stays so. Raises as ``seek``.
+        """
+        await self._moved(lambda: self.cursor.take_back(positions))
+
+    async def _moved(self, move: Callable[[], Awaitable[None]]) -> None:
         if self._fenced:
             raise Fenced("Failed to fence subscription")
         self._fenced = True
         try:
             self.disconnect_all()
-            position = await target()
-            if self._closed:
-                raise Fenced(f"Subscription {self.name} was closed during the seek")
-            await self.cursor.reset(position, ack_set or None)
+            await move()
         finally:
             self._fenced = False
 

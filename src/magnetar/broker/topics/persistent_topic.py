@@ -22,6 +22,7 @@ from magnetar.broker.topics.shared_rates import SharedRates
 from magnetar.broker.topics.subscription import Subscription
 from magnetar.broker.topics.subscription_names import check_subscription_name
 from magnetar.broker.topics.topic_deduplication import TopicDeduplication
+from magnetar.broker.topics.topic_log import TopicLog
 from magnetar.broker.topics.topic_offload import TopicOffload
 from magnetar.broker.topics.topic_producers import TopicProducers
 from magnetar.broker.topics.topic_rates import TopicRates, limited
@@ -386,6 +387,10 @@ class PersistentTopic:
     ) -> BacklogCount:
         return await self._subscriptions.count_backlog(own(subscription), start)
 
+    @property
+    def log(self) -> TopicLog:
+        return TopicLog(self.ledger)
+
     async def last_message_id(self, *, compacted: bool = False) -> tuple[Position, int]:
         return await log_positions.last_message_id(self.ledger, compacted=compacted)
 
@@ -399,7 +404,7 @@ class PersistentTopic:
         threshold = self.policies.compaction_threshold_bytes
         if not threshold or self._closed or self._compacts:
             return
-        if self._to_compact > threshold:
+        if bytes_to_compact(self.ledger) > threshold:
             self.compact()
 
     def offloading(self) -> TopicOffload:
@@ -412,10 +417,6 @@ class PersistentTopic:
     @property
     def _offloads(self) -> bool:
         return self.offload is not None and self.offload.running
-
-    @property
-    def _to_compact(self) -> int:
-        return bytes_to_compact(self.ledger)
 
     @property
     def _compacts(self) -> bool:
@@ -439,7 +440,7 @@ class PersistentTopic:
         if rule is None or not rule.delete_while_inactive or retention.time_s < 0 or not self.idle:
             return None
         caught_up = rule.delete_mode is InactiveTopicDeleteMode.CAUGHT_UP
-        if self.ledger.compacted is not None and not (caught_up and not self._to_compact):
+        if self.ledger.compacted is not None and (not caught_up or bytes_to_compact(self.ledger)):
             return None  # For compaction Pulsar has a subscription.
         if any(not caught_up or each.backlog for each in self.subscriptions.values()):
             return None

@@ -10,6 +10,7 @@ from magnetar.broker.topics.consumer import Consumer, DeliveryTotals, SubscribeR
 from magnetar.broker.topics.producer import Producer
 from magnetar.broker.topics.producer_access import SHARED_ACCESS, AccessRequest
 from magnetar.broker.topics.subscription import Subscription
+from magnetar.broker.topics.topic_log import TopicLog
 from magnetar.broker.topics.topic_offload import TopicOffload
 from magnetar.broker.topics.topic_upkeep import TopicUpkeep
 from magnetar.errors import NotAllowed
@@ -213,6 +214,10 @@ class StoredTopic(Topic, Protocol):
     @property
     def unused_max_s(self) -> float | None:
         """The topic is deleted when it was idle for so long; None: it is not to be deleted."""
+
+    @property
+    def log(self) -> TopicLog:
+        """What it has stored, to be read by position: no subscription notices."""
 
     async def last_message_id(self, *, compacted: bool = False) -> tuple[Position, int]:
         """The last entry, and the index of its last message (-1 outside a batch).

@@ -18,7 +18,7 @@ from magnetar.storage.managed_ledger.layout import Layout
 
 
 class AckSet:
-    """It only grows, except by ``reset``. Positions that do not exist are ignored."""
+    """It grows, except by ``reset`` and ``take_back``. Positions that do not exist are ignored."""
 
     __slots__ = ("batches", "beyond", "changes", "mark", "ranges", "redeliveries")
 
@@ -108,6 +108,37 @@ class AckSet:
         self.redeliveries.clear()
         self.beyond = 0
         self.changes += 1
+
+    def take_back(self, positions: Sequence[Position], log: Layout) -> None:
+        """Let these, which ascend, be acknowledged no longer; all others stay as they are."""
+        positions = [each for each in positions if log.locate(each) == each]
+        if not positions:
+            return
+        wanted: dict[int, EntryRanges] = {}
+        for ledger_id, entry_id in positions:
+            wanted.setdefault(ledger_id, EntryRanges()).add(entry_id, entry_id)
+        acknowledged = [
+            (ledger_id, first, last)
+            for ledger_id, here in self.ranges.items()
+            for first, last in zip(here.starts, here.ends, strict=True)
+        ]
+        if positions[0] <= self.mark:
+            low, high = log.previous_position(positions[0]), self.mark
+            for ledger_id in log.ledger_ids:
+                if low.ledger_id <= ledger_id <= high.ledger_id:
+                    first = low.entry_id + 1 if ledger_id == low.ledger_id else 0
+                    last = log.last_entry_id(ledger_id) or 0
+                    if ledger_id == high.ledger_id:
+                        last = high.entry_id
+                    acknowledged.append((ledger_id, first, last))
+            self.mark = low
+        self.ranges.clear()
+        self.beyond = 0
+        self.changes += 1
+        for ledger_id, first, last in sorted(acknowledged):
+            left = wanted.get(ledger_id, EntryRanges()).gaps(first, last)
+            if left:
+                self._add_beyond(ledger_id, left)
 
     def covers(self, position: Position) -> bool:
         """Say whether the entry at ``position`` is acknowledged."""

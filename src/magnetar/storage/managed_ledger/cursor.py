@@ -323,6 +323,13 @@ class Cursor:
         self._note_changes()
         await self.flush()
 
+    async def take_back(self, positions: Sequence[Position]) -> None:
+        """Let entries, which ascend, be acknowledged no longer. Otherwise as ``reset``."""
+        self.acks.take_back(positions, self._log.layout)
+        self.rewind()
+        self._note_changes()
+        await self.flush()
+
     async def flush(self) -> None:
         """Return when all that was acknowledged so far is saved. Only durable cursors are saved.
 
