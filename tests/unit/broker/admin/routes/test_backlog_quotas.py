@@ -1,4 +1,4 @@
-"""The answers are in tests/golden/admin/policies.jsonl; here is what was not recorded."""
+"""The answers are in tests/golden/admin/exchanges.jsonl; here is what was not recorded."""
 
 import pytest
 from unit.broker.admin.world import open_world

@@ -1,0 +1,4 @@
+"""functions_off"""
+
+BEFORE = {}
+DIFFERENCES = {}

@@ -1,0 +1,19 @@
+"""What a namespace limits."""
+
+from golden.admin.groups.shared import making
+
+BEFORE = {
+    "max_topics_partitions": making(
+        ("PUT", "namespaces/golden/lim", None),
+        ("PUT", "persistent/golden/lim/a", None),
+        ("POST", "namespaces/golden/lim/maxTopicsPerNamespace", 2),
+        ("POST", "namespaces/golden/lim/maxSubscriptionsPerTopic", 1),
+    ),
+    "ns_delete_emptied": making(
+        ("DELETE", "persistent/golden/lim/a", None), ("DELETE", "persistent/golden/lim/b", None)
+    ),
+}
+DIFFERENCES = {
+    "max_topics_partitions": "the reason names the namespace and how many topics it has",
+    "max_topics_exceeded": "the reason names the namespace and how many topics it has",
+}

@@ -1,0 +1,108 @@
+"""Subscriptions."""
+
+import asyncio
+
+from golden.admin.groups.shared import NOT_OURS, NOT_YET, TOPICS, listen
+from support.loop import until
+
+from magnetar import CompressionType, OutgoingMessage
+from magnetar.clock import SystemClock
+
+FIRST_REFUSAL = "of several subscriptions that are refused, it is the first that is named"
+
+BETWEEN_MS = 1795226494578
+"""When the recorder had sent the first ten messages, and none of the next five."""
+
+
+async def data(world):
+    """Ten messages with all they may have, five without, and a batch of eight."""
+    producer = await world.client.create_producer(
+        f"{TOPICS}/data", name="prod-1", batching=False, properties={"pp": "3"}
+    )
+    await listen(world, f"{TOPICS}/data", "sub-shared", receiver_queue_size=5)
+    for index in range(10):
+        receipt = await producer.send(
+            b"msg-%d" % index,
+            key=f"k{index % 3}",
+            properties={"n": str(index)},
+            event_time_ms=1_700_000_000_000 + index,
+        )
+    await asyncio.sleep(0.002)  # The later ones have a later time.
+    world.times[BETWEEN_MS] = SystemClock().wall_ms()
+    for index in range(5):
+        await producer.send(b"late-%d" % index)
+    batches = await world.client.create_producer(
+        f"{TOPICS}/data", name="prod-batch", compression=CompressionType.LZ4
+    )
+    await batches.send_many(
+        OutgoingMessage(
+            b"batch-%d" % index + b"x" * 50, key=f"bk{index}", properties={"bi": str(index)}
+        )
+        for index in range(8)
+    )
+    world.ledgers[20] = receipt.ledger_id
+
+
+async def active_subscription(world):
+    world.kept["active"] = await world.client.subscribe(f"{TOPICS}/data", "sub-act")
+
+
+async def back_again(world):
+    """Its client subscribes again by itself."""
+    topic = await world.topic(f"{TOPICS}/data")
+    await until(lambda: "sub-act" in topic.subscriptions)
+
+
+async def other_topic(world):
+    await world.make(("PUT", "namespaces/golden/ex", None))
+    await world.make(("PUT", "persistent/golden/ex/t/subscription/s", "earliest"))
+    await world.send("persistent://golden/ex/t", *(b"m%d" % index for index in range(10)))
+    world.ledgers[186] = (await world.topic("persistent://golden/ex/t")).last_position.ledger_id
+
+
+async def other_topic_from_its_start(world):
+    await world.make(("POST", "persistent/golden/ex/t/subscription/s/resetcursor/0", None))
+
+
+async def other_topic_in_use(world):
+    """Its consumer has one message to go, which is two seconds old."""
+    await listen(world, "persistent://golden/ex/t", "conn")
+
+
+BEFORE = {
+    "create_s-latest": data,
+    "delete_active": active_subscription,
+    "list_after": back_again,
+    "reset2_id3": other_topic,
+    "expire2_isExcluded": other_topic_from_its_start,
+    "expire_connected_small_backlog_3600": other_topic_in_use,
+}
+DIFFERENCES = {
+    "replicated_get": NOT_YET,
+    "replicated_get_false": NOT_YET,
+    "replicated_set": NOT_YET,
+    "replicated_get2": NOT_YET,
+    "replicated_set_false": NOT_YET,
+    "replicated_unknown": NOT_YET,
+    "list_after_peek_unknown": NOT_YET,
+    "peek_after_skip": NOT_YET,
+    "expire_id_excluded": "ours has finished with the one before",
+    "expire_all": FIRST_REFUSAL,
+    "expire_all_partitioned": FIRST_REFUSAL,
+    "peek_after_reset_ts": NOT_YET,
+    "peek_after_reset_0": NOT_YET,
+    "peek_after_reset_id": NOT_YET,
+    "peek_after_reset_excl": NOT_YET,
+    "reset_id_no_body": NOT_OURS,
+    "list_after": NOT_YET,
+    "reset2_id3_peek": NOT_YET,
+    "reset2_isExcluded_peek": NOT_YET,
+    "reset2_excluded_peek": NOT_YET,
+    "reset2_earliest_text_peek": NOT_YET,
+    "reset2_latest_text_peek": NOT_YET,
+    "expire2_isExcluded_peek": NOT_YET,
+    "expire2_excluded_peek": NOT_YET,
+    "create2_c1_peek": NOT_YET,
+    "create2_c2_peek": NOT_YET,
+    "expire_connected_small_backlog_1": NOT_YET,
+}

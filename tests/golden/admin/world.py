@@ -1,0 +1,74 @@
+"""The broker that the recorded exchanges are replayed on, and what asks it."""
+
+import json
+from contextlib import asynccontextmanager
+
+import aiohttp
+from unit.broker.admin.world import Answer
+from yarl import URL
+
+from magnetar import Client
+from magnetar.model.names import TopicName
+from magnetar.testing.local_broker import LocalBroker
+
+USUAL = {"Accept": "application/json", "Content-Type": "application/json"}
+
+
+class World:
+    """A broker in the loop of the test; ``registry`` has its topics.
+
+    ``ledgers`` has for every recorded id of a ledger that came up the one that is ours.
+    """
+
+    def __init__(self, local, session, client):
+        self.local = local
+        self.registry = local.broker.registry
+        self.client = client
+        self.ledgers = {}
+        self.times = {}  # The same for recorded times, which come up in paths.
+        self.kept = {}  # Producers and consumers from one preparation to another.
+        self._session = session
+
+    async def ask(self, method, path, body=None, **headers) -> Answer:
+        """Send a request; ``body`` is JSON, or bytes as they are; a header None is left out."""
+        data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+        sent = {k: v for k, v in {**USUAL, **headers}.items() if v is not None}
+        async with self._session.request(
+            method,
+            URL(f"{self.local.web_url}{path}", encoded=True),
+            data=data,
+            headers=sent,
+            skip_auto_headers=("Accept", "Content-Type", "User-Agent"),
+            allow_redirects=False,
+        ) as response:
+            text = (await response.read()).decode(errors="replace")
+            kind = response.headers.get("Content-Type")
+            return Answer(response.status, kind, text, response.headers)
+
+    async def make(self, *requests):
+        """Ask for what must be there: each a method, a path below /admin/v2, and a body."""
+        for method, path, body in requests:
+            answer = await self.ask(method, f"/admin/v2/{path}", body)
+            assert answer.status in (200, 204), (method, path, answer)
+
+    async def topic(self, name):
+        """A topic, made where it is missing."""
+        return await self.registry.create(TopicName.parse(name))
+
+    async def send(self, topic, *payloads, **options):
+        """A producer of its own, which has sent each payload by itself."""
+        producer = await self.client.create_producer(topic, batching=False, **options)
+        for payload in payloads:
+            await producer.send(payload)
+        return producer
+
+
+@asynccontextmanager
+async def open_world():
+    timeout = aiohttp.ClientTimeout(total=20)
+    async with (
+        LocalBroker() as local,
+        aiohttp.ClientSession(timeout=timeout) as session,
+        Client(local.service_url) as client,
+    ):
+        yield World(local, session, client)
