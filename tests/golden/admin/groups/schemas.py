@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from golden.admin.groups.shared import NOT_OURS, NOT_YET, making
 
-from magnetar.client.schemas.avro import AvroSchema
-from magnetar.client.schemas.json import JsonSchema
-from magnetar.client.schemas.primitives import StringSchema
+from magnetar.schemas.avro import AvroSchema
+from magnetar.schemas.json import JsonSchema
+from magnetar.schemas.primitives import StringSchema
 
 
 @dataclass
