@@ -44,6 +44,7 @@ from magnetar.tasks import Tasks
 from .addresses import BINARY_PORT, WEB_PORT, address_of, listen, warn_if_open
 from .admin.app import start_admin
 from .admin.services import AdminServices
+from .admin.vitals import Vitals
 from .broker import Broker
 from .cluster.lookup import BrokerAddress, Lookup
 from .cluster.ownership import Ownership
@@ -114,6 +115,7 @@ async def running_broker(
             tasks=tasks,
         )
         stack.push_async_callback(broker.stop)
+        services.vitals.connections = lambda: broker.connection_count
         if web_listener is not None:
             if server.functions_worker:
                 warn_if_open(server.bind_address, "bindAddress")
@@ -233,7 +235,16 @@ async def _open_services(
         message_size_max=config.connections.message_size_max,
         version=__version__,
         clock=shared.clock,
+        vitals=_vitals(shared, ledgers),
     )
+
+
+def _vitals(shared: _Shared, ledgers: LedgerStore) -> Vitals:
+    vitals = Vitals(shared.clock)
+    if isinstance(ledgers, LocalLedgerStore):
+        vitals.sync_latency = ledgers.sync_latency
+        vitals.data_directory = shared.config.storage.data_directory
+    return vitals
 
 
 def _command_table(shared: _Shared, services: AdminServices) -> CommandTable:

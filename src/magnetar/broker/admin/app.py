@@ -22,6 +22,7 @@ from magnetar.broker.admin.routes import (
     namespaces,
     non_persistent,
     offload,
+    overview,
     policies,
     replication,
     resource_groups,
@@ -55,6 +56,7 @@ ROUTES: Final = (
     *non_persistent.ROUTES,
     *lookup.ROUTES,
     *brokers.ROUTES,
+    *overview.ROUTES,
     *functions.ROUTES,
 )
 """Every route there is; what is not here does not exist."""
@@ -71,6 +73,9 @@ async def start_admin(
     server: type[AdminServer] = import_module("magnetar.broker.admin.server").AdminServer
     tasks = Tasks("admin")
     tasks.spawn("rates", keep_rates(services.rates, services.topics, services.clock))
+    tasks.spawn("loop lag", services.vitals.watch_loop())
+    tasks.spawn("overview", services.overview.keep())
+    tasks.spawn("events", services.events.run())
     router = Router(routes, services)
     return await server.start(
         router,

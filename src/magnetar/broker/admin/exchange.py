@@ -1,9 +1,9 @@
 """A request and its reply, as the routes see them: no HTTP library in sight. Pure."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 JSON: Final = "application/json"
 BODY_BYTES_MAX: Final = 1024 * 1024
@@ -38,14 +38,23 @@ class Request:
         return default if text is None else text.strip().lower() == "true"
 
 
+class Stream(Protocol):
+    """A body that goes on until it ends, or its reader is gone. Whoever has it must close it."""
+
+    def __aiter__(self) -> AsyncIterator[bytes]: ...
+
+    async def aclose(self) -> None: ...
+
+
 @dataclass(slots=True)
 class Reply:
-    """An HTTP response. Without a body it has no content type."""
+    """An HTTP response. Without a body it has no content type. A ``stream`` goes on."""
 
     status: int
     body: bytes = b""
     content_type: str | None = None
     headers: dict[str, str] = field(default_factory=dict)
+    stream: Stream | None = None
 
 
 def shown(value: Any) -> Reply:

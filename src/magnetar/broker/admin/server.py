@@ -11,7 +11,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from magnetar.broker.admin import errors
 from magnetar.broker.admin.errors import Rejection
-from magnetar.broker.admin.exchange import BODY_BYTES_MAX, Reply, Request
+from magnetar.broker.admin.exchange import BODY_BYTES_MAX, Reply, Request, Stream
 from magnetar.broker.admin.router import Router
 from magnetar.broker.auth.credentials import UNCHECKED_HTTP
 from magnetar.errors import MagnetarError
@@ -21,6 +21,8 @@ log = logging.getLogger(__name__)
 
 SHUTDOWN_TIMEOUT_S: Final = 1.0
 """How long running requests may go on when the server closes."""
+READER_TIMEOUT_S: Final = 20.0
+"""Who takes nothing of a stream for so long is cut off."""
 
 
 _REASON: Final = (
@@ -52,8 +54,11 @@ _library_log.addFilter(_ClientErrors())
 class AdminServer:
     """The listening API."""
 
-    def __init__(self, runner: web.ServerRunner, port: int, tasks: Tasks) -> None:
+    def __init__(
+        self, runner: web.ServerRunner, answers: "_Answers", port: int, tasks: Tasks
+    ) -> None:
         self._runner = runner
+        self._answers = answers
         self._tasks = tasks
         self.port = port
 
@@ -73,17 +78,19 @@ class AdminServer:
         ``body_bytes_max``.
         """
         port: int = listener.getsockname()[1]
+        answers = _Answers(router, body_bytes_max)
         runner = web.ServerRunner(
-            _Connections(_Answers(router, body_bytes_max).answer, connections_max),
+            _Connections(answers.answer, connections_max),
             handle_signals=False,
             shutdown_timeout=SHUTDOWN_TIMEOUT_S,
         )
         await runner.setup()
         await web.SockSite(runner, listener).start()
-        return cls(runner, port, tasks)
+        return cls(runner, answers, port, tasks)
 
     async def close(self) -> None:
-        """Take no more requests, and wait a moment for running ones."""
+        """Take no more requests, end streams, and wait a moment for other running ones."""
+        self._answers.end_streams()
         await self._runner.cleanup()
         await self._tasks.close()
 
@@ -114,6 +121,14 @@ class _Answers:
     def __init__(self, router: Router, body_bytes_max: int) -> None:
         self._router = router
         self._body_bytes_max = body_bytes_max
+        self._streaming: set[asyncio.Task[object]] = set()
+        self._closing = False
+
+    def end_streams(self) -> None:
+        """Send nothing more of bodies that go on."""
+        self._closing = True
+        for task in list(self._streaming):
+            task.cancel()
 
     async def answer(self, http: web.BaseRequest) -> web.StreamResponse:
         path, _, _ = http.raw_path.partition("?")
@@ -130,7 +145,37 @@ class _Answers:
         headers = dict(reply.headers)
         if reply.content_type is not None:
             headers["Content-Type"] = reply.content_type
+        if reply.stream is not None:
+            return await self._send_stream(http, reply.stream, headers)
         return web.Response(status=reply.status, body=reply.body or None, headers=headers)
+
+    async def _send_stream(
+        self, http: web.BaseRequest, stream: Stream, headers: dict[str, str]
+    ) -> web.StreamResponse:
+        """Send a body that goes on, until it ends, the server closes or its reader is gone."""
+        response = web.StreamResponse(headers=headers)
+        task = asyncio.current_task()
+        assert task is not None, "the HTTP library answers in tasks"
+        self._streaming.add(task)
+        try:
+            await response.prepare(http)
+            if http.method != "HEAD" and not self._closing:
+                async for piece in stream:
+                    async with asyncio.timeout(READER_TIMEOUT_S):
+                        await response.write(piece)
+        except ConnectionError:
+            pass  # Its reader is gone.
+        except TimeoutError:
+            log.info("admin.cut_off address=%s reason=it reads too slowly", http.remote)
+            if http.transport is not None:
+                http.transport.abort()
+        except asyncio.CancelledError:
+            if not self._closing:
+                raise
+        finally:
+            self._streaming.discard(task)
+            await stream.aclose()
+        return response
 
     async def _reply(self, request: Request, http: web.BaseRequest) -> Reply:
         try:

@@ -3,9 +3,12 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from magnetar.broker.admin.events import Events
 from magnetar.broker.admin.fanout import Fanout
+from magnetar.broker.admin.overview import Overview
 from magnetar.broker.admin.rates import RateBook
 from magnetar.broker.admin.topic_access import TopicAccess
+from magnetar.broker.admin.vitals import Vitals
 from magnetar.broker.cluster.lookup import BrokerAddress, Lookup
 from magnetar.broker.cluster.ownership import Ownership
 from magnetar.broker.creation import Creation
@@ -39,16 +42,26 @@ class AdminServices:
     message_size_max: int
     version: str
     clock: Clock
+    vitals: Vitals
     functions: "FunctionsWorkerProcess | None" = None  # None: functions are off.
     rates: RateBook = field(default_factory=RateBook)
     access: TopicAccess = field(init=False)
     fanout: Fanout = field(init=False)
+    overview: Overview = field(init=False)
+    events: Events = field(init=False)
 
     def __post_init__(self) -> None:
         self.access = TopicAccess(self.resources, self.topics, self.ownership)
         self.fanout = Fanout(
             self.resources, self.access, self.creation, self.schema_registry, self.policies
         )
+        self.overview = Overview(self.topics, self.resources, self.vitals, self.clock)
+        self.events = Events(self.overview, self.clock, self.named)
+
+    @property
+    def named(self) -> dict[str, str]:
+        """Which broker this is."""
+        return {"version": self.version, "cluster": self.cluster, "broker": self.broker_id}
 
     @property
     def broker_id(self) -> str:

@@ -13,6 +13,7 @@ from yarl import URL
 from magnetar.broker.addresses import listen
 from magnetar.broker.admin.app import ROUTES, start_admin
 from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.admin.vitals import Vitals
 from magnetar.broker.cluster.lookup import BrokerAddress, Lookup
 from magnetar.broker.cluster.ownership import Ownership
 from magnetar.broker.creation import Creation
@@ -204,6 +205,7 @@ async def open_world(settings=None, clock=None, routes=ROUTES):
             message_size_max=5 * 1024 * 1024,
             version="9.9.9",
             clock=rates_clock,
+            vitals=Vitals(rates_clock),
         )
         server = await start_admin(services, listen("127.0.0.1", 0), routes=routes)
         stack.push_async_callback(server.close)

@@ -1,8 +1,9 @@
 """The stats, internal stats and last message of topics."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from magnetar.broker.admin import arguments, stats, sums
 from magnetar.broker.admin.exchange import Reply, Request, shown
@@ -19,37 +20,55 @@ from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST
 from magnetar.model.stats import TopicStats
 
+RatesOf: TypeAlias = Callable[[TopicName, TopicStats], TopicRates]
+"""Finds the rates of a topic whose stats were just taken."""
+
 
 async def get(admin: AdminServices, request: Request) -> Reply:
     name, wanted = arguments.topic(request), Wanted.by(request)
-    return shown(_shown(admin, await _seen(admin, name, wanted), wanted))
+    return shown(await topic_shown(admin, name, wanted, _last_minute(admin)))
 
 
 async def get_partitioned(admin: AdminServices, request: Request) -> Reply:
     topic, wanted = arguments.topic(request), Wanted.by(request)
+    each = request.flag("perPartition", default=True)
+    return shown(await partitioned_shown(admin, topic, wanted, _last_minute(admin), each=each))
+
+
+async def topic_shown(
+    admin: AdminServices, name: TopicName, wanted: Wanted, rates_of: RatesOf
+) -> dict[str, Any]:
+    """The stats of a topic, as JSON. Raises NamespaceNotFound, TopicNotFound."""
+    return _shown(admin, await _seen(admin, name, wanted, rates_of), wanted)
+
+
+async def partitioned_shown(
+    admin: AdminServices, topic: TopicName, wanted: Wanted, rates_of: RatesOf, *, each: bool
+) -> dict[str, Any]:
+    """The same of a partitioned topic; ``each``: with those of each partition."""
     metadata = await admin.resources.partitioned_topic(topic)
     if metadata is None:
         raise TopicNotFound(f"Partitioned Topic {topic} not found")
     names = await admin.access.created_partitions(topic)
-    each = [await _seen(admin, name, wanted) for name in names]
-    total = sums.total(seen.stats for seen in each)
-    rates = summed(((seen.stats, seen.rates) for seen in each), total)
+    parts = [await _seen(admin, name, wanted, rates_of) for name in names]
+    total = sums.total(seen.stats for seen in parts)
+    rates = summed(((seen.stats, seen.rates) for seen in parts), total)
     answer = stats.partitioned_json(
         total,
         rates,
         wanted,
         earliest={
-            name: stats.earliest_of(seen.earliest.get(name, -1) for seen in each)
+            name: stats.earliest_of(seen.earliest.get(name, -1) for seen in parts)
             for name in total.subscriptions
         },
-        oldest=max((seen.oldest for seen in each), key=attrgetter("age_s"), default=NO_BACKLOG),
+        oldest=max((seen.oldest for seen in parts), key=attrgetter("age_s"), default=NO_BACKLOG),
         metadata=metadata.shown(),
     )
     if not topic.persistent:
         answer = with_drops(answer, total, rates)
-    if request.flag("perPartition", default=True):
-        answer["partitions"] = {str(seen.name): _shown(admin, seen, wanted) for seen in each}
-    return shown(answer)
+    if each:
+        answer["partitions"] = {str(seen.name): _shown(admin, seen, wanted) for seen in parts}
+    return answer
 
 
 async def get_internal(admin: AdminServices, request: Request) -> Reply:
@@ -74,7 +93,13 @@ async def last_message_id(admin: AdminServices, request: Request) -> Reply:
     return shown(answer)
 
 
-async def _seen(admin: AdminServices, name: TopicName, wanted: Wanted) -> "_Seen":
+def _last_minute(admin: AdminServices) -> RatesOf:
+    return lambda name, _: admin.rates.of(str(name))
+
+
+async def _seen(
+    admin: AdminServices, name: TopicName, wanted: Wanted, rates_of: RatesOf
+) -> "_Seen":
     topic = await admin.access.open(name)
     earliest = {}
     if wanted.earliest_in_backlog:
@@ -82,7 +107,8 @@ async def _seen(admin: AdminServices, name: TopicName, wanted: Wanted) -> "_Seen
             time_ms = await topic.oldest_publish_time_ms(subscription)
             earliest[subscription.name] = time_ms
     oldest = await _oldest(topic, admin.clock.wall_ms())
-    return _Seen(name, topic_stats(topic), admin.rates.of(str(name)), earliest, oldest)
+    found = topic_stats(topic)
+    return _Seen(name, found, rates_of(name, found), earliest, oldest)
 
 
 async def _oldest(topic: Topic, now_ms: int) -> Oldest:

@@ -20,6 +20,7 @@ from typing import Protocol
 from magnetar.clock import Clock
 from magnetar.errors import WriteFailed
 from magnetar.loop_iteration import LoopIteration, Phase
+from magnetar.model.histogram import Histogram
 
 from .disk import Files
 from .format import Stamp
@@ -99,6 +100,11 @@ class Journal:
         self._thread: LogThread[_Run] = LogThread(
             files, settings, clock, answered=self._answered, synced=self._synced
         )
+
+    @property
+    def sync_latency(self) -> Histogram:
+        """How long the disk took to sync what was written."""
+        return self._thread.sync_latency
 
     def resume(self, segment: Segment) -> None:
         """Go on in a segment that recovery found unfinished; called before anything is appended."""

@@ -17,6 +17,7 @@ from queue import Empty, SimpleQueue
 from typing import Final, Generic, TypeVar
 
 from magnetar.clock import Clock
+from magnetar.model.histogram import Histogram
 
 from .disk import File, Files
 from .segments import newest_mark
@@ -82,6 +83,7 @@ class LogThread(Generic[Job]):
         answered: Callable[[list[Commit[Job]], Exception | None], None],
         synced: Callable[[int, int, Exception | None], None],
     ) -> None:
+        self.sync_latency = Histogram()
         self._files = files
         self._durability = settings.durability
         self._interval_s = settings.interval_s
@@ -239,7 +241,9 @@ class LogThread(Generic[Job]):
         if self._unsynced_since is None:
             return
         assert self._file is not None, "there is no segment that could hold what was written"
+        began = self._clock.now()
         self._file.sync()
+        self.sync_latency.note(self._clock.now() - began)
         self._unsynced_since = None
 
     def _patience_s(self) -> float | None:

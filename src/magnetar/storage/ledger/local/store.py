@@ -15,6 +15,7 @@ from magnetar.clock import Clock, SystemClock
 from magnetar.errors import LedgerNotFound, StorageError
 from magnetar.inner.record import SALT_SIZE
 from magnetar.loop_iteration import LoopIteration
+from magnetar.model.histogram import Histogram
 from magnetar.storage.ledger.store import LedgerId
 from magnetar.tasks import Tasks
 
@@ -139,6 +140,11 @@ class LocalLedgerStore:
             if lock is not None:
                 lock.release()
             raise
+
+    @property
+    def sync_latency(self) -> Histogram:
+        """How long the disk took to sync the log."""
+        return self._journal.sync_latency
 
     async def create(self) -> LocalLedgerWriter:
         self._check_open()

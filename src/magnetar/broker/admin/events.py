@@ -1,0 +1,181 @@
+"""What the broker does, told as it happens to whoever listens (server-sent events).
+
+One task looks, once for all listeners, while there are any. It hands each look to all of them;
+whoever is not done with the one before gets the newest when it is, so that nothing is queued.
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from magnetar.broker.admin.errors import Rejection
+from magnetar.broker.admin.overview import Look, Overview, Sight
+from magnetar.broker.admin.rates import RateBook
+from magnetar.clock import Clock
+from magnetar.errors import MagnetarError
+from magnetar.model.names import TopicName
+
+log = logging.getLogger(__name__)
+
+LISTENERS_MAX: Final = 100
+INTERVAL_S_MAX: Final = 60
+TICK_S: Final = 1.0
+PAUSE_PER_WORK: Final = 20
+"""After a look that took long, at least so many times as long passes before the next."""
+KEEP_ALIVE_S: Final = 15.0
+"""A listener that is told nothing gets a comment, so that proxies keep the connection."""
+_KEEP_ALIVE: Final = b": keep-alive\n\n"
+
+TopicShown = Callable[[float], Awaitable[dict[str, Any]]]
+"""A topic's stats at a moment of ``Clock.now``, as JSON. Raises MagnetarError."""
+
+
+@dataclass(slots=True)
+class Tick:
+    """What was found in one look."""
+
+    look: Look
+    topics: dict[TopicName, bytes] = field(default_factory=dict)  # Each an event.
+    overviews: dict[Sight, bytes] = field(default_factory=dict)
+
+
+class Events:
+    """Those who listen, and what they are told."""
+
+    def __init__(self, overview: Overview, clock: Clock, broker: dict[str, str]) -> None:
+        """``broker`` is shown with each overview."""
+        self.rates = RateBook()
+        """Of the topics that are watched, since the last tick."""
+        self._overview = overview
+        self._clock = clock
+        self._broker = broker
+        self._watched: dict[TopicName, list[TopicShown]] = {}  # For each listener.
+        self._listeners = 0
+        self._somebody_listens = asyncio.Event()
+        self._next: asyncio.Future[Tick] | None = None
+
+    def __len__(self) -> int:
+        return self._listeners
+
+    def listen(
+        self,
+        interval_s: float,
+        sight: Sight,
+        topic: TopicName | None = None,
+        topic_shown: TopicShown | None = None,
+    ) -> "Listener":
+        """What somebody is told from now on, until it is closed.
+
+        Raises Rejection where so many listen that nobody else may.
+        """
+        if self._listeners >= LISTENERS_MAX:
+            raise Rejection(
+                503, f"{LISTENERS_MAX} clients listen to events, which is the most: close some"
+            )
+        self._listeners += 1
+        if topic is not None and topic_shown is not None:
+            self._watched.setdefault(topic, []).append(topic_shown)
+        self._somebody_listens.set()
+        return Listener(self, self._clock, interval_s, topic, sight)
+
+    def left(self, topic: TopicName | None) -> None:
+        """A listener is gone."""
+        self._listeners -= 1
+        if topic is not None:
+            self._watched[topic].pop()
+            if not self._watched[topic]:
+                del self._watched[topic]
+                self.rates.keep([])  # What others watch is noted again with the next tick.
+        if not self._listeners:
+            self._somebody_listens.clear()
+
+    async def tick(self) -> Tick:
+        """The next look; all who wait get the same."""
+        if self._next is None:
+            self._next = asyncio.get_running_loop().create_future()
+        return await asyncio.shield(self._next)
+
+    def overview(self, tick: Tick, sight: Sight) -> bytes:
+        """The event with an overview, made once for all who see the same."""
+        event = tick.overviews.get(sight)
+        if event is None:
+            shown = self._overview.shown(tick.look, sight, **self._broker)
+            event = tick.overviews[sight] = event_of("overview", shown)
+        return event
+
+    async def run(self) -> None:
+        """Look while anybody listens, for ever."""
+        while True:
+            await self._somebody_listens.wait()
+            began = self._clock.now()
+            try:
+                tick = await self._look()
+            except Exception:  # Those who listen go on listening.
+                log.exception("events.failed")
+            else:
+                waiting, self._next = self._next, None
+                if waiting is not None and not waiting.done():
+                    waiting.set_result(tick)
+            worked = self._clock.now() - began
+            await self._clock.sleep(max(TICK_S, worked * PAUSE_PER_WORK))
+
+    async def _look(self) -> Tick:
+        tick = Tick(await self._overview.look())
+        for topic, (topic_shown, *_) in list(self._watched.items()):
+            try:
+                shown = {"topic": str(topic), "stats": await topic_shown(tick.look.at)}
+            except MagnetarError as error:
+                shown = {"topic": str(topic), "reason": str(error)}
+            tick.topics[topic] = event_of("topic", shown)
+        return tick
+
+
+class Listener(AsyncIterator[bytes]):
+    """What one client is told. Whoever has it must close it."""
+
+    def __init__(
+        self,
+        events: Events,
+        clock: Clock,
+        interval_s: float,
+        topic: TopicName | None,
+        sight: Sight,
+    ) -> None:
+        self._events = events
+        self._clock = clock
+        self._interval_s = interval_s
+        self._topic = topic
+        self._sight = sight
+        self._due = self._spoke = clock.now()
+        self._closed = False
+
+    async def __anext__(self) -> bytes:
+        while True:
+            tick = await self._events.tick()
+            now = self._clock.now()
+            if now >= self._due:
+                # Ticks are not exact: a quarter of one too early is in time.
+                self._due, self._spoke = now + self._interval_s - TICK_S / 4, now
+                return self._told(tick)
+            if now - self._spoke >= KEEP_ALIVE_S:
+                self._spoke = now
+                return _KEEP_ALIVE
+
+    async def aclose(self) -> None:
+        """Listen no more. May be called again."""
+        if not self._closed:
+            self._closed = True
+            self._events.left(self._topic)
+
+    def _told(self, tick: Tick) -> bytes:
+        told = self._events.overview(tick, self._sight)
+        return told if self._topic is None else told + tick.topics.get(self._topic, b"")
+
+
+def event_of(name: str, value: Any) -> bytes:
+    """An event as it is sent."""
+    data = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return f"event: {name}\ndata: {data}\n\n".encode()

@@ -1,0 +1,245 @@
+"""The whole broker in one look: what all open topics do, summed by namespace.
+
+A look passes over all open topics once and gives way to others on the way. What it finds is kept,
+and shown to everybody who asks within a second.
+"""
+
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+from magnetar.broker.admin.vitals import Disk, Vitals
+from magnetar.broker.resources import Resources
+from magnetar.broker.topics.registry import TopicRegistry
+from magnetar.broker.topics.topic import Topic
+from magnetar.clock import Clock
+from magnetar.errors import MagnetarError
+from magnetar.model.histogram import Histogram
+from magnetar.model.names import NamespaceName, TopicName
+
+log = logging.getLogger(__name__)
+
+FRESH_S: Final = 1.0
+"""A look is shown again for so long."""
+COUNTED_S: Final = 10.0
+"""How long tenants, namespaces and the free disk space are not asked for again."""
+WINDOW_S: Final = 60.0
+"""Quantiles are those of the last one to two of these."""
+TOPICS_PER_TURN: Final = 100  # Then the loop serves others.
+
+_Totals: TypeAlias = tuple[int, int, int, int]
+Sight: TypeAlias = Callable[[NamespaceName], bool]
+"""Which namespaces somebody may see."""
+
+
+def everything(_: NamespaceName) -> bool:
+    return True
+
+
+@dataclass(slots=True)
+class NamespaceSums:
+    """What the open topics of a namespace have and do, the last four in a second."""
+
+    topics: int = 0
+    subscriptions: int = 0
+    producers: int = 0
+    consumers: int = 0
+    backlog_entries: int = 0
+    storage_bytes: int = 0
+    messages_in: float = 0.0
+    bytes_in: float = 0.0
+    messages_out: float = 0.0
+    bytes_out: float = 0.0
+
+    def add(self, other: "NamespaceSums") -> None:
+        self.topics += other.topics  # Written out, since it is done for every topic.
+        self.subscriptions += other.subscriptions
+        self.producers += other.producers
+        self.consumers += other.consumers
+        self.backlog_entries += other.backlog_entries
+        self.storage_bytes += other.storage_bytes
+        self.messages_in += other.messages_in
+        self.bytes_in += other.bytes_in
+        self.messages_out += other.messages_out
+        self.bytes_out += other.bytes_out
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a look found."""
+
+    at: float  # By ``Clock.now``.
+    time_ms: int
+    elapsed_s: float  # Since the look before: the time that the rates are of.
+    sums: dict[NamespaceName, NamespaceSums]
+    namespaces: list[NamespaceName]
+    disk: Disk | None
+
+
+@dataclass(slots=True)
+class _Windows:
+    """The counts of a histogram when the last two windows began."""
+
+    histogram: Histogram
+    began: float
+    before: list[int] = field(init=False)
+    last: list[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.before = self.last = list(self.histogram.counts)
+
+    def turn(self, now: float) -> None:
+        if now - self.began >= WINDOW_S:
+            self.began, self.before, self.last = now, self.last, list(self.histogram.counts)
+
+    def shown(self) -> dict[str, float]:
+        ms = {
+            f"p{share * 100:g}Ms": self.histogram.quantile_s(share, self.before) * 1000
+            for share in (0.5, 0.99)
+        }
+        return {name: round(value, 3) for name, value in ms.items()}
+
+
+class Overview:
+    """Looks at the broker."""
+
+    def __init__(
+        self, registry: TopicRegistry, resources: Resources, vitals: Vitals, clock: Clock
+    ) -> None:
+        self._registry = registry
+        self._resources = resources
+        self._vitals = vitals
+        self._clock = clock
+        self._totals: dict[TopicName, _Totals] = {}
+        self._last = Look(vitals.started_at, 0, 0.0, {}, [], None)
+        self._counted_at: float | None = None
+        now = clock.now()
+        self._lag = _Windows(vitals.loop_lag, now)
+        latency = vitals.sync_latency
+        self._sync = None if latency is None else _Windows(latency, now)
+
+    async def look(self) -> Look:
+        """A look that is not older than ``FRESH_S``."""
+        if self._last.time_ms and self._clock.now() - self._last.at < FRESH_S:
+            return self._last
+        began = self._last
+        topics = await self._pass()
+        namespaces, disk = began.namespaces, began.disk
+        now = self._clock.now()
+        if self._counted_at is None or now - self._counted_at >= COUNTED_S:
+            self._counted_at = now
+            namespaces, disk = await self._namespaces(namespaces), await self._vitals.disk()
+        if self._last is not began:
+            return self._last  # Somebody else has looked meanwhile.
+        self._last = self._noted(topics, namespaces, disk)
+        return self._last
+
+    async def keep(self) -> None:
+        """Look once a minute, so that rates are of no longer time, for ever."""
+        while True:
+            await self._clock.sleep(WINDOW_S)
+            await self.look()
+
+    def shown(self, look: Look, sight: Sight = everything, **broker: Any) -> dict[str, Any]:
+        """A look as JSON, as far as somebody sees; ``broker`` is shown with it.
+
+        How the machine fares is shown to who sees everything.
+        """
+        total = NamespaceSums()
+        for namespace, sums in look.sums.items():
+            if sight(namespace):
+                total.add(sums)
+        seen = [each for each in look.namespaces if sight(each)]
+        return {
+            **broker,
+            "time": look.time_ms,
+            "uptimeSeconds": round(look.at - self._vitals.started_at, 3),
+            "rates": {
+                "seconds": round(look.elapsed_s, 3),
+                "msgRateIn": total.messages_in,
+                "msgThroughputIn": total.bytes_in,
+                "msgRateOut": total.messages_out,
+                "msgThroughputOut": total.bytes_out,
+            },
+            "msgBacklog": total.backlog_entries,
+            "storageSize": total.storage_bytes,
+            "counts": {
+                "tenants": len({each.tenant for each in seen}),
+                "namespaces": len(seen),
+                "topics": total.topics,
+                "subscriptions": total.subscriptions,
+                "producers": total.producers,
+                "consumers": total.consumers,
+            },
+            **(self._machine(look) if sight is everything else {}),
+        }
+
+    def _machine(self, look: Look) -> dict[str, Any]:
+        disk = look.disk
+        return {
+            "connections": self._vitals.connections(),
+            "loopLag": self._lag.shown(),
+            "fsync": None if self._sync is None else self._sync.shown(),
+            "memoryBytes": self._vitals.memory_bytes(),
+            "disk": disk and {"freeBytes": disk.free_bytes, "totalBytes": disk.total_bytes},
+        }
+
+    async def _pass(self) -> list[tuple[TopicName, NamespaceSums, _Totals]]:
+        """Look at every open topic."""
+        found = []
+        for count, (name, topic) in enumerate(list(self._registry.loaded.items()), start=1):
+            found.append((name, *_seen(topic)))
+            if count % TOPICS_PER_TURN == 0:
+                await self._clock.sleep(0)
+        return found
+
+    def _noted(
+        self,
+        topics: Iterable[tuple[TopicName, NamespaceSums, _Totals]],
+        namespaces: list[NamespaceName],
+        disk: Disk | None,
+    ) -> Look:
+        now = self._clock.now()
+        elapsed = max(now - self._last.at, 1e-3)
+        before, self._totals = self._totals, {}
+        sums: dict[NamespaceName, NamespaceSums] = {}
+        for name, its, totals in topics:
+            self._totals[name] = totals
+            # A total below the last one started again from 0: the topic was unloaded meanwhile.
+            rates = [
+                (new - old if new >= old else new) / elapsed
+                for new, old in zip(totals, before.get(name, (0, 0, 0, 0)), strict=True)
+            ]
+            its.messages_in, its.bytes_in, its.messages_out, its.bytes_out = rates
+            sums.setdefault(name.namespace, NamespaceSums()).add(its)
+        self._lag.turn(now)
+        if self._sync is not None:
+            self._sync.turn(now)
+        return Look(now, self._clock.wall_ms(), elapsed, sums, namespaces, disk)
+
+    async def _namespaces(self, known: list[NamespaceName]) -> list[NamespaceName]:
+        """All of them; those that were known, where the metadata cannot be read."""
+        try:
+            tenants = await self._resources.tenants()
+            return [each for tenant in tenants for each in await self._resources.namespaces(tenant)]
+        except MagnetarError as error:
+            log.warning("overview.failed error=%s", error)
+            return known
+
+
+def _seen(topic: Topic) -> tuple[NamespaceSums, _Totals]:
+    """What a topic has, and the totals of what it did since it was loaded."""
+    removed = topic.removed_totals
+    messages, size = removed.message_count, removed.size_bytes
+    sums = NamespaceSums(1, len(topic.subscriptions), len(topic.producers))
+    sums.storage_bytes = topic.storage_bytes
+    for subscription in topic.subscriptions.values():
+        sums.consumers += len(subscription.consumers)
+        sums.backlog_entries += subscription.backlog
+        left = subscription.closed_totals
+        messages, size = messages + left.message_count, size + left.size_bytes
+        for consumer in subscription.consumers:
+            messages += consumer.totals.message_count
+            size += consumer.totals.size_bytes
+    return sums, (topic.message_count, topic.size_bytes, messages, size)

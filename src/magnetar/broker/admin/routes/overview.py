@@ -1,0 +1,81 @@
+"""The broker in one look, and what it does as it happens. Not in Pulsar."""
+
+from functools import partial
+from typing import Any, Final
+
+from magnetar.broker.admin import arguments
+from magnetar.broker.admin.errors import Rejection
+from magnetar.broker.admin.events import INTERVAL_S_MAX
+from magnetar.broker.admin.exchange import Reply, Request, shown
+from magnetar.broker.admin.overview import Sight, everything
+from magnetar.broker.admin.rates import TopicRates
+from magnetar.broker.admin.router import ANY, Route
+from magnetar.broker.admin.routes.topic_stats import partitioned_shown, topic_shown
+from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.admin.stats import Wanted
+from magnetar.broker.auth.access import Access
+from magnetar.errors import InvalidName
+from magnetar.model.names import NamespaceName, TopicName
+from magnetar.model.stats import TopicStats
+
+EVENTS: Final = "text/event-stream"
+
+
+async def get(admin: AdminServices, request: Request) -> Reply:
+    look = await admin.overview.look()
+    return shown(admin.overview.shown(look, _sight(request), **admin.named))
+
+
+async def events(admin: AdminServices, request: Request) -> Reply:
+    interval_s = arguments.parameter(request, "interval")
+    if interval_s is None:
+        interval_s = 1
+    if not 1 <= interval_s <= INTERVAL_S_MAX:
+        raise Rejection(412, f"interval is a number of seconds from 1 to {INTERVAL_S_MAX}")
+    sight, topic = _sight(request), _topic(request)
+    if topic is not None and not sight(topic.namespace):
+        raise Rejection(403, f"Don't have permission to see {topic}")
+    if topic is not None:
+        await _live(admin, topic, admin.clock.now())  # Whoever misspells it is told at once.
+    headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+    watched = None if topic is None else partial(_live, admin, topic)
+    listener = admin.events.listen(interval_s, sight, topic, watched)
+    return Reply(200, content_type=EVENTS, headers=headers, stream=listener)
+
+
+async def _live(admin: AdminServices, topic: TopicName, now: float) -> dict[str, Any]:
+    """The stats of a topic, or of all partitions of one, with the rates since the last tick."""
+
+    def rates_of(name: TopicName, stats: TopicStats) -> TopicRates:
+        rates = admin.events.rates
+        rates.tick(str(name), stats, now)
+        return rates.of(str(name))
+
+    if await admin.access.partitions(topic):
+        return await partitioned_shown(admin, topic, Wanted(), rates_of, each=True)
+    return await topic_shown(admin, topic, Wanted(), rates_of)
+
+
+def _topic(request: Request) -> TopicName | None:
+    name = request.query.get("topic")
+    if name is None:
+        return None
+    try:
+        return TopicName.parse(name)
+    except InvalidName as error:
+        raise Rejection(412, f"Topic name is not valid: {error}") from error
+
+
+def _sight(request: Request) -> Sight:
+    return everything if request.role is None else _nothing
+
+
+def _nothing(_: NamespaceName) -> bool:
+    return False
+
+
+_MAGNETAR: Final = "/admin/v2/magnetar"
+ROUTES: Final = (
+    Route("GET", f"{_MAGNETAR}/overview", get, access=Access.AUTHENTICATED),
+    Route("GET", f"{_MAGNETAR}/events", events, gives=ANY, access=Access.AUTHENTICATED),
+)

@@ -1,0 +1,64 @@
+"""How the broker as a whole fares: its loop, its disk, its memory."""
+
+import asyncio
+import resource
+import shutil
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from magnetar.clock import Clock
+from magnetar.model.histogram import Histogram
+
+LAG_INTERVAL_S: Final = 0.25
+"""How often the loop is asked for a turn; how late it comes is the lag."""
+_STATM: Final = Path("/proc/self/statm")
+
+
+class Disk(NamedTuple):
+    """The file system of the data folder."""
+
+    free_bytes: int
+    total_bytes: int
+
+
+@dataclass(slots=True)
+class Vitals:
+    """What is counted once for the whole broker."""
+
+    clock: Clock
+    connections: Callable[[], int] = lambda: 0
+    sync_latency: Histogram | None = None  # None: nothing is written to a disk.
+    data_directory: Path | None = None
+    loop_lag: Histogram = field(default_factory=Histogram)
+    started_at: float = field(init=False)  # By ``Clock.now``.
+
+    def __post_init__(self) -> None:
+        self.started_at = self.clock.now()
+
+    async def watch_loop(self) -> None:
+        """Note how late the loop is, for ever."""
+        clock, note = self.clock, self.loop_lag.note
+        while True:
+            due = clock.now() + LAG_INTERVAL_S
+            await clock.sleep(LAG_INTERVAL_S)
+            note(clock.now() - due)
+
+    async def disk(self) -> Disk | None:
+        """None where nothing is stored, or the folder cannot be asked. It holds up nobody."""
+        if self.data_directory is None:
+            return None
+        with suppress(OSError):
+            loop = asyncio.get_running_loop()
+            usage = await loop.run_in_executor(None, shutil.disk_usage, self.data_directory)
+            return Disk(usage.free, usage.total)
+        return None
+
+    @staticmethod
+    def memory_bytes() -> int:
+        """What the process holds of memory, or the most it held, where that is all one knows."""
+        with suppress(OSError, ValueError, IndexError):
+            return int(_STATM.read_text().split()[1]) * resource.getpagesize()
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
