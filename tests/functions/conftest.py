@@ -12,6 +12,7 @@ from support.thread_jobs import ThreadJobs
 from support.worker_thread import WorkerThread
 
 from magnetar.client import blocking
+from magnetar.client.admin_api import AdminApi
 from magnetar.functions.worker.settings import WorkerSettings
 from magnetar.testing.local_broker import BrokerThread
 from magnetar.tools.functions.api import FunctionsApi
@@ -27,7 +28,7 @@ class Running:
 
     @property
     def api(self) -> FunctionsApi:
-        return FunctionsApi(self.worker_url)
+        return FunctionsApi(AdminApi(self.worker_url))
 
 
 @pytest.fixture(scope="session")

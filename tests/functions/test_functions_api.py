@@ -12,7 +12,7 @@ from contextlib import suppress
 import pytest
 from support.elsewhere import wait_until
 
-from magnetar.errors import NotReady, Refused
+from magnetar.errors import MagnetarError, NotReady
 from magnetar.functions.worker.multipart import Part, form
 from magnetar.functions.worker.server import running_worker
 from magnetar.functions.worker.settings import WorkerSettings
@@ -151,16 +151,18 @@ def test_refusals_are_pulsars(api, code, name):
     fqfn = f"public/default/{name}"
 
     def refused(said: str, work, *args) -> None:
-        with pytest.raises(Refused, match=said):
+        with pytest.raises(MagnetarError, match=said):
             work(*args)
 
     for work in (api.get, api.delete, api.status, api.stats, api.code):
-        refused(rf"^Function {name} doesn't exist \(HTTP 404\)$", work, fqfn)
-    refused("HTTP 404", api.turn, fqfn, None, "stop")
-    refused(rf"^Function {name} doesn't exist \(HTTP 400\)$", api.update, fqfn, {"name": name})
+        refused(rf"^Function {name} doesn't exist \(404 Not Found: ", work, fqfn)
+    refused("404 Not Found", api.turn, fqfn, None, "stop")
+    refused(
+        rf"^Function {name} doesn't exist \(400 Bad Request: ", api.update, fqfn, {"name": name}
+    )
     refused("Function Package is not provided", api.create, fqfn, {"inputs": ["a"]})
     good = config(name, code())
-    refused("No input topic.*HTTP 400", api.create, fqfn, {**good, "inputs": []})
+    refused("No input topic.*400 Bad Request", api.create, fqfn, {**good, "inputs": []})
     refused("Tenant does not exist", api.create, "nobody/default/f", good)
     refused("Namespace does not exist", api.create, "public/nowhere/f", good)
     refused("has no attribute 'Absent'", api.create, fqfn, {**good, "className": f"{name}.Absent"})
@@ -186,7 +188,7 @@ def test_files_can_be_uploaded_and_fetched(api, tmp_path):
     file.write_bytes(bytes(range(256)) * 40_000)  # In chunks.
     api.upload(file, "some/where")
     assert api.download("some/where") == file.read_bytes()
-    with pytest.raises(Refused, match="nothing was uploaded to some/other"):
+    with pytest.raises(MagnetarError, match="nothing was uploaded to some/other"):
         api.download("some/other")
 
 
@@ -205,7 +207,7 @@ def test_the_worker_says_what_it_is(running, api, code, name):
     assert {f"{fqfn}:0", f"{fqfn}:1"} <= set(ask("/admin/v2/worker/assignments")[info["workerId"]])
     names = [each["name"] for each in ask("/admin/v2/worker-stats/functionsmetrics")]
     assert {f"{fqfn}:0", f"{fqfn}:1"} <= set(names)
-    with pytest.raises(Refused, match=r"2 instances of .* run in one Spark query"):
+    with pytest.raises(MagnetarError, match=r"2 instances of .* run in one Spark query"):
         api.turn(fqfn, 1, "restart")
     with pytest.raises(urllib.error.HTTPError, match="400"):
         ask("/admin/v2/worker/rebalance", "PUT")
@@ -249,7 +251,7 @@ def test_of_two_who_create_a_function_at_once_one_is_refused(api, code, name):
     def create(greeting: str) -> str:
         try:
             api.create(fqfn, {**good, "userConfig": {"greeting": greeting}})
-        except Refused as error:
+        except MagnetarError as error:
             return str(error)
         return greeting
 
@@ -266,7 +268,7 @@ def test_an_update_does_not_bring_back_what_is_deleted_meanwhile(api, code, name
     slow = code("import time\ntime.sleep(2)\ndef process(input):\n    return input\n")
 
     def update() -> None:
-        with suppress(Refused):
+        with suppress(MagnetarError):
             api.update(fqfn, {"name": name, "py": slow})
 
     with ThreadPoolExecutor(1) as pool:

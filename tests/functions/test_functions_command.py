@@ -111,7 +111,7 @@ def _status_table(run, name: str) -> str:
         (["get"], 2, "say which function: --name NAME, or --fqfn"),
         (["get", "--fqfn", "a/b"], 2, "--fqfn has to be tenant/namespace/name"),
         (["get", "--fqfn", "a/b/c", "--name", "c"], 2, "say either --fqfn or"),
-        (["get", "--name", "absent"], 1, "Function absent doesn't exist (HTTP 404)"),
+        (["get", "--name", "absent"], 1, "Function absent doesn't exist (404 Not Found"),
         (["create", "--user-config", "{"], 2, "--user-config is no JSON"),
         (["create", "--classname", "f", "--inputs", "a"], 1, "py is missing: give the file"),
         (
@@ -127,8 +127,12 @@ def _status_table(run, name: str) -> str:
         (["putstate", "--name", "f"], 2, "give --state, or --key and --value"),
         (["putstate", "--name", "f", "--state", "[]"], 2, "--state has no key"),
         (["putstate", "--name", "f", "--state", "{"], 2, "--state is no JSON"),
-        (["list", "--admin-url", "http://127.0.0.1:1"], 1, "nobody answers at http://127.0.0.1:1"),
-        (["list", "--admin-url", "localhost"], 1, "it has to be http://host:8080"),
+        (
+            ["list", "--admin-url", "http://127.0.0.1:1"],
+            1,
+            "no admin API answers at http://127.0.0.1:1",
+        ),
+        (["list", "--admin-url", "localhost"], 1, "no URL of an admin API: http://host:8080"),
         (["test", "--classname", "f", "--inputs", "a"], 2, "give a message: --value"),
         (["worker", "--spark-conf", "x"], 2, "--spark-conf x has to be KEY=VALUE"),
     ],

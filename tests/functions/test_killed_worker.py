@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from magnetar.client import blocking
-from magnetar.errors import Refused
+from magnetar.client.admin_api import AdminApi
+from magnetar.errors import MagnetarError
 from magnetar.model.subscriptions import InitialPosition
 from magnetar.testing.local_broker import BrokerThread
 from magnetar.testing.processes import free_port
@@ -32,7 +33,7 @@ def worker(broker: BrokerThread, folder: Path, port: int) -> Iterator[FunctionsA
     assert process.stdout is not None
     try:
         assert process.stdout.readline() == b"ready\n"
-        yield FunctionsApi(f"http://127.0.0.1:{port}")
+        yield FunctionsApi(AdminApi(f"http://127.0.0.1:{port}"))
     finally:
         process.kill()
         process.wait()
@@ -59,7 +60,7 @@ def test_a_killed_worker_goes_on_with_its_functions(tmp_path, code, name):
                 while seen[-1] != b"42":  # What was not acknowledged yet may come again.
                     seen.append(out.receive(30).data)
             assert set(seen) == {b"2", b"42"}
-            with pytest.raises(Refused, match="Operation not permitted"):
+            with pytest.raises(MagnetarError, match="Operation not permitted"):
                 api.turn(stopped, None, "stop")
             api.delete(fqfn)
             assert api.names("public", "default") == ["stopped"]

@@ -5,6 +5,7 @@ import pytest
 from support.elsewhere import wait_until
 from support.worker_thread import WorkerThread
 
+from magnetar.client.admin_api import AdminApi
 from magnetar.functions.worker.settings import WorkerSettings
 from magnetar.functions.worker.spark_jobs import SparkJobs
 from magnetar.tools.functions.api import FunctionsApi
@@ -17,7 +18,7 @@ TIMES = "def process(input, context):\n    return input * context.get_user_confi
 def api(spark, broker, tmp_path):
     settings = WorkerSettings(broker.service_url, broker.web_url, tmp_path / "worker", port=0)
     with WorkerThread(settings, SparkJobs(settings, spark)) as url:
-        yield FunctionsApi(url)
+        yield FunctionsApi(AdminApi(url))
 
 
 def test_functions_in_spark_are_run_by_a_worker(api, broker, tmp_path):

@@ -2,12 +2,12 @@
 
 import logging
 from collections.abc import Mapping
-from typing import Final, cast
+from typing import Final, NamedTuple, cast
 
 from magnetar.errors import InvalidValue
 
 from .authentication.plugins import authentication_of
-from .config import ClientSettings
+from .config import ClientOptions, ClientSettings
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +37,27 @@ _REFUSED: Final = {
 }
 
 
+class ClientConf(NamedTuple):
+    """What a file says: where brokers and their admin API are, and how to connect."""
+
+    broker_url: str | None
+    web_url: str | None
+    use_tls: bool
+    options: ClientOptions
+
+
 def settings_in_conf(text: str, source: str) -> ClientSettings:
+    """The settings of a client that is to connect. Raises InvalidValue, as ``read_conf_text``."""
+    found = read_conf_text(text, source)
+    url = found.broker_url or found.web_url
+    if url is None:
+        raise InvalidValue(f"{source} has no brokerServiceUrl")
+    if found.use_tls and not url.startswith(("pulsar+ssl://", "https://")):
+        raise InvalidValue(f"{source}: useTls is true, but the URL is plain: use pulsar+ssl://")
+    return cast("ClientSettings", {**found.options, "service_url": url})
+
+
+def read_conf_text(text: str, source: str) -> ClientConf:
     """What the text of a ``client.conf`` says; empty values say nothing.
 
     Raises InvalidValue, which names ``source`` and the key. Keys that mean nothing here are named
@@ -47,8 +67,7 @@ def settings_in_conf(text: str, source: str) -> ClientSettings:
     for key, instead in _REFUSED.items():
         if given.get(key, "false").lower() != "false":
             raise InvalidValue(f"{source}: {key} is not for this client: {instead}")
-    found: dict[str, object] = {"service_url": _service_url(source, given)}
-    found |= {name: given[key] for key, name in _TEXTS.items() if key in given}
+    found: dict[str, object] = {name: given[key] for key, name in _TEXTS.items() if key in given}
     found |= {name: _flag(source, given, key) for key, name in _FLAGS.items() if key in given}
     if "authPlugin" in given:
         parameters = given.get("authParams", "")
@@ -58,7 +77,12 @@ def settings_in_conf(text: str, source: str) -> ClientSettings:
     unknown = sorted(given.keys() - _READ - _OF_KEY_STORES - _REFUSED.keys())
     if unknown:
         log.warning("client.unknown_keys file=%s keys=%s", source, ",".join(unknown))
-    return cast("ClientSettings", found)
+    return ClientConf(
+        given.get("brokerServiceUrl"),
+        given.get("webServiceUrl"),
+        _flag(source, given, "useTls"),
+        cast("ClientOptions", found),
+    )
 
 
 def _values(text: str) -> dict[str, str]:
@@ -68,15 +92,6 @@ def _values(text: str) -> dict[str, str]:
         if equals and not key.startswith(("#", "!")) and value.strip():
             found[key.strip()] = value.strip()
     return found
-
-
-def _service_url(source: str, given: Mapping[str, str]) -> str:
-    url = given.get("brokerServiceUrl") or given.get("webServiceUrl")
-    if url is None:
-        raise InvalidValue(f"{source} has no brokerServiceUrl")
-    if _flag(source, given, "useTls") and not url.startswith(("pulsar+ssl://", "https://")):
-        raise InvalidValue(f"{source}: useTls is true, but the URL is plain: use pulsar+ssl://")
-    return url
 
 
 def _flag(source: str, given: Mapping[str, str], key: str) -> bool:

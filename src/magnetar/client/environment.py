@@ -38,8 +38,18 @@ def settings_in_environment(environment: Mapping[str, str]) -> ClientSettings:
 
     Raises InvalidValue, which names the variable; other variables of Pulsar's are left alone.
     """
+    conf = environment.get(CONF)
+    found: dict[str, object] = {**read_conf(conf)} if conf else {}
+    found |= variables(environment)
+    if "service_url" not in found:
+        raise InvalidValue(f"neither PULSAR_SERVICE_URL nor {CONF} is set: where is Pulsar?")
+    return cast("ClientSettings", found)
+
+
+def variables(environment: Mapping[str, str]) -> dict[str, object]:
+    """What the variables say alone, by the settings' names. Raises InvalidValue."""
     given = {name: value for name, value in environment.items() if value}
-    found = dict(read_conf(given[CONF])) if CONF in given else {}
+    found: dict[str, object] = {}
     readers = {PREFIX + each.name.upper(): _READERS.get(each.type) for each in fields(ClientConfig)}
     for name, value in given.items():
         reader = readers.get(name)
@@ -51,16 +61,18 @@ def settings_in_environment(environment: Mapping[str, str]) -> ClientSettings:
                 raise InvalidValue(f"{name} is {value!r}; it must be {kind}") from None
         elif name.startswith(_SECURITY) and name not in _AUTHENTICATION:
             raise InvalidValue(f"{name} is no setting of a client: is it misspelt?")
-    found |= _authentication(given)
-    if "service_url" not in found:
-        raise InvalidValue(f"neither PULSAR_SERVICE_URL nor {CONF} is set: where is Pulsar?")
-    return cast("ClientSettings", found)
+    return found | _authentication(given)
 
 
 def read_conf(file: str) -> ClientSettings:
     """What a ``client.conf`` says. Raises InvalidValue."""
+    return settings_in_conf(conf_text(file), file)
+
+
+def conf_text(file: str) -> str:
+    """Raises InvalidValue for a file that cannot be read."""
     try:
-        return settings_in_conf(Path(file).read_text(), file)
+        return Path(file).read_text()
     except (OSError, UnicodeError) as error:
         raise InvalidValue(f"{file} cannot be read: {error}") from error
 

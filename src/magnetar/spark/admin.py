@@ -1,28 +1,20 @@
 """What is asked of the admin API: whether a topic deduplicates, keeps messages, and where."""
 
-import asyncio
-import json
-import ssl
-import urllib.error
-import urllib.request
 from dataclasses import dataclass, field
-from http import HTTPStatus
 from threading import Event
 from typing import Any, Final
-from urllib.parse import quote
 
-from magnetar.client.config import ClientConfig
-from magnetar.client.connections.credentials import Credentials
-from magnetar.client.connections.http_lookup import credential_headers
-from magnetar.client.connections.tls import Tls
+from magnetar.client import admin_api
 from magnetar.clock import SystemClock
-from magnetar.errors import NotReady
+from magnetar.errors import MagnetarError, NotReady, Unreachable
 from magnetar.model.names import TopicName
 from magnetar.spark.client_settings import ClientSettings
 from magnetar.spark.stitching import LedgerCopy, StoredLedger
 
 _PAUSE_S: Final = 0.2
-_ANY: Final = "pulsar+ssl://localhost"  # Not connected to: just the settings are of use here.
+_REMEDIES: Final = admin_api.Remedies(
+    "set admin.url", "it is asked with pulsar.client.authPluginClassName and authParams"
+)
 
 
 class _Away(NotReady):
@@ -47,7 +39,7 @@ class AdminApi:
         deadline = clock.now() + self.timeout_s
         while True:
             try:
-                stats = self._ask(f"{_path(TopicName.parse(topic))}/stats")
+                stats = self._ask(f"{admin_api.topic_path(topic)}/stats")
             except _Away:
                 if not self.retry_forever and clock.now() > deadline:
                     raise
@@ -57,12 +49,13 @@ class AdminApi:
 
     def keeps(self, topic: str) -> bool:
         """Whether a subscription or retention keeps messages of a topic. Raises NotReady."""
-        name = TopicName.parse(topic)
-        partitions = self._ask(f"{_path(name)}/partitions")["partitions"]
+        path = admin_api.topic_path(topic)
+        partitions = self._ask(f"{path}/partitions")["partitions"]
         stats = "partitioned-stats" if partitions else "stats"
-        if self._ask(f"{_path(name)}/{stats}")["subscriptions"]:
+        if self._ask(f"{path}/{stats}")["subscriptions"]:
             return True
-        kept = self._ask(f"{_path(name.partitioned_name)}/retention?applied=true") or {}
+        whole = admin_api.topic_path(str(TopicName.parse(topic).partitioned_name))
+        kept = self._ask(f"{whole}/retention?applied=true") or {}
         return any(kept.get(name) for name in ("retentionTimeInMinutes", "retentionSizeInMB"))
 
     def ledgers(self, topic: str) -> list[StoredLedger]:
@@ -70,33 +63,22 @@ class AdminApi:
 
         Raises NotReady.
         """
-        said = self._ask(f"{_path(TopicName.parse(topic))}/internalStats")
+        said = self._ask(f"{admin_api.topic_path(topic)}/internalStats")
         return [_ledger(each) for each in said["ledgers"]]
 
     def _ask(self, path: str) -> Any:
-        url = f"{self.url.rstrip('/')}/admin/v2/{path}"
-        config = ClientConfig(service_url=_ANY, **self.client.options())
-        credentials = Credentials(config.authentication)
-        shown = credential_headers(credentials.method, asyncio.run(credentials.data()))
-        request = urllib.request.Request(url, headers=shown)  # noqa: S310 - an http URL.
-        tls: ssl.SSLContext | None = Tls(config).context() if url.startswith("https:") else None
+        api = admin_api.AdminApi(
+            self.url,
+            timeout_s=self.timeout_s,
+            options=self.client.options(),
+            remedies=_REMEDIES,
+        )
         try:
-            with urllib.request.urlopen(  # noqa: S310 - as above.
-                request, timeout=self.timeout_s, context=tls
-            ) as answer:
-                said = answer.read()
-        except urllib.error.HTTPError as error:
-            text = " ".join(error.read().decode(errors="replace").split())[:300]
-            reason = f"{error.code} {HTTPStatus(error.code).phrase}: {text}"
-            if error.code == HTTPStatus.UNAUTHORIZED:
-                reason += "; it is asked with pulsar.client.authPluginClassName and authParams"
-            kind = _Away if error.code == HTTPStatus.SERVICE_UNAVAILABLE else NotReady
-            raise kind(f"the admin API does not answer {url}: {reason}") from error
-        except OSError as error:
-            why = getattr(error, "reason", error)
-            kind = NotReady if isinstance(why, ssl.SSLError) else _Away
-            raise kind(f"no admin API answers at {self.url}: {why}; set admin.url") from error
-        return json.loads(said) if said else None
+            return api.get(f"/admin/v2/{path}")
+        except (Unreachable, NotReady) as error:
+            raise _Away(str(error)) from error
+        except MagnetarError as error:
+            raise NotReady(str(error)) from error
 
 
 def _ledger(said: Any) -> StoredLedger:
@@ -105,7 +87,3 @@ def _ledger(said: Any) -> StoredLedger:
         copy["url"], copy["name"], copy["options"], whole=copy["missing"] == "0"
     )
     return StoredLedger(said["ledgerId"], said["entries"], found)
-
-
-def _path(name: TopicName) -> str:
-    return f"persistent/{name.tenant}/{name.namespace_local}/{quote(name.local, safe='')}"

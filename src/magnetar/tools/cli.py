@@ -1,23 +1,15 @@
 """The ``magnetar`` command: a thin group that imports a command only when it is run."""
 
-import importlib
+import os
 import sys
 from time import perf_counter
-from typing import Final, NamedTuple
+from typing import Final
 
 import click
 
 from magnetar import __version__
 from magnetar.errors import MagnetarError
-
-
-class Lazy(NamedTuple):
-    """Where a command is, and what ``--help`` says of it without importing it."""
-
-    module: str
-    name: str
-    about: str
-
+from magnetar.tools.groups import Lazy, LazyGroup
 
 COMMANDS: Final = {
     "standalone": Lazy(
@@ -43,25 +35,8 @@ COMMANDS: Final = {
 
 INTERRUPTED: Final = 130
 """The exit code after Ctrl-C, the one that a shell reports."""
-
-
-class LazyGroup(click.Group):
-    """A group whose commands are named in ``COMMANDS``."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        lazy = COMMANDS.get(cmd_name)
-        if lazy is None:
-            return None
-        command = getattr(importlib.import_module(lazy.module), lazy.name)
-        assert isinstance(command, click.Command), lazy
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, lazy.about) for name, lazy in COMMANDS.items()])
+PIPE_CLOSED: Final = 141
+"""The exit code when nobody reads what is printed any more, as a shell reports it."""
 
 
 def _say_version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:  # noqa: FBT001
@@ -73,7 +48,7 @@ def _say_version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:  
     ctx.exit()
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=LazyGroup, lazy=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
     "--version",
     is_flag=True,
@@ -89,6 +64,7 @@ def magnetar() -> None:
 def main() -> None:
     """Run the command line. An error that a user can mend is said in a line, with exit code 1.
 
+    Exit codes: 0 done, 1 refused or failed, 2 a mistake in the command, 130 Ctrl-C.
     Commands are given the time at which it began, so that the start-up time includes the imports.
     """
     try:
@@ -98,6 +74,9 @@ def main() -> None:
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         sys.exit(INTERRUPTED)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # For the flush at the end.
+        sys.exit(PIPE_CLOSED)
     except MagnetarError as error:
         for line in str(error).splitlines():
             click.echo(f"magnetar: {line}", err=True)

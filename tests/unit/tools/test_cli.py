@@ -41,8 +41,10 @@ def test_the_version_is_told():
     assert f"inner loops {inner.BUILD}" in result.output
 
 
-def test_an_unknown_command_is_a_usage_error():
+def test_an_unknown_command_is_a_usage_error_that_names_the_nearest():
     assert CliRunner().invoke(cli.magnetar, ["no-such"]).exit_code == 2
+    said = CliRunner().invoke(cli.magnetar, ["pipeline"]).output
+    assert "No such command 'pipeline'. Did you mean pipelines?" in said
 
 
 def test_what_a_user_can_mend_is_said_in_one_line(monkeypatch, capsys):

@@ -2,26 +2,23 @@
 
 import json
 import secrets
-import urllib.error
-import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
-from magnetar.errors import InvalidValue, NotReady, Refused
+from magnetar.client.admin_api import AdminApi, Query
+from magnetar.errors import InvalidValue
 from magnetar.functions.worker.multipart import Part, form
 
-TIMEOUT_S: Final = 120.0
 _NO_EFFECT: Final = "X-Magnetar-Without-Effect"
 
 
 class FunctionsApi:
-    """The functions of a broker. Raises Refused with the answer's reason, NotReady for none."""
+    """The functions of a broker. Every method raises what ``AdminApi`` does."""
 
-    def __init__(self, admin_url: str, *, timeout_s: float = TIMEOUT_S) -> None:
-        self._url = admin_url.rstrip("/")
-        self._timeout_s = timeout_s
+    def __init__(self, api: AdminApi) -> None:
+        self._api = api
         self.without_effect = ""
         """The keys of the function last sent that nothing depends on."""
 
@@ -75,7 +72,7 @@ class FunctionsApi:
         self._send("POST", "/upload", {"data": _file(file), "path": Part(path.encode())})
 
     def download(self, path: str) -> bytes:
-        return self._ask("GET", f"/download?{urlencode({'path': path})}")
+        return self._ask("GET", "/download", query={"path": path})
 
     def code(self, fqfn: str) -> bytes:
         """The package of a function."""
@@ -88,24 +85,21 @@ class FunctionsApi:
         content_type, body = form(parts, secrets.token_hex(16))
         return self._ask(method, path, body, content_type)
 
-    def _ask(self, method: str, path: str, body: bytes | None = None, kind: str = "") -> bytes:
-        url = f"{self._url}/admin/v3/functions{path}"
+    def _ask(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        kind: str = "",
+        *,
+        query: Query | None = None,
+    ) -> bytes:
         headers = {"Accept": "*/*", **({"Content-Type": kind} if kind else {})}
-        if not url.startswith(("http://", "https://")):
-            raise InvalidValue(f"--admin-url is {self._url}: it has to be http://host:8080")
-        request = urllib.request.Request(url, body, headers, method=method)  # noqa: S310 - checked
-        try:
-            with urllib.request.urlopen(request, timeout=self._timeout_s) as answer:  # noqa: S310
-                self.without_effect = answer.headers.get(_NO_EFFECT, "")
-                data: bytes = answer.read()
-                return data
-        except urllib.error.HTTPError as error:
-            raise Refused(_reason(error)) from error
-        except OSError as error:
-            raise NotReady(
-                f"nobody answers at {self._url}: {error}. Start `magnetar standalone --functions`, "
-                "or say where it is with --admin-url"
-            ) from error
+        answer = self._api.ask(
+            method, f"/admin/v3/functions{path}", body, query=query, headers=headers
+        )
+        self.without_effect = answer.headers.get(_NO_EFFECT, "")
+        return answer.body
 
 
 def _path(fqfn: str, instance: int | None = None) -> str:
@@ -128,13 +122,3 @@ def _file(path: Path) -> Part:
         return Part(path.read_bytes(), path.name, "application/octet-stream")
     except OSError as error:
         raise InvalidValue(f"cannot read the code in {path}: {error.strerror}") from error
-
-
-def _reason(error: urllib.error.HTTPError) -> str:
-    """Why an answer refuses: Pulsar's ``reason``, or what else it says."""
-    said = error.read().decode(errors="replace")
-    try:
-        reason = json.loads(said)["reason"]
-    except (ValueError, KeyError, TypeError):
-        reason = said[:300] or error.reason
-    return f"{reason} (HTTP {error.code})"

@@ -11,24 +11,23 @@ import click
 from magnetar.errors import InvalidValue
 from magnetar.functions.config import FunctionConfig
 from magnetar.functions.config_checks import check
+from magnetar.tools.connection import Connection, admin_options
 from magnetar.tools.functions.api import FunctionsApi
 from magnetar.tools.functions.options import (
-    admin_url,
     config_from,
     configured,
     fqfn_of,
     instance,
     named,
-    output_format,
 )
 from magnetar.tools.functions.run import localrun, test, worker
 from magnetar.tools.functions.show import (
     config_table,
     names_table,
-    show,
     stats_table,
     status_table,
 )
+from magnetar.tools.output import output_format, show
 
 
 @click.group()
@@ -42,34 +41,34 @@ functions.add_command(worker)
 
 
 @functions.command()
-@admin_url
+@admin_options
 @configured
-def create(admin_url: str, **given: Any) -> None:
+def create(connection: Connection, **given: Any) -> None:
     """Store a function and start it."""
     config = config_from(given)
     parsed = FunctionConfig.parse(config)
     check(parsed)
     if not parsed.py:
         raise InvalidValue("py is missing: give the file, wheel or zip with the code, or its URL")
-    api = FunctionsApi(admin_url)
+    api = FunctionsApi(connection.api())
     api.create(parsed.fqfn, config)
     _say_without_effect(api)
     click.echo(f"Created {parsed.fqfn}; it is being started: magnetar functions status")
 
 
 @functions.command()
-@admin_url
+@admin_options
 @click.option(
     "--update-auth-data", is_flag=True, expose_value=False, help="No effect: there are none."
 )
 @configured
-def update(admin_url: str, **given: Any) -> None:
+def update(connection: Connection, **given: Any) -> None:
     """Change a function. It goes on where it is."""
     config = config_from(given)
     fqfn = FunctionConfig.parse(config).fqfn
     if fqfn.endswith("/"):
         raise click.UsageError("say which function: --name NAME, or --fqfn tenant/namespace/name")
-    api = FunctionsApi(admin_url)
+    api = FunctionsApi(connection.api())
     api.update(fqfn, config)
     _say_without_effect(api)
     click.echo(f"Updated {fqfn}")
@@ -81,35 +80,35 @@ def _say_without_effect(api: FunctionsApi) -> None:
 
 
 @functions.command("list")
-@admin_url
+@admin_options
 @click.option("--tenant", default="public", show_default=True)
 @click.option("--namespace", default="default", show_default=True)
 @output_format
-def list_functions(admin_url: str, tenant: str, namespace: str, form: str) -> None:
+def list_functions(connection: Connection, tenant: str, namespace: str, form: str) -> None:
     """The functions of a namespace."""
-    names = FunctionsApi(admin_url).names(tenant, namespace)
+    names = FunctionsApi(connection.api()).names(tenant, namespace)
     show(names, form, names_table(names))
 
 
 @functions.command()
-@admin_url
+@admin_options
 @named
 @output_format
-def get(admin_url: str, form: str, **name: Any) -> None:
+def get(connection: Connection, form: str, **name: Any) -> None:
     """How a function is configured."""
-    found = FunctionsApi(admin_url).get(fqfn_of(**name))
+    found = FunctionsApi(connection.api()).get(fqfn_of(**name))
     show(found, form, config_table(found))
 
 
 @functions.command()
-@admin_url
+@admin_options
 @named
 @instance
 @output_format
-def status(admin_url: str, instance_id: int | None, form: str, **name: Any) -> None:
+def status(connection: Connection, instance_id: int | None, form: str, **name: Any) -> None:
     """Whether a function runs, and how it does. Ends with 1 when an instance does not run."""
     fqfn = fqfn_of(**name)
-    found = FunctionsApi(admin_url).status(fqfn, instance_id)
+    found = FunctionsApi(connection.api()).status(fqfn, instance_id)
     whole = found
     if instance_id is not None:
         whole = {"instances": [{"instanceId": instance_id, "status": found}]}
@@ -119,14 +118,14 @@ def status(admin_url: str, instance_id: int | None, form: str, **name: Any) -> N
 
 
 @functions.command()
-@admin_url
+@admin_options
 @named
 @instance
 @output_format
-def stats(admin_url: str, instance_id: int | None, form: str, **name: Any) -> None:
+def stats(connection: Connection, instance_id: int | None, form: str, **name: Any) -> None:
     """What a function has done."""
     fqfn = fqfn_of(**name)
-    found = FunctionsApi(admin_url).stats(fqfn, instance_id)
+    found = FunctionsApi(connection.api()).stats(fqfn, instance_id)
     whole = found
     if instance_id is not None:
         whole = {**found, "instances": [{"instanceId": instance_id, "metrics": found}]}
@@ -134,13 +133,13 @@ def stats(admin_url: str, instance_id: int | None, form: str, **name: Any) -> No
 
 
 @functions.command()
-@admin_url
+@admin_options
 @named
 @click.option("--trigger-value", help="The message.")
 @click.option("--trigger-file", type=click.Path(path_type=Path), help="A file with the message.")
 @click.option("--topic", help="The input, of several.")
 def trigger(
-    admin_url: str,
+    connection: Connection,
     trigger_value: str | None,
     trigger_file: Path | None,
     topic: str | None,
@@ -150,27 +149,27 @@ def trigger(
     if (trigger_value is None) == (trigger_file is None):
         raise click.UsageError("give either --trigger-value or --trigger-file")
     data = (trigger_value or "").encode() if trigger_file is None else _content(trigger_file)
-    _write(FunctionsApi(admin_url).trigger(fqfn_of(**name), data, topic))
+    _write(FunctionsApi(connection.api()).trigger(fqfn_of(**name), data, topic))
 
 
 @functions.command()
-@admin_url
+@admin_options
 @named
-def delete(admin_url: str, **name: Any) -> None:
+def delete(connection: Connection, **name: Any) -> None:
     """End a function, and remove what it had."""
     fqfn = fqfn_of(**name)
-    FunctionsApi(admin_url).delete(fqfn)
+    FunctionsApi(connection.api()).delete(fqfn)
     click.echo(f"Deleted {fqfn}")
 
 
 def _turn(action: str, done: str, about: str) -> click.Command:
     @click.command(action, help=about)
-    @admin_url
+    @admin_options
     @named
     @instance
-    def command(admin_url: str, instance_id: int | None, **name: Any) -> None:
+    def command(connection: Connection, instance_id: int | None, **name: Any) -> None:
         fqfn = fqfn_of(**name)
-        FunctionsApi(admin_url).turn(fqfn, instance_id, action)
+        FunctionsApi(connection.api()).turn(fqfn, instance_id, action)
         click.echo(f"{done} {fqfn}")
 
     return command
@@ -182,23 +181,23 @@ functions.add_command(_turn("restart", "Restarted", "Stop a function and start i
 
 
 @functions.command()
-@admin_url
+@admin_options
 @named
 @click.option("-k", "--key", required=True, help="The key of the state.")
-def querystate(admin_url: str, key: str, **name: Any) -> None:
+def querystate(connection: Connection, key: str, **name: Any) -> None:
     """A value of a function's state, as JSON."""
-    click.echo(json.dumps(FunctionsApi(admin_url).state(fqfn_of(**name), key), indent=2))
+    click.echo(json.dumps(FunctionsApi(connection.api()).state(fqfn_of(**name), key), indent=2))
 
 
 @functions.command()
-@admin_url
+@admin_options
 @named
 @click.option("-s", "--state", "text", help='As JSON: {"key": "k", "stringValue": "v"}.')
 @click.option("-k", "--key", help="The key, with --value.")
 @click.option("--value", help="The value, as text.")
 @click.option("--value-file", type=click.Path(path_type=Path), help="A file with the value.")
 def putstate(
-    admin_url: str,
+    connection: Connection,
     text: str | None,
     key: str | None,
     value: str | None,
@@ -214,28 +213,28 @@ def putstate(
         state = {"key": key, "byteValue": base64.b64encode(_content(value_file)).decode()}
     else:
         raise click.UsageError("give --state, or --key and --value or --value-file")
-    FunctionsApi(admin_url).put_state(fqfn_of(**name), state)
+    FunctionsApi(connection.api()).put_state(fqfn_of(**name), state)
     click.echo(f"Set {state['key']}")
 
 
 @functions.command()
-@admin_url
+@admin_options
 @click.option("--source-file", type=click.Path(path_type=Path), required=True)
 @click.option("--path", required=True, help="Its name at the worker.")
-def upload(admin_url: str, source_file: Path, path: str) -> None:
+def upload(connection: Connection, source_file: Path, path: str) -> None:
     """Store a file at the worker."""
-    FunctionsApi(admin_url).upload(source_file, path)
+    FunctionsApi(connection.api()).upload(source_file, path)
     click.echo(f"Uploaded {path}")
 
 
 @functions.command()
-@admin_url
+@admin_options
 @named
 @click.option("--destination-file", type=click.Path(path_type=Path), required=True)
 @click.option("--path", help="What was uploaded, instead of a function's code.")
-def download(admin_url: str, destination_file: Path, path: str | None, **name: Any) -> None:
+def download(connection: Connection, destination_file: Path, path: str | None, **name: Any) -> None:
     """Fetch a function's code, or a file that was uploaded."""
-    api = FunctionsApi(admin_url)
+    api = FunctionsApi(connection.api())
     data = api.download(path) if path is not None else api.code(fqfn_of(**name))
     try:
         destination_file.write_bytes(data)

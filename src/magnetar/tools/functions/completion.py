@@ -3,8 +3,8 @@
 import click
 
 from magnetar.errors import MagnetarError
+from magnetar.tools.connection import Connection
 from magnetar.tools.functions.api import FunctionsApi
-from magnetar.tools.functions.options import WEB_SERVICE_URL
 
 _TIMEOUT_S = 1.0
 
@@ -12,8 +12,8 @@ _TIMEOUT_S = 1.0
 def complete_name(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
     """The functions of the namespace whose names begin so."""
     given = ctx.params
-    api = FunctionsApi(given.get("admin_url") or WEB_SERVICE_URL, timeout_s=_TIMEOUT_S)
     try:
+        api = FunctionsApi(Connection(given).api(timeout_s=_TIMEOUT_S))
         names = api.names(given.get("tenant") or "public", given.get("namespace") or "default")
     except MagnetarError:
         return []

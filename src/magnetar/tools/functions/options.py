@@ -12,32 +12,7 @@ from magnetar.functions.config import PUBLIC, BatchBuilder, LogLevel, Processing
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-WEB_SERVICE_URL: Final = "http://localhost:8080"
 _JSON: Final = "as JSON"
-
-
-def admin_url(command: F) -> F:
-    """Where the admin API is."""
-    return click.option(
-        "--admin-url",
-        envvar="PULSAR_ADMIN_URL",
-        default=WEB_SERVICE_URL,
-        show_default=True,
-        show_envvar=True,
-        help="The broker's admin API, or a worker's own.",
-    )(command)
-
-
-def output_format(command: F) -> F:
-    """How an answer is shown."""
-    return click.option(
-        "-o",
-        "--output-format",
-        "form",
-        type=click.Choice(["table", "json", "yaml"]),
-        default="table",
-        show_default=True,
-    )(command)
 
 
 def named(command: F) -> F:

@@ -1,30 +1,18 @@
-"""Shows functions: as tables, JSON or YAML."""
+"""Functions as tables."""
 
-import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-import click
-from rich.console import Console, Group, RenderableType
+from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-
-def show(value: Any, form: str, table: RenderableType) -> None:
-    """Print a value in the form that was asked for."""
-    if form == "json":
-        click.echo(json.dumps(value, indent=2, ensure_ascii=False))
-    elif form == "yaml":
-        import yaml  # noqa: PLC0415 - of the extra spark, as all that runs functions
-
-        click.echo(yaml.safe_dump(value, sort_keys=False, allow_unicode=True), nl=False)
-    else:
-        Console().print(table)
+from magnetar.tools.output import table_of, text_of
 
 
 def names_table(names: Sequence[str]) -> Table:
-    table = _table("function")
+    table = table_of("function")
     for name in names:
         table.add_row(name)
     return table
@@ -32,17 +20,16 @@ def names_table(names: Sequence[str]) -> Table:
 
 def config_table(config: Mapping[str, Any]) -> Table:
     """What is set, a key a line."""
-    table = _table("key", "value")
+    table = table_of("key", "value")
     for key, value in config.items():
-        plain = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        table.add_row(key, Text(plain))
+        table.add_row(key, Text(text_of(value)))
     return table
 
 
 def status_table(status: Mapping[str, Any]) -> Group:
     """A line for each instance, and below what is wrong with them."""
     columns = ("id", "running", "restarts", "received", "processed", "failed", "latency")
-    table = _table(*columns, "last message")
+    table = table_of(*columns, "last message")
     wrong = []
     for each in status["instances"]:
         number, one = each["instanceId"], each["status"]
@@ -64,7 +51,7 @@ def status_table(status: Mapping[str, Any]) -> Group:
 
 def stats_table(stats: Mapping[str, Any]) -> Table:
     """A line for all, and one for each instance."""
-    table = _table("id", "received", "in 1 min", "processed", "user", "system", "latency")
+    table = table_of("id", "received", "in 1 min", "processed", "user", "system", "latency")
     rows = [
         ("all", stats),
         *((str(one["instanceId"]), one["metrics"]) for one in stats["instances"]),
@@ -80,13 +67,6 @@ def stats_table(stats: Mapping[str, Any]) -> Table:
             f"{one['systemExceptionsTotal']:,}",
             "-" if latency is None else f"{latency:.1f} ms",
         )
-    return table
-
-
-def _table(*columns: str) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in columns:
-        table.add_column(column)
     return table
 
 

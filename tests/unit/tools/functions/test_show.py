@@ -5,7 +5,8 @@ import io
 from rich.console import Console
 
 from magnetar.functions.worker.status import NOTHING, function_status, instance_status
-from magnetar.tools.functions.show import config_table, show, status_table
+from magnetar.tools.functions.show import config_table, status_table
+from magnetar.tools.output import show
 
 
 def drawn(table) -> str:

@@ -1,0 +1,282 @@
+"""Asks Pulsar's admin REST API: a request and its answer, with the client's credentials and TLS.
+
+Blocking, on the standard library alone, so that a command asks its question and ends. Every address
+of a URL with several is tried in turn; an owner that the broker names is asked as we were told.
+"""
+
+import asyncio
+import json
+import ssl
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http import HTTPStatus
+from http.client import HTTPException, HTTPResponse
+from typing import IO, Any, Final
+from urllib.parse import quote, urlencode, urljoin, urlsplit
+
+from magnetar.client.config import ClientConfig, ClientOptions
+from magnetar.client.connections.credentials import Credentials
+from magnetar.client.connections.http_lookup import credential_headers
+from magnetar.client.connections.tls import Tls, trouble
+from magnetar.client.service_url import ServiceUrl, without_secrets
+from magnetar.errors import (
+    Conflict,
+    InvalidValue,
+    MagnetarError,
+    NotAllowed,
+    NotAuthenticated,
+    NotAuthorized,
+    NotFound,
+    NotReady,
+    Refused,
+    Unreachable,
+)
+from magnetar.model.names import TopicName
+
+TIMEOUT_S: Final = 60.0
+ANSWER_SIZE_MAX: Final = 1 << 30  # A package that is downloaded may be large.
+REDIRECTS_MAX: Final = 5
+_REASON_CHARACTERS: Final = 600
+_TLS: Final = "pulsar+ssl://localhost"  # Not connected to: just the settings are of use here.
+
+_ERRORS: Final[Mapping[int, type[MagnetarError]]] = {
+    401: NotAuthenticated,
+    403: NotAuthorized,
+    404: NotFound,
+    409: Conflict,
+    502: NotReady,
+    503: NotReady,
+    504: NotReady,
+}
+
+Query = Mapping[str, object]
+"""Parameters of a request; None is left out, and True and False are written as Java does."""
+
+
+@dataclass(frozen=True, slots=True)
+class AdminAnswer:
+    """What the API answered to a request that it granted."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    def value(self) -> Any:
+        """The JSON of the body; its text where it is none, None where there is no body."""
+        if not self.body.strip():
+            return None
+        try:
+            return json.loads(self.body)
+        except ValueError:
+            return self.body.decode(errors="replace")
+
+
+@dataclass(frozen=True, slots=True)
+class Remedies:
+    """What whoever asks may do, in its own terms: which option says it."""
+
+    away: str = "is a broker running there"
+    unknown: str = "say who you are with authPlugin and authParams"
+    untrusted: str = ""
+
+
+class AdminApi:
+    """Where the API is, and how it is asked.
+
+    Every method raises Unreachable where nobody answers, NotReady for who is starting or stopping,
+    and else what the status says: NotAuthenticated, NotAuthorized, NotFound, Conflict, Refused.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        timeout_s: float = TIMEOUT_S,
+        options: ClientOptions | None = None,
+        remedies: Remedies | None = None,
+    ) -> None:
+        """``options`` are a client's: its authentication and TLS are used. Raises InvalidValue."""
+        parsed = ServiceUrl.parse(url) if url.startswith(("http://", "https://")) else None
+        if parsed is None:
+            raise InvalidValue(
+                f"{without_secrets(url)!r} is no URL of an admin API: http://host:8080 or https://"
+            )
+        self.url = url.rstrip("/")
+        self._bases = [f"{parsed.scheme}://{address}" for address in parsed.addresses]
+        self._timeout_s = timeout_s
+        self._remedies = remedies or Remedies()
+        config = ClientConfig(service_url=_TLS, **(options or {}))
+        self._credentials = Credentials(config.authentication)
+        self._tls = Tls(config)
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        *,
+        query: Query | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> AdminAnswer:
+        """``path`` is what follows the address: ``/admin/v2/tenants``, its names encoded."""
+        with self.opened(method, path, body, query=query, headers=headers) as answer:
+            data = answer.read(ANSWER_SIZE_MAX + 1)
+            if len(data) > ANSWER_SIZE_MAX:
+                raise Refused(f"{path}: the answer has more than {ANSWER_SIZE_MAX} bytes")
+            if answer.length:  # What is missing, where it was said how long it is.
+                raise NotReady(f"{self.url} broke off its answer to {method} {path}")
+            return AdminAnswer(answer.status, dict(answer.headers.items()), data)
+
+    def get(self, path: str, **query: object) -> Any:
+        """The value of the answer, as ``AdminAnswer.value``."""
+        return self.ask("GET", path, query=query).value()
+
+    def send(self, method: str, path: str, value: object = None, **query: object) -> Any:
+        """Send a value as JSON; None sends no body. The answer's value."""
+        body = None if value is None else json.dumps(value).encode()
+        headers = {"Content-Type": "application/json"}
+        return self.ask(method, path, body, query=query, headers=headers).value()
+
+    @contextmanager
+    def opened(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        *,
+        query: Query | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Iterator[HTTPResponse]:
+        """The answer while it arrives: for what is long, or does not end."""
+        target = path if not query else _with_query(path, query)
+        shown = credential_headers(self._credentials.method, self._shown())
+        asked = {"Accept": "application/json", **(headers or {}), **shown}
+        try:
+            with self._first_answer(method, target, body, asked) as answer:
+                yield answer
+        except urllib.error.HTTPError as error:
+            with error:
+                raise self._refusal(error, method) from error
+        except HTTPException as error:
+            why = f"{type(error).__name__} {error}".strip()
+            raise NotReady(f"{self.url} broke off its answer: {why}") from error
+        except TimeoutError as error:
+            raise NotReady(
+                f"{self.url} did not answer {method} {path} within {self._timeout_s:g} s"
+            ) from error
+
+    def _shown(self) -> bytes | None:
+        # Without credentials there is nothing to wait for, and no event loop to make.
+        return None if self._credentials.method == "none" else asyncio.run(self._credentials.data())
+
+    def _first_answer(
+        self, method: str, target: str, body: bytes | None, headers: Mapping[str, str]
+    ) -> HTTPResponse:
+        """Of the first address that answers. Raises HTTPError, Unreachable, NotAllowed for TLS."""
+        refused: list[str] = []
+        for base in self._bases:
+            try:
+                return self._answer(method, base + target, body, headers)
+            except urllib.error.HTTPError:
+                raise
+            except urllib.error.URLError as error:
+                if isinstance(error.reason, ssl.SSLError):
+                    why = f"{trouble(error.reason)}{self._remedies.untrusted}"
+                    raise NotAllowed(f"{base}: {why}") from error
+                refused.append(f"{base}: {_why(error.reason)}")
+        raise Unreachable(f"no admin API answers at {'; '.join(refused)}: {self._remedies.away}")
+
+    def _answer(
+        self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]
+    ) -> HTTPResponse:
+        scheme = urlsplit(url).scheme
+        context = self._tls.context() if scheme == "https" else None
+        opener = urllib.request.build_opener(
+            urllib.request.ProxyHandler({}),  # A proxy for the web knows no broker.
+            urllib.request.HTTPSHandler(context=context),
+            _NoRedirect(),
+        )
+        for _ in range(REDIRECTS_MAX):
+            request = urllib.request.Request(  # noqa: S310 - http and https only, as parsed
+                url, body, dict(headers), method=method
+            )
+            try:
+                answer: HTTPResponse = opener.open(request, timeout=self._timeout_s)
+            except urllib.error.HTTPError as error:
+                location = error.headers.get("Location")
+                if error.code not in {302, 307} or not location:
+                    raise
+                url = urljoin(url, location)
+                error.close()
+                if urlsplit(url).scheme != scheme:
+                    raise Refused(f"the broker sends us on to {url}, not {scheme}") from None
+            else:
+                return answer
+        raise NotReady(f"the brokers send each other's questions on, the last to {url}")
+
+    def _refusal(self, error: urllib.error.HTTPError, method: str) -> MagnetarError:
+        what = f"{error.code} {_phrase(error.code)}: {method} {error.url}"
+        said = f"{_reason(error)} ({what})"
+        if error.code == HTTPStatus.UNAUTHORIZED:
+            said += f"; {self._remedies.unknown}"
+        kind = _ERRORS.get(error.code, Refused if error.code < 500 else MagnetarError)
+        return kind(said)
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """Urllib would follow with GET alone, and forget the body."""
+
+    def redirect_request(
+        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, *_: Any
+    ) -> None:
+        return None
+
+
+def segment(name: str) -> str:
+    """A name as one part of a path."""
+    return quote(name, safe="")
+
+
+def topic_path(topic: str) -> str:
+    """``persistent/tenant/namespace/local``, encoded. Raises InvalidName."""
+    name = TopicName.parse(topic)
+    return f"{name.domain}/{name.tenant}/{name.namespace_local}/{segment(name.local)}"
+
+
+def _with_query(path: str, query: Query) -> str:
+    """None is left out; a list is its parameter several times."""
+    pairs = []
+    for key, value in query.items():
+        several = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
+        pairs += [(key, _text(one)) for one in several if one is not None]
+    return f"{path}?{urlencode(pairs)}" if pairs else path
+
+
+def _text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _why(reason: object) -> str:
+    return getattr(reason, "strerror", None) or str(reason)
+
+
+def _phrase(code: int) -> str:
+    try:
+        return HTTPStatus(code).phrase
+    except ValueError:
+        return "unknown status"
+
+
+def _reason(error: urllib.error.HTTPError) -> str:
+    """Why it refuses: Pulsar's ``reason``, its servlets' ``message``, or what else it says."""
+    said = error.read(1 << 20).decode(errors="replace")
+    try:
+        found = json.loads(said)
+    except ValueError:
+        found = None
+    if isinstance(found, dict):
+        said = str(found.get("reason") or found.get("message") or said)
+    return " ".join(said.split())[:_REASON_CHARACTERS] or "it does not say why"
