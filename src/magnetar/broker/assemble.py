@@ -45,6 +45,7 @@ from .addresses import BINARY_PORT, WEB_PORT, address_of, listen, warn_if_open
 from .admin.app import start_admin
 from .admin.services import AdminServices
 from .admin.vitals import Vitals
+from .auth.permissions import Permissions
 from .broker import Broker
 from .cluster.lookup import BrokerAddress, Lookup
 from .cluster.ownership import Ownership
@@ -213,7 +214,11 @@ async def _open_services(
             publish=config.rates.shared_publish,
             dispatch=config.rates.shared_dispatch,
         ),
-        deleted=(schemas.topic_deleted, policies.topic_deleted),
+        deleted=(
+            schemas.topic_deleted,
+            policies.topic_deleted,
+            Permissions(resources).topic_deleted,
+        ),
     )
     await topics.finish_deletions()
     return AdminServices(

@@ -20,6 +20,7 @@ log = logging.getLogger(__name__)
 IN_FORCE: Final = frozenset(
     {
         "allowed_clusters",
+        "auth",
         "auto_subscription_creation",
         "auto_topic_creation",
         "backlog_quota_age",
@@ -47,6 +48,7 @@ IN_FORCE: Final = frozenset(
         "schema_compatibility",
         "schema_validation_enforced",
         "subscribe_rate",
+        "subscription_auth_mode",
         "subscription_dispatch_rate",
         "subscription_expiration_minutes",
         "subscription_types",

@@ -21,6 +21,7 @@ from magnetar.errors import (
 from magnetar.model.names import DOMAINS, PERSISTENT, NamespaceName, TopicName
 from magnetar.model.policies import Policies
 from magnetar.model.policy_records import NamespacePolicies, TopicPolicies
+from magnetar.model.policy_values import AuthPolicies
 from magnetar.model.records import Bundles, ClusterData, Json, PartitionedTopicMetadata, TenantInfo
 from magnetar.storage.metadata import paths
 from magnetar.storage.metadata.store import MetadataStore, Watch
@@ -179,13 +180,27 @@ class Resources:
 
     async def change_policies(self, namespace: NamespaceName, **changed: Any) -> None:
         """Set these policies, None to unset one. Raises NamespaceNotFound."""
+        await self._change_namespace(namespace, lambda stored: stored.with_policies(**changed))
 
-        def change(stored: NamespacePolicies) -> NamespacePolicies:
+    async def change_auth(
+        self, namespace: NamespaceName, change: Callable[[AuthPolicies], AuthPolicies]
+    ) -> None:
+        """Change what is granted in a namespace. Raises NamespaceNotFound."""
+
+        def changed(stored: NamespacePolicies) -> NamespacePolicies:
+            return stored.with_policies(auth=change(stored.policies.auth or AuthPolicies()))
+
+        await self._change_namespace(namespace, changed)
+
+    async def _change_namespace(
+        self, namespace: NamespaceName, change: Callable[[NamespacePolicies], NamespacePolicies]
+    ) -> None:
+        def changed(stored: NamespacePolicies) -> NamespacePolicies:
             if stored.deleted:
                 raise NamespaceNotFound("Namespace does not exist")
-            return stored.with_policies(**changed)
+            return change(stored)
 
-        if not await self._records.change(paths.namespace(namespace), self._namespace_of, change):
+        if not await self._records.change(paths.namespace(namespace), self._namespace_of, changed):
             raise NamespaceNotFound("Namespace does not exist")
 
     async def topics_with_policies(self, namespace: NamespaceName) -> set[TopicName]:

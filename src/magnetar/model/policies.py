@@ -25,6 +25,7 @@ from magnetar.model.policy_values import (
     PublishRate,
     RetentionPolicies,
     SubscribeRate,
+    SubscriptionAuthMode,
     SubscriptionPolicies,
 )
 from magnetar.model.schemas import SchemaAutoUpdate, SchemaCompatibilityStrategy
@@ -111,7 +112,7 @@ class Policies:
     inactive_topics: InactiveTopicPolicies | None = at(
         "inactive_topic_policies", topic="inactiveTopicPolicies"
     )
-    subscription_auth_mode: str | None = at("subscription_auth_mode")
+    subscription_auth_mode: SubscriptionAuthMode | None = at("subscription_auth_mode")
     producers_per_topic_max: int | None = at("max_producers_per_topic", topic="maxProducerPerTopic")
     consumers_per_topic_max: int | None = at("max_consumers_per_topic", topic="maxConsumerPerTopic")
     consumers_per_subscription_max: int | None = at(

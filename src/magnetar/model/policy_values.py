@@ -205,6 +205,13 @@ class EntryFilters:
     names: Annotated[str, "entryFilterNames"] = ""
 
 
+class SubscriptionAuthMode(StrEnum):
+    """What the name of a subscription must have to do with the role of its consumers."""
+
+    NONE = "None"
+    PREFIX = "Prefix"
+
+
 @dataclass(frozen=True, slots=True)
 class AuthPolicies:
     """Which roles may do what: in the namespace, on a topic, with a subscription."""

@@ -23,6 +23,7 @@ from magnetar.broker.admin.routes import (
     non_persistent,
     offload,
     overview,
+    permissions,
     policies,
     replication,
     resource_groups,
@@ -43,6 +44,7 @@ ROUTES: Final = (
     *clusters.ROUTES,
     *tenants.ROUTES,
     *namespaces.ROUTES,
+    *permissions.ROUTES,
     *policies.ROUTES,
     *replication.ROUTES,
     *resource_groups.ROUTES,
@@ -76,7 +78,8 @@ async def start_admin(
     tasks.spawn("loop lag", services.vitals.watch_loop())
     tasks.spawn("overview", services.overview.keep())
     tasks.spawn("events", services.events.run())
-    router = Router(routes, services)
+    authorize = None if services.authorization is None else services.authorization.check
+    router = Router(routes, services, authorize=authorize)
     return await server.start(
         router,
         listener,

@@ -25,6 +25,7 @@ class Request:
     body: bytes = b""
     segments: dict[str, str] = field(default_factory=dict)
     role: str | None = None
+    proxy_role: str | None = None  # Of the proxy that the request came through.
 
     def accepts(self, content_type: str) -> bool:
         """Whether the client takes this type, by itself or by a wildcard."""

@@ -6,6 +6,7 @@ can be repeated; a missing partition is created when a client first uses it.
 
 from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.topic_access import TopicAccess
+from magnetar.broker.auth.permissions import Permissions
 from magnetar.broker.creation import Creation
 from magnetar.broker.policies import PolicyService
 from magnetar.broker.resources import Resources
@@ -24,13 +25,16 @@ class Fanout:
         access: TopicAccess,
         creation: Creation,
         schemas: SchemaRegistry,
+        *,
         policies: PolicyService,
+        permissions: Permissions,
     ) -> None:
         self._resources = resources
         self._access = access
         self._creation = creation
         self._schemas = schemas
         self._policies = policies
+        self._permissions = permissions
 
     async def create(
         self, topic: TopicName, partitions: int, properties: dict[str, str] | None = None
@@ -77,4 +81,5 @@ class Fanout:
             await self._access.delete(name, force=force)
         await self._schemas.forget(topic)
         await self._policies.forget(topic)
+        await self._permissions.topic_deleted(topic)
         await self._resources.delete_partitioned_topic(topic)

@@ -11,6 +11,9 @@ from magnetar.broker.auth.access import Access
 Handler: TypeAlias = Callable[[Any, Request], Awaitable[Reply]]
 """It gets the services that its router was made with: a broker's, or a functions worker's."""
 
+Authorize: TypeAlias = Callable[["Route", Request], Awaitable[None]]
+"""Raises Rejection for a request whose role may not have its route."""
+
 ANY: Final = "*/*"
 ANY_METHOD: Final = "*"
 
@@ -54,9 +57,12 @@ class _Node:
 class Router:
     """Every route, as a tree of path segments."""
 
-    def __init__(self, routes: Iterable[Route], services: Any) -> None:
-        """``services`` are handed to every handler."""
+    def __init__(
+        self, routes: Iterable[Route], services: Any, *, authorize: Authorize | None = None
+    ) -> None:
+        """``services`` are handed to every handler, which ``authorize`` may keep a request from."""
         self._services = services
+        self._authorize = authorize
         self._root = _Node()
         self._whole: list[Route] = []  # Those of everything below a path.
         for route in routes:
@@ -75,10 +81,10 @@ class Router:
 
     async def answer(self, request: Request) -> Reply:
         """Call the handler a request is for. Raises Rejection when there is none."""
-        for whole in self._whole:
-            if f"{request.path}/".startswith(f"{whole.path}/"):
-                return await whole.handler(self._services, request)
         segments = _split(request.path)
+        for whole in self._whole:
+            if (below := _named(whole, segments)) is not None:
+                return await self._handle(whole, request, below)
         ends = list(self._root.ends(segments))
         if not ends:
             raise not_found(request)
@@ -91,12 +97,14 @@ class Router:
             reason = f"{request.method} is not allowed for {request.path}: use one of {allow}"
             raise Rejection(405, reason, allow=allow)
         _check_types(route, request)
-        names = _split(route.path)
-        request.segments = {
-            name[1:-1]: segment
-            for name, segment in zip(names, segments, strict=True)
-            if name.startswith("{")
-        }
+        named = _named(route, segments)
+        assert named is not None, "the tree led to this route"
+        return await self._handle(route, request, named)
+
+    async def _handle(self, route: Route, request: Request, named: dict[str, str]) -> Reply:
+        request.segments = named
+        if self._authorize is not None:
+            await self._authorize(route, request)
         return await route.handler(self._services, request)
 
 
@@ -110,6 +118,20 @@ def not_found(request: Request) -> Rejection:
 def _split(path: str) -> list[str]:
     """The segments of a path, without a slash at its end."""
     return path.removeprefix("/").removesuffix("/").split("/")
+
+
+def _named(route: Route, segments: list[str]) -> dict[str, str] | None:
+    """The named segments of a path that begins as a route's does; None for another path."""
+    found = {}
+    parts = _split(route.path)
+    if len(segments) < len(parts):
+        return None
+    for part, segment in zip(parts, segments, strict=False):
+        if part.startswith("{") and segment:
+            found[part[1:-1]] = segment
+        elif part != segment:
+            return None
+    return found
 
 
 def _allowed(ends: list[_Node]) -> str:

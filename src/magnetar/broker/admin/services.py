@@ -4,11 +4,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from magnetar.broker.admin.events import Events
+from magnetar.broker.admin.exchange import Request
 from magnetar.broker.admin.fanout import Fanout
 from magnetar.broker.admin.overview import Overview
 from magnetar.broker.admin.rates import RateBook
+from magnetar.broker.admin.route_authorization import RouteAuthorization
 from magnetar.broker.admin.topic_access import TopicAccess
 from magnetar.broker.admin.vitals import Vitals
+from magnetar.broker.auth.access import Access
+from magnetar.broker.auth.permissions import Permissions
 from magnetar.broker.cluster.lookup import BrokerAddress, Lookup
 from magnetar.broker.cluster.ownership import Ownership
 from magnetar.broker.creation import Creation
@@ -44,16 +48,24 @@ class AdminServices:
     clock: Clock
     vitals: Vitals
     functions: "FunctionsWorkerProcess | None" = None  # None: functions are off.
+    authorization: RouteAuthorization | None = None  # None: everybody may do everything.
     rates: RateBook = field(default_factory=RateBook)
+    permissions: Permissions = field(init=False)
     access: TopicAccess = field(init=False)
     fanout: Fanout = field(init=False)
     overview: Overview = field(init=False)
     events: Events = field(init=False)
 
     def __post_init__(self) -> None:
+        self.permissions = Permissions(self.resources)
         self.access = TopicAccess(self.resources, self.topics, self.ownership)
         self.fanout = Fanout(
-            self.resources, self.access, self.creation, self.schema_registry, self.policies
+            self.resources,
+            self.access,
+            self.creation,
+            self.schema_registry,
+            policies=self.policies,
+            permissions=self.permissions,
         )
         self.overview = Overview(self.topics, self.resources, self.vitals, self.clock)
         self.events = Events(self.overview, self.clock, self.named)
@@ -62,6 +74,11 @@ class AdminServices:
     def named(self) -> dict[str, str]:
         """Which broker this is."""
         return {"version": self.version, "cluster": self.cluster, "broker": self.broker_id}
+
+    async def require(self, request: Request, access: Access, *, tenant: str) -> None:
+        """Raise Rejection where the role of a request has not this access to a tenant."""
+        if self.authorization is not None:
+            await self.authorization.require(request, access, tenant=tenant)
 
     @property
     def broker_id(self) -> str:

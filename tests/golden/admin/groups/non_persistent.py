@@ -26,5 +26,4 @@ DIFFERENCES = {
     "compaction": NOT_OURS,
     "entryFilters": NOT_YET,
     "internal_info": NOT_OURS,
-    "permissions": NOT_YET,
 }

@@ -7,6 +7,9 @@ SAYS_ELSEWHERE = "it is the namespace that does not exist, as for every other po
 
 BEFORE = {}
 DIFFERENCES = {
+    'subscriptionAuthMode.set_bad_"Zzz"': (
+        "a mode that there is not is refused: it would open subscriptions"
+    ),
     "replicatorDispatchRate.get_default": NOT_YET,
     "replicatorDispatchRate.set": NOT_YET,
     "replicatorDispatchRate.get_set": NOT_YET,
@@ -57,14 +60,6 @@ DIFFERENCES = {
     "offloadPolicies.set_bad_{}": NOT_YET,
     "offloadPolicies.get_after_bad": NOT_YET,
     'subscriptionTypesEnabled.set_bad_["Zzz"]': NOT_OURS,
-    "subscriptionAuthMode.get_default": NOT_YET,
-    "subscriptionAuthMode.set": NOT_YET,
-    "subscriptionAuthMode.get_set": NOT_YET,
-    'subscriptionAuthMode.set_bad_"Zzz"': NOT_YET,
-    "subscriptionAuthMode.set_bad_null": NOT_YET,
-    "subscriptionAuthMode.get_after_bad": NOT_YET,
-    "subscriptionAuthMode.get_unknown_ns": NOT_YET,
-    "subscriptionAuthMode.none": NOT_YET,
     "dispatcherPauseOnAckStatePersistent.get_default": NOT_YET,
     "dispatcherPauseOnAckStatePersistent.set": NOT_YET,
     "dispatcherPauseOnAckStatePersistent.get_set": NOT_YET,

@@ -14,6 +14,7 @@ from magnetar.broker.addresses import listen
 from magnetar.broker.admin.app import ROUTES, start_admin
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.admin.vitals import Vitals
+from magnetar.broker.auth.permissions import Permissions
 from magnetar.broker.cluster.lookup import BrokerAddress, Lookup
 from magnetar.broker.cluster.ownership import Ownership
 from magnetar.broker.creation import Creation
@@ -186,7 +187,11 @@ async def open_world(settings=None, clock=None, routes=ROUTES):
             clock=clock,
             iteration=LoopIteration(asyncio.get_running_loop()),
             producer_name=iter(f"standalone-0-{n}" for n in range(1000)).__next__,
-            deleted=(schemas.topic_deleted, policies.topic_deleted),
+            deleted=(
+                schemas.topic_deleted,
+                policies.topic_deleted,
+                Permissions(resources).topic_deleted,
+            ),
         )
         stack.push_async_callback(registry.close)
         ownership = Ownership(resources, address="localhost:8080")

@@ -8,6 +8,7 @@ from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
 from magnetar.broker.admin.router import Route
 from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.auth import permissions
 from magnetar.broker.policies import IN_FORCE
 from magnetar.errors import (
     AlreadyExists,
@@ -108,6 +109,7 @@ async def _policies(
     _check_alone(admin, name, clusters)
     _check_alone(admin, name, arguments.string_list(sent.get("allowed_clusters"), "clusters"))
     try:
+        permissions.check(sent)
         asked = policies_in(sent, admin.cluster)
     except InvalidValue as error:
         raise Rejection(400, str(error)) from None

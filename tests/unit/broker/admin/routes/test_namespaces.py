@@ -32,8 +32,6 @@ async def test_too_many_bundles_are_refused(world, count):
         {"persistence": {"bookkeeperEnsemble": 2}},
         {"topicDispatchRate": {"elsewhere": {"dispatchThrottlingRateInMsg": 10}}},
         {"backlog_quota_map": {"some_kind": {"limitSize": 5}}},
-        {"auth_policies": {"namespace_auth": {"bob": ["produce"]}}},
-        {"subscription_auth_mode": "Prefix"},
         {"clusterDispatchRate": {"standalone": {"dispatchThrottlingRateInMsg": 1}}},
         {"replicatorDispatchRate": {"standalone": {"dispatchThrottlingRateInMsg": 1}}},
         {"offload_threshold": 5},

@@ -46,6 +46,8 @@ SENT = {
 def test_what_is_in_force_can_be_set():
     assert {row.name for row in POLICY_ROWS} >= IN_FORCE - {
         "allowed_clusters",
+        "auth",  # test_permissions.py, as is subscription_auth_mode
+        "subscription_auth_mode",
         "backlog_quota_age",  # test_backlog_quotas.py
         "backlog_quota_size",
         "offload",  # test_offload.py
