@@ -23,6 +23,7 @@ ROOMS = (
     "message",
     "model",
     "pipelines",
+    "schemas",
     "spark",
     "storage",
     "wire",

@@ -114,6 +114,7 @@ class Peek(NamedTuple):
     marker_type: int | None  # of what a broker wrote for brokers
     deliver_at_ms: int | None
     transaction: tuple[int, int] | None  # the most and the least significant bits of its id
+    replicated_from: str | None  # the cluster that it was published in
 
     @property
     def unusual(self) -> bool:
@@ -162,6 +163,7 @@ def peek(entry: bytes) -> Peek:
         (found.txnid_most_bits, found.txnid_least_bits)
         if found.HasField("txnid_most_bits")
         else None,
+        text(found.replicated_from) if found.HasField("replicated_from") else None,
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any, TypeVar, cast
 from google.protobuf.descriptor import FileDescriptor
 from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
 from google.protobuf.descriptor_pool import DescriptorPool
+from google.protobuf.json_format import MessageToDict, ParseDict, ParseError
 from google.protobuf.message import DecodeError, EncodeError, Message
 from google.protobuf.message_factory import GetMessageClass
 
@@ -36,6 +37,10 @@ class ProtobufNativeSchema(Schema[M]):
             )
         self._message = message
         self.info = SchemaInfo(SchemaType.PROTOBUF_NATIVE, _definition(message))
+
+    def made(self) -> M:
+        """An empty message."""
+        return self._message()
 
     def encode(self, value: M) -> bytes:
         if not isinstance(value, self._message):
@@ -70,6 +75,21 @@ def of_topic(schema: SchemaInfo) -> ProtobufNativeSchema[Any]:
     except (InvalidSchema, TypeError, KeyError) as error:
         raise UndecodableValue(f"the schema that it was written with: {error}") from None
     return ProtobufNativeSchema(made)
+
+
+def plain_of(message: Message) -> Any:
+    """A message as JSON has it, with the names of its fields as they were declared."""
+    return MessageToDict(message, preserving_proto_field_name=True)
+
+
+def of_plain(schema: ProtobufNativeSchema[Any], value: Any) -> bytes:
+    """The payload of what JSON has. Raises InvalidValue."""
+    if not isinstance(value, dict):
+        raise InvalidValue(f"a message of protobuf is an object, not {type(value).__name__}")
+    try:
+        return schema.encode(ParseDict(value, schema.made()))
+    except ParseError as error:
+        raise InvalidValue(f"the value does not fit its schema: {error}") from None
 
 
 def _definition(message: type[Message]) -> bytes:

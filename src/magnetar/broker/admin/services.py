@@ -7,6 +7,7 @@ from magnetar.broker.admin.events import Events
 from magnetar.broker.admin.exchange import Request
 from magnetar.broker.admin.fanout import Fanout
 from magnetar.broker.admin.overview import Overview
+from magnetar.broker.admin.messages.work import MessageWork
 from magnetar.broker.admin.rates import RateBook
 from magnetar.broker.admin.route_authorization import RouteAuthorization
 from magnetar.broker.admin.topic_access import TopicAccess
@@ -50,6 +51,7 @@ class AdminServices:
     functions: "FunctionsWorkerProcess | None" = None  # None: functions are off.
     authorization: RouteAuthorization | None = None  # None: everybody may do everything.
     rates: RateBook = field(default_factory=RateBook)
+    messages: MessageWork = field(default_factory=MessageWork)
     permissions: Permissions = field(init=False)
     access: TopicAccess = field(init=False)
     fanout: Fanout = field(init=False)

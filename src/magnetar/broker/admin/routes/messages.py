@@ -1,0 +1,139 @@
+"""Messages as an operator looks at them; no subscription notices. Pulsar has no such routes."""
+
+from dataclasses import dataclass
+from typing import Any, Final, Self
+
+from magnetar.broker.admin import arguments
+from magnetar.broker.admin.errors import Rejection
+from magnetar.broker.admin.exchange import Reply, Request, shown
+from magnetar.broker.admin.messages import merged
+from magnetar.broker.admin.messages.page import COUNT_MAX, Page, Place, find_page
+from magnetar.broker.admin.messages.shown import ShownMessages
+from magnetar.broker.admin.messages.stored import id_json
+from magnetar.broker.admin.messages.wanted import Wanted, time_ms
+from magnetar.broker.admin.router import Route
+from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.auth.access import Access
+from magnetar.broker.topics.topic_log import TopicLog
+from magnetar.errors import InvalidValue, NotAllowed
+from magnetar.model.names import TopicName
+from magnetar.model.position import EARLIEST
+
+COUNT: Final = 20
+"""Messages of a page where nothing is said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a request for a page says."""
+
+    start: str
+    count: int
+    backwards: bool
+    wanted: Wanted
+
+    @classmethod
+    def of(cls, request: Request) -> Self:
+        """Raises Rejection, InvalidValue."""
+        start = request.query.get("from", "").strip()
+        backwards = request.flag("backwards", default=start in ("", "latest"))
+        count = arguments.parameter(request, "count")
+        if count is not None and not 1 <= count <= COUNT_MAX:
+            raise Rejection(412, f"count is {count}: a page has 1 to {COUNT_MAX} messages")
+        start = start or ("latest" if backwards else "earliest")
+        return cls(start, count or COUNT, backwards, wanted_of(request.query))
+
+
+def wanted_of(said: Any) -> Wanted:
+    """Which messages a query, or a body, asks for. Raises InvalidValue."""
+    since, until = said.get("since"), said.get("until")
+    return Wanted(
+        said.get("key"),
+        said.get("filter") or "",
+        since_ms=None if since is None else time_ms(str(since)),
+        until_ms=None if until is None else time_ms(str(until)),
+    )
+
+
+async def browse(admin: AdminServices, request: Request) -> Reply:
+    """A page of messages; what was found, where to go on, and how far was looked."""
+    topic, asked = arguments.topic(request), Asked.of(request)
+    pages: dict[int, Page] = {}
+    async with admin.messages.reading:
+        for name, place in (await _places(admin, topic, asked)).items():
+            log = (await admin.access.open_stored(name)).log
+            start = place or await place_at(log, asked.start, backwards=asked.backwards)
+            pages[name.partition_index] = await find_page(
+                log,
+                admin.clock,
+                start,
+                count=asked.count,
+                backwards=asked.backwards,
+                wanted=asked.wanted,
+            )
+        found, places = merged.merged(pages, asked.count, backwards=asked.backwards)
+        showing = {
+            partition: ShownMessages(
+                topic if partition < 0 else topic.partitioned_name.partition(partition),
+                admin.schema_registry,
+            )
+            for partition in pages
+        }
+        messages = [await showing[partition].one(message) for partition, message in found]
+    return shown(
+        {"messages": messages, "next": merged.token(places), "scanned": _scanned(pages, places)}
+    )
+
+
+async def place_at(log: TopicLog, start: str, *, backwards: bool) -> Place:
+    """Where ``earliest``, ``latest``, a message's id or a time is. Raises InvalidValue."""
+    if start == "earliest":
+        return Place(*EARLIEST)
+    if start == "latest":
+        return Place(*log.end)
+    if ":" in start and "-" not in start:
+        return merged.places_of(start)[-1]
+    time = time_ms(start)
+    if not backwards:
+        return Place(*await log.position_at(time))
+    behind = await log.position_at(time + 1)
+    return Place(*(log.back(behind, 1) if behind > log.first else EARLIEST))
+
+
+async def _places(
+    admin: AdminServices, topic: TopicName, asked: Asked
+) -> dict[TopicName, Place | None]:
+    """The topic, or its partitions, and where to begin in each; None: at what was asked."""
+    count = await admin.resources.partitions(topic)
+    if "=" in asked.start:
+        places = merged.places_of(asked.start)
+        if not (places.keys() <= set(range(count))):
+            raise InvalidValue(f"{topic} has {count} partitions: {asked.start!r:.80} names others")
+        return {topic.partition(index): place for index, place in places.items()}
+    if not count:
+        return {topic: None}
+    if count > merged.PARTITIONS_MAX:
+        raise NotAllowed(
+            f"{topic} has {count} partitions, of which {merged.PARTITIONS_MAX} are looked at "
+            f"together: ask for one, as {topic.partition(0)}"
+        )
+    return dict.fromkeys(await admin.access.created_partitions(topic))
+
+
+def _scanned(pages: dict[int, Page], places: dict[int, Place]) -> dict[str, Any]:
+    total = merged.scanned(pages)
+    ends = {"first": total.first, "last": total.last}
+    return {
+        "entries": total.entries,
+        "messages": total.messages,
+        "bytes": total.bytes,
+        "complete": not places,
+        **{
+            name: message and {"id": id_json(message, -1), "publishTime": message.publish_time_ms}
+            for name, message in ends.items()
+        },
+    }
+
+
+_ALL: Final = "/admin/v2/persistent/{tenant}/{namespace}/{topic}/messages"
+ROUTES: Final = (Route("GET", _ALL, browse, access=Access.CONSUME),)

@@ -1,0 +1,127 @@
+"""Pages over a topic's log in memory."""
+
+import pytest
+from unit.broker.admin.messages.entries import batch_of, entry_of
+from unit.storage.managed_ledger.logs import append
+
+from magnetar.broker.admin.messages import page as pages
+from magnetar.broker.admin.messages.page import Place, Slices, entries_from, find_page, unpacked
+from magnetar.broker.admin.messages.wanted import Wanted
+from magnetar.clock import SystemClock
+from magnetar.message.entry_traits import EntryTraits
+from magnetar.model.position import EARLIEST, Position
+
+NAME = "persistent://public/default/x"
+
+
+@pytest.fixture
+async def topic(world):
+    """Entries 0, 1, [2, 3, 4], 5 and [6, 7]: messages by their payloads."""
+    topic = await world.topic(NAME)
+    for data in (
+        entry_of(b"0"),
+        entry_of(b"1", publish_time_ms=1001),
+        batch_of(b"2", b"3", b"4", publish_time_ms=1002),
+        entry_of(b"5", publish_time_ms=1003),
+        batch_of(b"6", b"7", publish_time_ms=1004),
+    ):
+        await append(topic.ledger, [data], EntryTraits([1]))
+    return topic
+
+
+async def page(topic, start, count=20, *, backwards=False, wanted=None):
+    return await find_page(
+        topic.log,
+        SystemClock(),
+        start,
+        count=count,
+        backwards=backwards,
+        wanted=wanted or Wanted(),
+    )
+
+
+def payloads(found):
+    return b"".join(each.data for each in found.messages).decode()
+
+
+async def test_pages_follow_each_other_without_gaps(topic):
+    place, seen = Place(*EARLIEST), []
+    while place is not None:
+        found = await page(topic, place, 2)
+        seen.append(payloads(found))
+        place = found.next
+    assert seen == ["01", "23", "45", "67"]
+
+
+async def test_backwards_too(topic):
+    place, seen = Place(*topic.log.end), []
+    while place is not None:
+        found = await page(topic, place, 3, backwards=True)
+        seen.append(payloads(found))
+        place = found.next
+    assert seen == ["765", "432", "10"]
+
+
+async def test_a_page_may_begin_within_a_batch(topic):
+    ledger_id, _ = topic.log.first
+    assert payloads(await page(topic, Place(ledger_id, 2, 1), 2)) == "34"
+    assert payloads(await page(topic, Place(ledger_id, 2, 1), 9, backwards=True)) == "3210"
+    assert payloads(await page(topic, Place(ledger_id, 2), 9, backwards=True)) == "43210"
+
+
+async def test_what_is_not_wanted_is_passed_over_and_counted(topic):
+    found = await page(topic, Place(*EARLIEST), wanted=Wanted(contains="5"))
+    assert (payloads(found), found.next) == ("5", None)
+    assert (found.scan.entries, found.scan.messages) == (5, 8)
+    assert found.scan.last.data == b"7"
+
+
+async def test_a_search_ends_somewhere_and_says_where(topic, monkeypatch):
+    ledger_id, _ = topic.log.first
+    wanted = Wanted(contains="nothing")
+    for name, value in (
+        ("SCANNED_ENTRIES_MAX", 2),
+        ("SCANNED_BYTES_MAX", len(entry_of(b"0")) * 2 + 1),
+        ("SCANNED_S_MAX", -1.0),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(pages, name, value)
+            found = await page(topic, Place(*EARLIEST), wanted=wanted)
+        assert found.next == Place(ledger_id, found.scan.entries)
+        assert found.scan.entries in (1, 2)
+
+
+async def test_the_payloads_of_a_page_are_bounded_and_one_message_always_fits(topic, monkeypatch):
+    monkeypatch.setattr(pages, "PAGE_BYTES_MAX", 0)
+    assert payloads(await page(topic, Place(*EARLIEST))) == "0"
+
+
+async def test_large_entries_are_unpacked_in_a_thread():
+    large = batch_of(b"a" * 20_000, b"b")
+    found = await unpacked(Position(1, 1), large, Slices(SystemClock()), backwards=True)
+    assert [each.size for each in found] == [1, 20_000]
+
+
+async def test_others_have_their_turn():
+    turns = []
+
+    class Clock(SystemClock):
+        times = iter(range(100))
+
+        def now(self):
+            return next(self.times)
+
+        async def sleep(self, seconds):
+            turns.append(seconds)
+
+    await unpacked(Position(1, 1), batch_of(b"a", b"b"), Slices(Clock()))
+    assert turns == [0, 0, 0]
+
+
+async def test_entries_are_read_up_to_a_place(topic):
+    ledger_id, _ = topic.log.first
+    found = [
+        position.entry_id
+        async for position, _ in entries_from(topic.log, EARLIEST, Position(ledger_id, 3))
+    ]
+    assert found == [0, 1, 2]
