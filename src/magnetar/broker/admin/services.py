@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from magnetar.broker.admin.events import Events
 from magnetar.broker.admin.exchange import Request
 from magnetar.broker.admin.fanout import Fanout
-from magnetar.broker.admin.overview import Overview
 from magnetar.broker.admin.messages.work import MessageWork
+from magnetar.broker.admin.overview import Overview
 from magnetar.broker.admin.rates import RateBook
 from magnetar.broker.admin.route_authorization import RouteAuthorization
 from magnetar.broker.admin.topic_access import TopicAccess
