@@ -7,6 +7,7 @@ are in force.
 from dataclasses import dataclass
 from typing import Any, Final
 
+from magnetar.broker.auth.access import Access
 from magnetar.model.policies import PLACES
 from magnetar.model.policy_values import (
     DispatchRate,
@@ -32,6 +33,7 @@ class Offer:
     negative: str = ""  # Why a number below 0 is refused; "": it "must be 0 or more".
     null: Any = REFUSED  # What a number is set to by ``null``; None unsets it.
     applies: bool = False  # ``?applied=true`` shows what holds, whoever set it.
+    access: Access = Access.TENANT_ADMIN  # Of who changes it; an admin of the tenant may see it.
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,7 @@ POLICY_ROWS: Final = (
     ),
     PolicyRow(
         "delayed_delivery",
-        Offer("delayedDelivery"),
+        Offer("delayedDelivery", access=Access.SUPERUSER),
         _topic("delayedDelivery"),
     ),
     PolicyRow(
@@ -130,7 +132,7 @@ POLICY_ROWS: Final = (
     ),
     PolicyRow(
         "publish_rate",
-        Offer("publishRate"),
+        Offer("publishRate", access=Access.SUPERUSER),
         _topic("publishRate", unset_status=204, applies=False),
     ),
     PolicyRow(

@@ -10,6 +10,7 @@ from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
 from magnetar.broker.admin.router import Route
 from magnetar.broker.admin.routes.policy_scope import NAMESPACE, TOPICS, PolicyScope
 from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.auth.access import Access
 from magnetar.errors import InvalidValue
 from magnetar.model import policy_values as values
 from magnetar.model.policy_values import BacklogQuota, BacklogQuotaPolicy
@@ -74,6 +75,6 @@ def _json(quota: BacklogQuota) -> dict[str, Any]:
 def routes() -> Iterator[Route]:
     for scope in (NAMESPACE, *TOPICS):
         one = f"{scope.path}/backlogQuota"
-        yield Route("GET", f"{one}Map", partial(get, scope))
-        yield Route("POST", one, partial(change, scope), takes=(JSON,))
-        yield Route("DELETE", one, partial(remove, scope))
+        yield Route("GET", f"{one}Map", partial(get, scope), access=Access.TENANT_ADMIN)
+        yield Route("POST", one, partial(change, scope), takes=(JSON,), access=Access.TENANT_ADMIN)
+        yield Route("DELETE", one, partial(remove, scope), access=Access.TENANT_ADMIN)

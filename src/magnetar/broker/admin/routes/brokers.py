@@ -6,6 +6,7 @@ from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import Reply, Request, done, shown, text
 from magnetar.broker.admin.router import ANY, Route, not_found
 from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.auth.access import Access
 
 # Routes of Pulsar that this broker does not have, and that must not pass for clusters.
 _ABSENT: Final = ("configuration", "internal-configuration")
@@ -56,6 +57,6 @@ ROUTES: Final = (
     Route("GET", "/admin/v2/brokers/leaderBroker", leader),
     Route("GET", "/admin/v2/brokers/backlog-quota-check", check_backlogs),
     Route("GET", "/admin/v2/brokers/health", health, gives=ANY),
-    Route("GET", "/admin/v2/brokers/ready", ready, gives=ANY),
-    Route("GET", "/admin/v2/brokers/version", version, gives=ANY),
+    Route("GET", "/admin/v2/brokers/ready", ready, gives=ANY, access=Access.AUTHENTICATED),
+    Route("GET", "/admin/v2/brokers/version", version, gives=ANY, access=Access.AUTHENTICATED),
 )

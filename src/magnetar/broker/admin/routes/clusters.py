@@ -7,6 +7,7 @@ from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
 from magnetar.broker.admin.router import Route
 from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.auth.access import Access
 from magnetar.errors import NotFound
 from magnetar.model.records import ClusterData
 
@@ -91,7 +92,7 @@ def _cluster_data(request: Request) -> ClusterData:
 
 _ONE = "/admin/v2/clusters/{cluster}"
 ROUTES: Final = (
-    Route("GET", "/admin/v2/clusters", names),
+    Route("GET", "/admin/v2/clusters", names, access=Access.AUTHENTICATED),
     Route("GET", _ONE, get),
     Route("PUT", _ONE, create, takes=(JSON,)),
     Route("POST", _ONE, update, takes=(JSON,)),

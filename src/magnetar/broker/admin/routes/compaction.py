@@ -6,6 +6,7 @@ from magnetar.broker.admin import arguments
 from magnetar.broker.admin.exchange import Reply, Request, done, shown
 from magnetar.broker.admin.router import Route
 from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.auth.access import Access
 from magnetar.errors import AlreadyExists
 from magnetar.model.process_status import ProcessStatus
 
@@ -36,4 +37,7 @@ async def status(admin: AdminServices, request: Request) -> Reply:
 
 
 _PATH: Final = "/admin/v2/persistent/{tenant}/{namespace}/{topic}/compaction"
-ROUTES: Final = (Route("PUT", _PATH, start), Route("GET", _PATH, status))
+ROUTES: Final = (
+    Route("PUT", _PATH, start, access=Access.TENANT_ADMIN),
+    Route("GET", _PATH, status, access=Access.TENANT_ADMIN),
+)

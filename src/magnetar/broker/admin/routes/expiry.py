@@ -8,6 +8,7 @@ from magnetar.broker.admin.exchange import JSON, Reply, Request, done
 from magnetar.broker.admin.router import Route
 from magnetar.broker.admin.routes.subscriptions import found_in, refuse_partitioned, topics_of
 from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.auth.access import Access
 from magnetar.broker.topics.subscription import Subscription
 from magnetar.broker.topics.topic import Topic, storing
 
@@ -77,7 +78,12 @@ async def _expire(
 _TOPIC = "/admin/v2/persistent/{tenant}/{namespace}/{topic}"
 _ONE = f"{_TOPIC}/subscription/{{subscription}}/expireMessages"
 ROUTES: Final = (
-    Route("POST", f"{_ONE}/{{seconds}}", expire),
-    Route("POST", _ONE, expire_to_message, takes=(JSON,)),
-    Route("POST", f"{_TOPIC}/all_subscription/expireMessages/{{seconds}}", expire_all),
+    Route("POST", f"{_ONE}/{{seconds}}", expire, access=Access.CONSUME),
+    Route("POST", _ONE, expire_to_message, takes=(JSON,), access=Access.CONSUME),
+    Route(
+        "POST",
+        f"{_TOPIC}/all_subscription/expireMessages/{{seconds}}",
+        expire_all,
+        access=Access.CONSUME,
+    ),
 )

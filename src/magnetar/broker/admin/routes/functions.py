@@ -1,11 +1,13 @@
 """Functions, connectors and packages: what the functions worker answers, or that it is off."""
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import Reply, Request
-from magnetar.broker.admin.router import ANY, ANY_METHOD, Route
+from magnetar.broker.admin.router import ANY, ANY_METHOD, Handler, Route
 from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.auth.access import Access
 
 PACKAGE_BYTES_MAX: Final = 64 * 1024 * 1024
 FORM_BYTES_MAX: Final = PACKAGE_BYTES_MAX + 64 * 1024
@@ -34,12 +36,21 @@ async def no_packages(_admin: Any, _request: Request) -> Reply:
     raise Rejection(503, "Package Management Service is not enabled in the broker.")
 
 
+def _whole(path: str, handler: Handler, access: Access) -> Iterator[Route]:
+    """Everything below a path: that of a namespace for who has this access to it.
+
+    The rest is about no namespace, and for superusers.
+    """
+    yield Route(ANY_METHOD, f"{path}/{{tenant}}/{{namespace}}", handler, gives=ANY, access=access)
+    yield Route(ANY_METHOD, path.partition("/{")[0], handler, gives=ANY)
+
+
 ROUTES: Final = (
-    Route(ANY_METHOD, "/admin/v3/functions", ask_worker, gives=ANY),
-    Route(ANY_METHOD, "/admin/v2/functions", ask_worker, gives=ANY),
+    *_whole("/admin/v3/functions", ask_worker, Access.FUNCTIONS),
+    *_whole("/admin/v2/functions", ask_worker, Access.FUNCTIONS),
     Route(ANY_METHOD, "/admin/v2/worker", ask_worker, gives=ANY),
     Route(ANY_METHOD, "/admin/v2/worker-stats", ask_worker, gives=ANY),
-    Route(ANY_METHOD, "/admin/v3/sinks", no_connectors, gives=ANY),
-    Route(ANY_METHOD, "/admin/v3/sources", no_connectors, gives=ANY),
-    Route(ANY_METHOD, "/admin/v3/packages", no_packages, gives=ANY),
+    *_whole("/admin/v3/sinks", no_connectors, Access.SINKS),
+    *_whole("/admin/v3/sources", no_connectors, Access.SOURCES),
+    *_whole("/admin/v3/packages/{type}", no_packages, Access.PACKAGES),
 )

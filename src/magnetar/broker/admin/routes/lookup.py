@@ -8,6 +8,7 @@ from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import Reply, Request, shown, text
 from magnetar.broker.admin.router import ANY, Route
 from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.auth.access import Access
 from magnetar.errors import TopicNotFound
 from magnetar.model.names import NON_PERSISTENT, PERSISTENT, TopicName
 
@@ -44,4 +45,7 @@ def _topic(request: Request) -> TopicName:
 
 
 _ONE = "/lookup/v2/topic/{domain}/{tenant}/{namespace}/{topic}"
-ROUTES: Final = (Route("GET", _ONE, find), Route("GET", f"{_ONE}/bundle", bundle, gives=ANY))
+ROUTES: Final = (
+    Route("GET", _ONE, find, access=Access.LOOKUP),
+    Route("GET", f"{_ONE}/bundle", bundle, gives=ANY, access=Access.NAMESPACE_TOPICS),
+)

@@ -9,6 +9,7 @@ from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
 from magnetar.broker.admin.router import Route
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.auth import permissions
+from magnetar.broker.auth.access import Access
 from magnetar.broker.policies import IN_FORCE
 from magnetar.errors import (
     AlreadyExists,
@@ -142,10 +143,10 @@ def _check_alone(admin: AdminServices, name: NamespaceName, clusters: list[str] 
 
 _ONE = "/admin/v2/namespaces/{tenant}/{namespace}"
 ROUTES: Final = (
-    Route("GET", "/admin/v2/namespaces/{tenant}", names),
-    Route("GET", _ONE, get),
-    Route("PUT", _ONE, create, takes=(JSON,)),
-    Route("DELETE", _ONE, delete),
-    Route("GET", f"{_ONE}/bundles", bundles),
-    Route("GET", f"{_ONE}/topics", topics),
+    Route("GET", "/admin/v2/namespaces/{tenant}", names, access=Access.TENANT_ADMIN),
+    Route("GET", _ONE, get, access=Access.TENANT_ADMIN),
+    Route("PUT", _ONE, create, takes=(JSON,), access=Access.TENANT_ADMIN),
+    Route("DELETE", _ONE, delete, access=Access.TENANT_ADMIN),
+    Route("GET", f"{_ONE}/bundles", bundles, access=Access.NAMESPACE_TOPICS),
+    Route("GET", f"{_ONE}/topics", topics, access=Access.NAMESPACE_TOPICS),
 )

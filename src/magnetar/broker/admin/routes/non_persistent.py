@@ -10,6 +10,7 @@ from magnetar.broker.admin.router import Handler, Route
 from magnetar.broker.admin.routes import subscriptions, topic_stats, topics
 from magnetar.broker.admin.routes.namespaces import existing
 from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.auth.access import Access
 from magnetar.broker.topics.non_persistent_topic import NonPersistentTopic
 
 
@@ -55,33 +56,82 @@ _ALL = "/admin/v2/non-persistent/{tenant}/{namespace}"
 _ONE = f"{_ALL}/{{topic}}"
 _SUBSCRIPTION = f"{_ONE}/subscription/{{subscription}}"
 ROUTES: Final = (
-    Route("GET", _ALL, topics.names),
-    Route("GET", f"{_ALL}/partitioned", topics.partitioned_names),
-    Route("GET", f"{_ALL}/{{bundle}}", names_in_bundle),
-    Route("PUT", _ONE, topics.create, takes=(JSON,)),
-    Route("DELETE", _ONE, delete),
-    Route("PUT", f"{_ONE}/unload", topics.unload),
-    Route("GET", f"{_ONE}/partitions", topics.partitions),
-    Route("PUT", f"{_ONE}/partitions", topics.create_partitions, takes=(JSON, topics.METADATA)),
-    Route("POST", f"{_ONE}/partitions", topics.grow_partitions, takes=(JSON,)),
-    Route("DELETE", f"{_ONE}/partitions", topics.delete_partitions),
-    Route("GET", f"{_ONE}/stats", topic_stats.get),
-    Route("GET", f"{_ONE}/partitioned-stats", topic_stats.get_partitioned),
-    Route("GET", f"{_ONE}/internalStats", get_internal),
-    Route("GET", f"{_ONE}/subscriptions", subscriptions.names),
-    Route("DELETE", _SUBSCRIPTION, subscriptions.delete),
-    Route("PUT", _SUBSCRIPTION, _BY_CLIENTS),
-    Route("POST", f"{_SUBSCRIPTION}/skip_all", _not_allowed("Skip messages")),
-    Route("POST", f"{_SUBSCRIPTION}/skip/{{count}}", _not_allowed("Skip messages")),
-    Route("POST", f"{_SUBSCRIPTION}/expireMessages/{{seconds}}", _not_allowed("Expire messages")),
-    Route("POST", f"{_SUBSCRIPTION}/resetcursor/{{timestamp}}", _not_allowed("Reset-cursor")),
-    Route("POST", f"{_SUBSCRIPTION}/resetcursor", _not_allowed("Reset-cursor at position")),
-    Route("GET", f"{_SUBSCRIPTION}/position/{{position}}", _not_allowed("Peek messages")),
-    Route("GET", f"{_ONE}/lastMessageId", _not_allowed("GetLastMessageId")),
-    Route("GET", f"{_ONE}/messageid/{{time}}", _not_allowed("Get message ID by timestamp")),
-    Route("GET", f"{_ONE}/internal-info", _not_allowed("Internal info")),
-    Route("PUT", f"{_ONE}/compaction", _not_allowed("Compaction")),
-    Route("DELETE", f"{_ONE}/truncate", _refused(412, "unsupport truncate")),
-    Route("POST", f"{_ONE}/terminate", _PERSISTENT_ONLY),
-    Route("GET", f"{_ONE}/properties", _PERSISTENT_ONLY),
+    Route("GET", _ALL, topics.names, access=Access.NAMESPACE_TOPICS),
+    Route("GET", f"{_ALL}/partitioned", topics.partitioned_names, access=Access.NAMESPACE_TOPICS),
+    Route("GET", f"{_ALL}/{{bundle}}", names_in_bundle, access=Access.NAMESPACE_TOPICS),
+    Route("PUT", _ONE, topics.create, takes=(JSON,), access=Access.TENANT_ADMIN),
+    Route("DELETE", _ONE, delete, access=Access.TENANT_ADMIN),
+    Route("PUT", f"{_ONE}/unload", topics.unload, access=Access.TENANT_ADMIN),
+    Route("GET", f"{_ONE}/partitions", topics.partitions, access=Access.LOOKUP),
+    Route(
+        "PUT",
+        f"{_ONE}/partitions",
+        topics.create_partitions,
+        takes=(JSON, topics.METADATA),
+        access=Access.TENANT_ADMIN,
+    ),
+    Route(
+        "POST",
+        f"{_ONE}/partitions",
+        topics.grow_partitions,
+        takes=(JSON,),
+        access=Access.TENANT_ADMIN,
+    ),
+    Route("DELETE", f"{_ONE}/partitions", topics.delete_partitions, access=Access.TENANT_ADMIN),
+    Route("GET", f"{_ONE}/stats", topic_stats.get, access=Access.LOOKUP),
+    Route("GET", f"{_ONE}/partitioned-stats", topic_stats.get_partitioned, access=Access.LOOKUP),
+    Route("GET", f"{_ONE}/internalStats", get_internal, access=Access.LOOKUP),
+    Route("GET", f"{_ONE}/subscriptions", subscriptions.names, access=Access.CONSUME),
+    Route("DELETE", _SUBSCRIPTION, subscriptions.delete, access=Access.CONSUME),
+    Route("PUT", _SUBSCRIPTION, _BY_CLIENTS, access=Access.CONSUME),
+    Route(
+        "POST", f"{_SUBSCRIPTION}/skip_all", _not_allowed("Skip messages"), access=Access.CONSUME
+    ),
+    Route(
+        "POST",
+        f"{_SUBSCRIPTION}/skip/{{count}}",
+        _not_allowed("Skip messages"),
+        access=Access.CONSUME,
+    ),
+    Route(
+        "POST",
+        f"{_SUBSCRIPTION}/expireMessages/{{seconds}}",
+        _not_allowed("Expire messages"),
+        access=Access.CONSUME,
+    ),
+    Route(
+        "POST",
+        f"{_SUBSCRIPTION}/resetcursor/{{timestamp}}",
+        _not_allowed("Reset-cursor"),
+        access=Access.CONSUME,
+    ),
+    Route(
+        "POST",
+        f"{_SUBSCRIPTION}/resetcursor",
+        _not_allowed("Reset-cursor at position"),
+        access=Access.CONSUME,
+    ),
+    Route(
+        "GET",
+        f"{_SUBSCRIPTION}/position/{{position}}",
+        _not_allowed("Peek messages"),
+        access=Access.CONSUME,
+    ),
+    Route("GET", f"{_ONE}/lastMessageId", _not_allowed("GetLastMessageId"), access=Access.CONSUME),
+    Route(
+        "GET",
+        f"{_ONE}/messageid/{{time}}",
+        _not_allowed("Get message ID by timestamp"),
+        access=Access.CONSUME,
+    ),
+    Route("GET", f"{_ONE}/internal-info", _not_allowed("Internal info"), access=Access.LOOKUP),
+    Route("PUT", f"{_ONE}/compaction", _not_allowed("Compaction"), access=Access.TENANT_ADMIN),
+    Route(
+        "DELETE",
+        f"{_ONE}/truncate",
+        _refused(412, "unsupport truncate"),
+        access=Access.TENANT_ADMIN,
+    ),
+    Route("POST", f"{_ONE}/terminate", _PERSISTENT_ONLY, access=Access.TENANT_ADMIN),
+    Route("GET", f"{_ONE}/properties", _PERSISTENT_ONLY, access=Access.LOOKUP),
 )

@@ -11,6 +11,7 @@ from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
 from magnetar.broker.admin.router import Route
 from magnetar.broker.admin.routes.policy_scope import NAMESPACE, TOPICS, PolicyScope
 from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.auth.access import Access
 from magnetar.errors import InvalidValue, NotAllowed
 from magnetar.model import policy_values as values
 from magnetar.model.offload_policies import OffloadPolicies
@@ -118,20 +119,22 @@ async def _set_older(
 
 def routes() -> Iterator[Route]:
     one = "/admin/v2/persistent/{tenant}/{namespace}/{topic}/offload"
-    yield Route("PUT", one, start, takes=(JSON,))
-    yield Route("GET", one, show_status)
+    yield Route("PUT", one, start, takes=(JSON,), access=Access.TENANT_ADMIN)
+    yield Route("GET", one, show_status, access=Access.TENANT_ADMIN)
     for scope in (NAMESPACE, *TOPICS):
         path = f"{scope.path}/offloadPolicies"
-        yield Route("GET", path, partial(get, scope))
-        yield Route("POST", path, partial(change, scope), takes=(JSON,))
+        yield Route("GET", path, partial(get, scope), access=Access.TENANT_ADMIN)
+        yield Route("POST", path, partial(change, scope), takes=(JSON,), access=Access.TENANT_ADMIN)
         removed = f"{scope.path}/removeOffloadPolicies" if scope is NAMESPACE else path
-        yield Route("DELETE", removed, partial(remove, scope))
+        yield Route("DELETE", removed, partial(remove, scope), access=Access.TENANT_ADMIN)
     for older in _OLDER:
         path = f"{NAMESPACE.path}/{older.path}"
-        yield Route("GET", path, partial(get_older, older))
-        yield Route("PUT", path, partial(change_older, older), takes=(JSON,))
+        yield Route("GET", path, partial(get_older, older), access=Access.TENANT_ADMIN)
+        yield Route(
+            "PUT", path, partial(change_older, older), takes=(JSON,), access=Access.TENANT_ADMIN
+        )
         if older.unset is None:
-            yield Route("DELETE", path, partial(remove_older, older))
+            yield Route("DELETE", path, partial(remove_older, older), access=Access.TENANT_ADMIN)
 
 
 ROUTES: Final = tuple(routes())

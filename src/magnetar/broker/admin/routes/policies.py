@@ -12,6 +12,7 @@ from magnetar.broker.admin.router import Route
 from magnetar.broker.admin.routes import backlog_quotas, subscription_dispatch_rate
 from magnetar.broker.admin.routes.policy_scope import NAMESPACE, TOPICS, PolicyScope, TopicScope
 from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.auth.access import Access
 from magnetar.broker.policies import IN_FORCE
 from magnetar.errors import InvalidValue
 from magnetar.model import policy_values as values
@@ -94,11 +95,13 @@ def _routes_of(scope: PolicyScope, row: PolicyRow) -> Iterator[Route]:
     offer = scope.offer(row)
     if offer is not None:
         path = f"{scope.path}/{offer.path}"
-        yield Route("GET", path, partial(get, scope, row, offer))
+        yield Route("GET", path, partial(get, scope, row, offer), access=Access.TENANT_ADMIN)
         takes = () if offer.parameter else (JSON,)
-        yield Route(offer.verb, path, partial(change, scope, row, offer), takes=takes)
+        yield Route(
+            offer.verb, path, partial(change, scope, row, offer), takes=takes, access=offer.access
+        )
         if offer.removable:
-            yield Route("DELETE", path, partial(remove, scope, row))
+            yield Route("DELETE", path, partial(remove, scope, row), access=offer.access)
 
 
 def routes(names: Collection[str]) -> Iterator[Route]:
@@ -112,7 +115,12 @@ def routes(names: Collection[str]) -> Iterator[Route]:
     for topics in TOPICS:
         if "of_subscriptions" in names:
             yield from subscription_dispatch_rate.routes(topics)
-        yield Route("DELETE", f"{topics.path}/policies", partial(remove_all, topics))
+        yield Route(
+            "DELETE",
+            f"{topics.path}/policies",
+            partial(remove_all, topics),
+            access=Access.TENANT_ADMIN,
+        )
 
 
 ROUTES: Final = tuple(routes(IN_FORCE))

@@ -10,6 +10,7 @@ from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
 from magnetar.broker.admin.router import Route
 from magnetar.broker.admin.routes.policy_scope import NAMESPACE, TOPICS, TopicScope
 from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.auth.access import Access
 from magnetar.errors import NotAllowed
 
 
@@ -101,15 +102,24 @@ def _check_alone(admin: AdminServices, clusters: list[str]) -> None:
 
 def _routes() -> Iterator[Route]:
     replication, allowed = f"{NAMESPACE.path}/replication", f"{NAMESPACE.path}/allowedClusters"
-    yield Route("GET", replication, partial(of_namespace, "replication_clusters"))
-    yield Route("POST", replication, replicate_namespace, takes=(JSON,))
-    yield Route("GET", allowed, partial(of_namespace, "allowed_clusters"))
-    yield Route("POST", allowed, allow_namespace, takes=(JSON,))
+    yield Route(
+        "GET",
+        replication,
+        partial(of_namespace, "replication_clusters"),
+        access=Access.TENANT_ADMIN,
+    )
+    yield Route("POST", replication, replicate_namespace, takes=(JSON,), access=Access.TENANT_ADMIN)
+    yield Route(
+        "GET", allowed, partial(of_namespace, "allowed_clusters"), access=Access.TENANT_ADMIN
+    )
+    yield Route("POST", allowed, allow_namespace, takes=(JSON,), access=Access.TENANT_ADMIN)
     for scope in TOPICS:
         path = f"{scope.path}/replication"
-        yield Route("GET", path, partial(of_topic, scope))
-        yield Route("POST", path, partial(replicate_topic, scope), takes=(JSON,))
-        yield Route("DELETE", path, partial(remove_topic, scope))
+        yield Route("GET", path, partial(of_topic, scope), access=Access.TENANT_ADMIN)
+        yield Route(
+            "POST", path, partial(replicate_topic, scope), takes=(JSON,), access=Access.TENANT_ADMIN
+        )
+        yield Route("DELETE", path, partial(remove_topic, scope), access=Access.TENANT_ADMIN)
 
 
 ROUTES: Final = tuple(_routes())

@@ -9,6 +9,7 @@ from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
 from magnetar.broker.admin.router import Route
 from magnetar.broker.admin.routes.namespaces import existing
 from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.auth.access import Access
 from magnetar.broker.policies import IN_FORCE
 from magnetar.broker.resource_groups import NO_GROUP
 from magnetar.errors import InvalidValue
@@ -75,9 +76,9 @@ def routes(policies: Collection[str]) -> Iterator[Route]:
         yield Route("GET", f"{_ALL}/{{resourcegroup}}", get)
         yield Route("PUT", f"{_ALL}/{{resourcegroup}}", put, takes=(JSON,))
         yield Route("DELETE", f"{_ALL}/{{resourcegroup}}", delete)
-        yield Route("GET", _OF_NAMESPACE, of_namespace)
-        yield Route("POST", f"{_OF_NAMESPACE}/{{resourcegroup}}", join)
-        yield Route("DELETE", _OF_NAMESPACE, leave)
+        yield Route("GET", _OF_NAMESPACE, of_namespace, access=Access.TENANT_ADMIN)
+        yield Route("POST", f"{_OF_NAMESPACE}/{{resourcegroup}}", join, access=Access.TENANT_ADMIN)
+        yield Route("DELETE", _OF_NAMESPACE, leave, access=Access.TENANT_ADMIN)
 
 
 ROUTES: Final = tuple(routes(IN_FORCE))

@@ -8,6 +8,7 @@ from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import JSON, Reply, Request, shown
 from magnetar.broker.admin.router import Route
 from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.auth.access import Access
 from magnetar.broker.schema.compatibility import check_compatible
 from magnetar.broker.schema.definitions import check_definition
 from magnetar.errors import InvalidSchema, NamespaceNotFound, SchemaNotFound
@@ -143,11 +144,11 @@ def _shown_part(part: SchemaInfo) -> Any:
 
 _ONE = "/admin/v2/schemas/{tenant}/{namespace}/{topic}"
 ROUTES: Final = (
-    Route("GET", f"{_ONE}/schema", get),
-    Route("GET", f"{_ONE}/schema/{{version}}", get_version),
-    Route("GET", f"{_ONE}/schemas", get_all),
-    Route("POST", f"{_ONE}/schema", add, takes=(JSON,)),
-    Route("DELETE", f"{_ONE}/schema", delete),
-    Route("POST", f"{_ONE}/compatibility", compatible, takes=(JSON,)),
-    Route("POST", f"{_ONE}/version", find, takes=(JSON,)),
+    Route("GET", f"{_ONE}/schema", get, access=Access.LOOKUP),
+    Route("GET", f"{_ONE}/schema/{{version}}", get_version, access=Access.LOOKUP),
+    Route("GET", f"{_ONE}/schemas", get_all, access=Access.LOOKUP),
+    Route("POST", f"{_ONE}/schema", add, takes=(JSON,), access=Access.PRODUCE),
+    Route("DELETE", f"{_ONE}/schema", delete, access=Access.TENANT_ADMIN),
+    Route("POST", f"{_ONE}/compatibility", compatible, takes=(JSON,), access=Access.TENANT_ADMIN),
+    Route("POST", f"{_ONE}/version", find, takes=(JSON,), access=Access.LOOKUP),
 )

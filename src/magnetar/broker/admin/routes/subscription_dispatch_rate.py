@@ -10,6 +10,7 @@ from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
 from magnetar.broker.admin.router import Route
 from magnetar.broker.admin.routes.policy_scope import TopicScope
 from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.auth.access import Access
 from magnetar.errors import InvalidValue
 from magnetar.model import policy_values as values
 from magnetar.model.policy_values import DispatchRate, SubscriptionPolicies
@@ -46,6 +47,6 @@ async def remove(scope: TopicScope, admin: AdminServices, request: Request) -> R
 
 def routes(scope: TopicScope) -> Iterator[Route]:
     path = f"{scope.path}/{{subscription}}/dispatchRate"
-    yield Route("GET", path, partial(get, scope))
-    yield Route("POST", path, partial(change, scope), takes=(JSON,))
-    yield Route("DELETE", path, partial(remove, scope))
+    yield Route("GET", path, partial(get, scope), access=Access.TENANT_ADMIN)
+    yield Route("POST", path, partial(change, scope), takes=(JSON,), access=Access.TENANT_ADMIN)
+    yield Route("DELETE", path, partial(remove, scope), access=Access.TENANT_ADMIN)

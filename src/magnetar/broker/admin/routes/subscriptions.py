@@ -9,6 +9,7 @@ from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
 from magnetar.broker.admin.router import Route
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.admin.topic_access import no_subscription
+from magnetar.broker.auth.access import Access
 from magnetar.broker.topics.subscription import Subscription
 from magnetar.broker.topics.topic import Topic, storing
 from magnetar.errors import AlreadyExists, SubscriptionNotFound
@@ -177,14 +178,14 @@ async def refuse_partitioned(admin: AdminServices, request: Request, reason: str
 _TOPIC = "/admin/v2/persistent/{tenant}/{namespace}/{topic}"
 _ONE = f"{_TOPIC}/subscription/{{subscription}}"
 ROUTES: Final = (
-    Route("GET", f"{_TOPIC}/subscriptions", names),
-    Route("PUT", _ONE, create, takes=(JSON,)),
-    Route("DELETE", _ONE, delete),
-    Route("GET", f"{_ONE}/properties", properties),
-    Route("PUT", f"{_ONE}/properties", set_properties, takes=(JSON,)),
-    Route("POST", f"{_ONE}/skip_all", skip_all),
-    Route("POST", f"{_ONE}/skip/{{count}}", skip),
-    Route("POST", f"{_ONE}/resetcursor/{{timestamp}}", reset_to_time),
-    Route("POST", f"{_ONE}/resetcursor", reset_to_message, takes=(JSON,)),
-    Route("POST", f"{_ONE}/analyzeBacklog", analyze_backlog, takes=(JSON,)),
+    Route("GET", f"{_TOPIC}/subscriptions", names, access=Access.CONSUME),
+    Route("PUT", _ONE, create, takes=(JSON,), access=Access.CONSUME),
+    Route("DELETE", _ONE, delete, access=Access.CONSUME),
+    Route("GET", f"{_ONE}/properties", properties, access=Access.CONSUME),
+    Route("PUT", f"{_ONE}/properties", set_properties, takes=(JSON,), access=Access.CONSUME),
+    Route("POST", f"{_ONE}/skip_all", skip_all, access=Access.CONSUME),
+    Route("POST", f"{_ONE}/skip/{{count}}", skip, access=Access.CONSUME),
+    Route("POST", f"{_ONE}/resetcursor/{{timestamp}}", reset_to_time, access=Access.CONSUME),
+    Route("POST", f"{_ONE}/resetcursor", reset_to_message, takes=(JSON,), access=Access.CONSUME),
+    Route("POST", f"{_ONE}/analyzeBacklog", analyze_backlog, takes=(JSON,), access=Access.CONSUME),
 )

@@ -7,6 +7,7 @@ from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
 from magnetar.broker.admin.router import Route
 from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.auth.access import Access
 from magnetar.errors import TenantNotFound
 from magnetar.model.records import TenantInfo
 
@@ -65,8 +66,8 @@ def _name(request: Request) -> str:
 _ONE = "/admin/v2/tenants/{tenant}"
 ROUTES: Final = (
     Route("GET", "/admin/v2/tenants", names),
-    Route("GET", _ONE, get),
+    Route("GET", _ONE, get, access=Access.TENANT_ADMIN),
     Route("PUT", _ONE, create, takes=(JSON,)),
-    Route("POST", _ONE, update, takes=(JSON,)),
-    Route("DELETE", _ONE, delete),
+    Route("POST", _ONE, update, takes=(JSON,), access=Access.TENANT_ADMIN),
+    Route("DELETE", _ONE, delete, access=Access.TENANT_ADMIN),
 )

@@ -13,6 +13,7 @@ from magnetar.broker.admin.rates import TopicRates, summed
 from magnetar.broker.admin.router import Route
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.admin.stats import NO_BACKLOG, Earliest, Oldest, Wanted
+from magnetar.broker.auth.access import Access
 from magnetar.broker.topics.topic import Topic
 from magnetar.broker.topics.topic_stats import topic_stats
 from magnetar.errors import StorageError, TopicNotFound
@@ -151,8 +152,8 @@ class _Seen:
 
 _ONE = "/admin/v2/persistent/{tenant}/{namespace}/{topic}"
 ROUTES: Final = (
-    Route("GET", f"{_ONE}/stats", get),
-    Route("GET", f"{_ONE}/partitioned-stats", get_partitioned),
-    Route("GET", f"{_ONE}/internalStats", get_internal),
-    Route("GET", f"{_ONE}/lastMessageId", last_message_id),
+    Route("GET", f"{_ONE}/stats", get, access=Access.LOOKUP),
+    Route("GET", f"{_ONE}/partitioned-stats", get_partitioned, access=Access.LOOKUP),
+    Route("GET", f"{_ONE}/internalStats", get_internal, access=Access.LOOKUP),
+    Route("GET", f"{_ONE}/lastMessageId", last_message_id, access=Access.CONSUME),
 )

@@ -8,6 +8,7 @@ from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
 from magnetar.broker.admin.router import Route
 from magnetar.broker.admin.routes.namespaces import existing, visible
 from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.auth.access import Access
 from magnetar.errors import AlreadyExists, InvalidValue, LimitReached, NotAllowed, TopicNotFound
 from magnetar.model.names import TopicName
 from magnetar.model.records import PartitionedTopicMetadata
@@ -147,14 +148,25 @@ def _asked(request: Request) -> tuple[int, dict[str, str] | None]:
 _ALL = "/admin/v2/persistent/{tenant}/{namespace}"
 _ONE = f"{_ALL}/{{topic}}"
 ROUTES: Final = (
-    Route("GET", _ALL, names),
-    Route("GET", f"{_ALL}/partitioned", partitioned_names),
-    Route("PUT", _ONE, create, takes=(JSON,)),
-    Route("DELETE", _ONE, delete),
-    Route("PUT", f"{_ONE}/unload", unload),
-    Route("GET", f"{_ONE}/partitions", partitions),
-    Route("PUT", f"{_ONE}/partitions", create_partitions, takes=(JSON, METADATA)),
-    Route("POST", f"{_ONE}/partitions", grow_partitions, takes=(JSON,)),
-    Route("POST", f"{_ONE}/createMissedPartitions", create_missed_partitions),
-    Route("DELETE", f"{_ONE}/partitions", delete_partitions),
+    Route("GET", _ALL, names, access=Access.NAMESPACE_TOPICS),
+    Route("GET", f"{_ALL}/partitioned", partitioned_names, access=Access.NAMESPACE_TOPICS),
+    Route("PUT", _ONE, create, takes=(JSON,), access=Access.TENANT_ADMIN),
+    Route("DELETE", _ONE, delete, access=Access.TENANT_ADMIN),
+    Route("PUT", f"{_ONE}/unload", unload, access=Access.TENANT_ADMIN),
+    Route("GET", f"{_ONE}/partitions", partitions, access=Access.LOOKUP),
+    Route(
+        "PUT",
+        f"{_ONE}/partitions",
+        create_partitions,
+        takes=(JSON, METADATA),
+        access=Access.TENANT_ADMIN,
+    ),
+    Route("POST", f"{_ONE}/partitions", grow_partitions, takes=(JSON,), access=Access.TENANT_ADMIN),
+    Route(
+        "POST",
+        f"{_ONE}/createMissedPartitions",
+        create_missed_partitions,
+        access=Access.TENANT_ADMIN,
+    ),
+    Route("DELETE", f"{_ONE}/partitions", delete_partitions, access=Access.TENANT_ADMIN),
 )
