@@ -16,6 +16,7 @@ from magnetar.broker.admin.routes import (
     brokers,
     clusters,
     compaction,
+    diagnosis,
     expiry,
     functions,
     lookup,
@@ -60,6 +61,7 @@ ROUTES: Final = (
     *non_persistent.ROUTES,
     *lookup.ROUTES,
     *brokers.ROUTES,
+    *diagnosis.ROUTES,
     *overview.ROUTES,
     *functions.ROUTES,
 )

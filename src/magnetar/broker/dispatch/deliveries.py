@@ -161,6 +161,10 @@ class Deliveries(Generic[C]):
             ledger: sorted(here) for ledger, here in sorted(self._out.get(consumer, {}).items())
         }
 
+    def out_of(self, consumer: C) -> Mapping[int, Mapping[int, Delivery]]:
+        """What a consumer holds: ledgers, and what is known of the entries of each. Read only."""
+        return self._out.get(consumer, {})
+
     def held_groups(self, consumer: C) -> Counter[Group]:
         """How many entries a consumer holds of each group."""
         held = self._out.get(consumer, {})

@@ -1,0 +1,173 @@
+"""Why a subscription does not move, and its cursor seen closely. Not in Pulsar."""
+
+from collections.abc import Iterable
+from itertools import islice
+from typing import Any, Final
+
+from magnetar.broker.admin import arguments
+from magnetar.broker.admin.exchange import Reply, Request, shown
+from magnetar.broker.admin.rates import NO_RATES, THE_TOPIC, subscription_part
+from magnetar.broker.admin.router import Route
+from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.admin.topic_access import no_subscription
+from magnetar.broker.auth.access import Access
+from magnetar.broker.topics.diagnosis import diagnose
+from magnetar.broker.topics.diagnosis_facts import Facts, Finding, Severity
+from magnetar.broker.topics.subscription import Subscription
+from magnetar.broker.topics.subscription_view import (
+    ConsumerView,
+    SubscriptionView,
+    subscription_view,
+)
+from magnetar.broker.topics.topic import Topic, storing
+from magnetar.errors import MagnetarError, SubscriptionNotFound
+from magnetar.model.names import TopicName
+from magnetar.model.policies import NO_POLICIES
+from magnetar.model.position import Position
+
+RANGES_SHOWN_MAX: Final = 1000
+"""Acknowledged ranges of a cursor that are shown: enough to be drawn."""
+
+
+async def diagnosis(admin: AdminServices, request: Request) -> Reply:
+    """Of a partitioned topic: of each partition that has the subscription, the worst first."""
+    name, asked = arguments.subscription(request), arguments.topic(request)
+    partitions = await admin.access.created_partitions(asked)
+    if not partitions:
+        return shown(await _diagnosis(admin, asked, name))
+    found = []
+    for partition in partitions:
+        topic = await admin.access.open(partition)
+        if name in topic.subscriptions:
+            found.append(await _diagnosis(admin, partition, name))
+    if not found:
+        raise no_subscription(name, asked)
+    found.sort(key=lambda each: _SEVERITIES.index(each["severity"]))
+    worst = {key: found[0][key] for key in ("severity", "summary")}
+    return shown({"topic": str(asked), "subscription": name, **worst, "partitions": found})
+
+
+async def cursor(admin: AdminServices, request: Request) -> Reply:
+    name, asked = arguments.subscription(request), arguments.topic(request)
+    topic = storing(await admin.access.open(asked))
+    subscription = _subscription(topic, asked, name)
+    return shown(_cursor_json(asked, subscription_view(topic, subscription, admin.clock.now())))
+
+
+async def _diagnosis(admin: AdminServices, asked: TopicName, name: str) -> dict[str, Any]:
+    topic = await admin.access.open(asked)
+    subscription = _subscription(topic, asked, name)
+    facts = await _facts(admin, topic, subscription)
+    findings = diagnose(facts)
+    return {
+        "topic": str(asked),
+        "subscription": name,
+        "severity": findings[0].severity.value,
+        "summary": findings[0].text,
+        "msgBacklog": facts.view.backlog,
+        "findings": [_finding_json(each) for each in findings],
+    }
+
+
+def _subscription(topic: Topic, asked: TopicName, name: str) -> Subscription:
+    subscription = topic.subscriptions.get(name)
+    if subscription is None:
+        raise SubscriptionNotFound(str(no_subscription(name, asked)))
+    return subscription
+
+
+async def _facts(admin: AdminServices, topic: Topic, subscription: Subscription) -> Facts:
+    now_ms, stored = admin.clock.wall_ms(), topic.stored
+    rates = admin.rates.of(str(topic.name))
+    age_s, quota = None, None
+    try:
+        published_ms = -1
+        if subscription.backlog:
+            published_ms = await topic.oldest_publish_time_ms(subscription)
+        age_s = None if published_ms < 0 else max(now_ms - published_ms, 0) / 1000
+        quota = None if stored is None else await stored.upkeep.exceeded_quota()
+    except MagnetarError:
+        pass  # Where the disk fails, what else is known is needed most.
+    return Facts(
+        topic=str(topic.name),
+        view=subscription_view(topic, subscription, admin.clock.now()),
+        policies=NO_POLICIES if stored is None else stored.policies,
+        now_ms=now_ms,
+        oldest_age_s=age_s,
+        rate_in=rates.get(THE_TOPIC, NO_RATES).messages,
+        rate_out=rates.get(subscription_part(subscription.name), NO_RATES).messages,
+        fenced=topic.fenced,
+        quota=quota,
+    )
+
+
+def _finding_json(finding: Finding) -> dict[str, Any]:
+    return {
+        "cause": finding.cause,
+        "severity": finding.severity.value,
+        "text": finding.text,
+        "remedy": finding.remedy,
+        "since": finding.since_ms or None,
+    }
+
+
+def _cursor_json(topic: TopicName, view: SubscriptionView) -> dict[str, Any]:
+    return {
+        "topic": str(topic),
+        "subscription": view.name,
+        "type": None if view.type is None else view.type.printed,
+        "durable": view.durable,
+        "markDeletePosition": _position(view.mark),
+        "readPosition": _position(view.read_position),
+        "lastPosition": _position(view.last),
+        "msgBacklog": view.backlog,
+        "backlogSize": view.backlog_bytes,
+        "lastMarkDeleteAdvancedTimestamp": view.mark_moved_ms,
+        "acknowledgedRanges": [
+            {"ledgerId": ledger_id, "from": first, "to": last}
+            for ledger_id, first, last in islice(view.ranges(), RANGES_SHOWN_MAX)
+        ],
+        "acknowledgedRangesCount": view.ranges_count,
+        "acknowledgedBeyondMark": view.beyond,
+        "delivered": view.delivered,
+        "waiting": view.waiting,
+        "delayed": view.delayed,
+        "delayedUntil": view.delayed_until_ms,
+        "blockedReason": None if view.blocked is None or not view.backlog else str(view.blocked),
+        "consumers": _consumers_json(view.consumers),
+    }
+
+
+def _consumers_json(consumers: Iterable[ConsumerView]) -> list[dict[str, Any]]:
+    return [
+        {
+            "consumerName": each.name,
+            "address": each.address,
+            "active": each.active,
+            "availablePermits": each.permits,
+            "blocked": each.blocked,
+            "readsFastEnough": each.writable,
+            "pendingMessages": each.held_messages,
+            "pendingEntries": each.held_entries,
+            "oldestPending": _position(each.oldest_held),
+            "oldestPendingSeconds": each.oldest_held_s,
+        }
+        for each in consumers
+    ]
+
+
+def _position(position: Position | None) -> str | None:
+    return None if position is None else f"{position.ledger_id}:{position.entry_id}"
+
+
+_SEVERITIES: Final = [each.value for each in Severity]
+_SUBSCRIPTION: Final = "{tenant}/{namespace}/{topic}/subscription/{subscription}"
+ROUTES: Final = (
+    *(
+        Route(
+            "GET", f"/admin/v2/{domain}/{_SUBSCRIPTION}/diagnosis", diagnosis, access=Access.CONSUME
+        )
+        for domain in ("persistent", "non-persistent")
+    ),
+    Route("GET", f"/admin/v2/persistent/{_SUBSCRIPTION}/cursor", cursor, access=Access.CONSUME),
+)

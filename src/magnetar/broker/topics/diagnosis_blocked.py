@@ -1,0 +1,216 @@
+"""What keeps a subscription from moving just now, as its dispatch says it, and the remedy. Pure."""
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from magnetar.broker.dispatch.blocked import Blocked, Why
+from magnetar.broker.topics.diagnosis_facts import (
+    LONG_S,
+    Facts,
+    Finding,
+    Severity,
+    ago_s,
+    counted,
+    duration,
+    held_count,
+    held_since,
+    holds,
+    instant,
+    named,
+    times,
+)
+
+
+def blocked_findings(facts: Facts) -> Iterator[Finding]:
+    """What the strategy and the dispatch loop say keeps everything."""
+    view = facts.view
+    blocked = view.blocked
+    if blocked is None or not view.backlog or not view.consumers:
+        return
+    rule = _BY_WHY.get(blocked.why)
+    if rule is not None:
+        yield rule(facts, blocked)
+
+
+def _no_permits(facts: Facts, blocked: Blocked) -> Finding:
+    consumer = named(facts.view, blocked.consumer)
+    others = len(facts.view.consumers) - 1 if facts.several else 0
+    who = f"Consumer {blocked.consumer} does"
+    if others:
+        who = f"Neither consumer {blocked.consumer} nor the {others} others do"
+    held = holds(consumer)
+    return Finding(
+        "no-permits",
+        Severity.ERROR,
+        f"{who} not ask for more: its queue is full and its application takes nothing from it"
+        f"{held}.",
+        "see what the application does with the last message it got (it waits, or has stopped "
+        "calling receive); more consumers help if it is only slow",
+        0 if consumer is None else consumer.last_flow_ms,
+    )
+
+
+def _not_writable(facts: Facts, blocked: Blocked) -> Finding:
+    consumer = named(facts.view, blocked.consumer)
+    return Finding(
+        "slow-reader",
+        Severity.ERROR,
+        f"The client of consumer {blocked.consumer} ({consumer.address if consumer else '?'}) does "
+        "not read what was sent to it: its process is stopped or overloaded, or its network slow.",
+        "look at that process and its network; closing it gives its messages to others",
+    )
+
+
+def consumer_unacked(facts: Facts, blocked: Blocked) -> Finding:
+    limit = facts.policies.unacked_per_consumer_max or 0
+    consumer = named(facts.view, blocked.consumer)
+    return Finding(
+        "blocked-on-unacked-consumer",
+        Severity.ERROR,
+        f"Consumer {blocked.consumer} gets nothing: it holds {held_count(consumer)}, and may hold "
+        f"{limit} (maxUnackedMessagesPerConsumer){held_since(consumer)}.",
+        "let it acknowledge what it has done; if it never does, close it; a higher limit: magnetar "
+        f"admin topics set-max-unacked-messages-on-consumer --max-num {max(limit, 1) * 2} "
+        f"{facts.topic}",
+    )
+
+
+def _subscription_unacked(facts: Facts, _: Blocked) -> Finding:
+    limit = facts.policies.unacked_per_subscription_max or 0
+    most = max(facts.view.consumers, key=lambda each: each.held_messages)
+    total = sum(each.held_messages for each in facts.view.consumers)
+    return Finding(
+        "blocked-on-unacked-subscription",
+        Severity.ERROR,
+        f"Nobody gets anything: the consumers hold {total} messages, and may hold {limit} together "
+        f"(maxUnackedMessagesPerSubscription) until half are acknowledged. Consumer {most.name} "
+        f"holds most, {most.held_messages}{held_since(most)}.",
+        f"let them acknowledge, or close {most.name}; a higher limit: magnetar admin topics "
+        f"set-max-unacked-messages-on-subscription --max-num {max(limit, 1) * 2} {facts.topic}",
+    )
+
+
+def _delivered(facts: Facts, blocked: Blocked) -> Finding:
+    view = facts.view
+    holders = [each for each in view.consumers if each.held_entries or each.active]
+    holder = named(view, blocked.consumer) or max(
+        holders or view.consumers, key=lambda each: each.oldest_held_s or 0.0
+    )
+    held_s = holder.oldest_held_s
+    since = ""
+    if held_s is not None:
+        since = f", the oldest for {duration(held_s)}"
+    elif holder.last_acked_ms:
+        since = f", which acknowledged last {duration(ago_s(facts, holder.last_acked_ms))} ago"
+    slow = held_s is not None and held_s >= LONG_S
+    return Finding(
+        "waiting-for-acknowledgements",
+        Severity.WARNING if slow or held_s is None else Severity.INFO,
+        f"Everything was delivered, and {counted(view.backlog, 'entry')} wait to be acknowledged; "
+        f"consumer {holder.name} holds {held_count(holder)}{since}.",
+        f"see what {holder.name} does with them; an ackTimeout, or negative acknowledgements, give "
+        "them to others",
+        0 if held_s is None else facts.now_ms - round(held_s * 1000),
+    )
+
+
+def _failover(_: Facts, blocked: Blocked) -> Finding:
+    return Finding(
+        "failover-delay",
+        Severity.INFO,
+        f"Consumer {blocked.consumer} has just become active, and is served when "
+        "activeConsumerFailoverDelayTimeMillis is over.",
+        "wait; a shorter delay is a setting of the broker",
+    )
+
+
+def _chunks(_: Facts, blocked: Blocked) -> Finding:
+    return Finding(
+        "chunks",
+        Severity.ERROR,
+        f"The next entries are chunks of a message whose first chunks consumer {blocked.consumer} "
+        "has, and it takes no more.",
+        f"see what {blocked.consumer} waits for; closing it gives the whole message to another",
+    )
+
+
+def _drains(facts: Facts, blocked: Blocked) -> Finding:
+    return Finding(
+        "slot-drains",
+        Severity.ERROR if blocked.held_s >= LONG_S else Severity.WARNING,
+        f"Hash slot {blocked.slot} has a new owner, which gets nothing of it until consumer "
+        f"{blocked.consumer} has acknowledged what it got before: it has held that for "
+        f"{duration(blocked.held_s)}.",
+        f"let {blocked.consumer} acknowledge, or close it; where order does not matter, let the "
+        "consumers allow out-of-order delivery",
+        facts.now_ms - round(blocked.held_s * 1000),
+    )
+
+
+def _unowned(_: Facts, blocked: Blocked) -> Finding:
+    return Finding(
+        "slot-unowned",
+        Severity.ERROR,
+        f"The next message is of hash slot {blocked.slot}, which no consumer has declared.",
+        "start a consumer whose ranges contain it",
+    )
+
+
+def _rate(facts: Facts, blocked: Blocked) -> Finding:
+    return Finding(
+        "dispatch-rate",
+        Severity.WARNING,
+        f"The dispatch rate of the {blocked.limit} is used up for the moment; deliveries waited "
+        f"for limits {times(facts.view.rate_waits)} since the topic was loaded.",
+        "raise it with magnetar admin topics set-dispatch-rate or set-subscription-dispatch-rate "
+        "(or those of namespaces); -1 is no limit",
+    )
+
+
+def _delayed(facts: Facts, blocked: Blocked) -> Finding:
+    until_s = max(blocked.until_ms - facts.now_ms, 0) / 1000
+    return Finding(
+        "delayed",
+        Severity.INFO,
+        f"What is left is delayed: {counted(facts.view.delayed, 'entry')}, the next one until "
+        f"{instant(blocked.until_ms)}, in {duration(until_s)}.",
+        "wait, or deliver all at once by switching delayed delivery off: magnetar admin topics "
+        f"set-delayed-delivery --disable {facts.topic}",
+    )
+
+
+def _uncommitted(_: Facts, _blocked: Blocked) -> Finding:
+    return Finding(
+        "not-committed",
+        Severity.WARNING,
+        "The next entry belongs to a transaction that is not committed yet.",
+        "commit or abort the transaction",
+    )
+
+
+def _read_failed(_: Facts, _blocked: Blocked) -> Finding:
+    return Finding(
+        "read-failed",
+        Severity.ERROR,
+        "The next entries could not be read from disk, which is tried again every 15 s.",
+        "look for subscription.read_failed in the broker's log; restore the file, or reset the "
+        "cursor beyond the damage",
+    )
+
+
+_BY_WHY: Final[dict[Why, Callable[[Facts, Blocked], Finding]]] = {
+    Why.NO_PERMITS: _no_permits,
+    Why.NOT_WRITABLE: _not_writable,
+    Why.CONSUMER_UNACKED: consumer_unacked,
+    Why.SUBSCRIPTION_UNACKED: _subscription_unacked,
+    Why.ALL_DELIVERED: _delivered,
+    Why.AWAITED: _delivered,
+    Why.FAILOVER_DELAY: _failover,
+    Why.CHUNK_OWNER: _chunks,
+    Why.SLOT_DRAINS: _drains,
+    Why.SLOT_UNOWNED: _unowned,
+    Why.RATE: _rate,
+    Why.DELAYED: _delayed,
+    Why.NOT_COMMITTED: _uncommitted,
+    Why.READ_FAILED: _read_failed,
+}
