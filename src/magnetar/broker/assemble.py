@@ -45,7 +45,11 @@ from .addresses import BINARY_PORT, WEB_PORT, address_of, listen, warn_if_open
 from .admin.app import start_admin
 from .admin.services import AdminServices
 from .admin.vitals import Vitals
+from .auth.authentication import Authentication
+from .auth.http import HttpSignIn
 from .auth.permissions import Permissions
+from .auth.providers import authentication_of
+from .auth.proxies import ProxyRules
 from .broker import Broker
 from .cluster.lookup import BrokerAddress, Lookup
 from .cluster.ownership import Ownership
@@ -57,6 +61,7 @@ from .handlers.consume import ConsumeHandler
 from .handlers.lookup import LookupHandler
 from .handlers.produce import ProduceHandler
 from .handlers.schema import SchemaHandler
+from .handlers.sign_in import SignIn
 from .handlers.table import CommandTable
 from .handlers.topic_watch import TopicWatchHandler
 from .offload.history_offloader import HistoryOffloader
@@ -100,6 +105,9 @@ async def running_broker(
             )
         web_port = None if web_listener is None else _port(web_listener)
         address = address_of(server, _port(listener), web_port)
+        authentication = authentication_of(config.auth, clock)
+        if authentication is not None:
+            stack.push_async_callback(authentication.close)
         tasks = Tasks("broker")
         stack.push_async_callback(tasks.close)
         shared = _Shared(config, clock, LoopIteration(asyncio.get_running_loop()), tasks, stack)
@@ -110,7 +118,7 @@ async def running_broker(
             address=address,
             web_port=web_port,
             registry=services.topics,
-            table=_command_table(shared, services),
+            table=_command_table(shared, services, authentication),
             clock=clock,
             iteration=shared.iteration,
             tasks=tasks,
@@ -125,6 +133,7 @@ async def running_broker(
                 services,
                 web_listener,
                 connections_max=config.connections.admin_connections_max,
+                sign_in=None if authentication is None else _http_sign_in(config, authentication),
             )
             stack.push_async_callback(admin.close)
         await broker.start()
@@ -252,13 +261,34 @@ def _vitals(shared: _Shared, ledgers: LedgerStore) -> Vitals:
     return vitals
 
 
-def _command_table(shared: _Shared, services: AdminServices) -> CommandTable:
+def _proxy_rules(config: Config) -> ProxyRules:
+    return ProxyRules(frozenset(config.auth.proxy_roles), strict=config.auth.authorization)
+
+
+def _http_sign_in(config: Config, authentication: Authentication) -> HttpSignIn:
+    return HttpSignIn(authentication, _proxy_rules(config), metrics=config.auth.metrics)
+
+
+def _sign_in(shared: _Shared, authentication: Authentication) -> SignIn:
+    return SignIn(
+        authentication,
+        shared.clock,
+        proxies=_proxy_rules(shared.config),
+        original_credentials=shared.config.auth.original_credentials,
+    )
+
+
+def _command_table(
+    shared: _Shared, services: AdminServices, authentication: Authentication | None
+) -> CommandTable:
     settings, topics, ownership = shared.config.connections, services.topics, services.ownership
     schemas = services.schemas
     watches = TopicWatches(services.resources, clock=shared.clock, tasks=shared.tasks)
     return CommandTable(
         connect=ConnectHandler(
-            message_size_max=settings.message_size_max, topic_watchers=settings.topic_watchers
+            message_size_max=settings.message_size_max,
+            topic_watchers=settings.topic_watchers,
+            sign_in=None if authentication is None else _sign_in(shared, authentication),
         ),
         produce=ProduceHandler(
             topics, ownership, schemas, tasks=shared.tasks, producers_max=settings.producers_max

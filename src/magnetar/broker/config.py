@@ -13,6 +13,7 @@ from typing import Final, Self
 
 from magnetar.errors import InvalidValue
 
+from .auth_settings import AuthSettings, refusals
 from .offload_settings import OffloadSettings
 from .other_settings import Fate, OtherSetting, correction_of, judge
 from .properties import parse_properties
@@ -35,6 +36,7 @@ process starts inherits, and the one of ``magnetar.inner``."""
 _SECTIONS: Final = (
     ServerSettings,
     ConnectionSettings,
+    AuthSettings,
     PolicySettings,
     RateSettings,
     TopicSettings,
@@ -52,6 +54,7 @@ class Config:
 
     server: ServerSettings = field(default_factory=ServerSettings)
     connections: ConnectionSettings = field(default_factory=ConnectionSettings)
+    auth: AuthSettings = field(default_factory=AuthSettings)
     policies: PolicySettings = field(default_factory=PolicySettings)
     rates: RateSettings = field(default_factory=RateSettings)
     topics: TopicSettings = field(default_factory=TopicSettings)
@@ -76,9 +79,8 @@ class Config:
         ``flags`` are by key, ``None`` where the flag was not given.
         """
         config = cls.read_to_show(file=file, environment=environment, flags=flags)
-        refused = [one.text for one in config.others if one.fate is Fate.REFUSED]
-        if refused:
-            raise InvalidValue("\n".join(refused))
+        if config.refused:
+            raise InvalidValue("\n".join(config.refused))
         return config
 
     @classmethod
@@ -89,7 +91,7 @@ class Config:
         environment: Mapping[str, str] = MappingProxyType({}),
         flags: Mapping[str, object] = MappingProxyType({}),
     ) -> Self:
-        """The same, with what is refused among ``others``: not to start a broker with."""
+        """The same, with what is ``refused``: not to start a broker with."""
         given, sources = _from_file(file) if file is not None else ({}, {})
         for variable, value in environment.items():
             if variable.startswith(ENVIRONMENT_PREFIX) and not variable.startswith(_OTHERS):
@@ -105,6 +107,7 @@ class Config:
         return cls(
             server=section_from(ServerSettings, given, sources),
             connections=section_from(ConnectionSettings, given, sources),
+            auth=section_from(AuthSettings, given, sources),
             policies=section_from(PolicySettings, given, sources),
             rates=section_from(RateSettings, given, sources),
             topics=section_from(TopicSettings, given, sources),
@@ -117,11 +120,21 @@ class Config:
             ),
         )
 
+    @property
+    def refused(self) -> list[str]:
+        """Why no broker may start with these settings, each with the remedy."""
+        others = [one.text for one in self.others if one.fate is Fate.REFUSED]
+        return refusals(self.auth, self.sources) + others
+
     def rows(self) -> list[tuple[str, str, str, str]]:
-        """Key, value, source and explanation of every setting, in the order of the sections."""
+        """Key, value, source and explanation of every setting, in the order of the sections.
+
+        Secrets are not shown.
+        """
         sections = (
             self.server,
             self.connections,
+            self.auth,
             self.policies,
             self.rates,
             self.topics,
@@ -132,7 +145,7 @@ class Config:
         return [
             (
                 one.key,
-                text_of(getattr(section, one.name)),
+                one.shown(getattr(section, one.name)),
                 self.sources.get(one.key, "default"),
                 one.about,
             )

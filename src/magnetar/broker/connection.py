@@ -20,6 +20,7 @@ from magnetar.wire import replies
 from magnetar.wire.frames import FRAME_SIZE_MAX, MESSAGE_SIZE_MAX, FrameDecoder
 from magnetar.wire.keepalive import KeepAlive
 
+from .auth.certificates import common_name
 from .handlers.table import CommandTable
 from .outbox import Outbox
 from .outbox_budget import OutboxBudget
@@ -131,6 +132,7 @@ class Connection(asyncio.BufferedProtocol):
             liveness_timeout_s=settings.liveness_timeout_ms / 1000,
             clock=context.clock,
             tasks=context.tasks,
+            certificate=common_name(transport.get_extra_info("peercert")),
         )
         if not context.opened(self):
             error = NotAllowed("Reached the maximum number of connections")
@@ -204,6 +206,8 @@ class Connection(asyncio.BufferedProtocol):
             self._last_call = True
         elif not self._session.connected:
             self.cut_off("no CONNECT in time")
+        elif self._session.unwelcome:
+            self.hang_up("it was told that it is not let in")
         elif self._session.protocol_version < PING_SINCE:
             return  # The client is too old to know PING.
         elif verdict == "ping":

@@ -80,14 +80,18 @@ class Session:
         "_tasks",
         "_waits",
         "_written",
+        "certificate",
         "client_version",
         "consumers",
         "producers",
         "protocol_version",
+        "proxy_role",
         "role",
+        "signing_in",
         "too_fast",
         "unwelcome",
         "watchers",
+        "when_closed",
     )
 
     def __init__(
@@ -103,12 +107,20 @@ class Session:
         liveness_timeout_s: float,
         clock: Clock,
         tasks: Tasks,
+        certificate: str | None = None,
     ) -> None:
-        """``hang_up`` closes the connection once everything is written, ``cut_off`` at once."""
+        """``hang_up`` closes the connection once everything is written, ``cut_off`` at once.
+
+        ``certificate`` is the common name in the client's, where it showed one over TLS.
+        """
         self.client_version = ""
         self.protocol_version = -1  # Until CONNECT.
+        self.certificate = certificate
         self.role: str | None = None  # None: nobody is asked who it is.
-        self.unwelcome = False  # The client showed credentials, which nobody checks.
+        self.proxy_role: str | None = None  # Of the proxy in between, which needs permissions too.
+        self.signing_in = False  # It said CONNECT, and its credentials are being checked.
+        self.unwelcome = ""  # Why each of its requests is refused.
+        self.when_closed: Callable[[], None] | None = None
         self.producers = Attachments("producer", "maxProducersPerConnection", _detach)
         self.consumers = Attachments("consumer", "maxConsumersPerConnection", OpenConsumer.leave)
         self.watchers: dict[int, Callable[[], None]] | None = None
@@ -145,6 +157,7 @@ class Session:
         return self.protocol_version >= 0
 
     def greet(self, client_version: str, protocol_version: int) -> None:
+        self.signing_in = False
         self.client_version = client_version
         self.protocol_version = protocol_version
 
@@ -196,6 +209,8 @@ class Session:
         self._look_again()
         # The connection refers to the session too: cycles are collected late and hold a lot.
         self._hang_up = self._cut_off = _too_late
+        if self.when_closed is not None:
+            self.when_closed()
         if self._sign_of_life is not None and not self._sign_of_life.done():
             self._sign_of_life.set_result(False)
         for end in list((self.watchers or {}).values()):

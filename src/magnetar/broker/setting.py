@@ -8,6 +8,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeVar, get_args, get_origi
 from magnetar.errors import InvalidValue
 
 ENVIRONMENT_PREFIX: Final = "MAGNETAR_"
+HIDDEN: Final = "***"
 _TRUE = frozenset({"true", "yes", "on", "1"})
 _FALSE = frozenset({"false", "no", "off", "0"})
 
@@ -24,6 +25,12 @@ class Setting(NamedTuple):
     about: str
     minimum: float  # It bounds numbers only.
     maximum: float | None
+    secret: bool = False  # Its value is never shown, unless it only says where the secret is.
+
+    def shown(self, value: object) -> str:
+        """A value as an operator may see it: secrets are replaced by asterisks."""
+        text = text_of(value)
+        return HIDDEN if self.secret and text and not text.startswith("file:") else text
 
     def parse(self, text: str, source: str) -> object:
         """The value written as ``text``. Raises InvalidValue naming key, value and remedy."""
@@ -46,8 +53,9 @@ class Setting(NamedTuple):
         return text
 
     def _some_of(self, text: str, choices: tuple[str, ...], source: str) -> tuple[str, ...]:
-        found = [word.strip() for word in text.split(",")]
-        if not set(found) <= set(choices):
+        """Some of ``choices``, or any names where there are none to choose from."""
+        found = [word.strip() for word in text.split(",") if word.strip() or choices]
+        if choices and not set(found) <= set(choices):
             raise self._refusal(text, source, f"use some of {','.join(choices)}")
         return tuple(dict.fromkeys(found))
 
@@ -71,7 +79,8 @@ class Setting(NamedTuple):
         return value
 
     def _refusal(self, text: str, source: str, remedy: str) -> InvalidValue:
-        return InvalidValue(refusal_text(self.key, text, source, remedy))
+        shown = HIDDEN if self.secret and text else text
+        return InvalidValue(refusal_text(self.key, shown, source, remedy))
 
 
 def refusal_text(key: str, value: str, source: str, remedy: str) -> str:
@@ -80,11 +89,17 @@ def refusal_text(key: str, value: str, source: str, remedy: str) -> str:
 
 
 def setting(
-    key: str, default: T, about: str, *, minimum: float = 0, maximum: float | None = None
+    key: str,
+    default: T,
+    about: str,
+    *,
+    minimum: float = 0,
+    maximum: float | None = None,
+    secret: bool = False,
 ) -> T:
     """Declare a field of a section, which is a dataclass; outside it is called ``key``."""
     outside = {"key": key, "about": about, "minimum": minimum, "maximum": maximum}
-    return field(default=default, metadata=outside)
+    return field(default=default, metadata={**outside, "secret": secret}, repr=not secret)
 
 
 def settings_of(section: type[Any]) -> tuple[Setting, ...]:

@@ -32,7 +32,7 @@ def show(conf: Path | None, *, about: bool) -> None:
         if about:
             click.echo(f"# {meaning}")
         click.echo(f"{f'{key}={value}':<{wide}}  # {source}")
-    for one in read.others:
-        click.echo(one.text, err=True)
-    if any(one.fate is Fate.REFUSED for one in read.others):
+    for text in [one.text for one in read.others if one.fate is not Fate.REFUSED] + read.refused:
+        click.echo(text, err=True)
+    if read.refused:
         sys.exit(1)

@@ -12,11 +12,8 @@ def fate(key: str, value: str) -> Fate:
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ("authenticationEnabled", "true"),
-        ("authenticationEnabled", "yes"),
-        ("authorizationEnabled", "true"),
-        ("superUserRoles", "admin"),
-        ("tokenSecretKey", "data:;base64,x"),
+        ("saslJaasClientAllowedIds", "x"),
+        ("managedLedgerPassword", "x"),
         ("brokerServicePortTls", "6651"),
         ("webServicePortTls", "8443"),
         ("tlsRequireTrustedClientCertOnConnect", "true"),
@@ -40,9 +37,8 @@ def test_what_asks_for_what_is_not_done_is_refused(key, value):
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ("authenticationEnabled", "false"),
-        ("authenticationEnabled", " False "),
-        ("superUserRoles", ""),
+        ("webSocketServiceEnabled", " False "),
+        ("managedLedgerPassword", ""),
         ("tlsKeyStoreType", "JKS"),
         ("webServiceTlsProvider", "Conscrypt"),
         (
@@ -76,13 +72,14 @@ def test_what_only_tunes_has_no_effect():
 
 
 def test_a_refusal_names_key_value_source_and_remedy():
-    assert judge("authenticationEnabled", "true", "file x, line 3", OWN).text == (
-        "authenticationEnabled='true' (file x, line 3): Magnetar has no authentication or "
-        "authorisation yet: whoever reaches its ports may do everything, so keep others away from "
-        "them (bindAddress, a firewall). Take the setting out, or say false"
+    assert judge("haProxyProtocolEnabled", "true", "file x, line 3", OWN).text == (
+        "haProxyProtocolEnabled='true' (file x, line 3): Magnetar listens on bindAddress, tells "
+        "clients advertisedAddress, and takes the address that a connection comes from for its "
+        "client's. Take the setting out, or say false"
     )
     assert judge("managedLedgerDefaultWriteQuorum", "5", "s", OWN).text.endswith("or say 1")
-    assert judge("superUserRoles", "admin", "s", OWN).text.endswith("a firewall). Take it out")
+    assert judge("kinitCommand", "x", "s", OWN).text.endswith("or say /usr/bin/kinit")
+    assert judge("managedLedgerPassword", "x", "s", OWN).text.endswith(". Take it out")
 
 
 @pytest.mark.parametrize(
@@ -141,7 +138,7 @@ def test_other_unknown_settings_are_not_taken_for_it(key):
         ("brokerserviceport", "brokerServicePort"),
         ("maxMesageSize", "maxMessageSize"),
         ("MAGNETAR_WEB_SERVICE_PRT", "MAGNETAR_WEB_SERVICE_PORT"),
-        ("superUserRole", "superUserRoles"),
+        ("saslJaasServerSectionNam", "saslJaasServerSectionName"),
         ("brokerDeduplicationEnable", "brokerDeduplicationEnabled"),
         ("athenz", ""),
         ("MAGNETAR_NO_SUCH", ""),

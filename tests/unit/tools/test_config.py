@@ -38,7 +38,9 @@ def test_what_would_be_refused_is_shown_behind_the_settings(tmp_path):
     file.write_text("tlsKeyStorePassword=hunter2\nclusterName=here\nauthenticationEnabled=true\n")
     lines = show("--conf", str(file), exit_code=1)
     assert any(line.startswith("clusterName=here ") for line in lines)
-    assert lines[-2].startswith(f"authenticationEnabled='true' (file {file}, line 3): Magnetar has")
+    assert lines[-2].startswith(
+        f"authenticationEnabled='true' (file {file}, line 3): nothing would"
+    )
     assert lines[-1].startswith(f"tlsKeyStorePassword='***' (file {file}, line 1): Magnetar does")
 
 

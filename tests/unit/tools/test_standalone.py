@@ -178,9 +178,9 @@ def test_a_configuration_that_asks_for_security_starts_no_open_broker(start, tmp
     assert (code, out) == (1, "")
     first, second = err.splitlines()
     assert first == (
-        "magnetar: authenticationEnabled='true' (file my.conf, line 2): Magnetar has no "
-        "authentication or authorisation yet: whoever reaches its ports may do everything, so keep "
-        "others away from them (bindAddress, a firewall). Take the setting out, or say false"
+        "magnetar: authenticationEnabled='true' (file my.conf, line 2): nothing would check who "
+        "clients are: set authenticationProviders, too; `magnetar init-auth` writes a "
+        "configuration that works"
     )
     assert second.startswith("magnetar: authorizationEnabled='true' (file my.conf, line 3): ")
 

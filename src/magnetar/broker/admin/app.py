@@ -41,6 +41,7 @@ from magnetar.tasks import Tasks
 
 if TYPE_CHECKING:
     from magnetar.broker.admin.server import AdminServer
+    from magnetar.broker.auth.http import HttpSignIn
 
 ROUTES: Final = (
     *clusters.ROUTES,
@@ -73,6 +74,7 @@ async def start_admin(
     listener: socket.socket,
     *,
     connections_max: int = 0,
+    sign_in: "HttpSignIn | None" = None,
     routes: Iterable[Route] = ROUTES,
 ) -> "AdminServer":
     """Serve on ``listener`` until the answer is closed."""
@@ -89,5 +91,6 @@ async def start_admin(
         listener,
         tasks,
         connections_max=connections_max,
+        sign_in=sign_in,
         body_bytes_max=BODY_BYTES_MAX if services.functions is None else FORM_BYTES_MAX,
     )

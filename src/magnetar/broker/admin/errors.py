@@ -34,12 +34,16 @@ STATUSES: Final[dict[type[MagnetarError], int]] = {
 
 
 class Rejection(Exception):
-    """A request refused with a status of its own. ``allow``: the methods that would be taken."""
+    """A request refused with a status of its own.
 
-    def __init__(self, status: int, reason: str, *, allow: str = "") -> None:
+    ``allow``: the methods that would be taken; ``challenge``: how to show who one is.
+    """
+
+    def __init__(self, status: int, reason: str, *, allow: str = "", challenge: str = "") -> None:
         super().__init__(reason)
         self.status = status
-        self._headers = {"Allow": allow} if allow else {}
+        headers = {"Allow": allow, "WWW-Authenticate": challenge}
+        self._headers = {name: value for name, value in headers.items() if value}
 
     def reply(self) -> Reply:
         return _reason(self.status, str(self), self._headers)

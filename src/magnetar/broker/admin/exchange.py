@@ -14,7 +14,8 @@ BODY_BYTES_MAX: Final = 1024 * 1024
 class Request:
     """An HTTP request. ``path``, and ``segments``, its named parts, are still encoded.
 
-    ``role`` is who asks; None where nobody is asked who it is.
+    ``role`` is who asks; None where nobody is asked who it is. ``proxy_role`` is the proxy's that
+    passes the request on, which needs the permissions, too.
     """
 
     method: str
@@ -25,7 +26,7 @@ class Request:
     body: bytes = b""
     segments: dict[str, str] = field(default_factory=dict)
     role: str | None = None
-    proxy_role: str | None = None  # Of the proxy that the request came through.
+    proxy_role: str | None = None
 
     def accepts(self, content_type: str) -> bool:
         """Whether the client takes this type, by itself or by a wildcard."""

@@ -81,31 +81,47 @@ class Router:
 
     async def answer(self, request: Request) -> Reply:
         """Call the handler a request is for. Raises Rejection when there is none."""
+        return await self.call(self.find(request), request)
+
+    def find(self, request: Request) -> Route:
+        """The route of a request, whose body need not be there. Raises Rejection for none."""
         segments = _split(request.path)
         for whole in self._whole:
             if (below := _named(whole, segments)) is not None:
-                return await self._handle(whole, request, below)
+                request.segments = below
+                return whole
         ends = list(self._root.ends(segments))
         if not ends:
             raise not_found(request)
         if request.method == "OPTIONS":
-            return Reply(200, content_type=JSON, headers={"Allow": _allowed(ends)})
+            return _options(request.path, _allowed(ends))
         method = "GET" if request.method == "HEAD" else request.method
         route = next((end.routes[method] for end in ends if method in end.routes), None)
         if route is None:
             allow = _allowed(ends)
             reason = f"{request.method} is not allowed for {request.path}: use one of {allow}"
             raise Rejection(405, reason, allow=allow)
-        _check_types(route, request)
         named = _named(route, segments)
         assert named is not None, "the tree led to this route"
-        return await self._handle(route, request, named)
-
-    async def _handle(self, route: Route, request: Request, named: dict[str, str]) -> Reply:
         request.segments = named
+        return route
+
+    async def call(self, route: Route, request: Request) -> Reply:
+        """Call the handler of a route that was found. Raises Rejection for a wrong type."""
+        if route.method != ANY_METHOD:
+            _check_types(route, request)
         if self._authorize is not None:
             await self._authorize(route, request)
         return await route.handler(self._services, request)
+
+
+def _options(path: str, allowed: str) -> Route:
+    """What tells anybody the methods of a path."""
+
+    async def tell(_services: Any, _request: Request) -> Reply:
+        return Reply(200, content_type=JSON, headers={"Allow": allowed})
+
+    return Route("OPTIONS", path, tell, gives=ANY, access=Access.PUBLIC)
 
 
 def not_found(request: Request) -> Rejection:

@@ -13,8 +13,9 @@ from magnetar.broker.admin import errors
 from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import BODY_BYTES_MAX, Reply, Request, Stream
 from magnetar.broker.admin.router import Router
-from magnetar.broker.auth.credentials import UNCHECKED_HTTP
-from magnetar.errors import MagnetarError
+from magnetar.broker.auth.certificates import common_name
+from magnetar.broker.auth.http import HttpSignIn
+from magnetar.errors import MagnetarError, NotAuthenticated
 from magnetar.tasks import Tasks
 
 log = logging.getLogger(__name__)
@@ -71,14 +72,15 @@ class AdminServer:
         *,
         connections_max: int = 0,
         body_bytes_max: int = BODY_BYTES_MAX,
+        sign_in: HttpSignIn | None = None,
     ) -> Self:
         """Accept connections on ``listener``, which is closed with the server, as ``tasks`` are.
 
         One more than ``connections_max`` is turned away; 0 is no limit. So is a body of more than
-        ``body_bytes_max``.
+        ``body_bytes_max``. Without ``sign_in`` nobody is asked who it is.
         """
         port: int = listener.getsockname()[1]
-        answers = _Answers(router, body_bytes_max)
+        answers = _Answers(router, body_bytes_max, sign_in)
         runner = web.ServerRunner(
             _Connections(answers.answer, connections_max),
             handle_signals=False,
@@ -118,9 +120,10 @@ class _Connections(web.Server):
 class _Answers:
     """Answers every request, whatever happens."""
 
-    def __init__(self, router: Router, body_bytes_max: int) -> None:
+    def __init__(self, router: Router, body_bytes_max: int, sign_in: HttpSignIn | None) -> None:
         self._router = router
         self._body_bytes_max = body_bytes_max
+        self._sign_in = sign_in
         self._streaming: set[asyncio.Task[object]] = set()
         self._closing = False
 
@@ -179,8 +182,11 @@ class _Answers:
 
     async def _reply(self, request: Request, http: web.BaseRequest) -> Reply:
         try:
+            route = self._router.find(request)
+            if self._sign_in is not None and self._sign_in.asks(route.access, request.path):
+                await self._ask_who(self._sign_in, request, http)
             request.body = await _body(http.clone(client_max_size=self._body_bytes_max))
-            return await self._router.answer(request)
+            return await self._router.call(route, request)
         except Rejection as error:
             return error.reply()
         except MagnetarError as error:
@@ -189,11 +195,19 @@ class _Answers:
             log.exception("admin.failed %s %s", request.method, request.path)
             return errors.unexpected(error)
 
+    async def _ask_who(self, sign_in: HttpSignIn, request: Request, http: web.BaseRequest) -> None:
+        """Give the request its role, before its body is read. Raises Rejection."""
+        certificate = http.get_extra_info("peercert")
+        try:
+            principal = await sign_in.principal(http.headers, common_name(certificate))
+        except NotAuthenticated as error:
+            reason = f"Authentication required: {error}"
+            raise Rejection(401, reason, challenge=sign_in.challenge) from None
+        request.role, request.proxy_role = principal
+
 
 async def _body(http: web.BaseRequest) -> bytes:
-    """The body of a request. Raises Rejection, also for a request with credentials."""
-    if "Authorization" in http.headers:
-        raise Rejection(401, UNCHECKED_HTTP)
+    """The body of a request. Raises Rejection."""
     if "Origin" in http.headers and http.method not in ("GET", "HEAD"):
         # Any page may send forms to this machine, also one with a function.
         raise Rejection(403, "A page in a browser may not change anything here: use a program")

@@ -1,1 +1,1 @@
-"""Who a client is and what it may do. Nothing is checked yet, so credentials are refused."""
+"""Who a client is (`authentication.py`, one provider for each method) and what it may do."""

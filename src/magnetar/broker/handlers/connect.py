@@ -1,14 +1,19 @@
 """CONNECT and keep-alive: the commands a client may send before anything else."""
 
+import logging
 import sys
-from typing import Final
+from collections.abc import Coroutine
+from typing import Any, Final
 
-from magnetar.broker.auth.credentials import UNCHECKED, shows_credentials
 from magnetar.broker.session import CPP_CLIENT, Session
-from magnetar.errors import NotAuthenticated, UnexpectedCommand
+from magnetar.errors import NotAuthenticated, NotAuthorized, UnexpectedCommand
 from magnetar.wire import replies
 from magnetar.wire.commands import CommandAuthResponse, CommandConnect, CommandPing, CommandPong
 from magnetar.wire.handshake import PROTOCOL_VERSION_MAX, SERVER_VERSION
+
+from .sign_in import FAILED, SignIn, failure
+
+log = logging.getLogger(__name__)
 
 SERVER_FEATURES: Final = ("supports_get_partitioned_metadata_without_auto_creation",)
 TOPIC_WATCHERS: Final = "supports_topic_watchers"
@@ -17,21 +22,53 @@ CLIENT_VERSION_LENGTH_MAX: Final = 256  # It is kept for each connection, and sh
 
 
 class ConnectHandler:
-    """Agrees with a client on a protocol version. No client is asked for credentials."""
+    """Agrees with a client on a protocol version, once it is known who that is."""
 
-    def __init__(self, *, message_size_max: int, topic_watchers: bool = True) -> None:
+    def __init__(
+        self,
+        *,
+        message_size_max: int,
+        topic_watchers: bool = True,
+        sign_in: SignIn | None = None,
+    ) -> None:
+        """Without ``sign_in`` nobody is asked who it is, and credentials are not looked at."""
         self._message_size_max = message_size_max
         self._features = (*SERVER_FEATURES, *[TOPIC_WATCHERS] * topic_watchers)
+        self._sign_in = sign_in
 
-    def on_connect(self, session: Session, command: CommandConnect) -> None:
-        if session.connected:
+    def on_connect(
+        self, session: Session, command: CommandConnect
+    ) -> Coroutine[Any, Any, None] | None:
+        if session.connected or session.signing_in:
             raise UnexpectedCommand("a second CONNECT")
-        if shows_credentials(command):
-            session.unwelcome = True
-            if not command.client_version.startswith(CPP_CLIENT):
-                session.reply(replies.error(replies.NO_REQUEST, NotAuthenticated(UNCHECKED)))
-                session.hang_up("CONNECT with credentials")
-                return
+        if self._sign_in is None:
+            self._welcome(session, command)
+            return None
+        session.signing_in = True
+        return self._sign_in_first(self._sign_in, session, command)
+
+    async def _sign_in_first(
+        self, sign_in: SignIn, session: Session, command: CommandConnect
+    ) -> None:
+        try:
+            await sign_in.connect(session, command)
+        except (NotAuthenticated, NotAuthorized) as error:
+            self._refuse(session, command, failure(error))
+        else:
+            self._welcome(session, command)
+
+    def _refuse(
+        self, session: Session, command: CommandConnect, error: NotAuthenticated | NotAuthorized
+    ) -> None:
+        log.info("connection.refused address=%s error=%s", session.address, error)
+        if command.client_version.startswith(CPP_CLIENT):
+            session.unwelcome = str(error)
+            self._welcome(session, command)
+            return
+        session.reply(replies.error(replies.NO_REQUEST, error))
+        session.hang_up("it is not let in")
+
+    def _welcome(self, session: Session, command: CommandConnect) -> None:
         version = min(command.protocol_version, PROTOCOL_VERSION_MAX)
         # Clients have few different versions, so that equal ones are kept once.
         client_version = sys.intern(command.client_version[:CLIENT_VERSION_LENGTH_MAX])
@@ -44,7 +81,7 @@ class ConnectHandler:
 
     def on_auth_response(self, session: Session, _: CommandAuthResponse) -> None:
         """The client answers a challenge that the broker did not send."""
-        session.reply(replies.error(replies.NO_REQUEST, NotAuthenticated("Failed to authenticate")))
+        session.reply(replies.error(replies.NO_REQUEST, NotAuthenticated(FAILED)))
         session.hang_up("AUTH_RESPONSE without a challenge")
 
     def on_ping(self, session: Session, _: CommandPing) -> None:

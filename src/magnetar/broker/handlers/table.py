@@ -9,7 +9,6 @@ import logging
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from magnetar.broker.auth.credentials import UNCHECKED
 from magnetar.broker.session import Session
 from magnetar.errors import (
     FrameTooLarge,
@@ -71,8 +70,8 @@ class Row(NamedTuple):
         Raises NotAuthenticated and NotReady. For one that is too large it raises NotAllowed, or
         FrameTooLarge where the command has no id.
         """
-        if self.beginning and session.unwelcome:
-            raise NotAuthenticated(UNCHECKED)
+        if session.unwelcome and not self.before_connect:
+            raise NotAuthenticated(session.unwelcome)
         if self.beginning and running >= running_max:
             raise NotReady(f"{running} requests are under way: try again later")
         size = command.ByteSize() if self.size_max else 0

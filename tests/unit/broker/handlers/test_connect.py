@@ -17,61 +17,19 @@ async def test_the_older_protocol_version_counts(broker, asked, agreed):
     peer.wire.close()
 
 
-CREDENTIALS = [
-    {"auth_method_name": "token", "auth_data": b"a.b.c"},
-    {"auth_method_name": "basic", "auth_data": b"me:secret"},
-    {"auth_method_name": "tls"},
-    {"auth_method_name": "none", "auth_data": b"x"},
-    {"auth_data": b"x"},
-    {"auth_method": pb.AuthMethodAthens},
-    {"original_auth_data": "x"},
-    {"original_auth_method": "token"},
-]
-
-
-@pytest.mark.parametrize("values", CREDENTIALS, ids=str)
-async def test_credentials_are_not_accepted_in_silence(broker, values):
-    peer = await Peer.open(broker.port, protocol_version=None)
-    error = (await peer.ask("connect", client_version="x", protocol_version=21, **values)).error
-    assert (error.request_id, error.error) == (2**64 - 1, pb.AuthenticationError)
-    assert "connect without authentication" in error.message
-    assert await peer.hung_up_on()
-
-
-async def test_a_client_of_the_cpp_library_hears_of_it_when_it_asks_for_something(broker):
-    """Refused at once it would connect again, and again, and say nothing but that it timed out."""
-    peer = await Peer.open(broker.port, protocol_version=None)
-    answer = await peer.ask(
-        "connect", client_version="Pulsar-CPP-v4.2.0", auth_method_name="token", auth_data=b"x"
-    )
-    assert answer.HasField("connected")
-    found = (await peer.ask("partitionMetadata", topic="x", request_id=1)).partitionMetadataResponse
-    assert (found.request_id, found.error) == (1, pb.AuthenticationError)
-    assert "connect without authentication" in found.message
-    for field, values in [
-        ("lookupTopic", {"topic": "x"}),
-        ("producer", {"topic": "x", "producer_id": 1}),
-        ("subscribe", {"topic": "x", "subscription": "s", "subType": 1, "consumer_id": 1}),
-        ("getTopicsOfNamespace", {"namespace": "public/default"}),
-    ]:
-        answer = await peer.ask(field, request_id=2, **values)
-        error = answer.lookupTopicResponse if field == "lookupTopic" else answer.error
-        assert (error.request_id, error.error) == (2, pb.AuthenticationError)
-    await peer.nothing_more()
-    assert not broker.broker.registry.loaded
-    peer.wire.close()
-
-
 @pytest.mark.parametrize(
     "values",
     [
         {"auth_method_name": "none"},
         {"auth_method_name": "", "auth_data": b""},
+        {"auth_method_name": "token", "auth_data": b"a.b.c"},
+        {"auth_method": pb.AuthMethodAthens, "auth_data": b"x"},
+        {"original_principal": "x", "original_auth_data": "x", "original_auth_method": "token"},
         {"auth_method": pb.AuthMethodNone, "proxy_to_broker_url": "b:6650", "proxy_version": "4"},
     ],
     ids=str,
 )
-async def test_who_has_none_is_served(broker, values):
+async def test_where_nobody_is_asked_credentials_are_not_looked_at(broker, values):
     peer = await Peer.open(broker.port, protocol_version=None)
     answer = await peer.ask("connect", client_version="x", protocol_version=21, **values)
     assert answer.HasField("connected")

@@ -1,0 +1,71 @@
+"""Who a client is: its credentials are checked by the provider of their method."""
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple, Protocol
+
+from magnetar.errors import NotAuthenticated
+
+NO_METHODS: Final = frozenset({"", "none"})
+"""What a client calls its method when it shows nothing."""
+
+
+class Credentials(NamedTuple):
+    """What a client shows. ``certificate`` is the common name in the one that TLS has verified."""
+
+    method: str
+    data: bytes = b""
+    certificate: str | None = None
+
+
+class Identity(NamedTuple):
+    """Who a client is, and until when that holds: milliseconds since the epoch; None: for ever."""
+
+    role: str
+    expires_at_ms: int | None = None
+
+
+class AuthenticationProvider(Protocol):
+    """Checks the credentials of one method."""
+
+    method: str
+
+    async def authenticate(self, credentials: Credentials) -> Identity:
+        """Who shows these. Raises NotAuthenticated, never with what was shown."""
+
+    async def close(self) -> None:
+        """End what it started."""
+
+
+class Authentication:
+    """The providers of a broker."""
+
+    def __init__(
+        self, providers: Iterable[AuthenticationProvider], *, anonymous_role: str = ""
+    ) -> None:
+        """``anonymous_role`` is that of clients that show nothing; "": they are refused."""
+        self._providers = {provider.method: provider for provider in providers}
+        self._anonymous_role = anonymous_role
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        return tuple(self._providers)
+
+    async def authenticate(self, credentials: Credentials) -> Identity:
+        """Who shows these. Raises NotAuthenticated, which says what would be taken."""
+        provider = self._providers.get(credentials.method)
+        if provider is not None:
+            return await provider.authenticate(credentials)
+        if self._anonymous_role:
+            return Identity(self._anonymous_role)
+        if credentials.method in NO_METHODS:
+            raise NotAuthenticated(f"no credentials were shown: {self._remedy()}")
+        raise NotAuthenticated(
+            f"the method {credentials.method[:40]!r} is not taken here: {self._remedy()}"
+        )
+
+    async def close(self) -> None:
+        for provider in self._providers.values():
+            await provider.close()
+
+    def _remedy(self) -> str:
+        return f"use one of the methods {', '.join(self._providers)}"

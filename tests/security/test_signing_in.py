@@ -1,0 +1,65 @@
+"""A broker that asks who its clients are, seen by clients of both libraries and over HTTP."""
+
+import asyncio
+
+import aiohttp
+import pulsar
+import pytest
+from support.tokens import TAKES_TOKENS, token
+
+from magnetar import AuthenticationToken, Client
+from magnetar.errors import NotAuthenticated
+from magnetar.testing.local_broker import LocalBroker
+
+
+@pytest.fixture
+async def broker():
+    async with LocalBroker(settings=TAKES_TOKENS) as broker:
+        yield broker
+
+
+def official(url, shown):
+    """A producer of the official client sends a message."""
+    quiet = pulsar.ConsoleLogger(pulsar.LoggerLevel.Error)
+    client = pulsar.Client(url, authentication=shown, logger=quiet)
+    try:
+        client.create_producer("official").send(b"x")
+    finally:
+        client.close()
+
+
+async def test_who_has_a_token_is_let_in(broker):
+    shown = AuthenticationToken(token())
+    for url in (broker.service_url, broker.web_url):
+        async with Client(url, authentication=shown) as client:
+            await (await client.create_producer("ours")).send(b"x")
+    await asyncio.to_thread(official, broker.service_url, pulsar.AuthenticationToken(token()))
+
+
+@pytest.mark.parametrize("data", [None, token() + "x"])
+async def test_any_other_is_told_so_at_once(broker, data):
+    shown = data and AuthenticationToken(data)
+    for url in (broker.service_url, broker.web_url):
+        async with Client(url, authentication=shown) as client:
+            with pytest.raises(NotAuthenticated) as refused:
+                await client.create_producer("ours")
+        assert not data or data not in str(refused.value)
+    async with asyncio.timeout(5):  # It is for the client of C++ that we have tact.
+        shown = data and pulsar.AuthenticationToken(data)
+        with pytest.raises(pulsar.AuthenticationError):
+            await asyncio.to_thread(official, broker.service_url, shown)
+
+
+async def test_http_asks_before_it_reads_or_says_anything(broker, caplog):
+    shown = {"Authorization": f"Bearer {token()}"}
+    clusters, policy = "/admin/v2/clusters", "/admin/v2/namespaces/public/default/messageTTL"
+    async with aiohttp.ClientSession(broker.web_url) as session:
+        assert (await session.get(clusters, headers=shown)).status == 200
+        for headers in ({}, {"Authorization": shown["Authorization"] + "x"}):
+            refused = await session.post(policy, data=b"{" * 500_000, headers=headers)
+            assert (refused.status, refused.headers["WWW-Authenticate"]) == (
+                401,
+                'Bearer realm="pulsar"',
+            )
+            assert (await refused.json())["reason"].startswith("Authentication required: ")
+    assert token() not in caplog.text
