@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -39,6 +39,7 @@ IN_FORCE: Final = frozenset(
         "of_subscriptions",
         "offload",
         "producers_per_topic_max",
+        "properties",
         "publish_rate",
         "replication_clusters",
         "resource_group",
@@ -58,7 +59,7 @@ IN_FORCE: Final = frozenset(
         "unacked_per_subscription_max",
     }
 )
-"""The policies that this broker applies; a request for any other is refused."""
+"""The policies that this broker applies; any other is kept and shown, and an administrator told."""
 
 
 class Governed(Protocol):
@@ -143,7 +144,16 @@ class PolicyService:
         Raises InvalidValue with Pulsar's words, NamespaceNotFound.
         """
         Policies(**changed).check()
-        await self._resources.change_policies(namespace, **changed)
+        await self.revise(namespace, lambda _: changed)
+
+    async def revise(
+        self, namespace: NamespaceName, revised: Callable[[Policies], Mapping[str, Any]]
+    ) -> None:
+        """Set the policies that ``revised`` makes of those that are set; it may be called again.
+
+        Raises NamespaceNotFound.
+        """
+        await self._resources.change_policies(namespace, revised)
         await asyncio.shield(self._push({namespace}))
 
     async def change_topic(

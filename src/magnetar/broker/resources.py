@@ -3,10 +3,11 @@
 Every change is a compare-and-set: of two administrators who do the same, one gets an error.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from magnetar.broker.json_objects import JsonObjects
 from magnetar.broker.open_topics import OpenTopics
 from magnetar.broker.record_cache import RecordCache
 from magnetar.errors import (
@@ -38,6 +39,7 @@ class Resources:
         self._metadata = metadata
         self._cluster = cluster
         self._records = RecordCache(metadata, paths.ADMIN)
+        self.objects = JsonObjects(self._records)
         self.open_topics = OpenTopics()
 
     def close(self) -> None:
@@ -163,6 +165,7 @@ class Resources:
             raise Conflict("Cannot delete non empty namespace")
         for topic in await self.topics_with_policies(namespace):
             await self.delete_topic_policies(topic)
+        await self.objects.delete(paths.local_policies(namespace))
         await self._records.delete(path)
 
     async def _occupied(self, namespace: NamespaceName) -> bool:
@@ -178,30 +181,29 @@ class Resources:
             path, self._namespace_of, lambda stored: replace(stored, deleted=deleted)
         )
 
-    async def change_policies(self, namespace: NamespaceName, **changed: Any) -> None:
-        """Set these policies, None to unset one. Raises NamespaceNotFound."""
-        await self._change_namespace(namespace, lambda stored: stored.with_policies(**changed))
+    async def change_policies(
+        self, namespace: NamespaceName, changed: Callable[[Policies], Mapping[str, Any]]
+    ) -> None:
+        """Set the policies that are made of those that are set, None to unset one.
+
+        Raises NamespaceNotFound.
+        """
+
+        def change(stored: NamespacePolicies) -> NamespacePolicies:
+            if stored.deleted:
+                raise NamespaceNotFound("Namespace does not exist")
+            return stored.with_policies(**changed(stored.policies))
+
+        if not await self._records.change(paths.namespace(namespace), self._namespace_of, change):
+            raise NamespaceNotFound("Namespace does not exist")
 
     async def change_auth(
         self, namespace: NamespaceName, change: Callable[[AuthPolicies], AuthPolicies]
     ) -> None:
         """Change what is granted in a namespace. Raises NamespaceNotFound."""
-
-        def changed(stored: NamespacePolicies) -> NamespacePolicies:
-            return stored.with_policies(auth=change(stored.policies.auth or AuthPolicies()))
-
-        await self._change_namespace(namespace, changed)
-
-    async def _change_namespace(
-        self, namespace: NamespaceName, change: Callable[[NamespacePolicies], NamespacePolicies]
-    ) -> None:
-        def changed(stored: NamespacePolicies) -> NamespacePolicies:
-            if stored.deleted:
-                raise NamespaceNotFound("Namespace does not exist")
-            return change(stored)
-
-        if not await self._records.change(paths.namespace(namespace), self._namespace_of, changed):
-            raise NamespaceNotFound("Namespace does not exist")
+        await self.change_policies(
+            namespace, lambda stored: {"auth": change(stored.auth or AuthPolicies())}
+        )
 
     async def topics_with_policies(self, namespace: NamespaceName) -> set[TopicName]:
         """The topics that may have policies of their own, partitioned ones by their base names."""

@@ -10,11 +10,11 @@ from magnetar.errors import InvalidValue
 DELETION_LAG_MS: Final = 4 * 3600 * 1000
 """How long a ledger stays here when it was offloaded, where nobody says anything: Pulsar's."""
 
-_S3: Final = ("S3", "aws-s3")
-_GCS: Final = "google-cloud-storage"
-_FILES: Final = "filesystem"
+S3: Final = ("S3", "aws-s3")
+GCS: Final = "google-cloud-storage"
+FILES: Final = "filesystem"
 _AZURE: Final = "azureblob"
-DRIVERS: Final = (*_S3, _GCS, _FILES, _AZURE)
+DRIVERS: Final = (*S3, GCS, FILES, _AZURE)
 _PRIORITIES: Final = ("tiered-storage-first", "bookkeeper-first")
 
 
@@ -97,9 +97,9 @@ class OffloadPolicies:
         """Where copies go; None: nothing is offloaded. Raises InvalidValue."""
         if not self.driver:
             return None
-        if self.driver == _FILES:
+        if self.driver == FILES:
             return OffloadPlace(self.driver, _folder(self.file_uri), {}, {})
-        if self.driver in _S3:
+        if self.driver in S3:
             bucket = self.s3_bucket or self.bucket
             options = {
                 "region": self.s3_region or self.region or "",
@@ -112,7 +112,7 @@ class OffloadPolicies:
                 "secret_access_key": self.s3_secret or "",
             }
             return _bucket(self.driver, "s3", bucket, options, secrets)
-        if self.driver == _GCS:
+        if self.driver == GCS:
             secrets = {"service_account": self.gcs_key_file or ""}
             return _bucket(self.driver, "gs", self.gcs_bucket or self.bucket, {}, secrets)
         options = {"endpoint": self.endpoint or ""}

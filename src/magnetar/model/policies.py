@@ -153,7 +153,6 @@ class Policies:
         topic="dispatcherPauseOnAckStatePersistentEnabled",
     )
     entry_filters: EntryFilters | None = at("entryFilters", topic="entryFilters")
-    anti_affinity_group: str | None = at("antiAffinityGroup")
     message_size_max: int | None = of_topics("maxMessageSize")
     shadow_topics: tuple[str, ...] | None = of_topics("shadowTopics")
     of_subscriptions: Mapping[str, SubscriptionPolicies] | None = of_topics("subscriptionPolicies")

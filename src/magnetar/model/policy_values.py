@@ -204,6 +204,14 @@ class EntryFilters:
 
     names: Annotated[str, "entryFilterNames"] = ""
 
+    def check(self) -> None:
+        """Raises InvalidValue: this broker has no filters."""
+        if not self.names.strip():
+            raise InvalidValue(
+                "entryFilterNames can't be empty. To remove entry filters use the remove method."
+            )
+        raise InvalidValue(f"Entry filter '{self.names.partition(',')[0].strip()}' not found")
+
 
 class SubscriptionAuthMode(StrEnum):
     """What the name of a subscription must have to do with the role of its consumers."""

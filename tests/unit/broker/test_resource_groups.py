@@ -36,10 +36,10 @@ async def test_groups_are_kept_and_changed_limit_by_limit(groups):
 
 async def test_a_group_that_a_namespace_is_in_stays(groups, resources):
     await groups.put("a", ResourceGroup(publish_messages=1))
-    await resources.change_policies(DEFAULT, resource_group="a")
+    await resources.change_policies(DEFAULT, lambda _: {"resource_group": "a"})
     with pytest.raises(Refused, match="ResourceGroup is in use"):
         await groups.delete("a")
-    await resources.change_policies(DEFAULT, resource_group=None)
+    await resources.change_policies(DEFAULT, lambda _: {"resource_group": None})
     await groups.delete("a")
 
 

@@ -1,11 +1,12 @@
 """A request and its reply, as the routes see them: no HTTP library in sight. Pure."""
 
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 JSON: Final = "application/json"
+WITHOUT_EFFECT: Final = "X-Magnetar-Without-Effect"
 BODY_BYTES_MAX: Final = 1024 * 1024
 """Of a request, where no packages of functions are sent."""
 
@@ -69,6 +70,10 @@ def text(value: str) -> Reply:
     return Reply(200, value.encode(), JSON)
 
 
-def done() -> Reply:
-    """The answer to a change that has no body."""
-    return Reply(204)
+def done(without_effect: Iterable[str] = (), *, status: int = 204) -> Reply:
+    """The answer to a change that has no body.
+
+    A header names what is kept of it, and shown, and otherwise ``without_effect`` here.
+    """
+    names = ", ".join(without_effect)
+    return Reply(status, headers={WITHOUT_EFFECT: names} if names else {})

@@ -1,7 +1,6 @@
 """The policies that administrators set, and how Pulsar offers each of them over REST. Pure.
 
-A row for each policy: where it is below a namespace, and below a topic. Routes exist for those that
-are in force.
+A row for each policy: where it is below a namespace, and below a topic.
 """
 
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from magnetar.broker.auth.access import Access
 from magnetar.model.policies import PLACES
 from magnetar.model.policy_values import (
     DispatchRate,
+    EntryFilters,
     InactiveTopicDeleteMode,
     InactiveTopicPolicies,
     PersistencePolicies,
@@ -32,6 +32,8 @@ class Offer:
     parameter: str = ""  # The parameter that has the value; "": it is the body.
     negative: str = ""  # Why a number below 0 is refused; "": it "must be 0 or more".
     null: Any = REFUSED  # What a number is set to by ``null``; None unsets it.
+    removed: Any = None  # What it is when it has been removed; None: not set.
+    nowhere: str = ""  # Why it is not shown of a namespace that does not exist.
     applies: bool = False  # ``?applied=true`` shows what holds, whoever set it.
     access: Access = Access.TENANT_ADMIN  # Of who changes it; an admin of the tenant may see it.
 
@@ -54,6 +56,7 @@ def _topic(path: str, *, applies: bool = True, **more: Any) -> Offer:
 
 _NO_RATE: Final = DispatchRate(period_s=1)
 _UNACKED: Final = "maxUnackedNum must be 0 or more"
+_NO_POLICIES: Final = "Namespace policies does not exist"
 
 POLICY_ROWS: Final = (
     PolicyRow("retention", Offer("retention"), _topic("retention"), refusal=400),
@@ -126,7 +129,7 @@ POLICY_ROWS: Final = (
     ),
     PolicyRow(
         "replicator_dispatch_rate",
-        Offer("replicatorDispatchRate"),
+        Offer("replicatorDispatchRate", nowhere=_NO_POLICIES),
         _topic("replicatorDispatchRate"),
         default=_NO_RATE,
     ),
@@ -195,7 +198,12 @@ POLICY_ROWS: Final = (
     ),
     PolicyRow(
         "dispatch_pauses_on_ack_state",
-        Offer("dispatcherPauseOnAckStatePersistent", unset=False),
+        Offer(
+            "dispatcherPauseOnAckStatePersistent",
+            unset=False,
+            removed=False,
+            nowhere=_NO_POLICIES,
+        ),
         _topic("dispatcherPauseOnAckStatePersistent", unset=False),
         default=False,
     ),
@@ -221,6 +229,13 @@ POLICY_ROWS: Final = (
         "schema_validation_enforced",
         Offer("schemaValidationEnforced", unset=False, removable=False, applies=True),
         _topic("schemaValidationEnforced", unset=False, removable=False),
+    ),
+    PolicyRow(
+        "entry_filters",
+        Offer("entryFilters"),
+        _topic("entryFilters"),
+        refusal=400,
+        default=EntryFilters(),
     ),
 )
 

@@ -3,6 +3,12 @@
     /admin/clusters/{cluster}                                          ClusterData
     /admin/policies/{tenant}                                           TenantInfo
     /admin/policies/{tenant}/{namespace}                               NamespacePolicies
+    /admin/local-policies/{tenant}/{namespace}                         what the cluster alone needs
+    /admin/failure-domains/{cluster}                                   its failure domains
+    /admin/isolation-policies/{cluster}                                its isolation policies
+    /admin/bookies                                                     their racks, by group
+    /admin/resource-quotas                                             the default, and of bundles
+    /admin/configuration                                               the dynamic settings
     /admin/partitioned-topics/{tenant}/{namespace}/{domain}/{local}    PartitionedTopicMetadata
     /admin/topic-policies/{scope}/{tenant}/{namespace}/{domain}/{local}    TopicPolicies
     /admin/resourcegroups/{name}                                       ResourceGroup
@@ -26,6 +32,12 @@ ADMIN = "/admin"
 CLUSTERS = "/admin/clusters"
 TENANTS = "/admin/policies"
 PARTITIONED_TOPICS = "/admin/partitioned-topics"
+LOCAL_POLICIES = "/admin/local-policies"
+FAILURE_DOMAINS = "/admin/failure-domains"
+ISOLATION_POLICIES = "/admin/isolation-policies"
+BOOKIES = "/admin/bookies"
+RESOURCE_QUOTAS = "/admin/resource-quotas"
+CONFIGURATION = "/admin/configuration"
 RESOURCE_GROUPS = "/admin/resourcegroups"
 TOPIC_POLICIES = "/admin/topic-policies"
 LOCAL = "local"
@@ -51,6 +63,18 @@ def tenant(name: str) -> str:
 
 def namespace(name: NamespaceName) -> str:
     return f"{TENANTS}/{name.tenant}/{name.local}"
+
+
+def local_policies(name: NamespaceName) -> str:
+    return f"{LOCAL_POLICIES}/{name.tenant}/{name.local}"
+
+
+def failure_domains(cluster: str) -> str:
+    return f"{FAILURE_DOMAINS}/{cluster}"
+
+
+def isolation_policies(cluster: str) -> str:
+    return f"{ISOLATION_POLICIES}/{cluster}"
 
 
 def namespace_at(path: str) -> NamespaceName | None:

@@ -24,6 +24,5 @@ DIFFERENCES = {
     "skip": "it keeps no messages to go to, which is not answered with yes",
     "resetcursor": "it keeps no messages to go to, which is not answered with yes",
     "compaction": NOT_OURS,
-    "entryFilters": NOT_YET,
     "internal_info": NOT_OURS,
 }

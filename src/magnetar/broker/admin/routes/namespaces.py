@@ -19,14 +19,16 @@ from magnetar.errors import (
     TenantNotFound,
 )
 from magnetar.model.names import NON_PERSISTENT, PERSISTENT, NamespaceName, TopicName
-from magnetar.model.policies import json_name
+from magnetar.model.policies import Policies, json_name
 from magnetar.model.policy_records import NamespacePolicies, policies_in, unread_parts
 from magnetar.model.policy_values import AuthPolicies
 from magnetar.model.records import Bundles
 from magnetar.model.system_topics import is_hidden
 
-# For policies that are not in force, these values are as good as none. FULL is the default.
-_OFF: Final[tuple[object, ...]] = (False, 0, -1, "", "FULL", AuthPolicies())
+# For policies that are not in force, these values are as good as none.
+_OFF: Final[tuple[object, ...]] = (False, 0, -1, "None", AuthPolicies())
+CLUSTERS: Final = ("replication_clusters", "allowed_clusters")
+"""Policies that have no effect as soon as another cluster is among them."""
 _MODES: Final = {
     "PERSISTENT": (PERSISTENT,),
     "NON_PERSISTENT": (NON_PERSISTENT,),
@@ -80,7 +82,7 @@ async def create(admin: AdminServices, request: Request) -> Reply:
     name = arguments.namespace(request)
     policies = await _policies(admin, name, arguments.json_object(request) or {})
     await admin.resources.create_namespace(name, policies)
-    return done()
+    return done(_without_effect(policies.policies, admin.cluster))
 
 
 async def delete(admin: AdminServices, request: Request) -> Reply:
@@ -107,23 +109,19 @@ async def _policies(
                 f"Cluster [{cluster}] is not in the list of allowed clusters list for tenant "
                 f"[{name.tenant}]",
             )
-    _check_alone(admin, name, clusters)
-    _check_alone(admin, name, arguments.string_list(sent.get("allowed_clusters"), "clusters"))
+    check_here(admin.cluster, clusters)
     try:
         permissions.check(sent)
         asked = policies_in(sent, admin.cluster)
     except InvalidValue as error:
         raise Rejection(400, str(error)) from None
-    strange = {key: value for key, value in asked.given().items() if key not in IN_FORCE}
-    unapplied = [json_name(key) for key, value in strange.items() if value not in _OFF]
-    unapplied += unread_parts(sent, admin.cluster)
-    unapplied += ["deleted"] if sent.get("deleted") is True else []
-    if unapplied:
+    unread = unread_parts(sent, admin.cluster)
+    unread += ["deleted"] if sent.get("deleted") is True else []
+    if unread:
         raise NotAllowed(
-            f"This broker does not apply the policies [{', '.join(unapplied)}]: create the "
-            f"namespace {name} without them"
+            f"This broker does not keep the policies [{', '.join(unread)}] for other clusters or "
+            f"of other kinds: create the namespace {name} without them"
         )
-    asked = replace(asked, **dict.fromkeys(strange))
     asked.check()
     bundles = sent.get("bundles")
     return NamespacePolicies(
@@ -133,11 +131,20 @@ async def _policies(
     )
 
 
-def _check_alone(admin: AdminServices, name: NamespaceName, clusters: list[str] | None) -> None:
-    if not {admin.cluster}.issuperset(clusters or []):
+def _without_effect(policies: Policies, cluster: str) -> list[str]:
+    """What is kept of a namespace's policies, and not acted on."""
+    given = policies.given()
+    strange = [name for name, value in given.items() if name not in IN_FORCE and value not in _OFF]
+    strange += [name for name in CLUSTERS if set(given.get(name, ())) - {cluster}]
+    return [json_name(name) for name in strange]
+
+
+def check_here(cluster: str, clusters: list[str] | None) -> None:
+    """Refuse that a namespace is in other clusters, and not in this one. Raises NotAllowed."""
+    if clusters and cluster not in clusters:
         raise NotAllowed(
-            f"This broker does not replicate between clusters: create the namespace {name} in "
-            f"{admin.cluster} alone"
+            f"This broker is of the cluster {cluster} and does not replicate: leave {cluster} "
+            "among the clusters"
         )
 
 

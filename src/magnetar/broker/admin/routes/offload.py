@@ -12,9 +12,10 @@ from magnetar.broker.admin.router import Route
 from magnetar.broker.admin.routes.policy_scope import NAMESPACE, TOPICS, PolicyScope
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.auth.access import Access
+from magnetar.broker.settings import MIB
 from magnetar.errors import InvalidValue, NotAllowed
 from magnetar.model import policy_values as values
-from magnetar.model.offload_policies import OffloadPolicies
+from magnetar.model.offload_policies import FILES, GCS, S3, OffloadPolicies
 from magnetar.model.process_status import ProcessStatus
 
 
@@ -33,6 +34,19 @@ _OLDER: Final = (
     _Older("offloadThresholdInSeconds", "offload_threshold_s", "threshold_s", -1, 200),
     _Older("offloadDeletionLagMs", "offload_deletion_lag_ms", "deletion_lag_ms"),
 )
+
+_PULSARS: Final = {
+    "offloadersDirectory": "./offloaders",
+    "managedLedgerOffloadMaxThreads": 2,
+    "managedLedgerOffloadPrefetchRounds": 1,
+    "managedLedgerExtraConfigurations": {},
+    "s3ManagedLedgerOffloadMaxBlockSizeInBytes": 64 * MIB,
+    "s3ManagedLedgerOffloadReadBufferSizeInBytes": MIB,
+    "s3ManagedLedgerOffloadRoleSessionName": "pulsar-s3-offload",
+    "gcsManagedLedgerOffloadMaxBlockSizeInBytes": 128 * MIB,
+    "gcsManagedLedgerOffloadReadBufferSizeInBytes": MIB,
+}
+"""What Pulsar shows where nobody says anything; it is about how Pulsar does it."""
 
 
 async def start(admin: AdminServices, request: Request) -> Reply:
@@ -65,7 +79,16 @@ async def get(scope: PolicyScope, admin: AdminServices, request: Request) -> Rep
     found = (await scope.own(admin, request)).offload
     if scope is not NAMESPACE and request.flag("applied"):
         found = (await scope.combined(admin, request)).policies.offload
-    return Reply(200) if found is None else shown(values.to_json(found))
+    return Reply(200) if found is None else shown(_shown(found))
+
+
+def _shown(found: OffloadPolicies) -> dict[str, Any]:
+    kinds = {
+        "s3Driver": found.driver in S3,
+        "gcsDriver": found.driver == GCS,
+        "fileSystemDriver": found.driver == FILES,
+    }
+    return {**_PULSARS, **values.to_json(found), **kinds}
 
 
 async def change(scope: PolicyScope, admin: AdminServices, request: Request) -> Reply:

@@ -1,6 +1,6 @@
 """Shows, sets and removes the policies of namespaces and topics, by one table."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any, Final
 
@@ -14,7 +14,7 @@ from magnetar.broker.admin.routes.policy_scope import NAMESPACE, TOPICS, PolicyS
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.auth.access import Access
 from magnetar.broker.policies import IN_FORCE
-from magnetar.errors import InvalidValue
+from magnetar.errors import InvalidValue, NamespaceNotFound
 from magnetar.model import policy_values as values
 from magnetar.model.policies import Combined, schema_strategy
 
@@ -22,7 +22,10 @@ from magnetar.model.policies import Combined, schema_strategy
 async def get(
     scope: PolicyScope, row: PolicyRow, offer: Offer, admin: AdminServices, request: Request
 ) -> Reply:
-    found = getattr(await scope.own(admin, request), row.name)
+    try:
+        found = getattr(await scope.own(admin, request), row.name)
+    except NamespaceNotFound as error:
+        raise NamespaceNotFound(offer.nowhere or str(error)) from None
     if offer.applies and request.flag("applied"):
         found = _holding(row, await scope.combined(admin, request))
     if found is not None:
@@ -41,14 +44,14 @@ async def change(
         await scope.change(admin, request, **{row.name: value})
     except InvalidValue as error:
         raise Rejection(row.refusal, str(error)) from None
-    return done()
+    return done(() if row.name in IN_FORCE or value is None else (offer.path,))
 
 
 async def remove(
-    scope: PolicyScope, row: PolicyRow, admin: AdminServices, request: Request
+    scope: PolicyScope, row: PolicyRow, offer: Offer, admin: AdminServices, request: Request
 ) -> Reply:
     await scope.own(admin, request)
-    await scope.change(admin, request, **{row.name: None})
+    await scope.change(admin, request, **{row.name: offer.removed})
     return done()
 
 
@@ -94,33 +97,24 @@ def _number(row: PolicyRow, offer: Offer, request: Request) -> int | None:
 def _routes_of(scope: PolicyScope, row: PolicyRow) -> Iterator[Route]:
     offer = scope.offer(row)
     if offer is not None:
-        path = f"{scope.path}/{offer.path}"
+        path, access = f"{scope.path}/{offer.path}", offer.access
         yield Route("GET", path, partial(get, scope, row, offer), access=Access.TENANT_ADMIN)
         takes = () if offer.parameter else (JSON,)
-        yield Route(
-            offer.verb, path, partial(change, scope, row, offer), takes=takes, access=offer.access
-        )
+        setting = partial(change, scope, row, offer)
+        yield Route(offer.verb, path, setting, takes=takes, access=access)
         if offer.removable:
-            yield Route("DELETE", path, partial(remove, scope, row), access=offer.access)
+            yield Route("DELETE", path, partial(remove, scope, row, offer), access=access)
 
 
-def routes(names: Collection[str]) -> Iterator[Route]:
-    """The routes of these policies."""
-    if {"backlog_quota_size", "backlog_quota_age"} & set(names):
-        yield from backlog_quotas.routes()
+def _routes() -> Iterator[Route]:
+    yield from backlog_quotas.routes()
     for row in POLICY_ROWS:
-        if row.name in names:
-            for scope in (NAMESPACE, *TOPICS):
-                yield from _routes_of(scope, row)
+        for scope in (NAMESPACE, *TOPICS):
+            yield from _routes_of(scope, row)
     for topics in TOPICS:
-        if "of_subscriptions" in names:
-            yield from subscription_dispatch_rate.routes(topics)
-        yield Route(
-            "DELETE",
-            f"{topics.path}/policies",
-            partial(remove_all, topics),
-            access=Access.TENANT_ADMIN,
-        )
+        yield from subscription_dispatch_rate.routes(topics)
+        path = f"{topics.path}/policies"
+        yield Route("DELETE", path, partial(remove_all, topics), access=Access.TENANT_ADMIN)
 
 
-ROUTES: Final = tuple(routes(IN_FORCE))
+ROUTES: Final = tuple(_routes())

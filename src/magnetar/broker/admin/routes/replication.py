@@ -1,17 +1,20 @@
-"""In which clusters a namespace or a topic is: this one alone, since nothing is replicated."""
+"""In which clusters a namespace or a topic is; nothing is replicated yet.
+
+Other clusters are kept and shown. A header of the answer says that they have no effect.
+"""
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from magnetar.broker.admin import arguments
 from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
 from magnetar.broker.admin.router import Route
+from magnetar.broker.admin.routes.namespaces import check_here
 from magnetar.broker.admin.routes.policy_scope import NAMESPACE, TOPICS, TopicScope
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.auth.access import Access
-from magnetar.errors import NotAllowed
 
 
 async def of_namespace(name: str, admin: AdminServices, request: Request) -> Reply:
@@ -26,9 +29,9 @@ async def replicate_namespace(admin: AdminServices, request: Request) -> Reply:
     for each in clusters:
         if each not in await admin.resources.clusters():
             raise Rejection(403, f"Invalid cluster id: {each}")
-    _check_alone(admin, clusters)
+    check_here(admin.cluster, clusters)
     await NAMESPACE.change(admin, request, replication_clusters=tuple(clusters))
-    return Reply(200)
+    return _kept(admin, clusters, "replication", 200)
 
 
 async def allow_namespace(admin: AdminServices, request: Request) -> Reply:
@@ -49,9 +52,9 @@ async def allow_namespace(admin: AdminServices, request: Request) -> Reply:
                 f"Allowed clusters do not contain the replication cluster {each}. Please remove "
                 "the replication cluster if the cluster is not allowed for this namespace",
             )
-    _check_alone(admin, clusters)
+    check_here(admin.cluster, clusters)
     await NAMESPACE.change(admin, request, allowed_clusters=tuple(clusters))
-    return Reply(200)
+    return _kept(admin, clusters, "allowedClusters", 200)
 
 
 async def of_topic(scope: TopicScope, admin: AdminServices, request: Request) -> Reply:
@@ -70,19 +73,13 @@ async def replicate_topic(scope: TopicScope, admin: AdminServices, request: Requ
             412,
             "Can not remove local cluster from the local topic-level replication clusters policy",
         )
-    _check_alone(admin, clusters)
-    return await _set_topic(scope, admin, request, tuple(clusters))
+    await scope.change(admin, request, replication_clusters=tuple(clusters))
+    return _kept(admin, clusters, "replication")
 
 
 async def remove_topic(scope: TopicScope, admin: AdminServices, request: Request) -> Reply:
     await scope.own(admin, request)
-    return await _set_topic(scope, admin, request, None)
-
-
-async def _set_topic(
-    scope: TopicScope, admin: AdminServices, request: Request, clusters: Any
-) -> Reply:
-    await scope.change(admin, request, replication_clusters=clusters)
+    await scope.change(admin, request, replication_clusters=None)
     return done()
 
 
@@ -93,11 +90,9 @@ def _clusters(request: Request) -> list[str]:
     return sorted(set(clusters))
 
 
-def _check_alone(admin: AdminServices, clusters: list[str]) -> None:
-    if set(clusters) != {admin.cluster}:
-        raise NotAllowed(
-            f"This broker does not replicate between clusters: leave it in {admin.cluster} alone"
-        )
+def _kept(admin: AdminServices, clusters: list[str], policy: str, status: int = 204) -> Reply:
+    """The answer where clusters were set: nothing is replicated to others."""
+    return done(() if set(clusters) <= {admin.cluster} else (policy,), status=status)
 
 
 def _routes() -> Iterator[Route]:

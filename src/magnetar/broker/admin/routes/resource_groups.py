@@ -1,6 +1,5 @@
 """Resource groups, and the one that a namespace is in."""
 
-from collections.abc import Collection, Iterator
 from typing import Final
 
 from magnetar.broker.admin import arguments
@@ -10,7 +9,6 @@ from magnetar.broker.admin.router import Route
 from magnetar.broker.admin.routes.namespaces import existing
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.auth.access import Access
-from magnetar.broker.policies import IN_FORCE
 from magnetar.broker.resource_groups import NO_GROUP
 from magnetar.errors import InvalidValue
 from magnetar.model.resource_groups import ResourceGroup
@@ -69,16 +67,12 @@ _ALL = "/admin/v2/resourcegroups"
 _OF_NAMESPACE = "/admin/v2/namespaces/{tenant}/{namespace}/resourcegroup"
 
 
-def routes(policies: Collection[str]) -> Iterator[Route]:
-    """The routes where these policies are in force."""
-    if "resource_group" in policies:
-        yield Route("GET", _ALL, names)
-        yield Route("GET", f"{_ALL}/{{resourcegroup}}", get)
-        yield Route("PUT", f"{_ALL}/{{resourcegroup}}", put, takes=(JSON,))
-        yield Route("DELETE", f"{_ALL}/{{resourcegroup}}", delete)
-        yield Route("GET", _OF_NAMESPACE, of_namespace, access=Access.TENANT_ADMIN)
-        yield Route("POST", f"{_OF_NAMESPACE}/{{resourcegroup}}", join, access=Access.TENANT_ADMIN)
-        yield Route("DELETE", _OF_NAMESPACE, leave, access=Access.TENANT_ADMIN)
-
-
-ROUTES: Final = tuple(routes(IN_FORCE))
+ROUTES: Final = (
+    Route("GET", _ALL, names, access=Access.SUPERUSER),
+    Route("GET", f"{_ALL}/{{resourcegroup}}", get, access=Access.SUPERUSER),
+    Route("PUT", f"{_ALL}/{{resourcegroup}}", put, takes=(JSON,), access=Access.SUPERUSER),
+    Route("DELETE", f"{_ALL}/{{resourcegroup}}", delete, access=Access.SUPERUSER),
+    Route("GET", _OF_NAMESPACE, of_namespace, access=Access.TENANT_ADMIN),
+    Route("POST", f"{_OF_NAMESPACE}/{{resourcegroup}}", join, access=Access.TENANT_ADMIN),
+    Route("DELETE", _OF_NAMESPACE, leave, access=Access.TENANT_ADMIN),
+)

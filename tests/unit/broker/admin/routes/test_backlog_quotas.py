@@ -4,7 +4,7 @@ import pytest
 from unit.broker.admin.world import open_world
 
 from magnetar.broker.admin.app import ROUTES
-from magnetar.broker.admin.routes import backlog_quotas, policies
+from magnetar.broker.admin.routes import backlog_quotas
 
 NAMESPACE = "/admin/v2/namespaces/public/default"
 TOPIC = "/admin/v2/persistent/public/default/t"
@@ -41,8 +41,3 @@ async def test_the_old_key_of_a_size_counts_where_the_new_one_is_missing(world):
     await world.ask("POST", f"{TOPIC}/backlogQuota", sent)
     shown = (await world.ask("GET", f"{TOPIC}/backlogQuotaMap")).json["destination_storage"]
     assert (shown["limit"], shown["limitSize"]) == (7, 7)
-
-
-def test_the_routes_are_there_when_a_quota_is_in_force():
-    paths = {route.path for route in policies.routes({"backlog_quota_age"})}
-    assert {route.path for route in backlog_quotas.routes()} <= paths

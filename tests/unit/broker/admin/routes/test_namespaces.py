@@ -1,6 +1,18 @@
 import pytest
 
 ONE = "/admin/v2/namespaces/public/n"
+PERSISTENCE = {
+    "bookkeeperEnsemble": 2,
+    "bookkeeperWriteQuorum": 2,
+    "bookkeeperAckQuorum": 1,
+    "managedLedgerMaxMarkDeleteRate": 1.5,
+}
+RATE = {
+    "dispatchThrottlingRateInMsg": 1,
+    "dispatchThrottlingRateInByte": 2,
+    "relativeToPublishRate": False,
+    "ratePeriodInSecond": 1,
+}
 
 
 async def test_a_namespace_comes_and_goes(world):
@@ -29,26 +41,41 @@ async def test_too_many_bundles_are_refused(world, count):
 @pytest.mark.parametrize(
     "policy",
     [
-        {"persistence": {"bookkeeperEnsemble": 2}},
         {"topicDispatchRate": {"elsewhere": {"dispatchThrottlingRateInMsg": 10}}},
         {"backlog_quota_map": {"some_kind": {"limitSize": 5}}},
-        {"clusterDispatchRate": {"standalone": {"dispatchThrottlingRateInMsg": 1}}},
-        {"replicatorDispatchRate": {"standalone": {"dispatchThrottlingRateInMsg": 1}}},
-        {"offload_threshold": 5},
-        {"offload_threshold_in_seconds": 5},
-        {"offload_deletion_lag_ms": 5},
-        {"dispatcherPauseOnAckStatePersistentEnabled": True},
-        {"properties": {"a": "b"}},
-        {"allowed_topic_properties_for_metrics": ["a"]},
         {"deleted": True},
-        {"migrated": True},
     ],
 )
-async def test_a_policy_nobody_would_apply_is_refused_by_name(world, policy):
+async def test_a_policy_that_cannot_be_kept_is_refused_by_name(world, policy):
     answer = await world.ask("PUT", ONE, policy)
     assert answer.status == 405
     assert next(iter(policy)) in answer.reason
     assert (await world.ask("GET", ONE)).status == 404
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        {"persistence": PERSISTENCE},
+        {"clusterDispatchRate": {"standalone": RATE}},
+        {"replicatorDispatchRate": {"standalone": RATE}},
+        {"offload_threshold": 5},
+        {"dispatcherPauseOnAckStatePersistentEnabled": True},
+        {"allowed_topic_properties_for_metrics": ["a"]},
+        {"migrated": True},
+    ],
+)
+async def test_a_policy_nobody_applies_is_kept_and_named(world, policy):
+    answer = await world.ask("PUT", ONE, policy)
+    [key] = policy
+    assert (answer.status, answer.headers["X-Magnetar-Without-Effect"]) == (204, key)
+    assert (await world.ask("GET", ONE)).json[key] == policy[key]
+
+
+async def test_properties_are_kept(world):
+    answer = await world.ask("PUT", ONE, {"properties": {"a": "b"}})
+    assert "X-Magnetar-Without-Effect" not in answer.headers
+    assert (await world.ask("GET", ONE)).json["properties"] == {"a": "b"}
 
 
 async def test_policies_that_ask_for_nothing_are_fine(world):
@@ -70,23 +97,18 @@ async def test_policies_that_ask_for_nothing_are_fine(world):
     assert (await world.ask("PUT", ONE, untouched)).status == 204
 
 
-@pytest.mark.parametrize(
-    "clusters",
-    [
-        {"replication_clusters": ["remote"]},
-        {"replication_clusters": ["standalone", "remote"]},
-        {"allowed_clusters": ["standalone", "remote"]},
-    ],
-)
-async def test_nothing_is_replicated_to_other_clusters(world, clusters):
+async def test_other_clusters_are_kept_and_named(world):
     await world.ask("PUT", "/admin/v2/clusters/remote", {"serviceUrl": "http://remote:8080"})
     tenant = {"adminRoles": [], "allowedClusters": ["standalone", "remote"]}
     assert (await world.ask("POST", "/admin/v2/tenants/public", tenant)).status == 204
-    answer = await world.ask("PUT", ONE, clusters)
-    assert answer.status == 405
-    assert "standalone alone" in answer.reason
+    refused = await world.ask("PUT", ONE, {"replication_clusters": ["remote"]})
+    assert (refused.status, "leave standalone among" in refused.reason) == (405, True)
     assert (await world.ask("GET", ONE)).status == 404
-    assert (await world.ask("PUT", ONE, {"allowed_clusters": ["standalone"]})).status == 204
+    both = ["remote", "standalone"]
+    kept = await world.ask("PUT", ONE, {"replication_clusters": both, "allowed_clusters": both})
+    named = kept.headers["X-Magnetar-Without-Effect"]
+    assert (kept.status, named) == (204, "replication_clusters, allowed_clusters")
+    assert (await world.ask("GET", f"{ONE}/replication")).json == both
 
 
 async def test_the_topics_of_a_namespace_are_listed_by_mode(world):

@@ -18,7 +18,7 @@ async def test_policies_are_set_shown_and_removed_at_each_level(world):
     ):
         assert (await world.ask("GET", path)).text == ""
         assert (await world.ask("POST", path, FOLDER)).status == 204
-        assert (await world.ask("GET", path)).json == FOLDER
+        assert (await world.ask("GET", path)).json.items() >= FOLDER.items()
         assert (await world.ask("DELETE", removed)).status == 204
         assert (await world.ask("GET", path)).text == ""
 
@@ -29,7 +29,7 @@ async def test_what_holds_is_made_of_all_levels(world):
     own = {**FOLDER, "managedLedgerOffloadThresholdInBytes": 5}
     await world.ask("POST", f"{ALL}/x/offloadPolicies", own)
     shown = await world.ask("GET", f"{ALL}/x/offloadPolicies?applied=true")
-    assert shown.json == own
+    assert shown.json.items() >= own.items()
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,9 @@ ALL = "/admin/v2/persistent/public/default"
 RETENTION = {"retentionTimeInMinutes": 10, "retentionSizeInMB": 20}
 
 
-NAMESPACE_ROWS = [row for row in POLICY_ROWS if row.name in IN_FORCE and row.namespace]
-TOPIC_ROWS = [row for row in POLICY_ROWS if row.name in IN_FORCE and row.topic]
+NOT_TO_BE_SET = {"entry_filters"}
+NAMESPACE_ROWS = [row for row in POLICY_ROWS if row.namespace and row.name not in NOT_TO_BE_SET]
+TOPIC_ROWS = [row for row in POLICY_ROWS if row.topic and row.name not in NOT_TO_BE_SET]
 RATE = {
     "dispatchThrottlingRateInMsg": 10,
     "dispatchThrottlingRateInByte": 1000,
@@ -35,6 +36,14 @@ SENT = {
     "schema_auto_update": "Backward",
     "schema_auto_update_allowed": False,
     "schema_validation_enforced": True,
+    "replicator_dispatch_rate": RATE,
+    "dispatch_pauses_on_ack_state": True,
+    "persistence": {
+        "bookkeeperEnsemble": 2,
+        "bookkeeperWriteQuorum": 2,
+        "bookkeeperAckQuorum": 1,
+        "managedLedgerMaxMarkDeleteRate": 1.5,
+    },
     "inactive_topics": {
         "inactiveTopicDeleteMode": "delete_when_subscriptions_caught_up",
         "maxInactiveDurationSeconds": 30,
@@ -51,6 +60,7 @@ def test_what_is_in_force_can_be_set():
         "backlog_quota_age",  # test_backlog_quotas.py
         "backlog_quota_size",
         "offload",  # test_offload.py
+        "properties",  # test_namespace_properties.py
         "of_subscriptions",  # test_subscription_dispatch_rate.py
         "resource_group",  # test_resource_groups.py
         "replication_clusters",
@@ -179,9 +189,17 @@ async def test_what_is_no_value_of_a_policy_is_refused(world, path, body, status
     assert (await world.ask("POST", f"{NAMESPACE}/{path}", body)).status == status
 
 
-async def test_a_policy_that_is_not_in_force_has_no_route(world):
-    for path in ("persistence", "replicatorDispatchRate"):
-        assert (await world.ask("POST", f"{NAMESPACE}/{path}", 5)).status in (404, 405)
+async def test_a_policy_that_is_not_in_force_is_kept_and_named(world):
+    kept = await world.ask("POST", f"{NAMESPACE}/replicatorDispatchRate", RATE)
+    assert (kept.status, kept.headers["X-Magnetar-Without-Effect"]) == (
+        204,
+        "replicatorDispatchRate",
+    )
+    for answer in (
+        await world.ask("DELETE", f"{NAMESPACE}/replicatorDispatchRate"),
+        await world.ask("POST", f"{NAMESPACE}/dispatchRate", RATE),
+    ):
+        assert "X-Magnetar-Without-Effect" not in answer.headers
 
 
 async def test_a_topic_that_is_open_has_the_policy_when_it_is_answered(world):

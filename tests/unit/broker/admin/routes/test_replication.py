@@ -9,17 +9,18 @@ TOPIC = "/admin/v2/persistent/public/default/t"
 @pytest.mark.parametrize(
     "path", [f"{NAMESPACE}/replication", f"{NAMESPACE}/allowedClusters", f"{TOPIC}/replication"]
 )
-async def test_another_cluster_is_refused_and_named(world, path):
+async def test_another_cluster_is_kept_and_named_as_without_effect(world, path):
     await world.topic("persistent://public/default/t")
     await world.ask("PUT", "/admin/v2/clusters/remote", {"serviceUrl": "http://remote:8080"})
-    both = ["standalone", "remote"]
+    both = ["remote", "standalone"]
     await world.ask("POST", "/admin/v2/tenants/public", {"adminRoles": [], "allowedClusters": both})
-    refused = await world.ask("POST", path, both)
-    assert refused.status == 405
-    assert refused.reason == (
-        "This broker does not replicate between clusters: leave it in standalone alone"
-    )
-    assert (await world.ask("POST", path, ["standalone"])).status in (200, 204)
+    kept = await world.ask("POST", path, both)
+    assert kept.status in (200, 204)
+    assert kept.headers["X-Magnetar-Without-Effect"] == path.rpartition("/")[2]
+    assert (await world.ask("GET", path)).json == both
+    assert (await world.ask("POST", path, ["remote"])).status in (400, 405, 412)
+    alone = await world.ask("POST", path, ["standalone"])
+    assert "X-Magnetar-Without-Effect" not in alone.headers
     assert (await world.ask("GET", path)).json == ["standalone"]
 
 

@@ -1,20 +1,9 @@
 """The answers are in tests/golden/admin/exchanges.jsonl; here is what was not recorded."""
 
 import pytest
-from unit.broker.admin.world import open_world
-
-from magnetar.broker.admin.app import ROUTES
-from magnetar.broker.admin.routes import resource_groups
 
 ALL = "/admin/v2/resourcegroups"
 NAMESPACE = "/admin/v2/namespaces/public/default/resourcegroup"
-
-
-@pytest.fixture
-async def world():
-    rest = set(ROUTES) - set(resource_groups.ROUTES)
-    async with open_world(routes=(*rest, *resource_groups.routes({"resource_group"}))) as opened:
-        yield opened
 
 
 async def test_a_namespace_joins_and_leaves_a_group(world):
@@ -39,7 +28,3 @@ async def test_a_missing_group_or_namespace_is_named(world):
     for method, path in (("GET", elsewhere), ("POST", f"{elsewhere}/a"), ("DELETE", elsewhere)):
         refused = await world.ask(method, path)
         assert (refused.status, refused.reason) == (404, "Namespace does not exist")
-
-
-def test_there_are_routes_only_where_groups_are_in_force():
-    assert list(resource_groups.routes(set())) == []

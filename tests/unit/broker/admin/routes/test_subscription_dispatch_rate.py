@@ -6,7 +6,7 @@ import pytest
 from unit.broker.admin.world import open_world
 
 from magnetar.broker.admin.app import ROUTES
-from magnetar.broker.admin.routes import policies, subscription_dispatch_rate
+from magnetar.broker.admin.routes import subscription_dispatch_rate
 from magnetar.broker.admin.routes.policy_scope import TOPICS
 
 TOPIC = "/admin/v2/persistent/public/default/t"
@@ -41,8 +41,3 @@ async def test_rates_set_at_the_same_time_are_all_kept(world):
 
 async def test_what_is_no_rate_is_refused(world):
     assert (await world.ask("POST", f"{TOPIC}/s/dispatchRate", "fast")).status == 400
-
-
-def test_the_routes_are_there_when_the_policy_is_in_force():
-    paths = {route.path for route in policies.routes({"of_subscriptions"})}
-    assert {route.path for route in subscription_dispatch_rate.routes(TOPICS[0])} <= paths
