@@ -8,6 +8,7 @@ import socket
 from collections.abc import Iterable
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 from magnetar.broker.admin.exchange import BODY_BYTES_MAX
 from magnetar.broker.admin.rates import keep_rates
@@ -16,6 +17,7 @@ from magnetar.broker.admin.routes import (
     brokers,
     clusters,
     compaction,
+    console,
     diagnosis,
     expiry,
     functions,
@@ -29,6 +31,7 @@ from magnetar.broker.admin.routes import (
     policies,
     replication,
     resource_groups,
+    rights,
     schemas,
     subscriptions,
     tenants,
@@ -65,6 +68,8 @@ ROUTES: Final = (
     *diagnosis.ROUTES,
     *overview.ROUTES,
     *functions.ROUTES,
+    *rights.ROUTES,
+    *console.ROUTES,
 )
 """Every route there is; what is not here does not exist."""
 
@@ -93,4 +98,5 @@ async def start_admin(
         connections_max=connections_max,
         sign_in=sign_in,
         body_bytes_max=BODY_BYTES_MAX if services.functions is None else FORM_BYTES_MAX,
+        advertised=urlsplit(services.address.web_url).hostname or "",
     )

@@ -16,7 +16,8 @@ class Request:
     """An HTTP request. ``path``, and ``segments``, its named parts, are still encoded.
 
     ``role`` is who asks; None where nobody is asked who it is. ``proxy_role`` is the proxy's that
-    passes the request on, which needs the permissions, too.
+    passes the request on, which needs the permissions, too. ``headers`` are found in any case of
+    letters.
     """
 
     method: str
@@ -28,6 +29,7 @@ class Request:
     segments: dict[str, str] = field(default_factory=dict)
     role: str | None = None
     proxy_role: str | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
 
     def accepts(self, content_type: str) -> bool:
         """Whether the client takes this type, by itself or by a wildcard."""

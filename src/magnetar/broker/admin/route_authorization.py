@@ -11,7 +11,7 @@ from magnetar.broker.auth.access import Access
 from magnetar.broker.auth.authorization import Principal
 from magnetar.broker.auth.authorization_service import AuthorizationService
 from magnetar.broker.auth.refusals import ADMIN, SUPERUSER, refusal
-from magnetar.errors import NotAuthorized
+from magnetar.errors import NotAuthorized, NotFound
 from magnetar.model.names import NamespaceName, TopicName
 
 _OF_WORKERS: Final = (Access.FUNCTIONS, Access.SOURCES, Access.SINKS, Access.PACKAGES)
@@ -52,6 +52,29 @@ class RouteAuthorization:
         """The same for what only the handler knows of. Raises Rejection, NotFound."""
         if not await self._service.allows(principal(request), access, tenant=tenant):
             raise Rejection(401, SUPERUSER if access is Access.SUPERUSER else ADMIN)
+
+    async def may(
+        self,
+        request: Request,
+        access: Access,
+        *,
+        tenant: str,
+        namespace: NamespaceName | None,
+        topic: TopicName | None,
+        subscription: str,
+    ) -> bool:
+        """Whether who asks has an access somewhere; nobody but a superuser to what is not there."""
+        try:
+            return await self._service.allows(
+                principal(request),
+                access,
+                tenant=tenant,
+                namespace=namespace,
+                topic=topic,
+                subscription=subscription,
+            )
+        except (NotAuthorized, NotFound):
+            return False
 
 
 def principal(request: Request) -> Principal:

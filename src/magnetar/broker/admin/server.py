@@ -12,6 +12,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from magnetar.broker.admin import errors
 from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import BODY_BYTES_MAX, Reply, Request, Stream
+from magnetar.broker.admin.origin import is_own_page
 from magnetar.broker.admin.router import Router
 from magnetar.broker.auth.certificates import common_name
 from magnetar.broker.auth.http import HttpSignIn
@@ -73,14 +74,16 @@ class AdminServer:
         connections_max: int = 0,
         body_bytes_max: int = BODY_BYTES_MAX,
         sign_in: HttpSignIn | None = None,
+        advertised: str = "",
     ) -> Self:
         """Accept connections on ``listener``, which is closed with the server, as ``tasks`` are.
 
         One more than ``connections_max`` is turned away; 0 is no limit. So is a body of more than
-        ``body_bytes_max``. Without ``sign_in`` nobody is asked who it is.
+        ``body_bytes_max``. Without ``sign_in`` nobody is asked who it is. Pages from here may
+        change something; ``advertised`` is a host name that they may come by.
         """
         port: int = listener.getsockname()[1]
-        answers = _Answers(router, body_bytes_max, sign_in)
+        answers = _Answers(router, body_bytes_max, sign_in, advertised)
         runner = web.ServerRunner(
             _Connections(answers.answer, connections_max),
             handle_signals=False,
@@ -120,10 +123,17 @@ class _Connections(web.Server):
 class _Answers:
     """Answers every request, whatever happens."""
 
-    def __init__(self, router: Router, body_bytes_max: int, sign_in: HttpSignIn | None) -> None:
+    def __init__(
+        self,
+        router: Router,
+        body_bytes_max: int,
+        sign_in: HttpSignIn | None,
+        advertised: str,
+    ) -> None:
         self._router = router
         self._body_bytes_max = body_bytes_max
         self._sign_in = sign_in
+        self._advertised = advertised
         self._streaming: set[asyncio.Task[object]] = set()
         self._closing = False
 
@@ -141,9 +151,10 @@ class _Answers:
             query=http.rel_url.query,
             accept=http.headers.get("Accept", "*/*"),
             content_type=http.headers.get("Content-Type"),
+            headers=http.headers,
         )
         reply = await self._reply(request, http)
-        if not 200 <= reply.status < 300:
+        if reply.status >= 400:
             log.info("admin.refused %s %s status=%d", request.method, path, reply.status)
         headers = dict(reply.headers)
         if reply.content_type is not None:
@@ -182,6 +193,7 @@ class _Answers:
 
     async def _reply(self, request: Request, http: web.BaseRequest) -> Reply:
         try:
+            _check_page(http, self._advertised)
             route = self._router.find(request)
             if self._sign_in is not None and self._sign_in.asks(route.access, request.path):
                 await self._ask_who(self._sign_in, request, http)
@@ -206,11 +218,21 @@ class _Answers:
         request.role, request.proxy_role = principal
 
 
+def _check_page(http: web.BaseRequest, advertised: str) -> None:
+    """Refuse what a page from elsewhere sends: any may send forms here, and so functions."""
+    origin, host = http.headers.get("Origin"), http.headers.get("Host", "")
+    if origin is None or http.method in ("GET", "HEAD"):
+        return
+    if not is_own_page(origin, host, advertised):
+        raise Rejection(
+            403,
+            f"A page in a browser from {origin:.100} may not change anything here: use a program, "
+            "or the console by an IP address, localhost or the advertised address",
+        )
+
+
 async def _body(http: web.BaseRequest) -> bytes:
     """The body of a request. Raises Rejection."""
-    if "Origin" in http.headers and http.method not in ("GET", "HEAD"):
-        # Any page may send forms to this machine, also one with a function.
-        raise Rejection(403, "A page in a browser may not change anything here: use a program")
     if http.headers.get("Content-Encoding", "identity").strip().lower() != "identity":
         raise Rejection(415, "Content-Encoding is not supported: send the body as it is")
     try:

@@ -140,6 +140,17 @@ async def test_a_page_in_a_browser_may_look_and_not_touch(server):
     assert (await raw(server, get("/echo/x", more=page)))[0] == "HTTP/1.1 200 OK"
 
 
+async def test_a_page_that_came_from_here_may_change_something(server):
+    def sent(origin, host):
+        more = f"Origin: http://{origin}\r\nContent-Type: application/json\r\n"
+        return get("/echo/x", "PUT", more, "{}").replace("Host: x", f"Host: {host}")
+
+    assert (await raw(server, sent("localhost:1", "localhost:1")))[0] == "HTTP/1.1 200 OK"
+    refused = "HTTP/1.1 403 Forbidden"
+    assert (await raw(server, sent("localhost:2", "localhost:1")))[0] == refused
+    assert (await raw(server, sent("evil.example", "evil.example")))[0] == refused
+
+
 async def test_closing_lets_a_request_under_way_finish():
     entered, leave = asyncio.Event(), asyncio.Event()
 

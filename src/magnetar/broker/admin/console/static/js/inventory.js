@@ -1,0 +1,39 @@
+// Everything that there is to see: tenants, their namespaces, and the topics of these.
+
+import { find, get } from "./api.js";
+import { each } from "./live.js";
+import { enc, topicName } from "./names.js";
+
+/** Topics by full name, each with its number of partitions; partitions are not among them. */
+export async function topicsOf(namespace, signal, { system = false } = {}) {
+  const [tenant, name] = namespace.split("/");
+  const found = new Map();
+  for (const domain of ["persistent", "non-persistent"]) {
+    const path = `${domain}/${enc(tenant)}/${enc(name)}`;
+    const [plain, partitioned] = await Promise.all([
+      get(`${path}${system ? "?includeSystemTopic=true" : ""}`, { signal }),
+      find(`${path}/partitioned${system ? "?includeSystemTopic=true" : ""}`, { signal }),
+    ]);
+    const bases = new Set(partitioned ?? []);
+    for (const base of bases) found.set(base, 0);
+    for (const full of plain ?? []) {
+      const topic = topicName(full);
+      const base = `${topic.domain}://${topic.tenant}/${topic.namespace}/${topic.base}`;
+      if (topic.partition >= 0 && bases.has(base)) found.set(base, found.get(base) + 1);
+      else found.set(full, -1);
+    }
+  }
+  return found;
+}
+
+/** What this role may see of everything; what it may not is left out. */
+export async function inventory(signal) {
+  const tenants = (await find("tenants", { signal })) ?? [];
+  const namespaces = [];
+  await each(tenants, async (tenant) => namespaces.push(...((await find(`namespaces/${enc(tenant)}`, { signal })) ?? [])), { signal });
+  namespaces.sort();
+  const lists = new Map();
+  await each(namespaces, async (name) => lists.set(name, await topicsOf(name, signal)), { signal });
+  const topics = new Map(namespaces.flatMap((name) => [...(lists.get(name) ?? [])]));
+  return { tenants: tenants.sort(), namespaces, topics };
+}

@@ -1,0 +1,37 @@
+// Begins: colours, who is asking, and then the screen of the address.
+
+import { find } from "./api.js";
+import { help, listen } from "./keyboard.js";
+import { openPalette } from "./palette.js";
+import { rightsFor } from "./rights.js";
+import { route } from "./router.js";
+import { forget, onSignIn, signedIn } from "./session.js";
+import { makeShell } from "./shell.js";
+import { applyTheme } from "./theme.js";
+import { showSignIn } from "./views/sign_in.js";
+
+const app = document.getElementById("app");
+
+async function begin() {
+  const shell = makeShell({
+    find: openPalette,
+    help,
+    signedIn: signedIn(),
+    signOut: () => { forget(); location.reload(); },
+  });
+  app.replaceChildren(shell.element);
+  await route(shell);
+  const version = await find("brokers/version");
+  const { role } = await rightsFor();
+  shell.who(role || (signedIn() ? "Signed in" : "Everybody is in"), version ? `Broker ${version}` : "");
+}
+
+onSignIn((reason) => {
+  if (document.querySelector(".sign-in")) return;
+  const had = signedIn();
+  forget();
+  showSignIn(app, had ? reason : "");
+});
+applyTheme();
+listen({ find: openPalette });
+void begin();

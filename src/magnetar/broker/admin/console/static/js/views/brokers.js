@@ -1,0 +1,123 @@
+// Brokers: health, what holds of their configuration, and what may change while they run.
+
+import { find, get, post, remove, send } from "../api.js";
+import { h } from "../dom.js";
+import { enc } from "../names.js";
+import { rightsFor } from "../rights.js";
+import { ask } from "../ui/dialog.js";
+import { field, search, text } from "../ui/forms.js";
+import { badge, button, card, facts, head, notice, tabs } from "../ui/parts.js";
+import { table } from "../ui/table.js";
+
+const TABS = [["", "Brokers"], ["dynamic", "Dynamic configuration"], ["configuration", "All settings"]];
+
+export async function show(screen) {
+  const { tab = "" } = screen.params;
+  screen.crumbs(["Brokers"]);
+  const rights = await rightsFor({});
+  return [
+    head("Brokers"),
+    tabs("Parts", TABS.map(([name, label]) => [`#/brokers${name ? `/${name}` : ""}`, label, name === tab])),
+    await { "": brokers, dynamic, configuration }[tab](screen, rights),
+  ];
+}
+
+const said = async (path, signal) => {
+  try {
+    return String((await (await send("GET", path, { signal, accept: "*/*" })).text()).trim());
+  } catch (error) {
+    return error.message;
+  }
+};
+
+async function brokers({ signal }) {
+  const [names, leader, health, ready, version, clusters, internal] = await Promise.all([
+    get("brokers", { signal }).catch((error) => { if (error.status === 403) return []; throw error; }),
+    find("brokers/leaderBroker", { signal }), said("brokers/health", signal), said("brokers/ready", signal), said("brokers/version", signal),
+    find("clusters", { signal }), find("brokers/internal-configuration", { signal }),
+  ]);
+  const state = (text) => badge(text, text === "ok" ? "good" : "bad", { dot: true });
+  const list = table("Brokers", {
+    key: (row) => row,
+    columns: [
+      { id: "name", label: "Broker", className: "name", cell: (row) => [row, " ", row === leader?.brokerId && badge("leader", "accent")] },
+      { id: "health", label: "Health", cell: () => state(health) },
+      { id: "ready", label: "Ready", cell: () => state(ready) },
+      { id: "version", label: "Version", cell: () => version },
+    ],
+  });
+  list.update(names.length ? names : [leader?.brokerId ?? location.host]);
+  const infos = await Promise.all((clusters ?? []).map(async (name) => [name, await find(`clusters/${enc(name)}`, { signal })]));
+  const all = table("Clusters", {
+    key: ([name]) => name,
+    columns: [
+      { id: "name", label: "Cluster", className: "name", cell: ([name]) => name },
+      { id: "service", label: "Clients connect to", cell: ([, info]) => h("span", { class: "mono" }, info?.brokerServiceUrlTls || info?.brokerServiceUrl || "") },
+      { id: "web", label: "Administrators ask", cell: ([, info]) => h("span", { class: "mono" }, info?.serviceUrlTls || info?.serviceUrl || "") },
+    ],
+  });
+  all.update(infos);
+  return h("div", { class: "stack" }, card("Brokers", {}, list.element), infos.length > 0 && card("Clusters", {}, all.element),
+    internal && card("Where metadata is", {}, h("div", { class: "body" }, facts(Object.entries(internal)))));
+}
+
+async function dynamic(screen, rights) {
+  const { signal } = screen;
+  let names;
+  try {
+    names = await get("brokers/configuration", { signal });
+  } catch (error) {
+    if (![403, 404].includes(error.status)) throw error;
+    return notice("warn", error.message);
+  }
+  const [values, runtime] = await Promise.all([find("brokers/configuration/values", { signal }), find("brokers/configuration/runtime", { signal })]);
+  const rows = names.map((name) => ({ name, set: values?.[name], holds: values?.[name] ?? runtime?.[name] ?? "" }));
+  let words = "";
+  const list = table("Dynamic configuration", {
+    key: (row) => row.name,
+    sort: "name",
+    columns: [
+      { id: "name", label: "Setting", value: (row) => row.name, className: "name", cell: (row) => h("span", { class: "mono" }, row.name) },
+      { id: "value", label: "Value", value: (row) => row.holds, cell: (row) => h("span", { class: "mono wrap" }, row.holds) },
+      { id: "from", label: "From", cell: (row) => (row.set === undefined ? badge("configuration") : badge("set while running", "accent")) },
+      { id: "edit", label: "", className: "right fit", cell: (row) => button("", () => edit(row, screen), { kind: "quiet", small: true, glyph: "edit", label: `Change ${row.name}`, refused: rights.superuser }) },
+    ],
+  });
+  const draw = () => list.update(rows.filter((row) => row.name.toLowerCase().includes(words)));
+  draw();
+  return card("", { label: "Dynamic configuration" }, h("header", null, search("Filter settings", (value) => { words = value.toLowerCase(); draw(); }), h("p", { style: { margin: 0 } }, "What may change while the brokers of the cluster run. It outlives a restart.")), list.element);
+}
+
+async function edit(row, screen) {
+  const input = text("value", { value: row.holds });
+  const path = `brokers/configuration/${enc(row.name)}`;
+  let removed = false;
+  const done = await ask(row.name, {
+    fill: (form, { dialog }) => [field("Value", input), row.set !== undefined && button("Remove, so that the configuration's holds", async () => { await remove(path); removed = true; dialog.close(); }, { kind: "danger", small: true, glyph: "trash" })],
+    act: () => post(`${path}/${enc(input.value)}`),
+    done: `${row.name} is changed`,
+  });
+  if (done || removed) screen.reload();
+}
+
+async function configuration({ signal }) {
+  let runtime;
+  try {
+    runtime = await get("brokers/configuration/runtime", { signal });
+  } catch (error) {
+    if (![403, 404].includes(error.status)) throw error;
+    return notice("warn", error.message);
+  }
+  const rows = Object.entries(runtime).map(([name, value]) => ({ name, value }));
+  const list = table("All settings", {
+    key: (row) => row.name,
+    sort: "name",
+    columns: [
+      { id: "name", label: "Setting", value: (row) => row.name, className: "name", cell: (row) => h("span", { class: "mono" }, row.name) },
+      { id: "value", label: "Value", value: (row) => String(row.value), cell: (row) => h("span", { class: "mono wrap" }, String(row.value)) },
+    ],
+    rowsMax: 1000,
+  });
+  list.update(rows);
+  return card("", { label: "All settings" }, h("header", null, search("Filter settings", (value) => list.update(rows.filter((row) => row.name.toLowerCase().includes(value.toLowerCase()))))), list.element);
+}

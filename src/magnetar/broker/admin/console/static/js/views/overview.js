@@ -1,0 +1,105 @@
+// The whole broker at a glance: what flows, how it fares, and what needs somebody.
+
+import { find, get } from "../api.js";
+import { h, put } from "../dom.js";
+import { bytes, compact, duration, plural, rate } from "../format.js";
+import { icon } from "../icons.js";
+import { inventory } from "../inventory.js";
+import { each, every } from "../live.js";
+import { Series } from "../meter.js";
+import { link, topicName } from "../names.js";
+import { stateOf } from "../subscriptions.js";
+import { bar, chart } from "../ui/chart.js";
+import { badge, card, empty, facts, figures, head } from "../ui/parts.js";
+import { table } from "../ui/table.js";
+import { watchBroker } from "../watch.js";
+
+const ATTENTION_EVERY_MS = 5_000;
+const MEASURED_MAX = 300;
+
+export async function show(screen) {
+  screen.crumbs(["Overview"]);
+  const series = { in: new Series(), out: new Series(), bytesIn: new Series(), bytesOut: new Series() };
+  const colors = ["var(--series-1)", "var(--series-2)"];
+  const sums = figures(figuresOf(null));
+  const messages = chart("Messages a second", [{ name: "in", series: series.in, color: colors[0] }, { name: "out", series: series.out, color: colors[1] }], { format: rate, height: 180 });
+  const traffic = chart("Bytes a second", [{ name: "in", series: series.bytesIn, color: colors[0] }, { name: "out", series: series.bytesOut, color: colors[1] }], { format: bytes, height: 180 });
+  const badges = h("span", { class: "row" });
+  const machine = h("div", { class: "body" });
+  const first = await watchBroker(screen, (look) => {
+    series.in.add(look.rates.msgRateIn);
+    series.out.add(look.rates.msgRateOut);
+    series.bytesIn.add(look.rates.msgThroughputIn);
+    series.bytesOut.add(look.rates.msgThroughputOut);
+    messages.draw();
+    traffic.draw();
+    sums.update(figuresOf(look));
+    put(machine, healthOf(look));
+  });
+  const attention = attentionCard(screen);
+  void find("brokers/health", { signal: screen.signal, accept: "*/*" }).then((said) => put(badges, badge(said === "ok" ? "healthy" : "not healthy", said === "ok" ? "good" : "bad", { dot: true })));
+  return [
+    head("Overview", { badges, said: [first.cluster && `Cluster ${first.cluster}`, first.broker, first.version && `version ${first.version}`].filter(Boolean).join(" · ") }),
+    sums.element,
+    h("div", { class: "grid" }, card("Messages a second", {}, messages.element), card("Bytes a second", {}, traffic.element)),
+    h("div", { class: "grid wide-first" }, attention, first.loopLag && card("This broker", {}, machine)),
+  ];
+}
+
+function figuresOf(look) {
+  const of = (value) => (look ? value() : "–");
+  const counts = look?.counts;
+  return [
+    ["In", of(() => rate(look.rates.msgRateIn)), "/s", look && `${bytes(look.rates.msgThroughputIn)}/s`],
+    ["Out", of(() => rate(look.rates.msgRateOut)), "/s", look && `${bytes(look.rates.msgThroughputOut)}/s`],
+    ["Backlog", of(() => compact(look.msgBacklog)), "entries", look && plural(counts.subscriptions, "subscription")],
+    ["Stored", of(() => bytes(look.storageSize)), "", look?.disk && `${bytes(look.disk.freeBytes)} free on the disk`],
+    ["Topics", of(() => compact(counts.topics)), "open", look && `in ${plural(counts.namespaces, "namespace")}`],
+    ["Clients", of(() => compact(counts.producers + counts.consumers)), "", look && `${plural(counts.producers, "producer")}, ${plural(counts.consumers, "consumer")}`],
+  ];
+}
+
+function healthOf(look) {
+  const quantiles = (said) => said && `${rate(said.p50Ms)} ms, ${rate(said.p99Ms)} ms`;
+  const disk = look.disk;
+  return facts([
+    ["Up for", duration(look.uptimeSeconds)],
+    ["Connections", compact(look.connections)],
+    ["Memory", look.memoryBytes && bytes(look.memoryBytes)],
+    ["Sync of the log (p50, p99)", quantiles(look.fsync) ?? "no sync: stored in memory"],
+    ["Lag of the event loop", quantiles(look.loopLag)],
+    ["Disk", disk && bar(1 - disk.freeBytes / disk.totalBytes, `${bytes(disk.freeBytes)} of ${bytes(disk.totalBytes)} free`, disk.freeBytes / disk.totalBytes < 0.1 ? "bad" : "")],
+  ]);
+}
+
+/** Subscriptions that need somebody, the stuck ones first. */
+function attentionCard(screen) {
+  const order = { bad: 0, warn: 1 };
+  const list = table("Needs attention", {
+    key: (row) => `${row.topic.full} ${row.name}`,
+    columns: [
+      { id: "state", label: "State", className: "fit", cell: (row) => badge(row.state.text, row.state.tone, { dot: true }) },
+      { id: "name", label: "Subscription", className: "name", cell: (row) => [h("a", { href: link.subscription(row.topic, row.name) }, row.name), h("div", { class: "help", style: { margin: 0, "font-weight": "400" } }, `${row.topic.tenant}/${row.topic.namespace}/${row.topic.local}`)] },
+      { id: "why", label: "Why", cell: (row) => h("span", { class: "wrap" }, row.state.why) },
+      { id: "backlog", label: "Backlog", right: true, cell: (row) => compact(row.stats.msgBacklog) },
+    ],
+    whenEmpty: () => h("div", { class: "empty" }, h("p", { class: "good row", style: { "justify-content": "center" } }, icon("check"), "Nothing needs you: no subscription is stuck, none waits for consumers")),
+  });
+  void every(screen, ATTENTION_EVERY_MS, async () => {
+    const { topics } = await inventory(screen.signal);
+    const rows = [];
+    await each([...topics].slice(0, MEASURED_MAX), async ([full, partitions]) => {
+      const topic = topicName(full);
+      const stats = await get(`${topic.path}/${partitions >= 0 ? "partitioned-stats?perPartition=false" : "stats?subscriptionBacklogSize=false"}`, { signal: screen.signal });
+      for (const [name, one] of Object.entries(stats.subscriptions)) {
+        const state = stateOf(one);
+        if (state.tone in order) rows.push({ topic, name, state, stats: one });
+      }
+    }, { signal: screen.signal });
+    rows.sort((a, b) => order[a.state.tone] - order[b.state.tone] || b.stats.msgBacklog - a.stats.msgBacklog);
+    list.update(rows);
+    if (!topics.size) put(element.lastChild, empty("A fresh broker", "Publish a first message, and see it here:", { command: 'magnetar produce hello -m "Hello, Magnetar"' }));
+  }).catch(() => {});
+  const element = card("Needs attention", {}, list.element);
+  return element;
+}

@@ -1,0 +1,2 @@
+import { toast } from "../ui/toast.js";
+export const publish = () => toast("Not here yet", "warn");

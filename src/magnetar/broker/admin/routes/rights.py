@@ -1,0 +1,50 @@
+"""What who asks may do at a place, for programs that offer only that. Not in Pulsar."""
+
+from typing import Final
+
+from magnetar.broker.admin.errors import Rejection
+from magnetar.broker.admin.exchange import Reply, Request, shown
+from magnetar.broker.admin.router import Route
+from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.auth.access import Access
+from magnetar.errors import InvalidName
+from magnetar.model.names import NamespaceName, TopicName
+
+_KINDS: Final = {
+    "superuser": Access.SUPERUSER,
+    "admin": Access.TENANT_ADMIN,
+    "produce": Access.PRODUCE,
+    "consume": Access.CONSUME,
+    "functions": Access.FUNCTIONS,
+}
+
+
+async def get(admin: AdminServices, request: Request) -> Reply:
+    """The role, and for each kind of access whether it has that at the place in the query.
+
+    The place is a ``tenant``, a ``namespace`` (tenant/namespace) or a ``topic`` (its full name), or
+    a ``subscription`` of that. What is not there may only be a superuser's.
+    """
+    tenant, subscription = request.query.get("tenant", ""), request.query.get("subscription", "")
+    try:
+        topic = TopicName.parse(request.query["topic"]) if "topic" in request.query else None
+        named = request.query.get("namespace")
+        namespace = None if named is None else NamespaceName.parse(named)
+    except InvalidName as error:
+        raise Rejection(412, str(error)) from error
+    rights = {
+        name: admin.authorization is None
+        or await admin.authorization.may(
+            request,
+            access,
+            tenant=tenant,
+            namespace=namespace,
+            topic=topic,
+            subscription=subscription,
+        )
+        for name, access in _KINDS.items()
+    }
+    return shown({"role": request.role, **rights})
+
+
+ROUTES: Final = (Route("GET", "/admin/v2/magnetar/rights", get, access=Access.AUTHENTICATED),)
