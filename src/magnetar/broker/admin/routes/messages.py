@@ -10,8 +10,9 @@ from magnetar.broker.admin.messages import merged
 from magnetar.broker.admin.messages.page import COUNT_MAX, Page, Place, find_page
 from magnetar.broker.admin.messages.shown import ShownMessages
 from magnetar.broker.admin.messages.stored import id_json
+from magnetar.broker.admin.messages.tail import Tail
 from magnetar.broker.admin.messages.wanted import Wanted, time_ms
-from magnetar.broker.admin.router import Route
+from magnetar.broker.admin.router import ANY, Route
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.auth.access import Access
 from magnetar.broker.topics.topic_log import TopicLog
@@ -19,6 +20,7 @@ from magnetar.errors import InvalidValue, NotAllowed
 from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST
 
+EVENTS: Final = "text/event-stream"
 COUNT: Final = 20
 """Messages of a page where nothing is said."""
 
@@ -85,6 +87,29 @@ async def browse(admin: AdminServices, request: Request) -> Reply:
     )
 
 
+async def tail(admin: AdminServices, request: Request) -> Reply:
+    """What is published from now on, as server-sent events; ``filter`` and ``key`` as of a page."""
+    topic, wanted = arguments.topic(request), wanted_of(request.query)
+    for name in await admin.access.created_partitions(topic) or [topic]:
+        await admin.access.open_stored(name)  # Whoever misspells it is told at once.
+    names = await admin.access.partitions(topic) or [topic]
+
+    def logs() -> dict[TopicName, TopicLog]:
+        # What is not loaded has nobody who publishes to it.
+        loaded = ((name, admin.topics.loaded.get(name)) for name in names)
+        return {name: each.stored.log for name, each in loaded if each and each.stored}
+
+    stream = Tail(
+        admin.messages,
+        logs,
+        lambda name: ShownMessages(name, admin.schema_registry),
+        wanted,
+        admin.clock,
+    )
+    headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+    return Reply(200, content_type=EVENTS, headers=headers, stream=stream)
+
+
 async def place_at(log: TopicLog, start: str, *, backwards: bool) -> Place:
     """Where ``earliest``, ``latest``, a message's id or a time is. Raises InvalidValue."""
     if start == "earliest":
@@ -136,4 +161,7 @@ def _scanned(pages: dict[int, Page], places: dict[int, Place]) -> dict[str, Any]
 
 
 _ALL: Final = "/admin/v2/persistent/{tenant}/{namespace}/{topic}/messages"
-ROUTES: Final = (Route("GET", _ALL, browse, access=Access.CONSUME),)
+ROUTES: Final = (
+    Route("GET", _ALL, browse, access=Access.CONSUME),
+    Route("GET", f"{_ALL}/tail", tail, gives=ANY, access=Access.CONSUME),
+)
