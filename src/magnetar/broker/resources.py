@@ -3,7 +3,7 @@
 Every change is a compare-and-set: of two administrators who do the same, one gets an error.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -287,6 +287,19 @@ class Resources:
         if not await self._records.change(path, PartitionedTopicMetadata.from_json, grow):
             raise Conflict(f"Topic {topic} is not the partitioned topic.")
         return had
+
+    async def change_partitioned_properties(
+        self, topic: TopicName, changed: Mapping[str, str], removed: Collection[str] = ()
+    ) -> None:
+        """Set and remove properties of a partitioned topic. Raises TopicNotFound."""
+
+        def change(stored: PartitionedTopicMetadata) -> PartitionedTopicMetadata:
+            kept = {k: v for k, v in (stored.properties or {}).items() if k not in removed}
+            return replace(stored, properties={**kept, **changed})
+
+        path = paths.partitioned_topic(topic)
+        if not await self._records.change(path, PartitionedTopicMetadata.from_json, change):
+            raise TopicNotFound(f"Topic {topic} not found")
 
     async def delete_partitioned_topic(self, topic: TopicName) -> None:
         """Forget that a topic is partitioned. The caller must delete its partitions first.

@@ -30,6 +30,7 @@ LATE_SENDS_S: Final = 30.0  # How long sends to a producer that the broker close
 RATE_PAUSE_S_MAX: Final = 20.0
 """A client that is faster than its rate is read a little after so long: it may be gone."""
 _CLOSE_COMMANDS_SINCE: Final = 5  # Protocol versions: what an older client does not understand.
+_END_OF_TOPIC_SINCE: Final = 9
 _ACTIVE_CHANGE_SINCE: Final = 12
 CPP_CLIENT: Final = "Pulsar-CPP"
 """How clients made of the C++ library, such as Python's, begin their version. They need tact.
@@ -315,6 +316,10 @@ class Session:
     def send_active_change(self, consumer_id: int, *, active: bool) -> None:
         if self.protocol_version >= _ACTIVE_CHANGE_SINCE:
             self._outbox.put(replies.active_consumer_change(consumer_id, active=active))
+
+    def send_end_of_topic(self, consumer_id: int) -> None:
+        if self.protocol_version >= _END_OF_TOPIC_SINCE:
+            self._outbox.put(replies.reached_end_of_topic(consumer_id))
 
     def close_producer(self, producer_id: int) -> None:
         self.producers.open.pop(producer_id, None)

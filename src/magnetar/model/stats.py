@@ -61,6 +61,7 @@ class SubscriptionStats:
 
     type: SubscriptionType | None = None  # None: nobody has attached since the topic was loaded.
     durable: bool = True
+    replicated: bool = False
     active_consumer_name: str | None = None  # Exclusive and Failover only.
     key_shared_mode: str | None = None  # Key_Shared only: AUTO_SPLIT or STICKY.
     allow_out_of_order: bool = False

@@ -10,13 +10,13 @@ import re
 OF_THE_MOMENT = re.compile(
     "servlet|address|clientVersion|connectedSince|producerName|consumerName|activeConsumerName"
     "|appId|.*[Tt]imestamp.*|.*Time|.*[Aa]ge.*Seconds|ledgerId|cursorLedger|cursorsLedgerId"
-    "|.*Rate.*|.*Throughput.*|averageMsgSize|.*[Ss]ize|.*Bytes.*|creationDate|modificationDate"
-    "|brokerUrl|httpUrl|nativeUrl|.*erviceUrl|brokerId|.*Stamp|.*Date"
+    "|.*Rate.*|.*Throughput.*|averageMsgSize|.*[Ss]ize|.*[Bb]ytes.*|producerId|creationDate|modificationDate"
+    "|brokerUrl|httpUrl|nativeUrl|.*erviceUrl|brokerId|ownerBroker|brokerName|.*Stamp|.*Date"
 )
 """Keys whose values are of one broker and one moment; they have a type, which stays."""
 HEADERS_OF_THE_MOMENT = re.compile("X-Pulsar-(Message-ID|publish-time|producer-name|batch-size)")
 NEWER = {"topicCreationTimeStamp", "lastPublishTimeStamp"}  # Pulsar has them since 4.1.
-OURS = {"blockedReason", "oldestBacklogMessageSubscriptionName"}
+OURS = {"blockedReason", "oldestBacklogMessageSubscriptionName", "msgDropCounter"}
 ONLY_WITH_TLS = {"brokerUrlTls", "httpUrlTls"}  # The C++ client needs them to be there.
 POSITION = re.compile(r"-?\d+:-?\d+(:-?\d+)?")
 

@@ -134,6 +134,14 @@ def number(request: Request) -> int:
     return whole(value, "The body")
 
 
+def boolean(request: Request) -> bool:
+    """A body that is true or false, which may be quoted."""
+    value = body(request)
+    if value not in (True, False, "true", "false"):
+        raise Rejection(400, f"The body is neither true nor false: {json.dumps(value)[:200]}")
+    return value in (True, "true")
+
+
 def whole(value: Any, what: str) -> int:
     """A whole number of JSON, which may be quoted."""
     try:

@@ -5,6 +5,9 @@ from urllib.parse import quote_plus
 
 from magnetar.broker.admin.stats import instant
 from magnetar.broker.topics import deduplication
+from magnetar.broker.topics.persistent_subscription import REPLICATED
+from magnetar.model.position import Position
+from magnetar.storage.codec.json_object import position
 from magnetar.storage.codec.ledger_list import SealedLedger
 from magnetar.storage.codec.offload_context import OffloadContext
 from magnetar.storage.ledger.offloader import OPTION
@@ -16,7 +19,7 @@ _STATES: Final = {"open": "LedgerOpened", "fenced": "Fenced", "closed": "Closed"
 _NEVER_COMPACTED: Final = CompactedLedgerInfo(-1, -1, -1)
 
 
-def internal_stats(info: ManagedLedgerInfo) -> dict[str, Any]:
+def internal_stats(info: ManagedLedgerInfo, *, terminated: bool = False) -> dict[str, Any]:
     """Cursors are named as Pulsar stores them: encoded, with ``+`` for a blank."""
     return {
         "entriesAddedCounter": info.entries_added,
@@ -28,13 +31,27 @@ def internal_stats(info: ManagedLedgerInfo) -> dict[str, Any]:
         "waitingCursorsCount": 0,
         "pendingAddEntriesCount": 0,
         "lastConfirmedEntry": str(info.last_position),
-        "state": _STATES[info.state],
+        "state": "Terminated" if terminated else _STATES[info.state],
         "ledgers": [_ledger(each) for each in info.ledgers],
         "cursors": {
             quote_plus(name, safe=""): _cursor(each) for name, each in info.cursors.items()
         },
         "schemaLedgers": [],
         "compactedLedger": _compacted(info.compacted or _NEVER_COMPACTED),
+    }
+
+
+def internal_info(info: ManagedLedgerInfo, terminated_at: Position | None) -> dict[str, Any]:
+    """What is recorded of a log: its ledgers, its end, and how far its cursors are."""
+    return {
+        "version": 0,
+        "ledgers": [_recorded_ledger(each) for each in info.ledgers],
+        **({} if terminated_at is None else {"terminatedPosition": position(terminated_at)}),
+        "cursors": {
+            quote_plus(name, safe=""): _recorded_cursor(each)
+            for name, each in info.cursors.items()
+            if each.durable
+        },
     }
 
 
@@ -48,6 +65,34 @@ def _ledger(info: SealedLedger) -> dict[str, Any]:
         "offloaded": info.offload is not None and info.offload.complete,
         "underReplicated": False,
         **_copy(info.offload),
+    }
+
+
+def _recorded_ledger(info: SealedLedger) -> dict[str, Any]:
+    ended = {"entries": info.last_entry_id + 1, "size": info.size_bytes} if info.sealed_ms else {}
+    return {
+        "ledgerId": info.ledger_id,
+        **ended,
+        "timestamp": info.sealed_ms,
+        "isOffloaded": info.offload is not None and info.offload.complete,
+    }
+
+
+def _recorded_cursor(info: CursorInfo) -> dict[str, Any]:
+    """A cursor has no ledger of its own here: its state is one record."""
+    deleted = [
+        {
+            "lowerEndpoint": position(Position(each.ledger_id, each.first - 1)),
+            "upperEndpoint": position(Position(each.ledger_id, each.last)),
+        }
+        for each in info.ranges
+    ]
+    return {
+        "version": 0,
+        "cursorsLedgerId": -1,
+        "markDelete": position(info.mark),
+        **({"individualDeletedMessages": deleted} if deleted else {}),
+        **({"properties": {REPLICATED: 1}} if REPLICATED in info.properties else {}),
     }
 
 

@@ -19,6 +19,16 @@ ANY_METHOD: Final = "*"
 
 
 @dataclass(frozen=True, slots=True)
+class Query:
+    """A parameter that a route reads from the query."""
+
+    name: str
+    kind: str = "string"
+    """Of JSON: string, boolean or integer."""
+    required: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Route:
     """One method on one path, in which each ``{name}`` stands for any one segment.
 
@@ -33,6 +43,8 @@ class Route:
     takes: tuple[str, ...] = ()
     gives: str = JSON
     access: Access = Access.SUPERUSER
+    query: tuple[Query, ...] = ()
+    """What its handler reads from the query; the rest of a query is ignored."""
 
 
 @dataclass(slots=True)

@@ -204,7 +204,7 @@ def _subscription(
             if wanted.consumers
         ],
         "isDurable": stats.durable,
-        "isReplicated": False,
+        "isReplicated": stats.replicated,
         "allowOutOfOrderDelivery": stats.allow_out_of_order,
         "keySharedMode": stats.key_shared_mode,
         "consumersAfterMarkDeletePosition": {},
@@ -220,7 +220,7 @@ def _subscription(
             for what in ("Msg", "Bytes")
         },
         "durable": stats.durable,
-        "replicated": False,
+        "replicated": stats.replicated,
     }
     return {key: value for key, value in shown.items() if value is not None}
 
@@ -290,7 +290,10 @@ def _address(address: str) -> str:
 
 
 def instant(time_ms: int) -> str:
-    """Milliseconds since the epoch, as ISO-8601."""
-    whole = datetime.fromtimestamp(time_ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    """Milliseconds since the epoch, as ISO-8601; a time beyond all calendars as it is."""
+    try:
+        whole = datetime.fromtimestamp(time_ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    except (ValueError, OverflowError, OSError):
+        return str(time_ms)
     rest = f".{time_ms % 1000:03d}".rstrip("0").rstrip(".")
     return f"{whole}{rest}Z"

@@ -190,7 +190,7 @@ class ConsumeHandler:
 
     async def on_last_message_id(self, session: Session, command: CommandGetLastMessageId) -> None:
         opened = _open(session, command.consumer_id)
-        position, batch_index = await storing(opened.topic).last_message_id(
+        position, batch_index = await storing(opened.topic).log.last_message_id(
             compacted=opened.consumer.request.read_compacted
         )
         session.reply(

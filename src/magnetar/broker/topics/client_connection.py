@@ -65,6 +65,9 @@ class ClientConnection(Protocol):
     def send_active_change(self, consumer_id: int, *, active: bool) -> None:
         """A Failover consumer became active, or no longer is."""
 
+    def send_end_of_topic(self, consumer_id: int) -> None:
+        """The topic has ended, and the consumer's subscription has acknowledged all of it."""
+
     def close_producer(self, producer_id: int) -> None:
         """The topic lets go of the producer (unload, deletion, a failed write)."""
 

@@ -25,7 +25,7 @@ async def position_behind(
     ledger: ManagedLedger, cursor: Cursor, count: int | None, clock: Clock
 ) -> Position:
     """The last of the next ``count`` entries that are not acknowledged yet; None: of all."""
-    if count is None or count >= cursor.backlog:
+    if count is None or count > cursor.backlog:
         return ledger.last_position
     position, steps = cursor.mark, 0
     while count > 0 and position < ledger.last_position:

@@ -288,8 +288,8 @@ class _KeptInMemory:
     def __init__(self) -> None:
         self.properties: dict[str, str] = {}
 
-    async def set_property(self, name: str, value: str) -> None:
-        self.properties[name] = value
+    async def change_properties(self, changed: Mapping[str, str]) -> None:
+        self.properties |= changed
 
 
 def _readable(traits: EntryTraits, entries: int) -> Sequence[int]:

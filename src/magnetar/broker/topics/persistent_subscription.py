@@ -1,6 +1,7 @@
 """A subscription of a persistent topic: its cursor, and the loop that delivers from it."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Final
 
 from magnetar.broker.dispatch.entry_queue import by_ledger
 from magnetar.broker.topics.consumer import Consumer, SubscribeRequest, pending_in
@@ -18,6 +19,9 @@ from magnetar.model.position import Position
 from magnetar.model.subscriptions import SubscriptionType
 from magnetar.storage.managed_ledger.cursor import Cursor
 from magnetar.tasks import Tasks
+
+REPLICATED: Final = "pulsar.replicated.subscription"
+"""The property of a cursor whose subscription other clusters are to have, too: none do yet."""
 
 
 class PersistentSubscription(Subscription):
@@ -43,6 +47,8 @@ class PersistentSubscription(Subscription):
         self.expired_count = 0
         self.last_expired_ms = 0
         self._left_ms = clock.wall_ms()  # When the last consumer left, or it was loaded.
+        self.ended = False
+        """Nothing more will be published: consumers hear of it once all is acknowledged."""
         super().__init__(
             name, topic=topic, settings=settings, policies=policies, tasks=tasks, clock=clock
         )
@@ -71,7 +77,21 @@ class PersistentSubscription(Subscription):
 
     @property
     def properties(self) -> Mapping[str, str]:
-        return self.cursor.properties
+        kept = self.cursor.properties
+        return {k: v for k, v in kept.items() if k != REPLICATED} if REPLICATED in kept else kept
+
+    @property
+    def replicated(self) -> bool:
+        return REPLICATED in self.cursor.properties
+
+    async def set_properties(
+        self, properties: Mapping[str, str] | None = None, *, replicated: bool | None = None
+    ) -> None:
+        """Replace the properties, or say whether it is replicated; None leaves what there is."""
+        kept = dict(self.properties if properties is None else properties)
+        if self.replicated if replicated is None else replicated:
+            kept[REPLICATED] = "1"
+        await self.cursor.set_properties(kept)
 
     @property
     def delayed(self) -> DelayedDelivery | None:
@@ -114,6 +134,8 @@ class PersistentSubscription(Subscription):
             self.cursor.acknowledge_cumulative(position)
         consumer.totals.acked_count += 1
         consumer.totals.last_acked_ms = self._clock.wall_ms()
+        if self.ended:
+            self._tell_end()
 
     def redeliver(
         self, consumer: Consumer, positions: Sequence[Position] | None, epoch: int | None = None
@@ -121,6 +143,16 @@ class PersistentSubscription(Subscription):
         consumer.begin_epoch(epoch)
         if self.dispatch is not None and consumer in self.consumers:
             self.dispatch.redeliver(consumer, positions)
+
+    def flow(self, consumer: Consumer, permits: int) -> None:
+        super().flow(consumer, permits)
+        if self.ended and not self.backlog:
+            consumer.connection.send_end_of_topic(consumer.consumer_id)
+
+    def end(self) -> None:
+        """The topic has ended. Called again, it tells those again who know already."""
+        self.ended = True
+        self._tell_end()
 
     def unused_ms(self, now_ms: int) -> int:
         """For how long it has had no consumers."""
@@ -133,8 +165,14 @@ class PersistentSubscription(Subscription):
     def pass_over(self, position: Position) -> None:
         """Acknowledge everything up to ``position``, whoever holds it or waits for it."""
         self.cursor.acknowledge_cumulative(position)
+        self.passed_over()
+
+    def passed_over(self) -> None:
+        """Entries were acknowledged by an administrator, or because they are old."""
         if self.dispatch is not None:
             self.dispatch.passed_over()
+        if self.ended:
+            self._tell_end()
 
     def expire(self, position: Position) -> int:
         """The same for what is too old; return how many entries that were."""
@@ -198,6 +236,14 @@ class PersistentSubscription(Subscription):
         totals.last_acked_ms = self._clock.wall_ms()
         if self.dispatch is not None:
             self.dispatch.acknowledged(consumer, ledger_id, entry_ids)
+        if self.ended:
+            self._tell_end()
+
+    def _tell_end(self) -> None:
+        """Tell the consumers that they have had everything, if they have."""
+        if not self.backlog:
+            for consumer in self.consumers:
+                consumer.connection.send_end_of_topic(consumer.consumer_id)
 
     def _acknowledge_part(self, consumer: Consumer, position: Position, words: list[int]) -> None:
         self.cursor.acknowledge_batch(position, words)

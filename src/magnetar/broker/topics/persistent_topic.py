@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 
-from magnetar.broker.topics import backlog_limits, log_positions
+from magnetar.broker.topics import backlog_limits, inactivity, log_positions, termination
 from magnetar.broker.topics.admission import Admission
 from magnetar.broker.topics.backlog import BacklogCount
 from magnetar.broker.topics.client_connection import ClientConnection
@@ -12,11 +12,7 @@ from magnetar.broker.topics.consumer import Consumer, DeliveryTotals, SubscribeR
 from magnetar.broker.topics.deduplication import CURSOR
 from magnetar.broker.topics.persistent_subscription import PersistentSubscription
 from magnetar.broker.topics.producer import Producer
-from magnetar.broker.topics.producer_access import (
-    SHARED_ACCESS,
-    AccessRequest,
-    Arrival,
-)
+from magnetar.broker.topics.producer_access import SHARED_ACCESS, AccessRequest, Arrival
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.broker.topics.shared_rates import SharedRates
 from magnetar.broker.topics.subscription import Subscription
@@ -40,10 +36,8 @@ from magnetar.errors import (
 from magnetar.loop_iteration import LoopIteration
 from magnetar.model.names import TopicName
 from magnetar.model.policies import Policies
-from magnetar.model.policy_values import InactiveTopicDeleteMode, RetentionPolicies
 from magnetar.model.position import EARLIEST, Position
 from magnetar.storage.managed_ledger.compaction import COMPACTION_CURSOR
-from magnetar.storage.managed_ledger.info import ManagedLedgerInfo
 from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
 
 log = logging.getLogger(__name__)
@@ -232,15 +226,12 @@ class PersistentTopic:
     def _limit_rates(self, policies: Policies) -> None:
         if self._rates is None and limited(policies, self._shared_rates):
             self._rates = self._subscriptions.rates = TopicRates(
-                self.writer.publish, self._published, self._shared_rates, self._clock
+                self.writer.publish, self.writer.published, self._shared_rates, self._clock
             )
         if self._rates is not None:
             self._rates.apply(policies, self.producers.values())
             for subscription in self.subscriptions.values():
                 subscription.limit_rates(self._rates, policies)
-
-    def _published(self) -> tuple[int, int]:
-        return self.writer.message_count, self.writer.size_bytes
 
     async def recover(self) -> None:
         """Learn what was stored, before anybody uses the topic. Raises what the stores raise."""
@@ -258,7 +249,7 @@ class PersistentTopic:
         initial_subscription: str = "",
         access: AccessRequest = SHARED_ACCESS,
     ) -> Producer:
-        self._check_open()
+        self._check_takes_producers()
         if name is None:
             name = self._producer_name()
         quota = await self.upkeep.exceeded_quota()
@@ -270,7 +261,7 @@ class PersistentTopic:
                 await self.create_subscription(initial_subscription, EARLIEST)
             arrival = Arrival(name, connection, producer_id, epoch, metadata or {}, access)
             async with self._producers.access.admitted(arrival):
-                self._check_open()
+                self._check_takes_producers()
                 producer = self._producers.attach(
                     arrival,
                     publish=self.writer.publish if self._rates is None else self._rates.publish,
@@ -295,7 +286,7 @@ class PersistentTopic:
                 kind = "Durable" if subscription.durable else "NonDurable"
                 raise NotAllowed(f"{kind} subscription with the same name already exists.")
             elif subscription.durable and request.properties and not subscription.properties:
-                await subscription.cursor.set_properties(request.properties)
+                await subscription.set_properties(request.properties)
             if request.start_rollback_s > 0 and not subscription.consumers:
                 since = self._clock.wall_ms() - request.start_rollback_s * 1000
                 await subscription.cursor.reset(await log_positions.position_at(self.ledger, since))
@@ -340,8 +331,14 @@ class PersistentTopic:
         subscription.check_unsubscribe(consumer, force=force)
         await self._subscriptions.drop(subscription)
 
-    async def set_properties(self, subscription: Subscription, properties: dict[str, str]) -> None:
-        await own(subscription).cursor.set_properties(properties)
+    async def set_properties(
+        self,
+        subscription: Subscription,
+        properties: Mapping[str, str] | None = None,
+        *,
+        replicated: bool | None = None,
+    ) -> None:
+        await own(subscription).set_properties(properties, replicated=replicated)
 
     async def seek(
         self,
@@ -387,13 +384,6 @@ class PersistentTopic:
     ) -> BacklogCount:
         return await self._subscriptions.count_backlog(own(subscription), start)
 
-    @property
-    def log(self) -> TopicLog:
-        return TopicLog(self.ledger)
-
-    async def last_message_id(self, *, compacted: bool = False) -> tuple[Position, int]:
-        return await log_positions.last_message_id(self.ledger, compacted=compacted)
-
     def compact(self) -> None:
         self._check_open()
         if self.compaction is None:
@@ -435,16 +425,11 @@ class PersistentTopic:
 
     @property
     def unused_max_s(self) -> float | None:
-        policies = self.policies
-        rule, retention = policies.inactive_topics, policies.retention or RetentionPolicies()
-        if rule is None or not rule.delete_while_inactive or retention.time_s < 0 or not self.idle:
+        if not self.idle:
             return None
-        caught_up = rule.delete_mode is InactiveTopicDeleteMode.CAUGHT_UP
-        if self.ledger.compacted is not None and (not caught_up or bytes_to_compact(self.ledger)):
-            return None  # For compaction Pulsar has a subscription.
-        if any(not caught_up or each.backlog for each in self.subscriptions.values()):
-            return None
-        return max(rule.inactive_s_max, retention.time_s)
+        backlogs = [each.backlog for each in self.subscriptions.values()]
+        to_compact = bytes_to_compact(self.ledger) if self.ledger.compacted is not None else None
+        return inactivity.unused_max_s(self.policies, backlogs, to_compact)
 
     async def maintain(self) -> None:
         if self._deduplication is not None:
@@ -465,8 +450,19 @@ class PersistentTopic:
             self._deduplication.snapshot()
         return await self.ledger.prepare_for_rest()
 
-    def log_info(self) -> ManagedLedgerInfo:
-        return self.ledger.info()
+    @property
+    def log(self) -> TopicLog:
+        return TopicLog(self.ledger, self._clock)
+
+    @property
+    def terminated_at(self) -> Position | None:
+        return termination.terminated_at(self.ledger)
+
+    async def terminate(self) -> Position:
+        self._check_open()
+        return await termination.terminate(
+            self.ledger, self.writer, self._producers, self.subscriptions, self._write_failed
+        )
 
     async def close(self) -> None:
         await self._let_go()
@@ -493,6 +489,10 @@ class PersistentTopic:
         self._closed = True
         self._producers.disconnect()
         self._failed(self)
+
+    def _check_takes_producers(self) -> None:
+        self._check_open()
+        termination.check_goes_on(self.ledger)
 
     def _check_open(self) -> None:
         if self._closed:

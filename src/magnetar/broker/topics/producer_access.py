@@ -33,7 +33,7 @@ class TopicProperties(Protocol):
     @property
     def properties(self) -> Mapping[str, str]: ...
 
-    async def set_property(self, name: str, value: str) -> None: ...
+    async def change_properties(self, changed: Mapping[str, str]) -> None: ...
 
 
 class Claim:
@@ -274,7 +274,7 @@ class ProducerAccess:
             epoch = 0 if self.epoch is None else self.epoch + 1
         if epoch != self.epoch:
             self.epoch = epoch
-            await self._kept.set_property(TOPIC_EPOCH, str(epoch))
+            await self._kept.change_properties({TOPIC_EPOCH: str(epoch)})
 
     def _topic_closed(self) -> TopicClosed:
         return TopicClosed(f"Topic {self._topic} is being closed here; look it up again")

@@ -80,6 +80,11 @@ class Subscription(ABC):
     def properties(self) -> Mapping[str, str]:
         """What whoever created it said of it."""
 
+    @property
+    def replicated(self) -> bool:
+        """Whether other clusters are to have it, too."""
+        return False
+
     @abstractmethod
     def acknowledge(
         self,

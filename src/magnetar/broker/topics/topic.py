@@ -17,7 +17,6 @@ from magnetar.errors import NotAllowed
 from magnetar.model.names import TopicName
 from magnetar.model.policies import Policies
 from magnetar.model.position import Position
-from magnetar.storage.managed_ledger.info import ManagedLedgerInfo
 
 
 class Topic(Protocol):
@@ -171,8 +170,17 @@ class StoredTopic(Topic, Protocol):
         Raises ConsumerBusy, LimitReached.
         """
 
-    async def set_properties(self, subscription: Subscription, properties: dict[str, str]) -> None:
-        """Replace a subscription's properties, durably. Raises what the stores raise."""
+    async def set_properties(
+        self,
+        subscription: Subscription,
+        properties: Mapping[str, str] | None = None,
+        *,
+        replicated: bool | None = None,
+    ) -> None:
+        """Replace a subscription's properties, or say whether other clusters are to have it.
+
+        It is durable. None leaves what there is. Raises what the stores raise.
+        """
 
     async def seek(
         self,
@@ -216,16 +224,6 @@ class StoredTopic(Topic, Protocol):
         """The topic is deleted when it was idle for so long; None: it is not to be deleted."""
 
     @property
-    def log(self) -> TopicLog:
-        """What it has stored, to be read by position: no subscription notices."""
-
-    async def last_message_id(self, *, compacted: bool = False) -> tuple[Position, int]:
-        """The last entry, and the index of its last message (-1 outside a batch).
-
-        ``EARLIEST`` when nothing is stored.
-        """
-
-    @property
     def compaction(self) -> TopicCompaction | None:
         """How its compaction stands; None when there was none since it was loaded."""
 
@@ -242,8 +240,20 @@ class StoredTopic(Topic, Protocol):
     def offloading(self) -> TopicOffload:
         """What offloads it, made where there is none. Raises TopicClosed."""
 
-    def log_info(self) -> ManagedLedgerInfo:
-        """The ledgers and cursors behind the topic, for whoever shows them."""
+    @property
+    def log(self) -> TopicLog:
+        """What it has stored, for whoever looks at that; made when it is asked for."""
+
+    @property
+    def terminated_at(self) -> Position | None:
+        """The last entry of a topic that has ended, (ledger, -1) without any; None: it goes on."""
+
+    async def terminate(self) -> Position:
+        """End the topic: producers are let go, and refused from now on with TopicTerminated.
+
+        Consumers hear of it when their subscription has acknowledged everything. Again, they hear
+        of it again. Returns the last entry. Raises what the stores raise.
+        """
 
 
 def storing(topic: Topic) -> StoredTopic:

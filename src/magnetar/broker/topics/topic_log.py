@@ -3,17 +3,26 @@
 An operator may also let a subscription have some of it again, or take it out of a backlog.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
+from typing import Final
 
 from magnetar.broker.topics import log_positions
+from magnetar.broker.topics.producer_access import TOPIC_EPOCH
 from magnetar.broker.topics.subscription import Subscription
+from magnetar.broker.topics.termination import TERMINATED_AT
 from magnetar.broker.topics.topic_upkeep import own
+from magnetar.clock import Clock
+from magnetar.errors import NotAllowed
 from magnetar.model.position import Position
+from magnetar.storage.managed_ledger.info import ManagedLedgerInfo
 from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
 from magnetar.storage.managed_ledger.run import EntryRun
+
+_OURS: Final = frozenset({TOPIC_EPOCH, TERMINATED_AT})
+"""What the broker keeps among the properties of a log; they are none of its users'."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +30,15 @@ class TopicLog:
     """The log of one topic. What reads and what changes it raises what the stores raise."""
 
     ledger: ManagedLedger
+    clock: Clock
+
+    def info(self) -> ManagedLedgerInfo:
+        """Its ledgers and cursors."""
+        return self.ledger.info()
+
+    @property
+    def entry_count(self) -> int:
+        return self.ledger.entry_count
 
     @property
     def first(self) -> Position:
@@ -38,6 +56,25 @@ class TopicLog:
         It has one entry at least. Neither is it read ahead, nor does it take room in a cache.
         """
         return await self.ledger.read_apart(position, entries_max, bytes_max)
+
+    async def last_message_id(self, *, compacted: bool = False) -> tuple[Position, int]:
+        """The last entry, and the index of its last message (-1 outside a batch).
+
+        ``EARLIEST`` when nothing is stored. ``compacted``: as compaction left the log.
+        """
+        return await log_positions.last_message_id(self.ledger, compacted=compacted)
+
+    def last_entry_id(self, ledger_id: int) -> int | None:
+        """The last entry of one of its ledgers: -1 when it is empty; None: it is not in the log."""
+        return self.ledger.layout.last_entry_id(ledger_id)
+
+    def entry_at(self, index: int) -> Position:
+        """The entry that has so many before it; the first or last where there is none.
+
+        ``end`` where nothing is stored.
+        """
+        count = self.ledger.entry_count
+        return self.ledger.layout.position_at(min(max(index, 0), count - 1)) if count else self.end
 
     async def position_at(self, publish_time_ms: int) -> Position:
         """The first entry published then or later; ``end`` where none was."""
@@ -66,13 +103,19 @@ class TopicLog:
         cursor = own(subscription).cursor
         return not cursor.is_acknowledged(position) and (cursor.ack_set(position) or True)
 
+    async def unacknowledged(self, subscription: Subscription, index: int) -> Position | None:
+        """The entry that has so many of a backlog before it; None where there is none."""
+        cursor = own(subscription).cursor
+        if index >= cursor.backlog:
+            return None
+        return await log_positions.position_behind(self.ledger, cursor, index + 1, self.clock)
+
     def take(self, subscription: Subscription, positions: Sequence[Position]) -> None:
         """Acknowledge entries, whoever holds them or waits for them."""
         its = own(subscription)
         for ledger_id, here in groupby(sorted(positions), itemgetter(0)):
             its.cursor.acknowledge_entries(ledger_id, [entry_id for _, entry_id in here])
-        if its.dispatch is not None:
-            its.dispatch.passed_over()
+        its.passed_over()
 
     async def replay(self, subscription: Subscription, positions: Sequence[Position]) -> None:
         """Let a subscription have these entries, which ascend, once more.
@@ -81,3 +124,25 @@ class TopicLog:
         while another seek is under way.
         """
         await own(subscription).replay(positions)
+
+    def size_from(self, position: Position) -> int:
+        """About how many bytes lie at ``position`` and after it."""
+        return self.ledger.layout.size_after(Position(position.ledger_id, position.entry_id - 1))
+
+    async def trim(self, *, retained: bool = False) -> None:
+        """Delete the ledgers that no subscription needs, and that are not to be ``retained``."""
+        await self.ledger.trim(retained=retained)
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """What its users have noted about the topic."""
+        return {name: value for name, value in self.ledger.properties.items() if name not in _OURS}
+
+    async def change_properties(
+        self, changed: Mapping[str, str], removed: Collection[str] = ()
+    ) -> None:
+        """Set and remove such notes, durably. Raises NotAllowed for one of the broker's own."""
+        for name in (*changed, *removed):
+            if name in _OURS:
+                raise NotAllowed(f"The property {name} of a topic is kept by the broker itself")
+        await self.ledger.change_properties(changed, removed)

@@ -78,6 +78,7 @@ def _subscription(subscription: Subscription) -> SubscriptionStats:
     stats = SubscriptionStats(
         type=subscription.type,
         durable=subscription.durable,
+        replicated=subscription.replicated,
         active_consumer_name=active.name if active else None,
         key_shared_mode=key_shared_mode(first) if first and key_shared else None,
         allow_out_of_order=bool(first and first.allow_out_of_order),

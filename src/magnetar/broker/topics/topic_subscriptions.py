@@ -10,6 +10,7 @@ from magnetar.broker.topics.deduplication import CURSOR
 from magnetar.broker.topics.persistent_subscription import PersistentSubscription
 from magnetar.broker.topics.settings import TopicSettings
 from magnetar.broker.topics.subscription import Subscription
+from magnetar.broker.topics.termination import terminated_at
 from magnetar.broker.topics.topic_rates import TopicRates
 from magnetar.clock import Clock
 from magnetar.errors import Fenced, MagnetarError, TopicClosed
@@ -166,6 +167,7 @@ class TopicSubscriptions:
             clock=self._clock,
         )
         subscription.limit_rates(self.rates, self._admission.policies)
+        subscription.ended = terminated_at(self._ledger) is not None
         return subscription
 
     async def _drop_if_abandoned(self, subscription: Subscription) -> None:

@@ -85,6 +85,10 @@ class TopicWriter:
         """Something waits to be stored or answered."""
         return bool(self._storing or self._inbox)
 
+    def published(self) -> tuple[int, int]:
+        """The messages and bytes that were stored."""
+        return self.message_count, self.size_bytes
+
     def publish(self, producer: Producer, run: SendRun) -> None:
         """Take a run; it is answered through the producer when it is durable."""
         if self._closed:

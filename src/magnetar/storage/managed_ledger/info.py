@@ -70,10 +70,6 @@ def describe(
     compacted: CompactedLedger | None,
 ) -> ManagedLedgerInfo:
     """Take a snapshot."""
-    ledgers = list(layout.sealed)
-    if layout.open_id is not None:
-        last_entry_id = layout.open_entry_count - 1
-        ledgers.append(SealedLedger(layout.open_id, last_entry_id, layout.open_size_bytes, 0))
     return ManagedLedgerInfo(
         state=state,
         entries_added=entries_added,
@@ -83,7 +79,7 @@ def describe(
         open_size_bytes=layout.open_size_bytes,
         open_began_ms=began_ms,
         last_position=layout.last,
-        ledgers=tuple(ledgers),
+        ledgers=tuple(layout.ledgers(0)),
         cursors={cursor.name: _describe_cursor(cursor, layout) for cursor in cursors},
         compacted=None
         if compacted is None

@@ -1,7 +1,7 @@
 """The ledgers that a log is made of, and arithmetic with positions in it. Pure."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import accumulate
 from typing import Self
 
@@ -131,9 +131,18 @@ class Layout:
             self.seal(self._ends[-1], self.open_size_bytes, 0)
         self.remove(self.ledger_ids)
 
-    def set_property(self, name: str, value: str) -> None:
-        """Keep a value with the log."""
-        self.properties = {**self.properties, name: value}
+    def change_properties(self, changed: Mapping[str, str], removed: Collection[str]) -> None:
+        """Keep values with the log, and others no longer."""
+        kept = {name: self.properties[name] for name in self.properties if name not in removed}
+        self.properties = {**kept, **changed}
+
+    def ledgers(self, sealed_ms: int) -> list[SealedLedger]:
+        """Return all ledgers, the open one as it would be if it were sealed then."""
+        if self.open_id is None:
+            return list(self.sealed)
+        last_entry_id = self.open_entry_count - 1
+        opened = SealedLedger(self.open_id, last_entry_id, self.open_size_bytes, sealed_ms)
+        return [*self.sealed, opened]
 
     def ledger(self, ledger_id: int) -> SealedLedger | None:
         """Return a sealed ledger, if it is in the log."""

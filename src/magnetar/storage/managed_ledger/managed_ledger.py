@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, Self
 
@@ -210,9 +210,11 @@ class ManagedLedger:
         """What its owner keeps with it."""
         return self.layout.properties
 
-    async def set_property(self, name: str, value: str) -> None:
-        """Keep a value with the log, durably. Raises Fenced, and what the metadata store raises."""
-        await self._list.change(lambda layout: layout.set_property(name, value))
+    async def change_properties(
+        self, changed: Mapping[str, str], removed: Collection[str] = ()
+    ) -> None:
+        """Set and remove properties, durably. Raises Fenced, and what the metadata store raises."""
+        await self._list.change(lambda layout: layout.change_properties(changed, removed))
 
     @property
     def entry_count(self) -> int:
@@ -369,15 +371,16 @@ class ManagedLedger:
             ranges_max=self._settings.cursor_ranges_max,
         )
 
-    async def trim(self) -> None:
+    async def trim(self, *, retained: bool = False) -> None:
         """Delete the ledgers that every durable cursor has passed and that retention does not keep.
 
-        The saver calls this after marks moved and after a rollover, housekeeping when only time
-        has passed. It also deletes what an earlier call could not. Raises Fenced.
+        ``retained``: those it keeps, too. The saver calls this after marks moved and after
+        a rollover, housekeeping when only time has passed. Raises Fenced.
         """
         if self._writer.closed:
             return
-        removable = self._removable(self.layout.sealed, self._clock.wall_ms())
+        limits = replace(self._settings, retention_time_s=0) if retained else self._settings
+        removable = self._removable(self.layout.sealed, self._clock.wall_ms(), limits)
         if removable:
             # The removal is recorded first: after a crash the next start deletes the ledgers.
             await self._list.change(lambda layout: layout.remove(removable))
@@ -419,21 +422,20 @@ class ManagedLedger:
         if acknowledged and self.entry_count and not self._settings.retention_time_s:
             await self._writer.end_ledger()
             await self.trim()
-        layout, now_ms = self.layout, self._clock.wall_ms()
-        ledgers = list(layout.sealed)
-        if layout.open_id is not None and layout.open_entry_count:
-            last = layout.open_entry_count - 1
-            ledgers.append(SealedLedger(layout.open_id, last, layout.open_size_bytes, now_ms))
-        return not self._removable(ledgers, now_ms + FAR_AHEAD_MS)
+        now_ms = self._clock.wall_ms()
+        ledgers = [each for each in self.layout.ledgers(now_ms) if each.last_entry_id >= 0]
+        return not self._removable(ledgers, now_ms + FAR_AHEAD_MS, self._settings)
 
-    def _removable(self, ledgers: Sequence[SealedLedger], now_ms: int) -> list[int]:
+    def _removable(
+        self, ledgers: Sequence[SealedLedger], now_ms: int, limits: ManagedLedgerSettings
+    ) -> list[int]:
         return retention.removable(
             ledgers,
             min(
                 (each.held_at or each.mark for each in self.cursors.values() if each.durable),
                 default=None,
             ),
-            self._settings,
+            limits,
             size_bytes=self.size_bytes,
             now_ms=now_ms,
         )

@@ -2,6 +2,8 @@
 
 from golden.admin.groups.shared import NOT_YET, listen
 
+from magnetar import SubscriptionType
+
 TOPIC = "persistent://golden/quota/t"
 QUOTA = {"limitSize": 5000, "limitTime": -1, "policy": "producer_exception"}
 
@@ -11,7 +13,7 @@ async def filled(world):
         ("PUT", "namespaces/golden/quota", None),
         ("POST", "namespaces/golden/quota/backlogQuota", QUOTA),
     )
-    await listen(world, TOPIC, "s")
+    await listen(world, TOPIC, "s", type=SubscriptionType.EXCLUSIVE)
     world.kept["quota"] = await world.send(TOPIC, *(bytes(500) for _ in range(20)))
 
 

@@ -1,6 +1,6 @@
 """Topics that keep no messages."""
 
-from golden.admin.groups.shared import NOT_OURS, NOT_YET, listen
+from golden.admin.groups.shared import NOT_OURS, listen
 
 TOPIC = "non-persistent://golden/np/t1"
 
@@ -17,9 +17,7 @@ async def consumer_left(world):
 
 BEFORE = {"stats": passing_topic, "delete_sub_active": consumer_left}
 DIFFERENCES = {
-    "stats": NOT_YET,
     "list_bundle": "the reason names the bundle and where to find others",
-    "partitioned_stats": NOT_YET,
     "skip_all": "it keeps no messages to go to, which is not answered with yes",
     "skip": "it keeps no messages to go to, which is not answered with yes",
     "resetcursor": "it keeps no messages to go to, which is not answered with yes",

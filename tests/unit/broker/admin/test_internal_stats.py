@@ -12,7 +12,7 @@ async def test_every_key_of_a_recorded_answer_is_there(world):
     topic = await world.topic(NAME)
     await world.publish(NAME, 1)
     await topic.create_subscription("s", EARLIEST)
-    shown = internal_stats(topic.log_info())
+    shown = internal_stats(topic.log.info())
     assert shown.keys() == GOLDEN.keys()
     recorded = GOLDEN["cursors"]["sub-sh2"]
     assert shown["cursors"]["s"].keys() == recorded.keys()
@@ -30,7 +30,7 @@ async def test_a_cursor_shows_how_far_it_is_as_recorded(world):
     cursor = subscription.cursor
     cursor.acknowledge_entries(ledger_id, [0, 2, 3, 4])
     cursor.read_position = Position(ledger_id, 15)
-    shown = internal_stats(topic.log_info())["cursors"]["sub+sh%2F2"]
+    shown = internal_stats(topic.log.info())["cursors"]["sub+sh%2F2"]
     recorded = GOLDEN["cursors"]["sub-sh2"]
     for key in (
         "markDeletePosition",
@@ -48,7 +48,7 @@ async def test_a_cursor_shows_how_far_it_is_as_recorded(world):
 async def test_the_log_shows_what_it_holds(world):
     topic = await world.topic(NAME)
     [(ledger_id, _), *_] = await world.publish(NAME, *range(15))
-    shown = internal_stats(topic.log_info())
+    shown = internal_stats(topic.log.info())
     assert shown["lastConfirmedEntry"] == f"{ledger_id}:14"
     assert shown["entriesAddedCounter"] == shown["numberOfEntries"] == 15
     assert shown["currentLedgerEntries"] == 15

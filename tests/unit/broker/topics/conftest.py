@@ -98,6 +98,9 @@ class ClientEnd:
     def send_active_change(self, consumer_id, *, active):
         self._note("active", consumer_id, active)
 
+    def send_end_of_topic(self, consumer_id):
+        self._note("end", consumer_id)
+
     def close_producer(self, producer_id):
         self._note("close_producer", producer_id)
 

@@ -166,7 +166,7 @@ async def test_few_topics_are_compacted_at_the_same_time(open_bench, make_entry)
 
 
 async def test_the_last_message_id_of_a_compacted_reader(bench, make_entry):
-    last = bench.topic.last_message_id
+    last = bench.topic.log.last_message_id
     await publish(bench, make_entry, ("a", "1"), ("b", "1"), ("b", ""))
     await compact(bench.topic)
     ledger_id = bench.topic.last_position.ledger_id

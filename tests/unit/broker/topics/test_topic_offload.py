@@ -40,7 +40,7 @@ async def open_topic(open_bench, offloader):
 
 
 def ids(topic):
-    return topic.log_info().ledgers
+    return topic.log.info().ledgers
 
 
 async def done(topic):

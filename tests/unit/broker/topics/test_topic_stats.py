@@ -7,6 +7,7 @@ from dataclasses import MISSING, fields
 from support.loop import until
 from support.offloading import MemoryOffloader
 
+from magnetar.broker.topics.persistent_subscription import REPLICATED
 from magnetar.broker.topics.producer_access import AccessRequest
 from magnetar.broker.topics.topic_stats import topic_stats
 from magnetar.model.offload_policies import OffloadPolicies
@@ -79,7 +80,7 @@ async def busy_topic(bench, make_entry, client_end):
             subscription=name,
             durable=durable,
             metadata={"k": "v"},
-            properties={"p": "v"},
+            properties={"p": "v", REPLICATED: "1"},
         )
         await end.until(lambda e: len(e.got()) == 5)
         places = end.positions()

@@ -42,14 +42,14 @@ async def test_an_appended_run_is_in_memory_as_it_was_appended(ledger):
 
 
 async def test_properties_outlive_a_rollover_and_a_new_owner(logs, ledger):
-    await ledger.set_property("epoch", "1")
+    await ledger.change_properties({"epoch": "1"})
     await append(ledger, entries(3))
-    await ledger.set_property("epoch", "2")
+    await ledger.change_properties({"epoch": "2"})
     await ledger.close()
     again = await logs.open()
     assert again.properties == {"epoch": "2"}
     with pytest.raises(Fenced):
-        await ledger.set_property("epoch", "3")
+        await ledger.change_properties({"epoch": "3"})
 
 
 async def test_what_nobody_reads_is_not_kept_in_memory(logs, ledger):

@@ -10,12 +10,14 @@ from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
 from magnetar.broker.admin.router import Route
 from magnetar.broker.admin.routes.policy_scope import NAMESPACE, TOPICS, PolicyScope
+from magnetar.broker.admin.routes.single_messages import message_id
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.auth.access import Access
 from magnetar.broker.settings import MIB
 from magnetar.errors import InvalidValue, NotAllowed
 from magnetar.model import policy_values as values
 from magnetar.model.offload_policies import FILES, GCS, S3, OffloadPolicies
+from magnetar.model.position import EARLIEST
 from magnetar.model.process_status import ProcessStatus
 
 
@@ -62,17 +64,17 @@ async def start(admin: AdminServices, request: Request) -> Reply:
 
 async def show_status(admin: AdminServices, request: Request) -> Reply:
     offload = (await admin.access.open_stored(arguments.topic(request))).offload
-    if offload is None:
-        return shown({"status": ProcessStatus.NOT_RUN.value, "lastError": ""})
-    found: dict[str, Any] = {"status": offload.status.value, "lastError": offload.last_error}
-    if offload.first_left is not None and not offload.running:
-        ledger_id, entry_id = offload.first_left
-        found["firstUnoffloadedMessage"] = {
-            "ledgerId": ledger_id,
-            "entryId": entry_id,
-            "partitionIndex": -1,
+    status, error, left = ProcessStatus.NOT_RUN, "", None
+    if offload is not None:
+        status, error = offload.status, offload.last_error
+        left = None if offload.running else offload.first_left
+    return shown(
+        {
+            "status": status.value,
+            "lastError": error,
+            "firstUnoffloadedMessage": message_id(left or EARLIEST, -1),
         }
-    return shown(found)
+    )
 
 
 async def get(scope: PolicyScope, admin: AdminServices, request: Request) -> Reply:

@@ -10,6 +10,7 @@ from magnetar.broker.admin.router import Route
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.admin.topic_access import no_subscription
 from magnetar.broker.auth.access import Access
+from magnetar.broker.topics.persistent_subscription import REPLICATED
 from magnetar.broker.topics.subscription import Subscription
 from magnetar.broker.topics.topic import Topic, storing
 from magnetar.errors import AlreadyExists, SubscriptionNotFound
@@ -35,8 +36,11 @@ async def create(admin: AdminServices, request: Request) -> Reply:
     missing = [topic for topic in topics if name not in topic.subscriptions]
     if not missing:
         raise AlreadyExists("Subscription already exists for topic")
+    properties = at.properties
+    if request.flag("replicated"):
+        properties = {**properties, REPLICATED: "1"}
     for topic in missing:
-        await storing(topic).create_subscription(name, at.message.position, at.properties)
+        await storing(topic).create_subscription(name, at.message.position, properties)
     return done()
 
 
@@ -69,6 +73,23 @@ async def set_properties(admin: AdminServices, request: Request) -> Reply:
     sent = arguments.string_map(arguments.json_object(request), "properties") or {}
     for topic, subscription in await found_in(admin, request):
         await storing(topic).set_properties(subscription, sent)
+    return done()
+
+
+async def replicated(admin: AdminServices, request: Request) -> Reply:
+    """Whether other clusters are to have the subscription, by topic or partition.
+
+    This broker keeps what is said of it; it replicates to no other cluster.
+    """
+    found = await found_in(admin, request)
+    return shown({str(topic.name): subscription.replicated for topic, subscription in found})
+
+
+async def set_replicated(admin: AdminServices, request: Request) -> Reply:
+    """Say whether other clusters are to have the subscription, too."""
+    value = arguments.boolean(request)
+    for topic, subscription in await found_in(admin, request):
+        await storing(topic).set_properties(subscription, replicated=value)
     return done()
 
 
@@ -138,7 +159,7 @@ def _has(topic: Topic, name: str) -> bool:
     """Whether it has the subscription, or what compaction reads with where that is meant."""
     if name != COMPACTION_CURSOR:
         return name in topic.subscriptions
-    return topic.stored is not None and name in topic.stored.log_info().cursors
+    return topic.stored is not None and name in topic.stored.log.info().cursors
 
 
 async def topics_of(admin: AdminServices, name: TopicName) -> list[Topic]:
@@ -183,6 +204,14 @@ ROUTES: Final = (
     Route("DELETE", _ONE, delete, access=Access.CONSUME),
     Route("GET", f"{_ONE}/properties", properties, access=Access.CONSUME),
     Route("PUT", f"{_ONE}/properties", set_properties, takes=(JSON,), access=Access.CONSUME),
+    Route("GET", f"{_ONE}/replicatedSubscriptionStatus", replicated, access=Access.CONSUME),
+    Route(
+        "POST",
+        f"{_ONE}/replicatedSubscriptionStatus",
+        set_replicated,
+        takes=(JSON,),
+        access=Access.CONSUME,
+    ),
     Route("POST", f"{_ONE}/skip_all", skip_all, access=Access.CONSUME),
     Route("POST", f"{_ONE}/skip/{{count}}", skip, access=Access.CONSUME),
     Route("POST", f"{_ONE}/resetcursor/{{timestamp}}", reset_to_time, access=Access.CONSUME),

@@ -7,10 +7,10 @@ from typing import Any, Final, TypeAlias
 
 from magnetar.broker.admin import arguments, stats, sums
 from magnetar.broker.admin.exchange import Reply, Request, shown
-from magnetar.broker.admin.internal_stats import internal_stats
 from magnetar.broker.admin.non_persistent_stats import with_drops
 from magnetar.broker.admin.rates import TopicRates, summed
 from magnetar.broker.admin.router import Route
+from magnetar.broker.admin.routes.single_messages import message_id
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.admin.stats import NO_BACKLOG, Earliest, Oldest, Wanted
 from magnetar.broker.auth.access import Access
@@ -72,23 +72,12 @@ async def partitioned_shown(
     return answer
 
 
-async def get_internal(admin: AdminServices, request: Request) -> Reply:
-    topic = await admin.access.open_stored(arguments.topic(request))
-    return shown(internal_stats(topic.log_info()))
-
-
 async def last_message_id(admin: AdminServices, request: Request) -> Reply:
     topic = await admin.access.open_stored(arguments.topic(request))
-    position, batch_index = await topic.last_message_id()
+    position, batch_index = await topic.log.last_message_id()
     if position == EARLIEST:
         position = topic.last_position
-    answer = {
-        "ledgerId": position.ledger_id,
-        "entryId": position.entry_id,
-        "partitionIndex": topic.name.partition_index,
-        "batchIndex": batch_index,
-        "batchSize": 0,
-    }
+    answer = message_id(position, topic.name.partition_index, batch_index)
     if batch_index >= 0:
         answer |= {"originalBatchSize": 0, "outstandingAcksInSameBatch": 0}
     return shown(answer)
@@ -154,6 +143,5 @@ _ONE = "/admin/v2/persistent/{tenant}/{namespace}/{topic}"
 ROUTES: Final = (
     Route("GET", f"{_ONE}/stats", get, access=Access.LOOKUP),
     Route("GET", f"{_ONE}/partitioned-stats", get_partitioned, access=Access.LOOKUP),
-    Route("GET", f"{_ONE}/internalStats", get_internal, access=Access.LOOKUP),
     Route("GET", f"{_ONE}/lastMessageId", last_message_id, access=Access.CONSUME),
 )

@@ -9,6 +9,7 @@ from magnetar.broker.admin.router import Route
 from magnetar.broker.admin.routes.namespaces import existing, visible
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.auth.access import Access
+from magnetar.broker.topics.topic import storing
 from magnetar.errors import AlreadyExists, InvalidValue, LimitReached, NotAllowed, TopicNotFound
 from magnetar.model.names import TopicName
 from magnetar.model.records import PartitionedTopicMetadata
@@ -37,13 +38,16 @@ async def partitioned_names(admin: AdminServices, request: Request) -> Reply:
 async def create(admin: AdminServices, request: Request) -> Reply:
     topic = arguments.topic(request)
     _check_own(topic)
-    if arguments.string_map(arguments.body(request), "properties"):
-        raise NotAllowed(f"This broker keeps no properties: create {topic} without them")
+    properties = arguments.string_map(arguments.body(request), "properties")
+    if properties and not topic.persistent:
+        raise NotAllowed(f"A non-persistent topic keeps no properties: create {topic} without them")
     await admin.resources.require_namespace(topic.namespace)
     await admin.creation.check_plain_name(topic)
     if await admin.resources.partitions(topic) or await admin.access.exists(topic):
         raise AlreadyExists("This topic already exists")
-    await admin.access.create(topic)
+    created = await admin.access.create(topic)
+    if properties:
+        await storing(created).log.change_properties(properties)
     return done()
 
 

@@ -38,11 +38,12 @@ async def test_a_topic_of_any_name_comes_and_goes(world, local):
     assert (await world.ask("GET", ALL)).json == []
 
 
-async def test_properties_of_a_plain_topic_are_refused_rather_than_lost(world):
-    answer = await world.ask("PUT", f"{ALL}/x", {"owner": "me"})
+async def test_properties_of_what_keeps_nothing_are_refused_rather_than_lost(world):
+    where = ALL.replace("/persistent/", "/non-persistent/")
+    answer = await world.ask("PUT", f"{where}/x", {"owner": "me"})
     assert answer.status == 405
     assert "properties" in answer.reason
-    assert await names(world) == []
+    assert (await world.ask("GET", where)).json == []
 
 
 async def test_a_partition_beyond_the_count_cannot_be_made(world):

@@ -1,0 +1,83 @@
+"""Backlogs and subscriptions of all topics of a namespace, or of one of its bundles, at once."""
+
+from collections.abc import AsyncIterator
+from typing import Final
+
+from magnetar.broker.admin import arguments
+from magnetar.broker.admin.errors import Rejection
+from magnetar.broker.admin.exchange import Reply, Request, done
+from magnetar.broker.admin.router import Route
+from magnetar.broker.admin.routes.namespaces import existing
+from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.auth.access import Access
+from magnetar.broker.topics.topic import StoredTopic
+from magnetar.errors import SubscriptionNotFound, TopicNotFound
+from magnetar.model.names import PERSISTENT
+
+TOPICS_PER_TURN: Final = 20
+"""So many topics are changed before others are served."""
+
+
+async def clear(admin: AdminServices, request: Request) -> Reply:
+    """Acknowledge everything, for one subscription name or for all subscriptions."""
+    only = arguments.subscription(request) if "subscription" in request.segments else None
+    found = only is None
+    async for topic in _topics(admin, request):
+        for subscription in list(topic.subscriptions.values()):
+            if only in (None, subscription.name):
+                await topic.skip(subscription)
+                found = True
+    if not found:
+        raise SubscriptionNotFound(
+            f"Subscription {only} is on no topic of {arguments.namespace(request)}"
+        )
+    return done()
+
+
+async def unsubscribe(admin: AdminServices, request: Request) -> Reply:
+    """Delete the subscriptions of a name that no consumer is connected to."""
+    name, busy = arguments.subscription(request), []
+    async for topic in _topics(admin, request):
+        subscription = topic.subscriptions.get(name)
+        if subscription is None:
+            continue
+        if subscription.consumers:
+            busy.append(topic.name)
+        else:
+            await topic.delete_subscription(name)
+    if busy:
+        raise Rejection(
+            412,
+            f"Subscription {name} has active connected consumers on {len(busy)} topics, the first "
+            f"of them {busy[0]}; it was deleted on the others",
+        )
+    return done()
+
+
+async def _topics(admin: AdminServices, request: Request) -> AsyncIterator[StoredTopic]:
+    """The persistent topics, opened one after the other, with pauses in which others are served."""
+    bundles = (await existing(admin, request)).bundles
+    namespace, bundle = arguments.namespace(request), request.segments.get("bundle")
+    if bundle is not None and bundle not in bundles.ranges:
+        raise Rejection(412, f"Cannot find bundle {namespace}/{bundle} in the bundles list")
+    names = await admin.resources.topics(namespace, PERSISTENT)
+    chosen = [name for name in names if bundle in (None, bundles.range_of(name))]
+    for count, name in enumerate(chosen, start=1):
+        try:
+            yield await admin.access.open_stored(name)
+        except TopicNotFound:
+            continue  # It was deleted meanwhile.
+        if count % TOPICS_PER_TURN == 0:
+            await admin.clock.sleep(0)
+
+
+_ALL: Final = "/admin/v2/namespaces/{tenant}/{namespace}"
+ROUTES: Final = tuple(
+    Route("POST", f"{where}/{path}", handler, access=Access.NAMESPACE_CONSUME)
+    for where in (_ALL, f"{_ALL}/{{bundle}}")
+    for path, handler in (
+        ("clearBacklog", clear),
+        ("clearBacklog/{subscription}", clear),
+        ("unsubscribe/{subscription}", unsubscribe),
+    )
+)

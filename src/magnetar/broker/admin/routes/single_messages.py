@@ -1,0 +1,112 @@
+"""Single messages: by their ids, by their places in a topic or a backlog, by time."""
+
+from typing import Final
+
+from magnetar.broker.admin import arguments, message_headers
+from magnetar.broker.admin.errors import Rejection
+from magnetar.broker.admin.exchange import JSON, OCTETS, Reply, Request, shown
+from magnetar.broker.admin.router import ANY, Route
+from magnetar.broker.admin.routes.subscriptions import found_in, refuse_partitioned
+from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.auth.access import Access
+from magnetar.broker.topics.topic import storing
+from magnetar.broker.topics.topic_log import TopicLog
+from magnetar.model.position import Position
+
+
+async def by_id(admin: AdminServices, request: Request) -> Reply:
+    """An entry by the id of its ledger and its own."""
+    at = Position(arguments.integer(request, "ledger"), arguments.integer(request, "entry"))
+    await refuse_partitioned(admin, request, "GetMessageById is not allowed on partitioned-topic")
+    log = (await admin.access.open_stored(arguments.topic(request))).log
+    last_entry_id = log.last_entry_id(at.ledger_id)
+    if last_entry_id is None or at.entry_id < 0:
+        raise Rejection(404, "Message id not found")
+    if at.entry_id > last_entry_id:
+        raise Rejection(404, f"Message id not found: ledger {at.ledger_id} ends at {last_entry_id}")
+    return await _message(admin, request, log, at)
+
+
+async def peek(admin: AdminServices, request: Request) -> Reply:
+    """An entry of a subscription's backlog, 1 for its first. Nothing is acknowledged."""
+    number = arguments.integer(request, "position", bits=32)
+    await refuse_partitioned(admin, request, "Peek messages on a partitioned topic is not allowed")
+    if number < 1:
+        raise Rejection(
+            400, f"The entries of a backlog are counted from 1, so there is no {number}"
+        )
+    [(topic, subscription)] = await found_in(admin, request)
+    log = storing(topic).log
+    at = await log.unacknowledged(subscription, number - 1)
+    if at is None:
+        raise Rejection(404, "Message not found")
+    return await _message(admin, request, log, at)
+
+
+async def examine(admin: AdminServices, request: Request) -> Reply:
+    """An entry counted from the first of a topic, or from the last; 1 is that one itself."""
+    await refuse_partitioned(
+        admin,
+        request,
+        "Examine messages on a partitioned topic is not allowed, please try examine message on "
+        "specific topic partition",
+    )
+    number = max(arguments.parameter(request, "messagePosition") or 1, 1)
+    log = (await admin.access.open_stored(arguments.topic(request))).log
+    if not log.entry_count:
+        raise Rejection(412, "Could not examine messages due to the total message is zero")
+    first = request.query.get("initialPosition") == "earliest"
+    index = number - 1 if first else log.entry_count - number
+    return await _message(admin, request, log, log.entry_at(index))
+
+
+async def id_at_time(admin: AdminServices, request: Request) -> Reply:
+    """The id of the first message published at a time (ms) or later; else of the next one."""
+    time_ms = arguments.integer(request, "timestamp")
+    await refuse_partitioned(
+        admin,
+        request,
+        "Get message ID by timestamp on a partitioned topic is not allowed, please try do it on "
+        "specific topic partition",
+    )
+    topic = await admin.access.open_stored(arguments.topic(request))
+    return shown(message_id(await topic.log.position_at(time_ms), topic.name.partition_index))
+
+
+def message_id(position: Position, partition: int, batch_index: int = -1) -> dict[str, int]:
+    """The id of a message as JSON."""
+    return {
+        "ledgerId": position.ledger_id,
+        "entryId": position.entry_id,
+        "partitionIndex": partition,
+        "batchIndex": batch_index,
+        "batchSize": 0,
+    }
+
+
+async def _message(admin: AdminServices, request: Request, log: TopicLog, at: Position) -> Reply:
+    run = await log.read(at, 1, 1)
+    if run is None or run.first != at:
+        raise Rejection(404, "Message id not found: it was deleted meanwhile")
+    # Pulsar's type is what the client asks for, whatever the message is.
+    kind = OCTETS if request.accepts(OCTETS) and not request.accepts(JSON) else JSON
+    entry, size_max = run.data[0], admin.message_size_max
+    body = message_headers.payload(entry, size_max=size_max)
+    return Reply(200, body, kind, message_headers.headers(at, entry))
+
+
+_ONE: Final = "/admin/v2/persistent/{tenant}/{namespace}/{topic}"
+ROUTES: Final = (
+    Route(
+        "GET", f"{_ONE}/ledger/{{ledger}}/entry/{{entry}}", by_id, gives=ANY, access=Access.CONSUME
+    ),
+    Route(
+        "GET",
+        f"{_ONE}/subscription/{{subscription}}/position/{{position}}",
+        peek,
+        gives=ANY,
+        access=Access.CONSUME,
+    ),
+    Route("GET", f"{_ONE}/examinemessage", examine, gives=ANY, access=Access.CONSUME),
+    Route("GET", f"{_ONE}/messageid/{{timestamp}}", id_at_time, access=Access.CONSUME),
+)

@@ -1,0 +1,59 @@
+"""What users note about a topic: names and values that the broker keeps and shows."""
+
+from typing import Final
+
+from magnetar.broker.admin import arguments
+from magnetar.broker.admin.errors import Rejection
+from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
+from magnetar.broker.admin.router import Query, Route
+from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.auth.access import Access
+from magnetar.model.names import TopicName
+
+
+async def get(admin: AdminServices, request: Request) -> Reply:
+    """All of them."""
+    topic = arguments.topic(request)
+    await admin.resources.require_namespace(topic.namespace)
+    partitioned = await admin.resources.partitioned_topic(topic)
+    if partitioned is not None:
+        return shown(partitioned.properties or {})
+    return shown(dict((await admin.access.open_stored(topic)).log.properties))
+
+
+async def change(admin: AdminServices, request: Request) -> Reply:
+    """Set those that the body names; others stay."""
+    sent = arguments.string_map(arguments.json_object(request), "properties") or {}
+    await _change(admin, arguments.topic(request), sent)
+    return done()
+
+
+async def remove(admin: AdminServices, request: Request) -> Reply:
+    """Remove one, if it is there."""
+    key = request.query.get("key")
+    if not key:
+        raise Rejection(412, "Say which property is to be removed: ?key=...")
+    await _change(admin, arguments.topic(request), {}, (key,))
+    return done()
+
+
+async def _change(
+    admin: AdminServices, topic: TopicName, changed: dict[str, str], removed: tuple[str, ...] = ()
+) -> None:
+    await admin.resources.require_namespace(topic.namespace)
+    if await admin.resources.partitions(topic):
+        await admin.resources.change_partitioned_properties(topic, changed, removed)
+        return
+    stored = await admin.access.open_stored(topic)
+    if changed or removed:
+        await stored.log.change_properties(changed, removed)
+
+
+_PATH: Final = "/admin/v2/persistent/{tenant}/{namespace}/{topic}/properties"
+ROUTES: Final = (
+    Route("GET", _PATH, get, access=Access.LOOKUP),
+    Route("PUT", _PATH, change, takes=(JSON,), access=Access.TENANT_ADMIN),
+    Route(
+        "DELETE", _PATH, remove, query=(Query("key", required=True),), access=Access.TENANT_ADMIN
+    ),
+)
