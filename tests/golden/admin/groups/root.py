@@ -18,5 +18,4 @@ DIFFERENCES = {
     "basic_auth_ignored": "credentials that nobody checks are refused, not ignored",
     "rest_produce": NOT_YET,
     "rest_produce_schema": NOT_YET,
-    "encoded_path": NOT_YET,
 }
