@@ -86,6 +86,9 @@ class OperatorConnection:
     def send_active_change(self, consumer_id: int, *, active: bool) -> None:
         raise NotImplementedError("it has no consumers")
 
+    def send_end_of_topic(self, consumer_id: int) -> None:
+        raise NotImplementedError("it has no consumers")
+
 
 class Publisher:
     """One producer of one topic, for a request."""
