@@ -16,6 +16,4 @@ DIFFERENCES = {
     "accept_any": NOT_YET,
     "gzip": NOT_YET,
     "basic_auth_ignored": "credentials that nobody checks are refused, not ignored",
-    "rest_produce": NOT_YET,
-    "rest_produce_schema": NOT_YET,
 }
