@@ -7,6 +7,7 @@ and a change holds from the next question on.
 from magnetar.broker.auth.access import Access
 from magnetar.broker.auth.authorization import AuthorizationRules, Grants, Principal
 from magnetar.broker.resources import Resources
+from magnetar.broker.session import Session
 from magnetar.errors import NotAuthorized, TenantNotFound
 from magnetar.model.names import NamespaceName, TopicName
 from magnetar.model.policy_values import AuthPolicies
@@ -63,3 +64,8 @@ class AuthorizationService:
                 f"authentication role, like {role}-xxxx for topic: {topic}"
             )
         return False
+
+
+def client_principal(session: Session) -> Principal:
+    """Whose permissions a client needs; one without a role has none."""
+    return Principal(session.role or "", session.proxy_role)

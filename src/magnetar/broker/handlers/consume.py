@@ -39,6 +39,7 @@ from magnetar.wire.commands import (
 )
 from magnetar.wire.schemas import declared
 
+from .client_authorization import OFF, ClientAuthorization
 from .names import topic_name
 from .request_limiter import yield_to_loop
 
@@ -58,6 +59,7 @@ class ConsumeHandler:
         *,
         consumers_max: int = 0,
         message_ids_at_once_max: int,
+        authorization: ClientAuthorization = OFF,
     ) -> None:
         """``consumers_max`` is for one connection; 0 is no limit."""
         self._message_ids_at_once_max = message_ids_at_once_max
@@ -66,6 +68,7 @@ class ConsumeHandler:
         self._schemas = schemas
         self._settings = settings
         self._consumers_max = consumers_max
+        self._authorization = authorization
 
     def on_subscribe(
         self, session: Session, command: CommandSubscribe
@@ -228,6 +231,7 @@ class ConsumeHandler:
     async def _attach(
         self, session: Session, name: TopicName, command: CommandSubscribe
     ) -> OpenConsumer:
+        await self._authorization.consume(session, name, command.subscription)
         if command.read_compacted and not name.persistent:
             raise NotAllowed("readCompacted only valid on persistent topics")
         request = _request(command, self._settings.consumer_metadata_bytes_max)

@@ -30,6 +30,7 @@ from magnetar.wire.commands import (
     CommandPartitionedTopicMetadata,
 )
 
+from .client_authorization import OFF, ClientAuthorization
 from .names import topic_name
 from .topic_patterns import TopicPattern
 
@@ -41,16 +42,24 @@ _DOMAINS: Final = {0: (PERSISTENT,), 1: (NON_PERSISTENT,), 2: DOMAINS}  # By mod
 class LookupHandler:
     """Tells clients where topics are, how many partitions they have, and which there are."""
 
-    def __init__(self, resources: Resources, lookup: Lookup, creation: Creation) -> None:
+    def __init__(
+        self,
+        resources: Resources,
+        lookup: Lookup,
+        creation: Creation,
+        authorization: ClientAuthorization = OFF,
+    ) -> None:
         self._resources = resources
         self._lookup = lookup
         self._creation = creation
+        self._authorization = authorization
         self._listing = asyncio.Semaphore(TOPIC_LISTS_AT_ONCE_MAX)
 
     async def on_lookup(self, session: Session, command: CommandLookupTopic) -> None:
         name = topic_name(command.topic)
         if command.advertised_listener_name:
             raise NotReady(f"the broker do not have {command.advertised_listener_name} listener")
+        await self._authorization.lookup(session, name)
         broker = await self._lookup.find(name)
         session.reply(
             replies.lookup_connect(
@@ -62,6 +71,7 @@ class LookupHandler:
         self, session: Session, command: CommandPartitionedTopicMetadata
     ) -> None:
         name = topic_name(command.topic)
+        await self._authorization.lookup(session, name, "Get Partition Metadata")
         create = command.metadata_auto_creation_enabled
         try:
             partitions = await self._creation.partitions(name, create=create)
@@ -78,6 +88,7 @@ class LookupHandler:
             namespace = NamespaceName.parse(command.namespace)
         except InvalidName as error:
             raise UnexpectedCommand(f"GET_TOPICS_OF_NAMESPACE: {error}") from None
+        await self._authorization.list_topics(session, namespace)
         while True:
             if not await _writable(session):
                 return

@@ -26,6 +26,7 @@ from magnetar.wire import replies
 from magnetar.wire.commands import CommandCloseProducer, CommandProducer, CommandSend
 from magnetar.wire.schemas import declared, version_bytes
 
+from .client_authorization import OFF, ClientAuthorization
 from .names import topic_name
 
 
@@ -40,12 +41,14 @@ class ProduceHandler:
         *,
         tasks: Tasks,
         producers_max: int = 0,
+        authorization: ClientAuthorization = OFF,
     ) -> None:
         """``producers_max`` is for one connection; 0 is no limit."""
         self._registry = registry
         self._ownership = ownership
         self._schemas = schemas
         self._producers_max = producers_max
+        self._authorization = authorization
         self._tasks = tasks
 
     def on_producer(
@@ -146,6 +149,7 @@ class ProduceHandler:
         command: CommandProducer,
         waits: Callable[[Claim], None],
     ) -> Producer:
+        await self._authorization.produce(session, name, command.initial_subscription_name)
         if command.txn_enabled:
             raise NotAllowed("Transactions are not enabled.")
         schema = declared(command.schema) if command.HasField("schema") else None

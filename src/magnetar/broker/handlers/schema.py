@@ -12,6 +12,7 @@ from magnetar.wire import replies
 from magnetar.wire.commands import CommandGetOrCreateSchema, CommandGetSchema
 from magnetar.wire.schemas import declared, version_bytes, version_number
 
+from .client_authorization import OFF, ClientAuthorization
 from .names import topic_name
 
 
@@ -24,15 +25,19 @@ class SchemaHandler:
         ownership: Ownership,
         registry: SchemaRegistry,
         schemas: TopicSchemas,
+        *,
+        authorization: ClientAuthorization = OFF,
     ) -> None:
         self._topics = topics
         self._ownership = ownership
         self._registry = registry
         self._schemas = schemas
+        self._authorization = authorization
 
     async def on_get_schema(self, session: Session, command: CommandGetSchema) -> None:
         """Answer with one version, or the latest, which may say that there is none any more."""
         name = TopicName.parse(command.topic)
+        await self._authorization.lookup(session, name, "GetSchema")
         try:
             found = await self._find(name, command)
         except SchemaNotFound:
@@ -54,6 +59,7 @@ class SchemaHandler:
     ) -> None:
         """Answer with the version of a producer's schema, b"" for bytes. The topic must exist."""
         name = topic_name(command.topic)
+        await self._authorization.add_schema(session, name)
         schema = declared(command.schema)
         await self._ownership.check(name)
         try:

@@ -18,6 +18,7 @@ from magnetar.model.names import NamespaceName, TopicName
 from magnetar.wire import replies
 from magnetar.wire.commands import CommandWatchTopicList, CommandWatchTopicListClose
 
+from .client_authorization import OFF, ClientAuthorization
 from .topic_patterns import PATTERN_LENGTH_MAX, TopicPattern
 
 WATCHERS_MAX: Final = 1_000  # Of one connection.
@@ -26,9 +27,16 @@ WATCHERS_MAX: Final = 1_000  # Of one connection.
 class TopicWatchHandler:
     """Begins and ends the watchers of clients."""
 
-    def __init__(self, watches: TopicWatches, *, enabled: bool = True) -> None:
+    def __init__(
+        self,
+        watches: TopicWatches,
+        *,
+        enabled: bool = True,
+        authorization: ClientAuthorization = OFF,
+    ) -> None:
         self._watches = watches
         self._enabled = enabled
+        self._authorization = authorization
 
     async def on_watch(self, session: Session, command: CommandWatchTopicList) -> None:
         if not self._enabled:
@@ -37,6 +45,7 @@ class TopicWatchHandler:
             namespace = NamespaceName.parse(command.namespace)
         except InvalidName as error:
             raise UnexpectedCommand(f"WATCH_TOPIC_LIST: {error}") from None
+        await self._authorization.watch_topics(session, namespace)
         pattern = _pattern(command.topics_pattern)
         if session.watchers is None:
             session.watchers = {}

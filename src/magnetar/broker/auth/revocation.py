@@ -1,0 +1,154 @@
+"""Takes from clients what their roles may not have any more.
+
+A change of what is granted, or of who administers a tenant, is looked into at once, and everything
+now and then: whoever was let in while the permission went is found as well.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, cast
+
+from magnetar.broker.auth.access import Access
+from magnetar.broker.auth.authorization import Principal
+from magnetar.broker.auth.authorization_service import AuthorizationService, client_principal
+from magnetar.broker.session import Session
+from magnetar.broker.topics.client_connection import ClientConnection
+from magnetar.broker.topics.consumer import Consumer
+from magnetar.broker.topics.subscription import Subscription
+from magnetar.broker.topics.topic import Topic
+from magnetar.clock import Clock
+from magnetar.errors import MagnetarError, NotAuthorized, TenantNotFound
+from magnetar.model.names import NamespaceName, TopicName
+from magnetar.storage.metadata import paths
+from magnetar.storage.metadata.store import MetadataStore
+
+log = logging.getLogger(__name__)
+
+TOPICS_AT_ONCE: Final = 100  # The loop serves others after so many.
+
+
+class Revocation:
+    """Looks at the producers, consumers and topic list watchers of a broker's clients."""
+
+    def __init__(
+        self,
+        service: AuthorizationService,
+        metadata: MetadataStore,
+        *,
+        topics: Mapping[TopicName, Topic],
+        sessions: Callable[[], Iterable[Session]],
+        clock: Clock,
+        interval_s: float,
+    ) -> None:
+        """``topics`` are those that are open, ``interval_s`` is that of looking at everything."""
+        self._service = service
+        self._topics = topics
+        self._sessions = sessions
+        self._clock = clock
+        self._interval_s = interval_s
+        self._changed: set[NamespaceName | None] = set()  # None: any of them.
+        self._something = asyncio.Event()
+        self._watch = metadata.watch(paths.TENANTS, self._noticed)
+
+    def close(self) -> None:
+        """Stop watching the metadata store."""
+        self._watch.cancel()
+
+    async def run(self) -> None:
+        """Look for ever."""
+        while True:
+            await self._wait()
+            changed, self._changed = self._changed, set()
+            self._something.clear()
+            try:
+                await self._look(None if not changed or None in changed else changed)
+            except MagnetarError as error:
+                log.warning("permissions.unreadable error=%s", error)
+            except Exception:  # A defect must not keep later changes from having an effect.
+                log.exception("permissions.look_failed")
+
+    def _noticed(self, path: str) -> None:
+        self._changed.add(paths.namespace_at(path))
+        self._something.set()
+
+    async def _wait(self) -> None:
+        sleep = asyncio.ensure_future(self._clock.sleep(self._interval_s))
+        change = asyncio.ensure_future(self._something.wait())
+        try:
+            await asyncio.wait((sleep, change), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            sleep.cancel()
+            change.cancel()
+
+    async def _look(self, namespaces: set[NamespaceName | None] | None) -> None:
+        """Look at what is in these namespaces; None: in all."""
+        for count, (name, topic) in enumerate(list(self._topics.items()), 1):
+            if namespaces is None or name.namespace in namespaces:
+                await self._look_at(topic)
+            if count % TOPICS_AT_ONCE == 0:
+                await asyncio.sleep(0)
+        for session in list(self._sessions()):
+            for watcher in list((session.watchers or {}).values()):
+                where = watcher.namespace
+                if (namespaces is None or where in namespaces) and not await self._allows(
+                    session, Access.NAMESPACE_TOPICS, namespace=where
+                ):
+                    _log(session, "watcher", where)
+                    watcher.end()
+
+    async def _look_at(self, topic: Topic) -> None:
+        name = topic.name
+        allowed: dict[tuple[Principal, Access, str], bool] = {}  # Clients have few roles.
+
+        async def keeps(connection: ClientConnection, access: Access, subscription: str) -> bool:
+            session = cast("Session", connection)
+            key = client_principal(session), access, subscription
+            if key not in allowed:
+                allowed[key] = await self._allows(
+                    session, access, topic=name, subscription=subscription
+                )
+            return allowed[key]
+
+        for producer in list(topic.producers.values()):
+            connection = producer.connection
+            kept = await keeps(connection, Access.PRODUCE, "")
+            if not kept and topic.producers.get(producer.name) is producer:
+                _log(connection, "producer", name)
+                producer.detach()
+                connection.close_producer(producer.producer_id)
+        for subscription in list(topic.subscriptions.values()):
+            for consumer in list(subscription.consumers):
+                kept = await keeps(consumer.connection, Access.CONSUME, subscription.name)
+                if not kept and consumer in subscription.consumers:
+                    await self._close(topic, subscription, consumer)
+
+    async def _close(self, topic: Topic, subscription: Subscription, consumer: Consumer) -> None:
+        _log(consumer.connection, "consumer", topic.name)
+        consumer.connection.close_consumer(consumer.consumer_id)
+        await topic.leave(subscription, consumer)
+
+    async def _allows(
+        self,
+        session: Session,
+        access: Access,
+        *,
+        topic: TopicName | None = None,
+        namespace: NamespaceName | None = None,
+        subscription: str = "",
+    ) -> bool:
+        try:
+            return await self._service.allows(
+                client_principal(session),
+                access,
+                topic=topic,
+                namespace=namespace,
+                subscription=subscription,
+            )
+        except (NotAuthorized, TenantNotFound):
+            return False
+
+
+def _log(connection: ClientConnection, what: str, where: NamespaceName | TopicName) -> None:
+    session = cast("Session", connection)
+    log.info("permission.revoked what=%s of=%s role=%s", what, where, session.role)

@@ -1,0 +1,74 @@
+"""Refuses what the role of a client may not do, in Pulsar's words, before a topic is looked at.
+
+Clients take AuthorizationError for final: they do not try again.
+"""
+
+from typing import Final
+
+from magnetar.broker.auth.access import Access
+from magnetar.broker.auth.authorization_service import AuthorizationService, client_principal
+from magnetar.broker.session import Session
+from magnetar.errors import NotAuthorized, TenantNotFound
+from magnetar.model.names import NamespaceName, TopicName
+
+
+class ClientAuthorization:
+    """Every method raises NotAuthorized, and nothing where authorization is off."""
+
+    def __init__(self, service: AuthorizationService | None = None) -> None:
+        """Without ``service`` authorization is off."""
+        self._service = service
+
+    async def lookup(self, session: Session, topic: TopicName, what: str = "Lookup") -> None:
+        await self._check(session, Access.LOOKUP, topic, what)
+
+    async def produce(self, session: Session, topic: TopicName, initial_subscription: str) -> None:
+        """``initial_subscription`` is made before the producer; "": there is none."""
+        await self._check(session, Access.PRODUCE, topic, "Produce")
+        if initial_subscription:
+            await self._check(session, Access.CONSUME, topic, "Produce", initial_subscription)
+
+    async def consume(self, session: Session, topic: TopicName, subscription: str) -> None:
+        await self._check(session, Access.CONSUME, topic, "subscribe", subscription)
+
+    async def add_schema(self, session: Session, topic: TopicName) -> None:
+        await self._check(session, Access.PRODUCE, topic, "GetOrCreateSchema")
+
+    async def list_topics(self, session: Session, namespace: NamespaceName) -> None:
+        if not await self._sees(session, namespace):
+            raise NotAuthorized("Client is not authorized to GetTopicsOfNamespace")
+
+    async def watch_topics(self, session: Session, namespace: NamespaceName) -> None:
+        if not await self._sees(session, namespace):
+            raise NotAuthorized("Proxy Client is not authorized to watchTopicList")
+
+    async def _check(
+        self,
+        session: Session,
+        access: Access,
+        topic: TopicName,
+        what: str,
+        subscription: str = "",
+    ) -> None:
+        if self._service is None:
+            return
+        try:
+            allowed = await self._service.allows(
+                client_principal(session), access, topic=topic, subscription=subscription
+            )
+        except TenantNotFound:
+            allowed = False
+        if not allowed:
+            raise NotAuthorized(f"Client is not authorized to {what}")
+
+    async def _sees(self, session: Session, namespace: NamespaceName) -> bool:
+        if self._service is None:
+            return True
+        who, access = client_principal(session), Access.NAMESPACE_TOPICS
+        try:
+            return await self._service.allows(who, access, namespace=namespace)
+        except TenantNotFound:
+            return False
+
+
+OFF: Final = ClientAuthorization()
