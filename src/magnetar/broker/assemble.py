@@ -43,19 +43,24 @@ from magnetar.tasks import Tasks
 
 from .addresses import BINARY_PORT, WEB_PORT, address_of, listen, warn_if_open
 from .admin.app import start_admin
+from .admin.route_authorization import RouteAuthorization
 from .admin.services import AdminServices
 from .admin.vitals import Vitals
 from .auth.authentication import Authentication
+from .auth.authorization import AuthorizationRules
+from .auth.authorization_service import AuthorizationService
 from .auth.http import HttpSignIn
 from .auth.permissions import Permissions
 from .auth.providers import authentication_of
 from .auth.proxies import ProxyRules
+from .auth.revocation import Revocation
 from .broker import Broker
 from .cluster.lookup import BrokerAddress, Lookup
 from .cluster.ownership import Ownership
 from .config import Config
 from .creation import Creation
 from .data_folder import check_log_is_there, holds_log
+from .handlers.client_authorization import ClientAuthorization
 from .handlers.connect import ConnectHandler
 from .handlers.consume import ConsumeHandler
 from .handlers.lookup import LookupHandler
@@ -112,13 +117,18 @@ async def running_broker(
         stack.push_async_callback(tasks.close)
         shared = _Shared(config, clock, LoopIteration(asyncio.get_running_loop()), tasks, stack)
         services = await _open_services(shared, address, files)
+        authorization = _authorization(config, services.resources)
+        if authorization is not None:
+            services.authorization = RouteAuthorization(authorization)
         broker = Broker(
             config,
             listener=listener,
             address=address,
             web_port=web_port,
             registry=services.topics,
-            table=_command_table(shared, services, authentication),
+            table=_command_table(
+                shared, services, authentication, ClientAuthorization(authorization)
+            ),
             clock=clock,
             iteration=shared.iteration,
             tasks=tasks,
@@ -137,6 +147,18 @@ async def running_broker(
             )
             stack.push_async_callback(admin.close)
         await broker.start()
+        if authorization is not None:
+            revocation = Revocation(
+                authorization,
+                services.resources,
+                topics=services.topics.loaded,
+                sessions=broker.sessions,
+                clock=clock,
+                tasks=tasks,
+                interval_s=config.auth.refresh_check_s,
+            )
+            stack.callback(revocation.close)
+            tasks.spawn("revocation", revocation.run())
         yield broker
 
 
@@ -278,8 +300,20 @@ def _sign_in(shared: _Shared, authentication: Authentication) -> SignIn:
     )
 
 
+def _authorization(config: Config, resources: Resources) -> AuthorizationService | None:
+    """What says which role may do what; None where everybody may do everything."""
+    auth = config.auth
+    if not auth.authorization:
+        return None
+    rules = AuthorizationRules(frozenset(auth.superusers), wildcards=auth.wildcards)
+    return AuthorizationService(rules, resources)
+
+
 def _command_table(
-    shared: _Shared, services: AdminServices, authentication: Authentication | None
+    shared: _Shared,
+    services: AdminServices,
+    authentication: Authentication | None,
+    authorization: ClientAuthorization,
 ) -> CommandTable:
     settings, topics, ownership = shared.config.connections, services.topics, services.ownership
     schemas = services.schemas
@@ -291,7 +325,12 @@ def _command_table(
             sign_in=None if authentication is None else _sign_in(shared, authentication),
         ),
         produce=ProduceHandler(
-            topics, ownership, schemas, tasks=shared.tasks, producers_max=settings.producers_max
+            topics,
+            ownership,
+            schemas,
+            tasks=shared.tasks,
+            producers_max=settings.producers_max,
+            authorization=authorization,
         ),
         consume=ConsumeHandler(
             topics,
@@ -300,10 +339,15 @@ def _command_table(
             shared.config.topics,
             consumers_max=settings.consumers_max,
             message_ids_at_once_max=settings.message_ids_at_once_max,
+            authorization=authorization,
         ),
-        lookup=LookupHandler(services.resources, services.lookup, services.creation),
-        schema=SchemaHandler(topics, ownership, services.schema_registry, schemas),
-        topic_watch=TopicWatchHandler(watches, enabled=settings.topic_watchers),
+        lookup=LookupHandler(services.resources, services.lookup, services.creation, authorization),
+        schema=SchemaHandler(
+            topics, ownership, services.schema_registry, schemas, authorization=authorization
+        ),
+        topic_watch=TopicWatchHandler(
+            watches, enabled=settings.topic_watchers, authorization=authorization
+        ),
         tasks=shared.tasks,
         requests_running_max=settings.requests_running_max,
     )

@@ -58,6 +58,11 @@ class AuthSettings:
     authorization: bool = setting(
         "authorizationEnabled", False, "a role may only do what it was granted"
     )
+    wildcards: bool = setting(
+        "authorizationAllowWildcardsMatching",
+        False,
+        "a permission of a role that begins or ends with * is one of all roles that match",
+    )
     superusers: tuple[str, ...] = setting("superUserRoles", (), "roles that may do everything")
     proxy_roles: tuple[str, ...] = setting(
         "proxyRoles", (), "roles of proxies, which say for whom they ask"
@@ -147,9 +152,15 @@ def refusals(auth: AuthSettings, sources: Mapping[str, str]) -> list[str]:
             for key in _CHECKED
             if key in sources
         ]
-    if auth.authorization:
-        remedy = "permissions are not checked yet: take it out, or say false"
+    if auth.authorization and not auth.enabled:
+        remedy = f"nobody is asked for a role: set authenticationEnabled=true, too; {_INIT}"
         found.append(("authorizationEnabled", "true", remedy))
+    if auth.authorization and not auth.superusers:
+        remedy = f"nobody could grant anything: name superUserRoles, too; {_INIT}"
+        found.append(("authorizationEnabled", "true", remedy))
+    if "*" in auth.superusers:
+        remedy = "* is no wildcard there, as in Pulsar: name the roles"
+        found.append(("superUserRoles", ",".join(auth.superusers), remedy))
     return [
         refusal_text(key, value, sources.get(key, "default"), remedy)
         for key, value, remedy in found

@@ -18,6 +18,7 @@ from .handlers.table import CommandTable
 from .housekeeping import KeepAliveSweep, chores, look_after_topics
 from .outbox_budget import OutboxBudget
 from .pending_publishes import PublishBuffer
+from .session import Session
 from .settings import MIB
 from .shared_frames import SharedFrames
 from .topics.registry import TopicRegistry
@@ -62,6 +63,10 @@ class Broker:
     @property
     def connection_count(self) -> int:
         return len(self._connections)
+
+    def sessions(self) -> list[Session]:
+        """Of the clients that are connected."""
+        return [connection.session for connection in self._connections.members()]
 
     async def start(self) -> None:
         """Take connections, and start keep-alive, trimming and compaction."""

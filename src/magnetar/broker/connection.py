@@ -99,6 +99,10 @@ class Connection(asyncio.BufferedProtocol):
         return self._keep_alive.due
 
     @property
+    def session(self) -> Session:
+        return self._session
+
+    @property
     def address(self) -> str:
         return self._session.address
 

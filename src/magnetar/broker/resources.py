@@ -347,6 +347,10 @@ class Resources:
 
         return self._metadata.watch(prefix, noticed)
 
+    def watch_namespaces(self, changed: Callable[[NamespaceName | None], None]) -> Watch:
+        """Call ``changed`` when policies of a namespace change; None: of any, or a tenant."""
+        return self._metadata.watch(paths.TENANTS, lambda path: changed(paths.namespace_at(path)))
+
     async def _topics_at(self, path: str, namespace: NamespaceName, domain: str) -> list[TopicName]:
         tenant, local = namespace.tenant, namespace.local
         names = sorted(paths.decode(child) for child in await self._records.children(path))

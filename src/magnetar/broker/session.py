@@ -4,11 +4,12 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from magnetar.clock import Clock
 from magnetar.errors import ChecksumMismatch, MagnetarError, Refused
 from magnetar.message.send_run import SendRun
+from magnetar.model.names import NamespaceName
 from magnetar.storage.managed_ledger.run import EntryRun
 from magnetar.tasks import Tasks
 from magnetar.wire import replies
@@ -51,6 +52,15 @@ class OpenConsumer:
 
     async def leave(self) -> None:
         await self.topic.leave(self.subscription, self.consumer)
+
+
+class TopicListWatcher(Protocol):
+    """Tells the client which topics of a namespace come and go, until it is ended."""
+
+    @property
+    def namespace(self) -> NamespaceName: ...
+
+    def end(self) -> None: ...
 
 
 async def _detach(producer: Producer) -> None:
@@ -124,8 +134,8 @@ class Session:
         self.when_closed: Callable[[], None] | None = None
         self.producers = Attachments("producer", "maxProducersPerConnection", _detach)
         self.consumers = Attachments("consumer", "maxConsumersPerConnection", OpenConsumer.leave)
-        self.watchers: dict[int, Callable[[], None]] | None = None
-        """What ends each topic list watcher, by its id; None: there never was any."""
+        self.watchers: dict[int, TopicListWatcher] | None = None
+        """By their ids; None: there never was any."""
         self._address = address
         self._outbox = outbox
         self._read_pause = read_pause
@@ -214,8 +224,8 @@ class Session:
             self.when_closed()
         if self._sign_of_life is not None and not self._sign_of_life.done():
             self._sign_of_life.set_result(False)
-        for end in list((self.watchers or {}).values()):
-            end()
+        for watcher in list((self.watchers or {}).values()):
+            watcher.end()
         producers, consumers = self.producers.close_all(), self.consumers.close_all()
         for producer in producers:
             producer.detach()

@@ -23,6 +23,8 @@ def test_the_broker_sets_every_policy_that_is_in_force():
     own = {"key_shared_enabled", "producers_per_address_max", "consumers_per_address_max"}
     assert broker.given().keys() - own == IN_FORCE - {
         "allowed_clusters",
+        "auth",
+        "subscription_auth_mode",
         "message_size_max",  # Only topics have it.
         "of_subscriptions",
         "offload",  # test_offload_settings.py

@@ -93,7 +93,9 @@ class Router:
 
     async def answer(self, request: Request) -> Reply:
         """Call the handler a request is for. Raises Rejection when there is none."""
-        return await self.call(self.find(request), request)
+        route = self.find(request)
+        await self.authorize(route, request)
+        return await self.call(route, request)
 
     def find(self, request: Request) -> Route:
         """The route of a request, whose body need not be there. Raises Rejection for none."""
@@ -118,12 +120,15 @@ class Router:
         request.segments = named
         return route
 
+    async def authorize(self, route: Route, request: Request) -> None:
+        """Whether the role of a request may have its route. Raises Rejection, NotFound."""
+        if self._authorize is not None:
+            await self._authorize(route, request)
+
     async def call(self, route: Route, request: Request) -> Reply:
         """Call the handler of a route that was found. Raises Rejection for a wrong type."""
         if route.method != ANY_METHOD:
             _check_types(route, request)
-        if self._authorize is not None:
-            await self._authorize(route, request)
         return await route.handler(self._services, request)
 
 

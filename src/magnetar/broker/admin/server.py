@@ -197,6 +197,7 @@ class _Answers:
             route = self._router.find(request)
             if self._sign_in is not None and self._sign_in.asks(route.access, request.path):
                 await self._ask_who(self._sign_in, request, http)
+            await self._router.authorize(route, request)
             request.body = await _body(http.clone(client_max_size=self._body_bytes_max))
             return await self._router.call(route, request)
         except Rejection as error:

@@ -10,7 +10,6 @@ from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
 from magnetar.broker.auth.access import Access
-from magnetar.errors import InvalidValue
 from magnetar.model.names import TopicName
 from magnetar.model.policy_values import AuthPolicies, SubscriptionAuthMode
 
@@ -65,14 +64,6 @@ class AuthorizationRules:
 
     superusers: frozenset[str] = frozenset()
     wildcards: bool = False  # A granted role may begin or end with ``*``.
-
-    def __post_init__(self) -> None:
-        """Raises InvalidValue for ``*``, which looks like everybody and would be nobody."""
-        if "*" in self.superusers:
-            raise InvalidValue(
-                "superUserRoles has *, which is no wildcard there: name the roles, or leave "
-                "authorizationEnabled off"
-            )
 
     def allow(self, who: Principal, access: Access, grants: Grants) -> bool:
         """Whether the role has this access, and its proxy too; one without a name has none."""

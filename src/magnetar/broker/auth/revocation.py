@@ -7,11 +7,12 @@ now and then: whoever was let in while the permission went is found as well.
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final, cast
+from typing import Final, TypeAlias, cast
 
 from magnetar.broker.auth.access import Access
 from magnetar.broker.auth.authorization import Principal
 from magnetar.broker.auth.authorization_service import AuthorizationService, client_principal
+from magnetar.broker.resources import Resources
 from magnetar.broker.session import Session
 from magnetar.broker.topics.client_connection import ClientConnection
 from magnetar.broker.topics.consumer import Consumer
@@ -20,12 +21,13 @@ from magnetar.broker.topics.topic import Topic
 from magnetar.clock import Clock
 from magnetar.errors import MagnetarError, NotAuthorized, TenantNotFound
 from magnetar.model.names import NamespaceName, TopicName
-from magnetar.storage.metadata import paths
-from magnetar.storage.metadata.store import MetadataStore
+from magnetar.tasks import Tasks
 
 log = logging.getLogger(__name__)
 
 TOPICS_AT_ONCE: Final = 100  # The loop serves others after so many.
+Namespaces: TypeAlias = set[NamespaceName | None] | None
+"""Those to look at; None: all."""
 
 
 class Revocation:
@@ -34,11 +36,12 @@ class Revocation:
     def __init__(
         self,
         service: AuthorizationService,
-        metadata: MetadataStore,
+        resources: Resources,
         *,
         topics: Mapping[TopicName, Topic],
         sessions: Callable[[], Iterable[Session]],
         clock: Clock,
+        tasks: Tasks,
         interval_s: float,
     ) -> None:
         """``topics`` are those that are open, ``interval_s`` is that of looking at everything."""
@@ -46,48 +49,49 @@ class Revocation:
         self._topics = topics
         self._sessions = sessions
         self._clock = clock
+        self._tasks = tasks
         self._interval_s = interval_s
         self._changed: set[NamespaceName | None] = set()  # None: any of them.
-        self._something = asyncio.Event()
-        self._watch = metadata.watch(paths.TENANTS, self._noticed)
+        self._looking: asyncio.Task[None] | None = None
+        self._watch = resources.watch_namespaces(self._noticed)
 
     def close(self) -> None:
         """Stop watching the metadata store."""
         self._watch.cancel()
 
     async def run(self) -> None:
-        """Look for ever."""
+        """Look at everything, every so often, for ever."""
         while True:
-            await self._wait()
-            changed, self._changed = self._changed, set()
-            self._something.clear()
-            try:
-                await self._look(None if not changed or None in changed else changed)
-            except MagnetarError as error:
-                log.warning("permissions.unreadable error=%s", error)
-            except Exception:  # A defect must not keep later changes from having an effect.
-                log.exception("permissions.look_failed")
+            await self._clock.sleep(self._interval_s)
+            await self._try_to_look(None)
 
-    def _noticed(self, path: str) -> None:
-        self._changed.add(paths.namespace_at(path))
-        self._something.set()
+    def _noticed(self, namespace: NamespaceName | None) -> None:
+        self._changed.add(namespace)
+        if self._looking is None:
+            self._looking = self._tasks.spawn("revocation", self._look_at_changes())
 
-    async def _wait(self) -> None:
-        sleep = asyncio.ensure_future(self._clock.sleep(self._interval_s))
-        change = asyncio.ensure_future(self._something.wait())
+    async def _look_at_changes(self) -> None:
         try:
-            await asyncio.wait((sleep, change), return_when=asyncio.FIRST_COMPLETED)
+            while self._changed:
+                changed, self._changed = self._changed, set()
+                await self._try_to_look(None if None in changed else changed)
         finally:
-            sleep.cancel()
-            change.cancel()
+            self._looking = None
 
-    async def _look(self, namespaces: set[NamespaceName | None] | None) -> None:
-        """Look at what is in these namespaces; None: in all."""
+    async def _try_to_look(self, namespaces: Namespaces) -> None:
+        try:
+            await self._look(namespaces)
+        except MagnetarError as error:
+            log.warning("permissions.unreadable error=%s", error)
+        except Exception:  # A defect must not keep later changes from having an effect.
+            log.exception("permissions.look_failed")
+
+    async def _look(self, namespaces: Namespaces) -> None:
         for count, (name, topic) in enumerate(list(self._topics.items()), 1):
             if namespaces is None or name.namespace in namespaces:
                 await self._look_at(topic)
             if count % TOPICS_AT_ONCE == 0:
-                await asyncio.sleep(0)
+                await self._clock.sleep(0)
         for session in list(self._sessions()):
             for watcher in list((session.watchers or {}).values()):
                 where = watcher.namespace

@@ -52,12 +52,12 @@ class TopicWatchHandler:
         self._end(session, command.watcher_id)
         if len(session.watchers) >= WATCHERS_MAX:
             raise LimitReached(f"a connection has at most {WATCHERS_MAX} topic list watchers")
-        watcher = _Watcher(session, command.watcher_id, pattern)
-        session.watchers[command.watcher_id] = watcher.end
+        watcher = _Watcher(session, command.watcher_id, namespace, pattern)
+        session.watchers[command.watcher_id] = watcher
         try:
             watcher.topics = await self._watches.begin(namespace, watcher.changed)
         except BaseException:
-            if session.watchers.get(command.watcher_id) == watcher.end:
+            if session.watchers.get(command.watcher_id) is watcher:
                 del session.watchers[command.watcher_id]
             raise
         watcher.watches = self._watches
@@ -80,15 +80,18 @@ class TopicWatchHandler:
 
     @staticmethod
     def _end(session: Session, watcher_id: int) -> None:
-        end = (session.watchers or {}).pop(watcher_id, None)
-        if end is not None:
-            end()
+        watcher = (session.watchers or {}).pop(watcher_id, None)
+        if watcher is not None:
+            watcher.end()
 
 
 class _Watcher:
     """One watcher of one client. What changes while the client does not read is told together."""
 
-    def __init__(self, session: Session, watcher_id: int, pattern: TopicPattern) -> None:
+    def __init__(
+        self, session: Session, watcher_id: int, namespace: NamespaceName, pattern: TopicPattern
+    ) -> None:
+        self.namespace = namespace
         self.topics: NamespaceTopics | None = None  # Not before it has begun.
         self.watches: TopicWatches | None = None
         self.ended = False
@@ -104,9 +107,11 @@ class _Watcher:
         return sorted(str(topic) for topic in found if self._pattern.matches(topic))
 
     def end(self) -> None:
+        """It may be called again."""
         self.ended = True
-        if self.topics is not None and self.watches is not None:
-            self.watches.end(self.topics, self.changed)
+        watches, self.watches = self.watches, None
+        if self.topics is not None and watches is not None:
+            watches.end(self.topics, self.changed)
 
     def changed(self, came: Sequence[TopicName], went: Sequence[TopicName]) -> None:
         if self.topics is None:

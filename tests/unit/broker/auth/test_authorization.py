@@ -2,7 +2,6 @@ import pytest
 
 from magnetar.broker.auth.access import Access
 from magnetar.broker.auth.authorization import AuthorizationRules, Grants, Principal
-from magnetar.errors import InvalidValue
 from magnetar.model.names import TopicName
 from magnetar.model.policy_values import AuthPolicies, SubscriptionAuthMode
 
@@ -128,11 +127,6 @@ def test_a_granted_role_may_end_or_begin_with_a_star_where_the_setting_says_so(
         assert rules.allow(Principal(role), Access.PRODUCE, place) is matches
         assert not rules.allow(Principal(role), Access.CONSUME, place)
         assert not RULES.allow(Principal(role), Access.PRODUCE, place)
-
-
-def test_a_star_is_no_superuser():
-    with pytest.raises(InvalidValue, match="no wildcard"):
-        AuthorizationRules(frozenset({"*"}))
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,8 @@ import pytest
 
 from magnetar.broker.auth.access import Access
 from magnetar.broker.auth.authentication import Authentication, Identity
-from magnetar.broker.auth.authorization import Principal
 from magnetar.broker.auth.http import HttpSignIn
-from magnetar.broker.auth.proxies import ProxyRules
+from magnetar.broker.auth.proxies import Principal, ProxyRules
 from magnetar.errors import NotAuthenticated
 
 

@@ -1,7 +1,6 @@
 import pytest
 
-from magnetar.broker.auth.authorization import Principal
-from magnetar.broker.auth.proxies import ProxyRules
+from magnetar.broker.auth.proxies import Principal, ProxyRules
 from magnetar.errors import NotAuthorized
 
 RULES = ProxyRules(frozenset({"proxy", "other"}), strict=True)

@@ -1,0 +1,134 @@
+"""A broker that checks what roles may do, seen by clients of both libraries and over HTTP."""
+
+import asyncio
+from contextlib import asynccontextmanager
+
+import aiohttp
+import pulsar
+import pytest
+from support.tokens import TAKES_TOKENS, token
+
+from magnetar import AuthenticationToken, Client
+from magnetar.errors import NotAuthorized
+from magnetar.testing.local_broker import LocalBroker
+
+SETTINGS = {**TAKES_TOKENS, "authorizationEnabled": "true", "superUserRoles": "root"}
+NAMESPACE = "/admin/v2/namespaces/public/default"
+QUIET = pulsar.ConsoleLogger(pulsar.LoggerLevel.Error)
+
+
+class World:
+    def __init__(self, broker, http):
+        self.broker = broker
+        self._http = http
+
+    async def ask(self, method, path, body=None, *, role="root", **headers):
+        shown = {"Authorization": f"Bearer {token(role)}", **headers}
+        async with self._http.request(method, path, json=body, headers=shown) as response:
+            text = await response.text()
+            return response.status, text
+
+    async def grant(self, role, *actions):
+        path = f"{NAMESPACE}/permissions/{role}"
+        assert (await self.ask("POST", path, list(actions)))[0] == 204
+
+    async def revoke(self, role):
+        assert (await self.ask("DELETE", f"{NAMESPACE}/permissions/{role}"))[0] == 204
+
+    @asynccontextmanager
+    async def official(self, role):
+        """The official client; what it does blocks, so that it is done in a thread."""
+        shown = pulsar.AuthenticationToken(token(role))
+        url = self.broker.service_url
+        client = pulsar.Client(url, authentication=shown, logger=QUIET, operation_timeout_seconds=3)
+        try:
+            yield client
+        finally:
+            await asyncio.to_thread(client.close)
+
+    def ours(self, role):
+        return Client(self.broker.service_url, authentication=AuthenticationToken(token(role)))
+
+
+@pytest.fixture
+async def world():
+    async with (
+        LocalBroker(settings=SETTINGS) as broker,
+        aiohttp.ClientSession(broker.web_url) as http,
+    ):
+        yield World(broker, http)
+
+
+async def test_a_role_may_do_what_it_was_granted(world):
+    await world.grant("both", "produce", "consume")
+    async with world.ours("both") as client, world.official("both") as official:
+        consumer = await client.subscribe("granted", "s")
+        reader = await asyncio.to_thread(official.subscribe, "granted", "t")
+        await (await client.create_producer("granted")).send(b"ours")
+        producer = await asyncio.to_thread(official.create_producer, "granted")
+        await asyncio.to_thread(producer.send, b"official")
+        assert [(await consumer.receive()).data for _ in range(2)] == [b"ours", b"official"]
+        assert (await asyncio.to_thread(reader.receive, 5000)).data() == b"ours"
+
+
+async def test_a_role_is_refused_what_it_was_not_granted_at_once(world):
+    await world.grant("writer", "produce")
+    for role in ("writer", "nobody"):
+        async with asyncio.timeout(2), world.ours(role) as client, world.official(role) as official:
+            with pytest.raises(NotAuthorized, match="Client is not authorized to"):
+                await client.subscribe("refused", "s")
+            with pytest.raises(pulsar.AuthorizationError):
+                await asyncio.to_thread(official.subscribe, "refused", "s")
+    async with world.ours("nobody") as client:
+        with pytest.raises(NotAuthorized):
+            await client.create_producer("refused")
+    status, _ = await world.ask("GET", "/admin/v2/persistent/public/default/refused/partitions")
+    assert status == 404, "nobody without rights has a topic created"
+
+
+async def test_a_permission_that_goes_takes_producers_and_consumers_along(world):
+    for role in ("leaver", "stayer"):
+        await world.grant(role, "produce", "consume")
+    async with (
+        world.ours("leaver") as ours,
+        world.ours("stayer") as other,
+        world.official("leaver") as official,
+    ):
+        producer = await ours.create_producer("revoked")
+        consumer = await ours.subscribe("revoked", "s")
+        staying = await other.create_producer("revoked")
+        sender = await asyncio.to_thread(
+            official.create_producer, "revoked", send_timeout_millis=500
+        )
+        await asyncio.to_thread(sender.send, b"1")
+        await producer.send(b"2")
+        assert {(await consumer.receive()).data for _ in range(2)} == {b"1", b"2"}
+        await world.revoke("leaver")
+        async with asyncio.timeout(5):
+            with pytest.raises(NotAuthorized):
+                await producer.send(b"3")
+            with pytest.raises(NotAuthorized):
+                await consumer.receive()
+        with pytest.raises(pulsar.PulsarException):
+            await asyncio.to_thread(sender.send, b"4")
+        await staying.send(b"5")
+    _, stats = await world.ask("GET", "/admin/v2/persistent/public/default/revoked/stats")
+    assert '"msgInCounter":3' in stats
+
+
+async def test_a_proxy_and_its_client_must_both_be_allowed():
+    settings = {**SETTINGS, "proxyRoles": "proxy"}
+    async with (
+        LocalBroker(settings=settings) as broker,
+        aiohttp.ClientSession(broker.web_url) as http,
+    ):
+        world = World(broker, http)
+        await world.grant("client", "produce")
+        path = f"{NAMESPACE}/topics"
+        through = {"X-Original-Principal": "client"}
+        assert (await world.ask("GET", path, role="client"))[0] == 200
+        assert (await world.ask("GET", path, role="proxy", **through))[0] == 403
+        await world.grant("proxy", "produce")
+        assert (await world.ask("GET", path, role="proxy", **through))[0] == 200
+        await world.revoke("client")
+        assert (await world.ask("GET", path, role="proxy", **through))[0] == 403
