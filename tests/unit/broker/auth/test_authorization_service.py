@@ -63,7 +63,7 @@ async def test_only_a_superuser_does_not_hear_that_a_tenant_is_missing(service, 
 async def test_a_name_without_its_role_is_explained(resources, service):
     await Permissions(resources).grant(ORDERS.namespace, "bob", ("consume",))
     mode = SubscriptionAuthMode.PREFIX
-    await resources.change_policies(ORDERS.namespace, subscription_auth_mode=mode)
+    await resources.change_policies(ORDERS.namespace, lambda _: {"subscription_auth_mode": mode})
     assert await service.allows(BOB, Access.CONSUME, topic=ORDERS, subscription="bob-1")
     assert await service.allows(BOSS, Access.CONSUME, topic=ORDERS, subscription="x")
     with pytest.raises(NotAuthorized, match="like bob-xxxx for topic: persistent://acme/shop/"):
