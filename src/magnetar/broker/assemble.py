@@ -143,7 +143,7 @@ async def running_broker(
                 services,
                 web_listener,
                 connections_max=config.connections.admin_connections_max,
-                sign_in=None if authentication is None else _http_sign_in(config, authentication),
+                sign_in=None if authentication is None else _http_sign_in(shared, authentication),
             )
             stack.push_async_callback(admin.close)
         await broker.start()
@@ -287,17 +287,25 @@ def _proxy_rules(config: Config) -> ProxyRules:
     return ProxyRules(frozenset(config.auth.proxy_roles), strict=config.auth.authorization)
 
 
-def _http_sign_in(config: Config, authentication: Authentication) -> HttpSignIn:
-    return HttpSignIn(authentication, _proxy_rules(config), metrics=config.auth.metrics)
+def _http_sign_in(shared: _Shared, authentication: Authentication) -> HttpSignIn:
+    return HttpSignIn(
+        authentication,
+        shared.clock,
+        _proxy_rules(shared.config),
+        metrics=shared.config.auth.metrics,
+    )
 
 
 def _sign_in(shared: _Shared, authentication: Authentication) -> SignIn:
-    return SignIn(
+    settings = shared.config.auth
+    sign_in = SignIn(
         authentication,
         shared.clock,
         proxies=_proxy_rules(shared.config),
-        original_credentials=shared.config.auth.original_credentials,
+        original_credentials=settings.original_credentials,
     )
+    shared.tasks.spawn("credentials", sign_in.keep_fresh(settings.refresh_check_s))
+    return sign_in
 
 
 def _authorization(config: Config, resources: Resources) -> AuthorizationService | None:

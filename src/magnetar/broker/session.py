@@ -222,6 +222,7 @@ class Session:
         self._hang_up = self._cut_off = _too_late
         if self.when_closed is not None:
             self.when_closed()
+            self.when_closed = None
         if self._sign_of_life is not None and not self._sign_of_life.done():
             self._sign_of_life.set_result(False)
         for watcher in list((self.watchers or {}).values()):

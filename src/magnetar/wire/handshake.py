@@ -2,9 +2,10 @@
 
 from magnetar import __version__
 from magnetar.errors import UnexpectedCommand
+from magnetar.proto import PulsarApi_pb2 as pb
 
 from . import requests
-from .frames import MESSAGE_SIZE_MAX, Frame
+from .frames import MESSAGE_SIZE_MAX, Frame, encode
 
 PROTOCOL_VERSION_MAX = 21  # the newest spoken here
 SERVER_VERSION = f"Magnetar {__version__}"
@@ -13,6 +14,20 @@ CLIENT_VERSION = f"Magnetar-Python-{__version__}"
 # What a broker may count on with this client: fields of FeatureFlags. Entries with broker metadata
 # in front are understood, and new credentials are shown when the broker asks for them.
 CLIENT_FEATURES = ("supports_auth_refresh", "supports_broker_entry_metadata")
+
+
+_REFRESH = b"PulsarAuthRefresh"  # Clients answer it with credentials as they are then.
+
+
+def challenge(auth_method: str, protocol_version: int) -> bytes:
+    """The AUTH_CHALLENGE by which a broker asks for new credentials."""
+    return encode(
+        pb.CommandAuthChallenge(
+            server_version=SERVER_VERSION,
+            protocol_version=protocol_version,
+            challenge=pb.AuthData(auth_method_name=auth_method, auth_data=_REFRESH),
+        )
+    )
 
 
 class ClientHandshake:

@@ -18,7 +18,7 @@ class Request:
 
     ``role`` is who asks; None where nobody is asked who it is. ``proxy_role`` is the proxy's that
     passes the request on, which needs the permissions, too. ``headers`` are found in any case of
-    letters.
+    letters. After ``life_s`` nobody knows any more who it is; None: for ever.
     """
 
     method: str
@@ -31,6 +31,7 @@ class Request:
     role: str | None = None
     proxy_role: str | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
+    life_s: float | None = None
 
     def accepts(self, content_type: str) -> bool:
         """Whether the client takes this type, by itself or by a wildcard."""

@@ -15,7 +15,7 @@ from magnetar.broker.admin.exchange import BODY_BYTES_MAX, Reply, Request, Strea
 from magnetar.broker.admin.origin import is_own_page
 from magnetar.broker.admin.router import Router
 from magnetar.broker.auth.certificates import common_name
-from magnetar.broker.auth.http import HttpSignIn
+from magnetar.broker.auth.http import HttpSignIn, shows_token
 from magnetar.errors import MagnetarError, NotAuthenticated
 from magnetar.tasks import Tasks
 
@@ -160,13 +160,20 @@ class _Answers:
         if reply.content_type is not None:
             headers["Content-Type"] = reply.content_type
         if reply.stream is not None:
-            return await self._send_stream(http, reply.stream, headers)
+            return await self._send_stream(http, reply.stream, headers, request.life_s)
         return web.Response(status=reply.status, body=reply.body or None, headers=headers)
 
     async def _send_stream(
-        self, http: web.BaseRequest, stream: Stream, headers: dict[str, str]
+        self,
+        http: web.BaseRequest,
+        stream: Stream,
+        headers: dict[str, str],
+        life_s: float | None,
     ) -> web.StreamResponse:
-        """Send a body that goes on, until it ends, the server closes or its reader is gone."""
+        """Send a body that goes on, until it ends, the server closes or its reader is gone.
+
+        It ends after ``life_s``, when the credentials of its reader do.
+        """
         response = web.StreamResponse(headers=headers)
         task = asyncio.current_task()
         assert task is not None, "the HTTP library answers in tasks"
@@ -174,9 +181,8 @@ class _Answers:
         try:
             await response.prepare(http)
             if http.method != "HEAD" and not self._closing:
-                async for piece in stream:
-                    async with asyncio.timeout(READER_TIMEOUT_S):
-                        await response.write(piece)
+                ends_at = None if life_s is None else asyncio.get_running_loop().time() + life_s
+                await _write_until(ends_at, response, stream)
         except ConnectionError:
             pass  # Its reader is gone.
         except TimeoutError:
@@ -193,10 +199,11 @@ class _Answers:
 
     async def _reply(self, request: Request, http: web.BaseRequest) -> Reply:
         try:
-            _check_page(http, self._advertised)
             route = self._router.find(request)
             if self._sign_in is not None and self._sign_in.asks(route.access, request.path):
                 await self._ask_who(self._sign_in, request, http)
+            if request.role is None or not shows_token(http.headers):
+                _check_page(http, self._advertised)  # Browsers add no token by themselves.
             await self._router.authorize(route, request)
             request.body = await _body(http.clone(client_max_size=self._body_bytes_max))
             return await self._router.call(route, request)
@@ -212,11 +219,24 @@ class _Answers:
         """Give the request its role, before its body is read. Raises Rejection."""
         certificate = http.get_extra_info("peercert")
         try:
-            principal = await sign_in.principal(http.headers, common_name(certificate))
+            sender = await sign_in.sender(http.headers, common_name(certificate))
         except NotAuthenticated as error:
             reason = f"Authentication required: {error}"
             raise Rejection(401, reason, challenge=sign_in.challenge) from None
-        request.role, request.proxy_role = principal
+        request.role, request.proxy_role = sender.principal
+        request.life_s = sender.life_s
+
+
+async def _write_until(ends_at: float | None, response: web.StreamResponse, stream: Stream) -> None:
+    """Write the pieces of a body, until a time of the loop. Raises TimeoutError: nobody reads."""
+    try:
+        async with asyncio.timeout_at(ends_at) as life:
+            async for piece in stream:
+                async with asyncio.timeout(READER_TIMEOUT_S):
+                    await response.write(piece)
+    except TimeoutError:
+        if not life.expired():
+            raise
 
 
 def _check_page(http: web.BaseRequest, advertised: str) -> None:

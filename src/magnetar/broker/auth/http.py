@@ -3,8 +3,9 @@
 import base64
 import binascii
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
+from magnetar.clock import Clock
 from magnetar.errors import NotAuthenticated
 
 from .access import Access
@@ -17,14 +18,27 @@ ORIGINAL_PRINCIPAL_HEADER: Final = "X-Original-Principal"
 _SCHEMES: Final = {"bearer": "token", "basic": "basic"}
 
 
+class Sender(NamedTuple):
+    """Who sends a request, and for how long that holds: seconds; None: for ever."""
+
+    principal: Principal
+    life_s: float | None = None
+
+
 class HttpSignIn:
     """Finds out who sends requests."""
 
     def __init__(
-        self, authentication: Authentication, proxies: ProxyRules, *, metrics: bool = False
+        self,
+        authentication: Authentication,
+        clock: Clock,
+        proxies: ProxyRules,
+        *,
+        metrics: bool = False,
     ) -> None:
         """``metrics``: who reads /metrics is asked, too."""
         self._authentication = authentication
+        self._clock = clock
         self._proxies = proxies
         self._metrics = metrics
 
@@ -39,31 +53,46 @@ class HttpSignIn:
         methods = self._authentication.methods
         return 'Basic realm="pulsar"' if methods == ("basic",) else 'Bearer realm="pulsar"'
 
-    async def principal(self, headers: Mapping[str, str], certificate: str | None) -> Principal:
+    async def sender(self, headers: Mapping[str, str], certificate: str | None) -> Sender:
         """Who sends a request. Raises NotAuthenticated, and NotAuthorized for what no proxy is."""
         shown = self._shown(headers, certificate)
         identity = await self._authentication.authenticate(shown)
         original = headers.get(ORIGINAL_PRINCIPAL_HEADER, "")
-        return self._proxies.principal(identity.role, original, may_repeat=True)
+        principal = self._proxies.principal(identity.role, original, may_repeat=True)
+        if identity.expires_at_ms is None:
+            return Sender(principal)
+        return Sender(principal, (identity.expires_at_ms - self._clock.wall_ms()) / 1000)
 
     def _shown(self, headers: Mapping[str, str], certificate: str | None) -> Credentials:
         method = headers.get(METHOD_HEADER, "").strip()
-        scheme, _, text = headers.get("Authorization", "").partition(" ")
-        by_scheme = _SCHEMES.get(scheme.lower(), "")
-        if scheme and not by_scheme:
-            raise NotAuthenticated(
-                f"Authorization begins with {scheme[:20]!r}: send Bearer and a token, or Basic"
-            )
+        by_scheme, text = _scheme(headers)
         if not method:
             method = by_scheme or ("tls" if self._takes_certificate(certificate) else "none")
         if method == by_scheme:
             return Credentials(method, _data(method, text.strip()), certificate)
         if by_scheme and method not in NO_METHODS and method != "tls":
-            raise NotAuthenticated(f"{METHOD_HEADER} is {method[:20]!r}, Authorization is {scheme}")
+            raise NotAuthenticated(
+                f"{METHOD_HEADER} is {method[:20]!r}, and Authorization is for {by_scheme}"
+            )
         return Credentials(method, certificate=certificate)
 
     def _takes_certificate(self, certificate: str | None) -> bool:
         return certificate is not None and "tls" in self._authentication.methods
+
+
+def shows_token(headers: Mapping[str, str]) -> bool:
+    """Whether a request is checked by its token, and not by what browsers add themselves."""
+    return headers.get(METHOD_HEADER, "token") == "token" == _scheme(headers)[0]
+
+
+def _scheme(headers: Mapping[str, str]) -> tuple[str, str]:
+    """The method of the Authorization, "" for none, and what is behind it."""
+    scheme, _, text = headers.get("Authorization", "").partition(" ")
+    if scheme and scheme.lower() not in _SCHEMES:
+        raise NotAuthenticated(
+            f"Authorization begins with {scheme[:20]!r}: send Bearer and a token, or Basic"
+        )
+    return _SCHEMES.get(scheme.lower(), ""), text
 
 
 def _data(method: str, text: str) -> bytes:

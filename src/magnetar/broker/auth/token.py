@@ -1,9 +1,9 @@
 """Checks JSON Web Tokens, as Pulsar's AuthenticationProviderToken does."""
 
 import base64
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import jwt
 
@@ -14,8 +14,8 @@ from .authentication import Credentials, Identity
 
 SECRET_BYTES: Final = {"HS256": 32, "HS384": 48, "HS512": 64}
 """How long a secret must be for each algorithm that takes one."""
-_RSA: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
-_ELLIPTIC: Final = ("ES256", "ES384", "ES512")
+RSA: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512")
+ELLIPTIC: Final = ("ES256", "ES384", "ES512")
 _PEM: Final = b"-----BEGIN"
 
 
@@ -37,8 +37,14 @@ class TokenRules:
     clock_skew_s: int = 0
 
 
-FindKey = Callable[[Mapping[str, Any]], Awaitable[TokenKey | None]]
-"""The key for the header of a token; None where there is none."""
+class TokenKeys(Protocol):
+    """Where the key of a token is found."""
+
+    async def find(self, header: Mapping[str, Any]) -> TokenKey | None:
+        """The key for the header of a token; None where there is none. Raises NotAuthenticated."""
+
+    async def close(self) -> None:
+        """End what it started."""
 
 
 def secret_key(content: bytes) -> TokenKey:
@@ -54,10 +60,10 @@ def secret_key(content: bytes) -> TokenKey:
 
 def public_key(content: bytes, algorithm: str) -> TokenKey:
     """The public key of those who sign tokens, in PEM or DER. Raises InvalidValue."""
-    family = next((each for each in (_RSA, _ELLIPTIC) if algorithm in each), None)
+    family = next((each for each in (RSA, ELLIPTIC) if algorithm in each), None)
     if family is None:
         raise InvalidValue(
-            f"tokenPublicAlg={algorithm!r}: use one of {', '.join((*_RSA, *_ELLIPTIC))}"
+            f"tokenPublicAlg={algorithm!r}: use one of {', '.join((*RSA, *ELLIPTIC))}"
         )
     pem = content if content.lstrip().startswith(_PEM) else _pem(content)
     for name in family:
@@ -67,21 +73,25 @@ def public_key(content: bytes, algorithm: str) -> TokenKey:
             continue  # It is of another curve, or no key at all.
         if hasattr(key, "private_numbers"):
             raise InvalidValue("tokenPublicKey is a private key: give the broker the public one")
-        return TokenKey(key, _RSA if family is _RSA else (name,))
-    kind = "RSA key" if family is _RSA else "key of P-256, P-384 or P-521"
+        return TokenKey(key, RSA if family is RSA else (name,))
+    kind = "RSA key" if family is RSA else "key of P-256, P-384 or P-521"
     raise InvalidValue(
         f"tokenPublicKey is no public {kind} in PEM or DER, which tokenPublicAlg={algorithm} asks "
         "for"
     )
 
 
-def fixed_keys(*keys: TokenKey) -> FindKey:
-    """Finds among keys that never change the one for a token's algorithm."""
+class FixedKeys:
+    """Keys that never change: the first one for the algorithm of a token is its key."""
 
-    async def find(header: Mapping[str, Any]) -> TokenKey | None:
-        return next((key for key in keys if header.get("alg") in key.algorithms), None)
+    def __init__(self, *keys: TokenKey) -> None:
+        self._keys = keys
 
-    return find
+    async def find(self, header: Mapping[str, Any]) -> TokenKey | None:
+        return next((key for key in self._keys if header.get("alg") in key.algorithms), None)
+
+    async def close(self) -> None:
+        """They started nothing."""
 
 
 class TokenProvider:
@@ -89,8 +99,9 @@ class TokenProvider:
 
     method = "token"
 
-    def __init__(self, find_key: FindKey, rules: TokenRules, clock: Clock) -> None:
-        self._find_key = find_key
+    def __init__(self, keys: Sequence[TokenKeys], rules: TokenRules, clock: Clock) -> None:
+        """The first of ``keys`` that has one for a token is asked."""
+        self._keys = keys
         self._rules = rules
         self._clock = clock
 
@@ -98,7 +109,7 @@ class TokenProvider:
         try:
             token = credentials.data.decode("ascii").strip()
             header = jwt.get_unverified_header(token)
-            key = await self._find_key(header)
+            key = await self._key(header)
             if key is None:
                 raise NotAuthenticated(
                     "no key of this broker is for such a token: have it signed with the broker's"
@@ -109,7 +120,15 @@ class TokenProvider:
         return identity_of(claims, self._rules, self._clock.wall_ms())
 
     async def close(self) -> None:
-        """It started nothing."""
+        for keys in self._keys:
+            await keys.close()
+
+    async def _key(self, header: Mapping[str, Any]) -> TokenKey | None:
+        for keys in self._keys:
+            key = await keys.find(header)
+            if key is not None:
+                return key
+        return None
 
 
 def identity_of(claims: Mapping[str, Any], rules: TokenRules, now_ms: int) -> Identity:

@@ -6,7 +6,7 @@ from collections.abc import Coroutine
 from typing import Any, Final
 
 from magnetar.broker.session import CPP_CLIENT, Session
-from magnetar.errors import NotAuthenticated, NotAuthorized, UnexpectedCommand
+from magnetar.errors import AccessError, MagnetarError, NotAuthenticated, UnexpectedCommand
 from magnetar.wire import replies
 from magnetar.wire.commands import CommandAuthResponse, CommandConnect, CommandPing, CommandPong
 from magnetar.wire.handshake import PROTOCOL_VERSION_MAX, SERVER_VERSION
@@ -52,16 +52,14 @@ class ConnectHandler:
     ) -> None:
         try:
             await sign_in.connect(session, command)
-        except (NotAuthenticated, NotAuthorized) as error:
+        except MagnetarError as error:
             self._refuse(session, command, failure(error))
         else:
             self._welcome(session, command)
 
-    def _refuse(
-        self, session: Session, command: CommandConnect, error: NotAuthenticated | NotAuthorized
-    ) -> None:
+    def _refuse(self, session: Session, command: CommandConnect, error: MagnetarError) -> None:
         log.info("connection.refused address=%s error=%s", session.address, error)
-        if command.client_version.startswith(CPP_CLIENT):
+        if isinstance(error, AccessError) and command.client_version.startswith(CPP_CLIENT):
             session.unwelcome = str(error)
             self._welcome(session, command)
             return
@@ -79,10 +77,24 @@ class ConnectHandler:
             )
         )
 
-    def on_auth_response(self, session: Session, _: CommandAuthResponse) -> None:
-        """The client answers a challenge that the broker did not send."""
-        session.reply(replies.error(replies.NO_REQUEST, NotAuthenticated(FAILED)))
-        session.hang_up("AUTH_RESPONSE without a challenge")
+    def on_auth_response(
+        self, session: Session, command: CommandAuthResponse
+    ) -> Coroutine[Any, Any, None] | None:
+        """The client answers a challenge, or one that the broker did not send."""
+        if self._sign_in is None or not session.connected:
+            self._end(session, NotAuthenticated(FAILED))
+            return None
+        return self._check_answer(self._sign_in, session, command.response.auth_data)
+
+    async def _check_answer(self, sign_in: SignIn, session: Session, data: bytes) -> None:
+        try:
+            await sign_in.answered(session, data)
+        except MagnetarError as error:
+            self._end(session, failure(error))
+
+    def _end(self, session: Session, error: MagnetarError) -> None:
+        session.reply(replies.error(replies.NO_REQUEST, error))
+        session.hang_up(f"AUTH_RESPONSE: {error}")
 
     def on_ping(self, session: Session, _: CommandPing) -> None:
         session.reply(replies.pong())

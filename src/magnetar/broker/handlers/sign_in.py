@@ -1,19 +1,32 @@
 """Who the client of a connection is: found out before CONNECTED, and again when that ends."""
 
 import logging
+from dataclasses import dataclass
 from typing import Final
 
-from magnetar.broker.auth.authentication import Authentication, Credentials, Identity
+from magnetar.broker.auth.authentication import Authentication, Credentials
 from magnetar.broker.auth.proxies import ProxyRules
 from magnetar.broker.session import Session
 from magnetar.clock import Clock
-from magnetar.errors import NotAuthenticated, NotAuthorized
+from magnetar.errors import MagnetarError, NotAuthenticated, NotAuthorized
 from magnetar.wire.commands import CommandConnect
+from magnetar.wire.handshake import challenge
 
 log = logging.getLogger(__name__)
 
 FAILED: Final = "Failed to authenticate"
 NOT_A_PROXY: Final = "Must not set proxyVersion without connecting as a ProxyRole."
+
+
+@dataclass(slots=True)
+class Ending:
+    """What is known of a client whose credentials end."""
+
+    method: str
+    expires_at_ms: int
+    of_original: bool  # They are those of a proxy's client.
+    renewable: bool  # The client shows new ones when it is asked.
+    challenged: bool = False  # It was asked, and did not answer yet.
 
 
 class SignIn:
@@ -32,23 +45,76 @@ class SignIn:
         self._clock = clock
         self._proxies = proxies
         self._original_credentials = original_credentials
+        self._ending: dict[Session, Ending] = {}  # Of open connections.
 
     async def connect(self, session: Session, command: CommandConnect) -> None:
-        """Give the session its role. Raises NotAuthenticated and NotAuthorized."""
-        own = await self._authentication.authenticate(_shown(session, command))
+        """Give the session its role. Raises NotAuthenticated and NotAuthorized, or NotReady."""
+        shown = _shown(session, command)
+        identity = own = await self._authentication.authenticate(shown)
         original = command.original_principal
-        if original and self._original_credentials:
-            original = (await self._original(command)).role
+        of_original = bool(original and self._original_credentials)
+        if of_original:
+            shown = _shown_to_proxy(command)
+            identity = await self._authentication.authenticate(shown)
+            original = identity.role
         principal = self._proxies.principal(own.role, original)
         if command.proxy_version and self._proxies.strict and not principal.proxy_role:
             raise NotAuthorized(NOT_A_PROXY)
         session.role, session.proxy_role = principal
+        if identity.expires_at_ms is not None and not session.closed:
+            refreshes = command.feature_flags.supports_auth_refresh
+            self._ending[session] = Ending(
+                shown.method,
+                identity.expires_at_ms,
+                of_original,
+                renewable=refreshes and (of_original or principal.proxy_role is None),
+            )
+            session.when_closed = lambda: self._forget(session)
 
-    async def _original(self, command: CommandConnect) -> Identity:
-        shown = Credentials(
-            command.original_auth_method or "none", command.original_auth_data.encode()
-        )
-        return await self._authentication.authenticate(shown)
+    async def answered(self, session: Session, data: bytes) -> None:
+        """Check what a client shows that was asked for it. Raises NotAuthenticated, NotReady."""
+        ending = self._ending.get(session)
+        if ending is None or not ending.challenged:
+            raise NotAuthenticated("nobody asked for new credentials")
+        certificate = None if ending.of_original else session.certificate
+        shown = Credentials(ending.method, data, certificate)
+        identity = await self._authentication.authenticate(shown)
+        if identity.role != session.role:
+            raise NotAuthenticated("new credentials must be of the same role")
+        log.info("connection.refreshed address=%s role=%s", session.address, session.role)
+        if session not in self._ending:
+            return  # It is closed.
+        if identity.expires_at_ms is None:
+            self._forget(session)
+        else:
+            ending.expires_at_ms, ending.challenged = identity.expires_at_ms, False
+
+    async def keep_fresh(self, interval_s: float) -> None:
+        """Ask for new credentials, for ever, where the old ones ended."""
+        while True:
+            await self._clock.sleep(interval_s)
+            now_ms = self._clock.wall_ms()
+            for session, ending in list(self._ending.items()):
+                if ending.expires_at_ms < now_ms:
+                    self._ask(session, ending)
+
+    def _ask(self, session: Session, ending: Ending) -> None:
+        if ending.challenged:
+            session.hang_up("it was asked for new credentials and showed none")
+        elif not ending.renewable:
+            session.hang_up("its credentials ended, and it cannot be asked for new ones")
+        else:
+            ending.challenged = True
+            session.reply(challenge(ending.method, session.protocol_version))
+
+    def _forget(self, session: Session) -> None:
+        self._ending.pop(session, None)
+
+
+def _shown_to_proxy(command: CommandConnect) -> Credentials:
+    """What a proxy was shown by its client."""
+    method = command.original_auth_method or "none"
+    return Credentials(method, command.original_auth_data.encode())
 
 
 def _shown(session: Session, command: CommandConnect) -> Credentials:
@@ -65,8 +131,8 @@ def _method(command: CommandConnect) -> str:
 _OLD_METHODS: Final = {1: "ycav1", 2: "athens"}
 
 
-def failure(error: NotAuthenticated | NotAuthorized) -> NotAuthenticated | NotAuthorized:
+def failure(error: MagnetarError) -> MagnetarError:
     """What a client is told: that it failed, and why."""
-    if isinstance(error, NotAuthorized):
-        return error
-    return NotAuthenticated(f"{FAILED}: {error}")
+    if isinstance(error, NotAuthenticated):
+        return NotAuthenticated(f"{FAILED}: {error}")
+    return error

@@ -1,5 +1,6 @@
 import pytest
 from support.clock import ManualClock
+from support.security import HTPASSWD
 from support.tokens import TAKES_TOKENS, token
 
 from magnetar.broker.auth.authentication import Credentials, Identity
@@ -31,3 +32,12 @@ def test_a_key_that_cannot_be_read_stops_the_start():
     )
     with pytest.raises(InvalidValue, match="tokenPublicKey: cannot read /no/such"):
         authentication_of(settings, ManualClock())
+
+
+def test_each_method_has_its_provider():
+    settings = AuthSettings(
+        enabled=True,
+        providers=("a.b.AuthenticationProviderTls", "AuthenticationProviderBasic"),
+        basic_file=f"data:,{HTPASSWD}",
+    )
+    assert authentication_of(settings, ManualClock()).methods == ("tls", "basic")

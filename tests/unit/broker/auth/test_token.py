@@ -12,9 +12,9 @@ from support.tokens import SECRET, token
 
 from magnetar.broker.auth.authentication import Credentials, Identity
 from magnetar.broker.auth.token import (
+    FixedKeys,
     TokenProvider,
     TokenRules,
-    fixed_keys,
     identity_of,
     public_key,
     secret_key,
@@ -40,7 +40,7 @@ def private(key):
 
 
 async def role_of(shown, *keys, rules=None):
-    provider = TokenProvider(fixed_keys(*keys), rules or TokenRules(), ManualClock())
+    provider = TokenProvider([FixedKeys(*keys)], rules or TokenRules(), ManualClock())
     return (await provider.authenticate(Credentials("token", shown.encode()))).role
 
 

@@ -1,6 +1,7 @@
 """What a client hears that shows who it is, and one that does not."""
 
 import pytest
+from support.clock import ManualClock
 from support.tokens import TAKES_TOKENS, token
 from unit.broker.peer import Peer
 
@@ -92,3 +93,110 @@ async def test_only_a_proxy_speaks_for_others_and_is_believed_where_nobody_autho
         peer, answer = await open_with(broker, **values)
         assert answer.HasField("connected")
         peer.wire.close()
+
+
+REFRESHES = pb.FeatureFlags(supports_auth_refresh=True)
+ENDS_S = 1100  # By the broker's clock, which begins at 1000; it looks every 60 s.
+
+
+@pytest.fixture
+async def clock():
+    return ManualClock()
+
+
+@pytest.fixture
+async def fresh(clock):
+    """A broker that looks for credentials that ended, when its clock moves."""
+    settings = {**MANY, "keepAliveIntervalSeconds": 10_000, "authenticateOriginalAuthData": "true"}
+    async with LocalBroker(settings=settings, clock=clock) as broker:
+        yield broker
+
+
+def until(ends_s, role="me"):
+    return token(role, exp=ends_s).encode()
+
+
+def answer(data):
+    return {"response": pb.AuthData(auth_method_name="token", auth_data=data)}
+
+
+async def test_a_client_is_asked_for_new_credentials_when_the_old_ones_ended(fresh, clock):
+    peer, _ = await open_with(fresh, **shows(until(ENDS_S), feature_flags=REFRESHES))
+    await clock.advance(60)
+    await peer.nothing_more()
+    await clock.advance(60)
+    asked = (await peer.hear()).authChallenge
+    assert asked.challenge.auth_method_name == "token"
+    assert asked.challenge.auth_data == b"PulsarAuthRefresh"
+    peer.tell("authResponse", client_version="test", **answer(until(ENDS_S + 100)))
+    await peer.nothing_more()
+    await clock.advance(60)
+    await peer.nothing_more()  # At 1180 s the new ones still hold.
+    await clock.advance(60)
+    assert (await peer.hear()).HasField("authChallenge")
+    peer.tell("authResponse", client_version="test", **answer(token().encode()))
+    await peer.nothing_more()
+    for _ in range(3):
+        await clock.advance(60)
+    await peer.nothing_more()  # These never end.
+    peer.wire.close()
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"rubbish", "no JSON Web Token"),
+        (until(ENDS_S), "has expired"),
+        (until(9999, "admin"), "same role"),
+    ],
+)
+async def test_who_shows_other_ones_is_hung_up_on(fresh, clock, data, reason):
+    peer, _ = await open_with(fresh, **shows(until(ENDS_S), feature_flags=REFRESHES))
+    await clock.advance(60)
+    await clock.advance(60)
+    assert (await peer.hear()).HasField("authChallenge")
+    error = (await peer.ask("authResponse", client_version="test", **answer(data))).error
+    assert error.error == pb.AuthenticationError
+    assert reason in error.message
+    assert await peer.hung_up_on()
+
+
+async def test_so_is_who_shows_none_or_cannot(fresh, clock):
+    silent, _ = await open_with(fresh, **shows(until(ENDS_S), feature_flags=REFRESHES))
+    old, _ = await open_with(fresh, **shows(until(ENDS_S)))
+    lasting, _ = await open_with(fresh, **shows(token().encode()))
+    await clock.advance(60)
+    await clock.advance(60)
+    assert await old.hung_up_on()
+    assert (await silent.hear()).HasField("authChallenge")
+    await clock.advance(60)
+    assert await silent.hung_up_on()
+    await lasting.nothing_more()
+    lasting.wire.close()
+
+
+async def test_nobody_answers_what_was_not_asked(fresh):
+    peer, _ = await open_with(fresh, **shows(until(ENDS_S), feature_flags=REFRESHES))
+    said = await peer.ask("authResponse", client_version="test", **answer(until(9999)))
+    assert said.error.error == pb.AuthenticationError
+    assert await peer.hung_up_on()
+
+
+async def test_what_a_proxy_passes_on_is_checked_and_renewed(fresh, clock):
+    proxied = shows(
+        token("proxy").encode(),
+        original_principal="me",
+        original_auth_method="token",
+        feature_flags=REFRESHES,
+    )
+    peer, said = await open_with(fresh, **proxied, original_auth_data="rubbish")
+    assert said.error.error == pb.AuthenticationError
+    assert await peer.hung_up_on()
+    peer, said = await open_with(fresh, **proxied, original_auth_data=until(ENDS_S).decode())
+    assert said.HasField("connected")
+    await clock.advance(60)
+    await clock.advance(60)
+    assert (await peer.hear()).HasField("authChallenge")
+    peer.tell("authResponse", client_version="test", **answer(until(9999)))
+    await peer.nothing_more()
+    peer.wire.close()
