@@ -11,6 +11,9 @@ WRITTEN_BY_PROGRAMS = {"client/blocking.py"}  # It is as long as the classes it 
 
 # Tested elsewhere than in a unit test of their own name, and where.
 TESTED_ELSEWHERE = {
+    "broker/admin/messages/redrive.py": "tests/client/test_operator_letters.py, as the next ones",
+    "broker/admin/routes/redrive.py": "tests/client/test_operator_letters.py",
+    "broker/admin/routes/replay.py": "tests/client/test_operator_letters.py",
     "broker/topics/backlog_limits.py": "tests/unit/broker/topics/test_topic_upkeep.py",
     "client/connections/sides.py": "contracts; producers, consumers and watches satisfy them",
     "errors.py": "classes only; tests/architecture/test_error_tables.py walks the tree",

@@ -2,7 +2,7 @@
 
 import re
 from base64 import b64decode
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -296,6 +296,32 @@ def build(
             chunk.index if chunk else None,
         ],
     )
+
+
+def copied(
+    metadata: bytes,
+    producer_name: str,
+    sequence_id: int,
+    publish_time_ms: int,
+    *,
+    without: Container[str] = (),
+    schema_version: bytes | None = None,
+) -> bytes:
+    """The metadata of the same payload when it is published again, without these properties.
+
+    Its delay is over, and it was published nowhere else. Raises CorruptEntry.
+    """
+    found = _parsed(metadata)
+    kept = [pair for pair in found.properties if text(pair.key) not in without]
+    del found.properties[:]
+    found.properties.extend(kept)
+    for field in ("highest_sequence_id", "deliver_at_time", "replicated_from", "schema_version"):
+        found.ClearField(field)
+    found.producer_name, found.sequence_id = producer_name, sequence_id
+    found.publish_time = publish_time_ms
+    if schema_version:
+        found.schema_version = schema_version
+    return found.SerializeToString()
 
 
 def build_encryption(keys: Iterable[EncryptedKey]) -> bytes:

@@ -32,6 +32,8 @@ from magnetar.broker.admin.routes import (
     permissions,
     policies,
     publishing,
+    redrive,
+    replay,
     replication,
     resource_groups,
     rights,
@@ -71,6 +73,8 @@ ROUTES: Final = (
     *messages.ROUTES,
     *publishing.ROUTES,
     *topic_internals.ROUTES,
+    *redrive.ROUTES,
+    *replay.ROUTES,
     *schemas.ROUTES,
     *subscriptions.ROUTES,
     *single_messages.ROUTES,
@@ -101,6 +105,7 @@ async def start_admin(
     tasks.spawn("loop lag", services.vitals.watch_loop())
     tasks.spawn("overview", services.overview.keep())
     tasks.spawn("events", services.events.run())
+    tasks.spawn("messages", services.messages.run())
     authorize = None if services.authorization is None else services.authorization.check
     router = Router(routes, services, authorize=authorize)
     return await server.start(

@@ -110,9 +110,16 @@ class TopicLog:
             return None
         return await log_positions.position_behind(self.ledger, cursor, index + 1, self.clock)
 
-    def take(self, subscription: Subscription, positions: Sequence[Position]) -> None:
-        """Acknowledge entries, whoever holds them or waits for them."""
+    def take(
+        self,
+        subscription: Subscription,
+        positions: Sequence[Position],
+        parts: Sequence[tuple[Position, list[int]]] = (),
+    ) -> None:
+        """Acknowledge entries, whoever holds them or waits for them; of batches, ``parts``."""
         its = own(subscription)
+        for position, words in parts:
+            its.cursor.acknowledge_batch(position, words)
         for ledger_id, here in groupby(sorted(positions), itemgetter(0)):
             its.cursor.acknowledge_entries(ledger_id, [entry_id for _, entry_id in here])
         its.passed_over()

@@ -148,3 +148,7 @@ class Publisher:
 
     async def close(self) -> None:
         await self._producer.close()
+
+    def detach(self) -> None:
+        """Leave at once: nothing waits to be answered."""
+        self._producer.detach()

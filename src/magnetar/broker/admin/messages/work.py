@@ -5,17 +5,28 @@ from collections.abc import Callable
 from typing import Final
 
 from magnetar.broker.admin.errors import Rejection
+from magnetar.errors import AlreadyExists
+from magnetar.model.names import TopicName
+from magnetar.tasks import Tasks
+
+from .redrive import Redrive
 
 READERS_MAX: Final = 2
 """Pages that are looked for at the same time; others wait."""
 LISTENERS_MAX: Final = 16
 """Clients that are told what is published as it happens."""
+REDRIVES_MAX: Final = 2
+"""Topics whose letters are sent back at the same time."""
+REDRIVES_KEPT_MAX: Final = 100
+"""Topics of which it is known how the last redrive ended."""
 
 
 class MessageWork:
     """There is one in a broker."""
 
     def __init__(self) -> None:
+        self._tasks = Tasks("messages")
+        self._redrives: dict[TopicName, tuple[Redrive, asyncio.Task[None]]] = {}
         self.reading = asyncio.Semaphore(READERS_MAX)
         self._listeners: set[object] = set()
 
@@ -35,3 +46,42 @@ class MessageWork:
         listener = object()
         self._listeners.add(listener)
         return lambda: self._listeners.discard(listener)
+
+    def redrive_of(self, topic: TopicName) -> Redrive | None:
+        """The last one, which may be over."""
+        known = self._redrives.get(topic)
+        return None if known is None else known[0]
+
+    def check_redrive(self, topic: TopicName) -> None:
+        """Raise AlreadyExists while the topic's letters are sent back, Rejection where many are."""
+        running = {name for name, (_, task) in self._redrives.items() if not task.done()}
+        if topic in running:
+            raise AlreadyExists(f"Letters of {topic} are being sent back: wait, or stop it")
+        if len(running) >= REDRIVES_MAX:
+            raise Rejection(
+                503, f"Letters of {REDRIVES_MAX} topics are being sent back: wait for one"
+            )
+
+    def start_redrive(self, topic: TopicName, redrive: Redrive) -> None:
+        """Raises what ``check_redrive`` does."""
+        self.check_redrive(topic)
+        self._redrives.pop(topic, None)
+        task = self._tasks.spawn(f"redrive {topic}", redrive.run())
+        self._redrives[topic] = (redrive, task)
+        ended = [name for name, (_, each) in self._redrives.items() if each.done()]
+        for name in ended[: max(len(self._redrives) - REDRIVES_KEPT_MAX, 0)]:
+            del self._redrives[name]
+
+    async def stop_redrive(self, topic: TopicName) -> None:
+        """Return when it has ended. Nothing is stopped where nothing runs."""
+        known = self._redrives.get(topic)
+        if known is not None:
+            known[1].cancel()
+            await asyncio.wait([known[1]])
+
+    async def run(self) -> None:
+        """Until it is cancelled; then what runs ends."""
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            await self._tasks.close()

@@ -49,9 +49,15 @@ class Asked:
 def wanted_of(said: Any) -> Wanted:
     """Which messages a query, or a body, asks for. Raises InvalidValue."""
     since, until = said.get("since"), said.get("until")
+    properties = said.get("properties") or {}
+    if not isinstance(properties, dict) or not all(
+        isinstance(each, str) for each in (*properties.values(), said.get("filter") or "")
+    ):
+        raise InvalidValue("filter is a text, and properties are an object of texts")
     return Wanted(
         said.get("key"),
         said.get("filter") or "",
+        tuple(properties.items()),
         since_ms=None if since is None else time_ms(str(since)),
         until_ms=None if until is None else time_ms(str(until)),
     )

@@ -1,0 +1,254 @@
+"""Sends dead letters back to where they came from, at least once.
+
+A letter is acknowledged when its copy is durable. Between the two it is in both topics: who stops
+there and starts again publishes it twice.
+"""
+
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from magnetar.broker.schema.registry import SchemaRegistry
+from magnetar.broker.schema.topic_schemas import TopicSchemas
+from magnetar.broker.topics.subscription import Subscription
+from magnetar.broker.topics.topic import StoredTopic, Topic
+from magnetar.clock import Clock
+from magnetar.errors import MagnetarError
+from magnetar.model.names import TopicName
+from magnetar.model.position import Position
+from magnetar.model.process_status import ProcessStatus
+from magnetar.wire.schemas import version_bytes, version_number
+
+from .letters import EntryLetters, Letter, letters_of, without
+from .page import Slices, entries_from, unpacked
+from .publishing import Publisher
+from .wanted import Wanted
+
+COUNT_MAX: Final = 100_000
+"""Letters of one redrive."""
+GROUP_MAX: Final = 100
+"""Letters that are published together, and then acknowledged."""
+TARGETS_MAX: Final = 64
+"""Topics that one redrive publishes to; letters for others stay."""
+REASONS_MAX: Final = 20
+"""Why letters stay: so many reasons are counted apart."""
+
+Resolved = Callable[[TopicName, str], Awaitable[TopicName]]
+"""The topic that takes a letter for a topic, by its key, or one of its partitions.
+
+Raises MagnetarError where it is not there, or may not be published to.
+"""
+Opened = Callable[[TopicName], Awaitable[Topic]]
+
+
+@dataclass(frozen=True, slots=True)
+class RedriveOrder:
+    """What is to be sent back."""
+
+    topic: StoredTopic
+    subscription: Subscription | None  # None: all that is stored is copied, and stays.
+    wanted: Wanted
+    to: TopicName | None
+    count: int
+    rate: int  # Letters in a second; 0 for no limit.
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far it is."""
+
+    status: ProcessStatus = ProcessStatus.RUNNING
+    entries: int = 0
+    messages: int = 0
+    skipped: Counter[str] = field(default_factory=Counter)
+    targets: Counter[str] = field(default_factory=Counter)
+    error: str = ""
+    began_ms: int = 0
+    ended_ms: int = 0
+    complete: bool = False
+
+    def skip(self, reason: str) -> None:
+        known = reason in self.skipped or len(self.skipped) < REASONS_MAX
+        self.skipped[reason if known else "other reasons"] += 1
+
+    def shown(self) -> dict[str, Any]:
+        return {
+            "status": self.status.value,
+            "entries": self.entries,
+            "messages": self.messages,
+            "targets": dict(self.targets),
+            "skipped": dict(self.skipped),
+            "complete": self.complete,
+            "error": self.error,
+            "startedAt": self.began_ms,
+            "endedAt": self.ended_ms,
+        }
+
+
+async def planned(
+    order: RedriveOrder, progress: Progress, clock: Clock
+) -> AsyncIterator[EntryLetters]:
+    """The letters to be sent back, entry by entry, as many as were asked for."""
+    log, slices, left = order.topic.log, Slices(clock), order.count
+    start = log.first if order.subscription is None else order.subscription.mark
+    end = log.end
+    async for position, entry in entries_from(log, start, end):
+        pending: list[int] | bool = True
+        if order.subscription is not None:
+            pending = log.left(order.subscription, position)
+            if not pending:
+                continue
+        progress.entries += 1
+        messages = await unpacked(position, entry, slices)
+        found = letters_of(
+            position, entry, messages, pending=pending, wanted=order.wanted, to=order.to
+        )
+        found.left += len(found.letters[left:])
+        found.letters = found.letters[:left]
+        left -= len(found.letters)
+        yield found
+        if not left:
+            return
+    progress.complete = True
+
+
+class Redrive:
+    """One redrive under way."""
+
+    def __init__(
+        self,
+        order: RedriveOrder,
+        clock: Clock,
+        *,
+        resolve: Resolved,
+        open_topic: Opened,
+        registry: SchemaRegistry,
+        schemas: TopicSchemas,
+    ) -> None:
+        self.progress = Progress(began_ms=clock.wall_ms())
+        self._order = order
+        self._clock = clock
+        self._resolve = resolve
+        self._open = open_topic
+        self._registry = registry
+        self._schemas = schemas
+        self._publishers: dict[TopicName, Publisher] = {}
+        self._versions: dict[tuple[TopicName, bytes], bytes | None] = {}
+        self._refused: dict[TopicName, str] = {}
+        self._paid_until = clock.now()
+
+    async def run(self) -> None:
+        """Return when it is done, or failed; ``progress`` tells. Cancelled, it has stopped."""
+        progress = self.progress
+        try:
+            group: list[EntryLetters] = []
+            async for found in planned(self._order, progress, self._clock):
+                group.append(found)
+                if sum(len(each.letters) for each in group) >= GROUP_MAX or len(group) > GROUP_MAX:
+                    await self._move(group)
+                    group = []
+            await self._move(group)
+            progress.status = ProcessStatus.SUCCESS
+        except MagnetarError as error:
+            progress.status, progress.error = ProcessStatus.ERROR, str(error)
+        finally:
+            if progress.status is ProcessStatus.RUNNING:
+                progress.status, progress.error = ProcessStatus.ERROR, "It was stopped"
+            progress.ended_ms = self._clock.wall_ms()
+            for publisher in self._publishers.values():
+                publisher.detach()
+
+    async def _move(self, group: list[EntryLetters]) -> None:
+        """Publish copies, and acknowledge those that are durable. Raises what publishing met."""
+        chosen: dict[TopicName, list[tuple[EntryLetters, Letter]]] = {}
+        for found in group:
+            for letter in list(found.letters):
+                target = await self._target(letter)
+                if isinstance(target, str):
+                    found.letters.remove(letter)
+                    found.skipped.append(target)
+                else:
+                    chosen.setdefault(target, []).append((found, letter))
+            for reason in found.skipped:
+                self.progress.skip(reason)
+        failure: MagnetarError | None = None
+        for target, letters in chosen.items():
+            failure = await self._publish(target, letters) or failure
+        if self._order.subscription is not None:
+            self._acknowledge(self._order.subscription, group)
+        if failure is not None:
+            raise failure
+        await self._keep_to_rate(sum(map(len, chosen.values())))
+
+    async def _target(self, letter: Letter) -> TopicName | str:
+        """Where a letter goes, or why it stays."""
+        known = self._refused.get(letter.target)
+        if known is not None:
+            return known
+        try:
+            target = await self._resolve(letter.target, letter.key)
+            if target not in self._publishers:
+                if len(self._publishers) >= TARGETS_MAX:
+                    return f"it goes to one topic more than {TARGETS_MAX}: start again for those"
+                self._publishers[target] = await Publisher.attach(
+                    await self._open(target), self._clock
+                )
+            await self._version(target, letter)
+        except MagnetarError as error:
+            self._refused[letter.target] = f"{letter.target}: {error}"
+            return self._refused[letter.target]
+        return target
+
+    async def _version(self, target: TopicName, letter: Letter) -> bytes | None:
+        """The version that the letter's schema has where it goes. Raises IncompatibleSchema."""
+        sent = letter.message.schema_version or b""
+        place = target, sent
+        if place not in self._versions:
+            schema = None
+            if len(sent) == 8:
+                source = self._order.topic.name
+                schema = (await self._registry.version(source, version_number(sent))).schema
+            number = await self._schemas.of_producer(target, schema)
+            self._versions[place] = version_bytes(number) or None
+        return self._versions[place]
+
+    async def _publish(
+        self, target: TopicName, letters: list[tuple[EntryLetters, Letter]]
+    ) -> MagnetarError | None:
+        """Publish to one topic, in order; what was refused is no letter of its entry any more."""
+        publisher, now_ms = self._publishers[target], self._clock.wall_ms()
+        sequences = [publisher.next_sequence_id() for _ in letters]
+        copies = [
+            letter.copied(publisher.name, sequence, now_ms, await self._version(target, letter))
+            for sequence, (_, letter) in zip(sequences, letters, strict=True)
+        ]
+        failure = None
+        outcomes = await publisher.publish(sequences, copies)
+        for outcome, (found, letter) in zip(outcomes, letters, strict=True):
+            if isinstance(outcome, MagnetarError):
+                failure = outcome
+                found.letters.remove(letter)
+                found.left += 1
+            else:
+                self.progress.messages += 1
+                self.progress.targets[str(target)] += 1
+        return failure
+
+    def _acknowledge(self, subscription: Subscription, group: list[EntryLetters]) -> None:
+        log = self._order.topic.log
+        whole = [each.position for each in group if each.letters and each.whole]
+        parts: list[tuple[Position, list[int]]] = []
+        for each in group:
+            if each.letters and not each.whole:
+                moved = [letter.message.batch_index for letter in each.letters]
+                pending = log.left(subscription, each.position)
+                size = each.letters[0].message.batch_size
+                parts.append((each.position, without(pending, moved, size)))
+        log.take(subscription, whole, parts)
+
+    async def _keep_to_rate(self, count: int) -> None:
+        if self._order.rate and count:
+            now = self._clock.now()
+            self._paid_until = max(self._paid_until, now) + count / self._order.rate
+            await self._clock.sleep(self._paid_until - now)
