@@ -44,13 +44,10 @@ export class Log {
 }
 
 /** The acknowledged ranges of a cursor, as [first, beyond] of indexes into its log. */
-export function ackedRanges(cursor, log) {
-  const found = cursor.individuallyDeletedMessages.matchAll(/\((\d+):(-?\d+)\.\.(\d+):(-?\d+)\]/g);
-  return [...found].map(([, fromLedger, fromEntry, toLedger, toEntry]) => [
-    log.through({ ledger: Number(fromLedger), entry: Number(fromEntry) }),
-    log.through({ ledger: Number(toLedger), entry: Number(toEntry) }),
-  ]);
-}
+export const ackedRanges = (ranges, log) => ranges.map(({ ledgerId, from, to }) => [
+  log.through({ ledger: ledgerId, entry: from - 1 }),
+  log.through({ ledger: ledgerId, entry: to }),
+]);
 
 /** What internal stats call the cursor of a subscription. */
 export const cursorName = (subscription) => encodeURIComponent(subscription).replaceAll("%20", "+");

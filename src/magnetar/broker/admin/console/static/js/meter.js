@@ -13,17 +13,20 @@ export class Meter {
   }
 }
 
+const KEPT_S = 300;
+const KEPT_MAX = 60;
+const kept = new Map();
+
 /** The last values of a series, with their times; what a chart draws. */
-export class Series {
-  constructor(seconds = 300) {
-    this.seconds = seconds;
+class Series {
+  constructor() {
     this.points = [];
   }
 
   add(value, at = Date.now()) {
     if (!Number.isFinite(value)) return;
     this.points.push([at, value]);
-    while (this.points[0][0] < at - this.seconds * 1000) this.points.shift();
+    while (this.points[0][0] < at - KEPT_S * 1000) this.points.shift();
   }
 
   get last() {
@@ -33,4 +36,13 @@ export class Series {
   get highest() {
     return this.points.reduce((most, [, value]) => Math.max(most, value), 0);
   }
+}
+
+/** Series of what has such a name, which are kept from one screen to the next. */
+export function seriesOf(name, parts) {
+  const found = kept.get(name) ?? Object.fromEntries(parts.map((part) => [part, new Series()]));
+  kept.delete(name);
+  kept.set(name, found);
+  if (kept.size > KEPT_MAX) kept.delete(kept.keys().next().value);
+  return found;
 }

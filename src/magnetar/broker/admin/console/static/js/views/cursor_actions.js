@@ -7,8 +7,9 @@ import { cursorName, Log, position } from "../log.js";
 import { link, subscriptionPath } from "../names.js";
 import { go } from "../router.js";
 import { ask, confirm } from "../ui/dialog.js";
-import { check, field, menu, number, radios, text } from "../ui/forms.js";
+import { check, field, menu, number, radios, select, text } from "../ui/forms.js";
 import { button, notice } from "../ui/parts.js";
+import { toast } from "../ui/toast.js";
 
 const entries = (n) => plural(n, "entry", "entries");
 
@@ -49,17 +50,18 @@ function moved(here, target) {
   return "Begins again where it is: what was delivered and not acknowledged comes again.";
 }
 
-async function reset(context) {
+/** ``begin`` is a message, as "ledger:entry", that is offered first. */
+export async function reset(context, begin = "") {
   const { topic, name, partitioned } = context;
   const here = await whereabouts(context);
   const path = subscriptionPath(topic, name);
   const local = new Date(Date.now() - new Date().getTimezoneOffset() * 60_000);
   const at = h("input", { type: "datetime-local", name: "time", step: "1", value: local.toISOString().slice(0, 19), oninput: preview });
-  const id = text("position", { placeholder: "ledger:entry", oninput: preview });
+  const id = text("position", { placeholder: "ledger:entry", value: begin, oninput: preview });
   const byTime = field("Published at or after", at, "Your own time zone");
   const byId = field("Message", id, "It is the first that comes again");
   const effect = h("div", { role: "status" });
-  let how = "earliest";
+  let how = begin ? "position" : "earliest";
   let latest = 0;
 
   async function target() {
@@ -96,6 +98,15 @@ async function reset(context) {
     },
     done: `${name} is reset`,
   });
+}
+
+/** Asks which subscription of a topic begins again at a message. */
+export async function resetTo(topic, { ledgerId, entryId }) {
+  const names = await get(`${topic.path}/subscriptions`);
+  if (!names.length) return toast("The topic has no subscriptions", "warn");
+  const which = select("subscription", names.sort().map((name) => [name, name]), names[0]);
+  const chosen = await ask("Reset a subscription", { verb: "Next", fill: () => field("Subscription", which), act: () => which.value });
+  return chosen && reset({ topic, name: chosen, partitioned: false }, `${ledgerId}:${entryId}`);
 }
 
 async function skip(context) {
@@ -139,7 +150,7 @@ async function expire(context) {
   });
 }
 
-async function clear(context) {
+export async function clear(context) {
   const { topic, name } = context;
   const backlog = await backlogOf(context);
   return confirm(`Clear the backlog of ${name}`, {
@@ -149,7 +160,7 @@ async function clear(context) {
   });
 }
 
-async function erase(context) {
+export async function erase(context) {
   const { topic, name } = context;
   const backlog = await backlogOf(context);
   const force = check("Also while consumers are connected: they are disconnected, and may subscribe again by themselves", "force");

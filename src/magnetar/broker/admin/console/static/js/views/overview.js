@@ -6,7 +6,7 @@ import { bytes, compact, duration, plural, rate } from "../format.js";
 import { icon } from "../icons.js";
 import { inventory } from "../inventory.js";
 import { each, every } from "../live.js";
-import { Series } from "../meter.js";
+import { seriesOf } from "../meter.js";
 import { link, topicName } from "../names.js";
 import { stateOf } from "../subscriptions.js";
 import { bar, chart } from "../ui/chart.js";
@@ -19,11 +19,11 @@ const MEASURED_MAX = 300;
 
 export async function show(screen) {
   screen.crumbs(["Overview"]);
-  const series = { in: new Series(), out: new Series(), bytesIn: new Series(), bytesOut: new Series() };
+  const series = seriesOf("the broker", ["in", "out", "bytesIn", "bytesOut"]);
   const colors = ["var(--series-1)", "var(--series-2)"];
   const sums = figures(figuresOf(null));
   const messages = chart("Messages a second", [{ name: "in", series: series.in, color: colors[0] }, { name: "out", series: series.out, color: colors[1] }], { format: rate, height: 180 });
-  const traffic = chart("Bytes a second", [{ name: "in", series: series.bytesIn, color: colors[0] }, { name: "out", series: series.bytesOut, color: colors[1] }], { format: bytes, height: 180 });
+  const traffic = chart("Bytes a second", [{ name: "in", series: series.bytesIn, color: colors[0] }, { name: "out", series: series.bytesOut, color: colors[1] }], { format: bytes, height: 180, binary: true });
   const badges = h("span", { class: "row" });
   const machine = h("div", { class: "body" });
   const first = await watchBroker(screen, (look) => {

@@ -4,6 +4,7 @@ import { find, remove, send } from "../api.js";
 import { h } from "../dom.js";
 import { each } from "../live.js";
 import { inWords, POLICY_GROUPS, word } from "../policies.js";
+import { remember } from "../router.js";
 import { ask } from "../ui/dialog.js";
 import { check, field, number, search, select } from "../ui/forms.js";
 import { badge, button, card } from "../ui/parts.js";
@@ -60,15 +61,20 @@ export async function policiesCards(screen, { level, path, namespacePath, refuse
     });
     rows.forEach((row) => { row.group = title; });
     lists.set(title, list);
-    return { rows, list, title };
+    return { rows, list, card: card(title, {}, list.element) };
   });
   await each(cards.flatMap(({ rows }) => rows), load, { signal: screen.signal, atOnce: 8 });
-  const draw = (words) => cards.forEach(({ rows, list }) => list.update(rows.filter((row) => !row.absent && row.origin && `${row.policy.label} ${row.policy[level]}`.toLowerCase().includes(words))));
-  draw("");
-  const finder = search("Filter policies", (text) => draw(text.toLowerCase()));
+  const draw = (words) => cards.forEach(({ rows, list, card: shown }) => {
+    const fitting = rows.filter((row) => row.origin && !row.absent && `${row.policy.label} ${row.policy[level]}`.toLowerCase().includes(words));
+    list.update(fitting);
+    shown.classList.toggle("hidden", fitting.length === 0);
+  });
+  const words = screen.query.get("find") ?? "";
+  draw(words.toLowerCase());
+  const finder = search("Filter policies", (text) => { remember(new URLSearchParams({ find: text })); draw(text.toLowerCase()); }, words);
   return h("div", { class: "stack" },
     h("div", { class: "toolbar" }, finder, h("span", { class: "muted" }, "A change is in force when it is saved.")),
-    cards.map(({ title, list }) => card(title, {}, list.element)));
+    cards.map((each) => each.card));
 }
 
 /** The shape of the broker's setting, which is one number or word where the policy has several. */

@@ -4,7 +4,7 @@ import { get } from "../api.js";
 import { h } from "../dom.js";
 import { bytes, count } from "../format.js";
 import { every } from "../live.js";
-import { ackedRanges, Log, position } from "../log.js";
+import { Log, position } from "../log.js";
 import { link } from "../names.js";
 import { bar } from "../ui/chart.js";
 import { badge, card, figures } from "../ui/parts.js";
@@ -54,7 +54,7 @@ export async function storageTab(screen, { topic }) {
     }));
     cursors.update(Object.entries(internal.cursors).map(([encoded, cursor]) => {
       const name = decodeURIComponent(encoded.replaceAll("+", " "));
-      return { name, cursor, own: /^(pulsar\.dedup|__compaction)$/.test(name), ranges: ackedRanges(cursor, log).length, share: log.length ? log.through(position(cursor.markDeletePosition)) / log.length : 1 };
+      return { name, cursor, own: /^(pulsar\.dedup|__compaction)$/.test(name), ranges: cursor.totalNonContiguousDeletedMessagesRange, share: log.length ? log.through(position(cursor.markDeletePosition)) / log.length : 1 };
     }));
   });
   return h("div", { class: "stack" }, sums.element,

@@ -4,9 +4,9 @@ import { get } from "../api.js";
 import { h, put } from "../dom.js";
 import { ago, bytes, compact, count, duration, rate } from "../format.js";
 import { every } from "../live.js";
-import { ackedRanges, cursorName, Log, position, positionText } from "../log.js";
-import { Series } from "../meter.js";
-import { link, named } from "../names.js";
+import { ackedRanges, Log, position, positionText } from "../log.js";
+import { seriesOf } from "../meter.js";
+import { link, named, subscriptionPath } from "../names.js";
 import { rightsFor } from "../rights.js";
 import { stateOf } from "../subscriptions.js";
 import { ackStrip } from "../ui/ack_strip.js";
@@ -25,27 +25,26 @@ export async function show(screen) {
   const [rights, { partitions }] = await Promise.all([rightsFor({ tenant, namespace, topic, subscription: name }), get(`${topic.path}/partitions`, { signal: screen.signal })]);
   const partitioned = partitions > 0;
   const badges = h("span", { class: "row" });
-  const series = { out: new Series(), acks: new Series(), backlog: new Series() };
+  const series = seriesOf(`${topic.full} ${name}`, ["out", "acks", "backlog"]);
   const rates = chart("Messages a second", [{ name: "delivered", series: series.out, color: "var(--series-2)" }, { name: "acknowledged", series: series.acks, color: "var(--series-5)" }], { format: rate });
   const backlog = chart("Backlog", [{ name: "entries", series: series.backlog, color: "var(--series-3)" }], { format: compact });
   const sums = figures(figuresOf(null));
-  const consumers = consumersTable(topic, name);
+  const held = new Map();
+  const consumers = consumersTable(topic, name, held);
   const stuck = stuckPanel(screen, { topic, name, rights, partitioned });
   const strip = ackStrip();
   const ring = hashRing();
   const ringCard = card("Keys", { note: "Key_Shared: each consumer has the keys whose hashes are in its ranges. Draining: a former owner still has to acknowledge some." }, ring.element);
   ringCard.classList.add("hidden");
-  const properties = h("div");
-  let gone = false;
+  const properties = h("div", { class: "body" });
+  const propertiesCard = card("Properties", {}, properties);
 
   await watchTopic(screen, topic, (stats) => {
     const own = stats.subscriptions[name];
     if (!own) {
-      if (gone) return;
-      gone = true;
+      screen.state("lost", "The subscription is gone");
       throw new Error(`The topic has no subscription ${name}`);
     }
-    gone = false;
     const state = stateOf(own);
     put(badges, badge(state.text, state.tone, { dot: true, title: state.why }), own.type !== "None" && badge(own.type), own.isDurable === false && badge("reader"), own.keySharedMode && badge(own.keySharedMode));
     series.out.add(own.msgRateOut);
@@ -58,24 +57,27 @@ export async function show(screen) {
     const shared = own.type === "Key_Shared" && !partitioned;
     ringCard.classList.toggle("hidden", !shared);
     if (shared) ring.update(own.consumers);
-    stuck.update(own);
+    void stuck.update();
+    propertiesCard.classList.toggle("hidden", !Object.keys(own.subscriptionProperties ?? {}).length);
     put(properties, facts(Object.entries(own.subscriptionProperties ?? {})));
   });
 
   let stripCard = null;
   if (topic.persistent && !partitioned) {
-    const where = h("div");
-    stripCard = card("Acknowledged", { note: "The newest part of the log, from just before the mark to its end." }, strip.element, where);
+    stripCard = card("Acknowledged", { note: "The newest part of the log, from just before the mark to its end." }, strip.element);
     await every(screen, 2_000, async () => {
-      const internal = await get(`${topic.path}/internalStats`, { signal: screen.signal });
-      const cursor = internal.cursors[cursorName(name)];
-      if (!cursor) return;
+      const [internal, cursor] = await Promise.all([
+        get(`${topic.path}/internalStats`, { signal: screen.signal }),
+        get(`${subscriptionPath(topic, name)}/cursor`, { signal: screen.signal }),
+      ]);
       const log = new Log(internal);
+      for (const each of cursor.consumers) held.set(`${each.consumerName} ${each.address.replace(/^\//, "")}`, each);
       strip.update({
         mark: log.through(position(cursor.markDeletePosition)),
         read: Math.max(0, log.through({ ...position(cursor.readPosition), entry: position(cursor.readPosition).entry - 1 })),
         length: log.length,
-        ranges: ackedRanges(cursor, log),
+        ranges: ackedRanges(cursor.acknowledgedRanges, log),
+        all: cursor.acknowledgedRangesCount,
         position: (index) => positionText(log.at(index)),
       });
     });
@@ -89,6 +91,7 @@ export async function show(screen) {
     card("Consumers", {}, consumers.element),
     stripCard,
     ringCard,
+    propertiesCard,
   ].filter(Boolean);
 }
 
@@ -105,7 +108,9 @@ function figuresOf(own) {
   ];
 }
 
-function consumersTable(topic, name) {
+/** ``held`` has what each consumer has and did not acknowledge, by name and address. */
+function consumersTable(topic, name, held) {
+  const heldBy = ({ stats }) => held.get(`${stats.consumerName} ${(stats.address ?? "").replace(/^\//, "")}`);
   const highest = (rows, of) => Math.max(1, ...rows.map((row) => of(row.stats)));
   const list = table("Consumers", {
     key: (row) => `${row.stats.consumerName} ${row.stats.address} ${row.stats.connectedSince}`,
@@ -116,6 +121,7 @@ function consumersTable(topic, name) {
       { id: "acks", label: "Acks /s", right: true, value: (row) => row.stats.messageAckRate, cell: (row) => rate(row.stats.messageAckRate) },
       { id: "permits", label: "Permits", right: true, value: (row) => row.stats.availablePermits, cell: (row) => (row.stats.availablePermits <= 0 ? h("span", { class: "bad", title: "It takes no more until it has worked off what it has" }, count(row.stats.availablePermits)) : count(row.stats.availablePermits)) },
       { id: "unacked", label: "Unacked", right: true, value: (row) => row.stats.unackedMessages, cell: (row) => (row.stats.unackedMessages === 0 ? "0" : bar(row.stats.unackedMessages / highest(list.rows(), (stats) => stats.unackedMessages), compact(row.stats.unackedMessages), row.stats.blockedConsumerOnUnackedMsgs ? "bad" : "")) },
+      { id: "oldest", label: "Oldest held", right: true, value: (row) => heldBy(row)?.oldestPendingSeconds ?? 0, cell: (row) => { const age = heldBy(row)?.oldestPendingSeconds; return age === undefined || age === null ? h("span", { class: "faint" }, "–") : h("span", { class: age > 30 ? "warn" : undefined, title: heldBy(row).oldestPending ?? "" }, duration(age)); } },
       { id: "redelivered", label: "Again /s", right: true, value: (row) => row.stats.msgRateRedeliver, cell: (row) => rate(row.stats.msgRateRedeliver) },
       { id: "acked", label: "Last ack", right: true, value: (row) => row.stats.lastAckedTimestamp, cell: (row) => h("span", { class: "muted" }, ago(row.stats.lastAckedTimestamp)) },
       { id: "received", label: "Last delivery", right: true, value: (row) => row.stats.lastConsumedTimestamp, cell: (row) => h("span", { class: "muted" }, ago(row.stats.lastConsumedTimestamp)) },

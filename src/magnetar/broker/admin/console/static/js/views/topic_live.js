@@ -4,7 +4,7 @@ import { put } from "../api.js";
 import { h } from "../dom.js";
 import { ago, bytes, compact, plural, rate } from "../format.js";
 import { flaw, link, subscriptionPath } from "../names.js";
-import { Series } from "../meter.js";
+import { seriesOf } from "../meter.js";
 import { stateOf } from "../subscriptions.js";
 import { chart } from "../ui/chart.js";
 import { ask } from "../ui/dialog.js";
@@ -15,10 +15,10 @@ import { watchTopic } from "../watch.js";
 import { partitionsCard } from "./partitions.js";
 
 export async function liveTab(screen, { topic, partitioned, rights }) {
-  const series = { in: new Series(), out: new Series(), bytesIn: new Series(), bytesOut: new Series() };
+  const series = seriesOf(topic.full, ["in", "out", "bytesIn", "bytesOut"]);
   const colors = ["var(--series-1)", "var(--series-2)"];
   const messages = chart("Messages a second", [{ name: "in", series: series.in, color: colors[0] }, { name: "out", series: series.out, color: colors[1] }], { format: rate });
-  const traffic = chart("Bytes a second", [{ name: "in", series: series.bytesIn, color: colors[0] }, { name: "out", series: series.bytesOut, color: colors[1] }], { format: bytes });
+  const traffic = chart("Bytes a second", [{ name: "in", series: series.bytesIn, color: colors[0] }, { name: "out", series: series.bytesOut, color: colors[1] }], { format: bytes, binary: true });
   const sums = figures(figuresOf(null));
   const partitions = partitioned ? partitionsCard() : null;
   const subscriptions = subscriptionsTable(topic);
