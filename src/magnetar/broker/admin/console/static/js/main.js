@@ -32,6 +32,8 @@ onSignIn((reason) => {
   forget();
   showSignIn(app, had ? reason : "");
 });
+// What a screen that was left still waited for is no failure.
+window.addEventListener("unhandledrejection", (event) => { if (event.reason?.name === "AbortError") event.preventDefault(); });
 applyTheme();
 listen({ find: openPalette });
 void begin();

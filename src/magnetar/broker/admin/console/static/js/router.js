@@ -74,6 +74,8 @@ export function route(shell) {
     };
     shell.at(path);
     screen.state("");
+    delete shell.main.dataset.place;
+    shell.main.setAttribute("aria-busy", true);
     const loading = setTimeout(() => signal.aborted || shell.main.replaceChildren(h("p", { class: "loading", role: "status" }, "Loading")), sameScreen ? 2_000 : 150);
     let content;
     try {
@@ -94,7 +96,8 @@ export function route(shell) {
       window.scrollTo(0, 0);
       shell.main.focus({ preventScroll: true });
     }
-    shell.shown(signal);
+    shell.main.dataset.place = path;
+    shell.main.setAttribute("aria-busy", false);
   };
   window.addEventListener("hashchange", show);
   return show();

@@ -79,7 +79,5 @@ export function makeShell({ find, help, signOut, signedIn }) {
     who(text, title = "") {
       put(who, icon("user"), h("b", { title }, text));
     },
-    shown() {},
-    open,
   };
 }

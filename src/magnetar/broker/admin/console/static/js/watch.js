@@ -21,11 +21,19 @@ function told(screen, path, event, take) {
 
 export const watchBroker = (screen, take) => told(screen, "magnetar/events?interval=1", "overview", take);
 
-/** ``take`` gets the stats of a topic, or of a partitioned one with those of its partitions, every second. */
+/** The first rates of a topic are of a moment too short to be true. */
+const UNSETTLED = 2;
+
+/**
+ * ``take`` gets the stats of a topic, or of a partitioned one with those of its partitions, every second, and whether
+ * its rates may be drawn.
+ */
 export function watchTopic(screen, topic, take) {
   const query = new URLSearchParams({ interval: 1, topic: topic.full });
+  let seen = 0;
   return told(screen, `magnetar/events?${query}`, "topic", ({ stats, reason }) => {
     if (reason) throw new Error(reason);
-    take(stats);
+    seen += 1;
+    take(stats, seen > UNSETTLED);
   });
 }

@@ -30,7 +30,7 @@ export const notice = (tone, ...children) =>
 
 /** What there is to know when there is nothing to see; ``command`` may be copied. */
 export const empty = (title, said, { command: text, action } = {}) =>
-  h("div", { class: "empty" }, h("h3", null, title), said && h("p", null, said), text && command(text),
+  h("div", { class: "empty" }, h("p", { class: "title" }, title), said && h("p", null, said), text && command(text),
     action && h("p", null, action));
 
 export function command(text) {

@@ -11,6 +11,7 @@ import { clear, erase, reset } from "./cursor_actions.js";
 import { messageLink } from "./messages.js";
 
 const EVERY_MS = 2_500;
+const LONG_MS = 10_000;
 const TONES = { error: ["bad", "stop"], warning: ["warn", "alert"], info: ["muted", "info"], ok: ["good", "check"] };
 
 /** Causes that something on these screens can be done about: links to policies, or to messages, and actions. */
@@ -50,7 +51,7 @@ export function stuckPanel(screen, context) {
     return h("li", null, mark,
       h("div", { class: "what" },
         h("h3", null, h("span", { class: "unseen" }, `${severity}: `), text),
-        (remedy || since) && h("p", null, remedy && `What helps: ${remedy}. `, since && h("span", { class: "faint" }, `Since ${ago(since).replace(" ago", "")}.`)),
+        (remedy || since) && h("p", null, remedy && `What helps: ${remedy}. `, since && Date.now() - since > LONG_MS && h("span", { class: "faint" }, `For ${ago(since).replace(" ago", "")}.`)),
         named && h("p", null, h("a", { href: link.subscription(place, name) }, `partition ${place.partition}`))),
       h("div", { class: "row remedies" }, remedies(cause, part, place, text)));
   }

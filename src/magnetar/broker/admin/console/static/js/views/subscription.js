@@ -39,7 +39,7 @@ export async function show(screen) {
   const properties = h("div", { class: "body" });
   const propertiesCard = card("Properties", {}, properties);
 
-  await watchTopic(screen, topic, (stats) => {
+  await watchTopic(screen, topic, (stats, settled) => {
     const own = stats.subscriptions[name];
     if (!own) {
       screen.state("lost", "The subscription is gone");
@@ -47,8 +47,10 @@ export async function show(screen) {
     }
     const state = stateOf(own);
     put(badges, badge(state.text, state.tone, { dot: true, title: state.why }), own.type !== "None" && badge(own.type), own.isDurable === false && badge("reader"), own.keySharedMode && badge(own.keySharedMode));
-    series.out.add(own.msgRateOut);
-    series.acks.add(own.messageAckRate);
+    if (settled) {
+      series.out.add(own.msgRateOut);
+      series.acks.add(own.messageAckRate);
+    }
     series.backlog.add(own.msgBacklog);
     rates.draw();
     backlog.draw();
@@ -125,8 +127,8 @@ function consumersTable(topic, name, held) {
       { id: "redelivered", label: "Again /s", right: true, value: (row) => row.stats.msgRateRedeliver, cell: (row) => rate(row.stats.msgRateRedeliver) },
       { id: "acked", label: "Last ack", right: true, value: (row) => row.stats.lastAckedTimestamp, cell: (row) => h("span", { class: "muted" }, ago(row.stats.lastAckedTimestamp)) },
       { id: "received", label: "Last delivery", right: true, value: (row) => row.stats.lastConsumedTimestamp, cell: (row) => h("span", { class: "muted" }, ago(row.stats.lastConsumedTimestamp)) },
-      { id: "address", label: "Address", value: (row) => row.stats.address ?? "", cell: (row) => h("span", { class: "muted" }, (row.stats.address ?? "").replace(/^\//, "")) },
-      { id: "client", label: "Client", value: (row) => row.stats.clientVersion ?? "", cell: (row) => h("span", { class: "muted" }, row.stats.clientVersion) },
+      { id: "address", label: "Address", value: (row) => row.stats.address ?? "", className: "date", cell: (row) => (row.stats.address ?? "").replace(/^\//, "") },
+      { id: "client", label: "Client", value: (row) => row.stats.clientVersion ?? "", className: "date" },
       { id: "since", label: "Since", right: true, value: (row) => row.stats.connectedSince ?? "", cell: (row) => h("span", { class: "muted" }, duration((Date.now() - Date.parse(row.stats.connectedSince)) / 1000)) },
     ],
     whenEmpty: () => empty("Nobody is connected", "The subscription keeps its place. Receive what waits:", { command: `magnetar consume ${topic.full} -s ${name} -n 0` }),

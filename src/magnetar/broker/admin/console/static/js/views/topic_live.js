@@ -24,11 +24,13 @@ export async function liveTab(screen, { topic, partitioned, rights }) {
   const subscriptions = subscriptionsTable(topic);
   const producers = producersTable(topic);
 
-  await watchTopic(screen, topic, (stats) => {
-    series.in.add(stats.msgRateIn);
-    series.out.add(stats.msgRateOut);
-    series.bytesIn.add(stats.msgThroughputIn);
-    series.bytesOut.add(stats.msgThroughputOut);
+  await watchTopic(screen, topic, (stats, settled) => {
+    if (settled) {
+      series.in.add(stats.msgRateIn);
+      series.out.add(stats.msgRateOut);
+      series.bytesIn.add(stats.msgThroughputIn);
+      series.bytesOut.add(stats.msgThroughputOut);
+    }
     messages.draw();
     traffic.draw();
     sums.update(figuresOf(stats));
@@ -89,8 +91,8 @@ function producersTable(topic) {
       { id: "bytes", label: "Bytes /s", right: true, value: (row) => row.stats.msgThroughputIn, cell: (row) => bytes(row.stats.msgThroughputIn) },
       { id: "size", label: "Average", right: true, value: (row) => row.stats.averageMsgSize, cell: (row) => bytes(row.stats.averageMsgSize) },
       { id: "mode", label: "Access", value: (row) => row.stats.accessMode, className: "muted" },
-      { id: "address", label: "Address", value: (row) => row.stats.address ?? "", className: "muted", cell: (row) => (row.stats.address ?? "").replace(/^\//, "") },
-      { id: "client", label: "Client", value: (row) => row.stats.clientVersion ?? "", className: "muted" },
+      { id: "address", label: "Address", value: (row) => row.stats.address ?? "", className: "date", cell: (row) => (row.stats.address ?? "").replace(/^\//, "") },
+      { id: "client", label: "Client", value: (row) => row.stats.clientVersion ?? "", className: "date" },
       { id: "since", label: "Since", right: true, value: (row) => row.stats.connectedSince ?? "", cell: (row) => h("span", { class: "muted" }, ago(Date.parse(row.stats.connectedSince))) },
     ],
     whenEmpty: () => empty("Nobody publishes", "Publish a message here with the button above, or from a shell:", { command: `magnetar produce ${topic.full} -m "Hello, Magnetar"` }),

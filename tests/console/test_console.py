@@ -1,0 +1,272 @@
+"""Every screen of the console in a real browser, against a real broker with real traffic."""
+
+import json
+import threading
+
+import pytest
+from console.accessibility import flaws
+from console.browser import Window, browser, needs_chromium
+from support.admin import ask
+
+from magnetar import InitialPosition, SubscriptionType
+from magnetar.broker.admin.routes.console import FOLDER
+from magnetar.client import blocking
+from magnetar.testing.local_broker import BrokerThread
+
+pytestmark = needs_chromium
+
+TOPIC = "persistent/shop/orders/paid"
+AVRO = {"type": "record", "name": "Order", "fields": [{"name": "id", "type": "int"}]}
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    with browser() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def broker():
+    with BrokerThread() as running:
+        ask(
+            running, "PUT", "tenants/shop", {"adminRoles": ["a"], "allowedClusters": ["standalone"]}
+        )
+        ask(running, "PUT", "namespaces/shop/orders")
+        ask(running, "PUT", "persistent/shop/orders/placed/partitions", 2)
+        with blocking.Client(running.service_url) as client:
+            ended = threading.Event()
+            idle = [client.subscribe("persistent://shop/orders/placed", "fulfil")]
+            paid = "persistent://shop/orders/paid"
+            shared = SubscriptionType.KEY_SHARED
+            idle += [
+                client.subscribe(paid, "packing", type=shared, name=name, start_paused=True)
+                for name in ("packer-1", "packer-2")
+            ]
+            stuck = client.subscribe(
+                paid,
+                "ledger",
+                type=SubscriptionType.SHARED,
+                initial_position=InitialPosition.EARLIEST,
+                name="booker",
+                receiver_queue_size=5,
+            )
+            traffic = threading.Thread(target=publish, args=(client, ended))
+            traffic.start()
+            # Holes: the first is not acknowledged, some behind it are.
+            for number in range(5):
+                message = stuck.receive()
+                if number % 2:
+                    stuck.acknowledge(message)
+            yield running
+            assert len(idle) == 3, "whoever lets go of a consumer closes it"
+            ended.set()
+            traffic.join()
+
+
+def publish(client, ended):
+    paid = client.create_producer("persistent://shop/orders/paid", batching=False)
+    placed = client.create_producer("persistent://shop/orders/placed")
+    number = 0
+    while not ended.wait(0.05):
+        for _ in range(3):
+            value = json.dumps({"order": number, "total": 9.5}).encode()
+            paid.send(value, key=f"customer-{number % 7}", properties={"from": "web"})
+            placed.send(value)
+            number += 1
+
+
+SCREENS = {
+    "": "Needs attention",
+    "tenants": "New tenant",
+    "tenants/shop": "New namespace",
+    "namespaces/shop/orders": "placed",
+    "namespaces/shop/orders/policies": "Retention",
+    "namespaces/shop/orders/permissions": "Nobody has a right of their own here",
+    "namespaces/shop/orders/bundles": "0x00000000_0x40000000",
+    "topics": "shop/orders/paid",
+    f"topics/{TOPIC}": "Producers",
+    "topics/persistent/shop/orders/placed": "partition 1",
+    f"topics/{TOPIC}/messages": "customer-3",
+    f"topics/{TOPIC}/storage": "Mark-delete",
+    f"topics/{TOPIC}/policies": "Retention",
+    f"topics/{TOPIC}/schema": "No schema",
+    f"topics/{TOPIC}/permissions": "Permissions",
+    f"topics/{TOPIC}/subscription/packing": "packer-2",
+    f"topics/{TOPIC}/subscription/ledger": "What helps:",
+    "brokers": "standalone",
+    "brokers/dynamic": "Setting",
+    "brokers/configuration": "Setting",
+    "functions": "Functions are off",
+}
+
+
+def test_every_screen_shows_what_there_is_to_everybody(broker, chromium):
+    window = Window(chromium, broker.web_url)
+    page = window.page
+    for place, text in SCREENS.items():
+        page.emulate_media(color_scheme="dark")
+        page.set_viewport_size({"width": 1280, "height": 900})
+        window.go(place)
+        window.says(text)
+        assert flaws(page) == [], place
+        page.emulate_media(color_scheme="light")
+        page.set_viewport_size({"width": 390, "height": 844})
+        assert flaws(page) == [], f"{place}, light and narrow"
+    assert window.complaints == []
+    page.close()
+
+
+def test_each_screen_changes_what_it_shows(broker, chromium):
+    window = Window(chromium, broker.web_url)
+    page = window.page
+    window.go("tenants")
+    window.press("New tenant")
+    window.fill("Name", "acme")
+    window.confirm("Create")
+    window.says("No namespaces yet")
+    window.press("New namespace")
+    window.fill("Name", "events")
+    window.confirm("Create")
+    page.get_by_role("heading", name="acme/events").wait_for()
+
+    window.press("New topic")
+    window.fill("Name", "clicks")
+    window.confirm("Create")
+    window.says("No subscriptions")
+    window.press("New subscription")
+    window.fill("Name", "counting")
+    window.confirm("Create")
+    window.says("Caught up")
+    for value in ("one", "two", "three"):
+        window.press("Publish")
+        window.fill("Key", "k")
+        window.dialog.locator("[name=value]").fill(value)
+        window.confirm("Publish")
+
+    topic = "persistent/acme/events/clicks"
+    window.go(f"topics/{topic}/messages")
+    page.get_by_text("two", exact=True).click()
+    window.says("No properties")
+    assert page.locator(".opened pre").inner_text() == "two"
+    page.get_by_role("button", name="Hex").click()
+    assert "74 77 6f" in page.locator(".opened pre").inner_text()
+    window.press("Live tail")
+    window.says("Waiting for messages")
+    window.press("Publish")
+    window.dialog.locator("[name=value]").fill("four")
+    window.confirm("Publish")
+    window.says("1 message since the tail began")
+
+    window.go(f"topics/{topic}/subscription/counting")
+    window.press("Skip")
+    window.dialog.get_by_label("How many").fill("2")
+    window.says("The next 2 entries of 4 in the backlog are not delivered any more.")
+    window.confirm("Skip")
+    assert backlog(broker, topic) == 2
+    window.press("Reset")
+    window.says("Delivers 2 entries again, and then what comes after.")
+    window.confirm("Reset")
+    assert backlog(broker, topic) == 4
+    window.choose("Clear the backlog")
+    window.says("4 entries of clicks are not delivered to it any more.")
+    window.confirm("Clear", typed="counting")
+    assert backlog(broker, topic) == 0
+
+    window.go(f"topics/{topic}/schema")
+    window.press("New version")
+    window.dialog.get_by_label("Definition").fill(json.dumps(AVRO))
+    window.confirm("Add")
+    window.says("version 0")
+    note = {"name": "note", "type": "string", "default": ""}
+    window.press("New version")
+    grown = {**AVRO, "fields": [*AVRO["fields"], note]}
+    window.dialog.get_by_label("Definition").fill(json.dumps(grown))
+    window.press("Check")
+    window.says("It would be taken")
+    window.confirm("Add")
+    page.locator(".diff .added", has_text="note").wait_for()
+
+    window.go(f"topics/{topic}/permissions")
+    window.press("Grant")
+    window.fill("Role", "reader")
+    window.dialog.get_by_label("consume").check()
+    window.confirm("Grant")
+    window.says("reader")
+    assert ask(broker, "GET", f"{topic}/permissions") == {"reader": ["consume"]}
+
+    window.go("namespaces/acme/events/policies")
+    window.press("Edit Time to live")
+    window.fill("Time to live", "60")
+    window.confirm("Save")
+    page.get_by_role("row", name="Time to live").get_by_text("this namespace").wait_for()
+    window.go(f"topics/{topic}/policies")
+    row = page.get_by_role("row", name="Time to live")
+    assert row.locator("td").nth(1).inner_text() == "60 s"
+    assert row.locator("td").nth(2).inner_text() == "namespace"
+
+    window.go(f"topics/{topic}")
+    window.choose("Delete")
+    assert window.button("Delete", within=window.dialog).is_disabled()
+    window.confirm("Delete", typed="clicks")
+    window.says("No topics yet")
+    assert ask(broker, "GET", "persistent/acme/events") == []
+    assert window.complaints == []
+    page.close()
+
+
+def backlog(broker, topic):
+    return ask(broker, "GET", f"{topic}/stats")["subscriptions"]["counting"]["msgBacklog"]
+
+
+def test_a_refusal_is_shown_with_the_brokers_reason(broker, chromium):
+    window = Window(chromium, broker.web_url)
+    window.go("tenants/shop")
+    window.press("New namespace")
+    window.fill("Name", "orders")
+    window.dialog.locator("footer button[type=submit]").click()
+    window.says("Namespace already exists")
+    window.page.keyboard.press("Escape")
+    window.go("topics/persistent/shop/orders/nowhere")
+    window.says("Topic persistent://shop/orders/nowhere not found")
+    assert flaws(window.page) == ["not one h1"]
+    window.page.close()
+
+
+def test_keys_lead_everywhere(broker, chromium):
+    window = Window(chromium, broker.web_url)
+    page = window.page
+    window.go("")
+    page.keyboard.type("gn")
+    page.locator("main[data-place='tenants']").wait_for()
+    page.keyboard.press("j")
+    first = page.locator(":focus").inner_text()
+    page.keyboard.press("j")
+    second = page.locator(":focus").inner_text()
+    assert first < second
+    page.keyboard.press("Enter")
+    page.locator(f"main[data-place='tenants/{second}']").wait_for()
+    page.keyboard.press("[")
+    page.locator("main[data-place='tenants']").wait_for()
+    page.keyboard.press("/")
+    page.keyboard.type("orders placed")
+    page.get_by_role("option", name="shop/orders/placed").wait_for()
+    assert flaws(page) == []
+    page.keyboard.press("Enter")
+    page.locator("main[data-place='topics/persistent/shop/orders/placed']").wait_for()
+    page.keyboard.press("?")
+    window.says("The next row of a table")
+    page.keyboard.press("Escape")
+    assert not page.locator("dialog[open]").count()
+    page.keyboard.press("d")
+    assert page.locator("html").get_attribute("data-theme") == "dark"
+    assert window.complaints == []
+    page.close()
+
+
+def test_every_module_can_be_loaded(broker, chromium):
+    window = Window(chromium, broker.web_url)
+    window.go("tenants")
+    names = sorted(file.relative_to(FOLDER).as_posix() for file in FOLDER.rglob("*.js"))
+    load = "names => Promise.all(names.map(name => import(`/console/${name}`))).then(m => m.length)"
+    assert window.page.evaluate(load, names) == len(names)
+    window.page.close()
