@@ -96,5 +96,5 @@ ROUTES: Final = (
     Route("GET", f"{_ONE}/partitioned-internalStats", get_partitioned, access=Access.LOOKUP),
     Route("GET", f"{_ONE}/internal-info", get_info, access=Access.LOOKUP),
     Route("PUT", f"{_ONE}/backlogSize", backlog_size, takes=(JSON,), access=Access.CONSUME),
-    Route("GET", f"{_ONE}/backlog", backlog, access=Access.LOOKUP),
+    Route("GET", f"{_ONE}/backlog", backlog, access=Access.CONSUME),
 )
