@@ -3,7 +3,7 @@
 Every change is a compare-and-set: of two administrators who do the same, one gets an error.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -193,6 +193,15 @@ class Resources:
             if stored.deleted:
                 raise NamespaceNotFound("Namespace does not exist")
             return stored.with_policies(**changed(stored.policies))
+
+        if not await self._records.change(paths.namespace(namespace), self._namespace_of, change):
+            raise NamespaceNotFound("Namespace does not exist")
+
+    async def split_bundles(self, namespace: NamespaceName, places: Sequence[int]) -> None:
+        """Let bundles begin at these places, too. Raises NamespaceNotFound, InvalidValue."""
+
+        def change(stored: NamespacePolicies) -> NamespacePolicies:
+            return replace(stored, bundles=stored.bundles.split_at(places))
 
         if not await self._records.change(paths.namespace(namespace), self._namespace_of, change):
             raise NamespaceNotFound("Namespace does not exist")

@@ -11,6 +11,7 @@ from magnetar import Client
 from magnetar.model.names import TopicName
 from magnetar.testing.local_broker import LocalBroker
 
+RECORDED = b"localhost:8080"
 USUAL = {"Accept": "application/json", "Content-Type": "application/json"}
 
 
@@ -32,6 +33,7 @@ class World:
     async def ask(self, method, path, body=None, **headers) -> Answer:
         """Send a request; ``body`` is JSON, or bytes as they are; a header None is left out."""
         data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+        path, data = self._here(path.encode()).decode(), data and self._here(data)
         sent = {k: v for k, v in {**USUAL, **headers}.items() if v is not None}
         async with self._session.request(
             method,
@@ -41,9 +43,18 @@ class World:
             skip_auto_headers=("Accept", "Content-Type", "User-Agent"),
             allow_redirects=False,
         ) as response:
-            text = (await response.read()).decode(errors="replace")
+            text = self._elsewhere((await response.read()).decode(errors="replace"))
             kind = response.headers.get("Content-Type")
             return Answer(response.status, kind, text, response.headers)
+
+    def _here(self, sent: bytes) -> bytes:
+        """What is asked of the recorded broker, asked of ours."""
+        return sent.replace(RECORDED, f"localhost:{self.local.web_port}".encode())
+
+    def _elsewhere(self, answered: str) -> str:
+        """What our broker answers, as if it were where the recorded one was."""
+        answered = answered.replace(f"localhost:{self.local.web_port}", RECORDED.decode())
+        return answered.replace(f"localhost:{self.local.port}", "localhost:6650")
 
     async def make(self, *requests):
         """Ask for what must be there: each a method, a path below /admin/v2, and a body."""
@@ -67,7 +78,7 @@ class World:
 async def open_world():
     timeout = aiohttp.ClientTimeout(total=20)
     async with (
-        LocalBroker() as local,
+        LocalBroker(settings={"advertisedAddress": "localhost"}) as local,
         aiohttp.ClientSession(timeout=timeout) as session,
         Client(local.service_url) as client,
     ):

@@ -14,21 +14,28 @@ from magnetar.broker.admin.exchange import BODY_BYTES_MAX
 from magnetar.broker.admin.rates import keep_rates
 from magnetar.broker.admin.router import Route, Router
 from magnetar.broker.admin.routes import (
+    bookies,
     brokers,
+    bundles,
     clusters,
     compaction,
     console,
     diagnosis,
     expiry,
+    failure_domains,
     functions,
+    isolation_policies,
     lifecycle,
+    local_policies,
     lookup,
     messages,
     namespace_backlog,
+    namespace_properties,
     namespaces,
     non_persistent,
     offload,
     overview,
+    peer_clusters,
     permissions,
     policies,
     publishing,
@@ -36,8 +43,11 @@ from magnetar.broker.admin.routes import (
     replay,
     replication,
     resource_groups,
+    resource_quotas,
     rights,
+    roots,
     schemas,
+    shadow_topics,
     single_messages,
     subscriptions,
     tenants,
@@ -45,6 +55,7 @@ from magnetar.broker.admin.routes import (
     topic_properties,
     topic_stats,
     topics,
+    transactions,
 )
 from magnetar.broker.admin.routes.functions import FORM_BYTES_MAX
 from magnetar.broker.admin.services import AdminServices
@@ -86,6 +97,17 @@ ROUTES: Final = (
     *functions.ROUTES,
     *rights.ROUTES,
     *console.ROUTES,
+    *bookies.ROUTES,
+    *bundles.ROUTES,
+    *failure_domains.ROUTES,
+    *isolation_policies.ROUTES,
+    *local_policies.ROUTES,
+    *namespace_properties.ROUTES,
+    *peer_clusters.ROUTES,
+    *resource_quotas.ROUTES,
+    *roots.ROUTES,
+    *shadow_topics.ROUTES,
+    *transactions.ROUTES,
 )
 """Every route there is; what is not here does not exist."""
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
+from magnetar.broker.plain_patterns import PATTERN_LENGTH_MAX
 from magnetar.broker.session import Session
 from magnetar.broker.topic_watches import NamespaceTopics, TopicWatches
 from magnetar.errors import (
@@ -19,7 +20,7 @@ from magnetar.wire import replies
 from magnetar.wire.commands import CommandWatchTopicList, CommandWatchTopicListClose
 
 from .client_authorization import OFF, ClientAuthorization
-from .topic_patterns import PATTERN_LENGTH_MAX, TopicPattern
+from .topic_patterns import TopicPattern
 
 WATCHERS_MAX: Final = 1_000  # Of one connection.
 

@@ -4,6 +4,7 @@
     /admin/policies/{tenant}                                           TenantInfo
     /admin/policies/{tenant}/{namespace}                               NamespacePolicies
     /admin/local-policies/{tenant}/{namespace}                         what the cluster alone needs
+    /admin/cluster-policies/{cluster}                                  whether it has moved
     /admin/failure-domains/{cluster}                                   its failure domains
     /admin/isolation-policies/{cluster}                                its isolation policies
     /admin/bookies                                                     their racks, by group
@@ -33,6 +34,7 @@ CLUSTERS = "/admin/clusters"
 TENANTS = "/admin/policies"
 PARTITIONED_TOPICS = "/admin/partitioned-topics"
 LOCAL_POLICIES = "/admin/local-policies"
+CLUSTER_POLICIES = "/admin/cluster-policies"
 FAILURE_DOMAINS = "/admin/failure-domains"
 ISOLATION_POLICIES = "/admin/isolation-policies"
 BOOKIES = "/admin/bookies"
@@ -67,6 +69,10 @@ def namespace(name: NamespaceName) -> str:
 
 def local_policies(name: NamespaceName) -> str:
     return f"{LOCAL_POLICIES}/{name.tenant}/{name.local}"
+
+
+def cluster_policies(cluster: str) -> str:
+    return f"{CLUSTER_POLICIES}/{cluster}"
 
 
 def failure_domains(cluster: str) -> str:

@@ -4,9 +4,6 @@ from golden.admin.groups.shared import NOT_YET
 
 BEFORE = {}
 DIFFERENCES = {
-    "list": NOT_YET,
-    "list_cluster": NOT_YET,
-    "list_unknown_cluster": NOT_YET,
     "owned": NOT_YET,
     "owned_unknown_broker": NOT_YET,
     "version": "it is our version",
@@ -22,5 +19,4 @@ DIFFERENCES = {
     "dynamic_delete": NOT_YET,
     "dynamic_delete_unknown": NOT_YET,
     "runtime": NOT_YET,
-    "shutdown_wrong_method": NOT_YET,
 }

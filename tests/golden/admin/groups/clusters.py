@@ -1,40 +1,14 @@
 """clusters"""
 
-from golden.admin.groups.shared import NOT_YET
+from golden.admin.groups.shared import making
 
-BEFORE = {}
+BEFORE = {
+    "list_end": making(
+        ("DELETE", "clusters/cluster3", None),
+        ("DELETE", "clusters/cluster5", None),
+        ("PUT", "clusters/cluster2", {"serviceUrl": "http://cluster2.example:8080"}),
+    )
+}
 DIFFERENCES = {
     "get": "settings of Java's key stores mean nothing here",
-    "peers_get_unset": NOT_YET,
-    "peers_set": NOT_YET,
-    "peers_get": NOT_YET,
-    "peers_set_self": NOT_YET,
-    "peers_set_unknown": NOT_YET,
-    "peers_clear": NOT_YET,
-    "peers_unknown_cluster": NOT_YET,
-    "fd_list": NOT_YET,
-    "fd_get_unknown": NOT_YET,
-    "fd_set": NOT_YET,
-    "fd_get": NOT_YET,
-    "fd_list2": NOT_YET,
-    "fd_set_conflict": NOT_YET,
-    "fd_delete": NOT_YET,
-    "fd_delete_unknown": NOT_YET,
-    "fd_unknown_cluster": NOT_YET,
-    "iso_list_empty": NOT_YET,
-    "iso_get_unknown": NOT_YET,
-    "iso_set": NOT_YET,
-    "iso_get": NOT_YET,
-    "iso_list": NOT_YET,
-    "iso_brokers": NOT_YET,
-    "iso_broker": NOT_YET,
-    "iso_set_invalid": NOT_YET,
-    "iso_delete": NOT_YET,
-    "iso_delete_unknown": NOT_YET,
-    "iso_unknown_cluster": NOT_YET,
-    "migrate_get": NOT_YET,
-    "migrate_set": NOT_YET,
-    "migrate_get_set": NOT_YET,
-    "get_migrated": NOT_YET,
-    "list_end": NOT_YET,
 }

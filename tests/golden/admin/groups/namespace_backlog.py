@@ -1,6 +1,6 @@
 """Backlogs of all topics of a namespace."""
 
-from golden.admin.groups.shared import NOT_OURS, NOT_YET, leave
+from golden.admin.groups.shared import NOT_OURS, leave
 
 
 async def consumer_left(world):
@@ -10,5 +10,4 @@ async def consumer_left(world):
 BEFORE = {"clearBacklog": consumer_left}
 DIFFERENCES = {
     "clearBacklog_sub_unknown": NOT_OURS,
-    "unload_ns": NOT_YET,
 }

@@ -1,6 +1,8 @@
 """Policies of topics."""
 
-from golden.admin.groups.shared import NOT_OURS, NOT_YET, making
+from golden.admin.groups.shared import NO_ALIYUN, NO_SYSTEM_TOPICS, NOT_OURS, NOT_YET, making
+
+NO_HDFS = "fileSystemURI is a folder of the broker's: others are refused"
 
 BEFORE = {
     "messageTTL.get_default": making(
@@ -20,19 +22,14 @@ BEFORE = {
 }
 DIFFERENCES = {
     "offloadPolicies.get_default_applied": NOT_YET,
-    "offloadPolicies.set": NOT_YET,
-    "offloadPolicies.get_set": NOT_YET,
-    "offloadPolicies.get_set_applied": NOT_YET,
-    'offloadPolicies.set_bad_{"managedLedgerOffloadDriver": "zzz"}': NOT_YET,
+    "offloadPolicies.set": NO_HDFS,
+    "offloadPolicies.get_set": NO_HDFS,
+    "offloadPolicies.get_set_applied": NO_HDFS,
+    'offloadPolicies.set_bad_{"managedLedgerOffloadDriver": "zzz"}': NO_ALIYUN,
     'subscriptionTypesEnabled.set_bad_["Zzz"]': NOT_OURS,
-    "shadowTopics.get_default": NOT_YET,
-    "shadowTopics.set": NOT_YET,
-    "shadowTopics.get": NOT_YET,
-    "shadowTopics.delete": NOT_YET,
-    "shadowTopics.set_bad": NOT_YET,
     "global.get_applied": "a global policy holds, so it is shown as such",
-    "topics_with_system": NOT_YET,
-    "list_include_system": NOT_YET,
-    "change_events_stats": NOT_YET,
-    "change_events_partitions": NOT_YET,
+    "topics_with_system": NO_SYSTEM_TOPICS,
+    "list_include_system": NO_SYSTEM_TOPICS,
+    "change_events_stats": NO_SYSTEM_TOPICS,
+    "change_events_partitions": NO_SYSTEM_TOPICS,
 }

@@ -43,34 +43,34 @@ async def names(admin: AdminServices, _: Request) -> Reply:
 
 
 async def get(admin: AdminServices, request: Request) -> Reply:
-    data = await admin.resources.cluster(_name(request))
+    data = await admin.resources.cluster(cluster_name(request))
     if data is None:
         raise NotFound("Cluster does not exist")
     return shown(data.shown())
 
 
 async def create(admin: AdminServices, request: Request) -> Reply:
-    name = _name(request)
-    await admin.resources.create_cluster(name, _cluster_data(request))
+    name = cluster_name(request)
+    await admin.resources.create_cluster(name, cluster_data(request))
     return Reply(200)
 
 
 async def update(admin: AdminServices, request: Request) -> Reply:
-    name, data = _name(request), _cluster_data(request)
+    name, data = cluster_name(request), cluster_data(request)
     await admin.resources.update_cluster(name, lambda _: data)
     return Reply(200)
 
 
 async def delete(admin: AdminServices, request: Request) -> Reply:
-    await admin.resources.delete_cluster(_name(request))
+    await admin.resources.delete_cluster(cluster_name(request))
     return done()
 
 
-def _name(request: Request) -> str:
+def cluster_name(request: Request) -> str:
     return arguments.entity(request, "cluster", "Cluster")
 
 
-def _cluster_data(request: Request) -> ClusterData:
+def cluster_data(request: Request) -> ClusterData:
     sent = arguments.json_object(request)
     if sent is None:
         raise Rejection(400, "cluster data is required")

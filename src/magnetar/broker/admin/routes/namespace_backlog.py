@@ -7,6 +7,7 @@ from magnetar.broker.admin import arguments
 from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import Reply, Request, done
 from magnetar.broker.admin.router import Route
+from magnetar.broker.admin.routes.bundles import bundle_of
 from magnetar.broker.admin.routes.namespaces import existing
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.auth.access import Access
@@ -21,13 +22,14 @@ TOPICS_PER_TURN: Final = 20
 async def clear(admin: AdminServices, request: Request) -> Reply:
     """Acknowledge everything, for one subscription name or for all subscriptions."""
     only = arguments.subscription(request) if "subscription" in request.segments else None
-    found = only is None
+    found, topics = only is None, 0
     async for topic in _topics(admin, request):
+        topics += 1
         for subscription in list(topic.subscriptions.values()):
             if only in (None, subscription.name):
                 await topic.skip(subscription)
                 found = True
-    if not found:
+    if topics and not found:
         raise SubscriptionNotFound(
             f"Subscription {only} is on no topic of {arguments.namespace(request)}"
         )
@@ -56,12 +58,12 @@ async def unsubscribe(admin: AdminServices, request: Request) -> Reply:
 
 async def _topics(admin: AdminServices, request: Request) -> AsyncIterator[StoredTopic]:
     """The persistent topics, opened one after the other, with pauses in which others are served."""
-    bundles = (await existing(admin, request)).bundles
-    namespace, bundle = arguments.namespace(request), request.segments.get("bundle")
-    if bundle is not None and bundle not in bundles.ranges:
-        raise Rejection(412, f"Cannot find bundle {namespace}/{bundle} in the bundles list")
-    names = await admin.resources.topics(namespace, PERSISTENT)
-    chosen = [name for name in names if bundle in (None, bundles.range_of(name))]
+    if "bundle" in request.segments:
+        names = await (await bundle_of(admin, request, owned=True)).topics(admin)
+    else:
+        await existing(admin, request)
+        names = await admin.resources.topics(arguments.namespace(request), PERSISTENT)
+    chosen = [name for name in names if name.persistent]
     for count, name in enumerate(chosen, start=1):
         try:
             yield await admin.access.open_stored(name)

@@ -81,7 +81,7 @@ async def get(scope: PolicyScope, admin: AdminServices, request: Request) -> Rep
     found = (await scope.own(admin, request)).offload
     if scope is not NAMESPACE and request.flag("applied"):
         found = (await scope.combined(admin, request)).policies.offload
-    return Reply(200) if found is None else shown(_shown(found))
+    return Reply(200) if found in (None, OffloadPolicies()) else shown(_shown(found))
 
 
 def _shown(found: OffloadPolicies) -> dict[str, Any]:

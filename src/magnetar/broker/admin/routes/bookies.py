@@ -1,0 +1,82 @@
+"""Bookies: there are none, since the broker stores by itself; their racks are kept all the same."""
+
+from typing import Final
+
+from magnetar.broker.admin import arguments
+from magnetar.broker.admin.errors import Rejection
+from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
+from magnetar.broker.admin.router import Route
+from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.auth.access import Access
+from magnetar.errors import NotFound
+from magnetar.model.records import Json
+from magnetar.storage.metadata import paths
+
+_TEXTS: Final = ("rack", "hostname")
+
+
+async def names(_admin: AdminServices, _request: Request) -> Reply:
+    return shown({"bookies": []})
+
+
+async def racks(admin: AdminServices, _: Request) -> Reply:
+    return shown(await _stored(admin))
+
+
+async def get(admin: AdminServices, request: Request) -> Reply:
+    bookie = request.segments["bookie"]
+    for group in (await _stored(admin)).values():
+        if bookie in group:
+            return shown(group[bookie])
+    raise _missing(bookie)
+
+
+async def change(admin: AdminServices, request: Request) -> Reply:
+    bookie, group = request.segments["bookie"], request.query.get("group")
+    sent = arguments.json_object(request) or {}
+    if not group:
+        raise Rejection(412, "Bookie 'group' parameters is missing")
+    info = {key: sent[key] for key in _TEXTS if sent.get(key) is not None}
+    if not all(isinstance(each, str) for each in info.values()):
+        raise Rejection(400, "rack and hostname are texts")
+
+    def changed(stored: Json) -> Json:
+        rest = _without(stored, bookie)
+        return {**rest, group: {**rest.get(group, {}), bookie: info}}
+
+    await admin.resources.objects.change(paths.BOOKIES, changed)
+    return done(("racks-info",))
+
+
+async def delete(admin: AdminServices, request: Request) -> Reply:
+    bookie = request.segments["bookie"]
+    if not any(bookie in group for group in (await _stored(admin)).values()):
+        raise _missing(bookie)
+    await admin.resources.objects.change(paths.BOOKIES, lambda stored: _without(stored, bookie))
+    return done()
+
+
+async def _stored(admin: AdminServices) -> Json:
+    return await admin.resources.objects.get(paths.BOOKIES) or {}
+
+
+def _without(stored: Json, bookie: str) -> Json:
+    rest = {
+        group: {name: info for name, info in bookies.items() if name != bookie}
+        for group, bookies in stored.items()
+    }
+    return {group: bookies for group, bookies in rest.items() if bookies}
+
+
+def _missing(bookie: str) -> NotFound:
+    return NotFound(f"Bookie rack placement configuration not found: {bookie}")
+
+
+_RACKS = "/admin/v2/bookies/racks-info"
+ROUTES: Final = (
+    Route("GET", "/admin/v2/bookies/all", names, access=Access.SUPERUSER),
+    Route("GET", _RACKS, racks, access=Access.SUPERUSER),
+    Route("GET", f"{_RACKS}/{{bookie}}", get, access=Access.SUPERUSER),
+    Route("POST", f"{_RACKS}/{{bookie}}", change, takes=(JSON,), access=Access.SUPERUSER),
+    Route("DELETE", f"{_RACKS}/{{bookie}}", delete, access=Access.SUPERUSER),
+)

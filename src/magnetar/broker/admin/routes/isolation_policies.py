@@ -1,0 +1,145 @@
+"""Which brokers of a cluster serve which namespaces: kept, and shown for the one there is."""
+
+import json
+from typing import Any, Final
+
+from magnetar.broker.admin import arguments
+from magnetar.broker.admin.errors import Rejection
+from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
+from magnetar.broker.admin.router import Route
+from magnetar.broker.admin.routes.clusters import cluster_name
+from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.auth.access import Access
+from magnetar.broker.plain_patterns import plain_pattern
+from magnetar.errors import InvalidValue, NotFound
+from magnetar.model.records import Json
+from magnetar.storage.metadata import paths
+
+_LISTS: Final = ("namespaces", "primary", "secondary")
+_FAILOVER: Final = "auto_failover_policy"
+_KEYS: Final = (*_LISTS, _FAILOVER, "unload_scope")
+_POLICY: Final = "min_available"
+_LIMITS: Final = ("min_limit", "usage_threshold")
+
+
+async def names(admin: AdminServices, request: Request) -> Reply:
+    return shown(await _policies(admin, request))
+
+
+async def get(admin: AdminServices, request: Request) -> Reply:
+    name = _name(request)
+    found = (await _policies(admin, request)).get(name)
+    if found is None:
+        raise NotFound(
+            f"NamespaceIsolationPolicies for cluster {cluster_name(request)} does not have {name}"
+        )
+    return shown(found)
+
+
+async def change(admin: AdminServices, request: Request) -> Reply:
+    name, sent = _name(request), arguments.json_object(request) or {}
+    await _existing(admin, request)
+    policy = {key: sent[key] for key in _KEYS if sent.get(key) is not None}
+    if not _valid(policy):
+        raise Rejection(400, _invalid(name, sent))
+    for expression in (each for key in _LISTS for each in policy.get(key, ())):
+        _pattern(expression)
+    where = paths.isolation_policies(cluster_name(request))
+    await admin.resources.objects.put(where, **{name: policy})
+    return done(("namespaceIsolationPolicies",))
+
+
+async def delete(admin: AdminServices, request: Request) -> Reply:
+    await _existing(admin, request)
+    where = paths.isolation_policies(cluster_name(request))
+    await admin.resources.objects.put(where, **{_name(request): None})
+    return done()
+
+
+async def brokers(admin: AdminServices, request: Request) -> Reply:
+    """The brokers that a policy names, of those there are: this one, or none."""
+    found = _of_broker(await _policies(admin, request), admin.broker_id)
+    return shown([] if found is None else [found])
+
+
+async def broker(admin: AdminServices, request: Request) -> Reply:
+    asked = request.segments["broker"]
+    found = _of_broker(await _policies(admin, request), asked)
+    return shown(found or {"brokerName": asked, "primary": False})
+
+
+def _of_broker(policies: Json, name: str) -> Json | None:
+    for policy_name, policy in policies.items():
+        for key in ("primary", "secondary"):
+            if any(_pattern(each).fullmatch(name) for each in policy.get(key, ())):
+                return {
+                    "brokerName": name,
+                    "policyName": policy_name,
+                    "namespaceRegex": policy["namespaces"],
+                    "primary": key == "primary",
+                }
+    return None
+
+
+def _pattern(text: str) -> Any:
+    pattern = plain_pattern(text, "pattern of brokers or namespaces")
+    if pattern is None:
+        raise InvalidValue(f"{text!r:.100} is too much of a pattern: use plain ones, as broker-.*")
+    return pattern
+
+
+def _valid(policy: Json) -> bool:
+    lists = [policy.get(key, []) for key in _LISTS]
+    failover = policy.get(_FAILOVER)
+    if not isinstance(failover, dict):
+        return False
+    limits = failover.get("parameters")
+    return (
+        all(isinstance(each, list) and all(isinstance(x, str) for x in each) for each in lists)
+        and bool(lists[0] and lists[1])
+        and isinstance(limits, dict)
+        and failover.get("policy_type") == _POLICY
+        and all(isinstance(limits.get(key), str) for key in _LIMITS)
+    )
+
+
+def _invalid(name: str, sent: Json) -> str:
+    """Why, in Pulsar's words and in its layout."""
+    items = [f'  "{key}" : {_laid_out(sent.get(key))}' for key in _KEYS]
+    data = ",\n".join(items)
+    return f"Invalid format of input policy data. policy: {name}; data: {{\n{data}\n}}"
+
+
+def _laid_out(value: Any) -> str:
+    text = json.dumps(value)
+    return f"[ {text[1:-1]} ]".replace("  ", " ") if isinstance(value, list) else text
+
+
+async def _policies(admin: AdminServices, request: Request) -> Json:
+    cluster = await _existing(admin, request)
+    found = await admin.resources.objects.get(paths.isolation_policies(cluster))
+    if found is None:
+        raise NotFound(f"NamespaceIsolationPolicies for cluster {cluster} does not exist")
+    return found
+
+
+async def _existing(admin: AdminServices, request: Request) -> str:
+    name = cluster_name(request)
+    if await admin.resources.cluster(name) is None:
+        raise NotFound(f"Cluster {name} does not exist.")
+    return name
+
+
+def _name(request: Request) -> str:
+    return arguments.entity(request, "policy", "Isolation policy")
+
+
+_ALL = "/admin/v2/clusters/{cluster}/namespaceIsolationPolicies"
+ROUTES: Final = (
+    Route("GET", _ALL, names, access=Access.SUPERUSER),
+    Route("GET", f"{_ALL}/brokers", brokers, access=Access.SUPERUSER),
+    Route("GET", f"{_ALL}/brokers/{{broker}}", broker, access=Access.SUPERUSER),
+    Route("GET", f"{_ALL}/{{policy}}", get, access=Access.SUPERUSER),
+    Route("POST", f"{_ALL}/{{policy}}", change, takes=(JSON,), access=Access.SUPERUSER),
+    Route("DELETE", f"{_ALL}/{{policy}}", delete, access=Access.SUPERUSER),
+)

@@ -1,0 +1,110 @@
+"""What a cluster alone knows of a namespace: its anti-affinity group, and the bookies it prefers.
+
+Both are kept and shown. They mean something where there are several brokers, or bookies.
+"""
+
+import json
+from typing import Final
+
+from magnetar.broker.admin import arguments
+from magnetar.broker.admin.errors import Rejection
+from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown, text
+from magnetar.broker.admin.router import Route
+from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.auth.access import Access
+from magnetar.errors import NamespaceNotFound
+from magnetar.model.names import NamespaceName
+from magnetar.model.records import Json
+from magnetar.storage.metadata import paths
+
+GROUP: Final = "namespaceAntiAffinityGroup"
+_BOOKIES: Final = "bookieAffinityGroup"
+_BOOKIE_GROUPS: Final = ("bookkeeperAffinityGroupPrimary", "bookkeeperAffinityGroupSecondary")
+
+
+async def group(admin: AdminServices, request: Request) -> Reply:
+    found = (await _policies(admin, request) or {}).get(GROUP)
+    return done() if found is None else text(found)
+
+
+async def set_group(admin: AdminServices, request: Request) -> Reply:
+    """Take the name as JSON, and as it is."""
+    sent = request.body.decode(errors="replace").strip()
+    name = arguments.body(request) if sent.startswith('"') else sent
+    where = await _existing(admin, request)
+    await admin.resources.objects.put(paths.local_policies(where), **{GROUP: name})
+    return done(("antiAffinity",) if name else ())
+
+
+async def remove_group(admin: AdminServices, request: Request) -> Reply:
+    where = await _existing(admin, request)
+    await admin.resources.objects.put(paths.local_policies(where), **{GROUP: None})
+    return done()
+
+
+async def namespaces_of_group(admin: AdminServices, request: Request) -> Reply:
+    """The namespaces of a tenant that are in a group."""
+    asked = arguments.entity(request, "group", "Anti-affinity group")
+    if await admin.resources.cluster(arguments.entity(request, "cluster", "Cluster")) is None:
+        raise Rejection(412, "Cluster does not exist")
+    found = []
+    for name in await admin.resources.namespaces(request.query.get("tenant", "")):
+        policies = await admin.resources.objects.get(paths.local_policies(name))
+        if (policies or {}).get(GROUP) == asked:
+            found.append(str(name))
+    return shown(found)
+
+
+async def bookies(admin: AdminServices, request: Request) -> Reply:
+    await _existing(admin, request)
+    policies = await _policies(admin, request)
+    if policies is None:
+        raise NamespaceNotFound("Namespace local-policies does not exist")
+    found = policies.get(_BOOKIES)
+    return done() if found is None else shown(found)
+
+
+async def set_bookies(admin: AdminServices, request: Request) -> Reply:
+    sent = arguments.json_object(request) or {}
+    groups = {key: sent[key] for key in _BOOKIE_GROUPS if sent.get(key) is not None}
+    if not all(isinstance(each, str) for each in groups.values()):
+        raise Rejection(400, f"Groups of bookies are names, not {json.dumps(groups)[:200]}")
+    where = await _existing(admin, request)
+    await admin.resources.objects.put(paths.local_policies(where), **{_BOOKIES: groups})
+    return done(("bookieAffinity",) if groups else ())
+
+
+async def remove_bookies(admin: AdminServices, request: Request) -> Reply:
+    where = await _existing(admin, request)
+    await admin.resources.objects.put(paths.local_policies(where), **{_BOOKIES: None})
+    return done()
+
+
+async def _policies(admin: AdminServices, request: Request) -> Json | None:
+    where = paths.local_policies(arguments.namespace(request))
+    return await admin.resources.objects.get(where)
+
+
+async def _existing(admin: AdminServices, request: Request) -> NamespaceName:
+    where = arguments.namespace(request)
+    await admin.resources.require_namespace(where)
+    return where
+
+
+_ONE = "/admin/v2/namespaces/{tenant}/{namespace}"
+_GROUP_AT = f"{_ONE}/antiAffinity"
+_BOOKIES_AT = f"{_ONE}/persistence/bookieAffinity"
+ROUTES: Final = (
+    Route("GET", _GROUP_AT, group, access=Access.TENANT_ADMIN),
+    Route("POST", _GROUP_AT, set_group, takes=(JSON,), access=Access.TENANT_ADMIN),
+    Route("DELETE", _GROUP_AT, remove_group, access=Access.TENANT_ADMIN),
+    Route(
+        "GET",
+        "/admin/v2/namespaces/{cluster}/antiAffinity/{group}",
+        namespaces_of_group,
+        access=Access.SUPERUSER,
+    ),
+    Route("GET", _BOOKIES_AT, bookies, access=Access.SUPERUSER),
+    Route("POST", _BOOKIES_AT, set_bookies, takes=(JSON,), access=Access.SUPERUSER),
+    Route("DELETE", _BOOKIES_AT, remove_bookies, access=Access.SUPERUSER),
+)

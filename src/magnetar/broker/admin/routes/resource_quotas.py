@@ -1,0 +1,95 @@
+"""What a bundle is expected to need, for a load balancer that this broker does not have."""
+
+import json
+from math import isfinite
+from typing import Any, Final
+
+from magnetar.broker.admin import arguments
+from magnetar.broker.admin.errors import Rejection
+from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
+from magnetar.broker.admin.router import Route
+from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.auth.access import Access
+from magnetar.errors import NamespaceNotFound
+from magnetar.model.records import Json
+from magnetar.storage.metadata import paths
+
+_DEFAULT: Final[Json] = {
+    "msgRateIn": 40.0,
+    "msgRateOut": 120.0,
+    "bandwidthIn": 100_000.0,
+    "bandwidthOut": 300_000.0,
+    "memory": 80.0,
+    "dynamic": True,
+}
+_DYNAMIC: Final = "dynamic"
+_NUMBERS: Final = tuple(key for key in _DEFAULT if key != _DYNAMIC)
+_KEY: Final = "default"
+
+
+async def get_default(admin: AdminServices, _: Request) -> Reply:
+    return shown(await _default(admin))
+
+
+async def set_default(admin: AdminServices, request: Request) -> Reply:
+    await admin.resources.objects.put(paths.RESOURCE_QUOTAS, **{_KEY: _quota(request)})
+    return done(("resource-quotas",))
+
+
+async def get(admin: AdminServices, request: Request) -> Reply:
+    own = (await _stored(admin)).get(await _bundle(admin, request))
+    return shown(own or await _default(admin))
+
+
+async def change(admin: AdminServices, request: Request) -> Reply:
+    bundle, quota = await _bundle(admin, request), _quota(request)
+    await admin.resources.objects.put(paths.RESOURCE_QUOTAS, **{bundle: quota})
+    return done(("resource-quotas",))
+
+
+async def reset(admin: AdminServices, request: Request) -> Reply:
+    bundle = await _bundle(admin, request)
+    await admin.resources.objects.put(paths.RESOURCE_QUOTAS, **{bundle: None})
+    return done()
+
+
+async def _stored(admin: AdminServices) -> Json:
+    return await admin.resources.objects.get(paths.RESOURCE_QUOTAS) or {}
+
+
+async def _default(admin: AdminServices) -> Json:
+    return (await _stored(admin)).get(_KEY, _DEFAULT)  # type: ignore[no-any-return]  # JSON.
+
+
+async def _bundle(admin: AdminServices, request: Request) -> str:
+    namespace, text = arguments.namespace(request), request.segments["bundle"]
+    record = await admin.resources.namespace(namespace)
+    if record is None:
+        raise NamespaceNotFound("Namespace does not exist")
+    record.bundles.bounds(text, namespace)
+    return f"{namespace}/{text.lower()}"
+
+
+def _quota(request: Request) -> Json:
+    sent = arguments.json_object(request) or {}
+    dynamic = sent.get(_DYNAMIC, False)
+    if not isinstance(dynamic, bool):
+        raise Rejection(400, f"{_DYNAMIC} is true or false, not {json.dumps(dynamic)[:100]}")
+    return {key: _number(key, sent.get(key, 0.0)) for key in _NUMBERS} | {_DYNAMIC: dynamic}
+
+
+def _number(key: str, value: Any) -> float:
+    if isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value):
+        return float(value)
+    raise Rejection(400, f"{key} is a number, not {json.dumps(value)[:100]}")
+
+
+_ALL = "/admin/v2/resource-quotas"
+_ONE = f"{_ALL}/{{tenant}}/{{namespace}}/{{bundle}}"
+ROUTES: Final = (
+    Route("GET", _ALL, get_default, access=Access.SUPERUSER),
+    Route("POST", _ALL, set_default, takes=(JSON,), access=Access.SUPERUSER),
+    Route("GET", _ONE, get, access=Access.SUPERUSER),
+    Route("POST", _ONE, change, takes=(JSON,), access=Access.SUPERUSER),
+    Route("DELETE", _ONE, reset, access=Access.SUPERUSER),
+)

@@ -1,0 +1,47 @@
+"""What old clients and people in a hurry ask: paths of Pulsar's first API, and a slash left out."""
+
+from dataclasses import replace
+from typing import Final
+
+from magnetar.broker.admin.exchange import Reply, Request
+from magnetar.broker.admin.router import Route
+from magnetar.broker.admin.routes import brokers, clusters, namespaces, tenants
+from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.auth.access import Access
+from magnetar.errors import NamespaceNotFound
+
+
+async def with_slash(_admin: AdminServices, request: Request) -> Reply:
+    return Reply(302, headers={"Location": f"{request.path}/"})
+
+
+async def no_namespace(_admin: AdminServices, _request: Request) -> Reply:
+    """Answer for a namespace within a cluster, which there are none of any more."""
+    raise NamespaceNotFound("Namespace does not exist")
+
+
+_OLD: Final = {
+    "/admin/clusters": clusters.names,
+    "/admin/properties": tenants.names,
+    "/admin/namespaces/{tenant}": namespaces.names,
+    "/admin/brokers/{cluster}": brokers.names_in,
+}
+"""Paths of the first API, and who answers those of the second."""
+
+ROUTES: Final = (
+    *(
+        replace(route, path=path)
+        for path, handler in _OLD.items()
+        for module in (clusters, tenants, namespaces, brokers)
+        for route in module.ROUTES
+        if route.handler is handler
+    ),
+    Route(
+        "GET",
+        "/admin/persistent/{tenant}/{cluster}/{namespace}",
+        no_namespace,
+        access=Access.TENANT_ADMIN,
+    ),
+    Route("GET", "/admin", with_slash, access=Access.PUBLIC),
+    Route("GET", "/admin/v2", with_slash, access=Access.PUBLIC),
+)
