@@ -1,4 +1,4 @@
-"""What an Apache Pulsar needs to speak TLS and to check credentials, and what it then accepts."""
+"""What a broker needs to speak TLS and to check credentials, and what it then accepts."""
 
 import base64
 import hashlib
@@ -26,25 +26,23 @@ class Security:
         (folder / "token.key").write_bytes(self._key)
         (folder / "htpasswd").write_text(HTPASSWD + "\n")
         provider = "org.apache.pulsar.broker.authentication.AuthenticationProvider"
-        self.settings = "".join(
-            f"{name}={value}\n"
-            for name, value in {
-                "brokerServicePortTls": tls,
-                "webServicePortTls": web_tls,
-                "tlsEnabled": "true",
-                "tlsCertificateFilePath": certificate,
-                "tlsKeyFilePath": key,
-                "tlsTrustCertsFilePath": self.authority.file,
-                "authenticationEnabled": "true",
-                "authenticationProviders": ",".join(
-                    provider + kind for kind in ("Token", "Basic", "Tls")
-                ),
-                "anonymousUserRole": "anonymous",
-                "authenticationRefreshCheckSeconds": 1,
-                "tokenSecretKey": f"file://{folder / 'token.key'}",
-                "basicAuthConf": f"file://{folder / 'htpasswd'}",
-            }.items()
-        )
+        self.values = {
+            "brokerServicePortTls": tls,
+            "webServicePortTls": web_tls,
+            "tlsEnabled": "true",
+            "tlsCertificateFilePath": certificate,
+            "tlsKeyFilePath": key,
+            "tlsTrustCertsFilePath": self.authority.file,
+            "authenticationEnabled": "true",
+            "authenticationProviders": ",".join(
+                provider + kind for kind in ("Token", "Basic", "Tls")
+            ),
+            "anonymousUserRole": "anonymous",
+            "authenticationRefreshCheckSeconds": 1,
+            "tokenSecretKey": f"file://{folder / 'token.key'}",
+            "basicAuthConf": f"file://{folder / 'htpasswd'}",
+        }
+        self.settings = "".join(f"{name}={value}\n" for name, value in self.values.items())
 
     @property
     def trust(self):

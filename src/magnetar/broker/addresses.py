@@ -58,11 +58,23 @@ def warn_if_open(host: str, setting: str) -> None:
         )
 
 
-def address_of(server: ServerSettings, port: int, web_port: int | None) -> BrokerAddress:
+def address_of(
+    server: ServerSettings,
+    port: int | None,
+    web_port: int | None,
+    *,
+    port_tls: int | None = None,
+    web_port_tls: int | None = None,
+) -> BrokerAddress:
     """What clients are told: the advertised address, or else one that they are likely to reach."""
-    if server.advertised_address:
-        return BrokerAddress.of(server.advertised_address, port, web_port)
-    return BrokerAddress.of(_likely_host(server.bind_address), port, web_port, chosen=False)
+    return BrokerAddress.of(
+        server.advertised_address or _likely_host(server.bind_address),
+        port,
+        web_port,
+        port_tls=port_tls,
+        web_port_tls=web_port_tls,
+        chosen=bool(server.advertised_address),
+    )
 
 
 def _likely_host(bind_address: str) -> str:

@@ -4,7 +4,6 @@ What is opened first is closed last. A broker that cannot be opened leaves nothi
 """
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
@@ -41,7 +40,7 @@ from magnetar.storage.metadata.sqlite import SqliteMetadataStore
 from magnetar.storage.metadata.store import MetadataStore
 from magnetar.tasks import Tasks
 
-from .addresses import BINARY_PORT, WEB_PORT, address_of, listen, warn_if_open
+from .addresses import address_of, warn_if_open
 from .admin.app import start_admin
 from .admin.route_authorization import RouteAuthorization
 from .admin.services import AdminServices
@@ -69,12 +68,14 @@ from .handlers.schema import SchemaHandler
 from .handlers.sign_in import SignIn
 from .handlers.table import CommandTable
 from .handlers.topic_watch import TopicWatchHandler
+from .listeners import open_listeners, port_of
 from .offload.history_offloader import HistoryOffloader
 from .policies import PolicyService
 from .resource_groups import ResourceGroups
 from .resources import Resources
 from .schema.registry import SchemaRegistry
 from .schema.topic_schemas import TopicSchemas
+from .server_tls import ServerTls
 from .settings import MIB, StorageSettings
 from .topic_watches import TopicWatches
 from .topics.deletions import Deletions
@@ -99,17 +100,21 @@ async def running_broker(
     """
     server = config.server
     async with AsyncExitStack() as stack:
-        listener = _listen(stack, server.bind_address, server.broker_port, BINARY_PORT)
-        web_listener = None
-        if server.web_port >= 0:
-            web_listener = _listen(stack, server.bind_address, server.web_port, WEB_PORT)
-        elif server.functions_worker:
+        if server.functions_worker and min(server.web_port, server.broker_port) < 0:
             raise InvalidValue(
-                "functionsWorkerEnabled=true needs the admin API, which webServicePort=-1 switches "
-                "off: choose a port for it, or take functionsWorkerEnabled out"
+                "functionsWorkerEnabled=true needs the ports without TLS, and brokerServicePort=-1 "
+                "or webServicePort=-1 switches one off: choose ports for them (bindAddress keeps "
+                "others away), or take functionsWorkerEnabled out"
             )
-        web_port = None if web_listener is None else _port(web_listener)
-        address = address_of(server, _port(listener), web_port)
+        tls = ServerTls(config.tls) if config.tls.on else None
+        listeners = open_listeners(server, config.tls, None if tls is None else tls.context, stack)
+        address = address_of(
+            server,
+            port_of(listeners.binary, tls=False),
+            port_of(listeners.web, tls=False),
+            port_tls=port_of(listeners.binary, tls=True),
+            web_port_tls=port_of(listeners.web, tls=True),
+        )
         authentication = authentication_of(config.auth, clock)
         if authentication is not None:
             stack.push_async_callback(authentication.close)
@@ -122,9 +127,8 @@ async def running_broker(
             services.authorization = RouteAuthorization(authorization)
         broker = Broker(
             config,
-            listener=listener,
+            listeners=listeners,
             address=address,
-            web_port=web_port,
             registry=services.topics,
             table=_command_table(
                 shared, services, authentication, ClientAuthorization(authorization)
@@ -135,18 +139,20 @@ async def running_broker(
         )
         stack.push_async_callback(broker.stop)
         services.vitals.connections = lambda: broker.connection_count
-        if web_listener is not None:
+        if listeners.web:
             if server.functions_worker:
                 warn_if_open(server.bind_address, "bindAddress")
                 services.functions = await _functions_worker(shared, services)
             admin = await start_admin(
                 services,
-                web_listener,
+                listeners.web,
                 connections_max=config.connections.admin_connections_max,
                 sign_in=None if authentication is None else _http_sign_in(shared, authentication),
             )
             stack.push_async_callback(admin.close)
         await broker.start()
+        if tls is not None:
+            tasks.spawn("certificates", tls.keep_current(clock))
         if authorization is not None:
             revocation = Revocation(
                 authorization,
@@ -160,17 +166,6 @@ async def running_broker(
             stack.callback(revocation.close)
             tasks.spawn("revocation", revocation.run())
         yield broker
-
-
-def _listen(stack: AsyncExitStack, host: str, port: int, setting: str) -> socket.socket:
-    listener = listen(host, port, setting)
-    stack.callback(listener.close)
-    return listener
-
-
-def _port(listener: socket.socket) -> int:
-    port: int = listener.getsockname()[1]
-    return port
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +203,10 @@ async def _open_services(
     metadata, ledgers = await _open_storage(shared, files)
     resources = Resources(metadata, cluster)
     shared.stack.callback(resources.close)
-    await resources.ensure_defaults(cluster, address.web_url, address.service_url)
+    await resources.ensure_defaults(
+        cluster,
+        *(address.web_url, address.service_url, address.web_url_tls, address.service_url_tls),
+    )
     policies = PolicyService(
         resources,
         metadata,
@@ -226,8 +224,7 @@ async def _open_services(
     schemas = SchemaRegistry(metadata, shared.clock)
     shared.stack.callback(schemas.close)
     creation = Creation(resources, policies, partitions_max=config.policies.partitions_max)
-    own_name = (address.web_url or address.service_url).partition("://")[2]
-    ownership = Ownership(resources, address=own_name)
+    ownership = Ownership(resources, address=address.name)
     # Producers keep the names they were given over a restart: new ones must differ from them.
     starts, numbers = await metadata.put(paths.STARTS, b""), count()
     topics = TopicRegistry(

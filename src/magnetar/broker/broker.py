@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import socket
 from collections import Counter
 from collections.abc import Awaitable, Callable
 
@@ -16,8 +15,10 @@ from .config import Config
 from .connection import SHARED_BUFFER_BYTES, Connection, ConnectionContext
 from .handlers.table import CommandTable
 from .housekeeping import KeepAliveSweep, chores, look_after_topics
+from .listeners import Listeners, port_of
 from .outbox_budget import OutboxBudget
 from .pending_publishes import PublishBuffer
+from .server_tls import HANDSHAKE_TIMEOUT_S
 from .session import Session
 from .settings import MIB
 from .shared_frames import SharedFrames
@@ -33,9 +34,8 @@ class Broker:
         self,
         config: Config,
         *,
-        listener: socket.socket,
+        listeners: Listeners,
         address: BrokerAddress,
-        web_port: int | None,
         registry: TopicRegistry,
         table: CommandTable,
         clock: Clock,
@@ -44,11 +44,13 @@ class Broker:
     ) -> None:
         """``tasks`` run what connections ask for; ``stop`` ends them."""
         self.address = address
-        self.port: int = listener.getsockname()[1]
-        self.web_port = web_port
+        self.port = listeners.binary[0].port  # With TLS where there is none without.
+        self.port_tls = port_of(listeners.binary, tls=True)
+        self.web_port = port_of(listeners.web, tls=False)
+        self.web_port_tls = port_of(listeners.web, tls=True)
         self.registry = registry
         self._config = config
-        self._listener = listener
+        self._listeners = listeners.binary
         self._table = table
         self._clock = clock
         self._iteration = iteration
@@ -58,7 +60,7 @@ class Broker:
         self.connections_per_ip: Counter[str] = Counter()  # Only where there is a limit.
         self._all_closed = asyncio.Event()
         self._all_closed.set()
-        self._server: asyncio.Server | None = None
+        self._servers: list[asyncio.Server] = []
 
     @property
     def connection_count(self) -> int:
@@ -84,9 +86,15 @@ class Broker:
             opened=self._opened,
             closed=self._closed,
         )
-        self._server = await loop.create_server(
-            lambda: Connection(context, loop), sock=self._listener, backlog=BACKLOG
-        )
+        for each in self._listeners:
+            server = await loop.create_server(
+                lambda: Connection(context, loop),
+                sock=each.socket,
+                backlog=BACKLOG,
+                ssl=each.tls,
+                ssl_handshake_timeout=None if each.tls is None else HANDSHAKE_TIMEOUT_S,
+            )
+            self._servers.append(server)
         self._tasks.spawn("keep-alive", self._connections.run())
         config = self._config
         for chore in chores(
@@ -104,8 +112,8 @@ class Broker:
         Clients are told that their producers and consumers are closed, and everything they sent
         before is stored and answered.
         """
-        if self._server is not None:
-            self._server.close()
+        for server in self._servers:
+            server.close()
         timeout_s = self._config.server.shutdown_timeout_ms / 1000
         await self._in_time(self.registry.close, timeout_s, "topics")
         for connection in self._connections.members():

@@ -27,6 +27,8 @@ from .settings import (
     ServerSettings,
     StorageSettings,
 )
+from .tls_settings import TlsSettings
+from .tls_settings import refusals as tls_refusals
 from .topics.settings import TopicSettings
 
 _OTHERS: Final = (f"{ENVIRONMENT_PREFIX}SPARK_", f"{ENVIRONMENT_PREFIX}INNER")
@@ -37,6 +39,7 @@ _SECTIONS: Final = (
     ServerSettings,
     ConnectionSettings,
     AuthSettings,
+    TlsSettings,
     PolicySettings,
     RateSettings,
     TopicSettings,
@@ -44,6 +47,7 @@ _SECTIONS: Final = (
     OffloadSettings,
     HousekeepingSettings,
 )
+_PORTS: Final = ("brokerServicePort", "webServicePort")
 _KEYS: Final = frozenset(one.key for section in _SECTIONS for one in settings_of(section))
 _KEYS_BY_VARIABLE: Final = {variable_of(key): key for key in _KEYS}
 
@@ -55,6 +59,7 @@ class Config:
     server: ServerSettings = field(default_factory=ServerSettings)
     connections: ConnectionSettings = field(default_factory=ConnectionSettings)
     auth: AuthSettings = field(default_factory=AuthSettings)
+    tls: TlsSettings = field(default_factory=TlsSettings)
     policies: PolicySettings = field(default_factory=PolicySettings)
     rates: RateSettings = field(default_factory=RateSettings)
     topics: TopicSettings = field(default_factory=TopicSettings)
@@ -108,6 +113,7 @@ class Config:
             server=section_from(ServerSettings, given, sources),
             connections=section_from(ConnectionSettings, given, sources),
             auth=section_from(AuthSettings, given, sources),
+            tls=section_from(TlsSettings, given, sources),
             policies=section_from(PolicySettings, given, sources),
             rates=section_from(RateSettings, given, sources),
             topics=section_from(TopicSettings, given, sources),
@@ -124,7 +130,8 @@ class Config:
     def refused(self) -> list[str]:
         """Why no broker may start with these settings, each with the remedy."""
         others = [one.text for one in self.others if one.fate is Fate.REFUSED]
-        return refusals(self.auth, self.sources) + others
+        of_tls = tls_refusals(self.tls, self.auth, self.sources)
+        return refusals(self.auth, self.sources) + of_tls + others
 
     def rows(self) -> list[tuple[str, str, str, str]]:
         """Key, value, source and explanation of every setting, in the order of the sections.
@@ -135,6 +142,7 @@ class Config:
             self.server,
             self.connections,
             self.auth,
+            self.tls,
             self.policies,
             self.rates,
             self.topics,
@@ -164,7 +172,8 @@ def _key_of(variable: str) -> str:
 def _from_file(file: Path) -> tuple[dict[str, str], dict[str, str]]:
     """The values that a file sets, and the source of each.
 
-    Pulsar's own files leave many keys empty to mean their default; so do we.
+    Pulsar's own files leave many keys empty to mean their default; so do we. An empty port beside
+    one for TLS means none, so that clients come by TLS only.
     """
     try:
         pairs = parse_properties(file.read_text(encoding="utf-8-sig"))
@@ -173,6 +182,9 @@ def _from_file(file: Path) -> tuple[dict[str, str], dict[str, str]]:
     except InvalidValue as error:
         raise InvalidValue(f"configuration file {file}, {error}") from None
     given = {pair.key: pair for pair in pairs}
+    for key in _PORTS:
+        if key in given and not given[key].value and f"{key}Tls" in given:
+            given[key] = given[key]._replace(value="-1")
     kept = [pair for pair in given.values() if pair.value or pair.key not in _KEYS]
     return (
         {pair.key: pair.value for pair in kept},

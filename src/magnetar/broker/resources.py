@@ -46,11 +46,9 @@ class Resources:
         """Stop watching the metadata store. This must not be used afterwards."""
         self._records.close()
 
-    async def ensure_defaults(
-        self, cluster: str, service_url: str, broker_service_url: str
-    ) -> None:
-        """Make sure that the cluster, at these URLs, and Pulsar's own namespaces exist."""
-        here = ClusterData.of(service_url, broker_service_url)
+    async def ensure_defaults(self, cluster: str, *urls: str) -> None:
+        """Make sure that the cluster and Pulsar's own namespaces exist. ``urls``: ClusterData.of"""
+        here = ClusterData.of(*urls)
         stored = await self.cluster(cluster)
         if stored is None:
             await self._records.create(paths.cluster(cluster), here)

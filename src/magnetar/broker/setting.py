@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import field, fields
+from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, TypeVar, get_args, get_origin
 
 from magnetar.errors import InvalidValue
@@ -20,7 +21,7 @@ class Setting(NamedTuple):
     """A field of a section: its name and type there, its key outside, and what it does."""
 
     name: str
-    kind: Any  # str, int, int | None, float, bool, Path, a Literal of texts, a tuple of such.
+    kind: Any  # str, int, float, bool, Path, or None; a Literal of texts; a tuple of such.
     key: str
     about: str
     minimum: float  # It bounds numbers only.
@@ -45,7 +46,7 @@ class Setting(NamedTuple):
             return self._number(text, source)
         if not text:
             raise self._refusal(text, source, "give it a value, or leave the key out")
-        return self.kind(text)
+        return Path(text) if self.kind == Path | None else self.kind(text)
 
     def _one_of(self, text: str, choices: tuple[str, ...], source: str) -> str:
         if text not in choices:

@@ -56,7 +56,11 @@ class ServerSettings:
         "localhost, that address, or for 0.0.0.0 this machine's host name",
     )
     broker_port: int = setting(
-        "brokerServicePort", 6650, "port of the binary protocol; 0 picks a free one", maximum=65535
+        "brokerServicePort",
+        6650,
+        "port of the binary protocol; 0 picks a free one, -1 switches it off where TLS is on",
+        minimum=-1,
+        maximum=65535,
     )
     web_port: int = setting(
         "webServicePort",

@@ -37,8 +37,17 @@ class ClusterData:
     fields: Json = field(default_factory=dict)
 
     @classmethod
-    def of(cls, service_url: str, broker_service_url: str) -> Self:
-        return cls({"serviceUrl": service_url, "brokerServiceUrl": broker_service_url})
+    def of(
+        cls,
+        service_url: str,
+        broker_service_url: str,
+        service_url_tls: str = "",
+        broker_service_url_tls: str = "",
+    ) -> Self:
+        """Those for TLS are left out where there are none."""
+        fields = {"serviceUrl": service_url, "brokerServiceUrl": broker_service_url}
+        tls = {"serviceUrlTls": service_url_tls, "brokerServiceUrlTls": broker_service_url_tls}
+        return cls(fields | {key: url for key, url in tls.items() if url})
 
     @classmethod
     def from_json(cls, value: Json) -> Self:

@@ -130,6 +130,8 @@ async def _serve(config: Config, began: float, ready_file: Path | None, *, until
         gc.set_threshold(*_GC_THRESHOLDS)
         if ready_file is not None:
             ready = {"port": broker.port, "http_port": broker.web_port, "pid": os.getpid()}
+            if config.tls.on:
+                ready |= {"port_tls": broker.port_tls, "http_port_tls": broker.web_port_tls}
             write_ready_file(ready_file, ready)
         click.echo(_ready_line(config, broker, perf_counter() - began))
         await stop.wait()
@@ -155,8 +157,9 @@ def _ready_line(config: Config, broker: Broker, took_s: float) -> str:
         if storage.in_memory
         else f"stored in {storage.data_directory} (durability={storage.durability})"
     )
-    web = f" and {broker.address.web_url}" if broker.address.web_url else ""
-    where = f"{broker.address.service_url}{web}, {kept}"
+    address = broker.address
+    urls = (address.service_url, address.service_url_tls, address.web_url, address.web_url_tls)
+    where = f"{' and '.join(filter(None, urls))}, {kept}"
     return f"Magnetar is ready after {took_s:.2f} s, inner loops {inner.BUILD}: {where}"
 
 

@@ -141,8 +141,10 @@ def test_so_many_files_are_kept_to_be_overwritten(settings, count):
     assert ledger_settings(storage).segments_spare_max == count
 
 
-async def test_functions_need_the_admin_api():
+async def test_functions_need_the_ports_without_tls():
     config = config_for(None, {**QUIET, "functionsWorkerEnabled": True})
-    with pytest.raises(InvalidValue, match="functionsWorkerEnabled=true needs the admin API"):
+    with pytest.raises(
+        InvalidValue, match="functionsWorkerEnabled=true needs the ports without TLS"
+    ):
         async with running_broker(config):
             pass

@@ -14,9 +14,8 @@ def fate(key: str, value: str) -> Fate:
     [
         ("saslJaasClientAllowedIds", "x"),
         ("managedLedgerPassword", "x"),
-        ("brokerServicePortTls", "6651"),
-        ("webServicePortTls", "8443"),
-        ("tlsRequireTrustedClientCertOnConnect", "true"),
+        ("tlsEnabledWithKeyStore", "true"),
+        ("tlsKeyStore", "/keys.jks"),
         ("haProxyProtocolEnabled", "true"),
         ("advertisedListeners", "internal:pulsar://10.0.0.1:6650"),
         ("transactionCoordinatorEnabled", "true"),

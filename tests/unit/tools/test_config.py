@@ -41,7 +41,7 @@ def test_what_would_be_refused_is_shown_behind_the_settings(tmp_path):
     assert lines[-2].startswith(
         f"authenticationEnabled='true' (file {file}, line 3): nothing would"
     )
-    assert lines[-1].startswith(f"tlsKeyStorePassword='***' (file {file}, line 1): Magnetar does")
+    assert lines[-1].startswith(f"tlsKeyStorePassword='***' (file {file}, line 1): Magnetar speaks")
 
 
 def test_all_of_pulsars_own_file_is_accounted_for():
@@ -53,4 +53,7 @@ def test_all_of_pulsars_own_file_is_accounted_for():
 def test_settings_explain_themselves_when_asked():
     lines = show("--about")
     place = next(i for i, line in enumerate(lines) if line.startswith("brokerServicePort="))
-    assert lines[place - 1] == "# port of the binary protocol; 0 picks a free one"
+    assert (
+        lines[place - 1]
+        == "# port of the binary protocol; 0 picks a free one, -1 switches it off where TLS is on"
+    )

@@ -120,7 +120,7 @@ def test_a_busy_port_is_called_by_its_flag(start, flag, setting):
     ("arguments", "text"),
     [
         (("--conf", "missing.conf"), "cannot read the configuration file missing.conf"),
-        (("--port", "70000"), "brokerServicePort='70000' (flag): use a whole number from 0 to"),
+        (("--port", "70000"), "brokerServicePort='70000' (flag): use a whole number from -1"),
         (("--data-dir", "/proc/magnetar"), "/proc/magnetar"),
         (("--data-dir", "/dev/null/here"), "/dev/null/here"),
         (

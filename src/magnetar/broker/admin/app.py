@@ -4,11 +4,9 @@ The HTTP library takes longer to import than the rest of a broker, so nothing im
 API is started.
 """
 
-import socket
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urlsplit
 
 from magnetar.broker.admin.exchange import BODY_BYTES_MAX
 from magnetar.broker.admin.rates import keep_rates
@@ -59,6 +57,7 @@ from magnetar.broker.admin.routes import (
 )
 from magnetar.broker.admin.routes.functions import FORM_BYTES_MAX
 from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.listeners import Listener
 from magnetar.tasks import Tasks
 
 if TYPE_CHECKING:
@@ -114,13 +113,13 @@ ROUTES: Final = (
 
 async def start_admin(
     services: AdminServices,
-    listener: socket.socket,
+    listeners: Sequence[Listener],
     *,
     connections_max: int = 0,
     sign_in: "HttpSignIn | None" = None,
     routes: Iterable[Route] = ROUTES,
 ) -> "AdminServer":
-    """Serve on ``listener`` until the answer is closed."""
+    """Serve on ``listeners`` until the answer is closed."""
     server: type[AdminServer] = import_module("magnetar.broker.admin.server").AdminServer
     tasks = Tasks("admin")
     tasks.spawn("rates", keep_rates(services.rates, services.topics, services.clock))
@@ -132,10 +131,10 @@ async def start_admin(
     router = Router(routes, services, authorize=authorize)
     return await server.start(
         router,
-        listener,
+        listeners,
         tasks,
         connections_max=connections_max,
         sign_in=sign_in,
         body_bytes_max=BODY_BYTES_MAX if services.functions is None else FORM_BYTES_MAX,
-        advertised=urlsplit(services.address.web_url).hostname or "",
+        advertised=services.address.host,
     )

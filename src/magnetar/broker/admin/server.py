@@ -2,8 +2,7 @@
 
 import asyncio
 import logging
-import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, Self
 
 from aiohttp import web
@@ -16,6 +15,7 @@ from magnetar.broker.admin.origin import is_own_page
 from magnetar.broker.admin.router import Router
 from magnetar.broker.auth.certificates import common_name
 from magnetar.broker.auth.http import HttpSignIn, shows_token
+from magnetar.broker.listeners import Listener
 from magnetar.errors import MagnetarError, NotAuthenticated
 from magnetar.tasks import Tasks
 
@@ -68,7 +68,7 @@ class AdminServer:
     async def start(
         cls,
         router: Router,
-        listener: socket.socket,
+        listeners: Sequence[Listener],
         tasks: Tasks,
         *,
         connections_max: int = 0,
@@ -76,13 +76,12 @@ class AdminServer:
         sign_in: HttpSignIn | None = None,
         advertised: str = "",
     ) -> Self:
-        """Accept connections on ``listener``, which is closed with the server, as ``tasks`` are.
+        """Accept connections on ``listeners``, which are closed with the server, as ``tasks`` are.
 
         One more than ``connections_max`` is turned away; 0 is no limit. So is a body of more than
         ``body_bytes_max``. Without ``sign_in`` nobody is asked who it is. Pages from here may
         change something; ``advertised`` is a host name that they may come by.
         """
-        port: int = listener.getsockname()[1]
         answers = _Answers(router, body_bytes_max, sign_in, advertised)
         runner = web.ServerRunner(
             _Connections(answers.answer, connections_max),
@@ -90,8 +89,9 @@ class AdminServer:
             shutdown_timeout=SHUTDOWN_TIMEOUT_S,
         )
         await runner.setup()
-        await web.SockSite(runner, listener).start()
-        return cls(runner, answers, port, tasks)
+        for each in listeners:
+            await web.SockSite(runner, each.socket, ssl_context=each.tls).start()
+        return cls(runner, answers, listeners[0].port, tasks)
 
     async def close(self) -> None:
         """Take no more requests, end streams, and wait a moment for other running ones."""

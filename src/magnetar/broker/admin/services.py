@@ -85,4 +85,4 @@ class AdminServices:
     @property
     def broker_id(self) -> str:
         """The name of this broker among brokers: ``host:port`` of its admin API."""
-        return self.address.web_url.removeprefix("http://").removesuffix("/")
+        return self.address.name

@@ -19,7 +19,7 @@ KNOWN_MAX: Final = 1000
 """Passwords that were right are not computed again until the file changes."""
 _THREADS: Final = 2
 _BCRYPT_BYTES: Final = 72  # It does not look at what comes behind.
-_WRONG: Final = "the user name or the password is wrong"
+_WRONG: Final = "there is no such user with this password"
 _CRYPT: Final = ("md5_crypt", "sha256_crypt", "sha512_crypt", "des_crypt")
 _SCHEMES: Final = CryptContext(["apr_md5_crypt", "bcrypt", "ldap_sha1", *_CRYPT])
 

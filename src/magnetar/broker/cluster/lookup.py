@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Final
+from urllib.parse import urlsplit
 
 from magnetar.broker.resources import Resources
 from magnetar.errors import TopicNotFound
@@ -22,17 +23,43 @@ class BrokerAddress:
     kept: bool
     """Clients go on with the address they know. These URLs may not lead here: they have
     ``localhost``, which is another machine elsewhere, or a host that nobody configured."""
+    service_url_tls: str = ""
+    web_url_tls: str = ""
 
     @classmethod
     def of(
-        cls, host: str, port: int, web_port: int | None, *, chosen: bool = True
+        cls,
+        host: str,
+        port: int | None,
+        web_port: int | None,
+        *,
+        port_tls: int | None = None,
+        web_port_tls: int | None = None,
+        chosen: bool = True,
     ) -> "BrokerAddress":
         shown = f"[{host}]" if ":" in host else host
+
+        def url(scheme: str, port: int | None) -> str:
+            return "" if port is None else f"{scheme}://{shown}:{port}"
+
         return cls(
-            service_url=f"pulsar://{shown}:{port}",
-            web_url=f"http://{shown}:{web_port}" if web_port is not None else "",
+            service_url=url("pulsar", port),
+            web_url=url("http", web_port),
             kept=is_loopback(host) or not chosen,
+            service_url_tls=url("pulsar+ssl", port_tls),
+            web_url_tls=url("https", web_port_tls),
         )
+
+    @property
+    def name(self) -> str:
+        """What it is called among brokers: ``host:port`` of its admin API, or of its clients."""
+        first = self.web_url or self.web_url_tls or self.service_url or self.service_url_tls
+        return first.partition("://")[2]
+
+    @property
+    def host(self) -> str:
+        """What this broker is called in its URLs."""
+        return urlsplit(f"//{self.name}").hostname or ""
 
 
 class Lookup:

@@ -63,7 +63,10 @@ class LookupHandler:
         broker = await self._lookup.find(name)
         session.reply(
             replies.lookup_connect(
-                command.request_id, broker.service_url, proxy_through_service_url=broker.kept
+                command.request_id,
+                broker.service_url,
+                url_tls=broker.service_url_tls or None,
+                proxy_through_service_url=broker.kept,
             )
         )
 

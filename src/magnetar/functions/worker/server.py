@@ -10,6 +10,7 @@ from magnetar.broker.addresses import listen, warn_if_open
 from magnetar.broker.admin.router import Router
 from magnetar.broker.admin.routes.functions import FORM_BYTES_MAX
 from magnetar.broker.admin.server import AdminServer
+from magnetar.broker.listeners import Listener
 from magnetar.client.client import Client
 from magnetar.clock import SystemClock
 from magnetar.functions.worker.admin import Admin
@@ -75,7 +76,7 @@ async def running_worker(settings: WorkerSettings, jobs: Jobs) -> AsyncIterator[
         services = WorkerServices(worker=worker, state=state, info=info)
         server = await AdminServer.start(
             Router(ROUTES, services),
-            listener,
+            [Listener(listener)],
             Tasks("functions worker's API"),
             body_bytes_max=FORM_BYTES_MAX,
         )

@@ -8,6 +8,7 @@ from magnetar.broker.admin.exchange import JSON, Reply, Request, shown
 from magnetar.broker.admin.router import Route, Router
 from magnetar.broker.admin.routes.functions import FORM_BYTES_MAX
 from magnetar.broker.admin.server import AdminServer
+from magnetar.broker.listeners import Listener
 from magnetar.errors import Fenced
 from magnetar.tasks import Tasks
 
@@ -36,6 +37,10 @@ async def broken(_services: None, _: Request) -> Reply:
     raise ZeroDivisionError("oh")
 
 
+def listening():
+    return [Listener(listen("127.0.0.1", 0))]
+
+
 @pytest.fixture
 async def server():
     routes = [
@@ -45,7 +50,7 @@ async def server():
         Route("GET", "/fenced", fenced),
         Route("GET", "/broken", broken),
     ]
-    server = await AdminServer.start(Router(routes, None), listen("127.0.0.1", 0), Tasks("test"))
+    server = await AdminServer.start(Router(routes, None), listening(), Tasks("test"))
     yield server
     await server.close()
 
@@ -124,7 +129,9 @@ async def test_a_body_beyond_reason_is_refused(server):
 async def test_where_functions_are_on_a_package_may_be_sent():
     router = Router([Route("PUT", "/echo/{x}", echo, takes=(JSON,))], None)
     listener = listen("127.0.0.1", 0)
-    server = await AdminServer.start(router, listener, Tasks("test"), body_bytes_max=FORM_BYTES_MAX)
+    server = await AdminServer.start(
+        router, [Listener(listener)], Tasks("test"), body_bytes_max=FORM_BYTES_MAX
+    )
     body = "x" * (2 * 1024 * 1024)
     request = get("/echo/x", "PUT", "Content-Type: application/json\r\n", body)
     status, _, _ = await raw(server, request)
@@ -160,7 +167,9 @@ async def test_closing_lets_a_request_under_way_finish():
         return shown("done")
 
     server = await AdminServer.start(
-        Router([Route("GET", "/slow", slow)], None), listen("127.0.0.1", 0), Tasks("test")
+        Router([Route("GET", "/slow", slow)], None),
+        listening(),
+        Tasks("test"),
     )
     asking = asyncio.gather(raw(server, get("/slow")))
     await entered.wait()

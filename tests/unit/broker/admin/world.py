@@ -18,6 +18,7 @@ from magnetar.broker.auth.permissions import Permissions
 from magnetar.broker.cluster.lookup import BrokerAddress, Lookup
 from magnetar.broker.cluster.ownership import Ownership
 from magnetar.broker.creation import Creation
+from magnetar.broker.listeners import Listener
 from magnetar.broker.policies import PolicyService
 from magnetar.broker.resource_groups import ResourceGroups
 from magnetar.broker.resources import Resources
@@ -212,7 +213,7 @@ async def open_world(settings=None, clock=None, routes=ROUTES):
             clock=rates_clock,
             vitals=Vitals(rates_clock),
         )
-        server = await start_admin(services, listen("127.0.0.1", 0), routes=routes)
+        server = await start_admin(services, [Listener(listen("127.0.0.1", 0))], routes=routes)
         stack.push_async_callback(server.close)
         session = await stack.enter_async_context(aiohttp.ClientSession())
         yield World(services, metadata=metadata, port=server.port, session=session)

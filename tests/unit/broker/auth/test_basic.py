@@ -1,4 +1,5 @@
 import asyncio
+import re
 import threading
 
 import bcrypt
@@ -40,15 +41,15 @@ async def test_the_hashes_of_htpasswd(provider, user, password):
         assert await provider.authenticate(shown(user, password)) == Identity(user)
     for wrong in (password + "x", "", password[:-1] + ":"):
         if wrong[:72] != password[:72]:
-            with pytest.raises(NotAuthenticated, match="user name or the password is wrong"):
+            with pytest.raises(NotAuthenticated, match="no such user with this password"):
                 await provider.authenticate(shown(user, wrong))
 
 
 @pytest.mark.parametrize("data", [b"", b"me", b"b:word\0", b"\xff:\xff", b"nobody:word", b":word"])
 async def test_anything_else_is_refused_without_saying_who_there_is(provider, data):
-    with pytest.raises(NotAuthenticated, match=r"wrong|not of the form") as refused:
+    with pytest.raises(NotAuthenticated, match=r"no such user|not of the form") as refused:
         await provider.authenticate(Credentials("basic", data))
-    assert "word" not in str(refused.value).replace("password", "")
+    assert "word" not in re.sub("this password|user:password", "", str(refused.value))
 
 
 async def test_users_come_and_go_while_it_runs(provider, tmp_path):

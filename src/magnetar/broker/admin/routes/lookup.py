@@ -24,9 +24,9 @@ async def find(admin: AdminServices, request: Request) -> Reply:
             "brokerUrl": address.service_url,
             "httpUrl": address.web_url,
             "nativeUrl": address.service_url,
-            "brokerUrlSsl": "",
-            "brokerUrlTls": "",
-            "httpUrlTls": "",
+            "brokerUrlSsl": address.service_url_tls,
+            "brokerUrlTls": address.service_url_tls,
+            "httpUrlTls": address.web_url_tls,
         }
     )
 

@@ -1,0 +1,154 @@
+"""The broker's side of TLS: its certificate, and what it believes of those of clients."""
+
+import logging
+import re
+import ssl
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+from magnetar.clock import Clock
+from magnetar.errors import InvalidValue
+
+from .tls_settings import TlsSettings
+
+log = logging.getLogger(__name__)
+
+HANDSHAKE_TIMEOUT_S: Final = 10.0
+_VERSIONS: Final = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
+_Mark = tuple[tuple[int, int, int] | None, ...]
+
+
+class ServerTls:
+    """A context for every new connection, made of files that may be renewed while it runs."""
+
+    def __init__(self, settings: TlsSettings) -> None:
+        """Read the files. Raises InvalidValue, which names the file and the remedy."""
+        self._settings = settings
+        self._mark = self._mark_now()
+        self.context = RenewedContext(ssl.PROTOCOL_TLS_SERVER)
+        self.context.current = context_of(settings)
+
+    def renew(self) -> None:
+        """Read the files again if they changed; what cannot be used changes nothing."""
+        mark = self._mark_now()
+        if mark == self._mark:
+            return
+        self._mark = mark
+        try:
+            self.context.current = context_of(self._settings)
+        except InvalidValue as error:
+            log.warning("tls.not_renewed what was read before goes on: %s", error)
+        else:
+            log.warning("tls.renewed certificate=%s", self._settings.certificate)
+
+    async def keep_current(self, clock: Clock) -> None:
+        """Look for changed files, for ever."""
+        while self._settings.refresh_check_s:
+            await clock.sleep(self._settings.refresh_check_s)
+            self.renew()
+
+    def _mark_now(self) -> _Mark:
+        files = (self._settings.certificate, self._settings.key, self._settings.trust)
+        return tuple(map(_mark_of, files))
+
+
+class RenewedContext(ssl.SSLContext):
+    """Hands every new connection to the context that is current then."""
+
+    current: ssl.SSLContext
+
+    def wrap_bio(self, *args: Any, **kwargs: Any) -> ssl.SSLObject:
+        return self.current.wrap_bio(*args, **kwargs)
+
+
+def context_of(settings: TlsSettings) -> ssl.SSLContext:
+    """The files and settings as they are now. Raises InvalidValue."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    versions = sorted(_VERSIONS[each] for each in settings.protocols)
+    context.minimum_version, context.maximum_version = versions[0], versions[-1]
+    if settings.ciphers:
+        _choose_ciphers(context, settings.ciphers)
+    assert settings.certificate is not None
+    assert settings.key is not None
+    _readable("tlsCertificateFilePath", settings.certificate)
+    _readable("tlsKeyFilePath", settings.key)
+    try:
+        context.load_cert_chain(settings.certificate, settings.key, password=_no_password)
+    except (ssl.SSLError, OSError, ValueError) as error:
+        raise InvalidValue(
+            f"tlsCertificateFilePath={settings.certificate} and tlsKeyFilePath={settings.key} are "
+            f"no certificate and its key, both in PEM and without a password: {_why(error)}"
+        ) from None
+    context.verify_mode = ssl.CERT_NONE
+    if settings.trust is not None and not settings.insecure:
+        _trust(context, settings.trust)
+        required = settings.require_certificate
+        context.verify_mode = ssl.CERT_REQUIRED if required else ssl.CERT_OPTIONAL
+        # Who comes back must show a certificate that is trusted then.
+        context.options |= ssl.OP_NO_TICKET
+        context.num_tickets = 0
+    return context
+
+
+def _trust(context: ssl.SSLContext, file: Path) -> None:
+    _readable("tlsTrustCertsFilePath", file)
+    try:
+        context.load_verify_locations(file)
+    except (ssl.SSLError, OSError) as error:
+        raise InvalidValue(
+            f"tlsTrustCertsFilePath={file} has no certificates in PEM: {_why(error)}"
+        ) from None
+
+
+def _readable(setting: str, file: Path) -> None:
+    try:
+        file.read_bytes()
+    except OSError as error:
+        raise InvalidValue(f"{setting}: cannot read {file}: {error.strerror}") from None
+
+
+def _choose_ciphers(context: ssl.SSLContext, names: tuple[str, ...]) -> None:
+    """Allow these of TLSv1.2; those of TLSv1.3 are always OpenSSL's, and stand for that version."""
+    older = [openssl_name(name) for name in names if not _NEWER.match(name)]
+    if not older:
+        context.minimum_version = ssl.TLSVersion.TLSv1_3
+        return
+    for name in older:
+        try:
+            context.set_ciphers(name)
+        except ssl.SSLError:
+            raise InvalidValue(
+                f"tlsCiphers: there is no cipher {name}: `openssl ciphers` lists their names"
+            ) from None
+    context.set_ciphers(":".join(older))
+
+
+_NEWER: Final = re.compile("TLS_(AES|CHACHA20)_")
+
+
+def openssl_name(name: str) -> str:
+    """``TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256`` as OpenSSL calls it; its own names as they are."""
+    if not name.startswith("TLS_"):
+        return name
+    name = name.removeprefix("TLS_").removeprefix("RSA_WITH_").replace("_WITH_", "_")
+    name = re.sub(r"AES_(128|256)", r"AES\1", name).replace("POLY1305_SHA256", "POLY1305")
+    return re.sub(r"AES(128|256)_CBC_", r"AES\1_", name).replace("_", "-")
+
+
+def _mark_of(file: Path | None) -> tuple[int, int, int] | None:
+    if file is None:
+        return None
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _no_password() -> NoReturn:
+    """OpenSSL would ask at the terminal."""
+    raise ValueError("the key has a password")
+
+
+def _why(error: Exception) -> str:
+    return str(getattr(error, "reason", None) or error)

@@ -1,0 +1,96 @@
+"""The settings of a broker that speaks TLS."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from .auth_settings import AuthSettings
+from .setting import refusal_text, setting
+
+TlsProtocol = Literal["TLSv1.2", "TLSv1.3"]
+
+
+@dataclass(frozen=True, slots=True)
+class TlsSettings:
+    """Where a broker speaks TLS, with which certificate, and whose certificates it trusts."""
+
+    port: int | None = setting(
+        "brokerServicePortTls",
+        None,
+        "port of the binary protocol over TLS, 6651 by custom; 0 picks a free one, empty is none",
+        maximum=65535,
+    )
+    web_port: int | None = setting(
+        "webServicePortTls",
+        None,
+        "port of the admin REST API over HTTPS, 8443 by custom; 0 picks a free one, empty is none",
+        maximum=65535,
+    )
+    enabled: bool = setting(
+        "tlsEnabled", False, "says nothing of its own: the two ports above switch TLS on"
+    )
+    certificate: Path | None = setting(
+        "tlsCertificateFilePath", None, "file of the broker's certificate and its chain, in PEM"
+    )
+    key: Path | None = setting("tlsKeyFilePath", None, "file of its private key, in PEM")
+    trust: Path | None = setting(
+        "tlsTrustCertsFilePath",
+        None,
+        "file of the authorities whose certificates of clients are believed, in PEM",
+    )
+    require_certificate: bool = setting(
+        "tlsRequireTrustedClientCertOnConnect",
+        False,
+        "clients must show a certificate of these; otherwise they may",
+    )
+    insecure: bool = setting(
+        "tlsAllowInsecureConnection", False, "certificates of clients are not asked for at all"
+    )
+    protocols: tuple[TlsProtocol, ...] = setting(
+        "tlsProtocols", ("TLSv1.2", "TLSv1.3"), "versions of TLS that are spoken"
+    )
+    ciphers: tuple[str, ...] = setting(
+        "tlsCiphers",
+        (),
+        "ciphers of TLSv1.2, by OpenSSL's names or Java's; empty: OpenSSL chooses",
+    )
+    refresh_check_s: int = setting(
+        "tlsCertRefreshCheckDurationSec",
+        300,
+        "how often it is looked whether these files changed; 0: not while the broker runs",
+    )
+
+    @property
+    def on(self) -> bool:
+        return self.port is not None or self.web_port is not None
+
+
+def refusals(tls: TlsSettings, auth: AuthSettings, sources: Mapping[str, str]) -> list[str]:
+    """Why a broker must not start with these settings, each with the remedy."""
+    found = []
+    ports = "brokerServicePortTls (6651) or webServicePortTls (8443)"
+    if tls.enabled and not tls.on:
+        found.append(("tlsEnabled", "true", f"nothing speaks TLS: set {ports}"))
+    if tls.certificate is not None and not tls.on and "tlsEnabled" not in sources:
+        found.append(("tlsCertificateFilePath", str(tls.certificate), f"set {ports}, too"))
+    if tls.on and (tls.certificate is None or tls.key is None):
+        key = "brokerServicePortTls" if tls.port is not None else "webServicePortTls"
+        value = str(tls.web_port if tls.port is None else tls.port)
+        found.append((key, value, "set tlsCertificateFilePath and tlsKeyFilePath, both of PEM"))
+    if tls.require_certificate and (tls.insecure or tls.trust is None or not tls.on):
+        remedy = (
+            f"nobody could check them: set tlsTrustCertsFilePath and {ports}, and do without "
+            "tlsAllowInsecureConnection"
+        )
+        found.append(("tlsRequireTrustedClientCertOnConnect", "true", remedy))
+    if auth.enabled and "tls" in auth.methods and (tls.insecure or tls.trust is None or not tls.on):
+        remedy = (
+            f"who a certificate names is believed only where it is checked: set {ports} and "
+            "tlsTrustCertsFilePath, and do without tlsAllowInsecureConnection"
+        )
+        found.append(("authenticationProviders", ",".join(auth.providers), remedy))
+    return [
+        refusal_text(key, value, sources.get(key, "default"), remedy)
+        for key, value, remedy in found
+    ]
