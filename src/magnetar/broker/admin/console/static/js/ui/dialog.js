@@ -5,6 +5,9 @@ import { field } from "./forms.js";
 import { notice } from "./parts.js";
 import { toast } from "./toast.js";
 
+/** What ``act`` gives to keep its dialog open. */
+export const STAY = Symbol("stay");
+
 /**
  * Asks with a form. ``fill(form)`` gives what is in it, or null; ``act(form)`` does what was asked, and keeps the
  * dialog open with the reason where that fails. Resolves with what ``act`` gave, undefined if dismissed.
@@ -29,7 +32,10 @@ export function ask(title, { said, fill = () => null, act, verb = "Save", danger
       if (!act || submit.disabled) return;
       submit.disabled = true;
       try {
-        answer = (await act(form)) ?? true;
+        const found = (await act(form)) ?? true;
+        failure.replaceChildren();
+        if (found === STAY) return;
+        answer = found;
         dialog.close();
         if (done) toast(typeof done === "function" ? done(answer) : done, "good");
       } catch (error) {
