@@ -30,9 +30,11 @@ export async function send(method, path, { body, signal, headers = {}, accept = 
     throw new ApiError(0, "The broker does not answer: is it running?");
   }
   if (response.ok) return response;
-  const error = new ApiError(response.status, reasonOf(await response.text(), response));
-  if (response.status === 401) needSignIn(error.message);
-  throw error;
+  const reason = reasonOf(await response.text(), response);
+  // Pulsar answers 401 also to a role that may not, but asks with a challenge only who somebody is.
+  const unknown = response.status === 401 && response.headers.has("WWW-Authenticate");
+  if (unknown) needSignIn(reason);
+  throw new ApiError(response.status === 401 && !unknown ? 403 : response.status, reason);
 }
 
 function reasonOf(text, response) {

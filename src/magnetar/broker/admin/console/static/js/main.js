@@ -32,8 +32,10 @@ onSignIn((reason) => {
   forget();
   showSignIn(app, had ? reason : "");
 });
-// What a screen that was left still waited for is no failure.
-window.addEventListener("unhandledrejection", (event) => { if (event.reason?.name === "AbortError") event.preventDefault(); });
+// What a screen that was left still waited for is no failure, nor is being asked to sign in.
+window.addEventListener("unhandledrejection", (event) => {
+  if (event.reason?.name === "AbortError" || event.reason?.status === 401) event.preventDefault();
+});
 applyTheme();
 listen({ find: openPalette });
 void begin();

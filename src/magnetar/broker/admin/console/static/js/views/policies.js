@@ -1,13 +1,13 @@
 // The policies of a namespace or a topic: their values, where each comes from, edited in place.
 
-import { find, remove, send } from "../api.js";
+import { find, get, remove, send } from "../api.js";
 import { h } from "../dom.js";
 import { each } from "../live.js";
 import { inWords, POLICY_GROUPS, word } from "../policies.js";
 import { remember } from "../router.js";
 import { ask } from "../ui/dialog.js";
 import { check, field, number, search, select } from "../ui/forms.js";
-import { badge, button, card } from "../ui/parts.js";
+import { badge, button, card, notice } from "../ui/parts.js";
 import { table } from "../ui/table.js";
 
 /**
@@ -15,6 +15,12 @@ import { table } from "../ui/table.js";
  * over those of ``namespacePath``, and these over the broker's.
  */
 export async function policiesCards(screen, { level, path, namespacePath, refused }) {
+  try {
+    await get(`${path}/retention`, { signal: screen.signal });
+  } catch (error) {
+    if (error.status !== 403) throw error;
+    return notice("warn", error.message);
+  }
   const settings = await find("brokers/configuration/runtime", { signal: screen.signal });
   const offers = POLICY_GROUPS.map(([title, policies]) => [title, policies.filter((policy) => policy[level]).map((policy) => ({ policy, name: `${policy[level]} ${policy.quota ?? ""}` }))]);
   const lists = new Map();
