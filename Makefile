@@ -69,7 +69,7 @@ generate: $(READY) ## rewrite client/blocking.py from the asyncio client
 
 SOAK := .venv/.soak
 MINUTES := 20
-.PHONY: bench bench-pulsar bench-guard soak soak-semantics fuzz
+.PHONY: bench bench-pulsar bench-guard soak soak-semantics fuzz schemathesis
 
 $(BENCH): $(READY)
 	$(PY) -m pip install --quiet --disable-pip-version-check -e '.[bench]'
@@ -93,6 +93,9 @@ soak: $(SOAK)    ## MINUTES (20) of mixed load with kills: memory, descriptors a
 
 soak-semantics: $(SOAK) ## every feature at once for 10 minutes, with kills: what became of each message
 	$(PY) -m bench.soak.semantics $(ARGS)
+
+schemathesis: $(READY)  ## many requests for every operation of the OpenAPI document; ten minutes
+	SCHEMATHESIS_EXAMPLES=40 SCHEMATHESIS_OPERATIONS=1000 $(PY) -m pytest tests/fuzz/test_admin_document.py $(ARGS)
 
 fuzz: $(READY)   ## a million random and mutated frames, and everything else that is read; 20 minutes
 	PYTHONPATH=tests $(PY) -m fuzz.run $(ARGS)

@@ -55,6 +55,7 @@ from magnetar.broker.admin.routes import (
     topics,
     transactions,
 )
+from magnetar.broker.admin.routes.api_document import with_document
 from magnetar.broker.admin.routes.functions import FORM_BYTES_MAX
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.listeners import Listener
@@ -64,7 +65,7 @@ if TYPE_CHECKING:
     from magnetar.broker.admin.server import AdminServer
     from magnetar.broker.auth.http import HttpSignIn
 
-ROUTES: Final = (
+_ROUTES: Final = (
     *clusters.ROUTES,
     *tenants.ROUTES,
     *namespaces.ROUTES,
@@ -108,6 +109,7 @@ ROUTES: Final = (
     *shadow_topics.ROUTES,
     *transactions.ROUTES,
 )
+ROUTES: Final = with_document(_ROUTES)
 """Every route there is; what is not here does not exist."""
 
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeAlias
+from functools import partial
+from typing import Any, Final, TypeAlias, TypeVar
 
 from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import JSON, Reply, Request
@@ -28,6 +29,22 @@ class Query:
     required: bool = False
 
 
+FORCE: Final = Query("force", "boolean")
+
+_Reader = TypeVar("_Reader", bound=Callable[..., object])
+_READ: Final[dict[Callable[..., object], tuple[Query, ...]]] = {}
+
+
+def reads(*query: Query) -> Callable[[_Reader], _Reader]:
+    """Say which parameters a handler reads from the query."""
+
+    def note(handler: _Reader) -> _Reader:
+        _READ[handler] = query
+        return handler
+
+    return note
+
+
 @dataclass(frozen=True, slots=True)
 class Route:
     """One method on one path, in which each ``{name}`` stands for any one segment.
@@ -44,7 +61,21 @@ class Route:
     gives: str = JSON
     access: Access = Access.SUPERUSER
     query: tuple[Query, ...] = ()
-    """What its handler reads from the query; the rest of a query is ignored."""
+    """What is read from the query beside what the handler itself ``reads``."""
+    body: Any = None
+    """For the OpenAPI document: the type of the body, or a function that gives an example."""
+    answer: Any = None
+    """The same of what a GET answers."""
+
+    @property
+    def function(self) -> Callable[..., object]:
+        """The handler, without what it was given here."""
+        return self.handler.func if isinstance(self.handler, partial) else self.handler
+
+    @property
+    def parameters(self) -> tuple[Query, ...]:
+        """All that is read from the query; the rest of a query is ignored."""
+        return (*_READ.get(self.function, ()), *self.query)
 
 
 @dataclass(slots=True)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, ClassVar, Final, NamedTuple, TypeAlias
 
 from magnetar.broker.admin.exchange import Request
 from magnetar.broker.admin.rates import (
@@ -15,6 +15,7 @@ from magnetar.broker.admin.rates import (
     publisher_part,
     subscription_part,
 )
+from magnetar.broker.admin.router import Query
 from magnetar.model.producers import ProducerAccessMode
 from magnetar.model.stats import ConsumerStats, PublisherStats, SubscriptionStats, TopicStats
 from magnetar.model.subscriptions import SubscriptionType
@@ -56,6 +57,17 @@ class Wanted:
     publishers: bool = True
     consumers: bool = True
 
+    QUERY: ClassVar = tuple(
+        Query(name, "boolean")
+        for name in (
+            "getPreciseBacklog",
+            "subscriptionBacklogSize",
+            "getEarliestTimeInBacklog",
+            "excludePublishers",
+            "excludeConsumers",
+        )
+    )
+
     @classmethod
     def by(cls, request: Request) -> "Wanted":
         return cls(
@@ -80,6 +92,15 @@ def topic_json(
     shown["deduplicationStatus"] = "Enabled" if stats.deduplicates else "Disabled"
     shown["ownerBroker"] = owner
     return shown
+
+
+def example() -> dict[str, Any]:
+    """The stats of a topic that has one of everything."""
+    stats = TopicStats(
+        publishers=[PublisherStats(1, "p")],
+        subscriptions={"{subscription}": SubscriptionStats(consumers=[ConsumerStats(1, "c")])},
+    )
+    return topic_json(stats, {}, Wanted(), owner="")
 
 
 def partitioned_json(

@@ -7,8 +7,8 @@ from typing import Any, Final
 from magnetar.broker.admin import arguments
 from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
-from magnetar.broker.admin.router import Route
-from magnetar.broker.admin.routes.policy_scope import NAMESPACE, TOPICS, PolicyScope
+from magnetar.broker.admin.router import Query, Route, reads
+from magnetar.broker.admin.routes.policy_scope import APPLIED, NAMESPACE, TOPICS, PolicyScope
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.auth.access import Access
 from magnetar.errors import InvalidValue
@@ -21,6 +21,7 @@ _NO_LIMIT: Final = BacklogQuota(-1, -1, BacklogQuotaPolicy.HOLD)
 _OLD_KEY: Final = "limit"  # Pulsar shows and takes it, beside limitSize.
 
 
+@reads(APPLIED)
 async def get(scope: PolicyScope, admin: AdminServices, request: Request) -> Reply:
     policies, default = await scope.own(admin, request), None
     if scope is not NAMESPACE and request.flag("applied"):
@@ -29,6 +30,7 @@ async def get(scope: PolicyScope, admin: AdminServices, request: Request) -> Rep
     return shown({kind: _json(quota) for kind, quota in quotas.items() if quota is not None})
 
 
+@reads(Query("backlogQuotaType"))
 async def change(scope: PolicyScope, admin: AdminServices, request: Request) -> Reply:
     name, quota = _policy(request), _quota(request)
     await scope.own(admin, request)
@@ -36,6 +38,7 @@ async def change(scope: PolicyScope, admin: AdminServices, request: Request) -> 
     return done()
 
 
+@reads(Query("backlogQuotaType"))
 async def remove(scope: PolicyScope, admin: AdminServices, request: Request) -> Reply:
     name = _policy(request)
     await scope.own(admin, request)

@@ -4,7 +4,7 @@ from typing import Final
 
 from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import Reply, Request, done, shown, text
-from magnetar.broker.admin.router import ANY, Route, not_found
+from magnetar.broker.admin.router import ANY, Query, Route, not_found, reads
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.auth.access import Access
 
@@ -27,6 +27,7 @@ async def leader(admin: AdminServices, _: Request) -> Reply:
     return shown({"serviceUrl": admin.address.web_url, "brokerId": admin.broker_id})
 
 
+@reads(Query("topicVersion"))
 async def health(admin: AdminServices, request: Request) -> Reply:
     version = request.query.get("topicVersion", "V2")
     if version not in ("V1", "V2"):

@@ -30,6 +30,7 @@ async def start(admin: AdminServices, request: Request) -> Reply:
 
 
 async def status(admin: AdminServices, request: Request) -> Reply:
+    """How the last compaction went, since the topic was opened."""
     compaction = (await admin.access.open_stored(arguments.topic(request))).compaction
     if compaction is None:
         return shown({"status": ProcessStatus.NOT_RUN.value, "lastError": ""})

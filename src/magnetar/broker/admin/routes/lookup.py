@@ -32,6 +32,7 @@ async def find(admin: AdminServices, request: Request) -> Reply:
 
 
 async def bundle(admin: AdminServices, request: Request) -> Reply:
+    """The bundle that a topic is in, which need not exist."""
     return text(await admin.resources.bundle(_topic(request)))
 
 

@@ -12,7 +12,7 @@ from magnetar.broker.admin.messages.shown import ShownMessages
 from magnetar.broker.admin.messages.stored import id_json
 from magnetar.broker.admin.messages.tail import Tail
 from magnetar.broker.admin.messages.wanted import Wanted, time_ms
-from magnetar.broker.admin.router import ANY, Route
+from magnetar.broker.admin.router import ANY, Query, Route, reads
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.auth.access import Access
 from magnetar.broker.topics.topic_log import TopicLog
@@ -21,6 +21,7 @@ from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST
 
 EVENTS: Final = "text/event-stream"
+_WANTED: Final = tuple(map(Query, ("key", "filter", "since", "until")))
 COUNT: Final = 20
 """Messages of a page where nothing is said."""
 
@@ -63,6 +64,7 @@ def wanted_of(said: Any) -> Wanted:
     )
 
 
+@reads(Query("from"), Query("count", "integer"), Query("backwards", "boolean"), *_WANTED)
 async def browse(admin: AdminServices, request: Request) -> Reply:
     """A page of messages; what was found, where to go on, and how far was looked."""
     topic, asked = arguments.topic(request), Asked.of(request)
@@ -93,6 +95,7 @@ async def browse(admin: AdminServices, request: Request) -> Reply:
     )
 
 
+@reads(*_WANTED)
 async def tail(admin: AdminServices, request: Request) -> Reply:
     """What is published from now on, as server-sent events; ``filter`` and ``key`` as of a page."""
     topic, wanted = arguments.topic(request), wanted_of(request.query)

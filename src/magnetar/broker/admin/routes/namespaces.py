@@ -6,7 +6,7 @@ from typing import Any, Final
 from magnetar.broker.admin import arguments
 from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
-from magnetar.broker.admin.router import Route
+from magnetar.broker.admin.router import FORCE, Query, Route, reads
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.auth import permissions
 from magnetar.broker.auth.access import Access
@@ -29,6 +29,7 @@ from magnetar.model.system_topics import is_hidden
 _OFF: Final[tuple[object, ...]] = (False, 0, -1, "None", AuthPolicies())
 CLUSTERS: Final = ("replication_clusters", "allowed_clusters")
 """Policies that have no effect as soon as another cluster is among them."""
+SYSTEM_TOPICS: Final = Query("includeSystemTopic", "boolean")
 _MODES: Final = {
     "PERSISTENT": (PERSISTENT,),
     "NON_PERSISTENT": (NON_PERSISTENT,),
@@ -66,6 +67,7 @@ async def bundles(admin: AdminServices, request: Request) -> Reply:
     return shown((await existing(admin, request)).bundles.to_json())
 
 
+@reads(Query("mode"), SYSTEM_TOPICS)
 async def topics(admin: AdminServices, request: Request) -> Reply:
     mode = request.query.get("mode", "PERSISTENT")
     if mode not in _MODES:
@@ -85,6 +87,7 @@ async def create(admin: AdminServices, request: Request) -> Reply:
     return done(_without_effect(policies.policies, admin.cluster))
 
 
+@reads(FORCE)
 async def delete(admin: AdminServices, request: Request) -> Reply:
     if request.flag("force"):
         raise Rejection(405, "Broker doesn't allow forced deletion of namespaces")

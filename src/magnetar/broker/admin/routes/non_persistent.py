@@ -6,7 +6,7 @@ from magnetar.broker.admin import arguments
 from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
 from magnetar.broker.admin.non_persistent_stats import internal_stats
-from magnetar.broker.admin.router import Handler, Route
+from magnetar.broker.admin.router import FORCE, Handler, Route, reads
 from magnetar.broker.admin.routes import subscriptions, topic_stats, topics
 from magnetar.broker.admin.routes.namespaces import existing
 from magnetar.broker.admin.services import AdminServices
@@ -15,6 +15,7 @@ from magnetar.broker.topics.non_persistent_topic import NonPersistentTopic
 
 
 async def names_in_bundle(admin: AdminServices, request: Request) -> Reply:
+    """The topics of one bundle that somebody uses."""
     policies = await existing(admin, request)
     namespace, bundle = arguments.namespace(request), request.segments["bundle"]
     if bundle not in policies.bundles.ranges:
@@ -23,6 +24,7 @@ async def names_in_bundle(admin: AdminServices, request: Request) -> Reply:
     return shown([str(name) for name in found if policies.bundles.range_of(name) == bundle])
 
 
+@reads(FORCE)
 async def delete(admin: AdminServices, request: Request) -> Reply:
     """One that nobody uses is as good as deleted."""
     topic = arguments.topic(request)
@@ -32,6 +34,7 @@ async def delete(admin: AdminServices, request: Request) -> Reply:
 
 
 async def get_internal(admin: AdminServices, request: Request) -> Reply:
+    """The counters of a topic that has no log."""
     topic = await admin.access.open(arguments.topic(request))
     assert isinstance(topic, NonPersistentTopic), "the path says so"
     return shown(internal_stats(topic.entry_count, topic.subscriptions))

@@ -8,8 +8,8 @@ from typing import Any, Final, NamedTuple
 from magnetar.broker.admin import arguments
 from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
-from magnetar.broker.admin.router import Route
-from magnetar.broker.admin.routes.policy_scope import NAMESPACE, TOPICS, PolicyScope
+from magnetar.broker.admin.router import Route, reads
+from magnetar.broker.admin.routes.policy_scope import APPLIED, NAMESPACE, TOPICS, PolicyScope
 from magnetar.broker.admin.routes.single_messages import message_id
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.auth.access import Access
@@ -63,6 +63,7 @@ async def start(admin: AdminServices, request: Request) -> Reply:
 
 
 async def show_status(admin: AdminServices, request: Request) -> Reply:
+    """How the last offloading went, since the topic was opened."""
     offload = (await admin.access.open_stored(arguments.topic(request))).offload
     status, error, left = ProcessStatus.NOT_RUN, "", None
     if offload is not None:
@@ -77,6 +78,7 @@ async def show_status(admin: AdminServices, request: Request) -> Reply:
     )
 
 
+@reads(APPLIED)
 async def get(scope: PolicyScope, admin: AdminServices, request: Request) -> Reply:
     found = (await scope.own(admin, request)).offload
     if scope is not NAMESPACE and request.flag("applied"):

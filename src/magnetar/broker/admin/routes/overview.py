@@ -9,7 +9,7 @@ from magnetar.broker.admin.events import INTERVAL_S_MAX
 from magnetar.broker.admin.exchange import Reply, Request, shown
 from magnetar.broker.admin.overview import Sight, everything
 from magnetar.broker.admin.rates import TopicRates
-from magnetar.broker.admin.router import ANY, Route
+from magnetar.broker.admin.router import ANY, Query, Route, reads
 from magnetar.broker.admin.routes.topic_stats import partitioned_shown, topic_shown
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.admin.stats import Wanted
@@ -26,6 +26,7 @@ async def get(admin: AdminServices, request: Request) -> Reply:
     return shown(admin.overview.shown(look, _sight(request), **admin.named))
 
 
+@reads(Query("interval", "integer"), Query("topic"))
 async def events(admin: AdminServices, request: Request) -> Reply:
     interval_s = arguments.parameter(request, "interval")
     if interval_s is None:

@@ -8,9 +8,15 @@ from magnetar.broker.admin import arguments
 from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
 from magnetar.broker.admin.policy_table import KINDS, POLICY_ROWS, REFUSED, Offer, PolicyRow
-from magnetar.broker.admin.router import Route
+from magnetar.broker.admin.router import Query, Route
 from magnetar.broker.admin.routes import backlog_quotas, subscription_dispatch_rate
-from magnetar.broker.admin.routes.policy_scope import NAMESPACE, TOPICS, PolicyScope, TopicScope
+from magnetar.broker.admin.routes.policy_scope import (
+    APPLIED,
+    NAMESPACE,
+    TOPICS,
+    PolicyScope,
+    TopicScope,
+)
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.auth.access import Access
 from magnetar.broker.policies import IN_FORCE
@@ -98,12 +104,27 @@ def _routes_of(scope: PolicyScope, row: PolicyRow) -> Iterator[Route]:
     offer = scope.offer(row)
     if offer is not None:
         path, access = f"{scope.path}/{offer.path}", offer.access
-        yield Route("GET", path, partial(get, scope, row, offer), access=Access.TENANT_ADMIN)
-        takes = () if offer.parameter else (JSON,)
-        setting = partial(change, scope, row, offer)
-        yield Route(offer.verb, path, setting, takes=takes, access=access)
+        kind, query = KINDS[row.name], scope.query
+        yield Route(
+            "GET",
+            path,
+            partial(get, scope, row, offer),
+            access=Access.TENANT_ADMIN,
+            query=(*query, APPLIED) if offer.applies else query,
+            answer=kind,
+        )
+        yield Route(
+            offer.verb,
+            path,
+            partial(change, scope, row, offer),
+            takes=() if offer.parameter else (JSON,),
+            access=access,
+            query=(*query, Query(offer.parameter, "integer")) if offer.parameter else query,
+            body=kind,
+        )
         if offer.removable:
-            yield Route("DELETE", path, partial(remove, scope, row, offer), access=access)
+            removing = partial(remove, scope, row, offer)
+            yield Route("DELETE", path, removing, access=access, query=query)
 
 
 def _routes() -> Iterator[Route]:

@@ -6,6 +6,7 @@ from magnetar.broker.admin import arguments
 from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import Request
 from magnetar.broker.admin.policy_table import Offer, PolicyRow
+from magnetar.broker.admin.router import Query
 from magnetar.broker.admin.routes.namespaces import existing
 from magnetar.broker.admin.services import AdminServices
 from magnetar.errors import TopicNotFound
@@ -17,6 +18,8 @@ class PolicyScope(Protocol):
     """One level of policies; ``path`` is what the paths of its routes begin with."""
 
     path: str
+    query: tuple[Query, ...]
+    """What all of these read from the query."""
 
     def offer(self, row: PolicyRow) -> Offer | None:
         """How a policy is offered here, if it is."""
@@ -31,8 +34,12 @@ class PolicyScope(Protocol):
         """Set policies, None to unset one. Raises InvalidValue, with Pulsar's words."""
 
 
+APPLIED: Final = Query("applied", "boolean")
+
+
 class NamespaceScope:
     path = "/admin/v2/namespaces/{tenant}/{namespace}"
+    query: tuple[Query, ...] = ()
 
     def offer(self, row: PolicyRow) -> Offer | None:
         return row.namespace
@@ -48,6 +55,8 @@ class NamespaceScope:
 
 
 class TopicScope:
+    query: tuple[Query, ...] = (Query("isGlobal", "boolean"),)
+
     def __init__(self, domain: str) -> None:
         self.path = f"/admin/v2/{domain}/{{tenant}}/{{namespace}}/{{topic}}"
         self._domain = domain

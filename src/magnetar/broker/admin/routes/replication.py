@@ -10,9 +10,9 @@ from typing import Final
 from magnetar.broker.admin import arguments
 from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
-from magnetar.broker.admin.router import Route
+from magnetar.broker.admin.router import Route, reads
 from magnetar.broker.admin.routes.namespaces import check_here
-from magnetar.broker.admin.routes.policy_scope import NAMESPACE, TOPICS, TopicScope
+from magnetar.broker.admin.routes.policy_scope import APPLIED, NAMESPACE, TOPICS, TopicScope
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.auth.access import Access
 
@@ -57,6 +57,7 @@ async def allow_namespace(admin: AdminServices, request: Request) -> Reply:
     return _kept(admin, clusters, "allowedClusters", 200)
 
 
+@reads(APPLIED)
 async def of_topic(scope: TopicScope, admin: AdminServices, request: Request) -> Reply:
     policies = await scope.own(admin, request)
     if request.flag("applied"):

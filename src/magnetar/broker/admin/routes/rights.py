@@ -4,7 +4,7 @@ from typing import Final
 
 from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import Reply, Request, shown
-from magnetar.broker.admin.router import Route
+from magnetar.broker.admin.router import Query, Route, reads
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.auth.access import Access
 from magnetar.errors import InvalidName
@@ -19,6 +19,7 @@ _KINDS: Final = {
 }
 
 
+@reads(*map(Query, ("tenant", "namespace", "topic", "subscription")))
 async def get(admin: AdminServices, request: Request) -> Reply:
     """The role, and for each kind of access whether it has that at the place in the query.
 

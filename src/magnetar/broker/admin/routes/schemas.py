@@ -6,7 +6,7 @@ from typing import Any, Final
 from magnetar.broker.admin import arguments
 from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import JSON, Reply, Request, shown
-from magnetar.broker.admin.router import Route
+from magnetar.broker.admin.router import FORCE, Route, reads
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.auth.access import Access
 from magnetar.broker.schema.compatibility import check_compatible
@@ -49,6 +49,7 @@ async def add(admin: AdminServices, request: Request) -> Reply:
     return shown({"version": {"version": number}})
 
 
+@reads(FORCE)
 async def delete(admin: AdminServices, request: Request) -> Reply:
     """Note that there is no schema any more; with ``force`` forget that there ever was one."""
     topic = arguments.topic(request)

@@ -1,17 +1,18 @@
 """Single messages: by their ids, by their places in a topic or a backlog, by time."""
 
+from functools import partial
 from typing import Final
 
 from magnetar.broker.admin import arguments, message_headers
 from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import JSON, OCTETS, Reply, Request, shown
-from magnetar.broker.admin.router import ANY, Route
+from magnetar.broker.admin.router import ANY, Query, Route, reads
 from magnetar.broker.admin.routes.subscriptions import found_in, refuse_partitioned
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.auth.access import Access
 from magnetar.broker.topics.topic import storing
 from magnetar.broker.topics.topic_log import TopicLog
-from magnetar.model.position import Position
+from magnetar.model.position import EARLIEST, Position
 
 
 async def by_id(admin: AdminServices, request: Request) -> Reply:
@@ -43,6 +44,7 @@ async def peek(admin: AdminServices, request: Request) -> Reply:
     return await _message(admin, request, log, at)
 
 
+@reads(Query("initialPosition"), Query("messagePosition", "integer"))
 async def examine(admin: AdminServices, request: Request) -> Reply:
     """An entry counted from the first of a topic, or from the last; 1 is that one itself."""
     await refuse_partitioned(
@@ -107,6 +109,18 @@ ROUTES: Final = (
         gives=ANY,
         access=Access.CONSUME,
     ),
-    Route("GET", f"{_ONE}/examinemessage", examine, gives=ANY, access=Access.CONSUME),
-    Route("GET", f"{_ONE}/messageid/{{timestamp}}", id_at_time, access=Access.CONSUME),
+    Route(
+        "GET",
+        f"{_ONE}/examinemessage",
+        examine,
+        gives=ANY,
+        access=Access.CONSUME,
+    ),
+    Route(
+        "GET",
+        f"{_ONE}/messageid/{{timestamp}}",
+        id_at_time,
+        access=Access.CONSUME,
+        answer=partial(message_id, EARLIEST, -1),
+    ),
 )

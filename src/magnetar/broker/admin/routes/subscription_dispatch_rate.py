@@ -7,8 +7,8 @@ from typing import Final
 from magnetar.broker.admin import arguments
 from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
-from magnetar.broker.admin.router import Route
-from magnetar.broker.admin.routes.policy_scope import TopicScope
+from magnetar.broker.admin.router import Route, reads
+from magnetar.broker.admin.routes.policy_scope import APPLIED, TopicScope
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.auth.access import Access
 from magnetar.errors import InvalidValue
@@ -18,6 +18,7 @@ from magnetar.model.policy_values import DispatchRate, SubscriptionPolicies
 _NO_RATE: Final = DispatchRate(period_s=1)
 
 
+@reads(APPLIED)
 async def get(scope: TopicScope, admin: AdminServices, request: Request) -> Reply:
     name = arguments.subscription(request)
     rate = ((await scope.own(admin, request)).of_subscriptions or {}).get(name)

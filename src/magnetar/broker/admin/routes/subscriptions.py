@@ -6,7 +6,7 @@ from magnetar.broker.admin import arguments
 from magnetar.broker.admin.arguments import Place
 from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
-from magnetar.broker.admin.router import Route
+from magnetar.broker.admin.router import FORCE, Query, Route, reads
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.admin.topic_access import no_subscription
 from magnetar.broker.auth.access import Access
@@ -22,6 +22,7 @@ _AT_THE_END: Final = Place(LATEST_MESSAGE)
 
 
 async def names(admin: AdminServices, request: Request) -> Reply:
+    """The subscriptions of a topic, or of any of its partitions."""
     found: dict[str, None] = {}
     for topic in await topics_of(admin, arguments.topic(request)):
         found |= dict.fromkeys(topic.subscriptions)
@@ -30,7 +31,9 @@ async def names(admin: AdminServices, request: Request) -> Reply:
     return shown(list(found))
 
 
+@reads(Query("replicated", "boolean"))
 async def create(admin: AdminServices, request: Request) -> Reply:
+    """Create a subscription at the end of a topic, or where the body says."""
     name, at = arguments.subscription(request), arguments.place(request) or _AT_THE_END
     topics = await _topics_to_subscribe(admin, arguments.topic(request))
     missing = [topic for topic in topics if name not in topic.subscriptions]
@@ -44,7 +47,9 @@ async def create(admin: AdminServices, request: Request) -> Reply:
     return done()
 
 
+@reads(FORCE)
 async def delete(admin: AdminServices, request: Request) -> Reply:
+    """Delete a subscription; with consumers only by force."""
     name, force = arguments.subscription(request), request.flag("force")
     asked = arguments.topic(request)
     topics = [topic for topic in await topics_of(admin, asked) if _has(topic, name)]
@@ -70,6 +75,7 @@ async def properties(admin: AdminServices, request: Request) -> Reply:
 
 
 async def set_properties(admin: AdminServices, request: Request) -> Reply:
+    """Replace the properties of a subscription."""
     sent = arguments.string_map(arguments.json_object(request), "properties") or {}
     for topic, subscription in await found_in(admin, request):
         await storing(topic).set_properties(subscription, sent)
@@ -94,6 +100,7 @@ async def set_replicated(admin: AdminServices, request: Request) -> Reply:
 
 
 async def skip_all(admin: AdminServices, request: Request) -> Reply:
+    """Acknowledge the whole backlog of a subscription."""
     for topic, subscription in await found_in(admin, request):
         await storing(topic).skip(subscription)
     return done()
@@ -117,6 +124,7 @@ async def reset_to_time(admin: AdminServices, request: Request) -> Reply:
 
 
 async def reset_to_message(admin: AdminServices, request: Request) -> Reply:
+    """Reset to a message: its id, "earliest" or "latest"."""
     at = arguments.place_to_go(request)
     await refuse_partitioned(
         admin, request, "Reset-cursor at position is not allowed for partitioned-topic"

@@ -5,7 +5,7 @@ from typing import Final
 from magnetar.broker.admin import arguments
 from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
-from magnetar.broker.admin.router import Route
+from magnetar.broker.admin.router import FORCE, Route, reads
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.auth.access import Access
 from magnetar.errors import TenantNotFound
@@ -35,6 +35,7 @@ async def update(admin: AdminServices, request: Request) -> Reply:
     return done()
 
 
+@reads(FORCE)
 async def delete(admin: AdminServices, request: Request) -> Reply:
     if request.flag("force"):
         raise Rejection(405, "Broker doesn't allow forced deletion of tenants")

@@ -5,7 +5,7 @@ from typing import Final
 from magnetar.broker.admin import arguments
 from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
-from magnetar.broker.admin.router import Query, Route
+from magnetar.broker.admin.router import Query, Route, reads
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.auth.access import Access
 from magnetar.model.names import TopicName
@@ -28,6 +28,7 @@ async def change(admin: AdminServices, request: Request) -> Reply:
     return done()
 
 
+@reads(Query("key", required=True))
 async def remove(admin: AdminServices, request: Request) -> Reply:
     """Remove one, if it is there."""
     key = request.query.get("key")
@@ -53,7 +54,5 @@ _PATH: Final = "/admin/v2/persistent/{tenant}/{namespace}/{topic}/properties"
 ROUTES: Final = (
     Route("GET", _PATH, get, access=Access.LOOKUP),
     Route("PUT", _PATH, change, takes=(JSON,), access=Access.TENANT_ADMIN),
-    Route(
-        "DELETE", _PATH, remove, query=(Query("key", required=True),), access=Access.TENANT_ADMIN
-    ),
+    Route("DELETE", _PATH, remove, access=Access.TENANT_ADMIN),
 )

@@ -9,7 +9,7 @@ from magnetar.broker.admin import arguments, stats, sums
 from magnetar.broker.admin.exchange import Reply, Request, shown
 from magnetar.broker.admin.non_persistent_stats import with_drops
 from magnetar.broker.admin.rates import TopicRates, summed
-from magnetar.broker.admin.router import Route
+from magnetar.broker.admin.router import Query, Route, reads
 from magnetar.broker.admin.routes.single_messages import message_id
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.admin.stats import NO_BACKLOG, Earliest, Oldest, Wanted
@@ -25,12 +25,16 @@ RatesOf: TypeAlias = Callable[[TopicName, TopicStats], TopicRates]
 """Finds the rates of a topic whose stats were just taken."""
 
 
+@reads(*Wanted.QUERY)
 async def get(admin: AdminServices, request: Request) -> Reply:
+    """Show the counters, rates, producers, subscriptions and consumers of a topic."""
     name, wanted = arguments.topic(request), Wanted.by(request)
     return shown(await topic_shown(admin, name, wanted, _last_minute(admin)))
 
 
+@reads(*Wanted.QUERY, Query("perPartition", "boolean"))
 async def get_partitioned(admin: AdminServices, request: Request) -> Reply:
+    """Show the sum of the stats of all partitions, and those of each."""
     topic, wanted = arguments.topic(request), Wanted.by(request)
     each = request.flag("perPartition", default=True)
     return shown(await partitioned_shown(admin, topic, wanted, _last_minute(admin), each=each))
@@ -73,6 +77,7 @@ async def partitioned_shown(
 
 
 async def last_message_id(admin: AdminServices, request: Request) -> Reply:
+    """Show the id of the last message of a topic."""
     topic = await admin.access.open_stored(arguments.topic(request))
     position, batch_index = await topic.log.last_message_id()
     if position == EARLIEST:
@@ -141,7 +146,19 @@ class _Seen:
 
 _ONE = "/admin/v2/persistent/{tenant}/{namespace}/{topic}"
 ROUTES: Final = (
-    Route("GET", f"{_ONE}/stats", get, access=Access.LOOKUP),
-    Route("GET", f"{_ONE}/partitioned-stats", get_partitioned, access=Access.LOOKUP),
+    Route(
+        "GET",
+        f"{_ONE}/stats",
+        get,
+        access=Access.LOOKUP,
+        answer=stats.example,
+    ),
+    Route(
+        "GET",
+        f"{_ONE}/partitioned-stats",
+        get_partitioned,
+        access=Access.LOOKUP,
+        answer=stats.example,
+    ),
     Route("GET", f"{_ONE}/lastMessageId", last_message_id, access=Access.CONSUME),
 )

@@ -5,8 +5,8 @@ from typing import Final
 from magnetar.broker.admin import arguments
 from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
-from magnetar.broker.admin.router import Route
-from magnetar.broker.admin.routes.namespaces import existing, visible
+from magnetar.broker.admin.router import FORCE, Query, Route, reads
+from magnetar.broker.admin.routes.namespaces import SYSTEM_TOPICS, existing, visible
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.auth.access import Access
 from magnetar.broker.topics.topic import storing
@@ -19,7 +19,9 @@ METADATA: Final = "application/vnd.partitioned-topic-metadata+json"
 _NOT_PARTITIONED: Final = PartitionedTopicMetadata(0)
 
 
+@reads(Query("bundle"), SYSTEM_TOPICS)
 async def names(admin: AdminServices, request: Request) -> Reply:
+    """The topics of a namespace, each partition by itself."""
     policies = await existing(admin, request)
     topics = await admin.resources.topics(arguments.namespace(request), arguments.domain(request))
     bundle = request.query.get("bundle")
@@ -28,7 +30,9 @@ async def names(admin: AdminServices, request: Request) -> Reply:
     return shown([str(name) for name in visible(topics, request)])
 
 
+@reads(SYSTEM_TOPICS)
 async def partitioned_names(admin: AdminServices, request: Request) -> Reply:
+    """The partitioned topics of a namespace."""
     await existing(admin, request)
     namespace, domain = arguments.namespace(request), arguments.domain(request)
     names = await admin.resources.partitioned_topics(namespace, domain)
@@ -36,6 +40,7 @@ async def partitioned_names(admin: AdminServices, request: Request) -> Reply:
 
 
 async def create(admin: AdminServices, request: Request) -> Reply:
+    """Create a topic without partitions; the body may have properties."""
     topic = arguments.topic(request)
     _check_own(topic)
     properties = arguments.string_map(arguments.body(request), "properties")
@@ -51,7 +56,9 @@ async def create(admin: AdminServices, request: Request) -> Reply:
     return done()
 
 
+@reads(FORCE)
 async def delete(admin: AdminServices, request: Request) -> Reply:
+    """Delete a topic and its subscriptions; with clients only by force."""
     topic, force = arguments.topic(request), request.flag("force")
     if await admin.resources.partitions(topic) and not await admin.access.exists(topic):
         raise Rejection(
@@ -68,6 +75,7 @@ async def delete(admin: AdminServices, request: Request) -> Reply:
 
 
 async def unload(admin: AdminServices, request: Request) -> Reply:
+    """Close a topic or its partitions: clients look them up again."""
     topic = arguments.topic(request)
     await admin.resources.require_namespace(topic.namespace)
     if await admin.resources.partitions(topic):
@@ -78,6 +86,7 @@ async def unload(admin: AdminServices, request: Request) -> Reply:
     return done()
 
 
+@reads(Query("checkAllowAutoCreation", "boolean"))
 async def partitions(admin: AdminServices, request: Request) -> Reply:
     """The number of partitions, 0 also for a topic that a client may create by using it."""
     topic, create = arguments.topic(request), request.flag("checkAllowAutoCreation")
@@ -87,6 +96,7 @@ async def partitions(admin: AdminServices, request: Request) -> Reply:
 
 
 async def create_partitions(admin: AdminServices, request: Request) -> Reply:
+    """Create a partitioned topic: the number of partitions, perhaps with properties."""
     topic = arguments.topic(request)
     count, properties = _asked(request)
     _check_own(topic)
@@ -100,6 +110,7 @@ async def create_partitions(admin: AdminServices, request: Request) -> Reply:
 
 
 async def grow_partitions(admin: AdminServices, request: Request) -> Reply:
+    """Give a partitioned topic more partitions: how many it shall have."""
     topic, count = arguments.topic(request), arguments.number(request)
     await admin.resources.require_namespace(topic.namespace)
     try:
@@ -118,7 +129,9 @@ async def create_missed_partitions(admin: AdminServices, request: Request) -> Re
     return done()
 
 
+@reads(FORCE)
 async def delete_partitions(admin: AdminServices, request: Request) -> Reply:
+    """Delete a partitioned topic with all partitions; with clients only by force."""
     topic = arguments.topic(request)
     if not await admin.resources.partitions(topic):
         if await admin.access.exists(topic):

@@ -1,0 +1,29 @@
+"""The OpenAPI document of this very API."""
+
+from collections.abc import Iterable
+
+from magnetar.broker.admin.exchange import Reply, Request, shown
+from magnetar.broker.admin.openapi import growing
+from magnetar.broker.admin.router import Route
+from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.auth.access import Access
+
+PATH = "/admin/v2/openapi.json"
+
+
+def with_document(routes: Iterable[Route]) -> tuple[Route, ...]:
+    """These routes, and one that answers with the document of them all."""
+    made: dict[str, Reply] = {}
+
+    async def get(admin: AdminServices, _: Request) -> Reply:
+        """Show this document."""
+        if PATH not in made:
+            steps = growing(table, version=admin.version)
+            whole = next(steps)
+            for _ in steps:
+                await admin.clock.sleep(0)
+            made[PATH] = shown(whole)  # The table never changes.
+        return made[PATH]
+
+    table = (*routes, Route("GET", PATH, get, access=Access.PUBLIC))
+    return table

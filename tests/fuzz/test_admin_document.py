@@ -1,0 +1,103 @@
+"""Requests that the OpenAPI document allows, and others: none is a failure of ours.
+
+``make schemathesis`` makes many for every operation; here there are a few for some of them, other
+ones each day. Something of each kind exists, so that requests get behind the first check.
+"""
+
+import os
+import random
+import time
+from contextlib import contextmanager
+
+import pytest
+import requests
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+
+from magnetar.broker.admin.app import ROUTES
+from magnetar.broker.admin.openapi import document
+from magnetar.testing.local_broker import BrokerThread
+
+EXAMPLES = int(os.environ.get("SCHEMATHESIS_EXAMPLES", "2"))
+OPERATIONS = int(os.environ.get("SCHEMATHESIS_OPERATIONS", "20"))
+TODAY = int(os.environ.get("SCHEMATHESIS_SEED", str(int(time.time()) // 86_400)))
+
+ENDLESS = {"/admin/v2/magnetar/events", "{topic}/messages/tail"}
+EXISTING = {
+    "cluster": "standalone",
+    "tenant": "public",
+    "namespace": "fuzz",
+    "topic": "t",
+    "subscription": "s",
+    "domain": "persistent",
+    "bundle": "0x00000000_0xffffffff",
+    "ledger": 0,
+    "entry": 0,
+    "position": 1,
+    "count": 1,
+    "timestamp": 0,
+}
+WHERE = "/admin/v2/persistent/public/fuzz/t"
+MADE = [
+    ("/admin/v2/clusters/standalone", {"serviceUrl": "http://localhost:8080"}),
+    ("/admin/v2/tenants/public", {"adminRoles": [], "allowedClusters": ["standalone"]}),
+    ("/admin/v2/namespaces/public/fuzz", {"bundles": {"numBundles": 1}}),
+    (WHERE, {"owner": "me"}),
+    (f"{WHERE}/subscription/s", "earliest"),
+]
+
+
+def chosen():
+    schema = schemathesis.openapi.from_dict(document(ROUTES, version="0"))
+    found = [each.ok() for each in schema.get_all_operations()]
+    found = [each for each in found if not each.path.endswith(tuple(ENDLESS))]
+    random.Random(TODAY).shuffle(found)
+    return found[:OPERATIONS]
+
+
+@pytest.fixture(scope="module")
+def web_url():
+    with BrokerThread() as broker:
+        yield broker.web_url
+
+
+@pytest.fixture(scope="module")
+def session():
+    with requests.Session() as opened:
+        yield opened
+
+
+@contextmanager
+def answered(session, *asked, **more):
+    """An answer of the broker's, none of which is a failure, and nobody is cut off."""
+    with session.request(*asked, timeout=20, allow_redirects=False, **more) as answer:
+        body = answer.content
+        assert answer.status_code < 500 or answer.status_code == 503, (asked, answer, body[:2000])
+        yield answer
+
+
+@pytest.mark.parametrize("operation", chosen(), ids=lambda each: each.label)
+def test_no_request_is_a_failure_of_ours(operation, web_url, session):
+    for path, body in MADE:
+        with answered(session, "PUT", f"{web_url}{path}", json=body):
+            pass
+
+    @seed(TODAY)
+    @settings(
+        max_examples=EXAMPLES,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(case=operation.as_strategy(), real=st.lists(st.booleans(), min_size=12, max_size=12))
+    def ask(case, real):
+        for (name, value), is_real in zip(EXISTING.items(), real, strict=True):
+            if name in case.path_parameters and (is_real or EXAMPLES < 5):
+                case.path_parameters[name] = value
+        said = case.as_transport_kwargs(base_url=web_url)
+        with answered(session, said.pop("method"), said.pop("url"), **said):
+            pass
+
+    ask()
