@@ -152,8 +152,8 @@ def _names(path: str) -> list[str]:
 
 
 def _slug(path: str) -> list[str]:
-    parts = path.removeprefix("/admin/v2").strip("/").split("/")
-    return [re.sub(r"\W", "_", part.strip("{}")) for part in parts]
+    parts = path.removeprefix("/admin/v2/").strip("/").split("/")
+    return [re.sub(r"\W", "_", part.replace("{", "by_").removesuffix("}")) for part in parts]
 
 
 def _words(path: str) -> str:

@@ -15,7 +15,7 @@ def with_document(routes: Iterable[Route]) -> tuple[Route, ...]:
     """These routes, and one that answers with the document of them all."""
     made: dict[str, Reply] = {}
 
-    async def get(admin: AdminServices, _: Request) -> Reply:
+    async def get(admin: AdminServices, _request: Request) -> Reply:
         """Show this document."""
         if PATH not in made:
             steps = growing(table, version=admin.version)

@@ -5,7 +5,7 @@ from typing import Final
 from magnetar.broker.admin import arguments
 from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
-from magnetar.broker.admin.router import Route
+from magnetar.broker.admin.router import Query, Route, reads
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.auth.access import Access
 from magnetar.errors import NotFound
@@ -31,6 +31,7 @@ async def get(admin: AdminServices, request: Request) -> Reply:
     raise _missing(bookie)
 
 
+@reads(Query("group"))
 async def change(admin: AdminServices, request: Request) -> Reply:
     bookie, group = request.segments["bookie"], request.query.get("group")
     sent = arguments.json_object(request) or {}

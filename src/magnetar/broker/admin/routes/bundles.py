@@ -7,7 +7,7 @@ from typing import Final
 from magnetar.broker.admin import arguments
 from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
-from magnetar.broker.admin.router import Route
+from magnetar.broker.admin.router import Query, Route, reads
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.auth.access import Access
 from magnetar.errors import InvalidName, NotFound
@@ -57,6 +57,7 @@ async def bundle_of(admin: AdminServices, request: Request, *, owned: bool = Fal
     return bundle
 
 
+@reads(Query("splitAlgorithmName"), Query("splitBoundaries"), Query("unload", "boolean"))
 async def split(admin: AdminServices, request: Request) -> Reply:
     algorithm = request.query.get("splitAlgorithmName", _HALVES)
     if algorithm not in _ALGORITHMS:
@@ -110,6 +111,7 @@ def _no_load(algorithm: str) -> Rejection:
     )
 
 
+@reads(Query("destinationBroker"))
 async def unload(admin: AdminServices, request: Request) -> Reply:
     """Close the topics of a bundle; clients look them up again."""
     if request.query.get("destinationBroker") not in (None, "", admin.broker_id):

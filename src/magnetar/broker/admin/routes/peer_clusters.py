@@ -6,7 +6,7 @@ from typing import Final
 from magnetar.broker.admin import arguments
 from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
-from magnetar.broker.admin.router import Route
+from magnetar.broker.admin.router import Query, Route, reads
 from magnetar.broker.admin.routes.clusters import cluster_data, cluster_name
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.auth.access import Access
@@ -49,6 +49,7 @@ async def migration(admin: AdminServices, request: Request) -> Reply:
     return shown(found)
 
 
+@reads(Query("migrated", "boolean"))
 async def migrate(admin: AdminServices, request: Request) -> Reply:
     """Note where a cluster has moved to. Clients are not told."""
     moved = request.flag("migrated")
