@@ -57,7 +57,7 @@ async def bundle_of(admin: AdminServices, request: Request, *, owned: bool = Fal
     return bundle
 
 
-@reads(Query("splitAlgorithmName"), Query("splitBoundaries"), Query("unload", "boolean"))
+@reads(Query("splitAlgorithmName"), Query("unload", "boolean"))
 async def split(admin: AdminServices, request: Request) -> Reply:
     algorithm = request.query.get("splitAlgorithmName", _HALVES)
     if algorithm not in _ALGORITHMS:

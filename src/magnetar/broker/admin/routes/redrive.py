@@ -15,7 +15,7 @@ from magnetar.broker.admin.messages.redrive import (
     planned,
 )
 from magnetar.broker.admin.messages.shown import ShownMessages
-from magnetar.broker.admin.router import Route
+from magnetar.broker.admin.router import Query, Route, reads
 from magnetar.broker.admin.routes.messages import wanted_of
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.admin.topic_access import no_subscription
@@ -48,7 +48,10 @@ _FIELDS: Final = frozenset(
     }
 )
 
+DRY_RUN: Final = Query("dryRun", "boolean")
 
+
+@reads(DRY_RUN)
 async def start(admin: AdminServices, request: Request) -> Reply:
     """Begin to send letters back, or say which they would be."""
     sent = read_body(request, _FIELDS)

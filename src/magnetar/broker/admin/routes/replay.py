@@ -13,9 +13,9 @@ from magnetar.broker.admin.messages.page import (
     unpacked,
 )
 from magnetar.broker.admin.messages.shown import ShownMessages
-from magnetar.broker.admin.router import Route
+from magnetar.broker.admin.router import Route, reads
 from magnetar.broker.admin.routes.messages import place_at, wanted_of
-from magnetar.broker.admin.routes.redrive import SAMPLE, read_body, truth, whole_number
+from magnetar.broker.admin.routes.redrive import DRY_RUN, SAMPLE, read_body, truth, whole_number
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.admin.topic_access import no_subscription
 from magnetar.broker.auth.access import Access
@@ -30,6 +30,7 @@ _FIELDS: Final = frozenset(
 )
 
 
+@reads(DRY_RUN)
 async def replay(admin: AdminServices, request: Request) -> Reply:
     """Let a subscription have entries again, whole as they were published, or say which."""
     sent, topic = read_body(request, _FIELDS), arguments.topic(request)
