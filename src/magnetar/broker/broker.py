@@ -55,6 +55,7 @@ class Broker:
         self._clock = clock
         self._iteration = iteration
         self._tasks = tasks
+        self.connections = ConnectionCounts()
         self._connections = KeepAliveSweep(config.connections.keep_alive_interval_s, clock)
         self.publish_buffer = PublishBuffer(config.connections.publish_buffer_mb_max * MIB)
         self.connections_per_ip: Counter[str] = Counter()  # Only where there is a limit.
@@ -128,15 +129,18 @@ class Broker:
         settings = self._config.connections
         room = not settings.connections_max or len(self._connections) < settings.connections_max
         self._connections.add(connection)
+        self.connections.opened += 1
         self._all_closed.clear()
         if settings.connections_per_ip_max:
             host = _host(connection)
             self.connections_per_ip[host] += 1
             room = room and self.connections_per_ip[host] <= settings.connections_per_ip_max
+        self.connections.refused += not room
         return room
 
     def _closed(self, connection: Connection) -> None:
         self._connections.discard(connection)
+        self.connections.closed += 1
         if self._config.connections.connections_per_ip_max:
             host = _host(connection)
             self.connections_per_ip[host] -= 1

@@ -15,6 +15,7 @@ from magnetar.errors import InvalidValue
 
 from .auth_settings import AuthSettings, refusals
 from .offload_settings import OffloadSettings
+from .metric_settings import MetricSettings
 from .other_settings import Fate, OtherSetting, correction_of, judge
 from .properties import parse_properties
 from .pulsar_settings import group_of, pulsar_keys
@@ -46,6 +47,7 @@ _SECTIONS: Final = (
     StorageSettings,
     OffloadSettings,
     HousekeepingSettings,
+    MetricSettings,
 )
 _PORTS: Final = ("brokerServicePort", "webServicePort")
 _KEYS: Final = frozenset(one.key for section in _SECTIONS for one in settings_of(section))
@@ -66,6 +68,7 @@ class Config:
     storage: StorageSettings = field(default_factory=StorageSettings)
     offload: OffloadSettings = field(default_factory=OffloadSettings)
     housekeeping: HousekeepingSettings = field(default_factory=HousekeepingSettings)
+    metrics: MetricSettings = field(default_factory=MetricSettings)
     sources: Mapping[str, str] = field(
         default_factory=dict
     )  # By key; a key at its default is absent.
@@ -120,6 +123,7 @@ class Config:
             storage=section_from(StorageSettings, given, sources),
             offload=section_from(OffloadSettings, given, sources),
             housekeeping=section_from(HousekeepingSettings, given, sources),
+            metrics=section_from(MetricSettings, given, sources),
             sources=MappingProxyType(sources),
             others=tuple(
                 judge(key, given[key], sources[key], _KEYS) for key in sorted(given.keys() - _KEYS)
@@ -149,6 +153,7 @@ class Config:
             self.storage,
             self.offload,
             self.housekeeping,
+            self.metrics,
         )
         return [
             (

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from magnetar.model.producers import ProducerAccessMode
 from magnetar.model.subscriptions import SubscriptionType
+from magnetar.model.write_counts import WriteCounts
 
 
 @dataclass(slots=True)
@@ -115,10 +116,13 @@ class TopicStats:
     compaction_succeeded_ms: int = 0
     compaction_failed_ms: int = 0
     compaction_duration_ms: int = 0
+    compaction_succeeded_count: int = 0
+    compaction_failed_count: int = 0
     offloaded_bytes: int = 0
     offloaded_ledger_id: int = 0  # The last one; and when one was, and could not be.
     offload_succeeded_ms: int = 0
     offload_failed_ms: int = 0
+    writes: WriteCounts | None = None  # None: nothing was stored.
     publishers: list[PublisherStats] = field(default_factory=list)
     subscriptions: dict[str, SubscriptionStats] = field(default_factory=dict)
 

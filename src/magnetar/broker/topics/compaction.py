@@ -51,6 +51,8 @@ class TopicCompaction:
         self.last_error = ""
         self.removed_count = 0  # Messages, by the last one that succeeded.
         self.duration_ms = 0  # Of the last one, whatever became of it.
+        self.succeeded_count = 0
+        self.failed_count = 0
         self.succeeded_ms = 0
         self.failed_ms = 0
         self._topic = topic
@@ -91,12 +93,14 @@ class TopicCompaction:
             else:
                 self.status = ProcessStatus.SUCCESS
                 self.succeeded_ms = self._clock.wall_ms()
+                self.succeeded_count += 1
             finally:
                 self.duration_ms = round((self._clock.now() - began) * 1000)
 
     def _failed(self, error: str) -> None:
         self.status, self.last_error = ProcessStatus.ERROR, error
         self.failed_ms = self._clock.wall_ms()
+        self.failed_count += 1
 
     async def _compact(self) -> None:
         ledger = self._ledger

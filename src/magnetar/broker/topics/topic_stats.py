@@ -4,6 +4,7 @@ from magnetar.broker.dispatch.key_shared import KeyShared
 from magnetar.broker.topics.consumer import Consumer
 from magnetar.broker.topics.non_persistent_subscription import NonPersistentSubscription
 from magnetar.broker.topics.persistent_subscription import PersistentSubscription
+from magnetar.broker.topics.persistent_topic import PersistentTopic
 from magnetar.broker.topics.producer import Producer
 from magnetar.broker.topics.subscription import Subscription, key_shared_mode
 from magnetar.broker.topics.topic import Topic
@@ -19,7 +20,7 @@ def topic_stats(topic: Topic) -> TopicStats:
     size, age = policies.backlog_quota_size, policies.backlog_quota_age
     compaction = None if topic.stored is None else topic.stored.compaction
     offload = None if topic.stored is None else topic.stored.offload
-    return TopicStats(
+    found = TopicStats(
         msg_in_counter=topic.message_count,
         bytes_in_counter=topic.size_bytes,
         chunk_in_counter=topic.detached_chunk_count
@@ -38,6 +39,8 @@ def topic_stats(topic: Topic) -> TopicStats:
         deduplicates=topic.deduplicates,
         waiting_publishers=topic.waiting_producers,
         compaction_removed=compaction.removed_count if compaction else 0,
+        compaction_succeeded_count=compaction.succeeded_count if compaction else 0,
+        compaction_failed_count=compaction.failed_count if compaction else 0,
         compaction_succeeded_ms=compaction.succeeded_ms if compaction else 0,
         compaction_failed_ms=compaction.failed_ms if compaction else 0,
         compaction_duration_ms=compaction.duration_ms if compaction else 0,
@@ -48,6 +51,9 @@ def topic_stats(topic: Topic) -> TopicStats:
         publishers=[_publisher(producer) for producer in topic.producers.values()],
         subscriptions=subscriptions,
     )
+    if isinstance(topic, PersistentTopic):
+        found.writes = topic.writer.writes
+    return found
 
 
 def _publisher(producer: Producer) -> PublisherStats:

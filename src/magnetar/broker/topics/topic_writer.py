@@ -20,6 +20,7 @@ from magnetar.loop_iteration import LoopIteration, Phase
 from magnetar.message.send_run import SendRun
 from magnetar.model.names import TopicName
 from magnetar.model.position import Position
+from magnetar.model.write_counts import WriteCounts
 from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
 
 log = logging.getLogger(__name__)
@@ -40,10 +41,12 @@ class TopicWriter:
         "_closed",
         "_failed",
         "_inbox",
+        "_inbox_since",
         "_inbox_size",
         "_iteration",
         "_ledger",
         "_storing",
+        "_storing_since",
         "_subscriptions",
         "_topic",
         "_will_store",
@@ -51,6 +54,7 @@ class TopicWriter:
         "last_publish_ms",
         "message_count",
         "size_bytes",
+        "writes",
     )
 
     def __init__(
@@ -66,6 +70,7 @@ class TopicWriter:
         self.message_count = 0
         self.size_bytes = 0
         self.last_publish_ms = 0
+        self.writes: WriteCounts | None = None  # None: nothing was stored since it was loaded.
         self.deduplication: Deduplication | None = None
         self._topic = topic
         self._ledger = ledger
@@ -75,8 +80,10 @@ class TopicWriter:
         self._failed = failed
         self._inbox: list[Waiting] = []
         self._inbox_size = 0  # Entries in it.
+        self._inbox_since = 0.0  # When the first of them came.
         self._will_store = False  # At the end of an iteration.
         self._storing: tuple[list[Waiting], ...] = ()  # The appends under way.
+        self._storing_since: tuple[float, ...] = ()  # When the first entry of each came.
         self._at_rest: asyncio.Future[None] | None = None  # ``close`` waits until both are empty.
         self._closed = False
 
@@ -105,6 +112,8 @@ class TopicWriter:
             self._take(producer, run)
 
     def _take(self, producer: Producer, run: SendRun) -> None:
+        if not self._inbox_size:
+            self._inbox_since = self._clock.now()
         self._inbox.append((producer, run))
         self._inbox_size += len(run.data)
         if not self._will_store and (not self._storing or self._may_store()):
@@ -138,6 +147,7 @@ class TopicWriter:
             return
         runs, self._inbox, self._inbox_size = self._inbox, [], 0
         self._storing = (*self._storing, runs)
+        self._storing_since = (*self._storing_since, self._inbox_since)
         try:
             self._ledger.append(joined(runs), self._stored)
         except Exception as error:
@@ -152,14 +162,21 @@ class TopicWriter:
         if not self._storing:  # An append before it failed, and everything behind that with it.
             return
         runs, self._storing = self._storing[0], self._storing[1:]
+        since, self._storing_since = self._storing_since[0], self._storing_since[1:]
         if self._inbox:
             self._store()
         self.last_publish_ms = self._clock.wall_ms()
+        first_id, size_bytes = entry_id, self.size_bytes
         for producer, run in runs:
             self.message_count += run.message_count
             self.size_bytes += run.size_bytes
             producer.stored(run, ledger_id, entry_id)
             entry_id += len(run.data)
+        if entry_id > first_id:
+            if self.writes is None:
+                self.writes = WriteCounts()
+            latency_s = self._clock.now() - since
+            self.writes.note(entry_id - first_id, self.size_bytes - size_bytes, latency_s)
         if self.deduplication is not None:
             self.deduplication.stored(runs, Position(ledger_id, entry_id - 1))
         for subscription in self._subscriptions.values():
@@ -177,6 +194,7 @@ class TopicWriter:
         log.error("topic.write_failed topic=%s error=%s", self._topic, error)
         waiting = [*chain.from_iterable(self._storing), *self._inbox]
         self._storing, self._inbox, self._inbox_size = (), [], 0
+        self._storing_since = ()
         for producer, run in waiting:
             producer.refused(run, error)
         if not self._closed:

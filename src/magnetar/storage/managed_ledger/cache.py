@@ -36,6 +36,9 @@ class EntryCache:
 
     def __init__(self, size_bytes_max: int = CACHE_SIZE_MAX) -> None:
         # What was read from disk must not push out what was just appended.
+        # Of what was read from disk, not having been in here.
+        self.missed_entries = 0
+        self.missed_bytes = 0
         self.reread = EvictionQueue(size_bytes_max // 4)
         self.appended = EvictionQueue(size_bytes_max - size_bytes_max // 4)
 
@@ -44,6 +47,11 @@ class EntryCache:
         """About how much memory the cached runs take up."""
         return self.reread.size_bytes + self.appended.size_bytes
 
+    def missed(self, run: EntryRun) -> None:
+        """Count what was read from disk."""
+        self.missed_entries += len(run.data)
+        self.missed_bytes += run.size_bytes
+
 
 class EvictionQueue:
     """A bound on the bytes of some caches. The oldest run of all of them goes first."""
@@ -51,6 +59,10 @@ class EvictionQueue:
     def __init__(self, size_bytes_max: int) -> None:
         self.size_bytes_max = size_bytes_max
         self.size_bytes = 0
+        self.inserted = 0  # Entries, and so those evicted; and how often any were.
+        self.evicted = 0
+        self.evictions = 0
+        self.dropped = 0  # Entries that went with their ledgers.
         # Invariant: every cached run is here by its first entry, the oldest first. A merged run is
         # as old as the first of its parts.
         self._runs: OrderedDict[tuple[LedgerCache, int], None] = OrderedDict()
@@ -59,6 +71,7 @@ class EvictionQueue:
         """Note that a cache took a run. The run may be evicted already when this returns."""
         self._runs[cache, run.first_entry_id] = None
         self.size_bytes += _cost(run)
+        self.inserted += len(run.data)
         if self.size_bytes > self.size_bytes_max:
             self.evict()
 
@@ -72,13 +85,17 @@ class EvictionQueue:
         """Note that a cache dropped these runs."""
         for run in runs:
             self.size_bytes -= _cost(run)
+            self.dropped += len(run.data)
             del self._runs[cache, run.first_entry_id]
 
     def evict(self) -> None:
         """Evict the oldest runs until the bound is kept."""
+        self.evictions += 1
         while self.size_bytes > self.size_bytes_max and self._runs:
             (cache, first), _ = self._runs.popitem(last=False)
-            self.size_bytes -= _cost(cache.drop(first))
+            run = cache.drop(first)
+            self.evicted += len(run.data)
+            self.size_bytes -= _cost(run)
 
 
 class LedgerCache:

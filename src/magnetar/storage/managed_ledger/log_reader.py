@@ -226,6 +226,7 @@ class LogReader:
         finally:
             del self._reads().fills[place]
         run = EntryRun(place.ledger_id, place.entry_id, found.data, found.checksums)
+        self._cache.missed(run)
         if not self._closed and self.layout.last_entry_id(place.ledger_id) is not None:
             caches = self._reads().caches
             cache = caches.get(place.ledger_id)
