@@ -138,7 +138,7 @@ async def running_broker(
             tasks=tasks,
         )
         stack.push_async_callback(broker.stop)
-        services.vitals.connections = lambda: broker.connection_count
+        services.vitals.connections = broker.connections
         if listeners.web:
             if server.functions_worker:
                 warn_if_open(server.bind_address, "bindAddress")
@@ -201,6 +201,7 @@ async def _open_services(
     config = shared.config
     cluster = config.server.cluster
     metadata, ledgers = await _open_storage(shared, files)
+    vitals = _vitals(shared, metadata, ledgers)
     resources = Resources(metadata, cluster)
     shared.stack.callback(resources.close)
     await resources.ensure_defaults(
@@ -228,7 +229,7 @@ async def _open_services(
     # Producers keep the names they were given over a restart: new ones must differ from them.
     starts, numbers = await metadata.put(paths.STARTS, b""), count()
     topics = TopicRegistry(
-        open_ledger=_ledger_opener(shared, metadata, ledgers),
+        open_ledger=_ledger_opener(shared, metadata, ledgers, vitals.cache),
         creation=creation,
         policies=policies,
         deletions=Deletions(metadata),
@@ -268,13 +269,19 @@ async def _open_services(
         message_size_max=config.connections.message_size_max,
         version=__version__,
         clock=shared.clock,
-        vitals=_vitals(shared, ledgers),
+        vitals=vitals,
+        metrics=config.metrics,
     )
 
 
-def _vitals(shared: _Shared, ledgers: LedgerStore) -> Vitals:
-    vitals = Vitals(shared.clock)
+def _vitals(shared: _Shared, metadata: MetadataStore, ledgers: LedgerStore) -> Vitals:
+    cache_size_max = shared.config.storage.cache_mb * MIB
+    vitals = Vitals(shared.clock, cache=EntryCache(cache_size_max))
+    if isinstance(metadata, SqliteMetadataStore):
+        vitals.metadata = metadata.counts
+        vitals.metadata_put_bytes = lambda: metadata.put_bytes
     if isinstance(ledgers, LocalLedgerStore):
+        vitals.write_error = lambda: ledgers.write_error
         vitals.sync_latency = ledgers.sync_latency
         vitals.data_directory = shared.config.storage.data_directory
     return vitals
@@ -395,11 +402,10 @@ def ledger_settings(storage: StorageSettings) -> LocalLedgerSettings:
 
 
 def _ledger_opener(
-    shared: _Shared, metadata: MetadataStore, ledgers: LedgerStore
+    shared: _Shared, metadata: MetadataStore, ledgers: LedgerStore, cache: EntryCache
 ) -> Callable[[TopicName, Policies], Awaitable[ManagedLedger]]:
     """Make the function that opens the log of a topic."""
     settings = _managed_ledger_settings(shared.config.storage)
-    cache = EntryCache(settings.cache_size_max)
     offloader = HistoryOffloader(shared.clock)
     shared.stack.push_async_callback(offloader.close)
     saver = CursorSaver(shared.tasks, shared.clock, interval_s=settings.cursor_save_interval_s)

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 
 from magnetar.clock import Clock
 from magnetar.loop_iteration import LoopIteration
+from magnetar.model.operation_counts import ConnectionCounts
 from magnetar.tasks import Tasks
 
 from .addresses import BACKLOG

@@ -14,8 +14,8 @@ from typing import Final, Self
 from magnetar.errors import InvalidValue
 
 from .auth_settings import AuthSettings, refusals
-from .offload_settings import OffloadSettings
 from .metric_settings import MetricSettings
+from .offload_settings import OffloadSettings
 from .other_settings import Fate, OtherSetting, correction_of, judge
 from .properties import parse_properties
 from .pulsar_settings import group_of, pulsar_keys

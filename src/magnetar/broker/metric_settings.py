@@ -35,9 +35,13 @@ class MetricSettings:
         "metrics are made once in statsUpdateFrequencyInSecs, and told again until then",
     )
     interval_s: int = setting(
-        "statsUpdateFrequencyInSecs", 60, "how often the rates in stats and metrics are found",
+        "statsUpdateFrequencyInSecs",
+        60,
+        "how often the rates in stats and metrics are found",
         minimum=1,
     )
     status_file: str = setting(
-        "statusFilePath", "", "/status.html answers OK while this file exists; empty: it is not there"
+        "statusFilePath",
+        "",
+        "/status.html answers OK while this file exists; empty: it is not there",
     )

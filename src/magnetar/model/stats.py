@@ -80,6 +80,7 @@ class SubscriptionStats:
     delayed_index_bytes: int = 0  # Memory that says when.
     blocked_on_unacked: bool = False
     blocked_reason: str | None = None  # Why its backlog does not move; None: it does, or is empty.
+    blocked_why: str | None = None  # The same in a word.
     # How often it waited for a limit on its rate: the limit's name, and "Msg" or "Bytes".
     rate_waits: Counter[tuple[str, str]] = field(default_factory=Counter)
     acked_ranges: int = 0  # Ranges of acknowledgements beyond the mark.

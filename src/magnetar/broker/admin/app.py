@@ -29,6 +29,7 @@ from magnetar.broker.admin.routes import (
     messages,
     namespace_backlog,
     namespace_properties,
+    metrics,
     namespaces,
     non_persistent,
     offload,
@@ -94,6 +95,7 @@ _ROUTES: Final = (
     *brokers.ROUTES,
     *diagnosis.ROUTES,
     *overview.ROUTES,
+    *metrics.ROUTES,
     *functions.ROUTES,
     *rights.ROUTES,
     *console.ROUTES,
@@ -124,7 +126,14 @@ async def start_admin(
     """Serve on ``listeners`` until the answer is closed."""
     server: type[AdminServer] = import_module("magnetar.broker.admin.server").AdminServer
     tasks = Tasks("admin")
-    tasks.spawn("rates", keep_rates(services.rates, services.topics, services.clock))
+    rates = keep_rates(
+        services.rates,
+        services.topics,
+        services.clock,
+        cache=services.vitals.cache,
+        interval_s=services.metrics.interval_s,
+    )
+    tasks.spawn("rates", rates)
     tasks.spawn("loop lag", services.vitals.watch_loop())
     tasks.spawn("overview", services.overview.keep())
     tasks.spawn("events", services.events.run())

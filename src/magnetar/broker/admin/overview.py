@@ -178,7 +178,7 @@ class Overview:
     def _machine(self, look: Look) -> dict[str, Any]:
         disk = look.disk
         return {
-            "connections": self._vitals.connections(),
+            "connections": self._vitals.connections.open,
             "loopLag": self._lag.shown(),
             "fsync": None if self._sync is None else self._sync.shown(),
             "memoryBytes": self._vitals.memory_bytes(),

@@ -13,6 +13,8 @@ from magnetar.broker.topics.registry import TopicRegistry
 from magnetar.broker.topics.topic_stats import topic_stats
 from magnetar.clock import Clock
 from magnetar.model.stats import ConsumerStats, PublisherStats, SubscriptionStats, TopicStats
+from magnetar.model.write_counts import WriteCounts
+from magnetar.storage.managed_ledger.cache import EntryCache
 
 INTERVAL_S: Final = 60.0  # Pulsar's rates are those of the last whole minute, too.
 TOPICS_PER_TURN: Final = 50  # Then the loop serves others.
@@ -67,6 +69,13 @@ class RateBook:
 
     def __init__(self) -> None:
         self._topics: dict[str, _Noted] = {}
+        self.written_by_all = WriteCounts()
+        """What all topics stored between the last two ticks."""
+        self.written_since_start = WriteCounts()
+        """The same, of all ticks."""
+        self.missed_entries = 0.0
+        """Entries that had to be read from disk in a second, and their bytes."""
+        self.missed_bytes = 0.0
 
     def tick(
         self, topic: str, stats: TopicStats, now: float, *, since: float | None = None
@@ -88,7 +97,23 @@ class RateBook:
             }
         elif before.totals:
             return
-        self._topics[topic] = _Noted(now, totals, rates)
+        noted = self._topics[topic] = _Noted(now, totals, rates)
+        if stats.writes is not None:
+            noted.written = stats.writes.since(before.writes)
+            noted.writes = stats.writes.since(None)  # A copy.
+
+    def written(self, topic: str) -> WriteCounts | None:
+        """What a topic stored between the last two ticks."""
+        known = self._topics.get(topic)
+        return None if known is None else known.written
+
+    def sum_up(self) -> None:
+        """All topics were ticked: add up what they stored."""
+        self.written_by_all = WriteCounts()
+        for noted in self._topics.values():
+            if noted.written is not None:
+                self.written_by_all.add(noted.written)
+        self.written_since_start.add(self.written_by_all)
 
     def keep(self, topics: Collection[str]) -> None:
         """Forget every topic but these."""
@@ -101,13 +126,15 @@ class RateBook:
         return {} if known is None else known.rates
 
 
-@dataclass(slots=True, frozen=True)
+@dataclass(slots=True)
 class _Noted:
     """The totals and rates of a topic at the last tick."""
 
     at: float
     totals: Mapping[Part, _Totals] = field(default_factory=dict)
     rates: TopicRates = field(default_factory=dict)
+    writes: WriteCounts | None = None
+    written: WriteCounts | None = None
 
 
 def summed(partitions: Iterable[tuple[TopicStats, TopicRates]], total: TopicStats) -> TopicRates:
@@ -126,17 +153,30 @@ def summed(partitions: Iterable[tuple[TopicStats, TopicRates]], total: TopicStat
     }
 
 
-async def keep_rates(book: RateBook, registry: TopicRegistry, clock: Clock) -> None:
-    """Tick every topic once a minute. One that was loaded since counts from the last tick."""
+async def keep_rates(
+    book: RateBook,
+    registry: TopicRegistry,
+    clock: Clock,
+    *,
+    cache: EntryCache,
+    interval_s: float = INTERVAL_S,
+) -> None:
+    """Tick every topic every so often. One that was loaded since counts from the last tick."""
     last = clock.now()
+    missed = (0, 0)
     while True:
-        await clock.sleep(INTERVAL_S)
+        await clock.sleep(interval_s)
         now = clock.now()
         for count, topic in enumerate(list(registry.loaded.values()), start=1):
             book.tick(str(topic.name), topic_stats(topic), now, since=last)
             if count % TOPICS_PER_TURN == 0:
                 await clock.sleep(0)
         book.keep({str(name) for name in registry.loaded})
+        book.sum_up()
+        before, missed = missed, (cache.missed_entries, cache.missed_bytes)
+        book.missed_entries, book.missed_bytes = (
+            (then - at) / max(now - last, 1e-3) for at, then in zip(before, missed, strict=True)
+        )
         last = now
 
 

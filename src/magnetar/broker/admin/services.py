@@ -10,6 +10,7 @@ from magnetar.broker.admin.messages.work import MessageWork
 from magnetar.broker.admin.overview import Overview
 from magnetar.broker.admin.rates import RateBook
 from magnetar.broker.admin.route_authorization import RouteAuthorization
+from magnetar.broker.admin.scrapes import Scrapes
 from magnetar.broker.admin.topic_access import TopicAccess
 from magnetar.broker.admin.vitals import Vitals
 from magnetar.broker.auth.access import Access
@@ -17,6 +18,7 @@ from magnetar.broker.auth.permissions import Permissions
 from magnetar.broker.cluster.lookup import BrokerAddress, Lookup
 from magnetar.broker.cluster.ownership import Ownership
 from magnetar.broker.creation import Creation
+from magnetar.broker.metric_settings import MetricSettings
 from magnetar.broker.policies import PolicyService
 from magnetar.broker.resource_groups import ResourceGroups
 from magnetar.broker.resources import Resources
@@ -48,9 +50,11 @@ class AdminServices:
     version: str
     clock: Clock
     vitals: Vitals
+    metrics: MetricSettings = field(default_factory=MetricSettings)
     functions: "FunctionsWorkerProcess | None" = None  # None: functions are off.
     authorization: RouteAuthorization | None = None  # None: everybody may do everything.
     rates: RateBook = field(default_factory=RateBook)
+    scrapes: Scrapes = field(default_factory=Scrapes)
     messages: MessageWork = field(default_factory=MessageWork)
     permissions: Permissions = field(init=False)
     access: TopicAccess = field(init=False)

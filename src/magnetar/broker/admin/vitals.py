@@ -3,7 +3,7 @@
 import asyncio
 import resource
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +11,8 @@ from typing import Final, NamedTuple
 
 from magnetar.clock import Clock
 from magnetar.model.histogram import Histogram
+from magnetar.model.operation_counts import ConnectionCounts, OperationCounts
+from magnetar.storage.managed_ledger.cache import EntryCache
 
 LAG_INTERVAL_S: Final = 0.25
 """How often the loop is asked for a turn; how late it comes is the lag."""
@@ -29,14 +31,22 @@ class Vitals:
     """What is counted once for the whole broker."""
 
     clock: Clock
-    connections: Callable[[], int] = lambda: 0
+    connections: ConnectionCounts = field(default_factory=ConnectionCounts)
     sync_latency: Histogram | None = None  # None: nothing is written to a disk.
     data_directory: Path | None = None
+    cache: EntryCache = field(default_factory=EntryCache)
+    metadata: Mapping[str, OperationCounts] = field(default_factory=dict)  # By kind.
+    metadata_put_bytes: Callable[[], int] = int
+    write_error: Callable[[], str] = str  # Why the log takes nothing; "": it does.
     loop_lag: Histogram = field(default_factory=Histogram)
     started_at: float = field(init=False)  # By ``Clock.now``.
+    started_ms: int = field(init=False)
+    disk_seen: Disk | None = None
+    """What was found when the disk was asked last."""
 
     def __post_init__(self) -> None:
         self.started_at = self.clock.now()
+        self.started_ms = self.clock.wall_ms()
 
     async def watch_loop(self) -> None:
         """Note how late the loop is, for ever."""
@@ -53,7 +63,8 @@ class Vitals:
         with suppress(OSError):
             loop = asyncio.get_running_loop()
             usage = await loop.run_in_executor(None, shutil.disk_usage, self.data_directory)
-            return Disk(usage.free, usage.total)
+            self.disk_seen = Disk(usage.free, usage.total)
+            return self.disk_seen
         return None
 
     @staticmethod

@@ -1,5 +1,6 @@
 """Which broker serves a topic: the answer to LOOKUP and to HTTP lookup."""
 
+import asyncio
 from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Final
@@ -8,6 +9,7 @@ from urllib.parse import urlsplit
 from magnetar.broker.resources import Resources
 from magnetar.errors import TopicNotFound
 from magnetar.model.names import TopicName
+from magnetar.model.operation_counts import OperationCounts
 
 from .ownership import Ownership
 
@@ -69,16 +71,18 @@ class Lookup:
         self._resources = resources
         self._ownership = ownership
         self._own = own
+        self.counts = OperationCounts()
 
     async def find(self, topic: TopicName) -> BrokerAddress:
         """The broker that serves ``topic``, which need not exist, from now on.
 
         Raises TopicNotFound when its namespace does not.
         """
-        if await self._resources.namespace(topic.namespace) is None:
-            raise TopicNotFound("Namespace not found")
-        await self._ownership.take(topic)
-        return self._own
+        with self.counts.counted(asyncio.get_running_loop().time):
+            if await self._resources.namespace(topic.namespace) is None:
+                raise TopicNotFound("Namespace not found")
+            await self._ownership.take(topic)
+            return self._own
 
 
 def is_loopback(host: str) -> bool:

@@ -5,13 +5,15 @@ cannot both do. The partitions of a topic share its schema, and so do its domain
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from magnetar.broker.schema.compatibility import check_compatible
 from magnetar.broker.schema.definitions import check_definition, same
 from magnetar.clock import Clock
 from magnetar.errors import Conflict, IncompatibleSchema, SchemaNotFound, VersionMismatch
-from magnetar.model.names import TopicName
+from magnetar.model.names import NamespaceName, TopicName
+from magnetar.model.operation_counts import OperationCounts
 from magnetar.model.schemas import (
     SchemaCompatibilityStrategy,
     SchemaInfo,
@@ -24,7 +26,19 @@ from magnetar.storage.metadata.store import ABSENT, MetadataStore
 
 CACHE_SIZE_MAX: Final = 16 * 1024 * 1024
 RECORD_SIZE: Final = 500  # About what a version takes beside its definition.
+NAMESPACES_COUNTED_MAX: Final = 10_000  # What is done in more is not counted.
 ATTEMPTS_MAX: Final = 20  # To add a version while others add some.
+
+
+@dataclass(slots=True)
+class SchemaCounts:
+    """What was done with the schemas of a namespace."""
+
+    get: OperationCounts = field(default_factory=OperationCounts)
+    put: OperationCounts = field(default_factory=OperationCounts)
+    delete: OperationCounts = field(default_factory=OperationCounts)
+    compatible: int = 0  # New versions, and those that were refused.
+    incompatible: int = 0
 
 
 class SchemaRegistry:
@@ -40,6 +54,7 @@ class SchemaRegistry:
         self._kept_size = 0
         self._changes = 0  # Counts drops, so that what was read before one is not kept.
         self._watch = metadata.watch(paths.SCHEMAS, self._changed)
+        self.counts: dict[NamespaceName, SchemaCounts] = {}
 
     def close(self) -> None:
         """Stop watching. The registry must not be used afterwards."""
@@ -48,7 +63,8 @@ class SchemaRegistry:
 
     async def versions(self, topic: TopicName) -> Sequence[SchemaVersion]:
         """The versions of a topic since its schema was deleted last, the latest last."""
-        found = await self._all(topic)
+        with self._counts(topic).get.counted(self._clock.now):
+            found = await self._all(topic)
         after = max((at + 1 for at, each in enumerate(found) if each.schema.deleted), default=0)
         return found[after:]
 
@@ -90,8 +106,15 @@ class SchemaRegistry:
                 return number
             if not may_update:
                 raise IncompatibleSchema("Schema not found and schema auto updating is disabled.")
-            check_compatible(schema, existing, strategy)
-            number = await self._put_next(topic, schema)
+            counts = self._counts(topic)
+            try:
+                check_compatible(schema, existing, strategy)
+            except IncompatibleSchema:
+                counts.incompatible += 1
+                raise
+            counts.compatible += 1
+            with counts.put.counted(self._clock.now):
+                number = await self._put_next(topic, schema)
             if number is not None:
                 return number
         raise Conflict(f"The schema of {topic} is being changed by others, without end: try again")
@@ -105,7 +128,8 @@ class SchemaRegistry:
             latest = await self.latest(topic)
             if latest is None or latest.schema.deleted:
                 return 0 if latest is None else latest.number
-            number = await self._put_next(topic, SchemaInfo(SchemaType.NONE, deleted=True))
+            with self._counts(topic).delete.counted(self._clock.now):
+                number = await self._put_next(topic, SchemaInfo(SchemaType.NONE, deleted=True))
             if number is not None:
                 return number
         raise Conflict(f"The schema of {topic} is being changed by others, without end: try again")
@@ -128,6 +152,14 @@ class SchemaRegistry:
         """Forget the schema of a topic that is deleted; one partition leaves it to the others."""
         if topic.partition_index < 0:
             await self.forget(topic)
+
+    def _counts(self, topic: TopicName) -> SchemaCounts:
+        counts = self.counts.get(topic.namespace)
+        if counts is None:
+            counts = SchemaCounts()
+            if len(self.counts) < NAMESPACES_COUNTED_MAX:
+                self.counts[topic.namespace] = counts
+        return counts
 
     async def _put_next(self, topic: TopicName, schema: SchemaInfo) -> int | None:
         """Write the next version; None when somebody else just did."""

@@ -27,6 +27,7 @@ from magnetar.errors import (
 )
 from magnetar.loop_iteration import LoopIteration
 from magnetar.model.names import TopicName
+from magnetar.model.operation_counts import OperationCounts
 from magnetar.model.policies import Policies
 from magnetar.storage.managed_ledger.managed_ledger import ManagedLedger
 from magnetar.tasks import Tasks
@@ -54,6 +55,7 @@ class TopicRegistry:
     ) -> None:
         """``deleted`` remove what others keep for a topic whose log is deleted."""
         self.loaded: dict[TopicName, Topic] = {}
+        self.loads = OperationCounts()
         self._opening: dict[TopicName, asyncio.Task[Topic | MagnetarError]] = {}
         self._closing: dict[TopicName, asyncio.Task[None]] = {}
         self._open_ledger = open_ledger
@@ -216,12 +218,11 @@ class TopicRegistry:
         self, name: TopicName, *, create: bool, asked: bool = False
     ) -> Topic | MagnetarError:
         """Errors are returned to whoever asked; those of the storage are logged as well."""
+        open_one = self._open_persistent if name.persistent else self._open_non_persistent
         try:
             self._check_domain(name)
-            if name.persistent:
-                topic = await self._open_persistent(name, create=create, asked=asked)
-            else:
-                topic = await self._open_non_persistent(name, create=create, asked=asked)
+            with self.loads.counted(self._clock.now):
+                topic = await open_one(name, create=create, asked=asked)
         except StorageError as error:
             log.error(  # noqa: TRY400 - where it was raised is in the text
                 "topic.not_opened topic=%s error=%s", name, error

@@ -81,6 +81,7 @@ def _subscription(subscription: Subscription) -> SubscriptionStats:
     dispatch = subscription.dispatch
     first = consumers[0].request if consumers else None
     key_shared = first is not None and first.type is SubscriptionType.KEY_SHARED
+    blocked = subscription.blocked_reason() if subscription.backlog else None
     stats = SubscriptionStats(
         type=subscription.type,
         durable=subscription.durable,
@@ -97,7 +98,8 @@ def _subscription(subscription: Subscription) -> SubscriptionStats:
         unacked_messages=sum(c.unacked for c in consumers),
         replay_entries=dispatch.waiting_count if dispatch else 0,
         blocked_on_unacked=dispatch.over_unacked_limit if dispatch else False,
-        blocked_reason=_blocked_reason(subscription),
+        blocked_reason=None if blocked is None else str(blocked),
+        blocked_why=None if blocked is None else blocked.why.name.lower(),
         last_flow_ms=totals.last_flow_ms,
         last_acked_ms=totals.last_acked_ms,
         last_consumed_ms=subscription.wall_ms_at(totals.delivered_at),
@@ -122,11 +124,6 @@ def _subscription(subscription: Subscription) -> SubscriptionStats:
         stats.durable = False  # Nobody finds it again when its topic was unloaded.
         stats.dropped_counter = subscription.dropped_count
     return stats
-
-
-def _blocked_reason(subscription: Subscription) -> str | None:
-    reason = subscription.blocked_reason() if subscription.backlog else None
-    return None if reason is None else str(reason)
 
 
 def _consumer(consumer: Consumer, subscription: Subscription) -> ConsumerStats:

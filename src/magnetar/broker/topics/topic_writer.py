@@ -166,17 +166,14 @@ class TopicWriter:
         if self._inbox:
             self._store()
         self.last_publish_ms = self._clock.wall_ms()
-        first_id, size_bytes = entry_id, self.size_bytes
+        before = self.size_bytes
+        entries = -entry_id
         for producer, run in runs:
             self.message_count += run.message_count
             self.size_bytes += run.size_bytes
             producer.stored(run, ledger_id, entry_id)
             entry_id += len(run.data)
-        if entry_id > first_id:
-            if self.writes is None:
-                self.writes = WriteCounts()
-            latency_s = self._clock.now() - since
-            self.writes.note(entry_id - first_id, self.size_bytes - size_bytes, latency_s)
+        self._count_writes(entries + entry_id, self.size_bytes - before, since)
         if self.deduplication is not None:
             self.deduplication.stored(runs, Position(ledger_id, entry_id - 1))
         for subscription in self._subscriptions.values():
@@ -188,6 +185,12 @@ class TopicWriter:
                 )
         if self._at_rest is not None:
             self._rest()
+
+    def _count_writes(self, entries: int, size_bytes: int, since: float) -> None:
+        if entries:
+            if self.writes is None:
+                self.writes = WriteCounts()
+            self.writes.note(entries, size_bytes, self._clock.now() - since)
 
     def _fail(self, error: MagnetarError) -> None:
         """A write failed: refuse all that waits, and take nothing more."""

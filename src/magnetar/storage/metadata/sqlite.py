@@ -16,6 +16,7 @@ from typing import Self, TypeVar
 
 from magnetar.clock import Clock, SystemClock
 from magnetar.errors import StorageError
+from magnetar.model.operation_counts import OperationCounts
 from magnetar.storage.metadata.batches import Batches
 from magnetar.storage.metadata.sqlite_file import SqliteSettings
 from magnetar.storage.metadata.sqlite_worker import SqliteWorker, serve
@@ -37,6 +38,8 @@ class SqliteMetadataStore:
         self._batches: Batches[SqliteWorker] = Batches()
         self._watches = Watches(lambda: self._batches.post(SqliteWorker.end_watching, writes=False))
         self._closed = False
+        self.counts = {kind: OperationCounts() for kind in ("get", "put", "del")}
+        self.put_bytes = 0
         work = partial(
             serve,
             path,
@@ -73,7 +76,8 @@ class SqliteMetadataStore:
         return store
 
     async def get(self, path: str) -> Record | None:
-        return await self._ask(lambda worker: worker.tables.get(path), writes=False)
+        with self.counts["get"].counted(asyncio.get_running_loop().time):
+            return await self._ask(lambda worker: worker.tables.get(path), writes=False)
 
     async def put(
         self,
@@ -83,18 +87,21 @@ class SqliteMetadataStore:
         expected_version: int | None = None,
         ephemeral: bool = False,
     ) -> int:
-        return await self._ask(
-            lambda worker: worker.put(
-                path, value, expected_version=expected_version, ephemeral=ephemeral
-            ),
-            writes=True,
-        )
+        self.put_bytes += len(value)
+        with self.counts["put"].counted(asyncio.get_running_loop().time):
+            return await self._ask(
+                lambda worker: worker.put(
+                    path, value, expected_version=expected_version, ephemeral=ephemeral
+                ),
+                writes=True,
+            )
 
     async def delete(self, path: str, *, expected_version: int | None = None) -> None:
-        await self._ask(
-            lambda worker: worker.tables.delete(path, expected_version=expected_version),
-            writes=True,
-        )
+        with self.counts["del"].counted(asyncio.get_running_loop().time):
+            await self._ask(
+                lambda worker: worker.tables.delete(path, expected_version=expected_version),
+                writes=True,
+            )
 
     async def children(self, path: str) -> list[str]:
         return await self._ask(lambda worker: worker.tables.children(path), writes=False)

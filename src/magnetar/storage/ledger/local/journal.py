@@ -88,6 +88,7 @@ class Journal:
         self._active: Segment | None = None
         self._resume = False  # The active segment exists, and the thread has not opened it yet.
         self._epoch = 0  # It grows by one with each failure.
+        self.write_error = ""  # Why the last commit failed, if it did.
         self.running = True  # False once it is closing: then append no more.
         self._outgoing: Commit[_Run] | None = None  # What this loop iteration has placed.
         self._submitted: deque[Commit[_Run]] = deque()  # In the order of their answers.
@@ -209,8 +210,10 @@ class Journal:
         for _ in commits:
             self._submitted.popleft()
         if error is not None:
+            self.write_error = str(error)
             self._give_up(commits, error)
             return
+        self.write_error = ""
         for commit in commits:
             self._pending_bytes -= commit.size
             for run in commit.jobs:

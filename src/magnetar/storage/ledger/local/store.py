@@ -146,6 +146,11 @@ class LocalLedgerStore:
         """How long the disk took to sync the log."""
         return self._journal.sync_latency
 
+    @property
+    def write_error(self) -> str:
+        """Why the last write to the log failed; "" where it succeeded."""
+        return self._journal.write_error
+
     async def create(self) -> LocalLedgerWriter:
         self._check_open()
         if self._journal.over_limit:

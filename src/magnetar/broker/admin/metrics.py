@@ -1,0 +1,188 @@
+"""Metrics: a pass over all open topics, which gives way to others, and then the lines.
+
+Nothing is computed before somebody asks.
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncIterator, Sequence
+from importlib import import_module
+from typing import Final
+
+from magnetar.broker.admin import topic_metrics
+from magnetar.broker.admin.exposition import Table, labels_of, lines
+from magnetar.broker.admin.rates import (
+    NO_RATES,
+    TopicRates,
+    consumer_part,
+    publisher_part,
+    subscription_part,
+)
+from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.topics.subscription import Subscription
+from magnetar.broker.topics.topic import Topic
+from magnetar.broker.topics.topic_stats import topic_stats
+from magnetar.errors import MagnetarError
+from magnetar.model.names import NamespaceName, TopicName
+from magnetar.model.stats import SubscriptionStats
+from magnetar.model.system_topics import is_system_topic
+
+WORK_S: Final = 0.001
+"""Others get the event loop after so much work."""
+_BROKER_METRICS: Final = "magnetar.broker.admin.broker_metrics"
+
+
+async def answer(admin: AdminServices, accept: str) -> tuple[AsyncIterator[bytes], str]:
+    """The metrics in the format that a client accepts, and its content type."""
+    scrape = _Scrape(admin)
+    await scrape.pass_topics()
+    await admin.vitals.disk()
+    loop = asyncio.get_running_loop()
+    module = await loop.run_in_executor(None, import_module, _BROKER_METRICS)  # It takes a while.
+    seen = module.Seen(scrape.topics, scrape.sums, tuple(scrape.system_bytes))
+    head, content_type = module.encoded(admin, seen, accept)
+    return scrape.pieces(head), content_type
+
+
+class _Scrape:
+    """One answer in the making."""
+
+    def __init__(self, admin: AdminServices) -> None:
+        self._admin = admin
+        self._rates = admin.rates
+        self._clock = admin.clock
+        self._turn_began = admin.clock.now()
+        self.topics: dict[NamespaceName, int] = defaultdict(int)
+        self.sums: dict[NamespaceName, Sequence[float]] = {}
+        self.system_bytes = [0, 0]
+        self._topic = Table(topic_metrics.TOPIC)
+        self._subscription = Table(topic_metrics.SUBSCRIPTION)
+        self._throttled = Table(topic_metrics.THROTTLED)
+        self._blocked = Table(topic_metrics.BLOCKED)
+        self._producer = Table(topic_metrics.PRODUCER)
+        self._consumer = Table(topic_metrics.CONSUMER)
+        self._namespace = Table(topic_metrics.SUMMED)
+
+    async def pass_topics(self) -> None:
+        """Note what all open topics have."""
+        oldest = self._admin.scrapes.oldest
+        known: set[tuple[str, str]] = set()
+        for name, topic in list(self._admin.topics.loaded.items()):
+            ages: dict[str, float] = {}
+            for subscription in list(topic.subscriptions.values()):
+                if subscription.backlog:
+                    ages[subscription.name] = await self._age_s(topic, subscription)
+                    known.add((str(name), subscription.name))
+            self._note(name, topic, ages)
+            await self._give_way()
+        for gone in oldest.keys() - known:
+            del oldest[gone]
+        if not self._admin.metrics.topics:
+            for namespace, its in self.sums.items():
+                self._namespace.add(labels_of(**self._labels(namespace)), its)
+
+    async def pieces(self, head: bytes) -> AsyncIterator[bytes]:
+        """The answer; ``head`` has the metrics of the broker, and maybe the mark of an end."""
+        end = b"# EOF\n" if head.endswith(b"# EOF\n") else b""
+        yield head.removesuffix(b"# EOF\n")
+        tables = (
+            self._topic,
+            self._namespace,
+            self._subscription,
+            self._throttled,
+            self._blocked,
+            self._producer,
+            self._consumer,
+        )
+        for piece in lines(tables):
+            yield piece.encode()
+            await self._give_way()
+        if end:
+            yield end
+
+    def _note(self, name: TopicName, topic: Topic, ages: dict[str, float]) -> None:
+        settings = self._admin.metrics
+        stats, rates = topic_stats(topic), self._rates.of(str(name))
+        written = self._rates.written(str(name))
+        summed = topic_metrics.summed_values(stats, rates, written, settings.interval_s)
+        namespace = name.namespace
+        self.topics[namespace] += 1
+        before = self.sums.get(namespace)
+        self.sums[namespace] = summed if before is None else topic_metrics.added(before, summed)
+        if is_system_topic(name):
+            self.system_bytes[0] += stats.bytes_in_counter
+            self.system_bytes[1] += stats.bytes_out_counter
+        if not settings.topics:
+            return
+        labels = self._labels(namespace, name)
+        durable = [
+            age
+            for its, age in ages.items()
+            if its in stats.subscriptions and stats.subscriptions[its].durable
+        ]
+        values = topic_metrics.topic_values(summed, stats, rates, max(durable, default=-1))
+        self._topic.add(labels_of(**labels), values)
+        for its_name, its in stats.subscriptions.items():
+            mine = {**labels, "subscription": its_name}
+            self._note_subscription(mine, its, rates, ages.get(its_name, -1))
+        for producer in stats.publishers if settings.producers else ():
+            mine = {
+                **labels,
+                "producer_name": producer.producer_name,
+                "producer_id": str(producer.producer_id),
+            }
+            its_rates = rates.get(publisher_part(producer), NO_RATES)
+            self._producer.add(labels_of(**mine), topic_metrics.producer_values(its_rates))
+
+    def _note_subscription(
+        self, labels: dict[str, str], stats: SubscriptionStats, rates: TopicRates, age_s: float
+    ) -> None:
+        name, shown = labels["subscription"], labels_of(**labels)
+        its_rates = rates.get(subscription_part(name), NO_RATES)
+        self._subscription.add(shown, topic_metrics.subscription_values(stats, its_rates, age_s))
+        if stats.rate_waits:
+            for reason, values in topic_metrics.throttled_values(stats).items():
+                self._throttled.add(labels_of(**labels, reason=reason), values)
+        if stats.blocked_why:
+            self._blocked.add(labels_of(**labels, reason=stats.blocked_why), (1,))
+        for consumer in stats.consumers if self._admin.metrics.consumers else ():
+            mine = {
+                **labels,
+                "consumer_name": consumer.consumer_name,
+                "consumer_id": str(consumer.consumer_id),
+            }
+            its_rates = rates.get(consumer_part(name, consumer), NO_RATES)
+            self._consumer.add(
+                labels_of(**mine), topic_metrics.consumer_values(consumer, its_rates)
+            )
+
+    def _labels(self, namespace: NamespaceName, topic: TopicName | None = None) -> dict[str, str]:
+        labels = {"cluster": self._admin.cluster, "namespace": str(namespace)}
+        if topic is None:
+            return labels
+        if self._admin.metrics.split_partition:
+            labels["topic"] = str(topic.partitioned_name)
+            labels["partition"] = str(topic.partition_index)
+        else:
+            labels["topic"] = str(topic)
+        return labels
+
+    async def _age_s(self, topic: Topic, subscription: Subscription) -> float:
+        """The age of its oldest message; it is read again only when the mark has moved."""
+        oldest, mark = self._admin.scrapes.oldest, subscription.mark
+        key = (str(topic.name), subscription.name)
+        known = oldest.get(key)
+        if known is None or known[0] != mark:
+            try:
+                known = (mark, await topic.oldest_publish_time_ms(subscription))
+            except MagnetarError:  # The other metrics are needed most when a disk fails.
+                return -1
+            oldest[key] = known
+        published_ms = known[1]
+        return -1 if published_ms < 0 else max(self._clock.wall_ms() - published_ms, 0) / 1000
+
+    async def _give_way(self) -> None:
+        """Let others have the event loop, if this has had it for long."""
+        if self._clock.now() - self._turn_began >= WORK_S:
+            await self._clock.sleep(0)
+            self._turn_began = self._clock.now()
