@@ -30,6 +30,7 @@ from magnetar.broker.admin.routes import (
     namespace_backlog,
     namespace_properties,
     metrics,
+    namespace_backlog,
     namespaces,
     non_persistent,
     offload,

@@ -154,7 +154,8 @@ class BrokerMetrics:
         }
         for name, value in found.items():
             yield self._of_broker(name, "of clients", "broker_connection", value)
-        health = self._admin.scrapes.health
+        last = self._admin.health.last
+        health = -1 if last is None else int(last)
         about = "1: the last health check succeeded, 0: it failed, -1: there was none"
         yield self._of_broker("pulsar_health", about, "broker_health", health)
 
@@ -204,8 +205,8 @@ class BrokerMetrics:
                 f"pulsar_schema_{name}", "versions brought", labels=["cluster", "namespace"]
             )
             for namespace, counts in self._admin.schema_registry.counts.items():
-                its = [self._cluster, str(namespace)]
-                family.add_metric(its, getattr(counts, name), created=self._started_s)
+                values = [self._cluster, str(namespace)]
+                family.add_metric(values, getattr(counts, name), created=self._started_s)
             yield family
 
     def _metadata(self) -> Iterator[Metric]:

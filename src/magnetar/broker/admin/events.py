@@ -29,6 +29,11 @@ KEEP_ALIVE_S: Final = 15.0
 """A listener that is told nothing gets a comment, so that proxies keep the connection."""
 _KEEP_ALIVE: Final = b": keep-alive\n\n"
 
+SIGHT_S: Final = 10.0
+"""How long a listener sees what it might see before."""
+
+SightOf = Callable[[], Awaitable[Sight]]
+"""What somebody may see now. Raises Rejection where it may not listen any more."""
 TopicShown = Callable[[float], Awaitable[dict[str, Any]]]
 """A topic's stats at a moment of ``Clock.now``, as JSON. Raises MagnetarError."""
 
@@ -63,7 +68,7 @@ class Events:
     def listen(
         self,
         interval_s: float,
-        sight: Sight,
+        sight: SightOf,
         topic: TopicName | None = None,
         topic_shown: TopicShown | None = None,
     ) -> "Listener":
@@ -142,13 +147,15 @@ class Listener(AsyncIterator[bytes]):
         clock: Clock,
         interval_s: float,
         topic: TopicName | None,
-        sight: Sight,
+        sight: SightOf,
     ) -> None:
         self._events = events
         self._clock = clock
         self._interval_s = interval_s
         self._topic = topic
-        self._sight = sight
+        self._sight_of = sight
+        self._sight: Sight = None
+        self._sight_until = -1.0
         self._due = self._spoke = clock.now()
         self._closed = False
 
@@ -159,6 +166,8 @@ class Listener(AsyncIterator[bytes]):
             if now >= self._due:
                 # Ticks are not exact: a quarter of one too early is in time.
                 self._due, self._spoke = now + self._interval_s - TICK_S / 4, now
+                if now >= self._sight_until:
+                    self._sight, self._sight_until = await self._sight_of(), now + SIGHT_S
                 return self._told(tick)
             if now - self._spoke >= KEEP_ALIVE_S:
                 self._spoke = now

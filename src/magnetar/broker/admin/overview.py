@@ -5,7 +5,7 @@ and shown to everybody who asks within a second.
 """
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
@@ -29,12 +29,8 @@ WINDOW_S: Final = 60.0
 TOPICS_PER_TURN: Final = 100  # Then the loop serves others.
 
 _Totals: TypeAlias = tuple[int, int, int, int]
-Sight: TypeAlias = Callable[[NamespaceName], bool]
-"""Which namespaces somebody may see."""
-
-
-def everything(_: NamespaceName) -> bool:
-    return True
+Sight: TypeAlias = frozenset[NamespaceName] | None
+"""Which namespaces somebody may see; None: everything."""
 
 
 @dataclass(slots=True)
@@ -141,16 +137,16 @@ class Overview:
             await self._clock.sleep(WINDOW_S)
             await self.look()
 
-    def shown(self, look: Look, sight: Sight = everything, **broker: Any) -> dict[str, Any]:
+    def shown(self, look: Look, sight: Sight = None, **broker: Any) -> dict[str, Any]:
         """A look as JSON, as far as somebody sees; ``broker`` is shown with it.
 
         How the machine fares is shown to who sees everything.
         """
         total = NamespaceSums()
         for namespace, sums in look.sums.items():
-            if sight(namespace):
+            if sight is None or namespace in sight:
                 total.add(sums)
-        seen = [each for each in look.namespaces if sight(each)]
+        seen = [each for each in look.namespaces if sight is None or each in sight]
         return {
             **broker,
             "time": look.time_ms,
@@ -172,7 +168,7 @@ class Overview:
                 "producers": total.producers,
                 "consumers": total.consumers,
             },
-            **(self._machine(look) if sight is everything else {}),
+            **(self._machine(look) if sight is None else {}),
         }
 
     def _machine(self, look: Look) -> dict[str, Any]:

@@ -21,7 +21,6 @@ class Scrapes:
 
     # By topic and subscription: its mark, and when the first message behind that was published.
     oldest: dict[tuple[str, str], tuple[Position, int]] = field(default_factory=dict)
-    health: float = -1.0  # Of the last check: 1, 0, or -1 before the first.
     kept: dict[bool, KeptAnswer] = field(default_factory=dict)
     """By whether it is OpenMetrics."""
 

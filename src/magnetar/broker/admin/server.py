@@ -185,6 +185,8 @@ class _Answers:
                 await _write_until(ends_at, response, stream)
         except ConnectionError:
             pass  # Its reader is gone.
+        except Rejection as error:  # It is too late for a status.
+            log.info("admin.cut_off address=%s reason=%s", http.remote, error)
         except TimeoutError:
             log.info("admin.cut_off address=%s reason=it reads too slowly", http.remote)
             if http.transport is not None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from magnetar.broker.admin.events import Events
 from magnetar.broker.admin.exchange import Request
 from magnetar.broker.admin.fanout import Fanout
+from magnetar.broker.admin.health import Health
 from magnetar.broker.admin.messages.work import MessageWork
 from magnetar.broker.admin.overview import Overview
 from magnetar.broker.admin.rates import RateBook
@@ -59,6 +60,7 @@ class AdminServices:
     permissions: Permissions = field(init=False)
     access: TopicAccess = field(init=False)
     fanout: Fanout = field(init=False)
+    health: Health = field(init=False)
     overview: Overview = field(init=False)
     events: Events = field(init=False)
 
@@ -73,6 +75,7 @@ class AdminServices:
             policies=self.policies,
             permissions=self.permissions,
         )
+        self.health = Health(self.resources, self.vitals.check_log)
         self.overview = Overview(self.topics, self.resources, self.vitals, self.clock)
         self.events = Events(self.overview, self.clock, self.named)
 

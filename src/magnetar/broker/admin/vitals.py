@@ -3,7 +3,7 @@
 import asyncio
 import resource
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +26,10 @@ class Disk(NamedTuple):
     total_bytes: int
 
 
+async def _well() -> None:
+    """There is no log that could be checked."""
+
+
 @dataclass(slots=True)
 class Vitals:
     """What is counted once for the whole broker."""
@@ -37,6 +41,7 @@ class Vitals:
     cache: EntryCache = field(default_factory=EntryCache)
     metadata: Mapping[str, OperationCounts] = field(default_factory=dict)  # By kind.
     metadata_put_bytes: Callable[[], int] = int
+    check_log: Callable[[], Awaitable[None]] = _well
     write_error: Callable[[], str] = str  # Why the log takes nothing; "": it does.
     loop_lag: Histogram = field(default_factory=Histogram)
     started_at: float = field(init=False)  # By ``Clock.now``.

@@ -72,7 +72,7 @@ async def test_who_sees_little_is_shown_little(opened):
     await world.ask("PUT", "/admin/v2/namespaces/public/more")
     await world.topic("persistent://public/more/y")
     look = await overview.look()
-    shown = overview.shown(look, lambda name: name == NamespaceName("public", "default"))
+    shown = overview.shown(look, frozenset([NamespaceName("public", "default")]))
     assert shown["counts"]["topics"] == shown["counts"]["namespaces"] == 1
     assert not {"disk", "memoryBytes", "connections", "loopLag", "fsync"} & shown.keys()
 

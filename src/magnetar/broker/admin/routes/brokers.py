@@ -1,5 +1,7 @@
 """Brokers: their list, and the health of this one."""
 
+import asyncio
+from pathlib import Path
 from typing import Final
 
 from magnetar.broker.admin.errors import Rejection
@@ -7,6 +9,7 @@ from magnetar.broker.admin.exchange import Reply, Request, done, shown, text
 from magnetar.broker.admin.router import ANY, Query, Route, not_found, reads
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.auth.access import Access
+from magnetar.errors import MagnetarError
 
 # Routes of Pulsar that this broker does not have, and that must not pass for clusters.
 _ABSENT: Final = ("configuration", "internal-configuration")
@@ -32,12 +35,30 @@ async def health(admin: AdminServices, request: Request) -> Reply:
     version = request.query.get("topicVersion", "V2")
     if version not in ("V1", "V2"):
         raise Rejection(404, f"topicVersion is V1 or V2, not {version}")
-    await admin.resources.clusters()  # It raises when the metadata store does not answer.
+    try:
+        await admin.health.check()
+    except MagnetarError as error:
+        raise Rejection(503, f"The broker is not well: {error}") from error
     return text("ok")
 
 
-async def ready(_admin: AdminServices, _request: Request) -> Reply:
+async def ready(admin: AdminServices, _request: Request) -> Reply:
+    """Whether clients should come: not while the log takes nothing."""
+    error = admin.vitals.write_error()
+    if error:
+        raise Rejection(503, f"The log takes nothing: {error}")
     return text("ok")
+
+
+async def status(admin: AdminServices, request: Request) -> Reply:
+    """For load balancers: OK while a file exists, which an operator removes to take it out."""
+    if not (admin.metrics.status_file and await _exists(Path(admin.metrics.status_file))):
+        raise not_found(request)
+    return Reply(200, b"OK", "text/plain")
+
+
+async def _exists(path: Path) -> bool:
+    return await asyncio.get_running_loop().run_in_executor(None, path.is_file)
 
 
 async def version(admin: AdminServices, _: Request) -> Reply:
@@ -58,6 +79,7 @@ ROUTES: Final = (
     Route("GET", "/admin/v2/brokers/leaderBroker", leader),
     Route("GET", "/admin/v2/brokers/backlog-quota-check", check_backlogs),
     Route("GET", "/admin/v2/brokers/health", health, gives=ANY),
+    Route("GET", "/status.html", status, gives=ANY, access=Access.PUBLIC),
     Route("GET", "/admin/v2/brokers/ready", ready, gives=ANY, access=Access.AUTHENTICATED),
     Route("GET", "/admin/v2/brokers/version", version, gives=ANY, access=Access.AUTHENTICATED),
 )

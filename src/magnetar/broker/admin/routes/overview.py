@@ -7,7 +7,7 @@ from magnetar.broker.admin import arguments
 from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.events import INTERVAL_S_MAX
 from magnetar.broker.admin.exchange import Reply, Request, shown
-from magnetar.broker.admin.overview import Sight, everything
+from magnetar.broker.admin.overview import Sight
 from magnetar.broker.admin.rates import TopicRates
 from magnetar.broker.admin.router import ANY, Query, Route, reads
 from magnetar.broker.admin.routes.topic_stats import partitioned_shown, topic_shown
@@ -23,7 +23,7 @@ EVENTS: Final = "text/event-stream"
 
 async def get(admin: AdminServices, request: Request) -> Reply:
     look = await admin.overview.look()
-    return shown(admin.overview.shown(look, _sight(request), **admin.named))
+    return shown(admin.overview.shown(look, await _sight(admin, request), **admin.named))
 
 
 @reads(Query("interval", "integer"), Query("topic"))
@@ -33,9 +33,9 @@ async def events(admin: AdminServices, request: Request) -> Reply:
         interval_s = 1
     if not 1 <= interval_s <= INTERVAL_S_MAX:
         raise Rejection(412, f"interval is a number of seconds from 1 to {INTERVAL_S_MAX}")
-    sight, topic = _sight(request), _topic(request)
-    if topic is not None and not sight(topic.namespace):
-        raise Rejection(403, f"Don't have permission to see {topic}")
+    topic = _topic(request)
+    sight = partial(_sight_with, admin, request, topic)
+    await sight()
     if topic is not None:
         await _live(admin, topic, admin.clock.now())  # Whoever misspells it is told at once.
     headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
@@ -67,12 +67,36 @@ def _topic(request: Request) -> TopicName | None:
         raise Rejection(412, f"Topic name is not valid: {error}") from error
 
 
-def _sight(request: Request) -> Sight:
-    return everything if request.role is None else _nothing
+async def _sight(admin: AdminServices, request: Request) -> Sight:
+    """The namespaces that the role of a request may see."""
+    if await _may(admin, request, Access.SUPERUSER, None):
+        return None
+    look = await admin.overview.look()
+    return frozenset(
+        [n for n in look.namespaces if await _may(admin, request, Access.NAMESPACE_TOPICS, n)]
+    )
 
 
-def _nothing(_: NamespaceName) -> bool:
-    return False
+async def _sight_with(admin: AdminServices, request: Request, topic: TopicName | None) -> Sight:
+    """The same, for who may see a topic. Raises Rejection."""
+    if topic is not None and not await _may(admin, request, Access.LOOKUP, topic.namespace, topic):
+        raise Rejection(401, f"Don't have permission to see {topic}")
+    return await _sight(admin, request)
+
+
+async def _may(
+    admin: AdminServices,
+    request: Request,
+    access: Access,
+    namespace: NamespaceName | None,
+    topic: TopicName | None = None,
+) -> bool:
+    if admin.authorization is None:
+        return True
+    tenant = "" if namespace is None else namespace.tenant
+    return await admin.authorization.may(
+        request, access, tenant=tenant, namespace=namespace, topic=topic, subscription=""
+    )
 
 
 _MAGNETAR: Final = "/admin/v2/magnetar"

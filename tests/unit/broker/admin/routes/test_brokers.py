@@ -1,4 +1,8 @@
+import aiohttp
 import pytest
+from support.faults import FaultyFiles
+
+from magnetar.testing.local_broker import LocalBroker
 
 
 @pytest.mark.parametrize("path", ["health", "ready", "health?topicVersion=V1"])
@@ -32,3 +36,34 @@ async def test_a_broker_that_is_alone_leads(world):
 
 async def test_the_version_is_ours(world):
     assert (await world.ask("GET", "/admin/v2/brokers/version")).text == "9.9.9"
+
+
+async def test_a_broker_whose_disk_fails_is_not_well_until_it_is_mended(tmp_path):
+    files = FaultyFiles()
+    status_file = tmp_path / "status"
+    settings = {"statusFilePath": str(status_file)}
+    async with (
+        LocalBroker(tmp_path / "data", files=files, settings=settings) as broker,
+        aiohttp.ClientSession() as http,
+    ):
+
+        async def ask(path):
+            async with http.get(f"{broker.web_url}{path}") as answer:
+                return answer.status, await answer.text()
+
+        health, ready = "/admin/v2/brokers/health", "/admin/v2/brokers/ready"
+        assert await ask(health) == (200, "ok")
+        files.fail_syncs(times=1)
+        status, text = await ask(health)
+        assert status == 503
+        assert "The broker is not well" in text
+        status, text = await ask(ready)
+        assert status == 503
+        assert "The log takes nothing" in text
+        assert 'magnetar_log_writable{cluster="standalone"} 0.0' in (await ask("/metrics/"))[1]
+        files.repair()
+        assert await ask(health) == (200, "ok")
+        assert await ask(ready) == (200, "ok")
+        assert (await ask("/status.html"))[0] == 404
+        status_file.touch()
+        assert await ask("/status.html") == (200, "OK")

@@ -1,0 +1,49 @@
+"""Whether the broker is well: metadata is read, and an entry stored durably and read again."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from magnetar.broker.resources import Resources
+from magnetar.errors import MagnetarError, StorageError
+from magnetar.tasks import Tasks
+
+TIMEOUT_S: Final = 10.0
+"""A store that takes longer is not well."""
+
+
+class Health:
+    """Checks at most once at a time; whoever asks meanwhile gets the answer of the same check."""
+
+    def __init__(self, resources: Resources, check_log: Callable[[], Awaitable[None]]) -> None:
+        self.last: bool | None = None  # What the last check found; None before the first.
+        self._resources = resources
+        self._check_log = check_log
+        self._tasks = Tasks("health")
+        self._running: asyncio.Task[MagnetarError | None] | None = None
+
+    async def check(self) -> None:
+        """Raises the error of the store that is not well."""
+        if self._running is None or self._running.done():
+            self._running = self._tasks.start("check", self._check())
+        error = await asyncio.shield(self._running)
+        if error is not None:
+            raise error
+
+    async def _check(self) -> MagnetarError | None:
+        well = False
+        try:
+            async with asyncio.timeout(TIMEOUT_S):
+                await self._resources.clusters()
+                await self._check_log()
+            well = True
+        except TimeoutError:
+            return StorageError(
+                f"the broker did not store and read an entry within {TIMEOUT_S:g} s: look at the "
+                "disk of dataDirectory"
+            )
+        except MagnetarError as error:
+            return error
+        finally:
+            self.last = well
+        return None

@@ -1,0 +1,155 @@
+"""Every metric of Apache Pulsar 4.0.7 is here with its labels, or listed with the reason why not.
+
+``metrics.txt`` has the name, type and labels of each that its standalone exposed.
+"""
+
+import asyncio
+import re
+from pathlib import Path
+
+import aiohttp
+import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
+from prometheus_client.parser import text_string_to_metric_families as parse_text
+from support.clock import ManualClock
+from support.loop import WatchedLoop
+
+from magnetar import Client, InitialPosition, SubscriptionType
+from magnetar.schemas import StringSchema
+from magnetar.testing.local_broker import LocalBroker
+
+RECORDED = {
+    name: frozenset(labels.split(","))
+    for name, _, labels in map(
+        str.split, (Path(__file__).parent / "metrics.txt").read_text().splitlines()
+    )
+}
+ABSENT = {
+    "caffeine_cache_.*": "a cache library of Java",
+    "jetty_.*|pulsar_web_executor_.*": "the HTTP server of Pulsar; ours has no pool of threads",
+    "jvm_.*": "the Java machine; process_* and python_* are in its place",
+    "pulsar_txn_.*": "there are no transactions",
+    "pulsar_subscription_filter_.*": "there are no entry filters",
+    "pulsar_resource_group_.*": "how long Pulsar takes to share out quotas, which are exact here",
+    "pulsar_ml_cache_pool_.*": "Netty's memory",
+    "pulsar_ml_cache_pendingreads_.*": "how Pulsar joins reads of the same entries",
+    "pulsar_ml_cache_hits_.*": "reads from memory are not counted; misses are",
+    "pulsar_ml_reads_.*inflight_bytes": "a limit of Pulsar's on reads",
+    "pulsar_(storage_)?ledger_write_latency_.*|pulsar_storage_ledger_.*": (
+        "one log for all topics: pulsar_storage_write_latency_* and magnetar_fsync_seconds"
+    ),
+    "pulsar_ml_Ledger(AddEntry|Switch)LatencyBuckets.*": "the same",
+    "pulsar_ml_(AddEntryErrors|ReadEntriesErrors|ReadEntriesSucceeded|MarkDeleteRate)": (
+        "not counted; magnetar_log_writable says that writes fail"
+    ),
+    "pulsar_(ml_ReadEntriesOpsCacheMissesRate|storage_read_cache_misses_rate)": (
+        "counted for the broker: pulsar_ml_cache_misses_rate"
+    ),
+    "pulsar_compaction_(latency_.*|(read|write)_throughput|compacted_entries_.*)": "not measured",
+    "pulsar_(broker_)?storage_backlog_quota_(exceeded_evictions|check_duration).*": "not measured",
+    "pulsar_broker_(pending_bytes_to_dispatch|throttled_connections)": "not counted",
+}
+OF_TRANSACTIONS = re.compile("pulsar_(storage_|entry_size_).*")
+"""These have the label ``subscription`` in Pulsar for the logs of its transactions alone."""
+SETTINGS = {
+    "statsUpdateFrequencyInSecs": 30,
+    "exposeConsumerLevelMetricsInPrometheus": True,
+    "exposeProducerLevelMetricsInPrometheus": True,
+    "dispatchThrottlingRatePerSubscriptionInMsg": 1,
+}
+OPENMETRICS = "application/openmetrics-text; version=1.0.0"
+
+
+@pytest.fixture(scope="module")
+def scraped(tmp_path_factory):
+    """Both formats of a broker that is used."""
+    with asyncio.Runner(loop_factory=WatchedLoop) as runner:
+        return runner.run(_scrape(tmp_path_factory.mktemp("metrics")))
+
+
+async def _scrape(folder):
+    clock = ManualClock()
+    async with (
+        LocalBroker(folder, clock=clock, settings=SETTINGS) as broker,
+        Client(broker.service_url) as client,
+        aiohttp.ClientSession() as http,
+    ):
+        producer = await client.create_producer("t", schema=StringSchema())
+        options = {"type": SubscriptionType.SHARED, "initial_position": InitialPosition.EARLIEST}
+        await client.subscribe("t", "s", **options)
+        for _ in range(5):
+            await producer.send("x" * 200)
+        clock.move(30)
+        await clock.advance(1)
+        found = []
+        for accept in ("text/plain", OPENMETRICS):
+            async with http.get(f"{broker.web_url}/metrics", headers={"Accept": accept}) as answer:
+                assert str(answer.url).endswith("/metrics/"), "it leads there, as Pulsar does"
+                found.append((answer.headers["Content-Type"], await answer.text()))
+        return found
+
+
+def labels_of(families):
+    found = {}
+    for family in families:
+        for sample in family.samples:
+            found.setdefault(sample.name, set()).update(sample.labels)
+    return found
+
+
+@pytest.fixture(scope="module")
+def ours(scraped):
+    return labels_of(parse_text(scraped[0][1]))
+
+
+def reasons(name):
+    return [reason for pattern, reason in ABSENT.items() if re.fullmatch(pattern, name)]
+
+
+def test_a_metric_of_pulsar_is_here_or_has_a_reason(ours):
+    assert [name for name in RECORDED if name not in ours and not reasons(name)] == []
+
+
+def test_no_reason_is_given_for_what_is_here_or_unknown(ours):
+    assert [name for name in ours if reasons(name)] == []
+    unknown = [one for one in ABSENT if not any(re.fullmatch(one, name) for name in RECORDED)]
+    assert unknown == []
+
+
+def test_a_metric_of_pulsar_has_its_labels(ours):
+    missing = {name: RECORDED[name] - ours[name] for name in RECORDED.keys() & ours.keys()}
+    others = {name: labels for name, labels in missing.items() if labels}
+    assert all(OF_TRANSACTIONS.fullmatch(name) for name in others), others
+    assert set(others.values()) == {frozenset({"subscription"})}
+
+
+def test_what_is_only_ours_says_so(ours):
+    beyond = {name for name in ours if name not in RECORDED and not name.startswith("magnetar_")}
+    with_settings = re.compile(
+        "pulsar_(consumer|producer)_.*|python_.*|pulsar_broker_lookup_created"
+    )
+    assert {name for name in beyond if not with_settings.fullmatch(name)} == set()
+
+
+def test_openmetrics_has_the_same(scraped, ours):
+    (plain, _), (kind, text) = scraped
+    assert plain.startswith("text/plain; version=0.0.4")
+    assert kind.startswith("application/openmetrics-text; version=1.0.0")
+    assert labels_of(parse_openmetrics(text)).keys() == ours.keys()
+
+
+def value(text, start):
+    [line] = [line for line in text.splitlines() if line.startswith(start)]
+    return float(line.rpartition(" ")[2])
+
+
+def test_the_values_are_those_of_the_topic(scraped):
+    text = scraped[0][1]
+    assert value(text, 'pulsar_rate_in{cluster="standalone"') > 0
+    assert (
+        value(text, 'pulsar_entry_size_le_512{cluster="standalone",namespace="public/default"') == 5
+    )
+    assert value(text, 'pulsar_storage_write_latency_count{cluster="standalone"') == 5
+    assert value(text, 'pulsar_subscription_back_log{cluster="standalone"') == 5
+    assert value(text, "pulsar_broker_publish_latency_count") == 5
+    assert 'magnetar_subscription_blocked{cluster="standalone",namespace="public/default"' in text
