@@ -18,12 +18,8 @@ from magnetar import Client, InitialPosition, SubscriptionType
 from magnetar.schemas import StringSchema
 from magnetar.testing.local_broker import LocalBroker
 
-RECORDED = {
-    name: frozenset(labels.split(","))
-    for name, _, labels in map(
-        str.split, (Path(__file__).parent / "metrics.txt").read_text().splitlines()
-    )
-}
+LINES = (Path(__file__).parent / "metrics.txt").read_text().splitlines()
+RECORDED = {name: frozenset(labels.split(",")) for name, _, labels in map(str.split, LINES)}
 ABSENT = {
     "caffeine_cache_.*": "a cache library of Java",
     "jetty_.*|pulsar_web_executor_.*": "the HTTP server of Pulsar; ours has no pool of threads",

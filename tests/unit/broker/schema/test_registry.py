@@ -145,3 +145,15 @@ async def test_a_damaged_record_is_named(registry, metadata):
     await metadata.put(paths.schema(TOPIC, 0), b"{}")
     with pytest.raises(CorruptEntry, match=r"/schemas/public/default/.*/0"):
         await registry.versions(TOPIC)
+
+
+async def test_what_is_done_is_counted_for_so_many_namespaces(registry, monkeypatch):
+    monkeypatch.setattr("magnetar.broker.schema.registry.NAMESPACES_COUNTED_MAX", 1)
+    await registry.add(TOPIC, A, FULL)
+    with pytest.raises(IncompatibleSchema):
+        await registry.add(TOPIC, A_TEXT, FULL)
+    other = TopicName.parse("persistent://public/other/a")
+    assert await registry.add(other, A, FULL) == 0
+    assert set(registry.counts) == {TOPIC.namespace}
+    counts = registry.counts[TOPIC.namespace]
+    assert (counts.compatible, counts.incompatible, counts.put.latency.count) == (1, 1, 1)

@@ -168,7 +168,8 @@ async def test_every_field_is_filled_by_what_happens(
     await compacted.publish(make_entry("1", key="k"), make_entry("2", key="k"))
     compacted.topic.compact()
     await until(lambda: not compacted.topic.compaction.running)
-    compacted.topic.compaction.failed_ms = compacted.topic.compaction.duration_ms = 1
+    compaction = compacted.topic.compaction
+    compaction.failed_count = compaction.failed_ms = compaction.duration_ms = 1
     offloaded = await offloaded_topic(open_bench)
     filled, every = defaultdict(set), {}
 
