@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from importlib import import_module
 from itertools import count
 from pathlib import Path
@@ -22,7 +22,6 @@ from magnetar.model.names import TopicName
 from magnetar.model.policies import Policies
 from magnetar.model.policy_values import RetentionPolicies
 from magnetar.model.schemas import SchemaCompatibilityStrategy
-from magnetar.storage.ledger.check import check_ledgers
 from magnetar.storage.ledger.local.disk import Files
 from magnetar.storage.ledger.local.settings import (
     SEGMENTS_SPARE_MAX,
@@ -278,11 +277,12 @@ async def _open_services(
 def _vitals(shared: _Shared, metadata: MetadataStore, ledgers: LedgerStore) -> Vitals:
     cache_size_max = shared.config.storage.cache_mb * MIB
     cache = EntryCache(cache_size_max)
-    vitals = Vitals(shared.clock, cache=cache, check_log=partial(check_ledgers, ledgers))
+    vitals = Vitals(shared.clock, cache=cache)
     if isinstance(metadata, SqliteMetadataStore):
         vitals.metadata = metadata.counts
         vitals.metadata_put_bytes = lambda: metadata.put_bytes
     if isinstance(ledgers, LocalLedgerStore):
+        vitals.check_log = ledgers.check
         vitals.write_error = lambda: ledgers.write_error
         vitals.sync_latency = ledgers.sync_latency
         vitals.data_directory = shared.config.storage.data_directory

@@ -1,4 +1,4 @@
-"""Whether the broker is well: metadata is read, and an entry stored durably and read again."""
+"""Whether the broker is well: metadata is read, and the log takes a record durably."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -39,7 +39,7 @@ class Health:
             well = True
         except TimeoutError:
             return StorageError(
-                f"the broker did not store and read an entry within {TIMEOUT_S:g} s: look at the "
+                f"the log and the metadata did not answer within {TIMEOUT_S:g} s: look at the "
                 "disk of dataDirectory"
             )
         except MagnetarError as error:

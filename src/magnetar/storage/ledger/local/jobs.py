@@ -21,6 +21,8 @@ from .segments import Segment, Segments
 
 Receipt = asyncio.Future[None]
 
+NO_LEDGER: Final = 0
+"""Ids of ledgers begin with 1."""
 BLOCK_SIZE_MAX: Final = 4 * 1024 * 1024
 """Bytes of a block; a longer run becomes several, a larger entry has one of its own."""
 
@@ -184,6 +186,17 @@ class Deletion(_WithReceipt):
     def failed(self) -> None:
         # Deleting must make space on a full disk, too: what the ledger held can go all the same.
         self.forget(durable=False)
+
+
+@dataclass(slots=True, eq=False)
+class Check(_WithReceipt):
+    """Nothing, which is written all the same: the deletion of a ledger that there never was."""
+
+    def encode(self, stamp: Stamp, synced: int) -> Iterable[bytes]:
+        return (encode_mark(Kind.DELETED, stamp, synced, NO_LEDGER),)
+
+    def landed(self, segment: Segment, offset: int) -> None:
+        """There is nothing to note."""
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

@@ -23,7 +23,7 @@ from .compaction import Compaction
 from .disk import Files, FolderLock, RealFiles
 from .format import Kind
 from .index import Ledger
-from .jobs import Deletion, Mark
+from .jobs import Check, Deletion, Mark
 from .journal import Journal
 from .ledgers import LocalLedgerReader, LocalLedgerWriter
 from .recovery import Recovered, recover
@@ -176,6 +176,16 @@ class LocalLedgerStore:
         reader = LocalLedgerReader(ledger, self._parts)
         await reader.fence("it was opened elsewhere")
         return reader
+
+    async def check(self) -> None:
+        """Return when the log took a record, durably. Raises WriteFailed, StorageError."""
+        self._check_open()
+        if self._journal.over_limit:
+            await self._journal.wait_for_capacity()
+            self._check_open()
+        check = Check()
+        self._journal.append(check)
+        await check.receipt
 
     async def delete(self, ledger_id: LedgerId) -> None:
         self._check_open()
