@@ -254,3 +254,15 @@ async def test_an_idle_ledger_has_no_task_of_its_own(tmp_path):
     await asyncio.gather(*(append(ledger, *run("a")) for ledger in ledgers))
     assert len(asyncio.all_tasks()) < 10
     await store.close()
+
+
+async def test_a_check_is_written_and_changes_nothing(tmp_path):
+    store = await start(tmp_path)
+    await store.check()
+    await store.close()
+    store = await start(tmp_path)
+    writer = await store.create()
+    await store.check()
+    assert writer.ledger_id == 1
+    assert set(store._ledgers) == {1}
+    await store.close()
