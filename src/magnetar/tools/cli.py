@@ -29,6 +29,12 @@ COMMANDS: Final = {
         "Create functions, look at them, and run them.",
     ),
     "sql": Lazy("magnetar.tools.sql", "sql", "Ask topics in SQL, history and all."),
+    "init-auth": Lazy(
+        "magnetar.tools.init_auth",
+        "init_auth",
+        "Make keys, tokens and the configuration of a broker that knows its clients.",
+    ),
+    "tokens": Lazy("magnetar.tools.tokens", "tokens", "Make and check tokens, and their keys."),
     "config": Lazy("magnetar.tools.config", "config", "Show settings and where they come from."),
 }
 

@@ -1,0 +1,214 @@
+"""``magnetar tokens``: JSON web tokens and their keys, with the options of ``pulsar tokens``."""
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import click
+
+from magnetar.broker.auth.key_text import read_key
+from magnetar.errors import InvalidValue
+from magnetar.tools.token_keys import (
+    PAIRS,
+    SECRETS,
+    new_pair,
+    new_secret,
+    private_key,
+    span_of,
+    write_new,
+)
+
+F = TypeVar("F", bound=Any)
+_FILE: Final = click.Path(path_type=Path, dir_okay=False)
+_KEY_HELP: Final = "A file, file:///PATH, data:;base64,KEY, or the key in base64."
+
+
+@click.group()
+def tokens() -> None:
+    """Make and check JSON web tokens, and their keys."""
+
+
+@tokens.command("create-secret-key")
+@click.option(
+    "-a", "--signature-algorithm", "algorithm", type=click.Choice(SECRETS), default="HS256"
+)
+@click.option("-o", "--output", type=_FILE, help="A new file for it; else it is printed.")
+@click.option("-b", "--base64", "as_text", is_flag=True, help="Write it in base64.")
+def create_secret_key(algorithm: str, output: Path | None, *, as_text: bool) -> None:
+    """Make a secret that signs tokens and checks them."""
+    import base64  # noqa: PLC0415 - one of many commands
+
+    secret = new_secret(algorithm)
+    written = base64.b64encode(secret) if as_text else secret
+    if output is not None:
+        write_new(output, written)
+    else:
+        click.echo(written, nl=as_text)
+
+
+@tokens.command("create-key-pair")
+@click.option(
+    "-a",
+    "--signature-algorithm",
+    "algorithm",
+    type=click.Choice(PAIRS),
+    default="RS256",
+    show_default=True,
+)
+@click.option("--output-private-key", type=_FILE, required=True, help="A new file for it.")
+@click.option("--output-public-key", type=_FILE, required=True, help="A new file for it.")
+def create_key_pair(algorithm: str, output_private_key: Path, output_public_key: Path) -> None:
+    """Make a key that signs tokens, and one that checks them: brokers get only that."""
+    private, public = new_pair(algorithm)
+    write_new(output_private_key, private)
+    write_new(output_public_key, public)
+
+
+@tokens.command()
+@click.option(
+    "-a",
+    "--signature-algorithm",
+    "algorithm",
+    type=click.Choice(PAIRS),
+    help="With a private key that is not of RS256 or an elliptic curve: which it is.",
+)
+@click.option("-s", "--subject", required=True, help="The role that the token is of.")
+@click.option("-e", "--expiry-time", help="How long it holds: 90s, 12h, 30d, 1y; else for ever.")
+@click.option("-sk", "--secret-key", help=_KEY_HELP)
+@click.option("-pk", "--private-key", "private", help=_KEY_HELP)
+@click.option("-hs", "--headers", multiple=True, metavar="KEY=VALUE", help="Such as kid=NAME.")
+def create(
+    *,
+    algorithm: str | None,
+    subject: str,
+    expiry_time: str | None,
+    secret_key: str | None,
+    private: str | None,
+    headers: tuple[str, ...],
+) -> None:
+    """Make a token, and print it."""
+    if (secret_key is None) is (private is None):
+        raise click.UsageError("give --secret-key, or --private-key")
+    key: Any
+    if secret_key is not None:
+        key, fitting = read_key("--secret-key", secret_key), "HS256"
+    else:
+        key = private_key(read_key("--private-key", private or ""))
+        curve = getattr(key, "curve", None)
+        sizes = {256: "ES256", 384: "ES384", 521: "ES512"}
+        fitting = "RS256" if curve is None else sizes.get(curve.key_size, "ES256")
+    pairs = [each.partition("=") for each in headers]
+    click.echo(
+        signed(
+            subject,
+            key,
+            algorithm or fitting,
+            expiry_time=expiry_time,
+            headers={name: value for name, _, value in pairs},
+        )
+    )
+
+
+def signed(
+    role: str,
+    key: Any,
+    algorithm: str,
+    *,
+    expiry_time: str | None = None,
+    headers: dict[str, str] | None = None,
+) -> str:
+    """A token of ``role``. Raises InvalidValue."""
+    import jwt  # noqa: PLC0415 - not for --help
+
+    claims: dict[str, Any] = {"sub": role}
+    if expiry_time is not None:
+        claims["exp"] = int(_now_s() + span_of(expiry_time).total_seconds())
+    try:
+        return jwt.encode(claims, key, algorithm, headers=headers)
+    except (jwt.PyJWTError, TypeError, ValueError) as error:
+        raise InvalidValue(f"the key is not one of {algorithm}: {error}") from None
+
+
+def _given(function: F) -> F:
+    """The ways to name a token."""
+    for decorate in (
+        click.argument("token", required=False),
+        click.option("-i", "--stdin", is_flag=True, help="Read the token from standard input."),
+        click.option("-f", "--token-file", type=_FILE, help="Read it from a file."),
+    ):
+        function = decorate(function)
+    return function
+
+
+@tokens.command()
+@_given
+def show(token: str | None, token_file: Path | None, *, stdin: bool) -> None:
+    """Print what a token says, without checking it."""
+    import jwt  # noqa: PLC0415 - not for --help
+
+    try:
+        found = jwt.decode_complete(_token(token, token_file, stdin=stdin), options=_UNCHECKED)
+    except jwt.PyJWTError as error:
+        raise InvalidValue(f"it is no JSON Web Token: {error}") from None
+    click.echo(json.dumps(found["header"]))
+    click.echo("---")
+    click.echo(json.dumps(found["payload"]))
+
+
+_UNCHECKED: Final[Any] = {"verify_signature": False}
+
+
+@tokens.command()
+@_given
+@click.option("-a", "--signature-algorithm", "algorithm", type=click.Choice(PAIRS), default="RS256")
+@click.option("-sk", "--secret-key", help=_KEY_HELP)
+@click.option("-pk", "--public-key", "public", help=_KEY_HELP)
+def validate(
+    token: str | None,
+    token_file: Path | None,
+    algorithm: str,
+    secret_key: str | None,
+    public: str | None,
+    *,
+    stdin: bool,
+) -> None:
+    """Check a token as a broker would, and print what it says."""
+    import asyncio  # noqa: PLC0415 - not for --help
+
+    from magnetar.broker.auth import token as checks  # noqa: PLC0415 - as above
+    from magnetar.broker.auth.authentication import Credentials  # noqa: PLC0415 - as above
+    from magnetar.clock import SystemClock  # noqa: PLC0415 - as above
+
+    if (secret_key is None) is (public is None):
+        raise click.UsageError("give --secret-key, or --public-key")
+    shown = _token(token, token_file, stdin=stdin)
+    if secret_key is not None:
+        key = checks.secret_key(read_key("--secret-key", secret_key))
+    else:
+        key = checks.public_key(read_key("--public-key", public or ""), algorithm)
+    provider = checks.TokenProvider([checks.FixedKeys(key)], checks.TokenRules(), SystemClock())
+    identity = asyncio.run(provider.authenticate(Credentials("token", shown.encode())))
+    ends = identity.expires_at_ms
+    until = "" if ends is None else time.strftime(" until %F %T UTC", time.gmtime(ends / 1000))
+    click.echo(f"It is a token of the role {identity.role}{until or ', for ever'}")
+
+
+def _token(token: str | None, file: Path | None, *, stdin: bool) -> str:
+    if [token is not None, file is not None, stdin].count(True) != 1:
+        raise click.UsageError("give a token, --stdin, or --token-file")
+    if stdin:
+        return sys.stdin.read().strip()
+    if file is None:
+        return (token or "").strip()
+    try:
+        return file.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidValue(f"cannot read --token-file {file}: {error}") from None
+
+
+def _now_s() -> float:
+    from magnetar.clock import SystemClock  # noqa: PLC0415 - not for --help
+
+    return SystemClock().wall_ms() / 1000
