@@ -1,6 +1,7 @@
 """A broker that checks what roles may do, seen by clients of both libraries and over HTTP."""
 
 import asyncio
+import json
 from contextlib import asynccontextmanager
 
 import aiohttp
@@ -9,6 +10,7 @@ import pytest
 from support.tokens import TAKES_TOKENS, token
 
 from magnetar import AuthenticationToken, Client
+from magnetar.broker.admin import server
 from magnetar.errors import NotAuthorized
 from magnetar.testing.local_broker import LocalBroker
 
@@ -27,6 +29,9 @@ class World:
         async with self._http.request(method, path, json=body, headers=shown) as response:
             text = await response.text()
             return response.status, text
+
+    def listen(self, path, role):
+        return self._http.get(path, headers={"Authorization": f"Bearer {token(role)}"})
 
     async def grant(self, role, *actions):
         path = f"{NAMESPACE}/permissions/{role}"
@@ -114,6 +119,37 @@ async def test_a_permission_that_goes_takes_producers_and_consumers_along(world)
         await staying.send(b"5")
     _, stats = await world.ask("GET", "/admin/v2/persistent/public/default/revoked/stats")
     assert '"msgInCounter":3' in stats
+
+
+async def test_whoever_listens_over_http_hears_nothing_more_either(world, monkeypatch):
+    monkeypatch.setattr(server, "ALLOWED_S", 0.0)
+    await world.grant("reader", "consume")
+    async with world.ours("root") as client:
+        producer = await client.create_producer("tailed")
+        path = "/admin/v2/persistent/public/default/tailed/messages/tail"
+        async with world.listen(path, "reader") as tail, asyncio.timeout(5):
+            await producer.send(b"before")
+            while b"before" not in await tail.content.readline():
+                pass
+            await world.revoke("reader")
+            await producer.send(b"after")
+            assert b"after" not in await tail.content.read()
+
+
+async def test_an_overview_is_of_what_a_role_sees(world):
+    await world.grant("reader", "consume")
+
+    async def seen(role):
+        _, text = await world.ask("GET", "/admin/v2/magnetar/overview", role=role)
+        return json.loads(text)["counts"]["namespaces"]
+
+    assert [await seen(role) for role in ("root", "reader", "nobody")] == [2, 1, 0]
+    async with asyncio.timeout(5), world.listen("/admin/v2/magnetar/events", "reader") as events:
+        told = await events.content.readuntil(b"\n\n")
+        assert b'"namespaces":1' in told
+        await world.revoke("reader")
+        while b'"namespaces":0' not in await events.content.readuntil(b"\n\n"):
+            pass
 
 
 async def test_a_proxy_and_its_client_must_both_be_allowed():

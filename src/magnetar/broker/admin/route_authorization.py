@@ -58,10 +58,10 @@ class RouteAuthorization:
         request: Request,
         access: Access,
         *,
-        tenant: str,
-        namespace: NamespaceName | None,
-        topic: TopicName | None,
-        subscription: str,
+        tenant: str = "",
+        namespace: NamespaceName | None = None,
+        topic: TopicName | None = None,
+        subscription: str = "",
     ) -> bool:
         """Whether who asks has an access somewhere; nobody but a superuser to what is not there."""
         try:

@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from functools import partial
 from typing import Final, Self
 
 from aiohttp import web
@@ -23,6 +24,8 @@ log = logging.getLogger(__name__)
 
 SHUTDOWN_TIMEOUT_S: Final = 1.0
 """How long running requests may go on when the server closes."""
+ALLOWED_S: Final = 1.0
+"""After so long it is asked again whether who reads a body that goes on may."""
 READER_TIMEOUT_S: Final = 20.0
 """Who takes nothing of a stream for so long is cut off."""
 
@@ -208,7 +211,10 @@ class _Answers:
                 _check_page(http, self._advertised)  # Browsers add no token by themselves.
             await self._router.authorize(route, request)
             request.body = await _body(http.clone(client_max_size=self._body_bytes_max))
-            return await self._router.call(route, request)
+            reply = await self._router.call(route, request)
+            if reply.stream is not None:
+                again = partial(self._router.authorize, route, request)
+                reply.stream = _WhileAllowed(reply.stream, again)
         except Rejection as error:
             return error.reply()
         except MagnetarError as error:
@@ -216,6 +222,8 @@ class _Answers:
         except Exception as error:
             log.exception("admin.failed %s %s", request.method, request.path)
             return errors.unexpected(error)
+        else:
+            return reply
 
     async def _ask_who(self, sign_in: HttpSignIn, request: Request, http: web.BaseRequest) -> None:
         """Give the request its role, before its body is read. Raises Rejection."""
@@ -227,6 +235,31 @@ class _Answers:
             raise Rejection(401, reason, challenge=sign_in.challenge) from None
         request.role, request.proxy_role = sender.principal
         request.life_s = sender.life_s
+
+
+class _WhileAllowed:
+    """A body that goes on, as long as its reader may have it."""
+
+    def __init__(self, stream: Stream, again: Callable[[], Awaitable[None]]) -> None:
+        """``again`` asks whether the reader may. It raises what refuses that."""
+        self._stream = stream
+        self._again = again
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        loop = asyncio.get_running_loop()
+        asked_at = loop.time()
+        async for piece in self._stream:
+            if loop.time() - asked_at >= ALLOWED_S:
+                asked_at = loop.time()
+                try:
+                    await self._again()
+                except (Rejection, MagnetarError) as error:
+                    log.info("admin.cut_off reason=%s", error)
+                    return
+            yield piece
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
 
 
 async def _write_until(ends_at: float | None, response: web.StreamResponse, stream: Stream) -> None:

@@ -57,6 +57,7 @@ async def start(admin: AdminServices, request: Request) -> Reply:
     sent = read_body(request, _FIELDS)
     topic = arguments.topic(request)
     order = await _order(admin, topic, sent)
+    await _check_subscription(admin, request, topic, order.subscription)
     if truth(sent, "dryRun"):
         return shown(await _dry_run(admin, request, order))
     admin.messages.check_redrive(topic)
@@ -176,6 +177,17 @@ async def _dry_run(admin: AdminServices, request: Request, order: RedriveOrder) 
                 break
     progress.status = ProcessStatus.NOT_RUN
     return progress.shown() | {"dryRun": True, "sample": sample}
+
+
+async def _check_subscription(
+    admin: AdminServices, request: Request, topic: TopicName, subscription: Subscription | None
+) -> None:
+    """What is redriven is acknowledged. Raises NotAuthorized where that is for others to do."""
+    if admin.authorization is None or subscription is None:
+        return
+    name = subscription.name
+    if not await admin.authorization.may(request, Access.CONSUME, topic=topic, subscription=name):
+        raise NotAuthorized(f"Don't have permission to use the subscription {name} of {topic}")
 
 
 async def _resolve(
