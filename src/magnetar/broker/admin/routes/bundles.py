@@ -169,6 +169,6 @@ ROUTES: Final = (
     Route("PUT", f"{_NAMESPACE}/unload", unload_namespace, access=Access.SUPERUSER),
     Route("PUT", f"{_ONE}/unload", unload, access=Access.SUPERUSER),
     Route("PUT", f"{_ONE}/split", split, takes=(JSON,), access=Access.SUPERUSER),
-    Route("DELETE", _ONE, delete, access=Access.SUPERUSER),
+    Route("DELETE", _ONE, delete, access=Access.TENANT_ADMIN),
     Route("GET", f"{_ONE}/topicHashPositions", hash_positions, access=Access.TENANT_ADMIN),
 )
