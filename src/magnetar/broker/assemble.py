@@ -141,7 +141,8 @@ async def running_broker(
         services.vitals.connections = broker.connections
         if listeners.web:
             if server.functions_worker:
-                warn_if_open(server.bind_address, "bindAddress")
+                if authentication is None:
+                    warn_if_open(server.bind_address, "bindAddress")
                 services.functions = await _functions_worker(shared, services)
             admin = await start_admin(
                 services,
@@ -187,7 +188,12 @@ async def _functions_worker(shared: _Shared, services: AdminServices) -> "Functi
     else:
         folder = storage.data_directory
     kind = import_module("magnetar.broker.admin.functions_worker").FunctionsWorkerProcess
-    worker: FunctionsWorkerProcess = kind(services.address, folder / "functions", shared.clock)
+    worker: FunctionsWorkerProcess = kind(
+        services.address,
+        folder / "functions",
+        shared.clock,
+        client=shared.config.auth.client_settings,
+    )
     shared.stack.push_async_callback(worker.close)
     if await services.resources.topic_exists(FUNCTIONS_METADATA):
         worker.start()

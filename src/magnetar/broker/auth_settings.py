@@ -121,6 +121,18 @@ class AuthSettings:
     )
 
     @property
+    def client_settings(self) -> dict[str, str]:
+        """What the functions worker's client is set with, by the names of Java's client."""
+        if short_name(self.client_plugin) in ("", "AuthenticationDisabled"):
+            return {}
+        return {"authPluginClassName": self.client_plugin, "authParams": self.client_parameters}
+
+    @property
+    def has_client(self) -> bool:
+        """Whether the functions worker would be let in."""
+        return bool(self.client_settings or self.anonymous_role)
+
+    @property
     def methods(self) -> tuple[str, ...]:
         """The methods of the providers, in their order."""
         return tuple(METHODS[short_name(name)] for name in self.providers)

@@ -20,7 +20,14 @@ from .other_settings import Fate, OtherSetting, correction_of, judge
 from .properties import parse_properties
 from .pulsar_settings import group_of, pulsar_keys
 from .rate_settings import RateSettings
-from .setting import ENVIRONMENT_PREFIX, section_from, settings_of, text_of, variable_of
+from .setting import (
+    ENVIRONMENT_PREFIX,
+    refusal_text,
+    section_from,
+    settings_of,
+    text_of,
+    variable_of,
+)
 from .settings import (
     ConnectionSettings,
     HousekeepingSettings,
@@ -135,7 +142,13 @@ class Config:
         """Why no broker may start with these settings, each with the remedy."""
         others = [one.text for one in self.others if one.fate is Fate.REFUSED]
         of_tls = tls_refusals(self.tls, self.auth, self.sources)
-        return refusals(self.auth, self.sources) + of_tls + others
+        found = refusals(self.auth, self.sources) + of_tls + others
+        if self.server.functions_worker and self.auth.enabled and not self.auth.has_client:
+            remedy = "its worker has to sign in, too: set brokerClientAuthenticationPlugin and "
+            remedy += "brokerClientAuthenticationParameters (`magnetar init-auth` writes them)"
+            source = self.sources.get("functionsWorkerEnabled", "default")
+            found.append(refusal_text("functionsWorkerEnabled", "true", source, remedy))
+        return found
 
     def rows(self) -> list[tuple[str, str, str, str]]:
         """Key, value, source and explanation of every setting, in the order of the sections.

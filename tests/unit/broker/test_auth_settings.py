@@ -12,11 +12,11 @@ def refused(**settings):
 
 
 def test_providers_have_pulsars_names_with_or_without_their_package():
-    names = f"{PROVIDER}Token, AuthenticationProviderTls,AuthenticationProviderBasic"
+    names = f"{PROVIDER}Token, AuthenticationProviderBasic"
     config = Config.read(
         flags={**TAKES_TOKENS, "authenticationProviders": names, "basicAuthConf": "/x"}
     )
-    assert config.auth.methods == ("token", "tls", "basic")
+    assert config.auth.methods == ("token", "basic")
 
 
 @pytest.mark.parametrize(
@@ -32,6 +32,7 @@ def test_providers_have_pulsars_names_with_or_without_their_package():
             {**TAKES_TOKENS, "authenticationProviders": PROVIDER + "Basic"},
             "set basicAuthConf to a file",
         ),
+        ({**TAKES_TOKENS, "functionsWorkerEnabled": "true"}, "its worker has to sign in, too"),
         ({"superUserRoles": "admin"}, "asks nobody without authenticationEnabled=true"),
         ({"tokenSecretKey": "s3cret"}, "asks nobody without authenticationEnabled=true"),
     ],

@@ -8,8 +8,11 @@ import asyncio
 import json
 import logging
 import os
+import secrets
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from aiohttp import ClientError, ClientSession, ClientTimeout
@@ -35,8 +38,20 @@ _KEPT_HEADERS: Final = ("Allow", "X-Magnetar-Without-Effect")
 class FunctionsWorkerProcess:
     """``magnetar functions worker`` beside this broker."""
 
-    def __init__(self, address: BrokerAddress, folder: Path, clock: Clock) -> None:
-        """``folder`` is where the worker keeps its files, and its log."""
+    def __init__(
+        self,
+        address: BrokerAddress,
+        folder: Path,
+        clock: Clock,
+        *,
+        client: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        """``folder`` is where the worker keeps its files, and its log.
+
+        ``client`` has the settings of its client by Java's names, such as what it shows us.
+        """
+        self._client = client
+        self._secret = secrets.token_urlsafe(32)  # Nobody but this broker may ask the worker.
         self._address = address
         self._folder = folder
         self._clock = clock
@@ -52,7 +67,7 @@ class FunctionsWorkerProcess:
     async def answer(self, request: Request) -> Reply:
         """Have the worker answer a request. Raises NotReady."""
         url = await asyncio.shield(self._started())
-        headers = {"Accept": request.accept}
+        headers = {"Accept": request.accept, "Authorization": f"Bearer {self._secret}"}
         if request.content_type is not None:
             headers["Content-Type"] = request.content_type
         where = URL(f"{url}{request.path}", encoded=True).update_query(request.query)
@@ -103,7 +118,7 @@ class FunctionsWorkerProcess:
         log_file = self._folder / "worker.log"
         command = [*PROGRAM, "--service-url", self._address.service_url]
         command += ["--admin-url", self._address.web_url or "", "--data-dir", str(self._folder)]
-        command += ["--port", "0", "--ready-file", str(ready), "--until-eof"]
+        command += ["--port", "0", "--ready-file", str(ready), "--until-eof", "--secrets"]
         output = os.open(log_file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         try:
             process = await asyncio.create_subprocess_exec(
@@ -117,7 +132,10 @@ class FunctionsWorkerProcess:
         finally:
             os.close(output)
         self._process = process
+        assert process.stdin is not None
         assert process.stdout is not None
+        told = {"secret": self._secret, "client": dict(self._client)}
+        process.stdin.write(json.dumps(told).encode() + b"\n")
         try:
             async with asyncio.timeout(STARTUP_TIMEOUT_S):
                 line = await process.stdout.readline()

@@ -2,15 +2,16 @@
 
 import asyncio
 import json
-import urllib.error
-import urllib.request
 from typing import Any, Final
 from urllib.parse import quote
 
-from magnetar.errors import NotReady
+from magnetar.client.admin_api import AdminApi
+from magnetar.client.config import ClientOptions
+from magnetar.errors import Conflict, MagnetarError, NotFound, NotReady
 from magnetar.model.names import TopicName
 
 TIMEOUT_S: Final = 30.0
+_STATUSES: Final = {NotFound: 404, Conflict: 409}
 _KEPT_FOR_EVER: Final = {"retentionTimeInMinutes": -1, "retentionSizeInMB": -1}
 _NEVER_INACTIVE: Final = {
     "deleteWhileInactive": False,
@@ -23,8 +24,10 @@ COMPACTION_THRESHOLD_BYTES: Final = 1024 * 1024
 class Admin:
     """The admin API of a broker."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, options: ClientOptions | None = None) -> None:
+        """``options`` are a client's: it is asked with its credentials."""
         self.url = url.rstrip("/")
+        self._api = AdminApi(self.url, timeout_s=TIMEOUT_S, options=options)
 
     async def prepare(self, namespace: str) -> None:
         """Make a namespace, unless it is there, in which everything stays that is written."""
@@ -46,7 +49,7 @@ class Admin:
     async def subscribed(self, topic: str, name: str) -> bool:
         """Whether a topic has a subscription of this name."""
         status, said = await self._answer("GET", f"{_path(topic)}/subscriptions", fine=(404,))
-        return status != 404 and name in json.loads(said)
+        return status != 404 and name in said
 
     async def delete_topic(self, topic: str) -> None:
         """Delete a topic that nobody needs; one that is gone is fine."""
@@ -66,25 +69,20 @@ class Admin:
 
     async def _answer(
         self, method: str, path: str, body: Any = None, fine: tuple[int, ...] = ()
-    ) -> tuple[int, bytes]:
+    ) -> tuple[int, Any]:
         return await asyncio.to_thread(self._asked, method, path, body, fine)
 
-    def _asked(self, method: str, path: str, body: Any, fine: tuple[int, ...]) -> tuple[int, bytes]:
+    def _asked(self, method: str, path: str, body: Any, fine: tuple[int, ...]) -> tuple[int, Any]:
         data = None if body is None else json.dumps(body).encode()
         headers = {"Content-Type": "application/json"} if data is not None else {}
-        url = f"{self.url}{path}"
-        request = urllib.request.Request(url, data, headers, method=method)  # noqa: S310 - http
         try:
-            with urllib.request.urlopen(request, timeout=TIMEOUT_S) as answer:  # noqa: S310
-                return answer.status, answer.read()
-        except urllib.error.HTTPError as error:
-            said = error.read()
-            if error.code in fine:
-                return error.code, said
-            text = said.decode(errors="replace")[:300]
-            raise NotReady(f"the broker answers {method} {url}: {error.code} {text}") from error
-        except OSError as error:
-            raise NotReady(f"no admin API answers at {self.url}: {error}") from error
+            answer = self._api.ask(method, path, data, headers=headers)
+        except MagnetarError as error:
+            status = next((code for kind, code in _STATUSES.items() if isinstance(error, kind)), 0)
+            if status in fine:
+                return status, None
+            raise NotReady(f"the broker refuses {method} {path}: {error}") from error
+        return answer.status, answer.value()
 
 
 def _path(topic: str) -> str:

@@ -10,9 +10,13 @@ from magnetar.broker.addresses import listen, warn_if_open
 from magnetar.broker.admin.router import Router
 from magnetar.broker.admin.routes.functions import FORM_BYTES_MAX
 from magnetar.broker.admin.server import AdminServer
+from magnetar.broker.auth.authentication import Authentication
+from magnetar.broker.auth.http import HttpSignIn
+from magnetar.broker.auth.proxies import ProxyRules
+from magnetar.broker.auth.shared_secret import SharedSecretProvider
 from magnetar.broker.listeners import Listener
 from magnetar.client.client import Client
-from magnetar.clock import SystemClock
+from magnetar.clock import Clock, SystemClock
 from magnetar.functions.worker.admin import Admin
 from magnetar.functions.worker.jobs import Jobs
 from magnetar.functions.worker.metadata import NAMESPACE, FunctionMetaData
@@ -40,10 +44,11 @@ async def running_worker(settings: WorkerSettings, jobs: Jobs) -> AsyncIterator[
         listener = listen(settings.host, settings.port, "--port")
         stack.callback(listener.close)
         port: int = listener.getsockname()[1]
-        warn_if_open(settings.host, "the functions worker's --host")
+        if not settings.secret:
+            warn_if_open(settings.host, "the functions worker's --host")
         worker_id = f"magnetar-fw-{socket.gethostname()}-{port}"
         settings.folder.mkdir(parents=True, exist_ok=True)
-        admin = Admin(settings.admin_url)
+        admin = Admin(settings.admin_url, settings.client_options())
         await admin.prepare(NAMESPACE)
         client = await stack.enter_async_context(
             Client(settings.service_url, **settings.client_options())
@@ -79,6 +84,13 @@ async def running_worker(settings: WorkerSettings, jobs: Jobs) -> AsyncIterator[
             [Listener(listener)],
             Tasks("functions worker's API"),
             body_bytes_max=FORM_BYTES_MAX,
+            sign_in=_sign_in(settings.secret, clock) if settings.secret else None,
         )
         stack.push_async_callback(server.close)
         yield port
+
+
+def _sign_in(secret: str, clock: Clock) -> HttpSignIn:
+    """Only the broker may ask, which asks its clients who they are."""
+    provider = SharedSecretProvider(secret, "broker")
+    return HttpSignIn(Authentication([provider]), clock, ProxyRules())

@@ -28,7 +28,9 @@ class WorkerSettings:
     port: int = PORT
     master: str = MASTER
     spark: Mapping[str, str] = field(default_factory=dict)  # Settings of the session.
-    client: Mapping[str, str] = field(default_factory=dict)  # By the names of Java's client.
+    # By the names of Java's client; some are secret.
+    client: Mapping[str, str] = field(default_factory=dict, repr=False)
+    secret: str = field(default="", repr=False)  # What the broker shows that asks; "": anybody may.
 
     @property
     def client_settings(self) -> ClientSettings:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import logging
 import os
 import signal
@@ -46,6 +47,7 @@ _ADMIN_URL = "http://localhost:8080"
     "--ready-file", type=click.Path(path_type=Path), help="Write port and pid here when ready."
 )
 @click.option("--until-eof", is_flag=True, help="Stop when standard input ends, as on SIGTERM.")
+@click.option("--secrets", is_flag=True, hidden=True, help="Read a line of JSON from a broker.")
 @click.option("--verbose", "-v", is_flag=True, help="Log each function's starts and ends too.")
 def worker(
     *,
@@ -59,10 +61,13 @@ def worker(
     client_conf: tuple[str, ...],
     ready_file: Path | None,
     until_eof: bool,
+    secrets: bool,
     verbose: bool,
 ) -> None:
     """Run the functions of a broker, and answer Pulsar's functions API. Ctrl-C stops it."""
     log_to(sys.stderr, logging.INFO if verbose else logging.WARNING)
+    # What the broker tells here is seen in no list of processes.
+    told = json.loads(sys.stdin.readline()) if secrets else {}
     settings = WorkerSettings(
         service_url=service_url,
         admin_url=admin_url,
@@ -71,7 +76,8 @@ def worker(
         port=port,
         master=master,
         spark=_pairs("--spark-conf", spark_conf),
-        client=_pairs("--client-conf", client_conf),
+        client={**told.get("client", {}), **_pairs("--client-conf", client_conf)},
+        secret=told.get("secret", ""),
     )
     settings.client_options()
     asyncio.run(_serve(settings, ready_file, until_eof=until_eof))

@@ -1,0 +1,47 @@
+"""A broker that asks who its clients are, and the functions worker beside it."""
+
+import json
+from pathlib import Path
+
+import aiohttp
+from support.tokens import TAKES_TOKENS, token
+
+from magnetar.testing.local_broker import LocalBroker
+
+CLIENTS = "org.apache.pulsar.client.impl.auth"
+
+
+async def test_the_worker_signs_in_and_answers_nobody_but_its_broker(tmp_path):
+    (tmp_path / "worker.token").write_text(token("worker"))
+    settings = TAKES_TOKENS | {
+        "authorizationEnabled": "true",
+        "superUserRoles": "worker,admin",
+        "functionsWorkerEnabled": "true",
+        "brokerClientAuthenticationPlugin": f"{CLIENTS}.AuthenticationToken",
+        "brokerClientAuthenticationParameters": f"file://{tmp_path}/worker.token",
+    }
+    path = "/admin/v3/functions/public/default"
+    shown = {"Authorization": f"Bearer {token('admin')}"}
+    async with (
+        LocalBroker(tmp_path / "data", settings=settings) as broker,
+        aiohttp.ClientSession() as session,
+    ):
+        async with session.get(f"{broker.web_url}{path}") as refused:
+            assert refused.status == 401
+        async with session.get(f"{broker.web_url}{path}", headers=shown) as answer:
+            assert (answer.status, await answer.json()) == (200, [])
+        folder = tmp_path / "data" / "functions"
+        ready = json.loads((folder / "worker.ready").read_text())
+        for headers in ({}, shown):
+            url = f"http://127.0.0.1:{ready['port']}{path}"
+            async with session.get(url, headers=headers) as refused:
+                assert refused.status == 401
+        assert token("worker") not in (folder / "worker.log").read_text()
+        said = "".join(map(told, ("cmdline", "environ"), [ready["pid"]] * 2))
+        assert token("worker") not in said
+
+
+def told(what, pid):
+    """What the system tells anybody, or the owner, of a process."""
+    file = Path(f"/proc/{pid}/{what}")
+    return file.read_text() if file.exists() else ""
