@@ -28,6 +28,11 @@ COMMANDS: Final = {
         "functions",
         "Create functions, look at them, and run them.",
     ),
+    "admin": Lazy(
+        "magnetar.tools.admin.command",
+        "admin",
+        "Ask a broker's admin API, with the verbs and options of pulsar-admin.",
+    ),
     "sql": Lazy("magnetar.tools.sql", "sql", "Ask topics in SQL, history and all."),
     "init-auth": Lazy(
         "magnetar.tools.init_auth",

@@ -1,0 +1,83 @@
+"""The verbs that show stored messages: the headers of an answer, and the messages of its entry."""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from magnetar.errors import NotFound
+
+from .call import Call
+
+if TYPE_CHECKING:
+    from magnetar.client.admin_api import AdminAnswer
+
+_HEADER = "x-pulsar-"
+
+
+def one_message(call: Call) -> list[dict[str, Any]]:
+    """The messages of one entry."""
+    return list(_messages(call.ask()))
+
+
+def peek(call: Call) -> list[dict[str, Any]]:
+    """The next messages of a subscription, entry by entry, as many as there are."""
+    found: list[dict[str, Any]] = []
+    wanted = call.given.get("count") or 1
+    for number in range(1, wanted + 1):
+        try:
+            answer = Call(call.verb, {**call.given, "count": number}, call.api).ask()
+        except NotFound:
+            if number == 1:
+                raise
+            break
+        found += _messages(answer)
+        if len(found) >= wanted:
+            break
+    return found[:wanted]
+
+
+def _messages(answer: "AdminAnswer") -> Iterator[dict[str, Any]]:
+    headers = {name.lower(): value for name, value in answer.headers.items()}
+    shown = {
+        name.removeprefix(_HEADER): value
+        for name, value in headers.items()
+        if name.startswith(_HEADER)
+    }
+    count = int(shown.get("num-batch-message", 1))
+    if "num-batch-message" not in shown:
+        yield {**_about(shown), "data": _text(answer.body)}
+        return
+    from magnetar.message.batch import parse_single, unpack  # noqa: PLC0415 - it needs protobuf
+
+    for number, (head, data) in enumerate(zip(*unpack(answer.body, count), strict=True)):
+        single = parse_single(head)
+        about = _about(shown)
+        about["messageId"] = f"{about['messageId']}:{number}"
+        about["properties"] = dict(single.properties)
+        about["key"] = single.key
+        yield {**about, "data": _text(data)}
+
+
+def _about(shown: Mapping[str, str]) -> dict[str, Any]:
+    """What is said of an entry, the id first."""
+    import json  # noqa: PLC0415 - just here
+
+    found: dict[str, Any] = {
+        "messageId": shown.get("message-id", ""),
+        "publishTime": shown.get("publish-time"),
+        "producer": shown.get("producer-name"),
+        "key": shown.get("partition-key"),
+    }
+    properties = shown.get("property")
+    try:
+        found["properties"] = json.loads(properties) if properties else {}
+    except ValueError:
+        found["properties"] = properties
+    return found
+
+
+def _text(data: bytes) -> str:
+    """As text where it is one, else in hexadecimal digits."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return data.hex(" ")
