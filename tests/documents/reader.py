@@ -138,7 +138,9 @@ class Reader:
 
     def _type(self, command: str, printed: str) -> None:
         """Run a command, and compare what it prints; ``...`` stands for anything."""
-        done = _shell(self._here(command), self._folder)
+        done = _shell(
+            self._here(command), self._folder, PULSAR_ADMIN_URL=self._here("http://localhost:8080")
+        )
         said = done.stdout
         for theirs, ours in self._ours.items():
             said = said.replace(ours, theirs)
@@ -190,11 +192,11 @@ def _environment() -> dict[str, str]:
     return {**kept, "PATH": f"{BIN}{os.pathsep}{kept['PATH']}"}
 
 
-def _shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+def _shell(command: str, folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         ["bash", "-c", command],
         cwd=folder,
-        env=_environment(),
+        env={**_environment(), **more},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

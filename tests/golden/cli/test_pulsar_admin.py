@@ -7,6 +7,7 @@
 import json
 import re
 import threading
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote
@@ -166,10 +167,8 @@ def plain(request):
     if request.get("type", "").startswith("multipart"):
         body = "a form"
     elif body:
-        try:
+        with suppress(ValueError):  # A text as it stands.
             body = without_defaults(json.loads(body))
-        except ValueError:
-            pass  # A text as it stands.
     query = dict(parse_qsl(request.get("query") or "", keep_blank_values=True))
     query = {key: value for key, value in query.items() if value not in {"false", ""}}
     query = {key: value for key, value in query.items() if (key, value) not in HELD_ANYWAY}

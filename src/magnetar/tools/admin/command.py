@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 import click
+from click.shell_completion import CompletionItem
 
 from magnetar.tools.connection import connection_of, connection_parameters
 from magnetar.tools.groups import SuggestingGroup
@@ -29,6 +30,14 @@ class Table(NamedTuple):
     """A command that is here by another name: ``module:name``."""
 
 
+_ABOUT: Final = """Ask a broker's admin API, with the groups, verbs and options of pulsar-admin.
+
+\b
+Examples: magnetar admin topics list public/default
+          magnetar admin topics stats public/default/orders -o json
+          magnetar admin namespaces set-retention public/default -t 7d -s 10G
+          magnetar admin --admin-url http://broker:8080 brokers healthcheck
+"""
 _CONNECTION: Final = "connection."
 _IO: Final = (
     "connectors of Pulsar IO are Java: read and write other systems with Spark (docs/spark.md), or "
@@ -141,10 +150,12 @@ class _Read(click.ParamType):  # type: ignore[type-arg,unused-ignore]
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[Any]:
+    ) -> list[CompletionItem]:
         from .completion import complete  # noqa: PLC0415 - it asks the API
 
-        return [click.shell_completion.CompletionItem(one) for one in complete(param, incomplete)]
+        return [
+            click.shell_completion.CompletionItem(one) for one in complete(ctx, param, incomplete)
+        ]
 
 
 def command_of(verb: Verb, words: str) -> click.Command:
@@ -306,14 +317,8 @@ def _refusing(name: str, why: str, about: str, params: tuple[Param, ...] = ()) -
     cls=AdminGroup,
     params=[*connection_parameters()],
     context_settings={"help_option_names": ["-h", "--help"]},
+    help=_ABOUT,
 )
 def admin(**given: Any) -> None:
-    r"""Ask a broker's admin API, with the groups, verbs and options of pulsar-admin.
-
-    \b
-    Examples: magnetar admin topics list public/default
-              magnetar admin topics stats public/default/orders -o json
-              magnetar admin namespaces set-retention public/default -t 7d -s 10G
-              magnetar admin --admin-url http://broker:8080 brokers healthcheck
-    """
+    """Keep the options for the verb that follows."""
     connection_of(given)

@@ -9,10 +9,14 @@ from magnetar.tools.connection import NAMES, Connection
 _TIMEOUT_S = 1.0
 
 
-def complete(param: click.Parameter, incomplete: str) -> list[str]:
+def complete(context: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """What a parameter may be that begins so."""
-    context = click.get_current_context(silent=True)
-    given = {} if context is None else {k: v for k, v in context.params.items() if k in NAMES}
+    given: dict[str, object] = {}
+    above: click.Context | None = context
+    while above is not None:  # The innermost command goes first.
+        own = {name.rpartition(".")[2]: value for name, value in above.params.items()}
+        given = {name: value for name, value in own.items() if name in NAMES and value} | given
+        above = above.parent
     kind = param.type.name
     try:
         api = Connection(given).api(timeout_s=_TIMEOUT_S)

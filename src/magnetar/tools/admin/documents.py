@@ -13,9 +13,8 @@ def documents() -> None:
 @documents.command()
 @click.argument("groups", nargs=-1)
 def generate(groups: tuple[str, ...]) -> None:
-    r"""Print the verbs and options of GROUPS, or of all groups.
+    """Print the verbs and options of GROUPS, or of all groups.
 
-    \b
     Example: magnetar admin documents generate tenants topics
     """
     from .command import GROUPS, command_of, verbs_of  # noqa: PLC0415 - it is the other way round

@@ -183,6 +183,8 @@ BYTES: Final = Kind("SIZE", _bytes)
 MEBIBYTES: Final = Kind("SIZE", _scaled(_bytes, over=1 << 20))
 MESSAGE_ID: Final = Kind("ID", _message_id)
 TOPIC: Final = Kind("TOPIC", _topic, _topic_path)
+# A topic, or a pattern or a file: its text is read when it is known which.
+TOPICS: Final = Kind("TOPIC", _identity, lambda name: _topic_path(TopicName.parse(str(name))))
 TOPIC_OF_SCHEMA: Final = Kind("TOPIC", _topic, _schema_path)
 NAMESPACE: Final = Kind("NAMESPACE", _namespace, _parts)
 PACKAGE: Final = Kind("PACKAGE", _package, _parts)

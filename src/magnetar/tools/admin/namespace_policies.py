@@ -109,6 +109,7 @@ POLICIES: Final[tuple[Verb, ...]] = (
         "POST",
         f"{_HERE}/deduplicationSnapshotInterval",
         (NAMESPACE,),
+        body=kinds.Raw("null"),
     ),
     *_POLICY(
         "auto-topic-creation",

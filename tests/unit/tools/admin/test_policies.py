@@ -55,8 +55,6 @@ SWITCHES = {
     "is-allow-auto-update-schema": ("--disable", False),
     "schema-validation-enforce": ("--enable", True),
     "clusters": ("-c standalone", ["standalone"]),
-    "anti-affinity-group": ("-g apart", "apart"),
-    "property": ("-k a -v b", "b"),
 }
 T = "persistent://policies/all/t"
 
@@ -95,8 +93,7 @@ def test_a_policy_is_set_shown_and_removed(value, pulsar_admin, group, name, sub
 def test_what_namespaces_only_set(value, pulsar_admin, name):
     options, wanted = SWITCHES[name]
     pulsar_admin(f"namespaces set-{name} policies/all {options}")
-    extra = "-k a" if name == "property" else ""
-    assert value(f"namespaces get-{name} policies/all {extra}") == wanted
+    assert value(f"namespaces get-{name} policies/all") == wanted
 
 
 @pytest.mark.parametrize(("group", "subject"), [("namespaces", "policies/all"), ("topics", T)])
