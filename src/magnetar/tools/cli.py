@@ -31,7 +31,7 @@ COMMANDS: Final = {
     "admin": Lazy(
         "magnetar.tools.admin.command",
         "admin",
-        "Ask a broker's admin API, with the verbs and options of pulsar-admin.",
+        "Ask a broker's admin API, as pulsar-admin does.",
     ),
     "sql": Lazy("magnetar.tools.sql", "sql", "Ask topics in SQL, history and all."),
     "init-auth": Lazy(
