@@ -59,6 +59,8 @@ recorded, too:
   the send times out.
 - A delayed message that waits is delivered when it is due, up to a tick early or late. Pulsar
   rounds such times: of two messages due in 3 s and in 1.5 s it delivered both after 2 s.
+- REACHED_END_OF_TOPIC is not sent to clients of the C++ library, which do not know it: they would
+  hang up, connect again, and be told again, ten times a second.
 - A CONNECT with credentials from a client of the C++ library gets CONNECTED, and then
   `AuthenticationError` for whatever it asks: refused at once it would connect again and again, and
   tell its user nothing but that it timed out. Over HTTP an `Authorization` header gets 401.

@@ -329,7 +329,9 @@ class Session:
             self._outbox.put(replies.active_consumer_change(consumer_id, active=active))
 
     def send_end_of_topic(self, consumer_id: int) -> None:
-        if self.protocol_version >= _END_OF_TOPIC_SINCE:
+        # One of the C++ library takes it for damage, and connects again and again.
+        cpp = self.client_version.startswith(CPP_CLIENT)
+        if self.protocol_version >= _END_OF_TOPIC_SINCE and not cpp:
             self._outbox.put(replies.reached_end_of_topic(consumer_id))
 
     def close_producer(self, producer_id: int) -> None:

@@ -284,6 +284,11 @@ class Receiver(ReceiverTwin, Generic[T_co]):
         """The id of the last message of each topic and partition that has one. Raises as above."""
         return self._run(self._receiver.last_message_ids)
 
+    @property
+    def reached_end(self) -> bool:
+        """Every topic has ended, and all that was in it is acknowledged, or read by a reader."""
+        return self._receiver.reached_end
+
     def has_message_available(self) -> bool:
         """Whether ``receive`` would return without another message being published."""
         return self._run(self._receiver.has_message_available)
@@ -319,11 +324,6 @@ class Consumer(Receiver[T_co]):
     def active(self) -> bool:
         """A Failover consumer: it is the active one of some topic. The others are always."""
         return self._consumer.active
-
-    @property
-    def reached_end(self) -> bool:
-        """Every topic was terminated, and the broker has sent all there was."""
-        return self._consumer.reached_end
 
     def acknowledge(
         self, messages: Message[Any] | MessageId | Iterable[Message[Any] | MessageId]

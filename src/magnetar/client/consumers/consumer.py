@@ -30,11 +30,6 @@ class Consumer(Receiver[T_co]):
         """A Failover consumer: it is the active one of some topic. The others are always."""
         return any(part.active for part in self._topics.values())
 
-    @property
-    def reached_end(self) -> bool:
-        """Every topic was terminated, and the broker has sent all there was."""
-        return bool(self._topics) and all(part.reached_end for part in self._topics.values())
-
     def acknowledge(
         self, messages: Message[Any] | MessageId | Iterable[Message[Any] | MessageId]
     ) -> Awaitable[None]:

@@ -237,6 +237,11 @@ class Receiver(Generic[T_co]):
             if last is not None
         ]
 
+    @property
+    def reached_end(self) -> bool:
+        """Every topic has ended, and all that was in it is acknowledged, or read by a reader."""
+        return bool(self._topics) and all(part.reached_end for part in self._topics.values())
+
     async def has_message_available(self) -> bool:
         """Whether ``receive`` would return without another message being published."""
         check_loop(self._loop)

@@ -48,7 +48,7 @@ class TopicConsumer:
     redeliveries: Redeliveries
     letters: LetterSender | None
     active: bool  # Whether it gets messages: of Failover consumers one, of others all.
-    reached_end: bool  # The topic was terminated, and the broker has sent all there was.
+    reached_end: bool  # The topic has ended, and all of it is acknowledged.
     over: MagnetarError | None  # Why no more messages will come; None while they may.
     paused: bool  # The broker gets no permits.
     interceptors: TopicInterceptors | None  # See what the application takes.
@@ -409,7 +409,7 @@ class TopicConsumer:
             connection.detach(connection.consumers, self._id, self._close_request)
             raise
         self.acks.send_to(connection)
-        self._receiving = True
+        self._receiving, self.reached_end = True, False  # It hears of the end again.
         self._queue.restart()
         self._ask_anew(connection)
 
