@@ -192,9 +192,7 @@ class Receiver(Generic[T_co]):
 
     async def seek_time(self, publish_time_ms: int) -> None:
         """Go to the first message published at or after this time. Raises as ``seek``."""
-        check_loop(self._loop)
-        await self._all(part.positions.seek_time(publish_time_ms) for part in self._topics.values())
-        self._held.clear()
+        await self.seek_each(lambda _: publish_time_ms)
 
     async def seek_each(self, place: Callable[[str], MessageId | int]) -> None:
         """Go to a place of its own on each topic and partition.
@@ -231,11 +229,7 @@ class Receiver(Generic[T_co]):
         """The last message of each topic that has one, to be asked ``TopicConsumer.is_behind``."""
         parts = list(self._topics.values())
         found = await self._all(part.positions.last() for part in parts)
-        return [
-            (part, last, mark)
-            for part, (last, mark) in zip(parts, found, strict=True)
-            if last is not None
-        ]
+        return [(part, last, mark) for part, (last, mark) in zip(parts, found, strict=True) if last]
 
     @property
     def reached_end(self) -> bool:
