@@ -59,6 +59,7 @@ from .cluster.ownership import Ownership
 from .config import Config
 from .creation import Creation
 from .data_folder import check_log_is_there, holds_log
+from .dynamic_configuration import DynamicConfiguration, broker_policies
 from .handlers.client_authorization import ClientAuthorization
 from .handlers.connect import ConnectHandler
 from .handlers.consume import ConsumeHandler
@@ -217,11 +218,7 @@ async def _open_services(
     policies = PolicyService(
         resources,
         metadata,
-        broker=replace(
-            config.policies.policies(),
-            **config.rates.policies().given(),
-            offload=config.offload.policies(),
-        ),
+        broker=broker_policies(config.policies, config.rates, config.offload),
         tasks=shared.tasks,
         topic_level=config.policies.topic_level,
     )
@@ -231,6 +228,8 @@ async def _open_services(
     schemas = SchemaRegistry(metadata, shared.clock)
     shared.stack.callback(schemas.close)
     creation = Creation(resources, policies, partitions_max=config.policies.partitions_max)
+    configuration = DynamicConfiguration(config, resources.objects, policies, creation)
+    await configuration.load()
     ownership = Ownership(resources, address=address.name)
     # Producers keep the names they were given over a restart: new ones must differ from them.
     starts, numbers = await metadata.put(paths.STARTS, b""), count()
@@ -275,6 +274,8 @@ async def _open_services(
         message_size_max=config.connections.message_size_max,
         version=__version__,
         clock=shared.clock,
+        configuration=configuration,
+        data_directory=None if config.storage.in_memory else config.storage.data_directory,
         vitals=vitals,
         metrics=config.metrics,
     )

@@ -36,11 +36,15 @@ class Creation:
         self, resources: Resources, policies: PolicyService, *, partitions_max: int = 0
     ) -> None:
         """``partitions_max`` of one topic; 0: ``PARTITIONS_MAX``."""
-        self.partitions_max = partitions_max or PARTITIONS_MAX
+        self.limit_partitions(partitions_max)
         self._resources = resources
         self._policies = policies
         self._reserved: Counter[TopicName] = Counter()  # Admitted, and perhaps not stored yet.
         self._released = 0  # Counts, so that a list read before a release is known to be old.
+
+    def limit_partitions(self, partitions_max: int) -> None:
+        """Take no more partitions for one topic; 0: ``PARTITIONS_MAX``."""
+        self.partitions_max = partitions_max or PARTITIONS_MAX
 
     @asynccontextmanager
     async def topic(self, name: TopicName, *, create: bool, asked: bool) -> AsyncIterator[None]:

@@ -116,6 +116,12 @@ class PolicyService:
         """Push changes to the topics in this mapping, which its owner keeps up to date."""
         self._topics = topics
 
+    async def set_broker(self, broker: Policies) -> None:
+        """Change the policies where no namespace sets any, and apply them to all open topics."""
+        self._broker = Combined.of(Level.BROKER, broker)
+        self._known.clear()
+        await asyncio.shield(self._push({name.namespace for name in self._topics}))
+
     async def combined(self, namespace: NamespaceName) -> Combined:
         """The policies of a namespace, and the level of each; the broker's where there is none."""
         return (await self._namespace(namespace)).combined

@@ -8,6 +8,7 @@ from collections.abc import KeysView, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +25,20 @@ class Group:
 @cache
 def groups() -> tuple[Group, ...]:
     """The whole table."""
+    return tuple(Group(**each) for each in _table()["groups"])
+
+
+def dynamic_keys() -> list[str]:
+    """Those that Pulsar lets an administrator change, and that have no effect here."""
+    found: list[str] = _table()["dynamic"]
+    return found
+
+
+@cache
+def _table() -> dict[str, Any]:
     import tomllib  # noqa: PLC0415 - it would take a tenth of the time that the settings do
 
-    text = Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
-    return tuple(Group(**each) for each in tomllib.loads(text)["groups"])
+    return tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
 def group_of(key: str) -> Group | None:

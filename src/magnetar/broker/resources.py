@@ -3,7 +3,9 @@
 Every change is a compare-and-set: of two administrators who do the same, one gets an error.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any, Final
 
@@ -150,29 +152,38 @@ class Resources:
             raise Conflict(f"Namespace {namespace} is being deleted: try again")
 
     async def delete_namespace(self, namespace: NamespaceName) -> None:
-        """Raises NamespaceNotFound, or Conflict while the namespace has topics.
+        """Raises NamespaceNotFound, or Conflict while the namespace has topics."""
+        async with self.deleting_namespace(namespace):
+            pass
 
-        The namespace is marked first and removed last: nobody finds it in between, and an
-        interrupted deletion can be repeated.
+    @asynccontextmanager
+    async def deleting_namespace(self, namespace: NamespaceName) -> AsyncIterator[None]:
+        """Delete a namespace at the end of the block, in which nobody finds it any more.
+
+        It is marked first and removed last, so that an interrupted deletion can be repeated. Raises
+        NamespaceNotFound, or Conflict where it has topics at the end; after any error of the block
+        it is there again.
         """
         path = paths.namespace(namespace)
         if await self.namespace(namespace) is None or not await self._mark(path, deleted=True):
             raise NamespaceNotFound(f"Namespace {namespace} does not exist.")
-        if await self._occupied(namespace):
-            await self._mark(path, deleted=False)
-            raise Conflict("Cannot delete non empty namespace")
+        try:
+            yield
+            await self._check_empty(namespace)
+        except BaseException:
+            await asyncio.shield(self._mark(path, deleted=False))
+            raise
         for topic in await self.topics_with_policies(namespace):
             await self.delete_topic_policies(topic)
         await self.objects.delete(paths.local_policies(namespace))
         await self._records.delete(path)
 
-    async def _occupied(self, namespace: NamespaceName) -> bool:
+    async def _check_empty(self, namespace: NamespaceName) -> None:
         for domain in DOMAINS:
-            if await self.topics(namespace, domain):
-                return True
-            if await self.partitioned_topics(namespace, domain):
-                return True
-        return False
+            if await self.topics(namespace, domain) or await self.partitioned_topics(
+                namespace, domain
+            ):
+                raise Conflict("Cannot delete non empty namespace")
 
     async def _mark(self, path: str, *, deleted: bool) -> bool:
         return await self._records.change(

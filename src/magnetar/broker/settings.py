@@ -168,6 +168,14 @@ class PolicySettings:
         "defaultNumPartitions", 1, "partitions of a partitioned topic made then", minimum=1
     )
     partitions_max: int = setting("maxNumPartitionsPerPartitionedTopic", 0, "0 is no limit")
+    force_delete_namespaces: bool = setting(
+        "forceDeleteNamespaceAllowed",
+        False,
+        "an administrator may delete a namespace with its topics, by force",
+    )
+    force_delete_tenants: bool = setting(
+        "forceDeleteTenantAllowed", False, "the same for a tenant with its namespaces"
+    )
     topics_per_namespace_max: int = setting(
         "maxTopicsPerNamespace", 0, "topics of a namespace; 0 is no limit"
     )

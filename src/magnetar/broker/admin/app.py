@@ -13,6 +13,8 @@ from magnetar.broker.admin.rates import keep_rates
 from magnetar.broker.admin.router import Route, Router
 from magnetar.broker.admin.routes import (
     bookies,
+    broker_configuration,
+    broker_stats,
     brokers,
     bundles,
     clusters,
@@ -93,6 +95,8 @@ _ROUTES: Final = (
     *non_persistent.ROUTES,
     *lookup.ROUTES,
     *brokers.ROUTES,
+    *broker_configuration.ROUTES,
+    *broker_stats.ROUTES,
     *diagnosis.ROUTES,
     *overview.ROUTES,
     *metrics.ROUTES,

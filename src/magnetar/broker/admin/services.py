@@ -1,6 +1,7 @@
 """The parts of a broker that the routes of the admin API use."""
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from magnetar.broker.admin.events import Events
@@ -19,6 +20,7 @@ from magnetar.broker.auth.permissions import Permissions
 from magnetar.broker.cluster.lookup import BrokerAddress, Lookup
 from magnetar.broker.cluster.ownership import Ownership
 from magnetar.broker.creation import Creation
+from magnetar.broker.dynamic_configuration import DynamicConfiguration
 from magnetar.broker.metric_settings import MetricSettings
 from magnetar.broker.policies import PolicyService
 from magnetar.broker.resource_groups import ResourceGroups
@@ -51,6 +53,8 @@ class AdminServices:
     version: str
     clock: Clock
     vitals: Vitals
+    configuration: DynamicConfiguration
+    data_directory: Path | None = None  # None: nothing outlives the process.
     metrics: MetricSettings = field(default_factory=MetricSettings)
     functions: "FunctionsWorkerProcess | None" = None  # None: functions are off.
     authorization: RouteAuthorization | None = None  # None: everybody may do everything.

@@ -42,8 +42,6 @@ BEFORE = {
 }
 DIFFERENCES = {
     "get_vtext": NOT_OURS,
-    "metadata": NOT_YET,
-    "metadata_none": NOT_YET,
     "compat_no": NOT_OURS,
     "compat_invalid": NOT_OURS,
     "post_unknown_type": NOT_OURS,

@@ -17,7 +17,9 @@ from magnetar.broker.admin.vitals import Vitals
 from magnetar.broker.auth.permissions import Permissions
 from magnetar.broker.cluster.lookup import BrokerAddress, Lookup
 from magnetar.broker.cluster.ownership import Ownership
+from magnetar.broker.config import Config
 from magnetar.broker.creation import Creation
+from magnetar.broker.dynamic_configuration import DynamicConfiguration
 from magnetar.broker.listeners import Listener
 from magnetar.broker.policies import PolicyService
 from magnetar.broker.resource_groups import ResourceGroups
@@ -209,6 +211,9 @@ async def open_world(settings=None, clock=None, routes=ROUTES):
             address=address,
             cluster="standalone",
             message_size_max=5 * 1024 * 1024,
+            configuration=DynamicConfiguration(
+                Config(policies=settings), resources.objects, policies, creation
+            ),
             version="9.9.9",
             clock=rates_clock,
             vitals=Vitals(rates_clock),

@@ -3,16 +3,22 @@
 import asyncio
 from pathlib import Path
 from typing import Final
+from urllib.parse import unquote
 
 from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import Reply, Request, done, shown, text
 from magnetar.broker.admin.router import ANY, Query, Route, not_found, reads
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.auth.access import Access
-from magnetar.errors import MagnetarError
+from magnetar.errors import MagnetarError, NotAllowed, NotFound
 
-# Routes of Pulsar that this broker does not have, and that must not pass for clusters.
-_ABSENT: Final = ("configuration", "internal-configuration")
+_OWNED: Final = {"broker_assignment": "shared", "is_controlled": False, "is_active": True}
+_STORES: Final = (
+    "zookeeperServers",
+    "configurationStoreServers",
+    "metadataStoreUrl",
+    "configurationMetadataStoreUrl",
+)
 
 
 async def names(admin: AdminServices, _: Request) -> Reply:
@@ -21,9 +27,29 @@ async def names(admin: AdminServices, _: Request) -> Reply:
 
 async def names_in(admin: AdminServices, request: Request) -> Reply:
     """Answer the same for any cluster, as Pulsar does."""
-    if request.segments["cluster"] in _ABSENT:
-        raise not_found(request)
     return await names(admin, request)
+
+
+async def owned(admin: AdminServices, request: Request) -> Reply:
+    """The bundles that a broker serves."""
+    if unquote(request.segments["broker"]) != admin.broker_id:
+        raise NotFound(f"Broker id '{request.segments['broker']}' not found in available brokers.")
+    return shown(dict.fromkeys(admin.ownership.bundles, _OWNED))
+
+
+async def storage(admin: AdminServices, _: Request) -> Reply:
+    """Where the broker stores, by the names of Pulsar's stores."""
+    folder = admin.data_directory
+    url = "memory:local" if folder is None else f"sqlite://{folder / 'metadata.sqlite'}"
+    ledgers = "" if folder is None else str(folder / "ledgers")
+    return shown({**dict.fromkeys(_STORES, url), "ledgersRootPath": ledgers})
+
+
+async def shutdown(admin: AdminServices, _: Request) -> Reply:
+    raise NotAllowed(
+        f"The broker {admin.broker_id} is not shut down over HTTP: end its process with SIGTERM, "
+        "and it closes its topics first"
+    )
 
 
 async def leader(admin: AdminServices, _: Request) -> Reply:
@@ -78,6 +104,14 @@ ROUTES: Final = (
     Route("GET", "/admin/v2/brokers/{cluster}", names_in),
     Route("GET", "/admin/v2/brokers/leaderBroker", leader),
     Route("GET", "/admin/v2/brokers/backlog-quota-check", check_backlogs),
+    Route("GET", "/admin/v2/brokers/internal-configuration", storage, access=Access.SUPERUSER),
+    Route("POST", "/admin/v2/brokers/shutdown", shutdown, access=Access.SUPERUSER),
+    Route(
+        "GET",
+        "/admin/v2/brokers/{cluster}/{broker}/ownedNamespaces",
+        owned,
+        access=Access.SUPERUSER,
+    ),
     Route("GET", "/admin/v2/brokers/health", health, gives=ANY),
     Route("GET", "/status.html", status, gives=ANY, access=Access.PUBLIC),
     Route("GET", "/admin/v2/brokers/ready", ready, gives=ANY, access=Access.AUTHENTICATED),

@@ -18,7 +18,7 @@ from magnetar.errors import (
     NotAllowed,
     TenantNotFound,
 )
-from magnetar.model.names import NON_PERSISTENT, PERSISTENT, NamespaceName, TopicName
+from magnetar.model.names import DOMAINS, NON_PERSISTENT, PERSISTENT, NamespaceName, TopicName
 from magnetar.model.policies import Policies, json_name
 from magnetar.model.policy_records import NamespacePolicies, policies_in, unread_parts
 from magnetar.model.policy_values import AuthPolicies
@@ -89,10 +89,28 @@ async def create(admin: AdminServices, request: Request) -> Reply:
 
 @reads(FORCE)
 async def delete(admin: AdminServices, request: Request) -> Reply:
-    if request.flag("force"):
+    namespace, force = arguments.namespace(request), request.flag("force")
+    if force and not admin.configuration.policies.force_delete_namespaces:
         raise Rejection(405, "Broker doesn't allow forced deletion of namespaces")
-    await admin.resources.delete_namespace(arguments.namespace(request))
+    if force:
+        await delete_by_force(admin, namespace)
+    else:
+        await admin.resources.delete_namespace(namespace)
     return done()
+
+
+async def delete_by_force(admin: AdminServices, namespace: NamespaceName) -> None:
+    """Delete a namespace with all its topics, whoever is connected to them.
+
+    No client finds it from the beginning on, so that none creates its topics again. Raises
+    NamespaceNotFound; after any other error the namespace is there again, with the topics left.
+    """
+    async with admin.resources.deleting_namespace(namespace):
+        for domain in DOMAINS:
+            for topic in await admin.resources.partitioned_topics(namespace, domain):
+                await admin.fanout.delete(topic, force=True)
+            for topic in await admin.resources.topics(namespace, domain):
+                await admin.access.delete(topic, force=True)
 
 
 async def _policies(

@@ -39,6 +39,13 @@ async def get_all(admin: AdminServices, request: Request) -> Reply:
     return shown({"getSchemaResponses": [_shown(each) for each in found]})
 
 
+async def places(admin: AdminServices, request: Request) -> Reply:
+    """The versions there are. Each is a record, in no ledger."""
+    found = await admin.schema_registry.versions(arguments.topic(request))
+    index = [{"ledgerId": -1, "entryId": 0, "version": each.number} for each in found]
+    return shown({"info": index[-1], "index": index}) if index else Reply(200)
+
+
 async def add(admin: AdminServices, request: Request) -> Reply:
     """A version, the next one if need be, whatever the policy says of clients that bring one."""
     topic, schema = arguments.topic(request), _sent(request)
@@ -148,6 +155,7 @@ ROUTES: Final = (
     Route("GET", f"{_ONE}/schema", get, access=Access.LOOKUP),
     Route("GET", f"{_ONE}/schema/{{version}}", get_version, access=Access.LOOKUP),
     Route("GET", f"{_ONE}/schemas", get_all, access=Access.LOOKUP),
+    Route("GET", f"{_ONE}/metadata", places, access=Access.LOOKUP),
     Route("POST", f"{_ONE}/schema", add, takes=(JSON,), access=Access.PRODUCE),
     Route("DELETE", f"{_ONE}/schema", delete, access=Access.TENANT_ADMIN),
     Route("POST", f"{_ONE}/compatibility", compatible, takes=(JSON,), access=Access.TENANT_ADMIN),

@@ -6,6 +6,7 @@ from magnetar.broker.admin import arguments
 from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
 from magnetar.broker.admin.router import FORCE, Route, reads
+from magnetar.broker.admin.routes.namespaces import delete_by_force
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.auth.access import Access
 from magnetar.errors import TenantNotFound
@@ -37,9 +38,13 @@ async def update(admin: AdminServices, request: Request) -> Reply:
 
 @reads(FORCE)
 async def delete(admin: AdminServices, request: Request) -> Reply:
-    if request.flag("force"):
+    name, force = _name(request), request.flag("force")
+    if force and not admin.configuration.policies.force_delete_tenants:
         raise Rejection(405, "Broker doesn't allow forced deletion of tenants")
-    await admin.resources.delete_tenant(_name(request))
+    if force:
+        for namespace in await admin.resources.namespaces(name):
+            await delete_by_force(admin, namespace)
+    await admin.resources.delete_tenant(name)
     return done()
 
 

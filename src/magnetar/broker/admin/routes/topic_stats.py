@@ -29,7 +29,7 @@ RatesOf: TypeAlias = Callable[[TopicName, TopicStats], TopicRates]
 async def get(admin: AdminServices, request: Request) -> Reply:
     """Show the counters, rates, producers, subscriptions and consumers of a topic."""
     name, wanted = arguments.topic(request), Wanted.by(request)
-    return shown(await topic_shown(admin, name, wanted, _last_minute(admin)))
+    return shown(await topic_shown(admin, name, wanted, last_minute(admin)))
 
 
 @reads(*Wanted.QUERY, Query("perPartition", "boolean"))
@@ -37,7 +37,7 @@ async def get_partitioned(admin: AdminServices, request: Request) -> Reply:
     """Show the sum of the stats of all partitions, and those of each."""
     topic, wanted = arguments.topic(request), Wanted.by(request)
     each = request.flag("perPartition", default=True)
-    return shown(await partitioned_shown(admin, topic, wanted, _last_minute(admin), each=each))
+    return shown(await partitioned_shown(admin, topic, wanted, last_minute(admin), each=each))
 
 
 async def topic_shown(
@@ -88,7 +88,7 @@ async def last_message_id(admin: AdminServices, request: Request) -> Reply:
     return shown(answer)
 
 
-def _last_minute(admin: AdminServices) -> RatesOf:
+def last_minute(admin: AdminServices) -> RatesOf:
     return lambda name, _: admin.rates.of(str(name))
 
 

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import aiohttp
 import pytest
 from support.faults import FaultyFiles
@@ -22,9 +24,26 @@ async def test_a_broker_without_its_metadata_is_not_well(world):
     assert "the metadata store is gone" in answer.reason
 
 
-@pytest.mark.parametrize("name", ["configuration", "internal-configuration"])
-async def test_what_this_broker_does_not_have_is_no_cluster(world, name):
-    assert (await world.ask("GET", f"/admin/v2/brokers/{name}")).status == 404
+async def test_where_the_broker_stores_is_said_by_the_names_of_pulsars_stores(world):
+    found = (await world.ask("GET", "/admin/v2/brokers/internal-configuration")).json
+    assert found["metadataStoreUrl"] == found["zookeeperServers"] == "memory:local"
+    world.services.data_directory = Path("/data")
+    found = (await world.ask("GET", "/admin/v2/brokers/internal-configuration")).json
+    assert found["metadataStoreUrl"] == "sqlite:///data/metadata.sqlite"
+    assert found["ledgersRootPath"] == "/data/ledgers"
+
+
+async def test_the_bundles_that_were_looked_up_are_owned(world):
+    path = "/admin/v2/brokers/standalone/localhost:8080/ownedNamespaces"
+    assert (await world.ask("GET", path)).json == {}
+    await world.ask("GET", "/lookup/v2/topic/persistent/public/default/t")
+    [(bundle, owned)] = (await world.ask("GET", path)).json.items()
+    assert (bundle[:15], owned["is_active"]) == ("public/default/", True)
+
+
+async def test_a_broker_is_not_shut_down_over_http(world):
+    refused = await world.ask("POST", "/admin/v2/brokers/shutdown")
+    assert (refused.status, "SIGTERM" in refused.reason) == (405, True)
 
 
 async def test_a_broker_that_is_alone_leads(world):

@@ -138,3 +138,25 @@ async def test_a_namespace_with_topics_stays(world):
 async def test_an_administrator_s_first_topic_needs_its_namespace(world):
     answer = await world.ask("PUT", "/admin/v2/persistent/public/none/x")
     assert (answer.status, answer.reason) == (404, "Namespace not found")
+
+
+async def allow_force(world, what):
+    path = f"/admin/v2/brokers/configuration/forceDelete{what}Allowed/true"
+    assert (await world.ask("POST", path)).status == 200
+
+
+async def test_a_namespace_is_deleted_by_force_with_all_its_topics(world):
+    await world.ask("PUT", ONE)
+    await world.publish("persistent://public/n/a", 1)
+    await world.ask("PUT", "/admin/v2/persistent/public/n/p/partitions", 2)
+    await world.ask("PUT", "/admin/v2/non-persistent/public/n/c")
+    assert (await world.ask("DELETE", f"{ONE}?force=true")).status == 405
+    await allow_force(world, "Namespace")
+    assert (await world.ask("DELETE", ONE)).status == 409
+    assert (await world.ask("DELETE", f"{ONE}?force=true")).status == 204
+    assert (await world.ask("GET", ONE)).status == 404
+    assert not [name for name in world.registry.loaded if name.namespace_local == "n"]
+    await world.ask("PUT", ONE)
+    assert (await world.ask("GET", f"{ONE}/topics?mode=ALL")).json == []
+    missing = await world.ask("DELETE", "/admin/v2/namespaces/public/nope?force=true")
+    assert (missing.status, missing.reason) == (404, "Namespace public/nope does not exist.")

@@ -26,3 +26,16 @@ async def test_a_refused_update_changes_nothing(world):
     answer = await world.ask("POST", ONE, {"allowedClusters": ["nowhere"]})
     assert answer.reason == "Clusters do not exist"
     assert (await world.ask("GET", ONE)).json == INFO
+
+
+async def test_a_tenant_is_deleted_by_force_with_its_namespaces(world):
+    one = "/admin/v2/tenants/t"
+    await world.ask("PUT", one, {"adminRoles": [], "allowedClusters": ["standalone"]})
+    await world.ask("PUT", "/admin/v2/namespaces/t/n")
+    await world.publish("persistent://t/n/a", 1)
+    assert (await world.ask("DELETE", f"{one}?force=true")).status == 405
+    path = "/admin/v2/brokers/configuration/forceDeleteTenantAllowed/true"
+    assert (await world.ask("POST", path)).status == 200
+    assert (await world.ask("DELETE", f"{one}?force=true")).status == 204
+    assert (await world.ask("GET", one)).status == 404
+    assert not world.registry.loaded

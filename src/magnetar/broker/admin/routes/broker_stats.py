@@ -1,0 +1,110 @@
+"""What Pulsar tells of a broker beside its metrics, as far as there is such a thing here."""
+
+from typing import Any, Final
+
+from magnetar.broker.admin.errors import Rejection
+from magnetar.broker.admin.exchange import Reply, Request, done, shown
+from magnetar.broker.admin.overview import TOPICS_PER_TURN, NamespaceSums
+from magnetar.broker.admin.router import Route
+from magnetar.broker.admin.routes.topic_stats import last_minute, topic_shown
+from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.admin.stats import Wanted
+from magnetar.broker.auth.access import Access
+from magnetar.errors import MagnetarError
+from magnetar.model.names import NamespaceName
+
+_ALLOCATORS: Final = ("default", "ml-cache")
+_WANTED: Final = Wanted(
+    backlog_size=True, earliest_in_backlog=False, publishers=True, consumers=True
+)
+
+
+async def metrics(admin: AdminServices, _: Request) -> Reply:
+    """What the open topics of each namespace have and do."""
+    sums = (await admin.overview.look()).sums
+    return shown([_metrics(name, each) for name, each in sums.items()])
+
+
+def _metrics(namespace: NamespaceName, sums: NamespaceSums) -> dict[str, Any]:
+    counted = {
+        "brk_no_of_topics": sums.topics,
+        "brk_no_of_subscriptions": sums.subscriptions,
+        "brk_no_of_producers": sums.producers,
+        "brk_no_of_consumers": sums.consumers,
+        "brk_msg_backlog": sums.backlog_entries,
+        "brk_storage_size": sums.storage_bytes,
+        "brk_in_rate": sums.messages_in,
+        "brk_in_tp_rate": sums.bytes_in,
+        "brk_out_rate": sums.messages_out,
+        "brk_out_tp_rate": sums.bytes_out,
+    }
+    return {"metrics": counted, "dimensions": {"namespace": str(namespace)}}
+
+
+async def beans(_admin: AdminServices, _request: Request) -> Reply:
+    """There are none: they are Java's."""
+    return shown([])
+
+
+async def topics(admin: AdminServices, _: Request) -> Reply:
+    """The stats of all open topics, by namespace, bundle and domain."""
+    found: dict[str, dict[str, dict[str, dict[str, Any]]]] = {}
+    for count, name in enumerate(list(admin.topics.loaded), start=1):
+        try:
+            stats = await topic_shown(admin, name, _WANTED, last_minute(admin))
+        except MagnetarError:
+            continue  # It was deleted meanwhile, or its log cannot be read.
+        bundles = found.setdefault(str(name.namespace), {})
+        domains = bundles.setdefault(await admin.resources.bundle(name), {})
+        domains.setdefault(name.domain, {})[str(name)] = stats
+        if count % TOPICS_PER_TURN == 0:
+            await admin.clock.sleep(0)
+    return shown(found)
+
+
+async def no_load(_admin: AdminServices, _request: Request) -> Reply:
+    """There is no load to balance, so that there is no report."""
+    return done()
+
+
+async def no_bookies(_admin: AdminServices, _request: Request) -> Reply:
+    return shown({})
+
+
+async def availability(_admin: AdminServices, _request: Request) -> Reply:
+    """Refuse in the words of a broker of Pulsar's that is alone, as this one is."""
+    raise Rejection(
+        409,
+        "org.apache.pulsar.broker.loadbalance.NoopLoadManager does not support this operation",
+    )
+
+
+async def allocator(admin: AdminServices, request: Request) -> Reply:
+    """The memory of the process; Python has one allocator, without arenas."""
+    name = request.segments["allocator"]
+    if name not in _ALLOCATORS:
+        raise Rejection(406, f"Invalid allocator name : {name}")
+    return shown(
+        {
+            "numDirectArenas": 0,
+            "numHeapArenas": 0,
+            "numThreadLocalCaches": 0,
+            "usedDirectMemory": 0,
+            "usedHeapMemory": admin.vitals.memory_bytes(),
+            "directArenas": [],
+            "heapArenas": [],
+        }
+    )
+
+
+_ALL = "/admin/v2/broker-stats"
+_AVAILABLE = f"{_ALL}/broker-resource-availability/{{tenant}}/{{namespace}}"
+ROUTES: Final = (
+    Route("GET", f"{_ALL}/metrics", metrics, access=Access.SUPERUSER),
+    Route("GET", f"{_ALL}/mbeans", beans, access=Access.SUPERUSER),
+    Route("GET", f"{_ALL}/topics", topics, access=Access.SUPERUSER),
+    Route("GET", f"{_ALL}/load-report", no_load, access=Access.SUPERUSER),
+    Route("GET", f"{_ALL}/bookieops", no_bookies, access=Access.SUPERUSER),
+    Route("GET", f"{_ALL}/allocator-stats/{{allocator}}", allocator, access=Access.SUPERUSER),
+    Route("GET", _AVAILABLE, availability, access=Access.SUPERUSER),
+)

@@ -1,0 +1,137 @@
+"""Settings that an administrator changes while the broker runs.
+
+They are kept, and hold after the next start, too. As in Pulsar they stand over the configuration
+file, the environment and flags.
+"""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, Final, TypeVar
+
+from magnetar.errors import InvalidValue, Refused
+from magnetar.model.policies import Policies
+from magnetar.storage.metadata import paths
+
+from .config import Config
+from .creation import Creation
+from .json_objects import JsonObjects
+from .offload_settings import OffloadSettings
+from .policies import PolicyService
+from .pulsar_settings import dynamic_keys
+from .rate_settings import RateSettings
+from .setting import Setting, settings_of
+from .settings import PolicySettings
+
+log = logging.getLogger(__name__)
+
+S = TypeVar("S")
+
+_AT_START: Final = frozenset(
+    {
+        "brokerDeleteInactiveTopicsFrequencySeconds",
+        "systemTopicSchemaCompatibilityStrategy",
+        "topicLevelPoliciesEnabled",
+        "systemTopicEnabled",
+        "brokerPublisherThrottlingMaxMessageRate",
+        "brokerPublisherThrottlingMaxByteRate",
+        "dispatchThrottlingRateInMsg",
+        "dispatchThrottlingRateInByte",
+    }
+)
+"""Settings of the same sections that are read when the broker starts, and then no more."""
+_LIVE: Final[Mapping[str, Setting]] = {
+    one.key: one
+    for section in (PolicySettings, RateSettings)
+    for one in settings_of(section)
+    if one.key not in _AT_START
+}
+_SECRET: Final = ("secret", "password", "credential", "authenticationparameters", "tokenpublickey")
+_SOURCE: Final = "dynamic configuration"
+_NOT_DYNAMIC: Final = "non-dynamic configuration"
+
+
+def broker_policies(
+    policies: PolicySettings, rates: RateSettings, offload: OffloadSettings
+) -> Policies:
+    """The policies where no namespace sets any."""
+    return replace(policies.policies(), **rates.policies().given(), offload=offload.policies())
+
+
+class DynamicConfiguration:
+    """Changes, keeps and shows them. ``policies`` are the settings that hold now."""
+
+    def __init__(
+        self, config: Config, objects: JsonObjects, policies: PolicyService, creation: Creation
+    ) -> None:
+        self.policies = config.policies
+        self._config = config
+        self._objects = objects
+        self._service = policies
+        self._creation = creation
+
+    @cached_property
+    def names(self) -> list[str]:
+        """What can be changed; some of Pulsar's have no effect here."""
+        return sorted({*_LIVE, *dynamic_keys()})
+
+    async def load(self) -> None:
+        """Let hold what was kept. What this version does not take any more is left out."""
+        await self._apply()
+
+    async def values(self) -> dict[str, str]:
+        """What was changed, by key."""
+        return await self._objects.get(paths.CONFIGURATION) or {}
+
+    async def change(self, key: str, text: str) -> bool:
+        """Change a setting. False: it is kept, and has no effect here. Raises Refused."""
+        self._check(key, "update")
+        if key in _LIVE:
+            _LIVE[key].parse(text, _SOURCE)
+        await self._objects.put(paths.CONFIGURATION, **{key: text})
+        await self._apply()
+        return key in _LIVE
+
+    async def delete(self, key: str) -> None:
+        """Let a setting be what the configuration says. Raises Refused."""
+        self._check(key, "delete")
+        await self._objects.put(paths.CONFIGURATION, **{key: None})
+        await self._apply()
+
+    async def runtime(self) -> dict[str, str]:
+        """Every setting as it holds now, but for what is secret."""
+        shown = {key: value for key, value, _, _ in self._config.rows()} | await self.values()
+        return {key: _hidden(key, value) for key, value in shown.items()}
+
+    def _check(self, key: str, verb: str) -> None:
+        if key in self.names:
+            return
+        if key in _AT_START:
+            raise Refused(f"Can't {verb} {_NOT_DYNAMIC}: {key} is read when the broker starts")
+        raise Refused(f"Can't {verb} {_NOT_DYNAMIC}")
+
+    async def _apply(self) -> None:
+        kept = await self.values()
+        self.policies = _over(self._config.policies, kept)
+        self._creation.limit_partitions(self.policies.partitions_max)
+        await self._service.set_broker(
+            broker_policies(self.policies, _over(self._config.rates, kept), self._config.offload)
+        )
+
+
+def _over(section: S, kept: Mapping[str, str]) -> S:
+    """A section of the configuration with what was changed since."""
+    found: dict[str, Any] = {}
+    for one in settings_of(type(section)):
+        if one.key in kept and one.key in _LIVE:
+            try:
+                found[one.name] = one.parse(kept[one.key], _SOURCE)
+            except InvalidValue as error:
+                log.warning("configuration.not_applied %s", error)
+    return replace(section, **found)  # type: ignore[type-var]  # Sections are dataclasses.
+
+
+def _hidden(key: str, value: str) -> str:
+    secret = any(word in key.lower() for word in _SECRET) or value.startswith("data:")
+    return "*****" if value and secret else value
