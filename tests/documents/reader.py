@@ -24,6 +24,7 @@ from magnetar.tools.cli import magnetar
 
 TIMEOUT_S = 60
 BIN = Path(sys.executable).parent
+DEPLOY = ROOT / "src" / "magnetar" / "tools" / "deploy"
 SERVES = re.compile(r"(\.venv/bin/)?magnetar standalone\b")
 TESTS = re.compile(r"(python -m )?pytest\b")
 
@@ -45,7 +46,7 @@ def names_what_is_there(command: str) -> None:
         missing = set(extras.split(",")) - set(project["optional-dependencies"])
         assert not missing, f"there are no extras {missing}"
     for unit in re.findall(r"(?:systemctl .* |--unit )(\w+)$", command):
-        assert (ROOT / "deploy" / f"{unit}.service").exists(), f"there is no unit {unit}"
+        assert (DEPLOY / f"{unit}.service").exists(), f"there is no unit {unit}"
 
 
 def knows_the_options(command: str) -> None:
@@ -63,6 +64,7 @@ NOT_RUN: list[tuple[str, str, Callable[[str], None]]] = [
     (r"(\w+=\S+ )*make ", "it takes minutes, or is what runs this test", knows_the_target),
     (r"(sudo )?(\S+/)?pip install ", "it needs the network", names_what_is_there),
     (r"(sudo )?(python3 -m venv|install|rm) ", "it changes the machine", names_what_is_there),
+    (r"sudo \S+/magnetar export ", "it changes the machine", names_what_is_there),
     (r"magnetar pipelines ", "tests/spark/test_declared_pipelines.py does", names_what_is_there),
     (r"\w+=\w+ spark-pipelines ", "tests/spark/test_places.py does", names_what_is_there),
     (r"magnetar functions (?!test)", "tests/functions does, in Spark", knows_the_options),
@@ -83,7 +85,7 @@ class Reader:
             "0.0.0.0": "127.0.0.1",  # Nothing that a test starts lets others in.
             " /var/lib/": f" {folder}/",
         }
-        (folder / "standalone.conf").write_text((ROOT / "deploy" / "standalone.conf").read_text())
+        (folder / "standalone.conf").write_text((DEPLOY / "standalone.conf").read_text())
         (folder / ".venv").mkdir()
         (folder / ".venv" / "bin").symlink_to(BIN)
 

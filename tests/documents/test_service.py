@@ -11,7 +11,8 @@ from documents.snippets import ROOT, Snippet
 
 from magnetar.testing.local_broker import BrokerThread
 
-UNIT = (ROOT / "deploy" / "magnetar.service").read_text()
+DEPLOY = ROOT / "src" / "magnetar" / "tools" / "deploy"
+UNIT = (DEPLOY / "magnetar.service").read_text()
 INSTALLED = "/opt/magnetar/bin/magnetar"
 
 
@@ -28,7 +29,7 @@ def test_systemd_finds_nothing_wrong_with_the_unit(tmp_path):
 def test_the_command_of_the_unit_starts_a_broker_with_the_settings_beside_it(tmp_path):
     command = re.search(rf"^ExecStart={INSTALLED} (.*)$", UNIT, re.MULTILINE)
     assert command, "the unit starts no magnetar"
-    arguments = command[1].replace("/etc/magnetar/", shlex.quote(f"{ROOT}/deploy/"))
+    arguments = command[1].replace("/etc/magnetar/", shlex.quote(f"{DEPLOY}/"))
     with BrokerThread() as beside:
         Reader(tmp_path, beside).follow(
             Snippet("deploy/magnetar.service", 1, "sh", "", f"magnetar {arguments}\n")

@@ -14,6 +14,7 @@ from typing import Final, Self
 from magnetar.errors import InvalidValue
 
 from .auth_settings import AuthSettings, refusals
+from .log_settings import LogSettings
 from .metric_settings import MetricSettings
 from .offload_settings import OffloadSettings
 from .other_settings import Fate, OtherSetting, correction_of, judge
@@ -55,6 +56,7 @@ _SECTIONS: Final = (
     OffloadSettings,
     HousekeepingSettings,
     MetricSettings,
+    LogSettings,
 )
 _PORTS: Final = ("brokerServicePort", "webServicePort")
 _KEYS: Final = frozenset(one.key for section in _SECTIONS for one in settings_of(section))
@@ -76,6 +78,7 @@ class Config:
     offload: OffloadSettings = field(default_factory=OffloadSettings)
     housekeeping: HousekeepingSettings = field(default_factory=HousekeepingSettings)
     metrics: MetricSettings = field(default_factory=MetricSettings)
+    log: LogSettings = field(default_factory=LogSettings)
     sources: Mapping[str, str] = field(
         default_factory=dict
     )  # By key; a key at its default is absent.
@@ -131,6 +134,7 @@ class Config:
             offload=section_from(OffloadSettings, given, sources),
             housekeeping=section_from(HousekeepingSettings, given, sources),
             metrics=section_from(MetricSettings, given, sources),
+            log=section_from(LogSettings, given, sources),
             sources=MappingProxyType(sources),
             others=tuple(
                 judge(key, given[key], sources[key], _KEYS) for key in sorted(given.keys() - _KEYS)
@@ -167,6 +171,7 @@ class Config:
             self.offload,
             self.housekeeping,
             self.metrics,
+            self.log,
         )
         return [
             (

@@ -40,6 +40,9 @@ COMMANDS: Final = {
         "Make keys, tokens and the configuration of a broker that knows its clients.",
     ),
     "tokens": Lazy("magnetar.tools.tokens", "tokens", "Make and check tokens, and their keys."),
+    "export": Lazy(
+        "magnetar.tools.export", "export", "Write Grafana's dashboards, or the unit for systemd."
+    ),
     "config": Lazy("magnetar.tools.config", "config", "Show settings and where they come from."),
 }
 

@@ -34,10 +34,17 @@ _CONTROLS: Final = {
 }
 
 
-def log_to(stream: TextIO, level: int) -> None:
+def log_to(stream: TextIO, level: int, *, as_json: bool = False) -> None:
+    """Log there from now on; called again, in another way."""
+    formatter: logging.Formatter = OneLine("%(asctime)s %(levelname)s %(message)s")
+    if as_json:
+        # Only who asks for it pays for the import.
+        from magnetar.tools.json_logs import JsonLines  # noqa: PLC0415
+
+        formatter = JsonLines()
     handler = logging.StreamHandler(stream)
-    handler.setFormatter(OneLine("%(asctime)s %(levelname)s %(message)s"))
-    logging.basicConfig(level=level, handlers=[handler])
+    handler.setFormatter(formatter)
+    logging.basicConfig(level=level, handlers=[handler], force=True)
 
 
 def stop_on_signals(stop: asyncio.Event) -> None:

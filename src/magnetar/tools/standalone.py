@@ -58,6 +58,11 @@ _GC_THRESHOLDS: Final = (50_000, 20, 100)
 )
 @click.option("--until-eof", is_flag=True, help="Stop when standard input ends, as on SIGTERM.")
 @click.option("--verbose", "-v", is_flag=True, help="Log connections and topics too.")
+@click.option(
+    "--log-format",
+    type=click.Choice(["text", "json"]),
+    help="json: a JSON object for each line of the log. [text]",
+)
 @click.pass_obj
 def standalone(
     began: float | None,
@@ -74,6 +79,7 @@ def standalone(
     ready_file: Path | None,
     until_eof: bool,
     verbose: bool,
+    log_format: str | None,
 ) -> None:
     """Run a broker on this machine, storage and all. Ctrl-C stops it."""
     log_to(sys.stderr, logging.INFO if verbose else logging.WARNING)
@@ -86,9 +92,16 @@ def standalone(
         "durability": durability,
         "storageInMemory": True if memory else None,
         "functionsWorkerEnabled": True if functions else None,
+        "logFormat": log_format,
+        "logLevel": "info" if verbose else None,
     }
     _allow_open_files()
     config = Config.read(file=conf, environment=os.environ, flags=flags)
+    log_to(
+        sys.stderr,
+        logging.getLevelNamesMapping()[config.log.level.upper()],
+        as_json=config.log.format == "json",
+    )
     _name_other_settings(config)
     if ready_file is not None:
         check_ready_file(ready_file)

@@ -4,7 +4,10 @@
 """
 
 import asyncio
+import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import aiohttp
@@ -14,10 +17,12 @@ from prometheus_client.parser import text_string_to_metric_families as parse_tex
 from support.clock import ManualClock
 from support.loop import WatchedLoop
 
+import magnetar
 from magnetar import Client, InitialPosition, SubscriptionType
 from magnetar.schemas import StringSchema
 from magnetar.testing.local_broker import LocalBroker
 
+ROOT = Path(__file__).parents[3]
 LINES = (Path(__file__).parent / "metrics.txt").read_text().splitlines()
 RECORDED = {name: frozenset(labels.split(",")) for name, _, labels in map(str.split, LINES)}
 ABSENT = {
@@ -149,3 +154,27 @@ def test_the_values_are_those_of_the_topic(scraped):
     assert value(text, 'pulsar_subscription_back_log{cluster="standalone"') == 5
     assert value(text, "pulsar_broker_publish_latency_count") == 5
     assert 'magnetar_subscription_blocked{cluster="standalone",namespace="public/default"' in text
+
+
+DASHBOARDS = Path(magnetar.__file__).parent / "tools" / "deploy" / "dashboards"
+
+
+@pytest.mark.parametrize("path", sorted(DASHBOARDS.glob("*.json")), ids=lambda p: p.name)
+def test_our_dashboards_ask_for_what_is_told_with_its_labels(ours, path):
+    dashboard = json.loads(path.read_text())
+    asked = [query["expr"] for panel in dashboard["panels"] for query in panel["targets"]]
+    asked += [each["query"]["query"] for each in dashboard["templating"]["list"][1:]]
+    assert len(asked) > 8
+    for query in asked:
+        names = re.findall(r"(?:pulsar|magnetar|process)_\w+", query)
+        assert names, query
+        assert set(names) <= ours.keys(), query
+        for name, labels in re.findall(r"(\w+)\{([^}]*)\}", query):
+            assert set(re.findall(r"(\w+)=", labels)) <= ours[name], query
+
+
+def test_our_dashboards_are_as_they_are_made():
+    made = subprocess.run(
+        [sys.executable, ROOT / "generate" / "dashboards.py", "--check"], check=False
+    )
+    assert made.returncode == 0, "run python generate/dashboards.py"

@@ -1,0 +1,18 @@
+"""The settings of the log that a broker writes."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from .setting import setting
+
+
+@dataclass(frozen=True, slots=True)
+class LogSettings:
+    """What the log says, and how."""
+
+    format: Literal["text", "json"] = setting(
+        "logFormat", "text", "json: each line of the log is an object, for programs; not Pulsar's"
+    )
+    level: Literal["debug", "info", "warning", "error"] = setting(
+        "logLevel", "warning", "info: connections and topics are logged too; not Pulsar's"
+    )
