@@ -61,9 +61,11 @@ recorded, too:
   rounds such times: of two messages due in 3 s and in 1.5 s it delivered both after 2 s.
 - REACHED_END_OF_TOPIC is not sent to clients of the C++ library, which do not know it: they would
   hang up, connect again, and be told again, ten times a second.
-- A CONNECT with credentials from a client of the C++ library gets CONNECTED, and then
+- A CONNECT of a client of the C++ library that is not let in gets CONNECTED, and then
   `AuthenticationError` for whatever it asks: refused at once it would connect again and again, and
-  tell its user nothing but that it timed out. Over HTTP an `Authorization` header gets 401.
+  tell its user nothing but that it timed out.
+- An error at CONNECT says why ("Failed to authenticate: the token has expired: ..."), and so does a
+  401. Over HTTP credentials that are wrong are refused also where there is an anonymous role.
 """
 
 
