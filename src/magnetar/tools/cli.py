@@ -43,6 +43,18 @@ COMMANDS: Final = {
     "export": Lazy(
         "magnetar.tools.export", "export", "Write Grafana's dashboards, or the unit for systemd."
     ),
+    "produce": Lazy("magnetar.tools.messaging.produce", "produce", "Send messages to a topic."),
+    "consume": Lazy(
+        "magnetar.tools.messaging.receive", "consume", "Receive messages on a subscription."
+    ),
+    "read": Lazy(
+        "magnetar.tools.messaging.receive", "read", "Read a topic without a subscription."
+    ),
+    "peek": Lazy(
+        "magnetar.tools.messaging.peek", "peek", "Look at messages; no subscription notices."
+    ),
+    "perf": Lazy("magnetar.tools.perf.command", "perf", "Load a broker, and say what it does."),
+    "top": Lazy("magnetar.tools.top", "top", "Watch topics and subscriptions as they move."),
     "config": Lazy("magnetar.tools.config", "config", "Show settings and where they come from."),
 }
 

@@ -7,7 +7,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from errno import EISDIR
 from pathlib import Path
 from typing import Final, TextIO
@@ -84,3 +84,12 @@ def write_ready_file(path: Path, ready: Mapping[str, object]) -> None:
     unfinished = _unfinished(path)
     unfinished.write_text(json.dumps(ready), encoding="utf-8")
     unfinished.replace(path)
+
+
+def event_loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
+    """Uvloop where it is installed, which is faster with many connections, else asyncio's."""
+    try:
+        import uvloop  # noqa: PLC0415 - absent on some platforms
+    except ImportError:
+        return asyncio.new_event_loop
+    return uvloop.new_event_loop

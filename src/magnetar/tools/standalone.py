@@ -7,7 +7,6 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
 from typing import Final
@@ -21,6 +20,7 @@ from magnetar.broker.config import Config
 from magnetar.broker.other_settings import Fate
 from magnetar.tools.process import (
     check_ready_file,
+    event_loop_factory,
     log_to,
     stop_at_eof,
     stop_on_signals,
@@ -105,7 +105,7 @@ def standalone(
     _name_other_settings(config)
     if ready_file is not None:
         check_ready_file(ready_file)
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+    with asyncio.Runner(loop_factory=event_loop_factory()) as runner:
         try:
             began = perf_counter() if began is None else began
             runner.run(_serve(config, began, ready_file, until_eof=until_eof))
@@ -174,12 +174,3 @@ def _ready_line(config: Config, broker: Broker, took_s: float) -> str:
     urls = (address.service_url, address.service_url_tls, address.web_url, address.web_url_tls)
     where = f"{' and '.join(filter(None, urls))}, {kept}"
     return f"Magnetar is ready after {took_s:.2f} s, inner loops {inner.BUILD}: {where}"
-
-
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
-    """Uvloop where it is installed, which is faster with many connections, else asyncio's."""
-    try:
-        import uvloop  # noqa: PLC0415 - absent on some platforms
-    except ImportError:
-        return asyncio.new_event_loop
-    return uvloop.new_event_loop

@@ -6,7 +6,7 @@ turn every millisecond; what is large is unpacked in a thread.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -15,7 +15,6 @@ from magnetar.clock import Clock
 from magnetar.model.position import EARLIEST, Position
 
 from .stored import StoredMessage, messages_in
-from .wanted import Wanted
 
 COUNT_MAX: Final = 500
 """Messages of a page."""
@@ -87,7 +86,7 @@ async def find_page(
     *,
     count: int,
     backwards: bool = False,
-    wanted: Wanted,
+    wanted: Callable[[StoredMessage], bool],
 ) -> Page:
     """At most ``count`` messages from ``start`` on. Raises what the stores raise."""
     page, scan = Page(), Scan()
@@ -106,7 +105,7 @@ async def find_page(
         for message in await unpacked(position, entry, slices, backwards=backwards):
             if position == start.position and _before(message, start, backwards=backwards):
                 continue
-            if wanted.takes(message):
+            if wanted(message):
                 size += message.size
                 if len(page.messages) == count or (page.messages and size > PAGE_BYTES_MAX):
                     page.next = Place(*message.id)

@@ -1,5 +1,6 @@
 """Messages as an operator looks at them; no subscription notices. Pulsar has no such routes."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
@@ -7,14 +8,17 @@ from magnetar.broker.admin import arguments
 from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import Reply, Request, shown
 from magnetar.broker.admin.messages import merged
+from magnetar.broker.admin.messages.letters import is_pending
 from magnetar.broker.admin.messages.page import COUNT_MAX, Page, Place, find_page
 from magnetar.broker.admin.messages.shown import ShownMessages
-from magnetar.broker.admin.messages.stored import id_json
+from magnetar.broker.admin.messages.stored import StoredMessage, id_json
 from magnetar.broker.admin.messages.tail import Tail
 from magnetar.broker.admin.messages.wanted import Wanted, time_ms
 from magnetar.broker.admin.router import ANY, Query, Route, reads
 from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.admin.topic_access import no_subscription
 from magnetar.broker.auth.access import Access
+from magnetar.broker.topics.topic import StoredTopic
 from magnetar.broker.topics.topic_log import TopicLog
 from magnetar.errors import InvalidValue, NotAllowed
 from magnetar.model.names import TopicName
@@ -34,6 +38,7 @@ class Asked:
     count: int
     backwards: bool
     wanted: Wanted
+    subscription: str | None  # Only what it has not acknowledged.
 
     @classmethod
     def of(cls, request: Request) -> Self:
@@ -44,7 +49,8 @@ class Asked:
         if count is not None and not 1 <= count <= COUNT_MAX:
             raise Rejection(412, f"count is {count}: a page has 1 to {COUNT_MAX} messages")
         start = start or ("latest" if backwards else "earliest")
-        return cls(start, count or COUNT, backwards, wanted_of(request.query))
+        subscription = request.query.get("subscription")
+        return cls(start, count or COUNT, backwards, wanted_of(request.query), subscription)
 
 
 def wanted_of(said: Any) -> Wanted:
@@ -64,14 +70,21 @@ def wanted_of(said: Any) -> Wanted:
     )
 
 
-@reads(Query("from"), Query("count", "integer"), Query("backwards", "boolean"), *_WANTED)
+@reads(
+    Query("from"),
+    Query("count", "integer"),
+    Query("backwards", "boolean"),
+    Query("subscription"),
+    *_WANTED,
+)
 async def browse(admin: AdminServices, request: Request) -> Reply:
     """A page of messages; what was found, where to go on, and how far was looked."""
     topic, asked = arguments.topic(request), Asked.of(request)
     pages: dict[int, Page] = {}
     async with admin.messages.reading:
         for name, place in (await _places(admin, topic, asked)).items():
-            log = (await admin.access.open_stored(name)).log
+            stored = await admin.access.open_stored(name)
+            log = stored.log
             start = place or await place_at(log, asked.start, backwards=asked.backwards)
             pages[name.partition_index] = await find_page(
                 log,
@@ -79,7 +92,7 @@ async def browse(admin: AdminServices, request: Request) -> Reply:
                 start,
                 count=asked.count,
                 backwards=asked.backwards,
-                wanted=asked.wanted,
+                wanted=_taken(asked, stored),
             )
         found, places = merged.merged(pages, asked.count, backwards=asked.backwards)
         showing = {
@@ -93,6 +106,21 @@ async def browse(admin: AdminServices, request: Request) -> Reply:
     return shown(
         {"messages": messages, "next": merged.token(places), "scanned": _scanned(pages, places)}
     )
+
+
+def _taken(asked: Asked, topic: StoredTopic) -> Callable[[StoredMessage], bool]:
+    """Raises SubscriptionNotFound."""
+    if asked.subscription is None:
+        return asked.wanted.takes
+    subscription = topic.subscriptions.get(asked.subscription)
+    if subscription is None:
+        raise no_subscription(asked.subscription, topic.name)
+
+    def takes(message: StoredMessage) -> bool:
+        left = topic.log.left(subscription, message.position)
+        return is_pending(left, message.batch_index) and asked.wanted.takes(message)
+
+    return takes
 
 
 @reads(*_WANTED)

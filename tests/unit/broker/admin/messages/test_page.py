@@ -36,7 +36,7 @@ async def page(topic, start, count=20, *, backwards=False, wanted=None):
         start,
         count=count,
         backwards=backwards,
-        wanted=wanted or Wanted(),
+        wanted=(wanted or Wanted()).takes,
     )
 
 

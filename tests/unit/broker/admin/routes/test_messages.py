@@ -121,3 +121,11 @@ async def test_of_very_many_partitions_one_is_asked_for(world):
 
 async def test_a_topic_that_is_not_there_has_none(world):
     assert (await world.ask("GET", f"{ALL}/nothing/messages")).status == 404
+
+
+@pytest.mark.usefixtures("stored")
+async def test_what_a_subscription_has_left_is_asked_for(world):
+    await world.ask("PUT", f"{ALL}/x/subscription/s", "earliest")
+    await world.ask("POST", f"{ALL}/x/subscription/s/skip/1")
+    assert await pages(world, "backwards=false&subscription=s") == ["123"]
+    assert (await world.ask("GET", f"{ALL}/x/messages?subscription=none")).status == 404

@@ -1,0 +1,63 @@
+"""top, printed once and in a terminal."""
+
+import json
+import os
+import pty
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from magnetar.client import blocking
+from magnetar.model.subscriptions import SubscriptionType
+from magnetar.testing.local_broker import BrokerThread
+from magnetar.tools.cli import magnetar
+
+
+@pytest.fixture(scope="module")
+def broker():
+    with BrokerThread() as running, blocking.Client(running.service_url) as client:
+        client.subscribe("watched", "stuck", type=SubscriptionType.SHARED).close()
+        with client.create_producer("watched") as producer:
+            producer.send(b"x")
+        client.create_producer("alone").close()
+        yield running
+
+
+def once(broker, *more):
+    words = ["top", "--once", "--interval", "0.01", "--admin-url", broker.web_url, *more]
+    return CliRunner().invoke(magnetar, words, catch_exceptions=False).output
+
+
+def test_one_look_for_scripts(broker):
+    shown = once(broker)
+    assert "backlog 1" in shown.splitlines()[0]
+    assert "no consumer is connected" in shown
+    assert "public/default/alone" in shown
+    [row] = json.loads(once(broker, "-o", "json", "--filter", "stuck"))
+    assert (row["subscription"], row["msgBacklog"]) == ("stuck", 1)
+    assert "and 1 topics more" in once(broker, "--namespace", "public/default", "--limit", "1")
+
+
+def test_a_screen_that_follows_keys(broker):
+    """In a terminal of its own, as its user would have it."""
+    child, terminal = pty.fork()
+    if child == 0:
+        words = ["-m", "magnetar.tools.cli", "top", "--interval", "0.05"]
+        os.environ["PULSAR_ADMIN_URL"] = broker.web_url
+        os.environ.update(COLUMNS="150", LINES="30", TERM="xterm")
+        os.execv(sys.executable, [sys.executable, *words])
+
+    def until(expected):
+        seen = b""
+        while expected not in seen:
+            seen += os.read(terminal, 65536)
+
+    until(b"watched")
+    os.write(terminal, b"n/alone\r")
+    until(b"filter: alone")
+    os.write(terminal, b"q")
+    until(b"\x1b[?1049l")  # The screen from before comes back.
+    _, status = os.waitpid(child, 0)
+    os.close(terminal)
+    assert status == 0
