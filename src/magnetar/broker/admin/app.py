@@ -12,6 +12,7 @@ from magnetar.broker.admin.exchange import BODY_BYTES_MAX
 from magnetar.broker.admin.rates import keep_rates
 from magnetar.broker.admin.router import Route, Router
 from magnetar.broker.admin.routes import (
+    attention,
     bookies,
     broker_configuration,
     broker_stats,
@@ -102,6 +103,7 @@ _ROUTES: Final = (
     *metrics.ROUTES,
     *functions.ROUTES,
     *rights.ROUTES,
+    *attention.ROUTES,
     *console.ROUTES,
     *bookies.ROUTES,
     *bundles.ROUTES,

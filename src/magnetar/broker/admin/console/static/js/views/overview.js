@@ -2,20 +2,17 @@
 
 import { find, get } from "../api.js";
 import { h, put } from "../dom.js";
-import { bytes, compact, duration, plural, rate } from "../format.js";
+import { ago, bytes, compact, duration, plural, rate } from "../format.js";
 import { icon } from "../icons.js";
-import { inventory } from "../inventory.js";
-import { each, every } from "../live.js";
+import { every } from "../live.js";
 import { seriesOf } from "../meter.js";
 import { link, topicName } from "../names.js";
-import { stateOf } from "../subscriptions.js";
 import { bar, chart } from "../ui/chart.js";
 import { badge, card, empty, facts, figures, head } from "../ui/parts.js";
 import { table } from "../ui/table.js";
 import { watchBroker } from "../watch.js";
 
 const ATTENTION_EVERY_MS = 5_000;
-const MEASURED_MAX = 300;
 
 export async function show(screen) {
   screen.crumbs(["Overview"]);
@@ -36,8 +33,8 @@ export async function show(screen) {
     sums.update(figuresOf(look));
     put(machine, healthOf(look));
   });
-  const attention = attentionCard(screen);
-  void find("brokers/health", { signal: screen.signal, accept: "*/*" }).then((said) => put(badges, badge(said === "ok" ? "healthy" : "not healthy", said === "ok" ? "good" : "bad", { dot: true })));
+  const attention = first.counts.topics ? attentionCard(screen) : freshCard();
+  void find("brokers/health", { signal: screen.signal, accept: "*/*" }).then((said) => said && put(badges, said === "ok" ? badge("healthy", "good", { dot: true }) : badge("not healthy", "bad", { dot: true, title: said })));
   return [
     head("Overview", { badges, said: [first.cluster && `Cluster ${first.cluster}`, first.broker, first.version && `version ${first.version}`].filter(Boolean).join(" · ") }),
     sums.element,
@@ -74,32 +71,25 @@ function healthOf(look) {
 
 /** Subscriptions that need somebody, the stuck ones first. */
 function attentionCard(screen) {
-  const order = { bad: 0, warn: 1 };
   const list = table("Needs attention", {
-    key: (row) => `${row.topic.full} ${row.name}`,
+    key: (row) => `${row.topic} ${row.subscription}`,
     columns: [
-      { id: "state", label: "State", className: "fit", cell: (row) => badge(row.state.text, row.state.tone, { dot: true }) },
-      { id: "name", label: "Subscription", className: "name", cell: (row) => [h("a", { href: link.subscription(row.topic, row.name) }, row.name), h("div", { class: "help", style: { margin: 0, "font-weight": "400" } }, `${row.topic.tenant}/${row.topic.namespace}/${row.topic.local}`)] },
-      { id: "why", label: "Why", cell: (row) => h("span", { class: "wrap" }, row.state.why) },
-      { id: "backlog", label: "Backlog", right: true, cell: (row) => compact(row.stats.msgBacklog) },
+      { id: "state", label: "State", className: "fit", cell: (row) => (row.cause === "no-consumer" ? badge("No consumers", "warn", { dot: true }) : badge("Stuck", "bad", { dot: true })) },
+      { id: "name", label: "Subscription", className: "name", cell: (row) => { const topic = topicName(row.topic); return [h("a", { href: link.subscription(topic, row.subscription) }, row.subscription), h("div", { class: "help origin" }, `${topic.tenant}/${topic.namespace}/${topic.local}`)]; } },
+      { id: "why", label: "Why", cell: (row) => h("span", { class: "wrap" }, row.reason) },
+      { id: "backlog", label: "Backlog", right: true, cell: (row) => compact(row.msgBacklog) },
+      { id: "since", label: "Moved", right: true, cell: (row) => h("span", { class: "muted" }, ago(row.since)) },
     ],
     whenEmpty: () => h("div", { class: "empty" }, h("p", { class: "good row", style: { "justify-content": "center" } }, icon("check"), "Nothing needs you: no subscription is stuck, none waits for consumers")),
   });
+  const more = h("span", { class: "muted" });
   void every(screen, ATTENTION_EVERY_MS, async () => {
-    const { topics } = await inventory(screen.signal);
-    const rows = [];
-    await each([...topics].slice(0, MEASURED_MAX), async ([full, partitions]) => {
-      const topic = topicName(full);
-      const stats = await get(`${topic.path}/${partitions >= 0 ? "partitioned-stats?perPartition=false" : "stats?subscriptionBacklogSize=false"}`, { signal: screen.signal });
-      for (const [name, one] of Object.entries(stats.subscriptions)) {
-        const state = stateOf(one);
-        if (state.tone in order) rows.push({ topic, name, state, stats: one });
-      }
-    }, { signal: screen.signal });
-    rows.sort((a, b) => order[a.state.tone] - order[b.state.tone] || b.stats.msgBacklog - a.stats.msgBacklog);
-    list.update(rows);
-    if (!topics.size) put(element.lastChild, empty("A fresh broker", "Publish a first message, and see it here:", { command: 'magnetar produce hello -m "Hello, Magnetar"' }));
+    const { count: all, subscriptions } = await get("magnetar/attention", { signal: screen.signal });
+    list.update(subscriptions);
+    more.textContent = all > subscriptions.length ? `${subscriptions.length} of ${all}` : "";
   }).catch(() => {});
-  const element = card("Needs attention", {}, list.element);
-  return element;
+  return card("Needs attention", { actions: more }, list.element);
 }
+
+/** What to do with a broker that nobody has used. */
+const freshCard = () => card("", { label: "A fresh broker" }, empty("A fresh broker", "Publish a first message, and see it here:", { command: 'magnetar produce hello -m "Hello, Magnetar"' }));

@@ -59,7 +59,7 @@ export async function policiesCards(screen, { level, path, namespacePath, refuse
     const list = table(title, {
       key: (row) => row.name,
       columns: [
-        { id: "label", label: "Policy", className: "name", cell: (row) => [h("div", null, row.policy.label), row.policy.said && h("div", { class: "help", style: { "font-weight": "400", margin: "0" } }, row.policy.said)] },
+        { id: "label", label: "Policy", className: "name", cell: (row) => [h("div", null, row.policy.label), row.policy.said && h("div", { class: "help said" }, row.policy.said)] },
         { id: "value", label: "Value", width: "38%", cell: shownValue },
         { id: "origin", label: "From", width: "136px", cell: (row) => badge(ORIGINS[row.origin][0], ORIGINS[row.origin][1], { title: row.origin === "broker" && row.policy.setting ? `the broker's setting ${row.policy.setting}` : "" }) },
         { id: "edit", label: "", width: "56px", className: "right", cell: (row) => button("", () => edit(row), { kind: "quiet", small: true, glyph: "edit", label: `Edit ${row.policy.label}`, refused }) },

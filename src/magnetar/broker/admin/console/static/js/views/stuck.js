@@ -35,8 +35,8 @@ export function stuckPanel(screen, context) {
     if (Date.now() - asked < EVERY_MS) return;
     asked = Date.now();
     const found = await find(`${subscriptionPath(topic, name)}/diagnosis`, { signal: screen.signal }).catch(() => null);
-    element.classList.toggle("hidden", !found);
-    if (!found) return;
+    element.classList.toggle("hidden", !found || inOrder(found));
+    if (!found || inOrder(found)) return;
     if (!context.partitioned && topic.persistent) first = firstOpen(await find(`${subscriptionPath(topic, name)}/cursor`, { signal: screen.signal }).catch(() => null));
     title.textContent = found.severity === "error" || found.severity === "warning" ? "Why stuck?" : "How it fares";
     const parts = found.partitions ?? [found];
@@ -67,6 +67,12 @@ export function stuckPanel(screen, context) {
     return found;
   }
   return { element, update };
+}
+
+/** Whether there is nothing to say: what was just delivered is not acknowledged in the same moment. */
+function inOrder({ severity, findings, partitions }) {
+  const all = partitions?.flatMap((part) => part.findings) ?? findings;
+  return severity === "ok" || (severity === "info" && all.every((each) => each.severity === "ok" || each.cause === "waiting-for-acknowledgements"));
 }
 
 /** The position of the first entry that is not acknowledged. */

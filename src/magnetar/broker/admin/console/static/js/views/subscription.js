@@ -26,7 +26,7 @@ export async function show(screen) {
   const partitioned = partitions > 0;
   const badges = h("span", { class: "row" });
   const series = seriesOf(`${topic.full} ${name}`, ["out", "acks", "backlog"]);
-  const rates = chart("Messages a second", [{ name: "delivered", series: series.out, color: "var(--series-2)" }, { name: "acknowledged", series: series.acks, color: "var(--series-5)" }], { format: rate });
+  const rates = chart("Messages a second", [{ name: "delivered", series: series.out, color: "var(--series-2)" }, { name: "acknowledged (entries)", series: series.acks, color: "var(--series-5)" }], { format: rate });
   const backlog = chart("Backlog", [{ name: "entries", series: series.backlog, color: "var(--series-3)" }], { format: compact });
   const sums = figures(figuresOf(null));
   const held = new Map();
@@ -100,12 +100,12 @@ export async function show(screen) {
 function figuresOf(own) {
   if (!own) return ["Backlog", "Unacknowledged", "Delayed", "To redeliver", "Delivered", "Acknowledged", "Expired"].map((label) => [label, "–"]);
   return [
-    ["Backlog", compact(own.msgBacklog), "entries", own.backlogSize >= 0 ? `about ${bytes(own.backlogSize)}` : ""],
+    ["Backlog", compact(own.msgBacklog), own.msgBacklog === 1 ? "entry" : "entries", own.backlogSize >= 0 ? `about ${bytes(own.backlogSize)}` : ""],
     ["Unacknowledged", compact(own.unackedMessages), "", own.blockedSubscriptionOnUnackedMsgs ? "at the limit: blocked" : `last ack ${ago(own.lastAckedTimestamp)}`],
     ["Delayed", compact(own.msgDelayed), "", own.msgDelayed ? "not due yet" : ""],
     ["To redeliver", compact(own.msgInReplay), "", `${rate(own.msgRateRedeliver)} /s again`],
     ["Delivered", rate(own.msgRateOut), "/s", `${compact(own.msgOutCounter)} in all`],
-    ["Acknowledged", rate(own.messageAckRate), "/s", `mark moved ${ago(own.lastMarkDeleteAdvancedTimestamp)}`],
+    ["Acknowledged", rate(own.messageAckRate), "entries/s", `mark moved ${ago(own.lastMarkDeleteAdvancedTimestamp)}`],
     ["Expired", compact(own.totalMsgExpired), "", own.lastExpireTimestamp ? ago(own.lastExpireTimestamp) : ""],
   ];
 }
@@ -118,7 +118,10 @@ function consumersTable(topic, name, held) {
     key: (row) => `${row.stats.consumerName} ${row.stats.address} ${row.stats.connectedSince}`,
     sort: "name",
     columns: [
-      { id: "name", label: "Consumer", value: (row) => row.stats.consumerName, className: "name", cell: (row) => [row.stats.consumerName, " ", row.active && badge("active", "good"), row.stats.blockedConsumerOnUnackedMsgs && badge("blocked", "bad")] },
+      { id: "name", label: "Consumer", value: (row) => row.stats.consumerName, className: "name", cell: (row) => [
+        row.stats.consumerName, " ", row.active && badge("active", "good"), row.stats.blockedConsumerOnUnackedMsgs && badge("blocked", "bad"),
+        h("div", { class: "help origin" }, [(row.stats.address ?? "").replace(/^\//, ""), row.stats.clientVersion].filter(Boolean).join(" · ")),
+      ] },
       { id: "out", label: "Out /s", right: true, value: (row) => row.stats.msgRateOut, cell: (row) => rate(row.stats.msgRateOut) },
       { id: "acks", label: "Acks /s", right: true, value: (row) => row.stats.messageAckRate, cell: (row) => rate(row.stats.messageAckRate) },
       { id: "permits", label: "Permits", right: true, value: (row) => row.stats.availablePermits, cell: (row) => (row.stats.availablePermits <= 0 ? h("span", { class: "bad", title: "It takes no more until it has worked off what it has" }, count(row.stats.availablePermits)) : count(row.stats.availablePermits)) },
@@ -127,8 +130,6 @@ function consumersTable(topic, name, held) {
       { id: "redelivered", label: "Again /s", right: true, value: (row) => row.stats.msgRateRedeliver, cell: (row) => rate(row.stats.msgRateRedeliver) },
       { id: "acked", label: "Last ack", right: true, value: (row) => row.stats.lastAckedTimestamp, cell: (row) => h("span", { class: "muted" }, ago(row.stats.lastAckedTimestamp)) },
       { id: "received", label: "Last delivery", right: true, value: (row) => row.stats.lastConsumedTimestamp, cell: (row) => h("span", { class: "muted" }, ago(row.stats.lastConsumedTimestamp)) },
-      { id: "address", label: "Address", value: (row) => row.stats.address ?? "", className: "date", cell: (row) => (row.stats.address ?? "").replace(/^\//, "") },
-      { id: "client", label: "Client", value: (row) => row.stats.clientVersion ?? "", className: "date" },
       { id: "since", label: "Since", right: true, value: (row) => row.stats.connectedSince ?? "", cell: (row) => h("span", { class: "muted" }, duration((Date.now() - Date.parse(row.stats.connectedSince)) / 1000)) },
     ],
     whenEmpty: () => empty("Nobody is connected", "The subscription keeps its place. Receive what waits:", { command: `magnetar consume ${topic.full} -s ${name} -n 0` }),

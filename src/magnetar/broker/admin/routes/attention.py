@@ -1,0 +1,91 @@
+"""Which subscriptions of this broker need somebody: a backlog that nothing moves. Not in Pulsar."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from magnetar.broker.admin.exchange import Reply, Request, shown
+from magnetar.broker.admin.router import Route
+from magnetar.broker.admin.services import AdminServices
+from magnetar.broker.auth.access import Access
+from magnetar.broker.dispatch.blocked import Why
+from magnetar.broker.topics.subscription import Subscription
+from magnetar.broker.topics.topic import Topic
+from magnetar.model.names import NamespaceName
+
+STILL_S: Final = 10.0
+"""A backlog that did not move for so long is stuck: a moment without a delivery says nothing."""
+SHOWN_MAX: Final = 100
+"""Subscriptions that are named; the others are counted."""
+TOPICS_PER_TURN: Final = 100  # Then the loop serves others.
+# As it was asked for, or over by itself.
+_IN_ORDER: Final = (Why.DELAYED, Why.RATE, Why.FAILOVER_DELAY, Why.NOTHING_TO_READ, Why.READING)
+
+
+@dataclass(frozen=True, slots=True)
+class Needy:
+    """A subscription, and why it needs somebody."""
+
+    topic: Topic
+    subscription: Subscription
+    why: Why
+    reason: str
+    still_since_ms: int  # 0: nothing ever moved.
+
+    def shown(self) -> dict[str, Any]:
+        return {
+            "topic": str(self.topic.name),
+            "subscription": self.subscription.name,
+            "cause": self.why.name.lower().replace("_", "-"),
+            "reason": self.reason,
+            "msgBacklog": self.subscription.backlog,
+            "since": self.still_since_ms or None,
+        }
+
+
+async def get(admin: AdminServices, request: Request) -> Reply:
+    """Those whose topic is open, the stuck before those without consumers, the largest first."""
+    found: list[Needy] = []
+    seen: dict[NamespaceName, bool] = {}
+    now_ms = admin.clock.wall_ms()
+    for count, (name, topic) in enumerate(list(admin.topics.loaded.items()), start=1):
+        if count % TOPICS_PER_TURN == 0:
+            await admin.clock.sleep(0)
+        needy = [
+            one for each in topic.subscriptions.values() if (one := needs(topic, each, now_ms))
+        ]
+        if not needy:
+            continue
+        if name.namespace not in seen:
+            seen[name.namespace] = await _may_see(admin, request, name.namespace)
+        found += needy if seen[name.namespace] else []
+    found.sort(key=lambda each: (each.why is Why.NO_CONSUMER, -each.subscription.backlog))
+    named = [each.shown() for each in found[:SHOWN_MAX]]
+    return shown({"count": len(found), "subscriptions": named})
+
+
+def needs(topic: Topic, subscription: Subscription, now_ms: int) -> Needy | None:
+    """Whether a subscription needs somebody; a reader's does not."""
+    if not subscription.durable or not subscription.backlog:
+        return None
+    blocked = subscription.blocked_reason()
+    if blocked is None or blocked.why in _IN_ORDER:
+        return None
+    totals = subscription.totals
+    moved_ms = max(totals.last_acked_ms, subscription.wall_ms_at(totals.delivered_at))
+    if blocked.why is not Why.NO_CONSUMER and now_ms - moved_ms < STILL_S * 1000:
+        return None
+    return Needy(topic, subscription, blocked.why, str(blocked), moved_ms)
+
+
+async def _may_see(admin: AdminServices, request: Request, namespace: NamespaceName) -> bool:
+    return admin.authorization is None or await admin.authorization.may(
+        request,
+        Access.NAMESPACE_TOPICS,
+        tenant=namespace.tenant,
+        namespace=namespace,
+        topic=None,
+        subscription="",
+    )
+
+
+ROUTES: Final = (Route("GET", "/admin/v2/magnetar/attention", get, access=Access.AUTHENTICATED),)
