@@ -62,12 +62,13 @@ class Window:
         self.dialog.get_by_label(label, exact=True).fill(value)
 
     def confirm(self, verb, *, typed=None):
-        """Press the verb of the dialog that is open, and wait until it closes."""
+        """Press the verb of the dialog that is open, and wait until all is done."""
         dialog = self.dialog
         if typed is not None:
             dialog.locator("input[name=typed]").fill(typed)
         dialog.locator("footer button[type=submit]", has_text=verb).click()
-        self.page.wait_for_function("() => !document.querySelector('dialog[open]')")
+        # Where it changed what is shown, the screen is made anew in the same moment.
+        self.page.wait_for_function("() => !document.querySelector('dialog, [aria-busy=true]')")
 
     def choose(self, item):
         """An action of the menu behind the dots."""

@@ -2,11 +2,13 @@
 
 import json
 import threading
+from urllib.request import Request, urlopen
 
 import pytest
 from console.accessibility import flaws
 from console.browser import Window, browser, needs_chromium
 from support.admin import ask
+from support.tokens import TAKES_TOKENS, token
 
 from magnetar import InitialPosition, SubscriptionType
 from magnetar.broker.admin.routes.console import FOLDER
@@ -16,6 +18,7 @@ from magnetar.testing.local_broker import BrokerThread
 pytestmark = needs_chromium
 
 TOPIC = "persistent/shop/orders/paid"
+SETTINGS = {**TAKES_TOKENS, "authorizationEnabled": "true", "superUserRoles": "root"}
 AVRO = {"type": "record", "name": "Order", "fields": [{"name": "id", "type": "int"}]}
 
 
@@ -75,6 +78,21 @@ def publish(client, ended):
             number += 1
 
 
+@pytest.fixture(scope="module")
+def opened(broker, chromium):
+    return Window(chromium, broker.web_url)
+
+
+@pytest.fixture
+def window(opened):
+    """One page for all tests, at a screen of any; it may not complain."""
+    opened.page.emulate_media(color_scheme="dark")
+    opened.page.set_viewport_size({"width": 1280, "height": 900})
+    opened.complaints.clear()
+    yield opened
+    assert opened.complaints == []
+
+
 SCREENS = {
     "": "Needs attention",
     "tenants": "New tenant",
@@ -100,8 +118,7 @@ SCREENS = {
 }
 
 
-def test_every_screen_shows_what_there_is_to_everybody(broker, chromium):
-    window = Window(chromium, broker.web_url)
+def test_every_screen_shows_what_there_is_to_everybody(window):
     page = window.page
     for place, text in SCREENS.items():
         page.emulate_media(color_scheme="dark")
@@ -112,12 +129,9 @@ def test_every_screen_shows_what_there_is_to_everybody(broker, chromium):
         page.emulate_media(color_scheme="light")
         page.set_viewport_size({"width": 390, "height": 844})
         assert flaws(page) == [], f"{place}, light and narrow"
-    assert window.complaints == []
-    page.close()
 
 
-def test_each_screen_changes_what_it_shows(broker, chromium):
-    window = Window(chromium, broker.web_url)
+def test_each_screen_changes_what_it_shows(broker, window):
     page = window.page
     window.go("tenants")
     window.press("New tenant")
@@ -172,6 +186,26 @@ def test_each_screen_changes_what_it_shows(broker, chromium):
     window.confirm("Clear", typed="counting")
     assert backlog(broker, topic) == 0
 
+    window.choose("Replay messages")
+    window.dialog.get_by_label("Contains").fill("two")
+    window.dialog.locator("footer button[type=submit]").click()
+    window.says("1 message in 1 entry. Nothing was done yet.")
+    window.confirm("Replay 1 message")
+    assert backlog(broker, topic) == 1
+
+    letters = f"{topic}-DLQ"
+    ask(broker, "PUT", letters)
+    letter = {"value": "late", "properties": {"REAL_TOPIC": "persistent://acme/events/clicks"}}
+    ask(broker, "POST", f"{letters}/messages", {"messages": [letter]})
+    window.go(f"topics/{letters}")
+    window.choose("Send dead letters back")
+    window.dialog.locator("footer button[type=submit]").click()
+    window.says("1 to persistent://acme/events/clicks")
+    window.confirm("Send back 1 message")
+    window.says("1 letter sent back")
+    assert backlog(broker, topic) == 2
+    ask(broker, "DELETE", letters)
+
     window.go(f"topics/{topic}/schema")
     window.press("New version")
     window.dialog.get_by_label("Definition").fill(json.dumps(AVRO))
@@ -210,16 +244,13 @@ def test_each_screen_changes_what_it_shows(broker, chromium):
     window.confirm("Delete", typed="clicks")
     window.says("No topics yet")
     assert ask(broker, "GET", "persistent/acme/events") == []
-    assert window.complaints == []
-    page.close()
 
 
 def backlog(broker, topic):
     return ask(broker, "GET", f"{topic}/stats")["subscriptions"]["counting"]["msgBacklog"]
 
 
-def test_a_refusal_is_shown_with_the_brokers_reason(broker, chromium):
-    window = Window(chromium, broker.web_url)
+def test_a_refusal_is_shown_with_the_brokers_reason(window):
     window.go("tenants/shop")
     window.press("New namespace")
     window.fill("Name", "orders")
@@ -229,11 +260,9 @@ def test_a_refusal_is_shown_with_the_brokers_reason(broker, chromium):
     window.go("topics/persistent/shop/orders/nowhere")
     window.says("Topic persistent://shop/orders/nowhere not found")
     assert flaws(window.page) == ["not one h1"]
-    window.page.close()
 
 
-def test_keys_lead_everywhere(broker, chromium):
-    window = Window(chromium, broker.web_url)
+def test_keys_lead_everywhere(window):
     page = window.page
     window.go("")
     page.keyboard.type("gn")
@@ -259,14 +288,84 @@ def test_keys_lead_everywhere(broker, chromium):
     assert not page.locator("dialog[open]").count()
     page.keyboard.press("d")
     assert page.locator("html").get_attribute("data-theme") == "dark"
-    assert window.complaints == []
-    page.close()
+    page.keyboard.press("d")
+    page.keyboard.press("d")
+    assert page.locator("html").get_attribute("data-theme") is None
 
 
-def test_every_module_can_be_loaded(broker, chromium):
-    window = Window(chromium, broker.web_url)
+def test_every_module_can_be_loaded(window):
     window.go("tenants")
     names = sorted(file.relative_to(FOLDER).as_posix() for file in FOLDER.rglob("*.js"))
     load = "names => Promise.all(names.map(name => import(`/console/${name}`))).then(m => m.length)"
     assert window.page.evaluate(load, names) == len(names)
-    window.page.close()
+
+
+@pytest.fixture(scope="module")
+def closed_broker():
+    with BrokerThread(settings=SETTINGS) as running:
+        as_root(running, "PUT", "persistent/public/default/orders")
+        as_root(running, "PUT", "persistent/public/default/orders/subscription/s", "earliest")
+        as_root(running, "POST", "namespaces/public/default/permissions/reader", ["consume"])
+        yield running
+
+
+def as_root(broker, method, path, value=None):
+    """Let a superuser change something."""
+    request = Request(
+        f"{broker.web_url}/admin/v2/{path}",
+        method=method,
+        data=None if value is None else json.dumps(value).encode(),
+        headers={"Content-Type": "application/json", "Authorization": f"Bearer {token('root')}"},
+    )
+    with urlopen(request, timeout=20):
+        pass
+
+
+def sign_in(window, role):
+    window.page.goto(f"{window.url}/console/#/topics/persistent/public/default/orders/messages")
+    window.page.get_by_role("heading", name="Sign in to Magnetar").wait_for()
+    assert flaws(window.page) == []
+    window.page.get_by_label("Token", exact=True).fill(token(role))
+    window.press("Sign in")
+    window.says("No messages are stored here")
+
+
+def test_a_superuser_signs_in_by_a_token_which_stays_in_the_tab(closed_broker, chromium):
+    window = Window(chromium, closed_broker.web_url)
+    page = window.page
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(f"{closed_broker.web_url}/console/")
+    page.get_by_label("Token", exact=True).fill("no token")
+    window.press("Sign in")
+    page.get_by_role("alert").wait_for()
+    sign_in(window, "root")
+    window.says("root")
+    assert not window.button("Publish").get_attribute("aria-disabled")
+    assert not [url for url in asked if token("root")[:20] in url]
+    assert page.evaluate("() => Object.keys(localStorage).concat(document.cookie)") == [""]
+    window.press("Sign out")
+    page.get_by_role("heading", name="Sign in to Magnetar").wait_for()
+    assert page.evaluate("() => sessionStorage.length") == 0
+    assert window.complaints == []
+    page.close()
+
+
+def test_who_may_not_is_told_why(closed_broker, chromium):
+    window = Window(chromium, closed_broker.web_url)
+    page = window.page
+    sign_in(window, "reader")
+    publish = window.button("Publish")
+    assert publish.get_attribute("aria-disabled") == "true"
+    assert "permission to produce: you are reader" in publish.get_attribute("title")
+    publish.click(force=True)
+    window.says("This needs the permission to produce")
+    window.go("namespaces/public/default")
+    window.says("orders")
+    window.go("namespaces/public/default/policies")
+    window.says("Unauthorized to")
+    window.go("tenants")
+    window.says("Open a namespace")
+    assert flaws(page) == []
+    assert window.complaints == []
+    page.close()

@@ -1,39 +1,36 @@
-// What the broker tells as it happens: itself, and the stats of one topic. There is one stream for each screen.
+// What the broker tells as it happens: itself, and the stats of one topic. What it says at once is shown first.
 
+import { get } from "./api.js";
 import { follow } from "./stream.js";
 
-/** Calls ``take`` with each event's data as they come. Resolves with the first, and fails where there is none. */
-function told(screen, path, event, take) {
-  return new Promise((resolve, reject) => {
-    const state = (now) => screen.state(now, now === "lost" ? "The broker does not answer" : "");
-    const use = ({ event: name, data }) => {
-      if (name !== event || screen.signal.aborted) return;
-      try {
-        take(data);
-        resolve(data);
-      } catch (error) {
-        reject(error);
-      }
-    };
-    follow(path, { signal: screen.signal, take: use, state }).catch(reject);
-  });
+/** The first rates of a stream are of a moment too short to be true. */
+const UNSETTLED = 1;
+
+/** Calls ``take`` with the data of each such event, and whether its rates are of a whole second. */
+function listen(screen, query, event, take) {
+  let seen = 0;
+  const use = ({ event: name, data }) => {
+    if (name === event && !screen.signal.aborted) take(data, ++seen > UNSETTLED);
+  };
+  const state = (now) => screen.state(now, now === "lost" ? "The broker does not answer" : "");
+  follow(`magnetar/events?${new URLSearchParams({ interval: 1, ...query })}`, { signal: screen.signal, take: use, state })
+    .catch((error) => screen.state("lost", error.message));
 }
 
-export const watchBroker = (screen, take) => told(screen, "magnetar/events?interval=1", "overview", take);
+/** ``take`` gets an overview of the broker now, which is returned, and every second. */
+export async function watchBroker(screen, take) {
+  const first = await get("magnetar/overview", { signal: screen.signal });
+  take(first, false);
+  listen(screen, {}, "overview", take);
+  return first;
+}
 
-/** The first rates of a topic are of a moment too short to be true. */
-const UNSETTLED = 2;
-
-/**
- * ``take`` gets the stats of a topic, or of a partitioned one with those of its partitions, every second, and whether
- * its rates may be drawn.
- */
-export function watchTopic(screen, topic, take) {
-  const query = new URLSearchParams({ interval: 1, topic: topic.full });
-  let seen = 0;
-  return told(screen, `magnetar/events?${query}`, "topic", ({ stats, reason }) => {
-    if (reason) throw new Error(reason);
-    seen += 1;
-    take(stats, seen > UNSETTLED);
+/** ``take`` gets the stats of a topic, or of a partitioned one with those of its partitions, now and every second. */
+export async function watchTopic(screen, topic, partitioned, take) {
+  const path = partitioned ? "partitioned-stats?perPartition=true" : "stats";
+  take(await get(`${topic.path}/${path}`, { signal: screen.signal }), false);
+  listen(screen, { topic: topic.full }, "topic", ({ stats, reason }, settled) => {
+    if (stats) take(stats, settled);
+    else screen.state("lost", reason);
   });
 }

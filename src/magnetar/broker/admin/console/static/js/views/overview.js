@@ -23,11 +23,13 @@ export async function show(screen) {
   const traffic = chart("Bytes a second", [{ name: "in", series: series.bytesIn, color: colors[0] }, { name: "out", series: series.bytesOut, color: colors[1] }], { format: bytes, height: 180, binary: true });
   const badges = h("span", { class: "row" });
   const machine = h("div", { class: "body" });
-  const first = await watchBroker(screen, (look) => {
-    series.in.add(look.rates.msgRateIn);
-    series.out.add(look.rates.msgRateOut);
-    series.bytesIn.add(look.rates.msgThroughputIn);
-    series.bytesOut.add(look.rates.msgThroughputOut);
+  const first = await watchBroker(screen, (look, settled) => {
+    if (settled) {
+      series.in.add(look.rates.msgRateIn);
+      series.out.add(look.rates.msgRateOut);
+      series.bytesIn.add(look.rates.msgThroughputIn);
+      series.bytesOut.add(look.rates.msgThroughputOut);
+    }
     messages.draw();
     traffic.draw();
     sums.update(figuresOf(look));

@@ -24,6 +24,7 @@ export async function show(screen) {
   screen.crumbs(["Tenants", "#/tenants"], [tenant, link.tenant(tenant)], [namespace, link.namespace(tenant, namespace)], [local, link.topic(topic)], [name]);
   const [rights, { partitions }] = await Promise.all([rightsFor({ tenant, namespace, topic, subscription: name }), get(`${topic.path}/partitions`, { signal: screen.signal })]);
   const partitioned = partitions > 0;
+  await get(`${subscriptionPath(topic, name)}/diagnosis`, { signal: screen.signal });  // It says so where there is none.
   const badges = h("span", { class: "row" });
   const series = seriesOf(`${topic.full} ${name}`, ["out", "acks", "backlog"]);
   const rates = chart("Messages a second", [{ name: "delivered", series: series.out, color: "var(--series-2)" }, { name: "acknowledged (entries)", series: series.acks, color: "var(--series-5)" }], { format: rate });
@@ -39,11 +40,11 @@ export async function show(screen) {
   const properties = h("div", { class: "body" });
   const propertiesCard = card("Properties", {}, properties);
 
-  await watchTopic(screen, topic, (stats, settled) => {
+  await watchTopic(screen, topic, partitioned, (stats, settled) => {
     const own = stats.subscriptions[name];
     if (!own) {
       screen.state("lost", "The subscription is gone");
-      throw new Error(`The topic has no subscription ${name}`);
+      return;
     }
     const state = stateOf(own);
     put(badges, badge(state.text, state.tone, { dot: true, title: state.why }), own.type !== "None" && badge(own.type), own.isDurable === false && badge("reader"), own.keySharedMode && badge(own.keySharedMode));

@@ -24,7 +24,7 @@ export async function liveTab(screen, { topic, partitioned, rights }) {
   const subscriptions = subscriptionsTable(topic);
   const producers = producersTable(topic);
 
-  await watchTopic(screen, topic, (stats, settled) => {
+  await watchTopic(screen, topic, partitioned, (stats, settled) => {
     if (settled) {
       series.in.add(stats.msgRateIn);
       series.out.add(stats.msgRateOut);
