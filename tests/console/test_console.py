@@ -235,7 +235,7 @@ def test_each_screen_changes_what_it_shows(broker, window):
     page.get_by_role("row", name="Time to live").get_by_text("this namespace").wait_for()
     window.go(f"topics/{topic}/policies")
     row = page.get_by_role("row", name="Time to live")
-    assert row.locator("td").nth(1).inner_text() == "60 s"
+    assert row.locator("td").nth(1).inner_text() == "1 min"
     assert row.locator("td").nth(2).inner_text() == "namespace"
 
     window.go(f"topics/{topic}")
@@ -259,7 +259,7 @@ def test_a_refusal_is_shown_with_the_brokers_reason(window):
     window.page.keyboard.press("Escape")
     window.go("topics/persistent/shop/orders/nowhere")
     window.says("Topic persistent://shop/orders/nowhere not found")
-    assert flaws(window.page) == ["not one h1"]
+    assert flaws(window.page) == []
 
 
 def test_keys_lead_everywhere(window):

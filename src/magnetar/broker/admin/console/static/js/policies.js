@@ -85,6 +85,21 @@ function bytes(n) {
   return `${plain.format(n / size)} ${unit}`;
 }
 
+/** In the largest unit that it is a whole number of. */
+function time(n, unit) {
+  const ms = n * { ms: 1, s: 1_000, min: 60_000 }[unit];
+  const units = [["d", 86_400_000], ["h", 3_600_000], ["min", 60_000], ["s", 1_000]];
+  const [name, size] = units.find(([, each]) => ms >= each && ms % each === 0) ?? [unit, ms / n];
+  return `${plain.format(ms / size)} ${name}`;
+}
+
+/** A setting of the broker in words, which is one number or word where the policy has several. */
+export function settingInWords({ shape }, setting) {
+  const first = shape.kind === "object" ? shape.fields[0].shape : shape;
+  if (first.kind === "number") return Number.isFinite(Number(setting)) ? inWords(first, Number(setting)) : setting;
+  return first.kind === "flag" ? inWords(first, setting) : setting;
+}
+
 /** A value in words: "60 min · no limit". */
 export function inWords(shape, value) {
   if (value === null || value === undefined) return "";
@@ -92,7 +107,9 @@ export function inWords(shape, value) {
     case "number":
       if (Number(value) < 0) return "no limit";
       if (Number(value) === 0 && shape.zero) return shape.zero;
-      return shape.unit === "bytes" ? bytes(Number(value)) : `${plain.format(value)}${shape.unit ? ` ${shape.unit}` : ""}`;
+      if (shape.unit === "bytes") return bytes(Number(value));
+      if (["ms", "s", "min"].includes(shape.unit) && Number(value) > 0) return time(Number(value), shape.unit);
+      return `${plain.format(value)}${shape.unit ? ` ${shape.unit}` : ""}`;
     case "flag":
       return String(value) === "true" ? "yes" : "no";
     case "set":

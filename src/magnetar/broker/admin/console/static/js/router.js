@@ -86,7 +86,7 @@ export function route(shell) {
       if (signal.aborted) return;
       console.info(error);
       const again = h("button", { class: "button small", type: "button", onclick: show }, "Try again");
-      content = [notice("bad", h("div", { class: "row spread" }, error.message, again))];
+      content = [h("h1", { class: "unseen" }, "This cannot be shown"), notice("bad", h("div", { class: "row spread" }, error.message, again))];
     } finally {
       clearTimeout(loading);
     }

@@ -78,14 +78,14 @@ async function dynamic(screen, rights) {
     sort: "name",
     columns: [
       { id: "name", label: "Setting", value: (row) => row.name, className: "name", cell: (row) => h("span", { class: "mono" }, row.name) },
-      { id: "value", label: "Value", value: (row) => row.holds, cell: (row) => h("span", { class: "mono wrap" }, row.holds) },
+      { id: "value", label: "Value", value: (row) => row.holds, cell: (row) => (row.holds ? h("span", { class: "mono wrap" }, row.holds) : h("span", { class: "faint" }, "–")) },
       { id: "from", label: "From", cell: (row) => (row.set === undefined ? badge("configuration") : badge("set while running", "accent")) },
       { id: "edit", label: "", className: "right fit", cell: (row) => button("", () => edit(row, screen), { kind: "quiet", small: true, glyph: "edit", label: `Change ${row.name}`, refused: rights.superuser }) },
     ],
   });
   const draw = () => list.update(rows.filter((row) => row.name.toLowerCase().includes(words)));
   draw();
-  return card("", { label: "Dynamic configuration" }, h("header", null, search("Filter settings", (value) => { words = value.toLowerCase(); draw(); }), h("p", { style: { margin: 0 } }, "What may change while the brokers of the cluster run. It outlives a restart.")), list.element);
+  return card("", { label: "Dynamic configuration" }, h("header", null, search("Filter settings", (value) => { words = value.toLowerCase(); draw(); }), h("span", { class: "muted" }, "What may change while the brokers of the cluster run. It outlives a restart.")), list.element);
 }
 
 async function edit(row, screen) {

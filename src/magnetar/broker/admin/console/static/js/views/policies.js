@@ -3,7 +3,7 @@
 import { find, get, remove, send } from "../api.js";
 import { h } from "../dom.js";
 import { each } from "../live.js";
-import { inWords, POLICY_GROUPS, word } from "../policies.js";
+import { inWords, POLICY_GROUPS, settingInWords, word } from "../policies.js";
 import { remember } from "../router.js";
 import { ask } from "../ui/dialog.js";
 import { check, field, number, search, select } from "../ui/forms.js";
@@ -43,7 +43,7 @@ export async function policiesCards(screen, { level, path, namespacePath, refuse
   }
 
   const shownValue = (row) => {
-    if (row.origin === "broker" && (row.value === null || row.value === undefined)) return h("span", { class: "muted" }, row.broker !== undefined && row.broker !== "" ? inWords(simple(row.policy), row.broker) || row.broker : "the broker's default");
+    if (row.origin === "broker" && (row.value === null || row.value === undefined)) return h("span", { class: "muted" }, row.broker ? settingInWords(row.policy, String(row.broker)) : "the broker's default");
     return inWords(row.policy.shape, row.value) || h("span", { class: "muted" }, "not set");
   };
   const ORIGINS = { topic: ["this topic", "accent"], namespace: [level === "namespace" ? "this namespace" : "namespace", level === "namespace" ? "accent" : ""], broker: ["broker", ""] };
@@ -82,9 +82,6 @@ export async function policiesCards(screen, { level, path, namespacePath, refuse
     h("div", { class: "toolbar" }, finder, h("span", { class: "muted" }, "A change is in force when it is saved.")),
     cards.map((each) => each.card));
 }
-
-/** The shape of the broker's setting, which is one number or word where the policy has several. */
-const simple = (policy) => (policy.shape.kind === "object" ? policy.shape.fields[0].shape : policy.shape);
 
 /** Some unset policies are shown with what that means: nothing is set then. */
 function isSet(policy, value) {
