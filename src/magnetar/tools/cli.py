@@ -15,6 +15,9 @@ COMMANDS: Final = {
     "standalone": Lazy(
         "magnetar.tools.standalone", "standalone", "Run a broker on this machine, storage and all."
     ),
+    "broker": Lazy(
+        "magnetar.tools.broker", "broker", "Run the broker that a broker.conf describes."
+    ),
     "quickstart": Lazy(
         "magnetar.tools.quickstart.command",
         "quickstart",
@@ -55,6 +58,9 @@ COMMANDS: Final = {
     ),
     "perf": Lazy("magnetar.tools.perf.command", "perf", "Load a broker, and say what it does."),
     "top": Lazy("magnetar.tools.top", "top", "Watch topics and subscriptions as they move."),
+    "doctor": Lazy(
+        "magnetar.tools.doctor.command", "doctor", "Find what keeps a broker from running well."
+    ),
     "config": Lazy("magnetar.tools.config", "config", "Show settings and where they come from."),
 }
 

@@ -1,13 +1,29 @@
-"""``magnetar config show``: each setting, its value, and where it came from."""
+"""``magnetar config``: each setting, its value, and where it came from."""
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 import click
 
-from magnetar.broker.config import Config
-from magnetar.broker.other_settings import Fate
+from magnetar.tools.connection import Connection, connection_options
+from magnetar.tools.output import FORMS
+from magnetar.tools.output import show as show_value
+
+if TYPE_CHECKING:
+    from magnetar.broker.config import Config
+
+_FORM: Final = click.option(
+    "-o",
+    "--output",
+    "form",
+    type=click.Choice(["text", *FORMS]),
+    default="text",
+    show_default=True,
+    help="How it is shown; text is the format of a configuration file.",
+)
 
 
 @click.group()
@@ -17,22 +33,60 @@ def config() -> None:
 
 @config.command()
 @click.option(
-    "--conf", type=click.Path(path_type=Path), help="A file in the format of Pulsar's *.conf."
+    "--conf",
+    type=click.Path(path_type=Path),
+    help="A broker.conf, standalone.conf or any file in their format.",
 )
 @click.option("--about", is_flag=True, help="Also say what each setting does.")
-def show(conf: Path | None, *, about: bool) -> None:
-    """Print each setting, its value and its source, and then the settings that Magnetar has not.
+@_FORM
+def show(conf: Path | None, form: str, *, about: bool) -> None:
+    """Print each setting of a broker, its value and its source, and those that Magnetar has not.
 
-    Ends with exit code 1 when `magnetar standalone` would refuse to start on it.
+    Ends with exit code 1 when no broker would start on it.
+
+    Example: magnetar config show --conf broker.conf -o json
     """
+    from magnetar.broker.config import Config  # noqa: PLC0415 - a client's settings need no broker
+    from magnetar.broker.other_settings import Fate  # noqa: PLC0415
+
     read = Config.read_to_show(file=conf, environment=os.environ)
+    if form == "text":
+        _print(read, about=about)
+    else:
+        columns = ("key", "value", "source", *(["about"] if about else []))
+        rows = [row[: len(columns)] for row in read.rows()]
+        _show_rows(columns, rows, form)
+    for text in [one.text for one in read.others if one.fate is not Fate.REFUSED] + read.refused:
+        click.echo(text, err=True)
+    if read.refused:
+        sys.exit(1)
+
+
+@config.command()
+@connection_options
+@_FORM
+def client(connection: Connection, form: str) -> None:
+    """Print where commands find the broker, who they say they are, and where that is said.
+
+    Example: magnetar config client --client-conf client.conf
+    """
+    rows = connection.rows()
+    if form == "text":
+        wide = max(len(f"{key}={value}") for key, value, _ in rows)
+        for key, value, source in rows:
+            click.echo(f"{f'{key}={value}':<{wide}}  # {source}")
+    else:
+        _show_rows(("key", "value", "source"), rows, form)
+
+
+def _print(read: "Config", *, about: bool) -> None:
     rows = read.rows()
     wide = max(len(f"{key}={value}") for key, value, _, _ in rows)
     for key, value, source, meaning in rows:
         if about:
             click.echo(f"# {meaning}")
         click.echo(f"{f'{key}={value}':<{wide}}  # {source}")
-    for text in [one.text for one in read.others if one.fate is not Fate.REFUSED] + read.refused:
-        click.echo(text, err=True)
-    if read.refused:
-        sys.exit(1)
+
+
+def _show_rows(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]], form: str) -> None:
+    show_value([dict(zip(columns, row, strict=True)) for row in rows], form)

@@ -41,6 +41,17 @@ _SETTINGS: Final = {
 }
 
 
+_KEYS: Final = {
+    "tlsTrustCertsFilePath": "tls_trust_cert_path",
+    "tlsCertificateFilePath": "tls_certificate_file",
+    "tlsKeyFilePath": "tls_key_file",
+    "tlsAllowInsecureConnection": "tls_allow_insecure",
+    "tlsEnableHostnameVerification": "tls_verify_hostname",
+}
+_DEFAULTS: Final = {"tls_allow_insecure": False, "tls_verify_hostname": True}
+_WHO: Final = ("PULSAR_TOKEN", "PULSAR_TOKEN_FILE", "PULSAR_AUTH_PLUGIN")
+
+
 @dataclass(frozen=True)
 class Connection:
     """What the options of a command say; read further when it is needed."""
@@ -94,6 +105,46 @@ class Connection:
             raise InvalidValue(f"--tls-trust-cert-path is for https://, and the API is at {url}")
         remedies = Remedies(AWAY, UNKNOWN, UNTRUSTED)
         return AdminApi(url, timeout_s=timeout_s, options=self.options, remedies=remedies)
+
+    def rows(self) -> list[tuple[str, str, str]]:
+        """Each setting by its key in client.conf, its value, and where it comes from.
+
+        Secrets are not shown. Raises InvalidValue.
+        """
+        from magnetar.client.service_url import without_secrets  # noqa: PLC0415
+
+        file = "default" if self.conf_file is None else f"file {self.conf_file}"
+        shown = self.options.get("authentication")
+        values: dict[str, tuple[object, str, str]] = {
+            "webServiceUrl": (self.admin_url, "admin_url", "PULSAR_ADMIN_URL"),
+            "brokerServiceUrl": (self.service_url, "service_url", "PULSAR_SERVICE_URL"),
+            "authPlugin": ("" if shown is None else shown.method, "auth_plugin", ""),
+        }
+        for key, parameter in _KEYS.items():
+            setting = _SETTINGS[parameter]
+            value = self.options.get(setting, _DEFAULTS.get(setting, ""))
+            values[key] = (value, parameter, f"PULSAR_{setting.upper()}")
+        found = []
+        for key, (value, parameter, variable) in values.items():
+            variables = _WHO if key == "authPlugin" else (variable,)
+            set_in = [name for name in variables if self.environment.get(name)]
+            if self.given.get(parameter) is not None:
+                source = "option"
+            elif set_in:
+                source = f"environment {set_in[0]}"
+            else:
+                source = file if self._in_file(key) else "default"
+            text = str(value).lower() if isinstance(value, bool) else str(value)
+            found.append((key, without_secrets(text), source))
+        return found
+
+    def _in_file(self, key: str) -> bool:
+        conf = self._conf
+        urls = {"webServiceUrl": conf.web_url, "brokerServiceUrl": conf.broker_url}
+        if key in urls:
+            return urls[key] is not None
+        setting = "authentication" if key == "authPlugin" else _SETTINGS[_KEYS[key]]
+        return setting in conf.options
 
     @cached_property
     def _conf(self) -> "ClientConf":

@@ -1,3 +1,4 @@
+import json
 import re
 from pathlib import Path
 
@@ -57,3 +58,35 @@ def test_settings_explain_themselves_when_asked():
         lines[place - 1]
         == "# port of the binary protocol; 0 picks a free one, -1 switches it off where TLS is on"
     )
+
+
+def test_settings_are_shown_in_other_forms(tmp_path):
+    file = tmp_path / "broker.conf"
+    file.write_text("clusterName=here\n")
+    rows = json.loads("\n".join(show("--conf", str(file), "-o", "json")))
+    (name,) = [row for row in rows if row["key"] == "clusterName"]
+    assert name == {"key": "clusterName", "value": "here", "source": f"file {file}, line 1"}
+    about = show("--about", "-o", "table")[0].split()
+    assert about == ["key", "value", "source", "about"]
+
+
+def test_a_clients_settings_are_shown_with_their_origins(tmp_path):
+    file = tmp_path / "client.conf"
+    file.write_text("webServiceUrl=http://file:1\nauthPlugin=token\nauthParams=token:s3cret\n")
+    arguments = ["client", "--client-conf", str(file), "--tls-allow-insecure", "-o", "json"]
+    environment = {"PULSAR_SERVICE_URL": "pulsar://env:2", "PULSAR_TOKEN": ""}
+    said = CliRunner().invoke(config, arguments, env=environment).output
+    found = {row["key"]: (row["value"], row["source"]) for row in json.loads(said)}
+    assert found == {
+        "webServiceUrl": ("http://file:1", f"file {file}"),
+        "brokerServiceUrl": ("pulsar://env:2", "environment PULSAR_SERVICE_URL"),
+        "authPlugin": ("token", f"file {file}"),
+        "tlsTrustCertsFilePath": ("", "default"),
+        "tlsCertificateFilePath": ("", "default"),
+        "tlsKeyFilePath": ("", "default"),
+        "tlsAllowInsecureConnection": ("true", "option"),
+        "tlsEnableHostnameVerification": ("true", "default"),
+    }
+    assert "s3cret" not in said
+    plain = CliRunner().invoke(config, arguments[:-2], env=environment).output
+    assert "tlsAllowInsecureConnection=true " in plain

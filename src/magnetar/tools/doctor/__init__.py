@@ -1,0 +1,1 @@
+"""``magnetar doctor``: what keeps a broker from running well, each with its remedy."""

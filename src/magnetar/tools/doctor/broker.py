@@ -1,0 +1,171 @@
+"""Checks of a broker: its configuration, ports, data folder, disk, and whether one runs."""
+
+import errno
+import os
+import shutil
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+from time import perf_counter
+from typing import Final
+
+from magnetar.broker.config import Config
+from magnetar.broker.other_settings import Fate
+from magnetar.client.admin_api import AdminApi
+from magnetar.errors import MagnetarError, StoreLocked, Unreachable
+from magnetar.storage.ledger.local.disk import FolderLock
+
+from .finding import Finding, Verdict, note, ok, size_text, wrong
+
+FREE_BYTES_WANTED: Final = 5 << 30
+SYNC_MS_WANTED: Final = 10.0
+_SYNCS: Final = 16
+
+
+def configuration(
+    file: Path | None, environment: Mapping[str, str]
+) -> tuple[list[Finding], Config]:
+    """What is refused, and which keys are unknown. Raises InvalidValue for an unreadable file."""
+    read = Config.read_to_show(file=file, environment=environment)
+    where = "the environment" if file is None else str(file)
+    found = [
+        wrong("configuration", one, f"change it in {where}: no broker starts with it")
+        for one in read.refused
+    ]
+    unknown = [one.text for one in read.others if one.fate is Fate.UNKNOWN]
+    found += [note("configuration", one, "correct it, or take it out") for one in unknown]
+    return found or [ok("configuration", "every setting is one that is kept")], read
+
+
+def running(api: AdminApi) -> Finding:
+    """Whether a broker answers, and is well."""
+    try:
+        said = api.get("/admin/v2/brokers/health")
+    except Unreachable:
+        return ok("running broker", f"none at {api.url}")
+    except MagnetarError as error:
+        return wrong("running broker", str(error), "look at its log (docs/operating.md)")
+    if str(said) != "ok":
+        return wrong("running broker", f"{api.url} says {said}", "look at its log")
+    return ok("running broker", f"{api.url} is well")
+
+
+def ports(config: Config, *, runs: bool) -> list[Finding]:
+    """Whether its ports can be had; with a broker that ``runs`` they are taken."""
+    wanted = {
+        "brokerServicePort": config.server.broker_port,
+        "webServicePort": config.server.web_port,
+        "brokerServicePortTls": config.tls.port,
+        "webServicePortTls": config.tls.web_port,
+    }
+    host = config.server.bind_address
+    found = []
+    for key, port in wanted.items():
+        if port is None or port <= 0:
+            continue
+        finding = _port(key, host, port)
+        if runs and finding.verdict is Verdict.WRONG:
+            finding = ok(f"port {port}", "the broker that runs has it")
+        found.append(finding)
+    return found
+
+
+def _port(key: str, host: str, port: int) -> Finding:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as one:
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            one.bind((host, port))
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                holder = _holder(port) or "another process"
+                remedy = f"stop it, or choose another {key}"
+                return wrong(f"port {port}", f"{holder} has it", remedy)
+            said = f"{host} port {port} cannot be had: {error.strerror}"
+            return wrong(f"port {port}", said, f"choose another bindAddress or {key}")
+    return ok(f"port {port}", "free")
+
+
+def _holder(port: int) -> str | None:
+    """The process that listens on it, where Linux tells us."""
+    inodes = set()
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        try:
+            lines = Path(table).read_text().splitlines()[1:]
+        except OSError:
+            continue
+        for line in lines:
+            words = line.split()
+            if words[3] == "0A" and int(words[1].rpartition(":")[2], 16) == port:  # Listening.
+                inodes.add(f"socket:[{words[9]}]")
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if any(str(one.readlink()) in inodes for one in (process / "fd").iterdir()):
+                name = (process / "comm").read_text().strip()
+                return f"process {process.name} ({name})"
+        except OSError:  # It ended meanwhile, or is another user's.
+            continue
+    return None
+
+
+def data_folder(config: Config, *, runs: bool) -> list[Finding]:
+    """Whether it may be written, is free, has room, and how long a sync takes there."""
+    storage = config.storage
+    if storage.in_memory:
+        return [note("data folder", "none: nothing is stored", "leave storageInMemory out")]
+    folder = Path(storage.data_directory)
+    there = next(one for one in (folder, *folder.absolute().parents) if one.exists())
+    if not os.access(there, os.W_OK):
+        remedy = "give the broker's user the folder, or choose another dataDirectory"
+        return [wrong("data folder", f"{there} may not be written", remedy)]
+    found = [ok("data folder", f"{folder}" if there == folder else f"{folder}, to be made")]
+    if there == folder and not runs:
+        found += _lock(folder)
+    return [*found, _room(there), _sync(there)]
+
+
+def _lock(folder: Path) -> list[Finding]:
+    if not (folder / "lock").exists():
+        return []
+    try:
+        FolderLock.take(folder).release()
+    except StoreLocked as error:
+        return [wrong("data folder", str(error), "stop it: one broker has one folder")]
+    except OSError as error:
+        return [wrong("data folder", f"{folder}/lock: {error.strerror}", "mend its rights")]
+    return []
+
+
+def _room(folder: Path) -> Finding:
+    usage = shutil.disk_usage(folder)
+    said = f"{size_text(usage.free)} of {size_text(usage.total)} free"
+    if usage.free < FREE_BYTES_WANTED:
+        return wrong("disk space", said, "make room, or choose another dataDirectory")
+    if usage.free < usage.total // 10:
+        return note("disk space", said, "make room before it is full: a full disk stops publishing")
+    return ok("disk space", said)
+
+
+def _sync(folder: Path) -> Finding:
+    """The middle of some syncs of a small write, which every publish waits for."""
+    file = folder / f".magnetar-doctor-{os.getpid()}"
+    took = []
+    try:
+        fd = os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            for number in range(_SYNCS):
+                os.pwrite(fd, bytes(4096), number * 4096)
+                began = perf_counter()
+                os.fsync(fd)
+                took.append((perf_counter() - began) * 1000)
+        finally:
+            os.close(fd)
+            file.unlink()
+    except OSError as error:
+        return wrong("fsync", f"{folder}: {error.strerror}", "choose another dataDirectory")
+    took.sort()
+    said = f"{took[len(took) // 2]:.1f} ms, the longest of {_SYNCS} {took[-1]:.1f} ms"
+    if took[len(took) // 2] > SYNC_MS_WANTED:
+        remedy = "put dataDirectory on a faster disk, or choose durability=interval"
+        return note("fsync", said, remedy)
+    return ok("fsync", said)

@@ -1,0 +1,72 @@
+"""The command ``magnetar doctor``."""
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from magnetar.errors import MagnetarError
+from magnetar.tools.connection import Connection, admin_options
+from magnetar.tools.output import console, output_format, show, table_of
+
+from . import broker, machine
+from .finding import Finding, Verdict, wrong
+
+_HEALTH_TIMEOUT_S = 5.0
+
+
+@click.command()
+@click.option("--conf", type=click.Path(path_type=Path), help="The broker's configuration. [none]")
+@output_format
+@admin_options
+def doctor(connection: Connection, conf: Path | None, form: str) -> None:
+    """Find what keeps a broker from running well on this machine, and say what helps.
+
+    Exit code 1: something has to be mended.
+
+    Example: magnetar doctor --conf conf/broker.conf
+    """
+    found = findings(connection, conf)
+    if form == "table":
+        _show(found)
+    else:
+        rows = [{**one._asdict(), "verdict": one.verdict.value} for one in found]
+        show(rows, form)
+    if any(one.verdict is Verdict.WRONG for one in found):
+        sys.exit(1)
+
+
+def findings(connection: Connection, conf: Path | None) -> list[Finding]:
+    """All of them, in the order of what stands on what."""
+    found = [
+        machine.python(),
+        machine.loops(),
+        machine.event_loop(),
+        machine.open_files(),
+        machine.clock(),
+        machine.java(),
+    ]
+    health = broker.running(connection.api(timeout_s=_HEALTH_TIMEOUT_S))
+    runs = not health.said.startswith("none")
+    try:
+        configured, config = broker.configuration(conf, os.environ)
+    except MagnetarError as error:
+        return [*found, wrong("configuration", str(error), "name a file that can be read"), health]
+    found += configured
+    found += broker.ports(config, runs=runs)
+    found += broker.data_folder(config, runs=runs)
+    return [*found, health]
+
+
+def _show(found: list[Finding]) -> None:
+    from rich.text import Text  # noqa: PLC0415 - JSON needs none of it
+
+    colours = {Verdict.OK: "green", Verdict.NOTE: "yellow", Verdict.WRONG: "red"}
+    table = table_of("", "what", "how it is")
+    for one in found:
+        said = Text(one.said)
+        if one.remedy:
+            said.append(f"\n→ {one.remedy}", "bold")
+        table.add_row(Text(one.verdict.value, colours[one.verdict]), one.subject, said)
+    console().print(table)
