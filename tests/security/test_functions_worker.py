@@ -30,6 +30,7 @@ async def test_the_worker_signs_in_and_answers_nobody_but_its_broker(tmp_path):
             assert refused.status == 401
         async with session.get(f"{broker.web_url}{path}", headers=shown) as answer:
             assert (answer.status, await answer.json()) == (200, [])
+        await _only_who_may_has_code_run(broker, session, shown)
         folder = tmp_path / "data" / "functions"
         ready = json.loads((folder / "worker.ready").read_text())
         for headers in ({}, shown):
@@ -39,6 +40,25 @@ async def test_the_worker_signs_in_and_answers_nobody_but_its_broker(tmp_path):
         assert token("worker") not in (folder / "worker.log").read_text()
         said = "".join(map(told, ("cmdline", "environ"), [ready["pid"]] * 2))
         assert token("worker") not in said
+
+
+async def _only_who_may_has_code_run(broker, session, admin):
+    """Functions are for those who have the permission in their namespace, and no other route."""
+    one = "/admin/v3/functions/public/default"
+
+    async def status(role, method="GET", path=one):
+        shown = {"Authorization": f"Bearer {token(role)}"}
+        async with session.request(method, broker.web_url + path, headers=shown) as answer:
+            return answer.status
+
+    for role, action in (("coder", "functions"), ("writer", "produce")):
+        path = f"/admin/v2/namespaces/public/default/permissions/{role}"
+        await session.post(broker.web_url + path, json=[action], headers=admin)
+    assert await status("coder") == 200
+    for role in ("writer", "nobody"):
+        assert await status(role) == await status(role, "POST", f"{one}/f") == 401
+    for path in ("/admin/v3/functions/pulsar/system", "/admin/v2/worker/cluster"):
+        assert await status("coder", path=path) == 401
 
 
 def told(what, pid):

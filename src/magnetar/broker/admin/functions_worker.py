@@ -14,11 +14,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
+from urllib.parse import quote
 
 from aiohttp import ClientError, ClientSession, ClientTimeout
 from yarl import URL
 
 from magnetar.broker.admin.exchange import Reply, Request
+from magnetar.broker.auth.http import ORIGINAL_PRINCIPAL_HEADER
 from magnetar.broker.cluster.lookup import BrokerAddress
 from magnetar.clock import Clock
 from magnetar.errors import NotReady
@@ -68,6 +70,8 @@ class FunctionsWorkerProcess:
         """Have the worker answer a request. Raises NotReady."""
         url = await asyncio.shield(self._started())
         headers = {"Accept": request.accept, "Authorization": f"Bearer {self._secret}"}
+        if request.role is not None:
+            headers[ORIGINAL_PRINCIPAL_HEADER] = quote(request.role)
         if request.content_type is not None:
             headers["Content-Type"] = request.content_type
         where = URL(f"{url}{request.path}", encoded=True).update_query(request.query)

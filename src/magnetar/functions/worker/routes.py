@@ -1,6 +1,7 @@
 """The routes of the functions worker: Pulsar's /admin/v3/functions and /admin/v2/worker."""
 
 import json
+import logging
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -13,6 +14,8 @@ from magnetar.functions.worker.multipart import TYPE, Part, parts_of
 from magnetar.functions.worker.services import WorkerServices
 from magnetar.functions.worker.states import value_of
 from magnetar.functions.worker.worker import file_name_of, package_from
+
+log = logging.getLogger(__name__)
 
 OCTETS: Final = "application/octet-stream"
 
@@ -88,6 +91,7 @@ async def update(services: WorkerServices, request: Request) -> Reply:
 
 def _done(services: WorkerServices, request: Request) -> Reply:
     """Done; what was given and has no effect is named in a header."""
+    _log_change(request)
     ignored = without_effect(services.worker.get(_fqfn(request)).config)
     reply = done()
     if ignored:
@@ -97,7 +101,15 @@ def _done(services: WorkerServices, request: Request) -> Reply:
 
 async def delete(services: WorkerServices, request: Request) -> Reply:
     await services.worker.delete(_fqfn(request))
+    _log_change(request)
     return done()
+
+
+def _log_change(request: Request) -> None:
+    """Who had the worker's code changed; without a broker in between nobody knows."""
+    log.info(
+        "function.changed method=%s name=%s role=%s", request.method, _fqfn(request), request.role
+    )
 
 
 async def status(services: WorkerServices, request: Request) -> Reply:

@@ -5,6 +5,7 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from typing import Final
 
 from magnetar.broker.addresses import listen, warn_if_open
 from magnetar.broker.admin.router import Router
@@ -31,6 +32,8 @@ from magnetar.functions.worker.worker import FunctionsWorker
 from magnetar.tasks import Tasks
 
 log = logging.getLogger(__name__)
+
+_BROKER: Final = "broker"
 
 
 @asynccontextmanager
@@ -91,6 +94,6 @@ async def running_worker(settings: WorkerSettings, jobs: Jobs) -> AsyncIterator[
 
 
 def _sign_in(secret: str, clock: Clock) -> HttpSignIn:
-    """Only the broker may ask, which asks its clients who they are."""
-    provider = SharedSecretProvider(secret, "broker")
-    return HttpSignIn(Authentication([provider]), clock, ProxyRules())
+    """Only the broker may ask, which asks its clients who they are, and says for whom it asks."""
+    provider = SharedSecretProvider(secret, _BROKER)
+    return HttpSignIn(Authentication([provider]), clock, ProxyRules(frozenset({_BROKER})))
