@@ -28,7 +28,10 @@ from magnetar.model.policy_values import AuthPolicies
 from magnetar.model.records import Bundles, ClusterData, Json, PartitionedTopicMetadata, TenantInfo
 from magnetar.storage.metadata import paths
 from magnetar.storage.metadata.store import MetadataStore, Watch
+from magnetar.turns import in_turns
 
+NAMES_PER_TURN: Final = 500
+"""Names of topics that are made before others are served."""
 DEFAULT_NAMESPACES: Final = (NamespaceName("public", "default"), NamespaceName("pulsar", "system"))
 _WHOLE_RING: Final = Bundles.even(1)
 
@@ -372,7 +375,8 @@ class Resources:
     async def _topics_at(self, path: str, namespace: NamespaceName, domain: str) -> list[TopicName]:
         tenant, local = namespace.tenant, namespace.local
         names = sorted(paths.decode(child) for child in await self._records.children(path))
-        return [TopicName(domain, tenant, local, name) for name in names]
+        each = in_turns(names, NAMES_PER_TURN)
+        return [TopicName(domain, tenant, local, name) async for name in each]
 
 
 def _policies_path(topic: TopicName, *, is_global: bool) -> str:

@@ -1,17 +1,19 @@
 """Finds and opens the topics that an administrator names, or refuses in Pulsar's words."""
 
 from magnetar.broker.cluster.ownership import Ownership
-from magnetar.broker.resources import Resources
+from magnetar.broker.resources import NAMES_PER_TURN, Resources
 from magnetar.broker.topics.registry import TopicRegistry
 from magnetar.broker.topics.topic import StoredTopic, Topic, storing
 from magnetar.errors import SubscriptionNotFound, TopicNotFound
 from magnetar.model.names import TopicName
+from magnetar.turns import STEPS_PER_TURN, in_turns, yield_to_loop
 
 
 class TopicAccess:
     """Opens topics by name. This broker serves every topic that is opened here."""
 
     def __init__(self, resources: Resources, registry: TopicRegistry, ownership: Ownership) -> None:
+        self._opened = 0  # Counted for all, so that no loop over many topics holds others up.
         self._resources = resources
         self._registry = registry
         self._ownership = ownership
@@ -23,6 +25,9 @@ class TopicAccess:
 
     async def open_anywhere(self, topic: TopicName) -> Topic:
         """Like ``open``, for requests that do not look for the namespace first."""
+        self._opened += 1
+        if self._opened % STEPS_PER_TURN == 0:
+            await yield_to_loop()
         if topic not in self._registry.loaded and not await self._resources.topic_exists(topic):
             raise await self._missing(topic)
         await self._ownership.take(topic)
@@ -46,11 +51,12 @@ class TopicAccess:
     async def partitions(self, topic: TopicName) -> list[TopicName]:
         """The partitions of a partitioned topic, by name; [] for any other."""
         count = await self._resources.partitions(topic)
-        return [topic.partition(index) for index in range(count)]
+        return [topic.partition(index) async for index in in_turns(range(count), NAMES_PER_TURN)]
 
     async def created_partitions(self, topic: TopicName) -> list[TopicName]:
         """The partitions that exist: others are created when a client first uses them."""
-        return [name for name in await self.partitions(topic) if await self.exists(name)]
+        names = in_turns(await self.partitions(topic))
+        return [name async for name in names if await self.exists(name)]
 
     def busy(self, topic: TopicName) -> int:
         """Producers and consumers connected to a topic."""

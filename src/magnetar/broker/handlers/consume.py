@@ -23,6 +23,7 @@ from magnetar.errors import (
 from magnetar.model.names import TopicName
 from magnetar.model.position import Position, signed
 from magnetar.model.subscriptions import InitialPosition, SubscriptionType
+from magnetar.turns import yield_to_loop
 from magnetar.wire import replies
 from magnetar.wire.acks import AckRun
 from magnetar.wire.commands import (
@@ -41,7 +42,6 @@ from magnetar.wire.schemas import declared
 
 from .client_authorization import OFF, ClientAuthorization
 from .names import topic_name
-from .request_limiter import yield_to_loop
 
 _CUMULATIVE: Final = 1
 _STICKY: Final = 1

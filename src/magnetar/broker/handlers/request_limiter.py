@@ -4,13 +4,13 @@ Thousands of requests fit into one read. If all of them began at once, no other 
 served until the last one is done.
 """
 
-import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Final, Generic, TypeVar
 
 from magnetar.broker.session import Session
 from magnetar.tasks import Tasks
+from magnetar.turns import yield_to_loop
 
 REQUESTS_AT_ONCE_MAX: Final = 32
 """Requests of one connection that run at once; further ones wait until one is answered."""
@@ -67,13 +67,6 @@ class RequestLimiter(Generic[J]):
             requests.running -= 1
             if not requests.running:
                 del self._connections[session]
-
-
-async def yield_to_loop() -> None:
-    """Let the loop serve everything else that is ready, in the middle of a long job."""
-    reached = asyncio.Event()
-    asyncio.get_running_loop().call_soon(reached.set)
-    await reached.wait()
 
 
 class _Requests(Generic[J]):

@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import Reply, Request, done, shown
+from magnetar.broker.admin.long_answers import shown_in_turns
 from magnetar.broker.admin.overview import TOPICS_PER_TURN, NamespaceSums
 from magnetar.broker.admin.router import Route
 from magnetar.broker.admin.routes.topic_stats import last_minute, topic_shown
@@ -59,7 +60,7 @@ async def topics(admin: AdminServices, _: Request) -> Reply:
         domains.setdefault(name.domain, {})[str(name)] = stats
         if count % TOPICS_PER_TURN == 0:
             await admin.clock.sleep(0)
-    return shown(found)
+    return await shown_in_turns(found)
 
 
 async def no_load(_admin: AdminServices, _request: Request) -> Reply:

@@ -11,6 +11,7 @@ from magnetar.broker.admin.router import ANY, Query, Route, not_found, reads
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.auth.access import Access
 from magnetar.errors import MagnetarError, NotAllowed, NotFound
+from magnetar.turns import in_turns
 
 _OWNED: Final = {"broker_assignment": "shared", "is_controlled": False, "is_active": True}
 _STORES: Final = (
@@ -93,7 +94,7 @@ async def version(admin: AdminServices, _: Request) -> Reply:
 
 async def check_backlogs(admin: AdminServices, _: Request) -> Reply:
     """Compare the backlogs of all open topics with their quotas now."""
-    for topic in list(admin.topics.loaded.values()):
+    async for topic in in_turns(list(admin.topics.loaded.values())):
         if topic.stored is not None:
             await topic.stored.upkeep.check_backlog()
     return done()

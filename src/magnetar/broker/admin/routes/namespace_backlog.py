@@ -15,9 +15,6 @@ from magnetar.broker.topics.topic import StoredTopic
 from magnetar.errors import SubscriptionNotFound, TopicNotFound
 from magnetar.model.names import PERSISTENT
 
-TOPICS_PER_TURN: Final = 20
-"""So many topics are changed before others are served."""
-
 
 async def clear(admin: AdminServices, request: Request) -> Reply:
     """Acknowledge everything, for one subscription name or for all subscriptions."""
@@ -57,20 +54,18 @@ async def unsubscribe(admin: AdminServices, request: Request) -> Reply:
 
 
 async def _topics(admin: AdminServices, request: Request) -> AsyncIterator[StoredTopic]:
-    """The persistent topics, opened one after the other, with pauses in which others are served."""
+    """The persistent topics, opened one after the other."""
     if "bundle" in request.segments:
         names = await (await bundle_of(admin, request, owned=True)).topics(admin)
     else:
         await existing(admin, request)
         names = await admin.resources.topics(arguments.namespace(request), PERSISTENT)
     chosen = [name for name in names if name.persistent]
-    for count, name in enumerate(chosen, start=1):
+    for name in chosen:
         try:
             yield await admin.access.open_stored(name)
         except TopicNotFound:
             continue  # It was deleted meanwhile.
-        if count % TOPICS_PER_TURN == 0:
-            await admin.clock.sleep(0)
 
 
 _ALL: Final = "/admin/v2/namespaces/{tenant}/{namespace}"

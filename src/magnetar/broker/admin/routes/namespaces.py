@@ -6,11 +6,13 @@ from typing import Any, Final
 from magnetar.broker.admin import arguments
 from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
+from magnetar.broker.admin.long_answers import shown_in_turns
 from magnetar.broker.admin.router import FORCE, Query, Route, reads
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.auth import permissions
 from magnetar.broker.auth.access import Access
 from magnetar.broker.policies import IN_FORCE
+from magnetar.broker.resources import NAMES_PER_TURN
 from magnetar.errors import (
     AlreadyExists,
     InvalidValue,
@@ -24,6 +26,7 @@ from magnetar.model.policy_records import NamespacePolicies, policies_in, unread
 from magnetar.model.policy_values import AuthPolicies
 from magnetar.model.records import Bundles
 from magnetar.model.system_topics import is_hidden
+from magnetar.turns import in_turns
 
 # For policies that are not in force, these values are as good as none.
 _OFF: Final[tuple[object, ...]] = (False, 0, -1, "None", AuthPolicies())
@@ -45,11 +48,11 @@ async def existing(admin: AdminServices, request: Request) -> NamespacePolicies:
     return policies
 
 
-def visible(topics: list[TopicName], request: Request) -> list[TopicName]:
+async def shown_names(topics: list[TopicName], request: Request) -> Reply:
     """Those that the request asks for: with system topics, or without."""
-    if request.flag("includeSystemTopic"):
-        return topics
-    return [name for name in topics if not is_hidden(name)]
+    hidden = request.flag("includeSystemTopic")
+    each = in_turns(topics, NAMES_PER_TURN)
+    return await shown_in_turns([str(name) async for name in each if hidden or not is_hidden(name)])
 
 
 async def names(admin: AdminServices, request: Request) -> Reply:
@@ -77,7 +80,7 @@ async def topics(admin: AdminServices, request: Request) -> Reply:
     found = [
         name for domain in _MODES[mode] for name in await admin.resources.topics(namespace, domain)
     ]
-    return shown([str(name) for name in visible(found, request)])
+    return await shown_names(found, request)
 
 
 async def create(admin: AdminServices, request: Request) -> Reply:

@@ -1,10 +1,12 @@
 """The logs behind topics: their ledgers, their cursors, and how much lies where."""
 
+from collections.abc import AsyncIterator
 from typing import Any, Final
 
 from magnetar.broker.admin import arguments
 from magnetar.broker.admin.exchange import JSON, Reply, Request, shown
 from magnetar.broker.admin.internal_stats import internal_info, internal_stats
+from magnetar.broker.admin.long_answers import shown_in_turns
 from magnetar.broker.admin.router import Route
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.auth.access import Access
@@ -24,8 +26,8 @@ async def get_partitioned(admin: AdminServices, request: Request) -> Reply:
     metadata = await admin.resources.partitioned_topic(topic)
     if metadata is None:
         raise TopicNotFound(f"Partitioned Topic {topic} not found")
-    parts = {str(each.name): _stats(each) for each in await _partitions(admin, topic)}
-    return shown({"metadata": metadata.shown(), "partitions": parts})
+    parts = {str(each.name): _stats(each) async for each in _partitions(admin, topic)}
+    return await shown_in_turns({"metadata": metadata.shown(), "partitions": parts})
 
 
 async def get_info(admin: AdminServices, request: Request) -> Reply:
@@ -34,8 +36,8 @@ async def get_info(admin: AdminServices, request: Request) -> Reply:
     await admin.resources.require_namespace(topic.namespace)
     if not await admin.resources.partitions(topic):
         return shown(_info(await admin.access.open_stored(topic)))
-    parts = {str(each.name): _info(each) for each in await _partitions(admin, topic)}
-    return shown({"version": 0, "partitions": parts})
+    parts = {str(each.name): _info(each) async for each in _partitions(admin, topic)}
+    return await shown_in_turns({"version": 0, "partitions": parts})
 
 
 async def backlog_size(admin: AdminServices, request: Request) -> Reply:
@@ -85,9 +87,9 @@ def _info(topic: StoredTopic) -> dict[str, Any]:
     return internal_info(topic.log.info(), topic.terminated_at)
 
 
-async def _partitions(admin: AdminServices, topic: TopicName) -> list[StoredTopic]:
-    names = await admin.access.created_partitions(topic)
-    return [await admin.access.open_stored(name) for name in names]
+async def _partitions(admin: AdminServices, topic: TopicName) -> AsyncIterator[StoredTopic]:
+    for name in await admin.access.created_partitions(topic):
+        yield await admin.access.open_stored(name)
 
 
 _ONE: Final = "/admin/v2/persistent/{tenant}/{namespace}/{topic}"

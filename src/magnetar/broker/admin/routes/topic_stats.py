@@ -7,6 +7,7 @@ from typing import Any, Final, TypeAlias
 
 from magnetar.broker.admin import arguments, stats, sums
 from magnetar.broker.admin.exchange import Reply, Request, shown
+from magnetar.broker.admin.long_answers import shown_in_turns
 from magnetar.broker.admin.non_persistent_stats import with_drops
 from magnetar.broker.admin.rates import TopicRates, summed
 from magnetar.broker.admin.router import Query, Route, reads
@@ -20,9 +21,12 @@ from magnetar.errors import StorageError, TopicNotFound
 from magnetar.model.names import TopicName
 from magnetar.model.position import EARLIEST
 from magnetar.model.stats import TopicStats
+from magnetar.turns import batches, in_turns
 
 RatesOf: TypeAlias = Callable[[TopicName, TopicStats], TopicRates]
 """Finds the rates of a topic whose stats were just taken."""
+
+_NO_RATES: Final[TopicRates] = {}
 
 
 @reads(*Wanted.QUERY)
@@ -37,7 +41,8 @@ async def get_partitioned(admin: AdminServices, request: Request) -> Reply:
     """Show the sum of the stats of all partitions, and those of each."""
     topic, wanted = arguments.topic(request), Wanted.by(request)
     each = request.flag("perPartition", default=True)
-    return shown(await partitioned_shown(admin, topic, wanted, last_minute(admin), each=each))
+    found = await partitioned_shown(admin, topic, wanted, last_minute(admin), each=each)
+    return await shown_in_turns(found)
 
 
 async def topic_shown(
@@ -55,9 +60,16 @@ async def partitioned_shown(
     if metadata is None:
         raise TopicNotFound(f"Partitioned Topic {topic} not found")
     names = await admin.access.created_partitions(topic)
-    parts = [await _seen(admin, name, wanted, rates_of) for name in names]
-    total = sums.total(seen.stats for seen in parts)
-    rates = summed(((seen.stats, seen.rates) for seen in parts), total)
+    parts: list[_Seen] = []
+    shown_parts: dict[str, Any] = {}
+    total, rates = TopicStats(), _NO_RATES
+    async for some in in_turns(batches(names), 1):
+        seen = [await _seen(admin, name, wanted, rates_of) for name in some]
+        before, total = total, sums.total([total, *(one.stats for one in seen)])
+        rates = summed([(before, rates), *((one.stats, one.rates) for one in seen)], total)
+        parts += seen
+        if each:
+            shown_parts |= {str(one.name): _shown(admin, one, wanted) for one in seen}
     answer = stats.partitioned_json(
         total,
         rates,
@@ -71,9 +83,7 @@ async def partitioned_shown(
     )
     if not topic.persistent:
         answer = with_drops(answer, total, rates)
-    if each:
-        answer["partitions"] = {str(seen.name): _shown(admin, seen, wanted) for seen in parts}
-    return answer
+    return answer | ({"partitions": shown_parts} if each else {})
 
 
 async def last_message_id(admin: AdminServices, request: Request) -> Reply:

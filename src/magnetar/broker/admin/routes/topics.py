@@ -6,7 +6,7 @@ from magnetar.broker.admin import arguments
 from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import JSON, Reply, Request, done, shown
 from magnetar.broker.admin.router import FORCE, Query, Route, reads
-from magnetar.broker.admin.routes.namespaces import SYSTEM_TOPICS, existing, visible
+from magnetar.broker.admin.routes.namespaces import SYSTEM_TOPICS, existing, shown_names
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.auth.access import Access
 from magnetar.broker.topics.topic import storing
@@ -27,7 +27,7 @@ async def names(admin: AdminServices, request: Request) -> Reply:
     bundle = request.query.get("bundle")
     if bundle is not None:
         topics = [name for name in topics if policies.bundles.range_of(name) == bundle]
-    return shown([str(name) for name in visible(topics, request)])
+    return await shown_names(topics, request)
 
 
 @reads(SYSTEM_TOPICS)
@@ -36,7 +36,7 @@ async def partitioned_names(admin: AdminServices, request: Request) -> Reply:
     await existing(admin, request)
     namespace, domain = arguments.namespace(request), arguments.domain(request)
     names = await admin.resources.partitioned_topics(namespace, domain)
-    return shown([str(name) for name in visible(names, request)])
+    return await shown_names(names, request)
 
 
 async def create(admin: AdminServices, request: Request) -> Reply:
