@@ -1,6 +1,7 @@
 """A broker that asks who its clients are, seen by clients of both libraries and over HTTP."""
 
 import asyncio
+import logging
 
 import aiohttp
 import pulsar
@@ -28,16 +29,20 @@ def official(url, shown):
         client.close()
 
 
-async def test_who_has_a_token_is_let_in(broker):
+async def test_who_has_a_token_is_let_in(broker, caplog):
+    caplog.set_level(logging.DEBUG)
     shown = AuthenticationToken(token())
     for url in (broker.service_url, broker.web_url):
         async with Client(url, authentication=shown) as client:
             await (await client.create_producer("ours")).send(b"x")
     await asyncio.to_thread(official, broker.service_url, pulsar.AuthenticationToken(token()))
+    assert "connection." in caplog.text
+    assert token() not in caplog.text
 
 
 @pytest.mark.parametrize("data", [None, token() + "x"])
-async def test_any_other_is_told_so_at_once(broker, data):
+async def test_any_other_is_told_so_at_once(broker, data, caplog):
+    caplog.set_level(logging.DEBUG)
     shown = data and AuthenticationToken(data)
     for url in (broker.service_url, broker.web_url):
         async with Client(url, authentication=shown) as client:
@@ -48,6 +53,8 @@ async def test_any_other_is_told_so_at_once(broker, data):
         shown = data and pulsar.AuthenticationToken(data)
         with pytest.raises(pulsar.AuthenticationError):
             await asyncio.to_thread(official, broker.service_url, shown)
+    assert "connection.refused" in caplog.text
+    assert not data or data not in caplog.text
 
 
 async def test_http_asks_before_it_reads_or_says_anything(broker, caplog):
@@ -63,3 +70,30 @@ async def test_http_asks_before_it_reads_or_says_anything(broker, caplog):
             )
             assert (await refused.json())["reason"].startswith("Authentication required: ")
     assert token() not in caplog.text
+
+
+def refreshing(url, asked):
+    """The official client sends for three seconds, with tokens that hold for one."""
+
+    def supply():
+        asked.append(token(life_s=1))
+        return asked[-1]
+
+    quiet = pulsar.ConsoleLogger(pulsar.LoggerLevel.Error)
+    client = pulsar.Client(url, authentication=pulsar.AuthenticationToken(supply), logger=quiet)
+    try:
+        producer = client.create_producer("official")
+        while len(asked) < 2:
+            producer.send(b"still here")
+        producer.send(b"and after it")
+    finally:
+        client.close()
+
+
+async def test_the_official_client_shows_a_new_token_when_it_is_asked():
+    asked = []
+    settings = {**TAKES_TOKENS, "authenticationRefreshCheckSeconds": 1}
+    async with LocalBroker(settings=settings) as broker:
+        async with asyncio.timeout(10):
+            await asyncio.to_thread(refreshing, broker.service_url, asked)
+        assert len(asked) >= 2

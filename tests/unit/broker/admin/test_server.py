@@ -8,6 +8,8 @@ from magnetar.broker.admin.exchange import JSON, Reply, Request, shown
 from magnetar.broker.admin.router import Route, Router
 from magnetar.broker.admin.routes.functions import FORM_BYTES_MAX
 from magnetar.broker.admin.server import AdminServer
+from magnetar.broker.auth.authorization import Principal
+from magnetar.broker.auth.http import Sender
 from magnetar.broker.listeners import Listener
 from magnetar.errors import Fenced
 from magnetar.tasks import Tasks
@@ -156,6 +158,44 @@ async def test_a_page_that_came_from_here_may_change_something(server):
     refused = "HTTP/1.1 403 Forbidden"
     assert (await raw(server, sent("localhost:2", "localhost:1")))[0] == refused
     assert (await raw(server, sent("evil.example", "evil.example")))[0] == refused
+
+
+class EndsSoon:
+    """Knows every sender, for a moment."""
+
+    challenge = "x"
+
+    def asks(self, _access, _path):
+        return True
+
+    async def sender(self, _headers, _certificate):
+        return Sender(Principal("me"), 0.05)
+
+
+async def test_a_body_that_goes_on_ends_with_the_credentials_of_its_reader():
+    closed = asyncio.Event()
+
+    async def endless(_services: None, _: Request) -> Reply:
+        async def pieces():
+            try:
+                yield b"first"
+                await asyncio.Event().wait()
+            finally:
+                closed.set()
+
+        return Reply(200, stream=pieces())
+
+    server = await AdminServer.start(
+        Router([Route("GET", "/endless", endless)], None),
+        listening(),
+        Tasks("test"),
+        sign_in=EndsSoon(),
+    )
+    status, _, body = await raw(server, get("/endless"))
+    assert status == "HTTP/1.1 200 OK"
+    assert b"first" in body
+    assert closed.is_set()
+    await server.close()
 
 
 async def test_closing_lets_a_request_under_way_finish():

@@ -95,6 +95,17 @@ async def test_only_a_proxy_speaks_for_others_and_is_believed_where_nobody_autho
         peer.wire.close()
 
 
+async def test_who_is_greeted_out_of_tact_does_not_stay(clock):
+    async with LocalBroker(
+        settings={**MANY, "keepAliveIntervalSeconds": 30}, clock=clock
+    ) as broker:
+        peer, _ = await open_with(broker, **shows(b"x", client_version="Pulsar-CPP-v4.2.0"))
+        await clock.advance(30)
+        await clock.advance(30)
+        while not await peer.hung_up_on():
+            pass
+
+
 REFRESHES = pb.FeatureFlags(supports_auth_refresh=True)
 ENDS_S = 1100  # By the broker's clock, which begins at 1000; it looks every 60 s.
 
