@@ -9,13 +9,13 @@ from typing import Any, Final, NoReturn
 from magnetar.clock import Clock
 from magnetar.errors import InvalidValue
 
+from .auth.watched_file import Mark, mark_of
 from .tls_settings import TlsSettings
 
 log = logging.getLogger(__name__)
 
 HANDSHAKE_TIMEOUT_S: Final = 10.0
 _VERSIONS: Final = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
-_Mark = tuple[tuple[int, int, int] | None, ...]
 
 
 class ServerTls:
@@ -47,9 +47,9 @@ class ServerTls:
             await clock.sleep(self._settings.refresh_check_s)
             self.renew()
 
-    def _mark_now(self) -> _Mark:
+    def _mark_now(self) -> tuple[Mark | None, ...]:
         files = (self._settings.certificate, self._settings.key, self._settings.trust)
-        return tuple(map(_mark_of, files))
+        return tuple(map(mark_of, files))
 
 
 class RenewedContext(ssl.SSLContext):
@@ -133,16 +133,6 @@ def openssl_name(name: str) -> str:
     name = name.removeprefix("TLS_").removeprefix("RSA_WITH_").replace("_WITH_", "_")
     name = re.sub(r"AES_(128|256)", r"AES\1", name).replace("POLY1305_SHA256", "POLY1305")
     return re.sub(r"AES(128|256)_CBC_", r"AES\1_", name).replace("_", "-")
-
-
-def _mark_of(file: Path | None) -> tuple[int, int, int] | None:
-    if file is None:
-        return None
-    try:
-        found = file.stat()
-    except OSError:
-        return None
-    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _no_password() -> NoReturn:

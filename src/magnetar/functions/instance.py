@@ -17,6 +17,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from magnetar.client import blocking
+from magnetar.client.admin_api import AdminApi as ClientAdminApi
 from magnetar.client.consumers.config import ConsumerOptions
 from magnetar.client.consumers.letters import DeadLetterPolicy
 from magnetar.client.message import Message
@@ -32,6 +33,7 @@ from magnetar.functions.state_topic import StateTopic
 from magnetar.model.names import TopicName
 from magnetar.model.subscriptions import InitialPosition, SubscriptionType
 from magnetar.spark.admin import AdminApi
+from magnetar.spark.client_settings import ClientSettings
 
 log = logging.getLogger(__name__)
 
@@ -53,9 +55,14 @@ class Instance:
         *,
         clock: Clock,
         admin_url: str | None = None,
+        client_settings: ClientSettings | None = None,
         redelivery_delay_s: float = 60.0,
     ) -> None:
-        """Raises InvalidValue for what the code does not have, or cannot be done."""
+        """The admin API is asked as ``client_settings`` say, with credentials and TLS.
+
+        Raises InvalidValue for what the code does not have, or cannot be done.
+        """
+        settings = client_settings or ClientSettings()
         self._client = client
         self._config = config
         self._clock = clock
@@ -69,7 +76,8 @@ class Instance:
         self._stopping = threading.Event()
         self.metrics = InstanceMetrics()
         self._lines = LogLines(config, instance_id)
-        self._state = StateTopic(client, config, instance_id, admin_url=admin_url)
+        admin = None if admin_url is None else ClientAdminApi(admin_url, options=settings.options())
+        self._state = StateTopic(client, config, instance_id, admin=admin)
         self._processor = Processor(
             config,
             instance_id=instance_id,
@@ -79,7 +87,7 @@ class Instance:
             metrics=self.metrics,
         )
         producers = Producers(client, config, instance_id, self._processor.values.output.schema)
-        self._sender = self._sender_of(producers, admin_url)
+        self._sender = self._sender_of(producers, admin_url, settings)
         self._log_sender = PlainSender(producers)
         self._done: dict[str, tuple[int, ...]] = {}  # By topic: nothing up to here comes again.
 
@@ -207,14 +215,16 @@ class Instance:
             return _IDLE_S
         return min(_IDLE_S, max(0.0, (due_ms - self._clock.wall_ms()) / 1000))
 
-    def _sender_of(self, producers: Producers, admin_url: str | None) -> Sender:
+    def _sender_of(
+        self, producers: Producers, admin_url: str | None, settings: ClientSettings
+    ) -> Sender:
         if not self._once:
             return PlainSender(producers)
         if admin_url is None:
             raise InvalidValue(
                 "EFFECTIVELY_ONCE asks the broker whether it deduplicates: give the admin URL"
             )
-        return OnceSender(producers, AdminApi(admin_url, 30.0).deduplicates)
+        return OnceSender(producers, AdminApi(admin_url, 30.0, client=settings).deduplicates)
 
     def _assigned(self) -> list[str]:
         """The partitions of this instance, where each has one instance."""

@@ -62,6 +62,7 @@ class FunctionTask:
             instance_id,
             clock=SystemClock(),
             admin_url=self.broker.admin_url,
+            client_settings=self.broker.client,
             redelivery_delay_s=self.redelivery_delay_s,
         )
 

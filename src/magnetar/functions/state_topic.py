@@ -8,18 +8,16 @@ What an instance changes is written before the position on its inputs moves. So 
                       are passed over
 """
 
-import json
 import logging
-import urllib.request
 from collections.abc import Iterable, Iterator, Mapping
 from threading import Event
-from typing import Any
 from urllib.parse import quote
 
 from magnetar.client import blocking
+from magnetar.client.admin_api import AdminApi
 from magnetar.client.message import Message
 from magnetar.client.outgoing_message import OutgoingMessage
-from magnetar.errors import InvalidValue, NotReady, TopicNotFound
+from magnetar.errors import InvalidValue, TopicNotFound
 from magnetar.functions.config import FunctionConfig, ProcessingGuarantees
 from magnetar.functions.state import FunctionState, Record
 from magnetar.model.names import TopicName
@@ -45,12 +43,12 @@ class StateTopic:
         config: FunctionConfig,
         instance_id: int,
         *,
-        admin_url: str | None = None,
+        admin: AdminApi | None = None,
     ) -> None:
-        """With ``admin_url`` the topic is compacted; without, it grows with each change."""
+        """With ``admin`` the topic is compacted; without, it grows with each change."""
         self._client = client
         self._topic = config.state_topic
-        self._admin_url = admin_url
+        self._admin = admin
         self._once = config.processing_guarantees is ProcessingGuarantees.EFFECTIVELY_ONCE
         self._shared = config.parallelism > 1
         self._state = FunctionState(
@@ -89,7 +87,7 @@ class StateTopic:
                 each.close()
 
     def _open(self) -> None:
-        _keep(self._client, self._topic, self._admin_url)
+        _keep(self._client, self._topic, self._admin)
         self._producer = self._client.create_producer(self._topic, send_timeout_s=0)
         self._reader = self._client.create_reader(
             self._topic, EARLIEST_MESSAGE, read_compacted=True, receiver_queue_size=_RUN
@@ -117,7 +115,7 @@ def put_state(
     key: str,
     value: bytes,
     *,
-    admin_url: str | None = None,
+    admin: AdminApi | None = None,
 ) -> None:
     """Set a value of a function's state; a single instance that runs sees it when it starts again.
 
@@ -126,7 +124,7 @@ def put_state(
     if config.processing_guarantees is ProcessingGuarantees.EFFECTIVELY_ONCE:
         raise InvalidValue(f"{config.fqfn} is EFFECTIVELY_ONCE: only its inputs change its state")
     topic = config.state_topic
-    _keep(client, topic, admin_url)
+    _keep(client, topic, admin)
     state = FunctionState("", commits=False)
     state.put(key, value)
     with client.create_producer(topic) as producer:
@@ -141,7 +139,7 @@ def _exists(client: blocking.Client, topic: str) -> bool:
     return True
 
 
-def _keep(client: blocking.Client, topic: str, admin_url: str | None) -> None:
+def _keep(client: blocking.Client, topic: str, admin: AdminApi | None) -> None:
     """Have the broker keep what is written, from the first message on.
 
     A subscription does so, and never lets go. Compaction has a cursor that does so too, and lets go
@@ -150,38 +148,23 @@ def _keep(client: blocking.Client, topic: str, admin_url: str | None) -> None:
     if _exists(client, topic):
         return
     holder = client.subscribe(topic, _HOLDER, initial_position=InitialPosition.EARLIEST)
-    if admin_url is None:
+    if admin is None:
         holder.close()
         return
     name = TopicName.parse(topic)
-    path = f"persistent/{name.tenant}/{name.namespace_local}/{quote(name.local, safe='')}"
-    _ask(admin_url, "POST", f"{path}/compactionThreshold", COMPACTION_THRESHOLD_BYTES)
+    local = quote(name.local, safe="")
+    path = f"/admin/v2/persistent/{name.tenant}/{name.namespace_local}/{local}"
+    admin.send("POST", f"{path}/compactionThreshold", COMPACTION_THRESHOLD_BYTES)
     with client.create_producer(topic) as producer:
         producer.send(b"1", key="version")
-    _ask(admin_url, "PUT", f"{path}/compaction")
+    admin.send("PUT", f"{path}/compaction")
     for _ in range(_COMPACTION_CHECKS):
-        if _ask(admin_url, "GET", f"{path}/compaction")["status"] == "SUCCESS":
+        if admin.get(f"{path}/compaction")["status"] == "SUCCESS":
             holder.unsubscribe()
             return
         Event().wait(_COMPACTION_PAUSE_S)  # Nobody tells that a topic was compacted.
     holder.close()
     log.warning("function.state_not_compacted topic=%s: it grows with each change", topic)
-
-
-def _ask(admin_url: str, method: str, path: str, value: object = None) -> Any:
-    url = f"{admin_url.rstrip('/')}/admin/v2/{path}"
-    request = urllib.request.Request(  # noqa: S310 - an http URL.
-        url,
-        method=method,
-        data=None if value is None else json.dumps(value).encode(),
-        headers={"Content-Type": "application/json"},
-    )
-    try:
-        with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310 - as above.
-            said = answer.read()
-    except OSError as error:
-        raise NotReady(f"the admin API does not take {method} {url}: {error}") from error
-    return json.loads(said) if said else None
 
 
 def _message(record: Record) -> OutgoingMessage:

@@ -6,6 +6,7 @@ from support.admin import ask
 from support.functions import configured
 
 from magnetar.client import blocking
+from magnetar.client.admin_api import AdminApi
 from magnetar.errors import InvalidValue
 from magnetar.functions.state_topic import StateTopic, put_state, read_state
 from magnetar.model.names import TopicName
@@ -16,7 +17,7 @@ from magnetar.testing.local_broker import BrokerThread
 def opened(broker, client, function):
     def open_topic(instance_id=0, **keys):
         config = function.config("Counting", **keys)
-        return closing(StateTopic(client, config, instance_id, admin_url=broker.web_url))
+        return closing(StateTopic(client, config, instance_id, admin=AdminApi(broker.web_url)))
 
     return open_topic
 
@@ -61,7 +62,7 @@ def test_effectively_once_brings_its_position(opened):
 
 def test_a_value_can_be_put_from_outside(broker, client, function, opened):
     config = function.config("Counting")
-    put_state(client, config, "a", b"given", admin_url=broker.web_url)
+    put_state(client, config, "a", b"given", admin=AdminApi(broker.web_url))
     with opened() as topic:
         assert topic.state().get("a") == b"given"
     once = function.config("Counting", processingGuarantees="EFFECTIVELY_ONCE")
@@ -77,7 +78,7 @@ def test_what_was_compacted_survives_and_what_was_before_goes(tmp_path):
         with (
             BrokerThread(tmp_path / "data", settings=settings) as broker,
             blocking.Client(broker.service_url) as client,
-            closing(StateTopic(client, config, 0, admin_url=broker.web_url)) as topic,
+            closing(StateTopic(client, config, 0, admin=AdminApi(broker.web_url))) as topic,
         ):
             assert topic.state().counter("n") == (100 if life else None)
             assert ask(broker, "GET", f"{path}/subscriptions") == ["__compaction"]

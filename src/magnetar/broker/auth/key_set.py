@@ -5,9 +5,11 @@ import json
 import logging
 from collections.abc import Mapping
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import jwt
 
+from magnetar.broker.cluster.lookup import is_loopback
 from magnetar.clock import Clock
 from magnetar.errors import InvalidValue, NotAuthenticated
 from magnetar.tasks import Tasks
@@ -38,6 +40,12 @@ class KeySet:
         if not self._url:
             self._file = WatchedFile(SETTING, where)
             self._keys = read_key_set(self._file.read())
+        elif where.startswith("http:") and not is_loopback(urlsplit(where).hostname or ""):
+            log.warning(
+                "authentication.keys_over_http %s: who is in between can make any token; use "
+                "https://",
+                where,
+            )
 
     async def find(self, header: Mapping[str, Any]) -> TokenKey | None:
         """The key for the header of a token. Raises NotAuthenticated while there are none."""

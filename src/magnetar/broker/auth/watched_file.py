@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeVar
 
 from magnetar.errors import InvalidValue
@@ -11,7 +12,19 @@ from .key_text import file_of, read_file, read_key
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
-_Mark = tuple[int, int, int]  # Of a file as it was read: its number, size and time.
+Mark = tuple[int, int, int]
+"""Of a file as it was read: its number, size and time."""
+
+
+def mark_of(file: Path | None) -> Mark | None:
+    """The mark of a file now; None where there is none."""
+    if file is None:
+        return None
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 class WatchedFile:
@@ -21,11 +34,11 @@ class WatchedFile:
         self._setting = setting
         self._where = where
         self._file = None if where.startswith("data:") else file_of(where)
-        self._mark: _Mark | None = None
+        self._mark: Mark | None = None
 
     def read(self) -> bytes:
         """Its content. Raises InvalidValue."""
-        self._mark = self._mark_now()
+        self._mark = mark_of(self._file)
         if self._file is not None:
             return read_file(self._setting, self._file)
         return read_key(self._setting, self._where)
@@ -35,7 +48,7 @@ class WatchedFile:
 
         What cannot be read is logged once, and nothing changes.
         """
-        mark = self._mark_now()
+        mark = mark_of(self._file)
         if mark == self._mark:
             return None
         try:
@@ -43,12 +56,3 @@ class WatchedFile:
         except InvalidValue as error:
             log.warning("authentication.file_not_read what was read before goes on: %s", error)
             return None
-
-    def _mark_now(self) -> _Mark | None:
-        if self._file is None:
-            return None
-        try:
-            found = self._file.stat()
-        except OSError:
-            return None
-        return found.st_ino, found.st_size, found.st_mtime_ns

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Unpack
 
 from magnetar.client import blocking
+from magnetar.client.admin_api import AdminApi
 from magnetar.client.config import ClientOptions
 from magnetar.functions.config import FunctionConfig
 from magnetar.functions.state_topic import put_state, read_state
@@ -17,7 +18,7 @@ class States:
     def __init__(self, service_url: str, admin_url: str, **options: Unpack[ClientOptions]) -> None:
         """``options`` are those of a client."""
         self._service_url = service_url
-        self._admin_url = admin_url
+        self._admin = AdminApi(admin_url, options=options)
         self._options = options
 
     async def get(self, config: FunctionConfig, key: str) -> dict[str, Any] | None:
@@ -35,7 +36,7 @@ class States:
 
     def _put(self, config: FunctionConfig, key: str, value: bytes) -> None:
         with blocking.Client(self._service_url, **self._options) as client:
-            put_state(client, config, key, value, admin_url=self._admin_url)
+            put_state(client, config, key, value, admin=self._admin)
 
 
 def shown(value: bytes | None, counter: int | None) -> dict[str, Any] | None:

@@ -126,3 +126,12 @@ def test_what_a_key_says_of_itself_holds():
     assert (kid, key.algorithms) == ("first", ("PS256",))
     [(_, key)] = read_key_set(document(jwk(SECOND, "second")).encode())
     assert key.algorithms == ("ES256",)
+
+
+def test_keys_that_anybody_in_between_could_change_are_warned_of(caplog):
+    KeySet("http://keys.example/jwks", ManualClock())
+    assert "authentication.keys_over_http http://keys.example/jwks" in caplog.text
+    caplog.clear()
+    KeySet("https://keys.example/jwks", ManualClock())
+    KeySet("http://localhost/jwks", ManualClock())
+    assert not caplog.text
