@@ -49,6 +49,7 @@ _BROKER_SUMS: Final = {
     "pulsar_broker_storage_write_rate": "pulsar_storage_write_rate",
     "pulsar_broker_storage_read_rate": "pulsar_storage_read_rate",
 }
+END: Final = b"# EOF\n"  # Of what is told as OpenMetrics.
 _PERIOD: Final = "of the last whole statsUpdateFrequencyInSecs"
 
 
@@ -62,7 +63,7 @@ class Seen:
 
 
 class BrokerMetrics:
-    """A collector, as the library has them; its ``collect`` finds all families afresh."""
+    """Finds all families afresh, in parts."""
 
     def __init__(self, admin: AdminServices, seen: Seen) -> None:
         self._admin = admin
@@ -70,18 +71,18 @@ class BrokerMetrics:
         self._cluster = admin.cluster
         self._started_s = admin.vitals.started_ms / 1000
 
-    def collect(self) -> Iterator[Metric]:
-        yield from self._sums()
-        yield from self._storage()
-        yield from self._connections()
-        yield from self._lookups()
-        yield from self._topic_loads()
-        yield from self._schemas()
-        yield from self._metadata()
-        yield from self._own()
-        yield from self._process()
+    def parts(self) -> Iterator[Iterator[Metric]]:
+        yield self._sums()
+        yield self._storage()
+        yield self._connections()
+        yield self._lookups()
+        yield self._topic_loads()
+        yield self._schemas()
+        yield self._metadata()
+        yield self._own()
+        yield self._process()
         if self._admin.metrics.managed_ledgers:
-            yield from self._managed_ledgers()
+            yield self._managed_ledgers()
 
     def _sums(self) -> Iterator[Metric]:
         totals = [sum(each) for each in zip(*self._seen.sums.values(), strict=True)]
@@ -365,8 +366,18 @@ def _add_summary(
     family.add_sample(f"{family.name}_created", dict(labels), created)
 
 
-def encoded(admin: AdminServices, seen: Seen, accept: str) -> tuple[bytes, str]:
-    """All families in the format that a client accepts, and its content type."""
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Some families, as a collector of the library."""
+
+    families: Iterator[Metric]
+
+    def collect(self) -> Iterator[Metric]:
+        return self.families
+
+
+def encoded(admin: AdminServices, seen: Seen, accept: str) -> tuple[Iterator[bytes], str]:
+    """All families in the format that a client accepts, in parts, and its content type."""
     encode, content_type = choose_encoder(accept)
-    text: bytes = encode(BrokerMetrics(admin, seen))
-    return text, content_type
+    parts = BrokerMetrics(admin, seen).parts()
+    return (encode(_Part(part)).removesuffix(END) for part in parts), content_type

@@ -5,7 +5,7 @@ Nothing is computed before somebody asks.
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from importlib import import_module
 from typing import Final
 
@@ -41,7 +41,8 @@ async def answer(admin: AdminServices, accept: str) -> tuple[AsyncIterator[bytes
     module = await loop.run_in_executor(None, import_module, _BROKER_METRICS)  # It takes a while.
     seen = module.Seen(scrape.topics, scrape.sums, tuple(scrape.system_bytes))
     head, content_type = module.encoded(admin, seen, accept)
-    return scrape.pieces(head), content_type
+    end = module.END if "openmetrics" in content_type else b""
+    return scrape.pieces(head, end), content_type
 
 
 class _Scrape:
@@ -81,10 +82,11 @@ class _Scrape:
             for namespace, its in self.sums.items():
                 self._namespace.add(labels_of(**self._labels(namespace)), its)
 
-    async def pieces(self, head: bytes) -> AsyncIterator[bytes]:
-        """The answer; ``head`` has the metrics of the broker, and maybe the mark of an end."""
-        end = b"# EOF\n" if head.endswith(b"# EOF\n") else b""
-        yield head.removesuffix(b"# EOF\n")
+    async def pieces(self, head: Iterable[bytes], end: bytes) -> AsyncIterator[bytes]:
+        """The answer; ``head`` has the metrics of the broker."""
+        for piece in head:
+            yield piece
+            await self._give_way()
         tables = (
             self._topic,
             self._namespace,
