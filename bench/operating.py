@@ -3,7 +3,8 @@
     python -m bench.operating [--topics 1] [--rate 500] [--rounds 7] [--seconds 1]
 
 One broker and one producer; rounds with nobody looking and rounds with a listener to the events of
-the topic and a scrape each second take turns; the figures are medians of rounds. The looking is done by another process.
+the topic and a scrape each second take turns; the figures are medians of rounds. Another process
+does the looking.
 """
 
 import argparse
@@ -42,7 +43,7 @@ for line in sys.stdin:
 """
 
 
-async def main() -> None:
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--topics", type=int, default=1, help="open topics with a subscription")
     parser.add_argument("--rate", type=int, default=500, help="messages in a second")
@@ -53,7 +54,7 @@ async def main() -> None:
         look = [sys.executable, "-c", LOOK, broker.web_url]
         with subprocess.Popen(look, stdin=subprocess.PIPE, text=True) as looking:
             try:
-                await measure(broker.service_url, looking, options)
+                asyncio.run(measure(broker.service_url, looking, options))
             finally:
                 looking.kill()
 
@@ -72,9 +73,7 @@ async def measure(url: str, looking: "subprocess.Popen[str]", options: argparse.
                 looking.stdin.flush()
                 await asyncio.sleep(0.2)
                 found[kind].append(await round_of(producer, options))
-    print(
-        f"{options.topics} topics, {options.rate} messages/s, {options.rounds} rounds of each kind"
-    )
+    print(f"{options.topics} topics, {options.rate} messages/s, {options.rounds} rounds of each")
     p99_ms = {}
     for kind, what in (("off", "nobody looks"), ("on", "events and a scrape each second")):
         p50, p90, p99_ms[kind] = (
@@ -109,4 +108,4 @@ def quantile(times: list[float], share: float) -> float:
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    main()

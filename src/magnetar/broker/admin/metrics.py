@@ -27,7 +27,7 @@ from magnetar.model.names import NamespaceName, TopicName
 from magnetar.model.stats import SubscriptionStats
 from magnetar.model.system_topics import is_system_topic
 
-WORK_S: Final = 0.001
+WORK_S: Final = 0.0005
 """Others get the event loop after so much work."""
 _BROKER_METRICS: Final = "magnetar.broker.admin.broker_metrics"
 
@@ -84,8 +84,8 @@ class _Scrape:
 
     async def pieces(self, head: Iterable[bytes], end: bytes) -> AsyncIterator[bytes]:
         """The answer; ``head`` has the metrics of the broker."""
-        for piece in head:
-            yield piece
+        for part in head:
+            yield part
             await self._give_way()
         tables = (
             self._topic,

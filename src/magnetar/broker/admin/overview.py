@@ -5,8 +5,7 @@ and shown to everybody who asks within a second.
 """
 
 import logging
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Final, TypeAlias
 
 from magnetar.broker.admin.vitals import Disk, Vitals
@@ -26,9 +25,10 @@ COUNTED_S: Final = 10.0
 """How long tenants, namespaces and the free disk space are not asked for again."""
 WINDOW_S: Final = 60.0
 """Quantiles are those of the last one to two of these."""
-TOPICS_PER_TURN: Final = 100  # Then the loop serves others.
+TOPICS_PER_TURN: Final = 50  # Then the loop serves others.
 
 _Totals: TypeAlias = tuple[int, int, int, int]
+_NOTHING: Final[_Totals] = (0, 0, 0, 0)
 Sight: TypeAlias = frozenset[NamespaceName] | None
 """Which namespaces somebody may see; None: everything."""
 
@@ -49,16 +49,15 @@ class NamespaceSums:
     bytes_out: float = 0.0
 
     def add(self, other: "NamespaceSums") -> None:
-        self.topics += other.topics  # Written out, since it is done for every topic.
-        self.subscriptions += other.subscriptions
-        self.producers += other.producers
-        self.consumers += other.consumers
-        self.backlog_entries += other.backlog_entries
-        self.storage_bytes += other.storage_bytes
-        self.messages_in += other.messages_in
-        self.bytes_in += other.bytes_in
-        self.messages_out += other.messages_out
-        self.bytes_out += other.bytes_out
+        for each in fields(self):
+            setattr(self, each.name, getattr(self, each.name) + getattr(other, each.name))
+
+    def divide(self, elapsed_s: float) -> None:
+        """What was done in so many seconds becomes what is done in one."""
+        self.messages_in /= elapsed_s
+        self.bytes_in /= elapsed_s
+        self.messages_out /= elapsed_s
+        self.bytes_out /= elapsed_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +70,14 @@ class Look:
     sums: dict[NamespaceName, NamespaceSums]
     namespaces: list[NamespaceName]
     disk: Disk | None
+
+
+@dataclass(slots=True)
+class _Found:
+    """What a pass over the topics found."""
+
+    sums: dict[NamespaceName, NamespaceSums] = field(default_factory=dict)
+    totals: dict[TopicName, _Totals] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -181,38 +188,28 @@ class Overview:
             "disk": disk and {"freeBytes": disk.free_bytes, "totalBytes": disk.total_bytes},
         }
 
-    async def _pass(self) -> list[tuple[TopicName, NamespaceSums, _Totals]]:
+    async def _pass(self) -> _Found:
         """Look at every open topic."""
-        found = []
+        before, found = self._totals, _Found()
         for count, (name, topic) in enumerate(list(self._registry.loaded.items()), start=1):
-            found.append((name, *_seen(topic)))
+            sums = found.sums.get(name.namespace)
+            if sums is None:
+                sums = found.sums[name.namespace] = NamespaceSums()
+            found.totals[name] = _add_topic(sums, topic, before.get(name, _NOTHING))
             if count % TOPICS_PER_TURN == 0:
                 await self._clock.sleep(0)
         return found
 
-    def _noted(
-        self,
-        topics: Iterable[tuple[TopicName, NamespaceSums, _Totals]],
-        namespaces: list[NamespaceName],
-        disk: Disk | None,
-    ) -> Look:
+    def _noted(self, found: _Found, namespaces: list[NamespaceName], disk: Disk | None) -> Look:
         now = self._clock.now()
         elapsed = max(now - self._last.at, 1e-3)
-        before, self._totals = self._totals, {}
-        sums: dict[NamespaceName, NamespaceSums] = {}
-        for name, its, totals in topics:
-            self._totals[name] = totals
-            # A total below the last one started again from 0: the topic was unloaded meanwhile.
-            rates = [
-                (new - old if new >= old else new) / elapsed
-                for new, old in zip(totals, before.get(name, (0, 0, 0, 0)), strict=True)
-            ]
-            its.messages_in, its.bytes_in, its.messages_out, its.bytes_out = rates
-            sums.setdefault(name.namespace, NamespaceSums()).add(its)
+        self._totals = found.totals
+        for sums in found.sums.values():
+            sums.divide(elapsed)
         self._lag.turn(now)
         if self._sync is not None:
             self._sync.turn(now)
-        return Look(now, self._clock.wall_ms(), elapsed, sums, namespaces, disk)
+        return Look(now, self._clock.wall_ms(), elapsed, found.sums, namespaces, disk)
 
     async def _namespaces(self, known: list[NamespaceName]) -> list[NamespaceName]:
         """All of them; those that were known, where the metadata cannot be read."""
@@ -224,12 +221,14 @@ class Overview:
             return known
 
 
-def _seen(topic: Topic) -> tuple[NamespaceSums, _Totals]:
-    """What a topic has, and the totals of what it did since it was loaded."""
+def _add_topic(sums: NamespaceSums, topic: Topic, before: _Totals) -> _Totals:
+    """Add what a topic has, and what it did since; return its totals since it was loaded."""
     removed = topic.removed_totals
     messages, size = removed.message_count, removed.size_bytes
-    sums = NamespaceSums(1, len(topic.subscriptions), len(topic.producers))
-    sums.storage_bytes = topic.storage_bytes
+    sums.topics += 1
+    sums.subscriptions += len(topic.subscriptions)
+    sums.producers += len(topic.producers)
+    sums.storage_bytes += topic.storage_bytes
     for subscription in topic.subscriptions.values():
         sums.consumers += len(subscription.consumers)
         sums.backlog_entries += subscription.backlog
@@ -238,4 +237,11 @@ def _seen(topic: Topic) -> tuple[NamespaceSums, _Totals]:
         for consumer in subscription.consumers:
             messages += consumer.totals.message_count
             size += consumer.totals.size_bytes
-    return sums, (topic.message_count, topic.size_bytes, messages, size)
+    totals = (topic.message_count, topic.size_bytes, messages, size)
+    # A total below the last one started again from 0: the topic was unloaded meanwhile.
+    grown = [new - old if new >= old else new for new, old in zip(totals, before, strict=True)]
+    sums.messages_in += grown[0]
+    sums.bytes_in += grown[1]
+    sums.messages_out += grown[2]
+    sums.bytes_out += grown[3]
+    return totals
