@@ -169,3 +169,24 @@ async def test_a_proxy_and_its_client_must_both_be_allowed():
         assert (await world.ask("GET", path, role="proxy", **through))[0] == 200
         await world.revoke("client")
         assert (await world.ask("GET", path, role="proxy", **through))[0] == 403
+
+
+async def test_a_redrive_publishes_only_where_who_asks_may(world):
+    """To consume letters is not to publish where they came from."""
+    root = "/admin/v2/persistent/public/default"
+    letter = {"value": "x", "properties": {"REAL_TOPIC": "persistent://public/default/origin"}}
+    assert (await world.ask("PUT", f"{root}/origin", {}))[0] == 204
+    await world.ask("PUT", f"{root}/letters/subscription/kept", "earliest")
+    status, text = await world.ask("POST", f"{root}/letters/messages", {"messages": [letter]})
+    assert status == 200, text
+    await world.grant("reader", "consume")
+    status, text = await world.ask("POST", f"{root}/letters/messages", {}, role="reader")
+    assert status in (401, 403), text
+    order = {"dryRun": True}
+    status, text = await world.ask("POST", f"{root}/letters/redrive", order, role="reader")
+    answer = json.loads(text)
+    assert (status, answer["messages"]) == (200, 0)
+    assert "Don't have permission to produce" in str(answer["skipped"])
+    await world.grant("reader", "consume", "produce")
+    _, text = await world.ask("POST", f"{root}/letters/redrive", order, role="reader")
+    assert json.loads(text)["messages"] == 1, text

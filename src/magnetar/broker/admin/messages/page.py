@@ -14,7 +14,7 @@ from magnetar.broker.topics.topic_log import TopicLog
 from magnetar.clock import Clock
 from magnetar.model.position import EARLIEST, Position
 
-from .stored import StoredMessage, messages_in
+from .stored import StoredMessage, messages_in, plain_batch
 
 COUNT_MAX: Final = 500
 """Messages of a page."""
@@ -24,8 +24,11 @@ SCANNED_ENTRIES_MAX: Final = 100_000
 SCANNED_BYTES_MAX: Final = 64 * 1024 * 1024
 SCANNED_S_MAX: Final = 2.0
 """How far a page looks for what is wanted."""
-SLICE_S: Final = 0.001
-INLINE_BYTES: Final = 16 * 1024
+SLICE_S: Final = 0.0003
+"""How long it works before others have their turn;"""
+PAUSE_S: Final = 0.0005
+"""and how long they have it. An event loop makes a millisecond of it."""
+INLINE_BYTES: Final = 256 * 1024
 """Larger entries are unpacked in a thread."""
 READ_ENTRIES: Final = 200
 READ_BYTES: Final = 256 * 1024
@@ -75,7 +78,7 @@ class Slices:
 
     async def turn(self) -> None:
         if self._clock.now() >= self._until:
-            await self._clock.sleep(0)
+            await self._clock.sleep(PAUSE_S)
             self._until = self._clock.now() + SLICE_S
 
 
@@ -87,8 +90,13 @@ async def find_page(
     count: int,
     backwards: bool = False,
     wanted: Callable[[StoredMessage], bool],
+    may_have: Callable[[bytes], bool] = lambda _: True,
 ) -> Page:
-    """At most ``count`` messages from ``start`` on. Raises what the stores raise."""
+    """At most ``count`` messages from ``start`` on. Raises what the stores raise.
+
+    ``may_have``: whether something that is wanted can be in these bytes, by which most of a batch
+    need not be unpacked.
+    """
     page, scan = Page(), Scan()
     page.scan = scan
     size, deadline, slices = 0, clock.now() + SCANNED_S_MAX, Slices(clock)
@@ -102,6 +110,13 @@ async def find_page(
             break
         scan.entries += 1
         scan.bytes += len(entry)
+        passed_over = None if may_have(entry) else plain_batch(position, entry)
+        if passed_over is not None:
+            scan.messages += passed_over.batch_size
+            scan.first = scan.first or passed_over
+            scan.last = passed_over
+            await slices.turn()
+            continue
         for message in await unpacked(position, entry, slices, backwards=backwards):
             if position == start.position and _before(message, start, backwards=backwards):
                 continue

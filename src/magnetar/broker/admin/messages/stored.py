@@ -100,6 +100,19 @@ def messages_in(position: Position, entry: bytes) -> Iterator[StoredMessage]:
     yield whole
 
 
+def plain_batch(position: Position, entry: bytes) -> StoredMessage | None:
+    """A batch whose messages lie there as they are, as if it were one of them; None for another."""
+    try:
+        said = metadata.parse(entry)
+    except CorruptEntry:
+        return None
+    if not said.is_plain_batch:
+        return None
+    return StoredMessage(
+        position, batch_size=said.message_count, publish_time_ms=said.publish_time_ms
+    )
+
+
 def _whole(position: Position, entry: bytes, said: Metadata, more: Peek) -> StoredMessage:
     encryption = said.encryption
     return StoredMessage(

@@ -1,5 +1,6 @@
 """Which messages are wanted: by key, by time, and by what they contain. Pure."""
 
+from base64 import b64encode
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -33,6 +34,20 @@ class Wanted:
             and (not self.contains or self._contained(message))
         )
 
+    def may_be_in(self, data: bytes) -> bool:
+        """Whether a message that fits can be among these bytes, not compressed."""
+        return (
+            (self.key is None or any(key in data for key in _written(self.key)))
+            and all(each.encode() in data for pair in self.properties for each in pair)
+            and (not self.contains or self._may_contain(data))
+        )
+
+    def _may_contain(self, data: bytes) -> bool:
+        name, is_pair, value = self.contains.partition("=")
+        if self.contains.encode() in data:
+            return True
+        return bool(is_pair) and name.encode() in data and value.encode() in data
+
     @property
     def everything(self) -> bool:
         return self == Wanted()
@@ -50,6 +65,11 @@ class Wanted:
         return any(self.contains in text for text in texts) or (
             self.contains.encode() in message.data
         )
+
+
+def _written(key: str) -> tuple[bytes, bytes]:
+    """A key as text, and as the base64 of bytes."""
+    return key.encode(), b64encode(key.encode())
 
 
 def time_ms(text: str) -> int:

@@ -57,13 +57,14 @@ def wanted_of(said: Any) -> Wanted:
     """Which messages a query, or a body, asks for. Raises InvalidValue."""
     since, until = said.get("since"), said.get("until")
     properties = said.get("properties") or {}
+    texts = (said.get("key", ""), said.get("filter", ""))
     if not isinstance(properties, dict) or not all(
-        isinstance(each, str) for each in (*properties.values(), said.get("filter") or "")
+        isinstance(each, str) for each in (*properties.values(), *texts)
     ):
-        raise InvalidValue("filter is a text, and properties are an object of texts")
+        raise InvalidValue("key and filter are texts, and properties are an object of texts")
     return Wanted(
         said.get("key"),
-        said.get("filter") or "",
+        said.get("filter", ""),
         tuple(properties.items()),
         since_ms=None if since is None else time_ms(str(since)),
         until_ms=None if until is None else time_ms(str(until)),
@@ -93,6 +94,7 @@ async def browse(admin: AdminServices, request: Request) -> Reply:
                 count=asked.count,
                 backwards=asked.backwards,
                 wanted=_taken(asked, stored),
+                may_have=asked.wanted.may_be_in,
             )
         found, places = merged.merged(pages, asked.count, backwards=asked.backwards)
         showing = {

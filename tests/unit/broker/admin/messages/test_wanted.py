@@ -51,6 +51,22 @@ def test_it_takes_nothing_else(wanted):
     assert not wanted.takes(MESSAGE)
 
 
+@pytest.mark.parametrize(
+    ("wanted", "data"),
+    [
+        (Wanted(key="a"), b"-YQ==-"),
+        (Wanted(key="YQ=="), b"-YQ==-"),
+        (Wanted(contains="n=3"), b"n...3"),
+        (Wanted(contains="n=3"), b"n=3"),
+        (Wanted(properties=(("n", "3"),)), b"n...3"),
+        (Wanted(since_ms=5), b""),
+    ],
+)
+def test_what_fits_may_be_in_bytes_that_have_its_parts(wanted, data):
+    assert wanted.may_be_in(data)
+    assert wanted == Wanted(since_ms=5) or not wanted.may_be_in(b"other")
+
+
 def test_times_are_milliseconds_or_in_iso_s_form():
     assert time_ms("1795363200000") == 1795363200000
     assert time_ms("2026-11-22T16:00:00Z") == 1795363200000
