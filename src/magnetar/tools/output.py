@@ -47,7 +47,7 @@ def show(value: Any, form: str, table: "RenderableType | None" = None) -> None:
 
         click.echo(yaml.safe_dump(value, sort_keys=False, allow_unicode=True), nl=False)
     elif table is not None:
-        console().print(table)
+        print_table(table)
     else:
         _show_plain(value)
 
@@ -57,6 +57,18 @@ def console() -> "Console":
     from rich.console import Console  # noqa: PLC0415 - JSON needs none of it
 
     return Console() if sys.stdout.isatty() else Console(width=_WIDE)
+
+
+def print_table(table: "RenderableType") -> None:
+    """Print it; where nobody looks at a terminal, without the blanks that end its lines."""
+    shown = console()
+    if shown.is_terminal:
+        shown.print(table)
+        return
+    with shown.capture() as drawn:
+        shown.print(table)
+    for line in drawn.get().splitlines():
+        click.echo(line.rstrip())
 
 
 def table_of(*columns: str) -> "Table":
@@ -88,7 +100,7 @@ def _show_rows(columns: Sequence[str], rows: Iterator[Sequence[Any]]) -> None:
     table = table_of(*columns)
     for row in rows:
         table.add_row(*(Text(text_of(each)) for each in row))
-    console().print(table)
+    print_table(table)
 
 
 def _flat(value: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:

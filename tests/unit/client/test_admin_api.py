@@ -49,7 +49,7 @@ class Web(BaseHTTPRequestHandler):
 def web(*answers):
     handler = type("It", (Web,), {"answers": list(answers), "asked": []})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     try:
         yield f"http://127.0.0.1:{server.server_port}", handler.asked

@@ -87,7 +87,7 @@ class Closed(BaseHTTPRequestHandler):
 @contextmanager
 def closed_api(**said):
     server = ThreadingHTTPServer(("127.0.0.1", 0), type("It", (Closed,), said))
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     try:
         yield server

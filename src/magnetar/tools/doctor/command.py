@@ -3,12 +3,13 @@
 import os
 import sys
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import click
 
 from magnetar.errors import MagnetarError
 from magnetar.tools.connection import Connection, admin_options
-from magnetar.tools.output import console, output_format, show, table_of
+from magnetar.tools.output import output_format, print_table, show, table_of
 
 from . import broker, machine
 from .finding import Finding, Verdict, wrong
@@ -48,12 +49,15 @@ def findings(connection: Connection, conf: Path | None) -> list[Finding]:
         machine.java(),
     ]
     health = broker.running(connection.api(timeout_s=_HEALTH_TIMEOUT_S))
-    runs = not health.said.startswith("none")
     try:
         configured, config = broker.configuration(conf, os.environ)
     except MagnetarError as error:
         return [*found, wrong("configuration", str(error), "name a file that can be read"), health]
     found += configured
+    # The one that answers has the ports and the folder of these settings when it has this port.
+    answers = health.verdict is Verdict.OK and not health.said.startswith("none")
+    its_ports = {config.server.web_port, config.tls.web_port}
+    runs = answers and urlsplit(connection.admin_url).port in its_ports
     found += broker.ports(config, runs=runs)
     found += broker.data_folder(config, runs=runs)
     return [*found, health]
@@ -69,4 +73,4 @@ def _show(found: list[Finding]) -> None:
         if one.remedy:
             said.append(f"\n→ {one.remedy}", "bold")
         table.add_row(Text(one.verdict.value, colours[one.verdict]), one.subject, said)
-    console().print(table)
+    print_table(table)
