@@ -13,7 +13,4 @@ BEFORE = {
         ("DELETE", "persistent/golden/lim/a", None), ("DELETE", "persistent/golden/lim/b", None)
     ),
 }
-DIFFERENCES = {
-    "max_topics_partitions": "the reason names the namespace and how many topics it has",
-    "max_topics_exceeded": "the reason names the namespace and how many topics it has",
-}
+DIFFERENCES = {}

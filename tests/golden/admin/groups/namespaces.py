@@ -1,8 +1,8 @@
 """namespaces"""
 
-from golden.admin.groups.shared import NOT_YET
+from golden.admin.groups.shared import NO_SYSTEM_TOPICS
 
 BEFORE = {}
 DIFFERENCES = {
-    "topic_hash_positions_loaded": NOT_YET,
+    "topic_hash_positions_loaded": NO_SYSTEM_TOPICS,
 }

@@ -17,7 +17,6 @@ async def consumer_left(world):
 
 BEFORE = {"stats": passing_topic, "delete_sub_active": consumer_left}
 DIFFERENCES = {
-    "list_bundle": "the reason names the bundle and where to find others",
     "skip_all": "it keeps no messages to go to, which is not answered with yes",
     "skip": "it keeps no messages to go to, which is not answered with yes",
     "resetcursor": "it keeps no messages to go to, which is not answered with yes",

@@ -1,6 +1,6 @@
 """ns_policies"""
 
-from golden.admin.groups.shared import NO_ALIYUN, NOT_OURS, NOT_YET
+from golden.admin.groups.shared import NO_ALIYUN, NOT_OURS
 
 NO_REPLICATION = "nothing is replicated to another cluster yet, so it is refused"
 SAYS_ELSEWHERE = "it is the namespace that does not exist, as for every other policy"
@@ -13,12 +13,11 @@ DIFFERENCES = {
     'subscriptionAuthMode.set_bad_"Zzz"': (
         "a mode that there is not is refused: it would open subscriptions"
     ),
-    "antiAffinity.get_after_bad": NOT_YET,
     "antiAffinity.list": LEFT_OUT,
     "antiAffinity.list_later": LEFT_OUT,
     'offloadPolicies.set_bad_{"managedLedgerOffloadDriver": "nope"}': NO_ALIYUN,
     "offloadPolicies.set_bad_{}": NO_ALIYUN,
     'subscriptionTypesEnabled.set_bad_["Zzz"]': NOT_OURS,
     "scanOffloadedLedgers": NOT_OURS,
-    "policies_after_all": NOT_YET,
+    "policies_after_all": "an action that there is not was refused before, and is not stored",
 }

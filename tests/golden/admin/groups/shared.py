@@ -6,7 +6,6 @@ TOPICS = "persistent://golden/topics"
 NOT_OURS = "a mistake of the caller's is not a failure of ours"
 NO_ALIYUN = "Aliyun is not among the places that ledgers are offloaded to"
 NO_SYSTEM_TOPICS = "there are no system topics"
-NOT_YET = "not there yet"
 
 
 def making(*requests):

@@ -1,6 +1,6 @@
 """Policies of topics."""
 
-from golden.admin.groups.shared import NO_ALIYUN, NO_SYSTEM_TOPICS, NOT_OURS, NOT_YET, making
+from golden.admin.groups.shared import NO_ALIYUN, NO_SYSTEM_TOPICS, NOT_OURS, making
 
 NO_HDFS = "fileSystemURI is a folder of the broker's: others are refused"
 
@@ -21,7 +21,6 @@ BEFORE = {
     ),
 }
 DIFFERENCES = {
-    "offloadPolicies.get_default_applied": NOT_YET,
     "offloadPolicies.set": NO_HDFS,
     "offloadPolicies.get_set": NO_HDFS,
     "offloadPolicies.get_set_applied": NO_HDFS,

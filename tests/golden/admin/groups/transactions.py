@@ -1,7 +1,8 @@
 """Transactions: the recorded broker had a coordinator."""
 
-from golden.admin.groups.shared import NOT_YET, listen
+from golden.admin.groups.shared import NO_SYSTEM_TOPICS, NOT_OURS, listen
 
+NO_TRANSACTIONS = "the recorded broker had a coordinator of transactions; ours has none"
 TOPIC = "persistent://golden/txn/t"
 
 
@@ -11,51 +12,41 @@ async def messages(world):
     await world.send(TOPIC, b"0", b"1", b"2", b"in-txn", name="txn-producer")
 
 
-BEFORE = {"coordinators": messages}
+async def first_acknowledged(world):
+    await world.make(("POST", "persistent/golden/txn/t/subscription/sub-txn/skip/1", None))
+
+
+BEFORE = {"coordinators": messages, "analyze_txn": first_acknowledged}
 DIFFERENCES = {
-    "coordinators": NOT_YET,
-    "coordinatorStats": NOT_YET,
-    "coordinatorStats_0": NOT_YET,
-    "coordinatorStats_unknown": NOT_YET,
-    "metadata_open": NOT_YET,
-    "metadata_unknown": NOT_YET,
-    "metadata_unknown_coord": NOT_YET,
-    "inBuffer": NOT_YET,
-    "inBuffer_unknown": NOT_YET,
-    "inPendingAck": NOT_YET,
-    "inPendingAck_unknown_sub": NOT_YET,
-    "bufferStats": NOT_YET,
-    "bufferStats_lwm": NOT_YET,
-    "bufferStats_unknown": NOT_YET,
-    "pendingAckStats": NOT_YET,
-    "pendingAckStats_lwm": NOT_YET,
-    "pendingAckStats_unknown_sub": NOT_YET,
-    "pendingAckStats_unknown_topic": NOT_YET,
-    "slow": NOT_YET,
-    "slow_big": NOT_YET,
-    "slow_coord": NOT_YET,
-    "coordInternal": NOT_YET,
-    "coordInternal_unknown": NOT_YET,
-    "bufferInternal": NOT_YET,
-    "pendingAckInternal": NOT_YET,
-    "pendingAckInternal_unknown": NOT_YET,
-    "position": NOT_YET,
-    "position_batch": NOT_YET,
-    "position_unknown": NOT_YET,
-    "topic_stats_open": NOT_YET,
-    "topic_internalStats_open": NOT_YET,
-    "peek_open": NOT_YET,
-    "metadata_committed": NOT_YET,
-    "bufferStats_committed": NOT_YET,
-    "topic_stats_committed": NOT_YET,
-    "abort": NOT_YET,
-    "metadata_aborted": NOT_YET,
-    "abort_again": NOT_YET,
-    "abort_unknown": NOT_YET,
-    "scale": NOT_YET,
-    "scale_less": NOT_YET,
-    "scale_negative": NOT_YET,
-    "topics_txn": NOT_YET,
-    "topics_system": NOT_YET,
-    "analyze_txn": NOT_YET,
+    "coordinators": NO_TRANSACTIONS,
+    "coordinatorStats": NO_TRANSACTIONS,
+    "coordinatorStats_0": NO_TRANSACTIONS,
+    "metadata_open": NO_TRANSACTIONS,
+    "metadata_unknown_coord": NO_TRANSACTIONS,
+    "inBuffer": NO_TRANSACTIONS,
+    "inPendingAck_unknown_sub": NOT_OURS,
+    "bufferStats": NO_TRANSACTIONS,
+    "bufferStats_lwm": NO_TRANSACTIONS,
+    "pendingAckStats": NO_TRANSACTIONS,
+    "pendingAckStats_lwm": NO_TRANSACTIONS,
+    "pendingAckStats_unknown_sub": NOT_OURS,
+    "slow": NO_TRANSACTIONS,
+    "slow_coord": NO_TRANSACTIONS,
+    "coordInternal": NO_TRANSACTIONS,
+    "bufferInternal": NO_TRANSACTIONS,
+    "pendingAckInternal": NO_TRANSACTIONS,
+    "position": NO_TRANSACTIONS,
+    "position_batch": NO_TRANSACTIONS,
+    "topic_stats_open": NO_TRANSACTIONS,
+    "topic_internalStats_open": NO_TRANSACTIONS,
+    "peek_open": NO_TRANSACTIONS,
+    "bufferStats_committed": NO_TRANSACTIONS,
+    "topic_stats_committed": NO_TRANSACTIONS,
+    "abort": NO_TRANSACTIONS,
+    "abort_again": NOT_OURS,
+    "abort_unknown": NOT_OURS,
+    "scale": NO_TRANSACTIONS,
+    "scale_less": NO_TRANSACTIONS,
+    "topics_txn": NO_SYSTEM_TOPICS,
+    "topics_system": NO_SYSTEM_TOPICS,
 }

@@ -18,8 +18,7 @@ async def names_in_bundle(admin: AdminServices, request: Request) -> Reply:
     """The topics of one bundle that somebody uses."""
     policies = await existing(admin, request)
     namespace, bundle = arguments.namespace(request), request.segments["bundle"]
-    if bundle not in policies.bundles.ranges:
-        raise Rejection(412, f"{bundle} is no bundle of {namespace}: ask for its bundles")
+    policies.bundles.bounds(bundle, namespace)
     found = await admin.resources.topics(namespace, arguments.domain(request))
     return shown([str(name) for name in found if policies.bundles.range_of(name) == bundle])
 

@@ -17,6 +17,7 @@ from magnetar.broker.settings import MIB
 from magnetar.errors import InvalidValue, NotAllowed
 from magnetar.model import policy_values as values
 from magnetar.model.offload_policies import FILES, GCS, S3, OffloadPolicies
+from magnetar.model.policies import Level
 from magnetar.model.position import EARLIEST
 from magnetar.model.process_status import ProcessStatus
 
@@ -82,7 +83,10 @@ async def show_status(admin: AdminServices, request: Request) -> Reply:
 async def get(scope: PolicyScope, admin: AdminServices, request: Request) -> Reply:
     found = (await scope.own(admin, request)).offload
     if scope is not NAMESPACE and request.flag("applied"):
-        found = (await scope.combined(admin, request)).policies.offload
+        combined = await scope.combined(admin, request)
+        found = combined.policies.offload
+        if combined.levels.get("offload") is Level.BROKER and found and not found.driver:
+            found = None  # Nobody says that anything is offloaded.
     return Reply(200) if found in (None, OffloadPolicies()) else shown(_shown(found))
 
 
@@ -114,7 +118,8 @@ async def change(scope: PolicyScope, admin: AdminServices, request: Request) -> 
 
 async def remove(scope: PolicyScope, admin: AdminServices, request: Request) -> Reply:
     await scope.own(admin, request)
-    await scope.change(admin, request, offload=None)
+    older = {each.name: None for each in _OLDER} if scope is NAMESPACE else {}
+    await scope.change(admin, request, offload=None, **older)
     return done()
 
 

@@ -1,10 +1,11 @@
 """What old clients and people in a hurry ask: paths of Pulsar's first API, and a slash left out."""
 
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
+from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import Reply, Request
-from magnetar.broker.admin.router import Route
+from magnetar.broker.admin.router import ANY, ANY_METHOD, Route
 from magnetar.broker.admin.routes import brokers, clusters, namespaces, tenants
 from magnetar.broker.admin.services import AdminServices
 from magnetar.broker.auth.access import Access
@@ -18,6 +19,12 @@ async def with_slash(_admin: AdminServices, request: Request) -> Reply:
 async def no_namespace(_admin: AdminServices, _request: Request) -> Reply:
     """Answer for a namespace within a cluster, which there are none of any more."""
     raise NamespaceNotFound("Namespace does not exist")
+
+
+async def no_websocket(_admin: Any, request: Request) -> Reply:
+    raise Rejection(
+        405, f"There is no WebSocket API at {request.path}: clients use the binary protocol"
+    )
 
 
 _OLD: Final = {
@@ -42,6 +49,7 @@ ROUTES: Final = (
         no_namespace,
         access=Access.TENANT_ADMIN,
     ),
+    Route(ANY_METHOD, "/ws/v2", no_websocket, gives=ANY, access=Access.PUBLIC),
     Route("GET", "/admin", with_slash, access=Access.PUBLIC),
     Route("GET", "/admin/v2", with_slash, access=Access.PUBLIC),
 )
