@@ -5,6 +5,7 @@ stop everything come first. To add a cause: write a rule, and add it to ``_RULES
 """
 
 from collections.abc import Callable, Iterator
+from shlex import quote
 from typing import Final
 
 from magnetar.broker.dispatch.blocked import Blocked, Why
@@ -83,7 +84,7 @@ def _no_consumers(facts: Facts) -> Iterator[Finding]:
         f"No consumer is connected, and {counted(view.backlog, 'entry')} wait"
         f"{age(facts.oldest_age_s)}.",
         f"start a consumer of subscription {view.name}; if nobody needs it any more: magnetar "
-        f"admin topics unsubscribe -s {view.name} {facts.topic}",
+        f"admin topics unsubscribe -s {quote(view.name)} {quote(facts.topic)}",
         last_ms,
     )
 
@@ -156,7 +157,8 @@ def _holes(facts: Facts) -> Iterator[Finding]:
         f"{view.mark.ledger_id}:{view.mark.entry_id}{age(facts.oldest_age_s)}, and what follows "
         f"cannot be deleted.{lost}",
         "acknowledge or negatively acknowledge every message, also those that failed; see the "
-        f"first one with magnetar admin topics peek-messages -s {view.name} -n 1 {facts.topic}",
+        f"first one: magnetar admin topics peek-messages -s {quote(view.name)} -n 1 "
+        f"{quote(facts.topic)}",
         view.mark_moved_ms,
     )
 
@@ -171,7 +173,7 @@ def _poison(facts: Facts) -> Iterator[Finding]:
         f"The message {at.ledger_id}:{at.entry_id} was redelivered {view.redelivered_most} times: "
         "whoever gets it fails, or does not acknowledge it in time.",
         "let consumers have a dead letter policy (maxRedeliverCount), or look at it: magnetar "
-        f"admin topics get-message-by-id -l {at.ledger_id} -e {at.entry_id} {facts.topic}",
+        f"admin topics get-message-by-id -l {at.ledger_id} -e {at.entry_id} {quote(facts.topic)}",
     )
 
 
@@ -184,7 +186,8 @@ def _expiry(facts: Facts) -> Iterator[Finding]:
             f"{counted(view.expired, 'entry')} expired without being consumed since the topic was "
             f"loaded, the last {duration(ago_s(facts, view.last_expired_ms))} ago"
             + (f"; messages live {duration(ttl_s)} (messageTTL)." if ttl_s else "."),
-            "consume faster, or let messages live longer: magnetar admin topics set-message-ttl",
+            "consume faster, or let messages live longer: magnetar admin topics set-message-ttl "
+            f"-t 7d {quote(facts.topic)}",
             view.last_expired_ms,
         )
 
@@ -238,8 +241,8 @@ def _topic(facts: Facts) -> Iterator[Finding]:
             "backlog-quota",
             Severity.WARNING,
             f"A backlog of the topic exceeds its quota of {what}: {_QUOTAS[limit.policy]}.",
-            "consume, skip (magnetar admin topics skip), or raise it: magnetar admin namespaces "
-            "set-backlog-quota",
+            "consume, raise the quota, or acknowledge the oldest unseen: magnetar admin topics "
+            f"skip -s {quote(facts.view.name)} -n 1000 {quote(facts.topic)}",
         )
 
 

@@ -1,6 +1,7 @@
 """What keeps a subscription from moving just now, as its dispatch says it, and the remedy. Pure."""
 
 from collections.abc import Callable, Iterator
+from shlex import quote
 from typing import Final
 
 from magnetar.broker.dispatch.blocked import Blocked, Why
@@ -70,8 +71,8 @@ def consumer_unacked(facts: Facts, blocked: Blocked) -> Finding:
         f"Consumer {blocked.consumer} gets nothing: it holds {held_count(consumer)}, and may hold "
         f"{limit} (maxUnackedMessagesPerConsumer){held_since(consumer)}.",
         "let it acknowledge what it has done; if it never does, close it; a higher limit: magnetar "
-        f"admin topics set-max-unacked-messages-on-consumer --max-num {max(limit, 1) * 2} "
-        f"{facts.topic}",
+        f"admin topics set-max-unacked-messages-per-consumer -m {max(limit, 1) * 2} "
+        f"{quote(facts.topic)}",
     )
 
 
@@ -86,7 +87,7 @@ def _subscription_unacked(facts: Facts, _: Blocked) -> Finding:
         f"(maxUnackedMessagesPerSubscription) until half are acknowledged. Consumer {most.name} "
         f"holds most, {most.held_messages}{held_since(most)}.",
         f"let them acknowledge, or close {most.name}; a higher limit: magnetar admin topics "
-        f"set-max-unacked-messages-on-subscription --max-num {max(limit, 1) * 2} {facts.topic}",
+        f"set-max-unacked-messages-per-subscription -m {max(limit, 1) * 2} {quote(facts.topic)}",
     )
 
 
@@ -156,14 +157,22 @@ def _unowned(_: Facts, blocked: Blocked) -> Finding:
     )
 
 
+_RATE_COMMANDS: Final = {
+    "subscription": "set-subscription-dispatch-rate",
+    "topic": "set-dispatch-rate",
+}
+
+
 def _rate(facts: Facts, blocked: Blocked) -> Finding:
+    command = _RATE_COMMANDS.get(blocked.limit)
     return Finding(
         "dispatch-rate",
         Severity.WARNING,
         f"The dispatch rate of the {blocked.limit} is used up for the moment; deliveries waited "
         f"for limits {times(facts.view.rate_waits)} since the topic was loaded.",
-        "raise it with magnetar admin topics set-dispatch-rate or set-subscription-dispatch-rate "
-        "(or those of namespaces); -1 is no limit",
+        f"a higher rate, -1 for none: magnetar admin topics {command} -md -1 {quote(facts.topic)}"
+        if command
+        else "a higher rate: the broker's dispatchThrottlingRateInMsg, or the resource group's",
     )
 
 
@@ -175,7 +184,7 @@ def _delayed(facts: Facts, blocked: Blocked) -> Finding:
         f"What is left is delayed: {counted(facts.view.delayed, 'entry')}, the next one until "
         f"{instant(blocked.until_ms)}, in {duration(until_s)}.",
         "wait, or deliver all at once by switching delayed delivery off: magnetar admin topics "
-        f"set-delayed-delivery --disable {facts.topic}",
+        f"set-delayed-delivery --disable {quote(facts.topic)}",
     )
 
 

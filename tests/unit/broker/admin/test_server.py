@@ -218,3 +218,56 @@ async def test_closing_lets_a_request_under_way_finish():
     [(status, _, body)] = await asking
     await closing
     assert (status, body) == ("HTTP/1.1 200 OK", b'"done"')
+
+
+class Endless:
+    """A body that goes on."""
+
+    def __init__(self):
+        self.closed = asyncio.Event()
+
+    def __aiter__(self):
+        return self
+
+    async def __anext__(self):
+        return bytes(1024 * 1024)
+
+    async def aclose(self):
+        self.closed.set()
+
+
+@pytest.mark.parametrize("ends", ["reads nothing", "goes"])
+async def test_who_reads_nothing_of_a_stream_or_goes_is_let_go(monkeypatch, ends):
+    monkeypatch.setattr("magnetar.broker.admin.server.READER_TIMEOUT_S", 0.05)
+    stream = Endless()
+
+    async def endless(_services: None, _: Request) -> Reply:
+        return Reply(200, content_type="text/plain", stream=stream)
+
+    router = Router([Route("GET", "/endless", endless)], None)
+    server = await AdminServer.start(router, listening(), Tasks("test"))
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port, limit=1024)
+    writer.write(get("/endless").encode())
+    await reader.readuntil(b"\r\n")
+    if ends == "goes":
+        writer.transport.abort()
+    async with asyncio.timeout(5):
+        await stream.closed.wait()
+    writer.close()
+    await server.close()
+
+
+async def test_head_of_a_stream_is_its_head():
+    stream = Endless()
+
+    async def endless(_services: None, _: Request) -> Reply:
+        return Reply(200, content_type="text/event-stream", stream=stream)
+
+    router = Router([Route("GET", "/endless", endless)], None)
+    server = await AdminServer.start(router, listening(), Tasks("test"))
+    status, headers, body = await raw(server, get("/endless", "HEAD"))
+    assert "200" in status
+    assert headers["content-type"].startswith("text/event-stream")
+    assert body == b""
+    assert stream.closed.is_set()
+    await server.close()

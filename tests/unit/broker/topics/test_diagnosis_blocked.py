@@ -1,4 +1,5 @@
 import pytest
+from unit.broker.admin.routes.test_diagnosis import check_command
 from unit.broker.topics.test_diagnosis import consumer, facts
 
 from magnetar.broker.dispatch.blocked import Blocked, Why
@@ -17,6 +18,7 @@ def test_whatever_keeps_it_is_said_with_a_remedy(why):
     for finding in found:
         assert finding.text.endswith(".")
         assert finding.remedy
+        check_command(finding.remedy)
 
 
 @pytest.mark.parametrize("why", Why)

@@ -97,6 +97,7 @@ async def _facts(admin: AdminServices, topic: Topic, subscription: Subscription)
         rate_in=rates.get(THE_TOPIC, NO_RATES).messages,
         rate_out=rates.get(subscription_part(subscription.name), NO_RATES).messages,
         fenced=topic.fenced,
+        terminated=stored is not None and stored.terminated_at is not None,
         unwritable=admin.vitals.write_error(),
         quota=quota,
     )
