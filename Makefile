@@ -5,7 +5,7 @@ PY := .venv/bin/python
 READY := .venv/.ready
 BENCH := .venv/.bench
 
-.PHONY: help setup wheel run docs test test-pulsar scenarios crash sink spark-places functions check format generate proto all clean
+.PHONY: help setup wheel run docs test test-pulsar pulsar-admin scenarios crash sink spark-places functions check format generate proto all clean
 
 help:            ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -33,6 +33,9 @@ test: $(READY)   ## all tests, in two processes; ARGS="-n 0 tests/..." runs some
 test-pulsar: $(BENCH)  ## the tests of our client against Apache Pulsar itself (Maven fetches it)
 	@if $(PY) -m bench.pulsar_standalone; then \
 		MAGNETAR_WITH_PULSAR=1 $(PY) -m pytest $(if $(findstring tests/,$(ARGS)),,tests/client) $(ARGS); fi
+
+pulsar-admin: $(READY)  ## Apache Pulsar's own command line against our broker (Maven fetches it)
+	@if $(PY) -m bench.pulsar_admin; then $(PY) -m pytest tests/compatibility/test_pulsar_admin.py $(ARGS); fi
 
 scenarios: $(READY)  ## what dispatch does, told as text; REWRITE=1 writes down what happens today
 	$(PY) -m pytest tests/scenarios $(ARGS)

@@ -16,17 +16,33 @@ class Missing(Exception):
     """It cannot be had here: the message says why."""
 
 
+def cached(name: str, *, jars_min: int, remedy: str) -> Path:
+    """The folder with jars that were fetched before. Raises Missing."""
+    jars = _folder(name)
+    if not _complete(jars, jars_min):
+        raise Missing(f"{name} was not fetched: {remedy}")
+    return jars
+
+
+def _folder(name: str) -> Path:
+    if shutil.which("java") is None:
+        raise Missing("there is no java: apt-get install openjdk-17-jre-headless")
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "magnetar-bench"
+    return cache / name / "lib"
+
+
+def _complete(jars: Path, jars_min: int) -> bool:
+    return len(list(jars.glob("*.jar"))) >= jars_min and (jars.parent / "complete").exists()
+
+
 def fetched(name: str, pom: Path, *, jars_min: int, size: str, **properties: str) -> Path:
     """The folder with the jars of ``pom``, filled by Maven if it is not yet. Raises Missing.
 
     ``properties`` are the pom's, with ``_`` for a dot. Far fewer than ``jars_min`` jars: an
     earlier fetch did not end.
     """
-    if shutil.which("java") is None:
-        raise Missing("there is no java: apt-get install openjdk-17-jre-headless")
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "magnetar-bench"
-    jars = cache / name / "lib"
-    if len(list(jars.glob("*.jar"))) >= jars_min and (jars.parent / "complete").exists():
+    jars = _folder(name)
+    if _complete(jars, jars_min):
         return jars
     if shutil.which("mvn") is None:
         raise Missing("there is no Maven: apt-get install maven")
