@@ -24,7 +24,7 @@ run: $(READY)    ## the main job: flights through a broker and a Spark pipeline,
 	.venv/bin/magnetar quickstart $(ARGS)
 
 docs: $(READY)   ## the documents as a site in build/site, with a reference; no server, no network
-	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --quiet --strict
+	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict
 	@echo build/site/index.html
 
 test: $(READY)   ## all tests, in two processes; ARGS="-n 0 tests/..." runs some in one

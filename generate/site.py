@@ -5,13 +5,19 @@ one of the admin API, made from its OpenAPI description. A page that is named as
 a link there.
 """
 
+import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
+
+from magnetar import __version__
+from magnetar.broker.admin import openapi
+from magnetar.broker.admin.app import ROUTES
 
 ROOT: Final = Path(__file__).parents[1]
 REPOSITORY_PAGES: Final = {
@@ -62,9 +68,12 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     files.append(File.generated(config, "decisions.md", content=f"# Decisions\n\n{listed}"))
     for name, (title, modules) in REFERENCE.items():
         blocks = "\n\n".join(f"::: {module}" for module in modules)
-        files.append(
-            File.generated(config, f"reference/{name}.md", content=f"# {title}\n\n{blocks}\n")
-        )
+        page = f"# {title}\n\n{blocks}\n"
+        files.append(File.generated(config, f"reference/{name}.md", content=page))
+    described = openapi.document(ROUTES, version=__version__)
+    files.append(File.generated(config, "reference/openapi.json", content=json.dumps(described)))
+    page = "".join(_rest(described))
+    files.append(File.generated(config, "reference/rest.md", content=page))
     return files
 
 
@@ -108,6 +117,26 @@ def on_post_page(output: str, page: Page, **_: Any) -> str:
 def on_post_template(output_content: str, **_: Any) -> str:
     """The same in pages that are no document."""
     return _OF_OTHERS.sub(_OURS, output_content)
+
+
+def _rest(described: dict[str, Any]) -> Iterator[str]:
+    """A page with a table of the operations of each tag."""
+    yield f"# The admin REST API\n\n{described['info']['description']}\n\n"
+    yield "[The OpenAPI document](openapi.json) is made of the same; a broker serves it at\n"
+    yield "`/admin/v2/openapi.json`.\n"
+    operations = [
+        (path, method, operation)
+        for path, methods in described["paths"].items()
+        for method, operation in methods.items()
+        if method != "parameters"
+    ]
+    for tag in sorted({operation["tags"][0] for _, _, operation in operations}):
+        yield f"\n## {tag}\n\n| | path | what it does | query | asks for |\n|---|---|---|---|---|\n"
+        for path, method, operation in operations:
+            if operation["tags"][0] == tag:
+                query = ", ".join(f"`{one['name']}`" for one in operation["parameters"])
+                row = (method.upper(), f"`{path}`", operation["summary"], query)
+                yield f"| {' | '.join(row)} | {operation['x-magnetar-access']} |\n"
 
 
 def _title(page: Path) -> str:
