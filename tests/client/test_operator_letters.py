@@ -138,12 +138,13 @@ async def test_a_redrive_keeps_to_its_rate_and_is_stopped(broker):
     await asked(broker, "POST", f"{DLQ}/redrive", {"subscription": "kept", "rate": 1})
     with pytest.raises(OSError, match="409"):
         await asked(broker, "POST", f"{DLQ}/redrive", {"subscription": "kept"})
-    while (await asked(broker, "GET", f"{DLQ}/redrive"))["messages"] < 3:
+    while (await asked(broker, "GET", f"{DLQ}/redrive"))["messages"] < 1:
         pass
     await asked(broker, "DELETE", f"{DLQ}/redrive")
     found = await asked(broker, "GET", f"{DLQ}/redrive")
     assert (found["status"], found["error"]) == ("ERROR", "It was stopped")
-    assert await backlog(broker, DLQ, "kept") == 0
+    assert found["messages"] < 3
+    assert await backlog(broker, DLQ, "kept") == 3 - found["messages"]
     assert await backlog(broker, DLQ, "another") == 3
 
 

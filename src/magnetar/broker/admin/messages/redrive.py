@@ -4,6 +4,7 @@ A letter is acknowledged when its copy is durable. Between the two it is in both
 there and starts again publishes it twice.
 """
 
+import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
@@ -25,10 +26,14 @@ from .page import Slices, entries_from, unpacked
 from .publishing import Publisher
 from .wanted import Wanted
 
+log = logging.getLogger(__name__)
+
 COUNT_MAX: Final = 100_000
 """Letters of one redrive."""
 GROUP_MAX: Final = 100
-"""Letters that are published together, and then acknowledged."""
+"""Letters that are published together, and then acknowledged; a tenth of a second's at most."""
+GROUP_BYTES_MAX: Final = 1024 * 1024
+"""Bytes of their entries, or one entry."""
 TARGETS_MAX: Final = 64
 """Topics that one redrive publishes to; letters for others stay."""
 REASONS_MAX: Final = 20
@@ -142,22 +147,33 @@ class Redrive:
         """Return when it is done, or failed; ``progress`` tells. Cancelled, it has stopped."""
         progress = self.progress
         try:
-            group: list[EntryLetters] = []
-            async for found in planned(self._order, progress, self._clock):
-                group.append(found)
-                if sum(len(each.letters) for each in group) >= GROUP_MAX or len(group) > GROUP_MAX:
-                    await self._move(group)
-                    group = []
-            await self._move(group)
+            await self._move_all()
             progress.status = ProcessStatus.SUCCESS
         except MagnetarError as error:
             progress.status, progress.error = ProcessStatus.ERROR, str(error)
+        except Exception as error:
+            log.exception("redrive.defect topic=%s", self._order.topic.name)
+            progress.status, progress.error = ProcessStatus.ERROR, f"A defect of ours: {error!r}"
         finally:
             if progress.status is ProcessStatus.RUNNING:
                 progress.status, progress.error = ProcessStatus.ERROR, "It was stopped"
             progress.ended_ms = self._clock.wall_ms()
             for publisher in self._publishers.values():
                 publisher.detach()
+
+    async def _move_all(self) -> None:
+        rate = self._order.rate
+        most = min(GROUP_MAX, max(rate // 10, 1)) if rate else GROUP_MAX
+        group: list[EntryLetters] = []
+        count, size = 0, 0
+        async for found in planned(self._order, self.progress, self._clock):
+            group.append(found)
+            count += max(len(found.letters), 1)
+            size += sum(len(each.entry) for each in found.letters)
+            if count >= most or size >= GROUP_BYTES_MAX:
+                await self._move(group)
+                group, count, size = [], 0, 0
+        await self._move(group)
 
     async def _move(self, group: list[EntryLetters]) -> None:
         """Publish copies, and acknowledge those that are durable. Raises what publishing met."""
