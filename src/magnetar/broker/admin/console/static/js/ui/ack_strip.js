@@ -11,7 +11,7 @@ const SHOWN_MIN = 100;
 export function ackStrip() {
   const svg = s("svg", { class: "strip", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", role: "img" });
   const said = h("p", { class: "help" });
-  const legend = h("ul", { class: "legend" }, [["acknowledged", "var(--good)"], ["delivered or due, not acknowledged", "var(--warn)"], ["not read yet", "var(--line-strong)"]].map(([text, color]) => h("li", null, h("i", { style: { background: color } }), text)));
+  const legend = h("ul", { class: "legend" }, [["acknowledged", "var(--acked)"], ["delivered or due, not acknowledged", "var(--open)"], ["not read yet", "var(--line-strong)"]].map(([text, color]) => h("li", null, h("i", { style: { background: color } }), text)));
   const element = h("div", { class: "body" }, legend, svg, said);
 
   function update({ mark, read, length, ranges, position }) {
@@ -22,7 +22,6 @@ export function ackStrip() {
     const x = (index) => ((index - from) / span) * WIDTH;
     const block = (kind, first, last, text) => last > first && s("rect", { class: kind, x: x(first), y: 6, width: Math.max(1.5, x(last) - x(first)), height: HEIGHT - 12 }, s("title", null, text));
     const acked = ranges.reduce((sum, [first, last]) => sum + last - first, 0);
-    const holes = Math.max(0, ranges.length ? ranges.length : 0);
     put(svg,
       block("done", from, mark, `Acknowledged: everything up to ${position(mark - 1)}`),
       block("ahead", Math.max(mark, read), length, `Not read yet: ${plural(length - Math.max(mark, read), "entry", "entries")}`),
@@ -32,7 +31,7 @@ export function ackStrip() {
     const open = Math.max(0, read - mark - acked);
     const text = length === mark
       ? "Everything is acknowledged."
-      : `The mark is at ${position(mark - 1)}. Beyond it ${plural(acked, "entry is", "entries are")} acknowledged in ${plural(ranges.length, "range")}, ${count(open)} ${open === 1 ? "is" : "are"} delivered or due without an acknowledgement${holes ? `, in ${plural(holes, "hole")}` : ""}, and ${count(Math.max(0, length - Math.max(mark, read)))} not read yet.`;
+      : `${mark ? `The mark is at ${position(mark - 1)}.` : "The mark is before the first entry."} Beyond it ${plural(acked, "entry is", "entries are")} acknowledged in ${plural(ranges.length, "range")}, ${count(open)} ${open === 1 ? "is" : "are"} delivered or due without an acknowledgement${ranges.length ? `, in ${plural(ranges.length, "hole")}` : ""}, and ${count(Math.max(0, length - Math.max(mark, read)))} not read yet.`;
     said.textContent = text;
     svg.setAttribute("aria-label", text);
   }

@@ -31,14 +31,15 @@ export function stuckPanel(screen, context) {
   let asked = 0;
   let first = null;
 
-  async function update() {
+  /** ``stuck``: nothing moves. */
+  async function update(stuck) {
     if (Date.now() - asked < EVERY_MS) return;
     asked = Date.now();
     const found = await find(`${subscriptionPath(topic, name)}/diagnosis`, { signal: screen.signal }).catch(() => null);
     element.classList.toggle("hidden", !found || inOrder(found));
     if (!found || inOrder(found)) return;
     if (!context.partitioned && topic.persistent) first = firstOpen(await find(`${subscriptionPath(topic, name)}/cursor`, { signal: screen.signal }).catch(() => null));
-    title.textContent = found.severity === "error" || found.severity === "warning" ? "Why stuck?" : "How it fares";
+    title.textContent = stuck || found.severity === "error" ? "Why stuck?" : found.severity === "warning" ? "What slows it down" : "How it fares";
     const parts = found.partitions ?? [found];
     put(list, parts.flatMap((part) => part.findings.filter((each, index) => index === 0 || each.severity !== "ok").map((each) => finding(each, part, found.partitions !== undefined))));
   }

@@ -60,7 +60,7 @@ export async function show(screen) {
     const shared = own.type === "Key_Shared" && !partitioned;
     ringCard.classList.toggle("hidden", !shared);
     if (shared) ring.update(own.consumers);
-    void stuck.update();
+    void stuck.update(state.tone === "bad");
     propertiesCard.classList.toggle("hidden", !Object.keys(own.subscriptionProperties ?? {}).length);
     put(properties, facts(Object.entries(own.subscriptionProperties ?? {})));
   });
