@@ -27,6 +27,8 @@ export function ackStrip() {
       block("ahead", Math.max(mark, read), length, `Not read yet: ${plural(length - Math.max(mark, read), "entry", "entries")}`),
       block("open", mark, Math.max(mark, read), `Not acknowledged, from ${position(mark)} on`),
       ranges.map(([first, last]) => block("done", first, last, `Acknowledged: ${position(first)} to ${position(last - 1)}`)),
+      // Holes are drawn over what is beside them, so that the smallest can be seen.
+      ranges.map(([first], index) => block("open", index ? ranges[index - 1][1] : mark, first, `Not acknowledged: ${position(index ? ranges[index - 1][1] : mark)} to ${position(first - 1)}`)),
       s("line", { class: "edge", x1: x(mark), x2: x(mark), y1: 0, y2: HEIGHT, "vector-effect": "non-scaling-stroke" }));
     const open = Math.max(0, read - mark - acked);
     const text = length === mark
