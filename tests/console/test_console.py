@@ -366,6 +366,11 @@ def test_who_may_not_is_told_why(closed_broker, chromium):
     window.says("Unauthorized to")
     window.go("tenants")
     window.says("Open a namespace")
+    window.go("topics/persistent/public/default/orders/subscription/s")
+    page.get_by_text("Live", exact=True).wait_for()
+    assert not window.button("Reset").get_attribute("aria-disabled")
+    window.go("")
+    window.says("In")
     assert flaws(page) == []
     assert window.complaints == []
     page.close()
