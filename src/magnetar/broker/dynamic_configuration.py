@@ -19,7 +19,7 @@ from .creation import Creation
 from .json_objects import JsonObjects
 from .offload_settings import OffloadSettings
 from .policies import PolicyService
-from .pulsar_settings import dynamic_keys
+from .pulsar_settings import dynamic_keys, pulsar_keys
 from .rate_settings import RateSettings
 from .setting import Setting, settings_of
 from .settings import PolicySettings
@@ -49,7 +49,6 @@ _LIVE: Final[Mapping[str, Setting]] = {
 }
 _SECRET: Final = ("secret", "password", "credential", "authenticationparameters", "tokenpublickey")
 _SOURCE: Final = "dynamic configuration"
-_NOT_DYNAMIC: Final = "non-dynamic configuration"
 
 
 def broker_policies(
@@ -107,9 +106,13 @@ class DynamicConfiguration:
     def _check(self, key: str, verb: str) -> None:
         if key in self.names:
             return
-        if key in _AT_START:
-            raise Refused(f"Can't {verb} {_NOT_DYNAMIC}: {key} is read when the broker starts")
-        raise Refused(f"Can't {verb} {_NOT_DYNAMIC}")
+        if any(key == each for each, *_ in self._config.rows()):
+            why = f"{key} is read when the broker starts"
+        elif key in pulsar_keys():
+            why = f"this broker does nothing that {key} would change"
+        else:
+            why = f"there is no setting {key}"
+        raise Refused(f"Can't {verb} non-dynamic configuration: {why}")
 
     async def _apply(self) -> None:
         kept = await self.values()

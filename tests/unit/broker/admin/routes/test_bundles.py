@@ -1,9 +1,12 @@
 """The answers are in tests/golden/admin/exchanges.jsonl; here is what was not recorded."""
 
+import aiohttp
 import pytest
 
+from magnetar import Client
 from magnetar.model.names import TopicName
 from magnetar.model.records import place_of
+from magnetar.testing.local_broker import LocalBroker
 
 ONE = "/admin/v2/namespaces/public/n"
 ALL = "persistent://public/n"
@@ -100,3 +103,22 @@ async def test_the_places_of_some_topics_are_shown(world, topics):
     found = await world.ask("GET", path + f"{topics[0]},{topics[1]}")
     assert list(found.json["topicHashPositions"]) == sorted(map(str, topics[:2]))
     assert (await world.ask("GET", path + "nowhere://x")).status == 412
+
+
+async def test_clients_go_on_over_a_split_that_unloads():
+    async with LocalBroker() as broker, Client(broker.service_url) as client:
+        topic = "persistent://public/default/t"
+        consumer = await client.subscribe(topic, "s")
+        producer = await client.create_producer(topic)
+        await producer.send(b"before")
+        where = f"{broker.web_url}/admin/v2/namespaces/public/default"
+        headers = {"Content-Type": "application/json"}
+        async with aiohttp.ClientSession(headers=headers) as session:
+            for bundle in (await (await session.get(f"{where}/bundles")).json())["boundaries"][:-1]:
+                high = f"0x{min(int(bundle, 16) + 2**30, 2**32 - 1):08x}"
+                path = f"{where}/{bundle}_{high}/split?unload=true"
+                assert (await session.put(path)).status == 204
+            found = await (await session.get(f"{where}/bundles")).json()
+        assert found["numBundles"] == 8
+        await producer.send(b"after")
+        assert [(await consumer.receive()).data for _ in range(2)] == [b"before", b"after"]
