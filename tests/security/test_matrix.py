@@ -4,6 +4,7 @@ A route, or a command, that is not in its table fails: somebody has to say who m
 """
 
 import asyncio
+import json
 import re
 from itertools import product
 from pathlib import Path
@@ -19,8 +20,10 @@ from magnetar.broker.admin.errors import Rejection
 from magnetar.broker.admin.exchange import Request
 from magnetar.broker.admin.route_authorization import RouteAuthorization
 from magnetar.broker.admin.router import Router
-from magnetar.broker.auth.authorization import AuthorizationRules
+from magnetar.broker.auth.access import Access
+from magnetar.broker.auth.authorization import AuthorizationRules, Principal
 from magnetar.broker.auth.authorization_service import AuthorizationService
+from magnetar.broker.auth.refusals import refusal
 from magnetar.proto import PulsarApi_pb2 as pb
 from magnetar.testing.local_broker import LocalBroker
 
@@ -177,6 +180,37 @@ async def has(router, request):
     except Rejection as refused:
         return None if refused.status not in (401, 403) else False
     return True
+
+
+LESS_EXACT = "Unauthorized to validateBothSuperuserAnd"  # Ours just asks for a superuser.
+OTHER_WORDS = {
+    # It takes this for the name of a bundle.
+    ("DELETE", "/admin/v2/namespaces/{tenant}/{namespace}/encryptionRequired"),
+    ("GET", "/admin/v2/non-persistent/{tenant}/{namespace}/{topic}/partitioned-stats"),
+}
+
+
+def test_nobody_is_refused_as_pulsar_refuses():
+    """refusals.jsonl is what a live Pulsar 4.0.7 answered to a role without any permission."""
+    lines = (Path(__file__).parent / "refusals.jsonl").read_text().splitlines()
+    accesses = {(route.method, route.path): route.access for route in ROUTES}
+    assert len(lines) > 390
+    wrong = []
+    for recorded in map(json.loads, lines):
+        method, path = recorded["method"], recorded["path"]
+        access = accesses[method, path]
+        if "{tenant}" not in path:
+            access = Access.SUPERUSER
+        place = "acme/shop" if "{namespace}" in path else "acme"
+        if "{topic}" in path:
+            place = f"non-{ORDERS}" if "/non-persistent/" in path else ORDERS
+        ours = refusal(Principal("nobody"), access, method, path, place)
+        same = ours.reason == recorded["reason"] or (method, path) in OTHER_WORDS
+        if ours.status != recorded["status"] or not (
+            same or recorded["reason"].startswith(LESS_EXACT)
+        ):
+            wrong.append((method, path, recorded["reason"], *ours))
+    assert wrong == []
 
 
 @pytest.fixture

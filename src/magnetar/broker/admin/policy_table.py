@@ -135,7 +135,7 @@ POLICY_ROWS: Final = (
     ),
     PolicyRow(
         "publish_rate",
-        Offer("publishRate", access=Access.SUPERUSER),
+        Offer("publishRate"),
         _topic("publishRate", unset_status=204, applies=False),
     ),
     PolicyRow(

@@ -31,6 +31,8 @@ _TOPIC_OPERATIONS: Final = {
     "properties": "GET_METADATA",
     "schema": "GET_METADATA",
     "schemas": "GET_METADATA",
+    "metadata": "GET_METADATA",
+    "version": "GET_METADATA",
     "subscriptions": "GET_SUBSCRIPTIONS",
     "skip": "SKIP",
     "skip_all": "SKIP",
@@ -49,9 +51,11 @@ _TOPIC_OPERATIONS: Final = {
     "offload": "OFFLOAD",
     "unload": "UNLOAD",
     "trim": "TRIM_TOPIC",
+    "truncate": "LOOKUP",
+    "createMissedPartitions": "LOOKUP",
 }
 _BY_ADMINS: Final = frozenset(
-    {"property", "permissions", "maxMessageSize", "truncate", "compatibility", "schema", "bundles"}
+    {"property", "permissions", "maxMessageSize", "compatibility", "schema", "bundles"}
 )
 """What Pulsar asks the admin of a tenant for, and no operation."""
 
@@ -72,6 +76,9 @@ _POLICY_NAMES: Final = {
     "inactiveTopicPolicies": "INACTIVE_TOPIC",
     "compactionThreshold": "COMPACTION",
     "offloadPolicies": "OFFLOAD",
+    "removeOffloadPolicies": "OFFLOAD",
+    "shadowTopics": "SHADOW_TOPIC",
+    "topicHashPositions": "PERSISTENCE",
     "offloadThreshold": "OFFLOAD",
     "offloadThresholdInSeconds": "OFFLOAD",
     "offloadDeletionLagMs": "OFFLOAD",
@@ -111,11 +118,14 @@ def refusal(who: Principal, access: Access, method: str, path: str, place: str) 
 
     Pulsar answers 401 to some, and 403 to others, though all are authenticated.
     """
+    segments = path.strip("/").split("/")
+    if "tenants" in segments:
+        return _of_tenant(who, method, segments, place)
     if access in _PLAIN:
         return Refusal(401, _PLAIN[access])
-    if access is Access.PACKAGES:
-        return _on_namespace("PACKAGES", place)
-    segments = path.strip("/").split("/")
+    if access is Access.PACKAGES or segments[-1] == "{bundle}":
+        of_bundle = "DELETE_BUNDLE" if method == "DELETE" else "GET_BUNDLE"
+        return _on_namespace("PACKAGES" if access is Access.PACKAGES else of_bundle, place)
     if "{topic}" in segments:
         return _of_topic(access, method, _tail(segments, "{topic}"), place)
     tail = _tail(segments, "{namespace}")
@@ -139,10 +149,11 @@ def _of_tenant(who: Principal, method: str, segments: list[str], place: str) -> 
     original = "null" if who.proxy_role is None else who.role
     asker = f"originalPrincipal [{original}] and clientAppId [{who.proxy_role or who.role}]"
     if "tenants" in segments:
+        what = "LIST_TENANTS" if segments[-1] == "tenants" else f"{operation}_TENANT"
         return Refusal(
             401,
             f"Unauthorized to validateBothTenantOperationAndSuperUser for {asker} about operation "
-            f"[{operation}_TENANT] ",
+            f"[{what}] ",
         )
     what = "LIST_NAMESPACES" if operation == "GET" else f"{operation}_NAMESPACE"
     return Refusal(
@@ -174,8 +185,11 @@ def _of_topic(access: Access, method: str, tail: str, place: str) -> Refusal:
     if access in (Access.NAMESPACE_TOPICS, Access.NAMESPACE_CONSUME):
         return _on_namespace(_NAMESPACE_OPERATIONS.get(tail, "GET_TOPICS"), namespace)
     plain = {Access.LOOKUP: "LOOKUP", Access.PRODUCE: "PRODUCE"}.get(access, "CONSUME")
-    if tail == "subscription":
+    if tail == "subscription" or (tail == "properties" and access is Access.CONSUME):
         plain = {"PUT": "SUBSCRIBE", "DELETE": "UNSUBSCRIBE"}.get(method, plain)
+        return _on_topic(plain, place)
+    if (tail, method) == ("replicatedSubscriptionStatus", "GET"):
+        return _on_topic("GET_REPLICATED_SUBSCRIPTION_STATUS", place)
     named = plain if access is Access.PRODUCE else _TOPIC_OPERATIONS.get(tail, plain)
     return _on_topic(named, place)
 
