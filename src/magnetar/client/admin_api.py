@@ -6,6 +6,7 @@ of a URL with several is tried in turn; an owner that the broker names is asked 
 
 import asyncio
 import json
+import re
 import ssl
 import urllib.error
 import urllib.request
@@ -40,6 +41,7 @@ TIMEOUT_S: Final = 60.0
 ANSWER_SIZE_MAX: Final = 1 << 30  # A package that is downloaded may be large.
 REDIRECTS_MAX: Final = 5
 _REASON_CHARACTERS: Final = 600
+_UNEXPECTED: Final = re.compile(r"\s*--- An unexpected.*?Message: (.*?)Stacktrace:", re.DOTALL)
 _TLS: Final = "pulsar+ssl://localhost"  # Not connected to: just the settings are of use here.
 
 _ERRORS: Final[Mapping[int, type[MagnetarError]]] = {
@@ -279,4 +281,6 @@ def _reason(error: urllib.error.HTTPError) -> str:
         found = None
     if isinstance(found, dict):
         said = str(found.get("reason") or found.get("message") or said)
+    unexpected = _UNEXPECTED.match(said)  # Pulsar's own say at which lines of Java, too.
+    said = unexpected[1] if unexpected else said
     return " ".join(said.split())[:_REASON_CHARACTERS] or "it does not say why"

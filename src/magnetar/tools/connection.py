@@ -81,6 +81,8 @@ class Connection:
         for parameter, setting in _SETTINGS.items():
             if self.given.get(parameter) is not None:
                 found[setting] = self.given[parameter]
+        if self.given.get("tls_provider"):
+            raise InvalidValue("--tls-provider names a provider of Java: leave it out")
         plugin, parameters = self.given.get("auth_plugin"), self.given.get("auth_params")
         if plugin:
             from magnetar.client.authentication.plugins import authentication_of  # noqa: PLC0415
@@ -207,6 +209,7 @@ _OPTIONS: Final = (
         default=None,
         help="Whether the certificate has to be for the host's name. [it has]",
     ),
+    click.Option(["--tls-provider"], hidden=True),
     click.Option(["--request-timeout"], type=float, metavar="SECONDS", help=f"[{TIMEOUT_S:g}]"),
     click.Option(
         ["--client-conf"],

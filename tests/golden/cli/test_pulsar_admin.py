@@ -27,14 +27,23 @@ REQUESTS = [
 
 # Groups and verbs of pulsar-admin's that are not tables of ours, and why.
 ELSEWHERE = {
-    "functions": "magnetar functions, which has a test of its own",
     "sources": "refused by name: connectors are Java",
     "source": "refused by name: connectors are Java",
     "sinks": "refused by name: connectors are Java",
     "sink": "refused by name: connectors are Java",
     "documents": "ours writes our own help",
 }
-MISSING = {"topics delete regex": "without dashes it is no option: -r or --regex"}
+MISSING = {
+    "topics delete regex": "without dashes it is no option: -r or --regex",
+    "functions getstatus": "an older name of status",
+    "functions reload": "built-in functions are Java: there are none",
+    "functions available-functions": "as above",
+    "functions querystate -w": "it would ask for ever; a shell's loop does",
+    "functions querystate --watch": "as above",
+    "functions download --transform-function": "functions that transform sinks are Java",
+    "functions create -t": "--function-type, which is refused: it names a built-in one",
+    "functions update -t": "as above",
+}
 """Verbs and options that we lack, and why."""
 
 
@@ -62,6 +71,8 @@ def test_every_verb_has_every_option_of_pulsar_admins(group):
         arguments = [one for one in command.params if isinstance(one, click.Argument)]
         if len(arguments) != verb["arguments"] and verb["verb"] != "extract":
             missing.append(f"{group} {verb['verb']} takes {verb['arguments']} arguments")
+    # A function runs here as our Spark and Python run it, and so by options of its own.
+    missing = [one for one in missing if not one.startswith("functions localrun")]
     assert [one for one in missing if one not in MISSING] == []
 
 

@@ -101,6 +101,12 @@ def test_the_next_address_is_asked_when_one_is_away():
         assert AdminApi(several).get("/x") == 1
 
 
+UNEXPECTED = (
+    b'{"reason":"\\n --- An unexpected error occurred in the server ---\\n\\n'
+    b'Message: Cursor not found\\n\\nStacktrace:\\n\\njava.lang.Exception"}'
+)
+
+
 @pytest.mark.parametrize(
     ("status", "body", "kind", "says"),
     [
@@ -111,6 +117,7 @@ def test_the_next_address_is_asked_when_one_is_away():
         (412, b"text\n of two lines", Refused, "^text of two lines"),
         (503, b"", NotReady, "503 Service Unavailable"),
         (500, b"[]", MagnetarError, "500"),
+        (500, UNEXPECTED, MagnetarError, r"^Cursor not found \(500"),
         (599, b"", MagnetarError, "599 unknown status"),
     ],
 )

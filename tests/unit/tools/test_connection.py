@@ -48,6 +48,8 @@ def test_who_asks_and_how():
     assert options == {"tls_trust_certs_file": "/ca.pem", "tls_verify_hostname": False}
     with pytest.raises(InvalidValue, match="--auth-params without --auth-plugin"):
         _ = Connection({"auth_params": "x"}, {}).options
+    with pytest.raises(InvalidValue, match="--tls-provider names a provider of Java"):
+        _ = Connection({"tls_provider": "OPENSSL"}, {}).options
     with pytest.raises(InvalidValue, match="--tls-trust-cert-path is for https://"):
         Connection({"tls_trust_cert_path": "/ca.pem"}, {}).api()
 

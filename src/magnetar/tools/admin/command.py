@@ -1,6 +1,7 @@
 """The command ``magnetar admin``: its groups and verbs, made of the tables when they are used."""
 
 import importlib
+import sys
 from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import replace
@@ -9,6 +10,7 @@ from typing import Any, Final, NamedTuple
 import click
 from click.shell_completion import CompletionItem
 
+from magnetar.errors import Refused
 from magnetar.tools.connection import connection_of, connection_parameters
 from magnetar.tools.groups import SuggestingGroup
 from magnetar.tools.output import output_parameter, show
@@ -253,7 +255,7 @@ def _callback(verb: Verb) -> Callable[..., None]:
         values = {param.name: _joined(param, given.get(param.name)) for param in verb.params}
         _check_one_of(verb, values)
         if verb.ask and not values.get("force"):
-            click.confirm(verb.ask, abort=True)
+            _ask(verb.ask)
         call = Call(verb, values, connection.api())
         found = _step(verb.run)(call) if verb.run else call.send()
         if found is None and verb.method == "GET":
@@ -265,6 +267,18 @@ def _callback(verb: Verb) -> Callable[..., None]:
             show(found, form)
 
     return run
+
+
+def _ask(question: str) -> None:
+    """Raises Refused where the answer is no, or nobody answers."""
+    try:
+        agreed = click.confirm(question)
+    except click.Abort:
+        if sys.stdin.isatty():  # It was Ctrl-C.
+            raise
+        raise Refused(f"{question} Nobody answers: say so with --force") from None
+    if not agreed:
+        raise Refused("nothing was done")
 
 
 def _step(name: str) -> Callable[[Call], Any]:
@@ -296,8 +310,6 @@ def _refusing(name: str, why: str, about: str, params: tuple[Param, ...] = ()) -
     """A command that says why it does nothing, whatever it is given."""
 
     def refuse(**_: Any) -> None:
-        from magnetar.errors import Refused  # noqa: PLC0415 - just here
-
         raise Refused(why)
 
     rest = click.Argument(["words"], nargs=-1, type=click.UNPROCESSED)

@@ -135,8 +135,13 @@ def stats(connection: Connection, instance_id: int | None, form: str, **name: An
 @functions.command()
 @admin_options
 @named
-@click.option("--trigger-value", help="The message.")
-@click.option("--trigger-file", type=click.Path(path_type=Path), help="A file with the message.")
+@click.option("--trigger-value", "--triggerValue", help="The message.")
+@click.option(
+    "--trigger-file",
+    "--triggerFile",
+    type=click.Path(path_type=Path),
+    help="A file with the message.",
+)
 @click.option("--topic", help="The input, of several.")
 def trigger(
     connection: Connection,
@@ -219,7 +224,7 @@ def putstate(
 
 @functions.command()
 @admin_options
-@click.option("--source-file", type=click.Path(path_type=Path), required=True)
+@click.option("--source-file", "--sourceFile", type=click.Path(path_type=Path), required=True)
 @click.option("--path", required=True, help="Its name at the worker.")
 def upload(connection: Connection, source_file: Path, path: str) -> None:
     """Store a file at the worker."""
@@ -230,7 +235,9 @@ def upload(connection: Connection, source_file: Path, path: str) -> None:
 @functions.command()
 @admin_options
 @named
-@click.option("--destination-file", type=click.Path(path_type=Path), required=True)
+@click.option(
+    "--destination-file", "--destinationFile", type=click.Path(path_type=Path), required=True
+)
 @click.option("--path", help="What was uploaded, instead of a function's code.")
 def download(connection: Connection, destination_file: Path, path: str | None, **name: Any) -> None:
     """Fetch a function's code, or a file that was uploaded."""

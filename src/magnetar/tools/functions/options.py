@@ -105,6 +105,31 @@ _WINDOW: Final = (
 _RESOURCES: Final = (("--cpu", "cpu", float), ("--ram", "ram", int), ("--disk", "disk", int))
 
 
+# What an option was called before, which pulsar-admin takes still: the key itself.
+_OLDER: Final = frozenset(
+    [
+        "className",
+        "topicsPattern",
+        "logTopic",
+        "customSerdeInputs",
+        "outputSerdeClassName",
+        "processingGuarantees",
+        "userConfig",
+        "retainOrdering",
+        "windowLengthCount",
+        "windowLengthDurationMs",
+        "slidingIntervalCount",
+        "slidingIntervalDurationMs",
+        "autoAck",
+        "timeoutMs",
+    ]
+)
+
+
+def _older(key: str) -> list[str]:
+    return [f"--{key}"] if key in _OLDER else []
+
+
 def _variable(option: str) -> str:
     return option.removeprefix("--").replace("-", "_")
 
@@ -112,21 +137,44 @@ def _variable(option: str) -> str:
 def configured(command: F) -> F:
     """Everything that a function's configuration may say."""
     options = [
-        click.option("--function-config-file", type=click.Path(path_type=Path), help="YAML."),
+        click.option(
+            "--function-config-file",
+            "--functionConfigFile",
+            type=click.Path(path_type=Path),
+            help="YAML.",
+        ),
         click.option("-i", "--inputs", help="Input topics, with commas between."),
         click.option("-o", "--output", help="The output topic."),
         click.option("-st", "--schema-type", help="The schema of the output."),
-        *(click.option(option, help=about) for option, _, about in _TEXTS),
-        *(click.option(option, type=int, help=about) for option, _, about in _NUMBERS),
-        *(click.option(option, help=f"{about}, {_JSON}.") for option, _, about in _JSONS),
+        *(click.option(option, *_older(key), help=about) for option, key, about in _TEXTS),
+        *(
+            click.option(option, *_older(key), type=int, help=about)
+            for option, key, about in _NUMBERS
+        ),
+        *(
+            click.option(option, *_older(key), help=f"{about}, {_JSON}.")
+            for option, key, about in _JSONS
+        ),
         *(
             click.option(
-                option, type=bool, is_flag=False, flag_value=True, default=None, help=about
+                option,
+                *_older(key),
+                type=bool,
+                is_flag=False,
+                flag_value=True,
+                default=None,
+                help=about,
             )
-            for option, _, about in _TRUTHS
+            for option, key, about in _TRUTHS
         ),
-        *(click.option(option, type=click.Choice(words)) for option, _, words in _WORDS),
-        *(click.option(option, type=int, help=about) for option, _, about in _WINDOW),
+        *(
+            click.option(option, *_older(key), type=click.Choice(words))
+            for option, key, words in _WORDS
+        ),
+        *(
+            click.option(option, *_older(key), type=int, help=about)
+            for option, key, about in _WINDOW
+        ),
         *(click.option(option, type=kind, help="No effect.") for option, _, kind in _RESOURCES),
     ]
     for option in reversed(options):

@@ -18,9 +18,9 @@ def broker():
 def pulsar_admin(broker):
     """Runs a command line of ``magnetar admin``: what it prints, or the error that it raises."""
 
-    def run(line, *more, code=0):
+    def run(line, *more, code=0, answer=""):
         words = [*line.split(), *more]
-        done = CliRunner().invoke(admin, ["--admin-url", broker.web_url, *words])
+        done = CliRunner().invoke(admin, ["--admin-url", broker.web_url, *words], input=answer)
         if isinstance(done.exception, MagnetarError):
             raise done.exception
         assert done.exit_code == code, (words, done.output, done.exception)
