@@ -37,6 +37,33 @@ def test_clusters_and_brokers(pulsar_admin, value):
     assert "brokerId" in value("brokers leader-broker")
 
 
+def test_the_configuration_of_a_running_broker(pulsar_admin, value):
+    assert pulsar_admin("clusters list --current") == "standalone(*)"
+    assert value("brokers get-runtime-config")["clusterName"] == "standalone"
+    key = "allowAutoSubscriptionCreation"
+    assert key in value("brokers list-dynamic-config")
+    pulsar_admin(f"brokers update-dynamic-config -c {key} --value false")
+    assert value("brokers get-all-dynamic-config")[key] == "false"
+    pulsar_admin(f"brokers delete-dynamic-config -c {key}")
+    assert key not in value("brokers get-all-dynamic-config")
+
+
+def test_bundles_and_properties_of_a_namespace(pulsar_admin, value):
+    pulsar_admin("namespaces create shop/split --bundles 1")
+    pulsar_admin("namespaces split-bundle shop/split -b 0x00000000_0xffffffff")
+    assert value("namespaces bundles shop/split")["numBundles"] == 2
+    pulsar_admin("namespaces unload shop/split")
+    first = "_".join(value("namespaces bundles shop/split")["boundaries"][:2])
+    pulsar_admin(f"namespaces unload shop/split -b {first}")
+    pulsar_admin("namespaces set-properties shop/split -p a=b,c=d")
+    assert value("namespaces get-properties shop/split") == {"a": "b", "c": "d"}
+    pulsar_admin("namespaces set-property shop/split -k a -v e")
+    assert value("namespaces get-property shop/split -k a") == "e"
+    pulsar_admin("namespaces set-anti-affinity-group shop/split -g apart")
+    assert value("namespaces get-anti-affinity-group shop/split") == "apart"
+    pulsar_admin("namespaces delete shop/split")
+
+
 def test_tenants(pulsar_admin, value):
     assert "shop" in value("tenants list")
     pulsar_admin("tenants update shop --admin-roles c")
